@@ -1,1 +1,30 @@
-//! Placeholder.
+//! The two-phase claim: turns what is known of one gang's claim, and one event, into the next claim and the writes to make.
+//!
+//! [`step`] is a total, pure function: no clock, no client, no knowledge of ads. A caller executes each [`Action`] and
+//! reports what came of it as an [`Event`]; it may stop at any moment and begin again from what the cluster shows
+//! ([`Claim::seen`]), since nothing is remembered here that the cluster does not hold.
+//!
+//! ```
+//! use claiming::{Action, Claim, Event, step};
+//! let (claim, actions) = step(Claim::new(2, 30_000), Event::Woke, 0);
+//! assert_eq!(actions, [Action::Record]);
+//! let (_, actions) = step(claim, Event::Recorded, 5);
+//! assert_eq!(actions, [Action::ReserveRoot, Action::Reserve(0), Action::Reserve(1)]);
+//! ```
+//!
+//! First phase: the Match is written, then the root and all offers are reserved at once; each reserve is refused by the
+//! API server itself if the object changed or has no room. Second phase: the gang is looked at once more on what the
+//! reserves returned, and one write-once register says Committed or Aborted (section 4.4 of the gangmatching paper; the
+//! register instead of a coordinator is that of Gray and Lamport, *Consensus on Transaction Commit*). Nothing is given
+//! back before that register stands.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod claim;
+mod event;
+mod reason;
+mod step;
+
+pub use claim::{Claim, Hold, Record};
+pub use event::{Action, Event};
+pub use reason::Reason;
+pub use step::step;

@@ -1,1 +1,52 @@
-//! Placeholder.
+//! The ClassAd language: text into trees, trees into values.
+//!
+//! ```
+//! use classad::{Context, Dialect, Value, bilateral, parse_ad};
+//!
+//! let job = parse_ad(
+//!     r#"[ Type = "Job"; ImageSize = 28M;
+//!          Requirements = other.Type == "Machine" && other.Memory >= ImageSize;
+//!          Rank = other.KFlops / 1E3 ]"#,
+//!     Dialect::Gangmatch,
+//! )?;
+//! let machine = parse_ad(
+//!     r#"[ Type = "Machine"; Memory = 64Mi; KFlops = 21893; LoadAvg = 0.04;
+//!          Requirements = LoadAvg < 0.3 && other.Type == "Job" ]"#,
+//!     Dialect::Gangmatch,
+//! )?;
+//! let both = bilateral(&job, &machine, &Context::default());
+//! assert!(both.is_match());
+//! assert_eq!(both.left_rank, Ok(Value::Real(21.893)));
+//! # Ok::<(), classad::Diagnostics>(())
+//! ```
+//!
+//! UNDEFINED and ERROR are values. Evaluation is total and bounded: what runs out of depth or fuel is [`Exhausted`],
+//! which no expression can catch. Time and chance come from the [`Context`] alone.
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod name;
+mod value;
+mod expr;
+mod ad;
+mod diagnostic;
+mod text;
+mod calendar;
+mod eval;
+mod builtins;
+mod bilateral;
+mod analysis;
+pub mod protocol;
+
+pub use ad::Ad;
+pub use analysis::{conjuncts, is_reflective, references};
+pub use bilateral::{Bilateral, bilateral};
+pub use builtins::{Arity, BUILTINS, Builtin};
+pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
+pub use eval::limits::{Context, Exhausted, Limit, Limits};
+pub use eval::scope::{Env, FrameId, Mark};
+pub use eval::{eval, eval_attribute};
+pub use expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
+pub use name::Name;
+pub use text::{Dialect, Form, Reading, parse_ad, parse_any, parse_expr, parse_json, parse_long, read_ad, read_expr};
+pub use value::Value;

@@ -1,3 +1,24 @@
-//! Placeholder.
+//! The operator: turns watch events into ads, gangs into claims, and claims into API writes, until it is told to stop.
 
-fn main() {}
+mod api;
+mod app;
+mod claims;
+mod collector;
+mod config;
+mod events;
+mod flights;
+mod negotiator;
+mod patch;
+mod probes;
+mod refusals;
+mod status;
+mod telemetry;
+mod world;
+
+use clap::Parser;
+
+fn main() -> anyhow::Result<()> {
+    let config = config::Config::parse();
+    telemetry::start(&config);
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(app::run(config))
+}

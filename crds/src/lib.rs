@@ -1,1 +1,51 @@
-//! Placeholder.
+//! Turns Kubernetes objects of gangmatch.dev into ads, and their types into CRD manifests.
+//!
+//! The kinds, all of `gangmatch.dev/v1alpha1`: [`Job`] (gmj), [`Machine`] (gmm), [`License`] (gml), [`Match`] (gmatch).
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod ad;
+mod ad_fields;
+mod claims;
+pub mod conditions;
+mod expr_text;
+mod generate;
+mod job;
+mod job_status;
+mod keys;
+mod license;
+mod machine;
+mod match_;
+mod offer;
+pub mod rules;
+mod schemas;
+
+use std::collections::BTreeMap;
+
+pub use ad_fields::{AdFields, Port};
+pub use claims::{Activity, AskWhen, ClaimEntry, Vote, VoteRetry};
+pub use expr_text::{EXPRESSION_LENGTH_MAX, ExprText};
+pub use generate::{Generated, HEADER, definitions, generated};
+pub use job::{Job, JobRef, JobSpec, Retry, Workload};
+pub use job_status::{
+    JobClaim, JobPhase, JobStatus, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
+};
+pub use keys::{match_name, share_key};
+pub use license::{License, LicenseSpec};
+pub use machine::{Machine, MachineSpec};
+pub use match_::{
+    Cycle, Decision, LABEL_ATTEMPT, LABEL_MATCH_UID, LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,
+};
+pub use offer::{
+    Agent, AllowedNamespaces, ClaimPolicy, Disclosure, DynamicAttribute, DynamicType, NamespacesFrom, Offer,
+    OfferFields, OfferState, OfferStatus, Offering,
+};
+pub use schemas::QUANTITY_MAX;
+
+/// The API group.
+pub const GROUP: &str = "gangmatch.dev";
+/// The API version.
+pub const VERSION: &str = "v1alpha1";
+
+/// Quantities by resource. Example: `{cpus: 2, memory: 1024}`
+pub type Res = BTreeMap<String, i64>;

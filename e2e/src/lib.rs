@@ -1,1 +1,15 @@
-//! Placeholder.
+//! Turns a checkout into a running Kubernetes API with gangmatch on it, for the end-to-end tests and for `cargo xtask`.
+//!
+//! [`control_plane`] is the API itself: etcd, kube-apiserver and their companions as plain processes, without
+//! containers. [`cluster`] picks between that, kind and a cluster that is already there; all of them end in an
+//! [`Access`]. [`product`] puts the chart and the controller onto whatever was picked.
+
+pub mod cluster;
+pub mod control_plane;
+pub mod polling;
+pub mod product;
+pub mod repository;
+
+pub use cluster::Cluster;
+pub use control_plane::{Access, Component, ControlPlane, Options, User};
+pub use polling::until;

@@ -1,1 +1,35 @@
-//! Placeholder.
+//! The engine: turns a frozen [`Snapshot`] of ads into a [`Cycle`] of gangs, and says for every other root why it waits.
+//!
+//! One function, [`negotiate`]. It knows ClassAds and nothing of Kubernetes, of claims or of time: what it needs of those
+//! is in the snapshot. A gang is a tree of ads in which every port is bound, every edge is a bilateral match and every
+//! request fits (R. Raman, M. Livny, M. Solomon, *Policy Driven Heterogeneous Resource Co-Allocation with Gangmatching*,
+//! sections 4.1 and 4.2); the best gang of a root is the one with the largest [`Score`].
+//!
+//! The search is [`naive`]: all gangs, one after the other. It is the definition of what any faster search has to find.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod assembly;
+mod capacity;
+mod consent;
+mod cycle;
+mod explain;
+mod gang;
+mod model;
+pub mod naive;
+mod ports;
+mod score;
+mod sentences;
+mod share;
+mod verify;
+
+pub use capacity::{Ask, Res, Usage, Unfit};
+pub use consent::Consent;
+pub use cycle::{Cycle, negotiate};
+pub use explain::{ConjunctCount, PortCount, Unmatched, Verdict, explain};
+pub use gang::{Bond, Gang, Member};
+pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
+pub use ports::{Port, Ports, Rules};
+pub use score::{Fx, Score};
+pub use sentences::{hint, summary, why};
+pub use share::share_key;
+pub use verify::{Disagreement, verify};

@@ -1,3 +1,89 @@
-//! Placeholder.
+//! Turns a developer's verb into builds, a control plane, tests or generated files.
 
-fn main() {}
+mod check;
+mod demo;
+mod generate;
+mod output;
+mod plane;
+mod test;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// The verbs of this repository. Everything they need is built from source; nothing needs Docker.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Start a control plane that stays until `down`, and print how to use it.
+    Up {
+        /// What the control plane is made of.
+        #[arg(long, value_enum, default_value_t = Kind::Process, conflicts_with = "kubeconfig")]
+        cluster: Kind,
+        /// Check an existing cluster instead of starting one.
+        #[arg(long, value_name = "FILE")]
+        kubeconfig: Option<PathBuf>,
+    },
+    /// Take down what `up` started.
+    Down,
+    /// Show a job claim a machine and a license: control plane, chart, controller, examples/quickstart; then take all
+    /// down.
+    Demo,
+    /// Run every test and print `N passed, N failed`.
+    Test {
+        /// Leave out the tests that need a control plane.
+        #[arg(long)]
+        skip_e2e: bool,
+    },
+    /// Check format, lints, house rules and generated files.
+    Check,
+    /// Write the generated files.
+    Generate {
+        /// Compare instead of writing.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check the house rules alone: imports, file sizes, words, links.
+    Tidy,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Local processes, built from Go modules.
+    Process,
+    /// Containers, by Docker and kind.
+    Kind,
+}
+
+fn main() -> ExitCode {
+    run(Arguments::parse().verb).unwrap_or_else(|error| {
+        eprintln!("{error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(verb: Verb) -> Result<ExitCode> {
+    match verb {
+        Verb::Up { kubeconfig: Some(file), .. } => plane::use_existing(&file)?,
+        Verb::Up { cluster: Kind::Process, .. } => plane::up_processes()?,
+        Verb::Up { cluster: Kind::Kind, .. } => plane::up_kind()?,
+        Verb::Down => plane::down()?,
+        Verb::Demo => demo::run()?,
+        Verb::Test { skip_e2e: true } => return test::run(test::Scope::WithoutControlPlane),
+        Verb::Test { skip_e2e: false } => return test::run(test::Scope::Everything),
+        Verb::Check => check::run()?,
+        Verb::Generate { check: true } => generate::check()?,
+        Verb::Generate { check: false } => generate::write()?,
+        Verb::Tidy => check::tidy()?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,44 @@
+{{/* There is one gangmatch in a cluster, so its objects have fixed names. */}}
+{{- define "gangmatch.selector" -}}
+app.kubernetes.io/name: gangmatch
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "gangmatch.labels" -}}
+{{ include "gangmatch.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "gangmatch.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{/* Whether the API server can stamp owners: Kubernetes 1.36 and newer. */}}
+{{- define "gangmatch.stamps" -}}
+{{- if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}true{{ end }}
+{{- end }}
+
+{{/* The right that makes a user the controller, asked of the API server: update on jobs/claims, machines/claims and so on. */}}
+{{- define "gangmatch.isController" -}}
+authorizer.group('gangmatch.dev').resource(request.resource.resource).namespace(request.namespace).subresource('claims').check('update').allowed()
+{{- end }}
+
+{{/* Binds a policy to everything it matches. Argument: the policy's name. */}}
+{{- define "gangmatch.binding" -}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- include "gangmatch.labels" .root | nindent 4 }}
+spec:
+  policyName: {{ .name }}
+  validationActions: [Deny]
+{{- end }}

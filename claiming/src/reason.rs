@@ -1,0 +1,87 @@
+//! Why a claim was called off or ended, as the word that conditions and events carry.
+
+use std::fmt;
+
+/// The reason of an abort or of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// Aborted: another claim took what was left.
+    CapacityTaken,
+    /// Aborted: a member's ad is not the one that was matched, or would now give something else.
+    StaleAd,
+    /// Aborted: on the objects as they are now, a constraint is not true.
+    RequirementsChanged,
+    /// Aborted: a member is gone.
+    MemberGone,
+    /// Aborted: an offer does not take jobs of this namespace, or takes none now.
+    NotAllowed,
+    /// Aborted: not everybody answered in time.
+    ReserveTimedOut,
+    /// Aborted: the job is held by another Match.
+    JobTaken,
+    /// The job was deleted.
+    JobDeleted,
+    /// The job was suspended.
+    Suspended,
+    /// Released: the job said that it is done.
+    Done,
+    /// Released: `claimSeconds` are over.
+    ClaimExpired,
+    /// Released: the Match was deleted.
+    MatchDeleted,
+    /// Released: a member was deleted.
+    MemberLost,
+    /// Released: an owner takes the offer back.
+    Evicted,
+}
+
+impl Reason {
+    /// All reasons.
+    pub const ALL: [Reason; 14] = [
+        Reason::CapacityTaken,
+        Reason::StaleAd,
+        Reason::RequirementsChanged,
+        Reason::MemberGone,
+        Reason::NotAllowed,
+        Reason::ReserveTimedOut,
+        Reason::JobTaken,
+        Reason::JobDeleted,
+        Reason::Suspended,
+        Reason::Done,
+        Reason::ClaimExpired,
+        Reason::MatchDeleted,
+        Reason::MemberLost,
+        Reason::Evicted,
+    ];
+
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::CapacityTaken => "CapacityTaken",
+            Reason::StaleAd => "StaleAd",
+            Reason::RequirementsChanged => "RequirementsChanged",
+            Reason::MemberGone => "MemberGone",
+            Reason::NotAllowed => "NotAllowed",
+            Reason::ReserveTimedOut => "ReserveTimedOut",
+            Reason::JobTaken => "JobTaken",
+            Reason::JobDeleted => "JobDeleted",
+            Reason::Suspended => "Suspended",
+            Reason::Done => "Done",
+            Reason::ClaimExpired => "ClaimExpired",
+            Reason::MatchDeleted => "MatchDeleted",
+            Reason::MemberLost => "MemberLost",
+            Reason::Evicted => "Evicted",
+        }
+    }
+
+    /// The reason that a word stands for.
+    pub fn of(word: &str) -> Option<Reason> {
+        Reason::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,83 @@
+//! Lists of numbers into one number.
+
+use crate::builtins::argument;
+use crate::eval::lazy::Lazy;
+use crate::eval::machine::{Machine, Outcome};
+use crate::eval::ops;
+use crate::expr::BinaryOp;
+use crate::text::number::to_real;
+
+/// The numbers of the list, UNDEFINED elements left out; or the value that the whole has instead.
+fn numbers(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome<Result<Vec<Lazy>, Lazy>> {
+    let items = match argument(arguments, 0) {
+        Lazy::Undefined => return Ok(Err(Lazy::Undefined)),
+        Lazy::List(items) => machine.items(items)?,
+        _ => return Ok(Err(Lazy::Error)),
+    };
+    let mut numbers = Vec::new();
+    for item in items {
+        match item {
+            Lazy::Undefined => {}
+            Lazy::Boolean(_) | Lazy::Integer(_) | Lazy::Real(_) => numbers.push(item),
+            _ => return Ok(Err(Lazy::Error)),
+        }
+    }
+    Ok(Ok(numbers))
+}
+
+pub(crate) fn sum(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(numbers(machine, arguments)?.map_or_else(|instead| instead, |numbers| total(&numbers)))
+}
+
+fn total(numbers: &[Lazy]) -> Lazy {
+    let sum = numbers.iter().cloned().reduce(|sum, number| ops::binary(BinaryOp::Add, &sum, &number));
+    sum.unwrap_or(Lazy::Integer(0))
+}
+
+pub(crate) fn avg(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let numbers = match numbers(machine, arguments)? {
+        Err(instead) => return Ok(instead),
+        Ok(numbers) => numbers,
+    };
+    if numbers.is_empty() {
+        return Ok(Lazy::Integer(0));
+    }
+    let count = Lazy::Real(to_real(i64::try_from(numbers.len()).unwrap_or(i64::MAX)));
+    Ok(ops::binary(BinaryOp::Divide, &total(&numbers), &count))
+}
+
+pub(crate) fn min(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    extreme(machine, arguments, BinaryOp::Less)
+}
+
+pub(crate) fn max(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    extreme(machine, arguments, BinaryOp::Greater)
+}
+
+/// The first of the best numbers. A comparison with a real makes the other a real too.
+fn extreme(machine: &mut Machine<'_>, arguments: &[Lazy], better: BinaryOp) -> Outcome {
+    let numbers = match numbers(machine, arguments)? {
+        Err(instead) => return Ok(instead),
+        Ok(numbers) => numbers,
+    };
+    let best = numbers.into_iter().reduce(|best, number| {
+        let (best, number) = same_type(best, number);
+        if ops::binary(better, &number, &best).truth() == Some(true) { number } else { best }
+    });
+    Ok(best.unwrap_or(Lazy::Undefined))
+}
+
+fn same_type(left: Lazy, right: Lazy) -> (Lazy, Lazy) {
+    let real = |value: &Lazy| value.number().map_or(Lazy::Error, Lazy::Real);
+    let integer = |value: Lazy| match value {
+        Lazy::Boolean(truth) => Lazy::Integer(i64::from(truth)),
+        other => other,
+    };
+    if matches!(left, Lazy::Real(_)) || matches!(right, Lazy::Real(_)) {
+        (real(&left), real(&right))
+    } else if matches!(left, Lazy::Integer(_)) || matches!(right, Lazy::Integer(_)) {
+        (integer(left), integer(right))
+    } else {
+        (left, right)
+    }
+}

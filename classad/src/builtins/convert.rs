@@ -1,0 +1,144 @@
+//! Values into values of another type: string, int, real, bool; and tests of type.
+
+use std::sync::Arc;
+
+use crate::builtins::argument;
+use crate::builtins::number::{prefix, whole};
+use crate::eval::lazy::{Items, Lazy};
+use crate::eval::machine::{Machine, Outcome};
+use crate::expr::{Expr, Kind};
+use crate::text::number::to_real;
+use crate::value::Value;
+
+/// A value as text, or why there is none.
+pub(crate) enum Text {
+    Is(Arc<str>),
+    Undefined,
+    Error,
+}
+
+impl Machine<'_> {
+    /// The expression that a value is written as: lists and ads with their expressions, not their values.
+    pub(crate) fn written(&self, value: &Lazy) -> Expr {
+        match value {
+            Lazy::List(Items::Written(items, _)) => Expr::new(Kind::List(Arc::clone(items)), crate::Span::default()),
+            Lazy::List(Items::Computed(items)) => Expr::list(items.iter().map(|item| self.written(item)).collect()),
+            Lazy::Ad(scope) => Expr::ad(self.ad(*scope).cloned().unwrap_or_default()),
+            scalar => Expr::literal(scalar.to_scalar().unwrap_or(Value::Error)),
+        }
+    }
+
+    /// The value as `string()` has it.
+    pub(crate) fn text(&mut self, value: &Lazy) -> Outcome<Text> {
+        let text = match value {
+            Lazy::Undefined => return Ok(Text::Undefined),
+            Lazy::Error => return Ok(Text::Error),
+            Lazy::String(text) => Arc::clone(text),
+            Lazy::AbsTime { .. } | Lazy::RelTime(_) => {
+                // The text inside `absTime("...")`.
+                let written = self.written(value).canonical();
+                written.split('"').nth(1).unwrap_or_default().into()
+            }
+            other => self.written(other).canonical().into(),
+        };
+        self.charge(text.len())?;
+        Ok(Text::Is(text))
+    }
+}
+
+pub(crate) fn string(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(match machine.text(argument(arguments, 0))? {
+        Text::Is(text) => Lazy::String(text),
+        Text::Undefined => Lazy::Undefined,
+        Text::Error => Lazy::Error,
+    })
+}
+
+pub(crate) fn int(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(integer(argument(arguments, 0)))
+}
+
+/// The value as `int()` has it.
+pub(crate) fn integer(value: &Lazy) -> Lazy {
+    match value {
+        Lazy::Undefined => Lazy::Undefined,
+        Lazy::Integer(number) => Lazy::Integer(*number),
+        Lazy::Boolean(truth) => Lazy::Integer(i64::from(*truth)),
+        Lazy::AbsTime { seconds, .. } => Lazy::Integer(*seconds),
+        Lazy::Real(number) | Lazy::RelTime(number) => whole(*number),
+        // All digits of an integer count; through a real some would be lost.
+        Lazy::String(text) => match text.trim().parse() {
+            Ok(number) => Lazy::Integer(number),
+            Err(_) => prefix(text).map_or(Lazy::Error, whole),
+        },
+        Lazy::Error | Lazy::List(_) | Lazy::Ad(_) => Lazy::Error,
+    }
+}
+
+pub(crate) fn real(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(match argument(arguments, 0) {
+        Lazy::Undefined => Lazy::Undefined,
+        other => as_real(other).map_or(Lazy::Error, Lazy::Real),
+    })
+}
+
+/// The value as `real()` has it, times in whole seconds; none for UNDEFINED and for what is no number.
+pub(crate) fn as_real(value: &Lazy) -> Option<f64> {
+    match value {
+        Lazy::AbsTime { seconds, .. } => Some(to_real(*seconds)),
+        Lazy::RelTime(seconds) => Some(seconds.trunc()),
+        Lazy::String(text) => prefix(text),
+        other => other.number(),
+    }
+}
+
+pub(crate) fn boolean(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(match argument(arguments, 0) {
+        Lazy::Undefined => Lazy::Undefined,
+        Lazy::String(text) if text.eq_ignore_ascii_case("true") => Lazy::Boolean(true),
+        Lazy::String(text) if text.eq_ignore_ascii_case("false") => Lazy::Boolean(false),
+        Lazy::String(_) => Lazy::Undefined,
+        Lazy::RelTime(seconds) => Lazy::Boolean(*seconds != 0.0),
+        other => other.truth().map_or(Lazy::Error, Lazy::Boolean),
+    })
+}
+
+pub(crate) fn is_undefined(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Undefined)))
+}
+
+pub(crate) fn is_error(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Error)))
+}
+
+pub(crate) fn is_string(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::String(_))))
+}
+
+pub(crate) fn is_integer(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Integer(_))))
+}
+
+pub(crate) fn is_real(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Real(_))))
+}
+
+pub(crate) fn is_list(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::List(_))))
+}
+
+pub(crate) fn is_ad(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Ad(_))))
+}
+
+pub(crate) fn is_boolean(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Boolean(_))))
+}
+
+pub(crate) fn is_abs_time(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::AbsTime { .. })))
+}
+
+pub(crate) fn is_rel_time(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::RelTime(_))))
+}

@@ -1,0 +1,143 @@
+//! Environments and argument lists as HTCondor writes them, and what asks the host: without a host, nothing is known.
+
+use crate::builtins::{argument, strict};
+use crate::eval::lazy::Lazy;
+use crate::eval::machine::{Machine, Outcome};
+
+/// Blanks and quotes stand in single quotes, a quote in them twice.
+fn quoted(word: &str) -> String {
+    if word.is_empty() {
+        return "''".to_owned();
+    }
+    let mut out = String::new();
+    for character in word.chars() {
+        if matches!(character, ' ' | '\t' | '\n' | '\r' | '\'') {
+            // A quoted stretch goes on if one has just ended.
+            if out.ends_with('\'') {
+                out.pop();
+            } else {
+                out.push('\'');
+            }
+            if character == '\'' {
+                out.push('\'');
+            }
+            out.push(character);
+            out.push('\'');
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// The words of a text with such quotes; none if a quote is not closed.
+fn words(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut inside = false;
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' if inside && characters.peek() == Some(&'\'') => {
+                characters.next();
+                word.get_or_insert_default().push('\'');
+            }
+            '\'' => {
+                inside = !inside;
+                word.get_or_insert_default();
+            }
+            ' ' | '\t' | '\n' | '\r' if !inside => words.extend(word.take()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    (!inside).then_some(words)
+}
+
+/// `envV1ToV2(s)`: `A=1;B=2` into `A=1 B=2`.
+pub(crate) fn env_v1_to_v2(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(match argument(arguments, 0) {
+        Lazy::Undefined => Lazy::Undefined,
+        Lazy::String(text) => variables(text.split(';').map(str::to_owned)).map_or(Lazy::Error, Lazy::string),
+        _ => Lazy::Error,
+    })
+}
+
+/// `mergeEnvironment(s, ...)`: later settings replace earlier ones.
+pub(crate) fn merge_environment(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let mut settings = Vec::new();
+    for value in arguments {
+        match value {
+            Lazy::Undefined => {}
+            Lazy::String(text) => match words(text) {
+                Some(words) => settings.extend(words),
+                None => return Ok(Lazy::Error),
+            },
+            _ => return Ok(Lazy::Error),
+        }
+    }
+    Ok(variables(settings).map_or(Lazy::Error, Lazy::string))
+}
+
+/// Settings in the new form; none if one has no name.
+fn variables(settings: impl IntoIterator<Item = String>) -> Option<String> {
+    let mut variables: Vec<(String, String)> = Vec::new();
+    for setting in settings {
+        if setting.is_empty() {
+            continue;
+        }
+        let (name, value) = setting.split_once('=').filter(|(name, _)| !name.is_empty())?;
+        match variables.iter_mut().find(|(own, _)| own == name) {
+            Some((_, old)) => value.clone_into(old),
+            None => variables.push((name.to_owned(), value.to_owned())),
+        }
+    }
+    let settings: Vec<String> = variables.iter().map(|(name, value)| quoted(&format!("{name}={value}"))).collect();
+    Some(settings.join(" "))
+}
+
+/// `listToArgs(list)`: `{"a b", "c"}` into `'a b' c`.
+pub(crate) fn list_to_args(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let items = match argument(arguments, 0) {
+        Lazy::Undefined => return Ok(Lazy::Undefined),
+        Lazy::List(items) => machine.items(items)?,
+        _ => return Ok(Lazy::Error),
+    };
+    let mut words = Vec::new();
+    for item in items {
+        match item {
+            Lazy::String(word) => words.push(quoted(&word)),
+            _ => return Ok(Lazy::Error),
+        }
+    }
+    Ok(Lazy::string(words.join(" ")))
+}
+
+/// `argsToList(s)`: `'a b' c` into `{"a b", "c"}`.
+pub(crate) fn args_to_list(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(match argument(arguments, 0) {
+        Lazy::Undefined => Lazy::Undefined,
+        Lazy::String(text) => words(text).map_or(Lazy::Error, Lazy::strings),
+        _ => Lazy::Error,
+    })
+}
+
+/// `userHome(user [, default])`: no user has a home here.
+pub(crate) fn user_home(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(match (argument(arguments, 0), arguments.get(1)) {
+        (Lazy::Undefined, _) => Lazy::Undefined,
+        (Lazy::String(_), Some(default)) => default.clone(),
+        (Lazy::String(_), None) => Lazy::Undefined,
+        _ => Lazy::Error,
+    })
+}
+
+/// `userMap(map, user [, preferred [, default]])`: no map is configured here.
+pub(crate) fn user_map(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let lookup = arguments.get(..2).unwrap_or_default();
+    Ok(match (strict(lookup), arguments.get(3)) {
+        (Some(Lazy::Error), _) => Lazy::Error,
+        (_, Some(default)) => default.clone(),
+        (_, None) => Lazy::Undefined,
+    })
+}

@@ -1,0 +1,98 @@
+//! Lists searched and measured.
+
+use crate::builtins::argument;
+use crate::eval::lazy::Lazy;
+use crate::eval::machine::{Machine, Outcome};
+use crate::eval::{logic, ops};
+use crate::expr::BinaryOp;
+
+pub(crate) fn size(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(match argument(arguments, 0) {
+        Lazy::Undefined => Lazy::Undefined,
+        Lazy::List(items) => Lazy::length(items.len()),
+        Lazy::Ad(scope) => Lazy::length(machine.ad(*scope).map_or(0, crate::Ad::len)),
+        Lazy::String(text) => Lazy::length(text.len()),
+        _ => Lazy::Error,
+    })
+}
+
+/// `member(x, list)`: some element `== x`.
+pub(crate) fn member(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let (wanted, list) = (argument(arguments, 0), argument(arguments, 1));
+    match (wanted, list) {
+        (Lazy::Undefined, _) | (_, Lazy::Undefined) => Ok(Lazy::Undefined),
+        (Lazy::Error | Lazy::List(_) | Lazy::Ad(_), _) => Ok(Lazy::Error),
+        (_, Lazy::List(items)) => {
+            let items = machine.items(items)?;
+            let equal = |item: &Lazy| ops::binary(BinaryOp::Equal, item, wanted).truth() == Some(true);
+            Ok(Lazy::Boolean(items.iter().any(equal)))
+        }
+        _ => Ok(Lazy::Error),
+    }
+}
+
+/// `identicalMember(x, list)`: some element `is x`.
+pub(crate) fn identical_member(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let (wanted, list) = (argument(arguments, 0), argument(arguments, 1));
+    match (wanted, list) {
+        (_, Lazy::Undefined) => Ok(Lazy::Undefined),
+        (Lazy::List(_) | Lazy::Ad(_), _) => Ok(Lazy::Error),
+        (_, Lazy::List(items)) => {
+            let items = machine.items(items)?;
+            Ok(Lazy::Boolean(items.iter().any(|item| logic::identical(item, wanted) == Some(true))))
+        }
+        _ => Ok(Lazy::Error),
+    }
+}
+
+pub(crate) fn any_compare(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    compare_each(machine, arguments, true)
+}
+
+pub(crate) fn all_compare(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    compare_each(machine, arguments, false)
+}
+
+/// Compares element after element until one compares as `deciding`; an UNDEFINED comparison ends it with false.
+fn compare_each(machine: &mut Machine<'_>, arguments: &[Lazy], deciding: bool) -> Outcome {
+    let (op, list, wanted) = (argument(arguments, 0), argument(arguments, 1), argument(arguments, 2));
+    let op = match op {
+        Lazy::Undefined => return Ok(Lazy::Undefined),
+        Lazy::String(text) => comparison(text),
+        _ => None,
+    };
+    let Some(op) = op else { return Ok(Lazy::Error) };
+    let items = match list {
+        Lazy::Undefined => return Ok(Lazy::Undefined),
+        Lazy::List(items) => machine.items(items)?,
+        _ => return Ok(Lazy::Error),
+    };
+    for item in items {
+        let result = match op {
+            BinaryOp::Is => logic::identical(&item, wanted).map_or(Lazy::Error, Lazy::Boolean),
+            BinaryOp::Isnt => logic::identical(&item, wanted).map_or(Lazy::Error, |same| Lazy::Boolean(!same)),
+            op => ops::binary(op, &item, wanted),
+        };
+        match result {
+            Lazy::Boolean(truth) if truth == deciding => return Ok(Lazy::Boolean(deciding)),
+            Lazy::Boolean(_) => {}
+            Lazy::Undefined => return Ok(Lazy::Boolean(false)),
+            _ => return Ok(Lazy::Error),
+        }
+    }
+    Ok(Lazy::Boolean(!deciding))
+}
+
+fn comparison(symbol: &str) -> Option<BinaryOp> {
+    const COMPARISONS: [BinaryOp; 8] = [
+        BinaryOp::Less,
+        BinaryOp::LessEqual,
+        BinaryOp::NotEqual,
+        BinaryOp::Equal,
+        BinaryOp::Greater,
+        BinaryOp::GreaterEqual,
+        BinaryOp::Is,
+        BinaryOp::Isnt,
+    ];
+    COMPARISONS.into_iter().find(|op| op.symbol() == symbol)
+}

@@ -1,0 +1,124 @@
+//! The table of built-in functions: name, arity, what it does, how.
+
+mod aggregate;
+mod convert;
+mod environment;
+mod list;
+pub(crate) mod number;
+mod reflect;
+pub(crate) mod regexp;
+mod string;
+mod stringlist;
+mod strftime;
+mod table;
+mod time;
+mod version;
+
+use std::fmt;
+
+use crate::eval::lazy::Lazy;
+use crate::eval::machine::{Machine, Outcome, ScopeId};
+use crate::expr::{Call, Expr};
+
+pub use table::BUILTINS;
+
+/// A built-in function.
+#[derive(Debug)]
+pub struct Builtin {
+    /// The name as the manual spells it; calls ignore case.
+    pub name: &'static str,
+    /// How many arguments it takes; any other number is ERROR.
+    pub arity: Arity,
+    /// What it gives, in one line.
+    pub doc: &'static str,
+    pub(crate) body: Body,
+}
+
+/// How many arguments a function takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arity {
+    /// At least so many.
+    pub min: usize,
+    /// At most so many; none: any number.
+    pub max: Option<usize>,
+}
+
+impl Arity {
+    /// Whether so many arguments are allowed.
+    #[must_use]
+    pub fn allows(self, count: usize) -> bool {
+        count >= self.min && self.max.is_none_or(|max| count <= max)
+    }
+}
+
+/// As in "takes 1 to 2 arguments".
+impl fmt::Display for Arity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count| if count == 1 { "" } else { "s" };
+        match self.max {
+            None if self.min == 0 => f.write_str("any number of arguments"),
+            None => write!(f, "{} or more arguments", self.min),
+            Some(max) if max == self.min => write!(f, "{max} argument{}", plural(max)),
+            Some(max) => write!(f, "{} to {max} arguments", self.min),
+        }
+    }
+}
+
+/// How a function works.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    /// On the values of its arguments.
+    Values(fn(&mut Machine<'_>, &[Lazy]) -> Outcome),
+    /// On the arguments as they are written.
+    Lazy(fn(&mut Machine<'_>, &Expr, &Call, ScopeId) -> Outcome),
+}
+
+/// The function called `name`, in any case.
+pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
+    BUILTINS.iter().find(|builtin| builtin.name.eq_ignore_ascii_case(name))
+}
+
+/// The function whose name is most like `name`, if one is nearly the same.
+pub(crate) fn similar(name: &str) -> Option<&'static str> {
+    const DISTANCE_MAX: usize = 2;
+    let wanted = name.to_ascii_lowercase();
+    BUILTINS
+        .iter()
+        .map(|builtin| (distance(&wanted, &builtin.name.to_ascii_lowercase()), builtin.name))
+        .filter(|(distance, name)| *distance <= DISTANCE_MAX && *distance * 2 < name.len())
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// How many letters must be changed, added or removed to turn one word into the other.
+fn distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (line, a) in left.bytes().enumerate() {
+        let mut diagonal = line;
+        let mut before = line + 1;
+        let mut next = vec![before];
+        for (b, above) in right.bytes().zip(row.iter().skip(1)) {
+            before = (above + 1).min(before + 1).min(diagonal + usize::from(a != b));
+            diagonal = *above;
+            next.push(before);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+/// The argument at `index`; a missing one counts as UNDEFINED.
+pub(crate) fn argument(arguments: &[Lazy], index: usize) -> &Lazy {
+    arguments.get(index).unwrap_or(&Lazy::Undefined)
+}
+
+/// ERROR if an argument is ERROR, else UNDEFINED if one is UNDEFINED.
+pub(crate) fn strict(arguments: &[Lazy]) -> Option<Lazy> {
+    if arguments.iter().any(|argument| matches!(argument, Lazy::Error)) {
+        Some(Lazy::Error)
+    } else if arguments.iter().any(|argument| matches!(argument, Lazy::Undefined)) {
+        Some(Lazy::Undefined)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,163 @@
+//! Numbers into numbers: rounding, powers, steps, chance.
+
+use crate::builtins::argument;
+use crate::builtins::convert::as_real;
+use crate::eval::lazy::Lazy;
+use crate::eval::machine::{Machine, Outcome, ScopeId};
+use crate::expr::{Call, Expr};
+use crate::text::number::to_real;
+
+/// The number at the start of a text as C reads it: blanks, sign, decimal or hexadecimal, `inf`, `nan`.
+pub(crate) fn prefix(text: &str) -> Option<f64> {
+    let text = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => (-1.0, rest),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let lower = rest.to_ascii_lowercase();
+    if lower.starts_with("inf") {
+        return Some(sign * f64::INFINITY);
+    }
+    if lower.starts_with("nan") {
+        return Some(f64::NAN);
+    }
+    if let Some(digits) = lower.strip_prefix("0x")
+        && let Some(value) = hexadecimal(digits)
+    {
+        return Some(sign * value);
+    }
+    let length = decimal_length(rest)?;
+    rest.get(..length)?.parse::<f64>().ok().map(|value| sign * value)
+}
+
+/// The whole hexadecimal digits at the start.
+fn hexadecimal(digits: &str) -> Option<f64> {
+    let digits = digits.bytes().map_while(|byte| char::from(byte).to_digit(16));
+    digits.fold(None, |value, digit| Some(value.unwrap_or(0.0) * 16.0 + f64::from(digit)))
+}
+
+/// How many bytes at the start make up a decimal number; none if there is no digit.
+fn decimal_length(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| bytes.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let whole = digits(0);
+    let mut length = whole;
+    let mut any = whole > 0;
+    if bytes.get(length) == Some(&b'.') {
+        let fraction = digits(length + 1);
+        any |= fraction > 0;
+        length += 1 + fraction;
+    }
+    if !any {
+        return None;
+    }
+    if matches!(bytes.get(length), Some(b'e' | b'E')) {
+        let signed = usize::from(matches!(bytes.get(length + 1), Some(b'+' | b'-')));
+        let exponent = digits(length + 1 + signed);
+        if exponent > 0 {
+            length += 1 + signed + exponent;
+        }
+    }
+    Some(length)
+}
+
+/// A real without its fraction as an integer; ERROR if it does not fit.
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+pub(crate) fn whole(number: f64) -> Lazy {
+    let number = number.trunc();
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number) {
+        Lazy::Integer(number as i64)
+    } else {
+        Lazy::Error
+    }
+}
+
+fn rounded(value: &Lazy, round: fn(f64) -> f64) -> Outcome {
+    Ok(match value {
+        Lazy::Integer(number) => Lazy::Integer(*number),
+        other => as_real(other).map_or(Lazy::Error, |number| whole(round(number))),
+    })
+}
+
+pub(crate) fn floor(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    rounded(argument(arguments, 0), f64::floor)
+}
+
+pub(crate) fn ceiling(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    rounded(argument(arguments, 0), f64::ceil)
+}
+
+pub(crate) fn round(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    rounded(argument(arguments, 0), f64::round_ties_even)
+}
+
+pub(crate) fn pow(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let (base, exponent) = (argument(arguments, 0), argument(arguments, 1));
+    if let (Lazy::Integer(base), Lazy::Integer(exponent @ 0..)) = (base, exponent) {
+        // The reference rounds in this way, which is off by one for negative results.
+        return Ok(whole(to_real(*base).powf(to_real(*exponent)) + 0.5));
+    }
+    Ok(match (as_real(base), as_real(exponent)) {
+        (Some(base), Some(exponent)) => Lazy::Real(base.powf(exponent)),
+        _ => Lazy::Error,
+    })
+}
+
+/// `quantize(a, b)`: the smallest multiple of b that is not below a; of a list, its first element not below a.
+pub(crate) fn quantize(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let (value, base) = (argument(arguments, 0), argument(arguments, 1));
+    let Some(number) = as_real(value) else { return Ok(Lazy::Error) };
+    let Lazy::List(items) = base else { return Ok(multiple(value, number, base)) };
+    let mut last = Lazy::Real(0.0);
+    for item in machine.items(items)? {
+        match as_real(&item) {
+            None => return Ok(Lazy::Error),
+            Some(step) if step >= number => return Ok(item),
+            Some(_) => last = item,
+        }
+    }
+    Ok(multiple(value, number, &last))
+}
+
+fn multiple(value: &Lazy, number: f64, base: &Lazy) -> Lazy {
+    if let (Lazy::Integer(value), Lazy::Integer(base)) = (value, base) {
+        if *base == 0 {
+            return Lazy::Integer(*value);
+        }
+        let quotient = value.wrapping_div(*base);
+        let below = quotient.wrapping_mul(*base) != *value && (value.is_negative() == base.is_negative());
+        return Lazy::Integer(quotient.wrapping_add(i64::from(below)).wrapping_mul(*base));
+    }
+    match as_real(base) {
+        None => Lazy::Error,
+        Some(0.0) => value.clone(),
+        Some(base) => Lazy::Real((number / base).ceil() * base),
+    }
+}
+
+/// `random()`: drawn from the context's seed, the frame's seed and the place of the call, so that it can be replayed.
+pub(crate) fn random(machine: &mut Machine<'_>, expr: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+    let frame = machine.root_frame(scope);
+    let place = u64::try_from(expr.span().start).unwrap_or(u64::MAX);
+    let frame_seed = frame.map_or(0, |frame| machine.env.frame_seed(frame));
+    let draw = mix(mix(machine.context.seed ^ frame_seed) ^ place);
+    // The upper 53 bits are as many as a real keeps.
+    let fraction = to_real((draw >> 11).cast_signed()) / to_real(1 << 53);
+    let bound = match call.arguments.first() {
+        None => return Ok(Lazy::Real(fraction)),
+        Some(bound) => machine.eval(bound, scope)?,
+    };
+    Ok(match bound {
+        Lazy::Integer(bound) if bound > 0 => Lazy::Integer((draw % bound.cast_unsigned()).cast_signed()),
+        Lazy::Real(bound) if bound > 0.0 => Lazy::Real(fraction * bound),
+        _ => Lazy::Error,
+    })
+}
+
+/// Spreads a number over all bits (splitmix64).
+fn mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,150 @@
+//! Strings into strings: joining, cutting, comparing. Positions count bytes, letters are ASCII.
+
+use std::cmp::Ordering;
+
+use crate::builtins::convert::Text;
+use crate::builtins::argument;
+use crate::eval::lazy::Lazy;
+use crate::eval::machine::{Machine, Outcome};
+
+/// `strcat(x, ...)`: the first argument that is UNDEFINED or ERROR decides.
+pub(crate) fn strcat(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let mut whole = String::new();
+    for value in arguments {
+        match machine.text(value)? {
+            Text::Is(text) => whole.push_str(&text),
+            Text::Undefined => return Ok(Lazy::Undefined),
+            Text::Error => return Ok(Lazy::Error),
+        }
+        machine.charge(whole.len())?;
+    }
+    Ok(Lazy::string(whole))
+}
+
+/// `join(sep, x, ...)`, `join(sep, list)`, `join(list)`: UNDEFINED items are left out.
+pub(crate) fn join(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let (separator, items) = match arguments {
+        [Lazy::List(items)] => ("".into(), machine.items(items)?),
+        [Lazy::Undefined] => return Ok(Lazy::Undefined),
+        [separator, rest @ ..] => {
+            let separator = match machine.text(separator)? {
+                Text::Is(text) => text,
+                Text::Undefined => "".into(),
+                Text::Error => return Ok(Lazy::Error),
+            };
+            match rest {
+                [Lazy::List(items)] => (separator, machine.items(items)?),
+                [] => return Ok(Lazy::string("")),
+                rest => (separator, rest.to_vec()),
+            }
+        }
+        [] => return Ok(Lazy::string("")),
+    };
+    let mut whole = String::new();
+    let mut defined = items.is_empty();
+    for item in &items {
+        match machine.text(item)? {
+            Text::Is(text) => {
+                // The reference separates only from what is there: an empty first item leaves no trace.
+                if !whole.is_empty() {
+                    whole.push_str(&separator);
+                }
+                whole.push_str(&text);
+                defined = true;
+            }
+            Text::Undefined => {}
+            Text::Error => return Ok(Lazy::Error),
+        }
+        machine.charge(whole.len())?;
+    }
+    Ok(if defined { Lazy::string(whole) } else { Lazy::Undefined })
+}
+
+pub(crate) fn to_upper(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    changed(machine, arguments, str::to_ascii_uppercase)
+}
+
+pub(crate) fn to_lower(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    changed(machine, arguments, str::to_ascii_lowercase)
+}
+
+fn changed(machine: &mut Machine<'_>, arguments: &[Lazy], change: fn(&str) -> String) -> Outcome {
+    Ok(match machine.text(argument(arguments, 0))? {
+        Text::Is(text) => Lazy::string(change(&text)),
+        Text::Undefined => Lazy::Undefined,
+        Text::Error => Lazy::Error,
+    })
+}
+
+/// `substr(s, offset [, length])`: negative offsets count from the end, negative lengths leave so much off the end.
+pub(crate) fn substr(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    if arguments.iter().any(|argument| matches!(argument, Lazy::Undefined)) {
+        return Ok(Lazy::Undefined);
+    }
+    let (Lazy::String(text), Lazy::Integer(offset)) = (argument(arguments, 0), argument(arguments, 1)) else {
+        return Ok(Lazy::Error);
+    };
+    let size = i64::try_from(text.len()).unwrap_or(i64::MAX);
+    let start = if *offset < 0 { size.saturating_add(*offset) } else { *offset }.clamp(0, size);
+    let end = match arguments.get(2) {
+        None => size,
+        Some(Lazy::Integer(length)) if *length < 0 => size.saturating_add(*length),
+        Some(Lazy::Integer(length)) => start.saturating_add(*length),
+        Some(_) => return Ok(Lazy::Error),
+    }
+    .clamp(start, size);
+    let bytes = |at: i64| usize::try_from(at).unwrap_or(0);
+    machine.charge(text.len())?;
+    let part = text.as_bytes().get(bytes(start)..bytes(end)).unwrap_or_default();
+    // A cut through a character leaves the replacement character: strings are always UTF-8.
+    Ok(Lazy::string(String::from_utf8_lossy(part)))
+}
+
+pub(crate) fn strcmp(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    compared(machine, arguments, str::cmp)
+}
+
+pub(crate) fn stricmp(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    compared(machine, arguments, crate::name::compare)
+}
+
+fn compared(machine: &mut Machine<'_>, arguments: &[Lazy], compare: fn(&str, &str) -> Ordering) -> Outcome {
+    let left = machine.text(argument(arguments, 0))?;
+    let right = machine.text(argument(arguments, 1))?;
+    Ok(match (left, right) {
+        (Text::Undefined, _) | (_, Text::Undefined) => Lazy::Undefined,
+        (Text::Error, _) | (_, Text::Error) => Lazy::Error,
+        (Text::Is(left), Text::Is(right)) => sign(compare(&left, &right)),
+    })
+}
+
+/// An order as -1, 0 or 1.
+pub(crate) fn sign(ordering: Ordering) -> Lazy {
+    Lazy::Integer(match ordering {
+        Ordering::Less => -1,
+        Ordering::Equal => 0,
+        Ordering::Greater => 1,
+    })
+}
+
+/// `splitUserName("u@d")`: a name without `@` is a user.
+pub(crate) fn split_user_name(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(match argument(arguments, 0) {
+        Lazy::String(text) => {
+            let (user, domain) = text.split_once('@').unwrap_or((text, ""));
+            Lazy::strings([user, domain])
+        }
+        _ => Lazy::Error,
+    })
+}
+
+/// `splitSlotName("slot1@host")`: a name without `@` is a host.
+pub(crate) fn split_slot_name(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(match argument(arguments, 0) {
+        Lazy::String(text) => {
+            let (slot, host) = text.split_once('@').unwrap_or(("", text));
+            Lazy::strings([slot, host])
+        }
+        _ => Lazy::Error,
+    })
+}

@@ -1,0 +1,246 @@
+//! Times made, taken apart and written. The only clock is the context.
+
+use crate::ad::Ad;
+use crate::builtins::argument;
+use crate::builtins::convert::integer;
+use crate::builtins::strftime;
+use crate::calendar::{self, Civil};
+use crate::eval::lazy::Lazy;
+use crate::eval::machine::{Machine, Outcome};
+use crate::expr::Expr;
+use crate::name::Name;
+use crate::text::number::to_real;
+use crate::text::time;
+use crate::value::Value;
+
+pub(crate) fn now(machine: &mut Machine<'_>, _: &[Lazy]) -> Outcome {
+    Ok(Lazy::Integer(machine.context.now))
+}
+
+pub(crate) fn current_time(machine: &mut Machine<'_>, _: &[Lazy]) -> Outcome {
+    Ok(Lazy::AbsTime { seconds: machine.context.now, offset: machine.context.local_offset })
+}
+
+pub(crate) fn day_time(machine: &mut Machine<'_>, _: &[Lazy]) -> Outcome {
+    let local = machine.context.now.saturating_add(i64::from(machine.context.local_offset));
+    Ok(Lazy::RelTime(to_real(local.rem_euclid(calendar::DAY))))
+}
+
+pub(crate) fn time_zone_offset(machine: &mut Machine<'_>, _: &[Lazy]) -> Outcome {
+    Ok(Lazy::RelTime(f64::from(machine.context.local_offset)))
+}
+
+/// `absTime([t [, offset]])`
+pub(crate) fn abs_time(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let local = machine.context.local_offset;
+    let (seconds, own_offset) = match arguments.first() {
+        None => (machine.context.now, local),
+        Some(Lazy::AbsTime { seconds, offset }) => (*seconds, *offset),
+        Some(Lazy::String(text)) => match time::parse_absolute(text) {
+            Some(time) => (time.seconds, time.offset),
+            None => return Ok(Lazy::Error),
+        },
+        Some(number @ (Lazy::Integer(_) | Lazy::Real(_) | Lazy::RelTime(_))) => match integer(number) {
+            Lazy::Integer(seconds) => (seconds, local),
+            _ => return Ok(Lazy::Error),
+        },
+        Some(Lazy::Undefined) => return Ok(Lazy::Undefined),
+        Some(_) => return Ok(Lazy::Error),
+    };
+    let offset = match arguments.get(1) {
+        None => own_offset,
+        Some(given @ (Lazy::Integer(_) | Lazy::Real(_) | Lazy::RelTime(_))) => match integer(given) {
+            Lazy::Integer(offset) => match i32::try_from(offset) {
+                Ok(offset) => offset,
+                Err(_) => return Ok(Lazy::Error),
+            },
+            _ => return Ok(Lazy::Error),
+        },
+        Some(_) => return Ok(Lazy::Error),
+    };
+    Ok(Lazy::AbsTime { seconds, offset })
+}
+
+/// `relTime(x)`
+pub(crate) fn rel_time(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(match argument(arguments, 0) {
+        Lazy::Undefined => Lazy::Undefined,
+        Lazy::Integer(seconds) | Lazy::AbsTime { seconds, .. } => Lazy::RelTime(to_real(*seconds)),
+        Lazy::Real(seconds) | Lazy::RelTime(seconds) => Lazy::RelTime(*seconds),
+        Lazy::String(text) => time::parse_relative(text).map_or(Lazy::Error, Lazy::RelTime),
+        _ => Lazy::Error,
+    })
+}
+
+/// A field of an absolute time in the local zone, or of a relative time (days, hours, minutes, seconds).
+fn field(
+    machine: &Machine<'_>,
+    arguments: &[Lazy],
+    of_date: fn(&Civil) -> Option<i64>,
+    of_length: fn((f64, f64, f64, f64)) -> Option<f64>,
+) -> Lazy {
+    match argument(arguments, 0) {
+        Lazy::AbsTime { seconds, .. } => {
+            let local = seconds.saturating_add(i64::from(machine.context.local_offset));
+            of_date(&Civil::new(local)).map_or(Lazy::Error, Lazy::Integer)
+        }
+        Lazy::RelTime(seconds) => {
+            let whole = seconds.trunc();
+            let parts = ((whole / 86_400.0).trunc(), (whole / 3600.0).trunc() % 24.0, (whole / 60.0).trunc() % 60.0, whole % 60.0);
+            of_length(parts).map_or(Lazy::Error, crate::builtins::number::whole)
+        }
+        _ => Lazy::Error,
+    }
+}
+
+pub(crate) fn get_year(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(field(machine, arguments, |date| Some(date.year), |_| None))
+}
+
+pub(crate) fn get_month(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(field(machine, arguments, |date| Some(date.month), |_| None))
+}
+
+pub(crate) fn get_day_of_year(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(field(machine, arguments, |date| Some(date.day_of_year), |_| None))
+}
+
+pub(crate) fn get_day_of_month(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(field(machine, arguments, |date| Some(date.day), |_| None))
+}
+
+pub(crate) fn get_day_of_week(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(field(machine, arguments, |date| Some(date.day_of_week), |_| None))
+}
+
+pub(crate) fn get_days(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(field(machine, arguments, |_| None, |length| Some(length.0)))
+}
+
+pub(crate) fn get_hours(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(field(machine, arguments, |date| Some(date.hour), |length| Some(length.1)))
+}
+
+pub(crate) fn get_minutes(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(field(machine, arguments, |date| Some(date.minute), |length| Some(length.2)))
+}
+
+pub(crate) fn get_seconds(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    Ok(field(machine, arguments, |date| Some(date.second), |length| Some(length.3)))
+}
+
+/// `splitTime(t)`: the fields of a time as an ad.
+pub(crate) fn split_time(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let fields = match argument(arguments, 0) {
+        Lazy::Undefined => return Ok(Lazy::Undefined),
+        Lazy::RelTime(seconds) => length_fields(*seconds),
+        Lazy::AbsTime { seconds, offset } => date_fields(*seconds, *offset),
+        number @ (Lazy::Integer(_) | Lazy::Real(_)) => match integer(number) {
+            Lazy::Integer(seconds) => date_fields(seconds, machine.context.local_offset),
+            _ => return Ok(Lazy::Error),
+        },
+        _ => return Ok(Lazy::Error),
+    };
+    let ad: Ad = fields.into_iter().map(|(name, value)| (Name::new(name), Expr::literal(value))).collect();
+    Ok(Lazy::Ad(machine.add_scope(ad, None)))
+}
+
+fn date_fields(seconds: i64, offset: i32) -> Vec<(&'static str, Value)> {
+    let date = Civil::new(seconds.saturating_add(i64::from(offset)));
+    vec![
+        ("Type", Value::from("AbsoluteTime")),
+        ("Year", Value::Integer(date.year)),
+        ("Month", Value::Integer(date.month)),
+        ("Day", Value::Integer(date.day)),
+        ("Hours", Value::Integer(date.hour)),
+        ("Minutes", Value::Integer(date.minute)),
+        ("Seconds", Value::Integer(date.second)),
+        ("Offset", Value::Integer(i64::from(offset))),
+    ]
+}
+
+/// A negative length has its sign at the first field that is not zero.
+fn length_fields(seconds: f64) -> Vec<(&'static str, Value)> {
+    let length = seconds.abs();
+    let whole = length.trunc();
+    let fields = [(whole / 86_400.0).trunc(), (whole / 3600.0).trunc() % 24.0, (whole / 60.0).trunc() % 60.0];
+    let mut negative = seconds < 0.0;
+    let mut signed = |field: f64| {
+        let sign = if negative && field != 0.0 { -1.0 } else { 1.0 };
+        negative &= field == 0.0;
+        field * sign
+    };
+    let [days, hours, minutes] = fields.map(&mut signed);
+    let rest = signed(whole % 60.0 + (length - whole));
+    let integer = |field: f64| match crate::builtins::number::whole(field) {
+        Lazy::Integer(field) => Value::Integer(field),
+        _ => Value::Error,
+    };
+    vec![
+        ("Type", Value::from("RelativeTime")),
+        ("Days", integer(days)),
+        ("Hours", integer(hours)),
+        ("Minutes", integer(minutes)),
+        ("Seconds", Value::Real(rest)),
+    ]
+}
+
+/// `formatTime([t [, format]])`
+pub(crate) fn format_time(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let pattern = match arguments.get(1) {
+        None => "%c".into(),
+        Some(Lazy::String(pattern)) => pattern.clone(),
+        Some(_) => return Ok(Lazy::Error),
+    };
+    let local = machine.context.local_offset;
+    let (seconds, offset) = match arguments.first() {
+        None => (machine.context.now, local),
+        Some(Lazy::AbsTime { seconds, offset }) => (*seconds, *offset),
+        Some(number @ (Lazy::Integer(_) | Lazy::Real(_))) => match integer(number) {
+            Lazy::Integer(seconds) => (seconds, local),
+            _ => return Ok(Lazy::Error),
+        },
+        Some(Lazy::Ad(scope)) => {
+            let fields = Lazy::Ad(*scope);
+            (seconds_of(machine, &fields)?, 0)
+        }
+        Some(_) => return Ok(Lazy::Error),
+    };
+    let civil = Civil::new(seconds.saturating_add(i64::from(offset)));
+    let text = strftime::format(&pattern, &civil, offset, seconds);
+    machine.charge(text.len())?;
+    Ok(Lazy::string(text))
+}
+
+/// The second that the fields of an ad name; missing ones count from the beginning of what is named.
+fn seconds_of(machine: &mut Machine<'_>, fields: &Lazy) -> Outcome<i64> {
+    // Far beyond any calendar, and small enough to multiply.
+    const FIELD_MAX: i64 = 1 << 31;
+    let mut values = [1970, 1, 1, 0, 0, 0];
+    let names = ["Year", "Month", "Day", "Hours", "Minutes", "Seconds"];
+    for (value, name) in values.iter_mut().zip(names) {
+        let field = machine.subscript(fields, &Lazy::string(name))?;
+        if let Lazy::Integer(given) = integer(&field) {
+            *value = given.clamp(-FIELD_MAX, FIELD_MAX);
+        }
+    }
+    let [year, month, day, hours, minutes, seconds] = values;
+    Ok(calendar::days(year, month, day) * calendar::DAY + hours * 3600 + minutes * 60 + seconds)
+}
+
+/// `interval(seconds)`: `1+01:01:01`
+pub(crate) fn interval(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let Lazy::Integer(seconds) = integer(argument(arguments, 0)) else { return Ok(Lazy::Error) };
+    let sign = if seconds < 0 { "-" } else { "" };
+    let length = seconds.unsigned_abs();
+    let (days, hours, minutes, rest) = (length / 86_400, length / 3600 % 24, length / 60 % 60, length % 60);
+    Ok(Lazy::string(if days > 0 {
+        format!("{sign}{days}+{hours:02}:{minutes:02}:{rest:02}")
+    } else if hours > 0 {
+        format!("{sign}{hours}:{minutes:02}:{rest:02}")
+    } else if minutes > 0 {
+        format!("{sign}{minutes}:{rest:02}")
+    } else {
+        format!("{sign}{rest}")
+    }))
+}

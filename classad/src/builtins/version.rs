@@ -1,0 +1,99 @@
+//! Version texts compared: digits by their value, everything else by its bytes.
+
+use std::sync::Arc;
+
+use crate::builtins::argument;
+use crate::builtins::convert::Text;
+use crate::eval::lazy::Lazy;
+use crate::eval::machine::{Machine, Outcome};
+
+/// The natural order as a difference: `1.9` before `1.10`. Digits that begin with zero are a fraction: `1.01` before
+/// `1.1`.
+fn natural(left: &str, right: &str) -> i64 {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let same = left.iter().zip(right).take_while(|(a, b)| a == b).count();
+    // Where the digits that the difference may belong to begin.
+    let common = left.get(..same).unwrap_or_default();
+    let run = common.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
+    if whole_number(left, run) && whole_number(right, run) {
+        let digits = |text: &[u8]| {
+            let rest = text.get(same..).unwrap_or_default();
+            i64::try_from(rest.iter().take_while(|byte| byte.is_ascii_digit()).count()).unwrap_or(i64::MAX)
+        };
+        if digits(left) != digits(right) {
+            return digits(left) - digits(right);
+        }
+    }
+    // The end of a text counts as a byte before all others, except after zeros only: there digits come first.
+    let zeros = run < same && common.get(run..).unwrap_or_default().iter().all(|byte| *byte == b'0');
+    let (a, b) = (left.get(same).copied().unwrap_or(0), right.get(same).copied().unwrap_or(0));
+    let rank = |byte: u8| i64::from(if zeros { byte.wrapping_sub(b'0') } else { byte });
+    if zeros && !a.is_ascii_digit() && !b.is_ascii_digit() { i64::from(a) - i64::from(b) } else { rank(a) - rank(b) }
+}
+
+/// Whether digits without a leading zero begin at `at`.
+fn whole_number(text: &[u8], at: usize) -> bool {
+    match text.get(at) {
+        Some(b'1'..=b'9') => true,
+        Some(b'0') => !text.get(at + 1).is_some_and(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// The arguments as text, or what the comparison is instead: UNDEFINED beats ERROR here.
+fn texts<const N: usize>(machine: &mut Machine<'_>, arguments: [&Lazy; N]) -> Outcome<Result<[Arc<str>; N], Lazy>> {
+    let mut texts = [const { None }; N];
+    let mut error = false;
+    for (place, argument) in texts.iter_mut().zip(arguments) {
+        match machine.text(argument)? {
+            Text::Is(text) => *place = Some(text),
+            Text::Undefined => return Ok(Err(Lazy::Undefined)),
+            Text::Error => error = true,
+        }
+    }
+    Ok(if error { Err(Lazy::Error) } else { Ok(texts.map(|text| text.unwrap_or_else(|| "".into()))) })
+}
+
+/// The order of two versions, turned into a value.
+fn ordered(machine: &mut Machine<'_>, arguments: &[Lazy], value: fn(i64) -> Lazy) -> Outcome {
+    Ok(match texts(machine, [argument(arguments, 0), argument(arguments, 1)])? {
+        Ok([left, right]) => value(natural(&left, &right)),
+        Err(instead) => instead,
+    })
+}
+
+pub(crate) fn compare(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    ordered(machine, arguments, Lazy::Integer)
+}
+
+pub(crate) fn less(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    ordered(machine, arguments, |order| Lazy::Boolean(order < 0))
+}
+
+pub(crate) fn less_equal(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    ordered(machine, arguments, |order| Lazy::Boolean(order <= 0))
+}
+
+pub(crate) fn greater(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    ordered(machine, arguments, |order| Lazy::Boolean(order > 0))
+}
+
+pub(crate) fn greater_equal(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    ordered(machine, arguments, |order| Lazy::Boolean(order >= 0))
+}
+
+pub(crate) fn equal(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    ordered(machine, arguments, |order| Lazy::Boolean(order == 0))
+}
+
+/// `version_in_range(v, min, max)`: an undefined version is an error, undefined bounds are not.
+pub(crate) fn in_range(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    let version = match argument(arguments, 0) {
+        Lazy::Undefined => &Lazy::Error,
+        other => other,
+    };
+    Ok(match texts(machine, [version, argument(arguments, 1), argument(arguments, 2)])? {
+        Ok([version, min, max]) => Lazy::Boolean(natural(&min, &version) <= 0 && natural(&version, &max) <= 0),
+        Err(instead) => instead,
+    })
+}

@@ -1,0 +1,114 @@
+//! Values inside an evaluation: lists and ads are not evaluated until somebody looks into them.
+
+use std::sync::Arc;
+
+use crate::eval::machine::ScopeId;
+use crate::expr::Expr;
+use crate::value::Value;
+
+/// A value of which only the outermost layer is known.
+#[derive(Clone, Debug)]
+pub(crate) enum Lazy {
+    Undefined,
+    Error,
+    Boolean(bool),
+    Integer(i64),
+    Real(f64),
+    String(Arc<str>),
+    AbsTime { seconds: i64, offset: i32 },
+    RelTime(f64),
+    List(Items),
+    Ad(ScopeId),
+}
+
+/// The elements of a list.
+#[derive(Clone, Debug)]
+pub(crate) enum Items {
+    /// As written, with the scope they stand in.
+    Written(Arc<[Expr]>, ScopeId),
+    /// Made by a function or by a selection on a list.
+    Computed(Arc<[Lazy]>),
+}
+
+impl Items {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Written(items, _) => items.len(),
+            Self::Computed(items) => items.len(),
+        }
+    }
+}
+
+impl Lazy {
+    pub(crate) fn string(text: impl Into<Arc<str>>) -> Self {
+        Self::String(text.into())
+    }
+
+    pub(crate) fn list(items: impl IntoIterator<Item = Lazy>) -> Self {
+        Self::List(Items::Computed(items.into_iter().collect()))
+    }
+
+    pub(crate) fn strings<T: Into<Arc<str>>>(items: impl IntoIterator<Item = T>) -> Self {
+        Self::list(items.into_iter().map(Self::string))
+    }
+
+    /// A length as an integer of the language.
+    pub(crate) fn length(length: usize) -> Self {
+        Self::Integer(i64::try_from(length).unwrap_or(i64::MAX))
+    }
+
+    /// The value of a literal. Literals are scalars, see [`Kind::Literal`](crate::Kind::Literal).
+    pub(crate) fn scalar(value: &Value) -> Self {
+        match value {
+            Value::Undefined => Self::Undefined,
+            Value::Error | Value::List(_) | Value::Ad(_) => Self::Error,
+            Value::Boolean(truth) => Self::Boolean(*truth),
+            Value::Integer(number) => Self::Integer(*number),
+            Value::Real(number) => Self::Real(*number),
+            Value::String(text) => Self::String(text.clone()),
+            Value::AbsTime { seconds, offset } => Self::AbsTime { seconds: *seconds, offset: *offset },
+            Value::RelTime(seconds) => Self::RelTime(*seconds),
+        }
+    }
+
+    /// The whole value, if it is no list and no ad.
+    pub(crate) fn to_scalar(&self) -> Option<Value> {
+        Some(match self {
+            Self::Undefined => Value::Undefined,
+            Self::Error => Value::Error,
+            Self::Boolean(truth) => Value::Boolean(*truth),
+            Self::Integer(number) => Value::Integer(*number),
+            Self::Real(number) => Value::Real(*number),
+            Self::String(text) => Value::String(text.clone()),
+            Self::AbsTime { seconds, offset } => Value::AbsTime { seconds: *seconds, offset: *offset },
+            Self::RelTime(seconds) => Value::RelTime(*seconds),
+            Self::List(_) | Self::Ad(_) => return None,
+        })
+    }
+
+    /// Whether it counts as true or as false where a boolean is wanted; none for anything else.
+    pub(crate) fn truth(&self) -> Option<bool> {
+        match self {
+            Self::Boolean(truth) => Some(*truth),
+            Self::Integer(number) => Some(*number != 0),
+            Self::Real(number) => Some(*number != 0.0),
+            _ => None,
+        }
+    }
+
+    /// An integer or a real as a real; booleans count 0 and 1.
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self {
+            Self::Boolean(truth) => Some(f64::from(u8::from(*truth))),
+            Self::Integer(number) => Some(crate::text::number::to_real(*number)),
+            Self::Real(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl From<bool> for Lazy {
+    fn from(truth: bool) -> Self {
+        Self::Boolean(truth)
+    }
+}

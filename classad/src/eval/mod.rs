@@ -1,0 +1,40 @@
+//! Trees into values.
+
+pub(crate) mod lazy;
+pub(crate) mod limits;
+pub(crate) mod logic;
+pub(crate) mod lookup;
+pub(crate) mod machine;
+pub(crate) mod ops;
+pub(crate) mod scope;
+
+use crate::expr::Expr;
+use crate::value::Value;
+use limits::{Context, Exhausted};
+use machine::{Machine, ScopeId};
+use scope::{Env, FrameId};
+
+/// The value of `expr` in the frame `at`, whole to its last element.
+///
+/// # Errors
+/// If a limit of the context is reached; an expression cannot catch that.
+pub fn eval(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Result<Value, Exhausted> {
+    let mut machine = Machine::new(env, context);
+    let value = machine.eval(expr, ScopeId(at.index()))?;
+    machine.force(&value)
+}
+
+/// The value of the attribute `name` of the frame `at` itself, defined values included; UNDEFINED if it has none.
+///
+/// # Errors
+/// If a limit of the context is reached.
+pub fn eval_attribute(env: &Env<'_>, at: FrameId, name: &str, context: &Context) -> Result<Value, Exhausted> {
+    let mut machine = Machine::new(env, context);
+    match machine.own(ScopeId(at.index()), name) {
+        Some((expr, scope)) => {
+            let value = machine.eval(&expr, scope)?;
+            machine.force(&value)
+        }
+        None => Ok(Value::Undefined),
+    }
+}

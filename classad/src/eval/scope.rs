@@ -1,0 +1,211 @@
+//! Ads into what an evaluation can see: frames that may point at each other freely.
+
+use crate::ad::Ad;
+use crate::expr::Expr;
+use crate::name::Name;
+use crate::value::Value;
+
+/// An arena of frames: everything one evaluation can see.
+///
+/// A name is looked up in a frame among its defined values, the attributes of its ad, its labels, the built-in names
+/// (`self`, `my`, `parent`, `toplevel`, `root`, `CurrentTime`), its partner's names (`other`, `target`), then in the same
+/// way in the frame's parent, and at last in the partner itself. A selection `view.x` does the same without labels and
+/// without the partner: labels are private.
+///
+/// ```
+/// use classad::{Context, Dialect, Env, Name, Value, eval_attribute, parse_ad};
+///
+/// let job = parse_ad("[ Memory = 2; Rank = cpu.Speed * 2 ]", Dialect::Gangmatch)?;
+/// let machine = parse_ad("[ Speed = 21; cpu = 5 ]", Dialect::Gangmatch)?;
+/// let mut env = Env::new();
+/// let machine = env.frame(&machine, None);
+/// let job = env.frame(&job, None);
+/// env.bind(job, &Name::new("cpu"), machine);
+/// assert_eq!(eval_attribute(&env, job, "Rank", &Context::default())?, Value::Integer(42));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Env<'a> {
+    frames: Vec<Frame<'a>>,
+}
+
+/// A frame of an [`Env`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FrameId(u32);
+
+/// How many frames there were; see [`Env::mark`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(usize);
+
+#[derive(Clone, Debug)]
+struct Frame<'a> {
+    ad: &'a Ad,
+    parent: Option<FrameId>,
+    defined: Vec<(Name, Expr)>,
+    labels: Vec<(Name, FrameId)>,
+    /// Names for other frames that selections see too.
+    aliases: Vec<(Name, FrameId)>,
+    /// Where bare names go that are found nowhere else.
+    fallback: Option<FrameId>,
+    seed: u64,
+    /// Whether this is a port's frame, which with its parent makes up a view.
+    view: bool,
+}
+
+impl FrameId {
+    pub(crate) fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+impl<'a> Env<'a> {
+    /// An environment without frames.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the frame of an ad, or of a port's ad whose parent is the frame of the ad around it.
+    pub fn frame(&mut self, ad: &'a Ad, parent: Option<FrameId>) -> FrameId {
+        let id = self.nested(ad, parent);
+        if let Some(frame) = self.frames.get_mut(id.index()) {
+            frame.view = parent.is_some();
+        }
+        id
+    }
+
+    /// Adds the frame of an ad that stands inside another.
+    pub(crate) fn nested(&mut self, ad: &'a Ad, parent: Option<FrameId>) -> FrameId {
+        let id = FrameId::from_index(self.frames.len());
+        self.frames.push(Frame {
+            ad,
+            parent,
+            defined: Vec::new(),
+            labels: Vec::new(),
+            aliases: Vec::new(),
+            fallback: None,
+            seed: 0,
+            view: false,
+        });
+        id
+    }
+
+    /// Sets a value that is seen before the ad's own attributes, through views too. A list or an ad in it has no scope
+    /// around it.
+    pub fn define(&mut self, frame: FrameId, name: Name, value: Value) {
+        if let Some(frame) = self.frames.get_mut(frame.index()) {
+            frame.defined.retain(|(own, _)| *own != name);
+            frame.defined.push((name, Expr::literal(value)));
+        }
+    }
+
+    /// Lets bare names in `frame` and in what is nested in it reach `view` as `label`. A later label hides an earlier one
+    /// of the same name.
+    pub fn bind(&mut self, frame: FrameId, label: &Name, view: FrameId) {
+        if let Some(frame) = self.frames.get_mut(frame.index()) {
+            frame.labels.push((label.clone(), view));
+        }
+    }
+
+    /// How many labels are bound in `frame`.
+    #[must_use]
+    pub fn labels(&self, frame: FrameId) -> usize {
+        self.get(frame).map_or(0, |frame| frame.labels.len())
+    }
+
+    /// Forgets all labels of `frame` but the first `count`.
+    pub fn truncate_labels(&mut self, frame: FrameId, count: usize) {
+        if let Some(frame) = self.frames.get_mut(frame.index()) {
+            frame.labels.truncate(count);
+        }
+    }
+
+    /// Makes `other` the partner of `frame`: `other` and `target` mean it, and bare names in expressions directly in the ad
+    /// (not in ads nested in it) fall through to it.
+    pub fn partner(&mut self, frame: FrameId, other: FrameId) {
+        self.alias(frame, "other", other);
+        self.alias(frame, "target", other);
+        self.set_fallback(frame, other);
+    }
+
+    /// Sets what `random()` in the expressions of this frame draws from besides [`Context::seed`](crate::Context::seed), so
+    /// that it differs from ad to ad.
+    pub fn seed(&mut self, frame: FrameId, seed: u64) {
+        if let Some(frame) = self.frames.get_mut(frame.index()) {
+            frame.seed = seed;
+        }
+    }
+
+    /// The number of frames, to go back to with [`Env::reset`].
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark(self.frames.len())
+    }
+
+    /// Forgets all frames made since `mark`. Labels and partners of earlier frames that point at them must be gone too.
+    pub fn reset(&mut self, mark: Mark) {
+        self.frames.truncate(mark.0);
+    }
+
+    /// Gives `frame` a name for another frame that selections see too.
+    pub(crate) fn alias(&mut self, frame: FrameId, name: &str, target: FrameId) {
+        if let Some(frame) = self.frames.get_mut(frame.index()) {
+            frame.aliases.retain(|(own, _)| own != name);
+            frame.aliases.push((Name::new(name), target));
+        }
+    }
+
+    pub(crate) fn set_fallback(&mut self, frame: FrameId, target: FrameId) {
+        if let Some(frame) = self.frames.get_mut(frame.index()) {
+            frame.fallback = Some(target);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    fn get(&self, frame: FrameId) -> Option<&Frame<'a>> {
+        self.frames.get(frame.index())
+    }
+
+    pub(crate) fn ad(&self, frame: FrameId) -> Option<&'a Ad> {
+        self.get(frame).map(|frame| frame.ad)
+    }
+
+    pub(crate) fn parent(&self, frame: FrameId) -> Option<FrameId> {
+        self.get(frame).and_then(|frame| frame.parent)
+    }
+
+    /// The frame of the ad that the port of this frame belongs to.
+    pub(crate) fn body(&self, frame: FrameId) -> Option<FrameId> {
+        self.get(frame).filter(|frame| frame.view).and_then(|frame| frame.parent)
+    }
+
+    pub(crate) fn fallback(&self, frame: FrameId) -> Option<FrameId> {
+        self.get(frame).and_then(|frame| frame.fallback)
+    }
+
+    pub(crate) fn frame_seed(&self, frame: FrameId) -> u64 {
+        self.get(frame).map_or(0, |frame| frame.seed)
+    }
+
+    pub(crate) fn defined(&self, frame: FrameId, name: &str) -> Option<&Expr> {
+        let frame = self.get(frame)?;
+        frame.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr)
+    }
+
+    pub(crate) fn label(&self, frame: FrameId, name: &str) -> Option<FrameId> {
+        let frame = self.get(frame)?;
+        frame.labels.iter().rev().find(|(own, _)| own == name).map(|(_, view)| *view)
+    }
+
+    pub(crate) fn alias_of(&self, frame: FrameId, name: &str) -> Option<FrameId> {
+        let frame = self.get(frame)?;
+        frame.aliases.iter().find(|(own, _)| own == name).map(|(_, target)| *target)
+    }
+}

@@ -1,0 +1,446 @@
+//! The one tree: what the parser builds is what is evaluated, taken apart, explained and printed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::ad::Ad;
+use crate::builtins::{self, Builtin};
+use crate::builtins::regexp::Compiled;
+use crate::diagnostic::Span;
+use crate::name::Name;
+use crate::value::Value;
+
+/// An expression with its place in the source.
+///
+/// Cloning is O(1). Equality ignores spans. Dropping, comparing and printing use no stack in proportion to the depth of
+/// the tree, so that a sum of a million terms is only slow.
+#[derive(Clone)]
+pub struct Expr(Arc<Node>);
+
+struct Node {
+    kind: Kind,
+    span: Span,
+}
+
+/// What an expression is.
+#[derive(Clone)]
+pub enum Kind {
+    /// `7`, `"text"`, `undefined`, `absTime("2004-01-01")`. INVARIANT: never a list or an ad value.
+    Literal(Value),
+    /// `x`, or `.x` where the lookup starts at the outermost ad.
+    Attribute {
+        /// The name looked up.
+        name: Name,
+        /// Whether a dot stands before it.
+        absolute: bool,
+    },
+    /// `base.name`.
+    Select {
+        /// What the attribute is selected from.
+        base: Expr,
+        /// The attribute.
+        name: Name,
+    },
+    /// `base[index]`.
+    Subscript {
+        /// A list or an ad.
+        base: Expr,
+        /// A position or an attribute's name.
+        index: Expr,
+    },
+    /// `-x`.
+    Unary {
+        /// The operator.
+        op: UnaryOp,
+        /// Its operand.
+        operand: Expr,
+    },
+    /// `x + y`.
+    Binary {
+        /// The operator.
+        op: BinaryOp,
+        /// Its left operand.
+        left: Expr,
+        /// Its right operand.
+        right: Expr,
+    },
+    /// `condition ? then : otherwise`.
+    Conditional {
+        /// Decides.
+        condition: Expr,
+        /// The value if the condition is true.
+        then: Expr,
+        /// The value if the condition is false.
+        otherwise: Expr,
+    },
+    /// `value ?: fallback`.
+    Elvis {
+        /// The value unless it is undefined.
+        value: Expr,
+        /// The value if the other is undefined.
+        fallback: Expr,
+    },
+    /// `size(x)`.
+    Call(Call),
+    /// `{1, 2}`.
+    List(Arc<[Expr]>),
+    /// `[a = 1]`.
+    Ad(Ad),
+    /// `(x)`; kept, because the tree prints as it was written.
+    Parenthesized(Expr),
+}
+
+/// A call of a built-in function.
+#[derive(Clone)]
+pub struct Call {
+    /// The function as it was written.
+    pub function: Name,
+    /// The arguments.
+    pub arguments: Arc<[Expr]>,
+    pub(crate) builtin: Option<&'static Builtin>,
+    /// The compiled pattern of a regular expression function with literal arguments, filled by the first evaluation.
+    pub(crate) pattern: Compiled,
+}
+
+impl Call {
+    pub(crate) fn new(function: Name, arguments: Vec<Expr>) -> Self {
+        Self {
+            builtin: builtins::find(function.as_str()),
+            pattern: Compiled::for_call(function.as_str(), &arguments),
+            function,
+            arguments: arguments.into(),
+        }
+    }
+
+    /// The table entry of the function, if there is such a function.
+    #[must_use]
+    pub fn builtin(&self) -> Option<&'static Builtin> {
+        self.builtin
+    }
+}
+
+/// An operator with one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    /// `-x`
+    Minus,
+    /// `+x`
+    Plus,
+    /// `~x`
+    BitNot,
+    /// `!x`
+    Not,
+}
+
+impl UnaryOp {
+    /// The operator as it is written.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Minus => "-",
+            Self::Plus => "+",
+            Self::BitNot => "~",
+            Self::Not => "!",
+        }
+    }
+}
+
+/// An operator with two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryOp {
+    /// `x || y`
+    Or,
+    /// `x && y`
+    And,
+    /// `x | y`
+    BitOr,
+    /// `x ^ y`
+    BitXor,
+    /// `x & y`
+    BitAnd,
+    /// `x == y`
+    Equal,
+    /// `x != y`
+    NotEqual,
+    /// `x is y`, also `=?=`
+    Is,
+    /// `x isnt y`, also `=!=`
+    Isnt,
+    /// `x < y`
+    Less,
+    /// `x <= y`
+    LessEqual,
+    /// `x > y`
+    Greater,
+    /// `x >= y`
+    GreaterEqual,
+    /// `x << y`
+    ShiftLeft,
+    /// `x >> y`
+    ShiftRight,
+    /// `x >>> y`
+    ShiftRightUnsigned,
+    /// `x + y`
+    Add,
+    /// `x - y`
+    Subtract,
+    /// `x * y`
+    Multiply,
+    /// `x / y`
+    Divide,
+    /// `x % y`
+    Remainder,
+}
+
+impl BinaryOp {
+    /// The operator as the printer writes it.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Or => "||",
+            Self::And => "&&",
+            Self::BitOr => "|",
+            Self::BitXor => "^",
+            Self::BitAnd => "&",
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Is => "is",
+            Self::Isnt => "isnt",
+            Self::Less => "<",
+            Self::LessEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterEqual => ">=",
+            Self::ShiftLeft => "<<",
+            Self::ShiftRight => ">>",
+            Self::ShiftRightUnsigned => ">>>",
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+        }
+    }
+
+    /// How tightly the operator binds; all of them group to the left.
+    #[must_use]
+    pub fn precedence(self) -> u8 {
+        match self {
+            Self::Or => 1,
+            Self::And => 2,
+            Self::BitOr => 3,
+            Self::BitXor => 4,
+            Self::BitAnd => 5,
+            Self::Equal | Self::NotEqual | Self::Is | Self::Isnt => 6,
+            Self::Less | Self::LessEqual | Self::Greater | Self::GreaterEqual => 7,
+            Self::ShiftLeft | Self::ShiftRight | Self::ShiftRightUnsigned => 8,
+            Self::Add | Self::Subtract => 9,
+            Self::Multiply | Self::Divide | Self::Remainder => 10,
+        }
+    }
+}
+
+impl Expr {
+    /// The expression `kind` found at `span`.
+    #[must_use]
+    pub fn new(kind: Kind, span: Span) -> Self {
+        Self(Arc::new(Node { kind, span }))
+    }
+
+    /// An expression that evaluates to `value`; lists and ads become list and ad expressions.
+    #[must_use]
+    pub fn literal(value: Value) -> Self {
+        match value {
+            Value::List(items) => Self::list(items.iter().cloned().map(Self::literal).collect()),
+            Value::Ad(attributes) => {
+                Self::ad(attributes.iter().map(|(name, value)| (name.clone(), Self::literal(value.clone()))).collect())
+            }
+            scalar => Self::new(Kind::Literal(scalar), Span::default()),
+        }
+    }
+
+    /// The bare name `name`.
+    #[must_use]
+    pub fn attribute(name: Name) -> Self {
+        Self::new(Kind::Attribute { name, absolute: false }, Span::default())
+    }
+
+    /// `{items}`.
+    #[must_use]
+    pub fn list(items: Vec<Expr>) -> Self {
+        Self::new(Kind::List(items.into()), Span::default())
+    }
+
+    /// `[ad]`.
+    #[must_use]
+    pub fn ad(ad: Ad) -> Self {
+        Self::new(Kind::Ad(ad), Span::default())
+    }
+
+    /// What the expression is.
+    #[must_use]
+    pub fn kind(&self) -> &Kind {
+        &self.0.kind
+    }
+
+    /// Where it stands in the text it was parsed from.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.0.span
+    }
+
+    /// The expression inside any parentheses around it.
+    #[must_use]
+    pub fn unparenthesized(&self) -> &Expr {
+        let mut inner = self;
+        while let Kind::Parenthesized(expr) = inner.kind() {
+            inner = expr;
+        }
+        inner
+    }
+
+    /// The elements of a list, seen through parentheses, unevaluated.
+    #[must_use]
+    pub fn as_list(&self) -> Option<&[Expr]> {
+        match self.unparenthesized().kind() {
+            Kind::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The ad, seen through parentheses, unevaluated.
+    #[must_use]
+    pub fn as_ad(&self) -> Option<&Ad> {
+        match self.unparenthesized().kind() {
+            Kind::Ad(ad) => Some(ad),
+            _ => None,
+        }
+    }
+
+    /// The value of a literal, seen through parentheses.
+    #[must_use]
+    pub fn as_literal(&self) -> Option<&Value> {
+        match self.unparenthesized().kind() {
+            Kind::Literal(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The name of a bare attribute reference, seen through parentheses.
+    #[must_use]
+    pub fn as_attribute(&self) -> Option<&Name> {
+        match self.unparenthesized().kind() {
+            Kind::Attribute { name, absolute: false } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The direct parts of the expression, in source order. The attributes of an ad are its parts.
+    #[must_use]
+    pub fn children(&self) -> Vec<&Expr> {
+        match self.kind() {
+            Kind::Literal(_) | Kind::Attribute { .. } => Vec::new(),
+            Kind::Select { base, .. } => vec![base],
+            Kind::Subscript { base, index } => vec![base, index],
+            Kind::Unary { operand, .. } => vec![operand],
+            Kind::Binary { left, right, .. } => vec![left, right],
+            Kind::Conditional { condition, then, otherwise } => vec![condition, then, otherwise],
+            Kind::Elvis { value, fallback } => vec![value, fallback],
+            Kind::Call(call) => call.arguments.iter().collect(),
+            Kind::List(items) => items.iter().collect(),
+            Kind::Ad(ad) => ad.iter().map(|(_, expr)| expr).collect(),
+            Kind::Parenthesized(inner) => vec![inner],
+        }
+    }
+
+    /// Tells two places of the tree apart for as long as both live.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Whether both are the same kind of node with the same words in it, whatever their children are.
+    fn same_head(&self, other: &Self) -> bool {
+        match (self.kind(), other.kind()) {
+            (Kind::Literal(left), Kind::Literal(right)) => same_literal(left, right),
+            (Kind::Attribute { name: left, absolute: a }, Kind::Attribute { name: right, absolute: b }) => {
+                left == right && a == b
+            }
+            (Kind::Select { name: left, .. }, Kind::Select { name: right, .. }) => left == right,
+            (Kind::Unary { op: left, .. }, Kind::Unary { op: right, .. }) => left == right,
+            (Kind::Binary { op: left, .. }, Kind::Binary { op: right, .. }) => left == right,
+            (Kind::Call(left), Kind::Call(right)) => left.function == right.function,
+            (left, right) => std::mem::discriminant(left) == std::mem::discriminant(right),
+        }
+    }
+}
+
+/// Literals are the same if they print the same: NaN is NaN, 0.0 is not -0.0.
+fn same_literal(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Real(left), Value::Real(right)) | (Value::RelTime(left), Value::RelTime(right)) => {
+            left.to_bits() == right.to_bits() || left.is_nan() && right.is_nan()
+        }
+        _ => left == right,
+    }
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Self) -> bool {
+        let mut pending = vec![(self, other)];
+        while let Some((left, right)) = pending.pop() {
+            if Arc::ptr_eq(&left.0, &right.0) {
+                continue;
+            }
+            match (left.kind(), right.kind()) {
+                (Kind::Ad(left), Kind::Ad(right)) if left == right => {}
+                (Kind::Ad(_), _) => return false,
+                _ => {
+                    let (lefts, rights) = (left.children(), right.children());
+                    if !left.same_head(right) || lefts.len() != rights.len() {
+                        return false;
+                    }
+                    pending.extend(lefts.into_iter().zip(rights));
+                }
+            }
+        }
+        true
+    }
+}
+
+impl Kind {
+    /// Moves the children out, so that they can be dropped one after the other instead of one inside the other.
+    fn take_children(&mut self, into: &mut Vec<Expr>) {
+        match std::mem::replace(self, Kind::Literal(Value::Undefined)) {
+            Kind::Literal(_) | Kind::Attribute { .. } | Kind::Ad(_) => {}
+            Kind::Select { base, .. } => into.push(base),
+            Kind::Subscript { base, index } => into.extend([base, index]),
+            Kind::Unary { operand, .. } => into.push(operand),
+            Kind::Binary { left, right, .. } => into.extend([left, right]),
+            Kind::Conditional { condition, then, otherwise } => into.extend([condition, then, otherwise]),
+            Kind::Elvis { value, fallback } => into.extend([value, fallback]),
+            Kind::Call(call) => into.extend(call.arguments.iter().cloned()),
+            Kind::List(items) => into.extend(items.iter().cloned()),
+            Kind::Parenthesized(inner) => into.push(inner),
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if matches!(self.kind, Kind::Literal(_) | Kind::Attribute { .. } | Kind::Ad(_)) {
+            return;
+        }
+        let mut pending = Vec::new();
+        self.kind.take_children(&mut pending);
+        while let Some(expr) = pending.pop() {
+            if let Some(mut node) = Arc::into_inner(expr.0) {
+                node.kind.take_children(&mut pending);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{self}`")
+    }
+}

@@ -1,0 +1,95 @@
+//! Requests of the conformance protocol into answers, one JSON object for each: ops `eval`, `parse`, `match`.
+//!
+//! The protocol is that of the conformance cases: a program that is a loop over lines around [`answer`] can be run by
+//! their checker.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::bilateral::bilateral;
+use crate::eval::eval;
+use crate::eval::limits::{Context, Exhausted};
+use crate::eval::scope::Env;
+use crate::text::{Dialect, parse_ad, parse_expr};
+use crate::value::Value;
+
+/// The answer to one request, with the request's `id`. Anything else than the three ops is `{"unsupported": op}`.
+#[must_use]
+pub fn answer(request: &Json) -> Json {
+    let text = |field: &str| request.get(field).and_then(Json::as_str).unwrap_or_default();
+    let mut answer = match text("op") {
+        "eval" => answer_eval(text("ad"), text("expr")),
+        "parse" => answer_parse(text("kind"), text("text")),
+        "match" => answer_match(text("left"), text("right")),
+        other => json!({ "unsupported": other }),
+    };
+    if let (Some(id), Some(fields)) = (request.get("id"), answer.as_object_mut()) {
+        fields.insert("id".to_owned(), id.clone());
+    }
+    answer
+}
+
+fn answer_eval(ad: &str, expr: &str) -> Json {
+    let Ok(ad) = parse_ad(ad, Dialect::Htcondor) else { return json!({ "parse_error": "ad" }) };
+    let Ok(expr) = parse_expr(expr, Dialect::Htcondor) else { return json!({ "parse_error": "expr" }) };
+    let mut env = Env::new();
+    let frame = env.frame(&ad, None);
+    json!({ "value": outcome(&eval(&expr, &env, frame, &Context::default())) })
+}
+
+fn answer_parse(kind: &str, text: &str) -> Json {
+    let canonical = match kind {
+        "ad" => parse_ad(text, Dialect::Htcondor).map(|ad| ad.canonical()),
+        _ => parse_expr(text, Dialect::Htcondor).map(|expr| expr.canonical()),
+    };
+    json!({ "ok": canonical.is_ok(), "canonical": canonical.ok() })
+}
+
+fn answer_match(left: &str, right: &str) -> Json {
+    let (Ok(left), Ok(right)) = (parse_ad(left, Dialect::Htcondor), parse_ad(right, Dialect::Htcondor)) else {
+        return json!({ "parse_error": "ad" });
+    };
+    let both = bilateral(&left, &right, &Context::default());
+    json!({
+        "left_ok": both.left_ok(),
+        "right_ok": both.right_ok(),
+        "match": both.is_match(),
+        "left_rank": outcome(&both.left_rank),
+        "right_rank": outcome(&both.right_rank),
+    })
+}
+
+/// The protocol knows no exhaustion; to its partners it looks like ERROR.
+fn outcome(value: &Result<Value, Exhausted>) -> Json {
+    value.as_ref().map_or_else(|_| to_json(&Value::Error), to_json)
+}
+
+/// A value as the protocol writes it: `{"int": 3}`, `{"undefined": null}`.
+#[must_use]
+pub fn to_json(value: &Value) -> Json {
+    match value {
+        Value::Undefined => json!({ "undefined": null }),
+        Value::Error => json!({ "error": null }),
+        Value::Boolean(truth) => json!({ "bool": truth }),
+        Value::Integer(number) => json!({ "int": number }),
+        Value::Real(number) => json!({ "real": real(*number) }),
+        Value::String(text) => json!({ "string": &**text }),
+        Value::AbsTime { seconds, offset } => json!({ "abstime": [seconds, offset] }),
+        Value::RelTime(seconds) => json!({ "reltime": real(*seconds) }),
+        Value::List(items) => json!({ "list": items.iter().map(to_json).collect::<Vec<_>>() }),
+        Value::Ad(attributes) => {
+            let fields: Map<String, Json> =
+                attributes.iter().map(|(name, value)| (name.as_str().to_owned(), to_json(value))).collect();
+            json!({ "ad": fields })
+        }
+    }
+}
+
+fn real(number: f64) -> Json {
+    if number.is_nan() {
+        json!("NaN")
+    } else if number.is_infinite() {
+        json!(if number > 0.0 { "INF" } else { "-INF" })
+    } else {
+        json!(number)
+    }
+}

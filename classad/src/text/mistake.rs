@@ -1,0 +1,154 @@
+//! What the lexer stumbles over into sentences that say what to write instead.
+
+use crate::diagnostic::Span;
+use crate::text::Dialect;
+use crate::text::number::Fault;
+use crate::text::report::{Report, Reported};
+use crate::text::time;
+
+/// `a /* comment`
+pub(crate) fn open_comment(report: &mut Report<'_>, span: Span) -> Reported {
+    report.error("open-comment", span, "comment is not closed".into(), Some("write `*/` where it ends".into()))
+}
+
+/// `"text`
+pub(crate) fn open_quote(report: &mut Report<'_>, span: Span, quote: u8) -> Reported {
+    let (what, mark) = if quote == b'"' { ("string", "\"") } else { ("quoted name", "'") };
+    report.error(
+        "open-quote",
+        span,
+        format!("missing closing quote: the {what} that begins here does not end"),
+        Some(format!("write `{mark}` where it ends; a `{mark}` inside is written `\\{mark}`")),
+    )
+}
+
+/// `"\0"`
+pub(crate) fn nul(report: &mut Report<'_>, span: Span) -> Reported {
+    report.error("nul", span, "escape stands for the character NUL, which no string may contain".into(), None)
+}
+
+/// `"\351"`
+pub(crate) fn not_unicode(report: &mut Report<'_>, span: Span) -> Reported {
+    report.error(
+        "not-unicode",
+        span,
+        "octal escapes do not make up UTF-8 text".into(),
+        Some("write the character itself".into()),
+    )
+}
+
+/// `''`
+pub(crate) fn empty_name(report: &mut Report<'_>, span: Span) -> Reported {
+    report.error(
+        "empty-name",
+        span,
+        "`''` is a quoted name without characters".into(),
+        Some("write `\"\"` for the empty string".into()),
+    )
+}
+
+/// `'00:15'`: true if it was refused.
+pub(crate) fn quoted_time(report: &mut Report<'_>, span: Span, text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let clock = bytes.windows(3).any(|window| {
+        matches!(window, [hours, b':', minutes] if hours.is_ascii_digit() && minutes.is_ascii_digit())
+    });
+    if !clock {
+        return false;
+    }
+    let length = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'+' | b'.' | b'-' | b' '));
+    let hint = if !length {
+        "write `absTime(\"2000-02-28T14:22:22Z\")` for an instant, `\"...\"` for a string".to_owned()
+    } else {
+        // The papers' short form is hours and minutes; relTime would read minutes and seconds.
+        let full = if text.matches(':').count() == 1 { format!("{text}:00") } else { text.to_owned() };
+        match time::parse_relative(&full) {
+            Some(seconds) => format!("write `relTime(\"{full}\")`, which is {seconds} seconds"),
+            None => "write `relTime(\"00:15:00\")` for a quarter of an hour".to_owned(),
+        }
+    };
+    report.error(
+        "quoted-time",
+        span,
+        format!("`'{text}'` looks like a time, but single quotes make it an attribute name"),
+        Some(hint),
+    );
+    true
+}
+
+/// `010`, `28Mb`, `9223372036854775808`
+pub(crate) fn number(report: &mut Report<'_>, span: Span, text: &str, dialect: Dialect, fault: Fault) -> Reported {
+    let (code, message, hint) = match fault {
+        Fault::Range => (
+            "number-range",
+            format!("`{text}` does not fit an integer of 64 bits"),
+            Some(format!("write `{text}.0` for a real number")),
+        ),
+        Fault::LeadingZero => leading_zero(text),
+        Fault::NoFraction => (
+            "number",
+            format!("`{text}` has no digits after the decimal point"),
+            Some("write `1.0` or `1`".into()),
+        ),
+        Fault::NoExponent => ("number", format!("`{text}` has no digits in the exponent"), Some("write `1e3`".into())),
+        Fault::Suffix(at) => suffix(text, at, dialect),
+    };
+    report.error(code, span, message, hint)
+}
+
+type Remark = (&'static str, String, Option<String>);
+
+fn leading_zero(text: &str) -> Remark {
+    let digits = text.trim_start_matches('-');
+    let prefixed = digits.get(1..2).is_some_and(|letter| letter.eq_ignore_ascii_case("x"));
+    let hexadecimal = digits.get(2..).and_then(|digits| i64::from_str_radix(digits, 16).ok()).filter(|_| prefixed);
+    match hexadecimal {
+        Some(value) => {
+            ("number", format!("`{text}` is hexadecimal, which the language does not have"), Some(format!("write `{value}`")))
+        }
+        None => {
+            let decimal = digits.trim_start_matches('0');
+            let decimal = if decimal.is_empty() { "0" } else { decimal };
+            ("number", format!("`{text}` begins with a zero, but there are no octal numbers"), Some(format!("write `{decimal}`")))
+        }
+    }
+}
+
+fn suffix(text: &str, at: usize, dialect: Dialect) -> Remark {
+    let (number, suffix) = (text.get(..at).unwrap_or(text), text.get(at..).unwrap_or_default());
+    let unit = match suffix.bytes().next().map(|byte| byte.to_ascii_uppercase()) {
+        Some(unit @ (b'K' | b'M' | b'G' | b'T')) if suffix.len() <= 3 => Some(char::from(unit)),
+        _ => None,
+    };
+    let hint = match (unit, dialect) {
+        (Some(unit), Dialect::Gangmatch) => Some(format!("write `{number}{unit}` or `{number}{unit}i` for powers of 1024")),
+        (Some(_), Dialect::Htcondor) => Some(format!("write the number out, as in `{number} * 1024`")),
+        (None, _) => None,
+    };
+    ("number-suffix", format!("`{text}`: a number cannot end in `{suffix}`"), hint)
+}
+
+/// `“`, `#`, `−`
+pub(crate) fn character(report: &mut Report<'_>, span: Span, character: &str) -> Reported {
+    let hint = match character {
+        "\u{201c}" | "\u{201d}" | "\u{201e}" | "\u{ab}" | "\u{bb}" => Some("write straight double quotes, `\"`"),
+        "\u{2018}" | "\u{2019}" | "`" | "\u{b4}" => Some("write `\"` around strings, `'` around odd names"),
+        "\u{2212}" | "\u{2013}" | "\u{2014}" => Some("write the minus sign of the keyboard, `-`"),
+        "\u{d7}" | "\u{22c5}" => Some("write `*`"),
+        "\u{2264}" => Some("write `<=`"),
+        "\u{2265}" => Some("write `>=`"),
+        "\u{2260}" => Some("write `!=`"),
+        "\u{a0}" => Some("this is a no-break space; write a plain one"),
+        "#" => Some("comments begin with `//`"),
+        "$" => Some("macros such as `$(x)` are not expanded here; write the attribute's name"),
+        "\\" => Some("an expression goes on over line ends without a mark"),
+        _ => Some("letters outside ASCII stand only in strings and in quoted names"),
+    };
+    let hint = hint.filter(|_| !character.is_ascii() || matches!(character, "#" | "$" | "\\" | "`"));
+    report.error(
+        "unexpected-character",
+        span,
+        format!("unexpected character `{}`", character.escape_debug()),
+        hint.map(str::to_owned),
+    )
+}

@@ -1,0 +1,138 @@
+//! Text into trees and trees into text, in every form an ad is written in.
+
+pub(crate) mod json;
+pub(crate) mod lexer;
+pub(crate) mod longform;
+pub(crate) mod mistake;
+pub(crate) mod number;
+pub(crate) mod parser;
+pub(crate) mod print;
+pub(crate) mod report;
+pub(crate) mod syntax;
+pub(crate) mod time;
+pub(crate) mod token;
+
+use crate::ad::Ad;
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::expr::Expr;
+use lexer::Escapes;
+use report::Report;
+use parser::Parser;
+
+/// What beyond HTCondor's language is read, and what is refused although HTCondor reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// Exactly today's HTCondor.
+    Htcondor,
+    /// Also `28M` (a real) and `28Mi` (an integer); quoted names that look like times (`'00:15'`) and `f(a; b)` are refused.
+    #[default]
+    Gangmatch,
+}
+
+/// How an ad is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `[ Cpus = 4; Memory = 2048 ]`
+    Brackets,
+    /// `Cpus = 4`, one attribute a line: what `condor_q -long` prints.
+    Long,
+    /// `{"Cpus": 4, "Memory": 2048}`
+    Json,
+    /// Told by the first character: `[` brackets, `{` JSON, anything else the long form.
+    Any,
+}
+
+/// What reading a text gave: the tree unless there are errors, and every remark, warnings too.
+#[derive(Clone, Debug)]
+pub struct Reading<T> {
+    /// The tree, if no remark is an error.
+    pub read: Option<T>,
+    /// All remarks in source order, warnings such as "attribute `a` is given twice" among them.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the whole text as one expression.
+///
+/// # Errors
+/// If the text is not exactly one expression.
+pub fn parse_expr(text: &str, dialect: Dialect) -> Result<Expr, Diagnostics> {
+    read_expr(text, dialect).into_result()
+}
+
+/// Reads the whole text as one ad in brackets.
+///
+/// # Errors
+/// If the text is not exactly one ad.
+pub fn parse_ad(text: &str, dialect: Dialect) -> Result<Ad, Diagnostics> {
+    read_ad(text, dialect, Form::Brackets).into_result()
+}
+
+/// Reads HTCondor's long form: one `Name = expression` a line.
+///
+/// # Errors
+/// If a line is no attribute.
+pub fn parse_long(text: &str, dialect: Dialect) -> Result<Ad, Diagnostics> {
+    read_ad(text, dialect, Form::Long).into_result()
+}
+
+/// Reads HTCondor's JSON form.
+///
+/// # Errors
+/// If the text is not one JSON object, or an expression in it is none.
+pub fn parse_json(text: &str, dialect: Dialect) -> Result<Ad, Diagnostics> {
+    read_ad(text, dialect, Form::Json).into_result()
+}
+
+/// Reads an ad in any form.
+///
+/// # Errors
+/// If the text is no ad in the form its first character announces.
+pub fn parse_any(text: &str, dialect: Dialect) -> Result<Ad, Diagnostics> {
+    read_ad(text, dialect, Form::Any).into_result()
+}
+
+/// Reads the whole text as one expression and keeps the warnings.
+#[must_use]
+pub fn read_expr(text: &str, dialect: Dialect) -> Reading<Expr> {
+    let mut report = Report::new(text);
+    let tokens = lexer::tokens(Span::new(0, text.len()), dialect, Escapes::All, &mut report);
+    let expr = Parser::new(&tokens, dialect, &mut report).whole_expr();
+    report.finish(expr)
+}
+
+/// Reads an ad and keeps the warnings: an attribute given twice is no error, but rarely intended.
+#[must_use]
+pub fn read_ad(text: &str, dialect: Dialect, form: Form) -> Reading<Ad> {
+    let mut report = Report::new(text);
+    let ad = match form.resolve(text) {
+        Form::Long => longform::ad(dialect, &mut report),
+        Form::Json => json::ad(dialect, &mut report),
+        Form::Brackets | Form::Any => {
+            let tokens = lexer::tokens(Span::new(0, text.len()), dialect, Escapes::All, &mut report);
+            Parser::new(&tokens, dialect, &mut report).whole_ad()
+        }
+    };
+    report.finish(ad)
+}
+
+impl Form {
+    /// The form meant by [`Form::Any`] for this text.
+    fn resolve(self, text: &str) -> Self {
+        match (self, lexer::first_character(text)) {
+            (Self::Any, Some('[')) => Self::Brackets,
+            (Self::Any, Some('{')) => Self::Json,
+            (Self::Any, _) => Self::Long,
+            (form, _) => form,
+        }
+    }
+}
+
+impl<T> Reading<T> {
+    /// The tree without the warnings, or why there is none.
+    ///
+    /// # Errors
+    /// If a remark is an error.
+    pub fn into_result(self) -> Result<T, Diagnostics> {
+        self.read.ok_or(Diagnostics::new(self.diagnostics))
+    }
+}

@@ -1,0 +1,378 @@
+//! Tokens into the tree: recursive descent, with precedence climbing for the operators.
+
+use crate::ad::Ad;
+use crate::diagnostic::Span;
+use crate::expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
+use crate::name::Name;
+use crate::text::report::{Report, Reported};
+use crate::text::token::{Keyword, Token, TokenKind};
+use crate::text::{Dialect, syntax, time};
+use crate::value::Value;
+
+/// How many expressions, operands of a sign and operands of a suffix may be open at a time, as in HTCondor: about 165
+/// parentheses.
+const DEPTH_MAX: usize = 500;
+
+/// How many attributes of one ad may be wrong before reading stops.
+const MISTAKES_MAX: usize = 20;
+
+type Parsed<T> = Result<T, Reported>;
+
+pub(crate) struct Parser<'p, 't> {
+    pub(crate) tokens: &'p [Token],
+    pub(crate) at: usize,
+    pub(crate) dialect: Dialect,
+    pub(crate) report: &'p mut Report<'t>,
+    depth: usize,
+    ads: usize,
+}
+
+static END: Token = Token { kind: TokenKind::End, span: Span { start: 0, end: 0 } };
+
+impl<'p, 't> Parser<'p, 't> {
+    /// A parser for tokens that end with [`TokenKind::End`].
+    pub(crate) fn new(tokens: &'p [Token], dialect: Dialect, report: &'p mut Report<'t>) -> Self {
+        Self { tokens, at: 0, dialect, report, depth: 0, ads: 0 }
+    }
+
+    /// The whole text as one expression.
+    pub(crate) fn whole_expr(mut self) -> Parsed<Expr> {
+        let expr = self.expr()?;
+        self.end()?;
+        Ok(expr)
+    }
+
+    /// The whole text as one ad.
+    pub(crate) fn whole_ad(mut self) -> Parsed<Ad> {
+        let open = self.peek().clone();
+        if open.kind != TokenKind::OpenBracket {
+            return Err(syntax::no_ad(&mut self));
+        }
+        let (ad, _) = self.ad()?;
+        self.end()?;
+        Ok(ad)
+    }
+
+    pub(crate) fn peek(&self) -> &'p Token {
+        self.look(0)
+    }
+
+    /// The token `ahead` of the next one; past the end there is only the end.
+    pub(crate) fn look(&self, ahead: usize) -> &'p Token {
+        self.tokens.get(self.at + ahead).or(self.tokens.last()).unwrap_or(&END)
+    }
+
+    /// The token before the next one.
+    pub(crate) fn previous(&self) -> Option<&'p Token> {
+        self.at.checked_sub(1).and_then(|before| self.tokens.get(before))
+    }
+
+    fn advance(&mut self) -> &'p Token {
+        let token = self.peek();
+        self.at = (self.at + 1).min(self.tokens.len());
+        token
+    }
+
+    fn accept(&mut self, kind: &TokenKind) -> Option<Span> {
+        (self.peek().kind == *kind).then(|| self.advance().span)
+    }
+
+    fn end(&mut self) -> Parsed<()> {
+        match self.peek().kind {
+            TokenKind::End => Ok(()),
+            _ => Err(syntax::unexpected(self, "an operator or the end")),
+        }
+    }
+
+    /// Counts an open construct; too many are refused before they use up the stack.
+    fn enter(&mut self) -> Parsed<()> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(syntax::too_deep(self));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn expr(&mut self) -> Parsed<Expr> {
+        self.enter()?;
+        let condition = self.binary(0)?;
+        let expr = if self.accept(&TokenKind::Question).is_some() {
+            let then = self.expr()?;
+            if self.accept(&TokenKind::Colon).is_none() {
+                return Err(syntax::unexpected(self, "`:` and what holds otherwise"));
+            }
+            let otherwise = self.expr()?;
+            let span = condition.span().to(otherwise.span());
+            Expr::new(Kind::Conditional { condition, then, otherwise }, span)
+        } else {
+            condition
+        };
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    /// Operands joined by operators that bind tighter than `floor`.
+    fn binary(&mut self, floor: u8) -> Parsed<Expr> {
+        let mut left = self.unary()?;
+        while let TokenKind::Operator(op) = self.peek().kind {
+            if op.precedence() <= floor {
+                break;
+            }
+            self.advance();
+            let right = self.binary(op.precedence())?;
+            let span = left.span().to(right.span());
+            left = Expr::new(Kind::Binary { op, left, right }, span);
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Parsed<Expr> {
+        self.enter()?;
+        let op = match self.peek().kind {
+            TokenKind::Operator(BinaryOp::Subtract) => Some(UnaryOp::Minus),
+            TokenKind::Operator(BinaryOp::Add) => Some(UnaryOp::Plus),
+            TokenKind::Tilde => Some(UnaryOp::BitNot),
+            TokenKind::Not => Some(UnaryOp::Not),
+            _ => None,
+        };
+        let expr = match op {
+            Some(op) => {
+                let start = self.advance().span;
+                let operand = self.unary()?;
+                let span = start.to(operand.span());
+                Expr::new(Kind::Unary { op, operand }, span)
+            }
+            None => self.postfix()?,
+        };
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    fn postfix(&mut self) -> Parsed<Expr> {
+        self.enter()?;
+        let mut expr = self.primary()?;
+        loop {
+            let start = expr.span();
+            match self.peek().kind {
+                TokenKind::Dot => {
+                    self.advance();
+                    let (name, end) = self.name("an attribute name after `.`")?;
+                    expr = Expr::new(Kind::Select { base: expr, name }, start.to(end));
+                }
+                TokenKind::OpenBracket => {
+                    let open = self.advance().span;
+                    let index = self.expr()?;
+                    let end = self.close(&TokenKind::CloseBracket, open)?;
+                    expr = Expr::new(Kind::Subscript { base: expr, index }, start.to(end));
+                }
+                TokenKind::Elvis => {
+                    self.advance();
+                    let fallback = self.postfix()?;
+                    let span = start.to(fallback.span());
+                    expr = Expr::new(Kind::Elvis { value: expr, fallback }, span);
+                }
+                _ => break,
+            }
+        }
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    fn primary(&mut self) -> Parsed<Expr> {
+        let token = self.peek();
+        let literal = match &token.kind {
+            TokenKind::Integer(number) => Value::Integer(*number),
+            TokenKind::Real(number) => Value::Real(*number),
+            TokenKind::String(text) => Value::String(text.clone()),
+            TokenKind::Keyword(Keyword::True) => Value::Boolean(true),
+            TokenKind::Keyword(Keyword::False) => Value::Boolean(false),
+            TokenKind::Keyword(Keyword::Undefined) => Value::Undefined,
+            TokenKind::Keyword(Keyword::Error) => Value::Error,
+            TokenKind::Name(_) | TokenKind::QuotedName(_) => return self.named(),
+            TokenKind::Dot => {
+                let start = self.advance().span;
+                let (name, end) = self.name("an attribute name after `.`")?;
+                return Ok(Expr::new(Kind::Attribute { name, absolute: true }, start.to(end)));
+            }
+            TokenKind::OpenParen => {
+                let open = self.advance().span;
+                let inner = self.expr()?;
+                let end = self.close(&TokenKind::CloseParen, open)?;
+                return Ok(Expr::new(Kind::Parenthesized(inner), open.to(end)));
+            }
+            TokenKind::OpenBrace => {
+                let open = self.advance().span;
+                let (items, end) = self.items(open, &TokenKind::CloseBrace)?;
+                return Ok(Expr::new(Kind::List(items.into()), open.to(end)));
+            }
+            TokenKind::OpenBracket => {
+                let (ad, span) = self.ad()?;
+                return Ok(Expr::new(Kind::Ad(ad), span));
+            }
+            _ => return Err(syntax::unexpected(self, "an expression")),
+        };
+        self.advance();
+        Ok(Expr::new(Kind::Literal(literal), token.span))
+    }
+
+    /// An attribute reference or a call.
+    fn named(&mut self) -> Parsed<Expr> {
+        let quoted = matches!(self.peek().kind, TokenKind::QuotedName(_));
+        let (name, start) = self.name("a name")?;
+        let Some(open) = self.accept(&TokenKind::OpenParen) else {
+            if quoted && name.is_plain() && self.dialect == Dialect::Gangmatch {
+                syntax::needless_quotes(self.report, start, &name);
+            }
+            return Ok(Expr::new(Kind::Attribute { name, absolute: false }, start));
+        };
+        let (arguments, end) = self.items(open, &TokenKind::CloseParen)?;
+        let span = start.to(end);
+        if let Some(literal) = self.literal_call(&name, &arguments, span)? {
+            return Ok(Expr::new(Kind::Literal(literal), span));
+        }
+        let call = Call::new(name, arguments);
+        syntax::check_call(self.report, start, &call);
+        Ok(Expr::new(Kind::Call(call), span))
+    }
+
+    /// Calls that are how a literal is written: `absTime("...")`, `relTime("...")`, `real("INF")`.
+    fn literal_call(&mut self, function: &Name, arguments: &[Expr], span: Span) -> Parsed<Option<Value>> {
+        let [argument] = arguments else { return Ok(None) };
+        let Kind::Literal(Value::String(text)) = argument.kind() else { return Ok(None) };
+        if function == "absTime" {
+            let time = time::parse_absolute(text).ok_or_else(|| syntax::bad_time(self.report, span, function, text))?;
+            Ok(Some(Value::AbsTime { seconds: time.seconds, offset: time.offset }))
+        } else if function == "relTime" {
+            let seconds = time::parse_relative(text).ok_or_else(|| syntax::bad_time(self.report, span, function, text))?;
+            Ok(Some(Value::RelTime(seconds)))
+        } else if function == "real" {
+            Ok(match &**text {
+                "INF" => Some(Value::Real(f64::INFINITY)),
+                "-INF" => Some(Value::Real(f64::NEG_INFINITY)),
+                "NaN" => Some(Value::Real(f64::NAN)),
+                _ => None,
+            })
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn name(&mut self, expected: &'static str) -> Parsed<(Name, Span)> {
+        let token = self.peek();
+        match &token.kind {
+            TokenKind::Name(text) | TokenKind::QuotedName(text) => {
+                self.advance();
+                Ok((Name::new(text.clone()), token.span))
+            }
+            _ => Err(syntax::reserved_name(self, token).unwrap_or_else(|| syntax::unexpected(self, expected))),
+        }
+    }
+
+    /// Expressions up to the closing bracket, after the opening one.
+    fn items(&mut self, open: Span, close: &TokenKind) -> Parsed<(Vec<Expr>, Span)> {
+        let mut items = Vec::new();
+        if let Some(end) = self.accept(close) {
+            return Ok((items, end));
+        }
+        loop {
+            items.push(self.expr()?);
+            let separated = match self.peek().kind {
+                TokenKind::Comma => true,
+                TokenKind::Semicolon => self.dialect == Dialect::Htcondor && *close == TokenKind::CloseParen,
+                _ => false,
+            };
+            if !separated {
+                return Ok((items, self.close(close, open)?));
+            }
+            self.advance();
+        }
+    }
+
+    fn close(&mut self, close: &TokenKind, open: Span) -> Parsed<Span> {
+        match self.accept(close) {
+            Some(span) => Ok(span),
+            None => Err(syntax::not_closed(self, close, open)),
+        }
+    }
+
+    /// An ad from its opening bracket on. The outermost ad is read to its end even if attributes are wrong.
+    fn ad(&mut self) -> Parsed<(Ad, Span)> {
+        let open = self.advance().span;
+        self.ads += 1;
+        let mut ad = Ad::new();
+        let mut first_semicolon = None;
+        let mut mistakes = 0;
+        loop {
+            while let Some(span) = self.accept(&TokenKind::Semicolon) {
+                first_semicolon.get_or_insert(span);
+            }
+            if self.peek().kind == TokenKind::CloseBracket {
+                break;
+            }
+            let depth = self.depth;
+            match self.attribute(&mut ad, open) {
+                Ok(()) => {}
+                Err(Reported) if self.ads == 1 && mistakes < MISTAKES_MAX && self.recover(open) => {
+                    mistakes += 1;
+                    self.depth = depth;
+                }
+                Err(Reported) => {
+                    self.ads -= 1;
+                    return Err(Reported);
+                }
+            }
+        }
+        let end = self.advance().span;
+        self.ads -= 1;
+        match first_semicolon {
+            Some(span) if ad.is_empty() && mistakes == 0 => Err(syntax::lone_semicolon(self.report, span)),
+            _ if mistakes > 0 => Err(Reported),
+            _ => Ok((ad, open.to(end))),
+        }
+    }
+
+    /// `Name = expression`, up to the semicolon or bracket that follows it.
+    fn attribute(&mut self, ad: &mut Ad, open: Span) -> Parsed<()> {
+        let (name, span) = match self.peek().kind {
+            TokenKind::End => return Err(syntax::not_closed(self, &TokenKind::CloseBracket, open)),
+            _ => self.name("an attribute name")?,
+        };
+        if self.accept(&TokenKind::Assign).is_none() {
+            return Err(syntax::unexpected(self, "`=` after the attribute name"));
+        }
+        let expr = self.expr()?;
+        if !matches!(self.peek().kind, TokenKind::Semicolon | TokenKind::CloseBracket) {
+            return Err(syntax::not_closed(self, &TokenKind::CloseBracket, open));
+        }
+        if let Some((first, _)) = ad.entry(name.as_str()) {
+            syntax::duplicate(self.report, span, &name, &first.clone());
+        }
+        ad.insert(name, expr);
+        Ok(())
+    }
+
+    /// Goes on after a mistake: to the next semicolon or the closing bracket of the ad opened at `open`. False at the end.
+    fn recover(&mut self, open: Span) -> bool {
+        let mut opened = 0_usize;
+        let start = self.tokens.partition_point(|token| token.span.start <= open.start);
+        for (index, token) in self.tokens.iter().enumerate().skip(start) {
+            let past = index >= self.at;
+            match token.kind {
+                TokenKind::OpenParen | TokenKind::OpenBracket | TokenKind::OpenBrace => opened += 1,
+                TokenKind::CloseBracket if past && opened == 0 => {
+                    self.at = index;
+                    return true;
+                }
+                TokenKind::CloseParen | TokenKind::CloseBracket | TokenKind::CloseBrace => {
+                    opened = opened.saturating_sub(1);
+                }
+                TokenKind::Semicolon if past && opened == 0 => {
+                    self.at = index;
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,196 @@
+//! Trees into text, with a work list instead of recursion.
+
+use std::fmt::{self, Write};
+
+use crate::ad::Ad;
+use crate::expr::{Expr, Kind};
+use crate::name::Name;
+use crate::text::time;
+use crate::value::Value;
+
+/// For whom the text is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// For people; parses back to an equal tree.
+    Readable,
+    /// HTCondor's own one-line text, byte for byte, with its losses: quotes after a dot, digits of reals.
+    Canonical,
+}
+
+/// Readable text on one line that parses back to an equal tree.
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print(self, Style::Readable, f)
+    }
+}
+
+impl Expr {
+    /// The text as HTCondor prints it on one line, byte for byte.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = print(self, Style::Canonical, &mut text);
+        text
+    }
+}
+
+enum Piece<'e> {
+    Expr(&'e Expr),
+    Text(&'static str),
+    Name(&'e Name),
+    /// A name where HTCondor forgets the quotes.
+    LooseName(&'e Name),
+}
+
+fn print(expr: &Expr, style: Style, out: &mut dyn Write) -> fmt::Result {
+    let mut pending = vec![Piece::Expr(expr)];
+    while let Some(piece) = pending.pop() {
+        match piece {
+            Piece::Text(text) => out.write_str(text)?,
+            Piece::Name(name) => write_name(out, name)?,
+            Piece::LooseName(name) if style == Style::Canonical => out.write_str(name.as_str())?,
+            Piece::LooseName(name) => write_name(out, name)?,
+            Piece::Expr(expr) => {
+                if let Kind::Literal(value) = expr.kind() {
+                    write_scalar(out, value, style)?;
+                } else {
+                    let start = pending.len();
+                    spread(expr, style, &mut pending);
+                    // The list is taken from its end.
+                    if let Some(added) = pending.get_mut(start..) {
+                        added.reverse();
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The pieces of an expression in reading order.
+fn spread<'e>(expr: &'e Expr, style: Style, into: &mut Vec<Piece<'e>>) {
+    use Piece::{LooseName, Text};
+    match expr.kind() {
+        Kind::Literal(_) => {}
+        Kind::Attribute { name, absolute: false } => into.push(Piece::Name(name)),
+        Kind::Attribute { name, absolute: true } => into.extend([Text("."), LooseName(name)]),
+        Kind::Select { base, name } => into.extend([Piece::Expr(base), Text("."), LooseName(name)]),
+        Kind::Subscript { base, index } => into.extend([Piece::Expr(base), Text("["), Piece::Expr(index), Text("]")]),
+        Kind::Unary { op, operand } => into.extend([Text(" "), Text(op.symbol()), Piece::Expr(operand)]),
+        Kind::Binary { op, left, right } => {
+            into.extend([Piece::Expr(left), Text(" "), Text(op.symbol()), Text(" "), Piece::Expr(right)]);
+        }
+        Kind::Conditional { condition, then, otherwise } => {
+            into.extend([Piece::Expr(condition), Text(" ? "), Piece::Expr(then), Text(" : "), Piece::Expr(otherwise)]);
+        }
+        Kind::Elvis { value, fallback } => into.extend([Piece::Expr(value), Text(" ?: "), Piece::Expr(fallback)]),
+        Kind::Call(call) => {
+            into.extend([LooseName(&call.function), Text("(")]);
+            spread_items(&call.arguments, into);
+            into.push(Text(")"));
+        }
+        Kind::List(items) => {
+            into.push(Text("{ "));
+            spread_items(items, into);
+            into.push(Text(" }"));
+        }
+        Kind::Ad(ad) => spread_ad(ad, style, into),
+        Kind::Parenthesized(inner) => into.extend([Text("("), Piece::Expr(inner), Text(")")]),
+    }
+}
+
+fn spread_items<'e>(items: &'e [Expr], into: &mut Vec<Piece<'e>>) {
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            into.push(Piece::Text(","));
+        }
+        into.push(Piece::Expr(item));
+    }
+}
+
+fn spread_ad<'e>(ad: &'e Ad, style: Style, into: &mut Vec<Piece<'e>>) {
+    let mut attributes: Vec<(&Name, &Expr)> = ad.iter().collect();
+    if style == Style::Canonical {
+        attributes.sort_by(|(left, _), (right, _)| {
+            left.as_str().len().cmp(&right.as_str().len()).then_with(|| left.cmp(right))
+        });
+    }
+    into.push(Piece::Text("[ "));
+    for (index, (name, expr)) in attributes.into_iter().enumerate() {
+        if index > 0 {
+            into.push(Piece::Text("; "));
+        }
+        into.extend([Piece::Name(name), Piece::Text(" = "), Piece::Expr(expr)]);
+    }
+    into.push(Piece::Text(" ]"));
+}
+
+fn write_name(out: &mut dyn Write, name: &Name) -> fmt::Result {
+    // `parent` is no reserved word, but HTCondor quotes it; read back it is the same name.
+    if name.is_plain() && *name != "parent" {
+        out.write_str(name.as_str())
+    } else {
+        write_quoted(out, name.as_str(), '\'', Style::Canonical)
+    }
+}
+
+fn write_scalar(out: &mut dyn Write, value: &Value, style: Style) -> fmt::Result {
+    match value {
+        Value::Undefined | Value::List(_) | Value::Ad(_) => out.write_str("undefined"),
+        Value::Error => out.write_str("error"),
+        Value::Boolean(truth) => write!(out, "{truth}"),
+        Value::Integer(number) => write!(out, "{number}"),
+        Value::Real(number) => write_real(out, *number, style),
+        Value::String(text) => write_quoted(out, text, '"', style),
+        Value::AbsTime { seconds, offset } => {
+            write!(out, "absTime(\"{}\")", time::absolute_text(*seconds, *offset))
+        }
+        Value::RelTime(seconds) => {
+            let digits = if style == Style::Canonical { time::Digits::Six } else { time::Digits::All };
+            write!(out, "relTime(\"{}\")", time::relative_text(*seconds, digits))
+        }
+    }
+}
+
+fn write_real(out: &mut dyn Write, number: f64, style: Style) -> fmt::Result {
+    if number.is_nan() {
+        out.write_str("real(\"NaN\")")
+    } else if number.is_infinite() {
+        out.write_str(if number > 0.0 { "real(\"INF\")" } else { "real(\"-INF\")" })
+    } else if number == 0.0 || style == Style::Readable {
+        // The shortest digits that read back to the same number: `1.5`, `-0.0`, `1e-7`.
+        write!(out, "{number:?}")
+    } else {
+        let scientific = format!("{number:.15E}");
+        let (digits, exponent) = scientific.split_once('E').unwrap_or((&scientific, "0"));
+        let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+        write!(out, "{digits}E{sign}{exponent:0>2}")
+    }
+}
+
+fn write_quoted(out: &mut dyn Write, text: &str, quote: char, style: Style) -> fmt::Result {
+    out.write_char(quote)?;
+    for character in text.chars() {
+        match character {
+            '\x07' => out.write_str("\\a")?,
+            '\x08' => out.write_str("\\b")?,
+            '\x0c' => out.write_str("\\f")?,
+            '\n' => out.write_str("\\n")?,
+            '\r' => out.write_str("\\r")?,
+            '\t' => out.write_str("\\t")?,
+            '\x0b' => out.write_str("\\v")?,
+            '\\' => out.write_str("\\\\")?,
+            _ if character == quote => write!(out, "\\{quote}")?,
+            ' '..='~' => out.write_char(character)?,
+            _ if style == Style::Readable && !character.is_control() => out.write_char(character)?,
+            _ => {
+                let mut buffer = [0; 4];
+                for byte in character.encode_utf8(&mut buffer).bytes() {
+                    write!(out, "\\{byte:03o}")?;
+                }
+            }
+        }
+    }
+    out.write_char(quote)
+}

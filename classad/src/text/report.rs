@@ -1,0 +1,59 @@
+//! Remarks made while reading into what the caller gets: a result, or a reading with warnings.
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Span};
+use crate::text::Reading;
+
+/// The remarks on one text so far.
+pub(crate) struct Report<'t> {
+    source: &'t str,
+    list: Vec<Diagnostic>,
+}
+
+/// A mistake has been reported; there is nothing to hand on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reported;
+
+impl<'t> Report<'t> {
+    pub(crate) fn new(source: &'t str) -> Self {
+        Self { source, list: Vec::new() }
+    }
+
+    pub(crate) fn source(&self) -> &'t str {
+        self.source
+    }
+
+    /// Adds an error.
+    pub(crate) fn error(&mut self, code: &'static str, span: Span, message: String, hint: Option<String>) -> Reported {
+        self.add(Severity::Error, code, span, message, hint);
+        Reported
+    }
+
+    /// Adds a warning.
+    pub(crate) fn warning(&mut self, code: &'static str, span: Span, message: String, hint: Option<String>) {
+        self.add(Severity::Warning, code, span, message, hint);
+    }
+
+    fn add(&mut self, severity: Severity, code: &'static str, span: Span, message: String, hint: Option<String>) {
+        let position = span.position(self.source);
+        self.list.push(Diagnostic { severity, code, span, position, message, hint });
+    }
+
+    /// Takes over remarks made on a part of the text under another name.
+    pub(crate) fn adopt(&mut self, span: Span, context: &str, diagnostics: Diagnostics) {
+        for inner in diagnostics.into_vec() {
+            let message = format!("{context}: {}", inner.message);
+            self.add(inner.severity, inner.code, span, message, inner.hint);
+        }
+    }
+
+    fn has_errors(&self) -> bool {
+        self.list.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// What was read, unless there was an error.
+    pub(crate) fn finish<T>(mut self, read: Result<T, Reported>) -> Reading<T> {
+        let read = read.ok().filter(|_| !self.has_errors());
+        self.list.sort_by_key(|diagnostic| diagnostic.span);
+        Reading { read, diagnostics: self.list }
+    }
+}

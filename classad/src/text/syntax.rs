@@ -1,0 +1,279 @@
+//! What the parser stumbles over into sentences that say what to write instead.
+
+use crate::builtins;
+use crate::diagnostic::Span;
+use crate::expr::{BinaryOp, Call};
+use crate::name::Name;
+use crate::text::parser::Parser;
+use crate::text::report::{Report, Reported};
+use crate::text::token::{Token, TokenKind};
+
+/// The next token is not what the grammar wants here. Silent if the lexer has complained about it already.
+pub(crate) fn unexpected(parser: &mut Parser<'_, '_>, expected: &str) -> Reported {
+    let token = parser.peek();
+    if token.kind == TokenKind::Bad {
+        return Reported;
+    }
+    if let Some(reported) = familiar(parser, token) {
+        return reported;
+    }
+    let found = found(parser.report.source(), token);
+    let hint = closes_nothing(&token.kind).filter(|_| expected.contains("the end")).map(str::to_owned);
+    parser.report.error("unexpected-token", token.span, format!("expected {expected}, found {found}"), hint)
+}
+
+/// A closing bracket was wanted for the one at `open`.
+pub(crate) fn not_closed(parser: &mut Parser<'_, '_>, close: &TokenKind, open: Span) -> Reported {
+    let token = parser.peek();
+    if token.kind == TokenKind::Bad {
+        return Reported;
+    }
+    if let Some(reported) = familiar(parser, token) {
+        return reported;
+    }
+    let position = open.position(parser.report.source());
+    let (opening, closing) = match close {
+        TokenKind::CloseParen => ("(", ")"),
+        TokenKind::CloseBrace => ("{", "}"),
+        _ => ("[", "]"),
+    };
+    let found = found(parser.report.source(), token);
+    let subject = match (close, &token.kind) {
+        (TokenKind::CloseParen | TokenKind::CloseBrace, TokenKind::Semicolon) => Some("separate with `,`".to_owned()),
+        _ => None,
+    };
+    parser.report.error(
+        "not-closed",
+        token.span,
+        format!(
+            "expected `{closing}` to close the `{opening}` of line {}, column {}, found {found}",
+            position.line, position.column
+        ),
+        subject,
+    )
+}
+
+/// Mistakes that have a name of their own.
+fn familiar(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
+    let after = &parser.look(1).kind;
+    let adjacent = parser.look(1).span.start == token.span.end;
+    let before = parser.previous();
+    let touches = before.is_some_and(|before| before.span.end == token.span.start);
+    let before = before.map(|before| &before.kind);
+    let operand_before = before.is_some_and(TokenKind::ends_operand);
+    let (code, message, hint) = match &token.kind {
+        TokenKind::Name(word) if operand_before => return word_operator(parser, token.span, word, after),
+        TokenKind::Name(word) if *after != TokenKind::OpenParen => return word_prefix(parser, token.span, word, after),
+        TokenKind::Assign if operand_before && adjacent && *after == TokenKind::Operator(BinaryOp::Greater) => {
+            ("operator", "there is no operator `=>`".to_owned(), "write `>=`".to_owned())
+        }
+        TokenKind::Assign if operand_before && adjacent && *after == TokenKind::Operator(BinaryOp::Less) => {
+            ("operator", "there is no operator `=<`".to_owned(), "write `<=`".to_owned())
+        }
+        TokenKind::Assign if operand_before && adjacent && *after == TokenKind::Not => {
+            ("operator", "there is no operator `=!`".to_owned(), "write `!=` or `=!=`".to_owned())
+        }
+        TokenKind::Assign if operand_before => (
+            "assignment",
+            "`=` names an attribute and does not compare".to_owned(),
+            "write `==` to compare, `=?=` to compare without `undefined`".to_owned(),
+        ),
+        TokenKind::Assign if touches && before == Some(&TokenKind::Operator(BinaryOp::Equal)) => {
+            ("operator", "there is no operator `===`".to_owned(), "write `==`, or `=?=` for identity".to_owned())
+        }
+        TokenKind::Assign if touches && before == Some(&TokenKind::Operator(BinaryOp::NotEqual)) => {
+            ("operator", "there is no operator `!==`".to_owned(), "write `!=`, or `=!=` for identity".to_owned())
+        }
+        TokenKind::Colon if *after == TokenKind::Assign => {
+            ("operator", "there is no `:=`".to_owned(), "write `=` after the attribute name".to_owned())
+        }
+        TokenKind::Operator(BinaryOp::Greater) if touches && before == Some(&TokenKind::Operator(BinaryOp::Less)) => {
+            ("operator", "there is no operator `<>`".to_owned(), "write `!=`".to_owned())
+        }
+        TokenKind::CloseParen | TokenKind::CloseBrace if before == Some(&TokenKind::Comma) => (
+            "trailing-comma",
+            "trailing comma: an expression must follow `,`".to_owned(),
+            "remove the comma before the bracket".to_owned(),
+        ),
+        TokenKind::Comma if before == Some(&TokenKind::Comma) => {
+            ("trailing-comma", "nothing stands between two commas".to_owned(), "remove one comma".to_owned())
+        }
+        kind if operand_before && kind.starts_operand() => ("missing-operator", adjacent_operands(parser, token), adjacent_hint(kind)),
+        _ => return None,
+    };
+    Some(parser.report.error(code, token.span, message, Some(hint).filter(|hint| !hint.is_empty())))
+}
+
+fn adjacent_operands(parser: &Parser<'_, '_>, token: &Token) -> String {
+    let before = parser.previous().map(|before| snippet(parser.report.source(), before.span)).unwrap_or_default();
+    format!("there is no operator between `{before}` and {}", found(parser.report.source(), token))
+}
+
+fn adjacent_hint(kind: &TokenKind) -> String {
+    match kind {
+        TokenKind::OpenParen => "only a name can be called".to_owned(),
+        TokenKind::QuotedName(_) => "strings stand in double quotes".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// A word where an operator should be: `a and b`, or the next attribute without a semicolon.
+fn word_operator(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &TokenKind) -> Option<Reported> {
+    if *after == TokenKind::Assign {
+        let message = format!("missing `;` before the attribute `{word}`");
+        let hint = Some("end each attribute with `;`".to_owned());
+        return Some(parser.report.error("missing-semicolon", span, message, hint));
+    }
+    let hint = match word.to_ascii_lowercase().as_str() {
+        "and" => "write `&&`",
+        "or" => "write `||`",
+        "not" => "write `isnt` or `!=`",
+        "eq" | "equals" => "write `==`",
+        "ne" => "write `!=`",
+        "lt" => "write `<`",
+        "le" => "write `<=`",
+        "gt" => "write `>`",
+        "ge" => "write `>=`",
+        "mod" => "write `%`",
+        "in" => "write `member(x, list)`",
+        "if" | "then" | "else" | "elif" | "elsif" | "elseif" => "write `condition ? a : b`; a chain is `c1 ? a : c2 ? b : c`",
+        "like" | "matches" => "write `regexp(\"pattern\", x)`",
+        _ => {
+            let message = adjacent_operands(parser, parser.peek());
+            return Some(parser.report.error("missing-operator", span, message, None));
+        }
+    };
+    let message = format!("`{word}` is no operator");
+    Some(parser.report.error("word-operator", span, message, Some(hint.to_owned())))
+}
+
+/// A word before an operand: `not a`, `isnt not b`.
+fn word_prefix(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &TokenKind) -> Option<Reported> {
+    let hint = match word.to_ascii_lowercase().as_str() {
+        "not" if after.starts_operand() => "write `!`",
+        "if" if after.starts_operand() => "write `condition ? a : b`",
+        _ => return None,
+    };
+    Some(parser.report.error("word-operator", span, format!("`{word}` is no operator"), Some(hint.to_owned())))
+}
+
+/// The text is an ad only if it begins with a bracket.
+pub(crate) fn no_ad(parser: &mut Parser<'_, '_>) -> Reported {
+    let token = parser.peek();
+    if token.kind == TokenKind::Bad {
+        return Reported;
+    }
+    let found = found(parser.report.source(), token);
+    parser.report.error(
+        "no-ad",
+        token.span,
+        format!("expected an ad in brackets, found {found}"),
+        Some("write `[ Name = value; ... ]`".into()),
+    )
+}
+
+/// Deeper than the parser goes.
+pub(crate) fn too_deep(parser: &mut Parser<'_, '_>) -> Reported {
+    let span = parser.peek().span;
+    parser.report.error("too-deep", span, "expression is nested too deeply".into(), Some("at most 165 brackets may be open".into()))
+}
+
+/// `[;]`
+pub(crate) fn lone_semicolon(report: &mut Report<'_>, span: Span) -> Reported {
+    report.error("unexpected-token", span, "found `;` in an ad without attributes".into(), Some("write `[]`".into()))
+}
+
+/// `absTime("noon")`
+pub(crate) fn bad_time(report: &mut Report<'_>, span: Span, function: &Name, text: &str) -> Reported {
+    let hint = if *function == "absTime" {
+        "write `absTime(\"2004-01-31T12:34:56Z\")`"
+    } else {
+        "write `relTime(\"1+02:03:04\")`: days, hours, minutes, seconds"
+    };
+    report.error("bad-time", span, format!("`{text}` is no time for `{function}`"), Some(hint.to_owned()))
+}
+
+/// `[a = 1; A = 2]`
+pub(crate) fn duplicate(report: &mut Report<'_>, span: Span, name: &Name, first: &Name) {
+    report.warning(
+        "duplicate-attribute",
+        span,
+        format!("attribute `{name}` is given twice; this value replaces that of `{first}`"),
+        Some("remove one of them".into()),
+    );
+}
+
+/// `Arch == 'INTEL'`
+pub(crate) fn needless_quotes(report: &mut Report<'_>, span: Span, name: &Name) {
+    report.warning(
+        "needless-quotes",
+        span,
+        format!("`'{name}'` is the attribute `{name}`, not a string"),
+        Some(format!("write `\"{name}\"` for a string, `{name}` for the attribute")),
+    );
+}
+
+/// `sise({1})`, `size()`: legal, but always an error.
+pub(crate) fn check_call(report: &mut Report<'_>, span: Span, call: &Call) {
+    let name = &call.function;
+    match call.builtin() {
+        None => {
+            let hint = builtins::similar(name.as_str()).map(|similar| format!("did you mean `{similar}`?"));
+            report.warning("unknown-function", span, format!("there is no function `{name}`"), hint);
+        }
+        Some(builtin) if !builtin.arity.allows(call.arguments.len()) => {
+            let given = call.arguments.len();
+            let message = format!("`{}` takes {}, not {given}", builtin.name, builtin.arity);
+            report.warning("argument-count", span, message, None);
+        }
+        Some(_) => {}
+    }
+}
+
+fn closes_nothing(kind: &TokenKind) -> Option<&'static str> {
+    match kind {
+        TokenKind::CloseParen => Some("no `(` is open here"),
+        TokenKind::CloseBracket => Some("no `[` is open here"),
+        TokenKind::CloseBrace => Some("no `{` is open here"),
+        _ => None,
+    }
+}
+
+/// What stands there, in the words of a message.
+fn found(source: &str, token: &Token) -> String {
+    let text = snippet(source, token.span);
+    match &token.kind {
+        TokenKind::End => "the end of the text".to_owned(),
+        TokenKind::Keyword(_) | TokenKind::Operator(BinaryOp::Is | BinaryOp::Isnt) if text.starts_with(|c: char| c.is_alphabetic()) => {
+            format!("the reserved word `{text}`")
+        }
+        TokenKind::String(_) => format!("the string `{text}`"),
+        TokenKind::Integer(_) | TokenKind::Real(_) => format!("the number `{text}`"),
+        _ => format!("`{text}`"),
+    }
+}
+
+/// The source text, cut where it is long.
+fn snippet(source: &str, span: Span) -> String {
+    const LENGTH_MAX: usize = 40;
+    let text = source.get(span.start..span.end).unwrap_or_default();
+    let mut short: String = text.chars().take(LENGTH_MAX).collect();
+    if short.len() < text.len() {
+        short.push_str("...");
+    }
+    short.replace('\n', " ")
+}
+
+/// A reserved word as the name of an attribute.
+pub(crate) fn reserved_name(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
+    let text = snippet(parser.report.source(), token.span);
+    let reserved = crate::name::is_reserved(&text);
+    reserved.then(|| {
+        parser.report.error(
+            "reserved-word",
+            token.span,
+            format!("`{text}` is a reserved word and no attribute name"),
+            Some(format!("write `'{text}'`")),
+        )
+    })
+}

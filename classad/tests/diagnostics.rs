@@ -1,0 +1,375 @@
+//! Typical mistakes into the sentences people read: the messages are the user interface, change them with care.
+
+#[cfg(test)]
+mod tests {
+    use classad::{Dialect, Form, Severity, read_ad, read_expr};
+    use insta::assert_snapshot;
+
+    /// What an author of an expression reads, warnings marked.
+    fn expr(text: &str) -> String {
+        said(&read_expr(text, Dialect::Gangmatch).diagnostics)
+    }
+
+    /// What an author of an ad reads.
+    fn ad(text: &str) -> String {
+        said(&read_ad(text, Dialect::Gangmatch, Form::Brackets).diagnostics)
+    }
+
+    fn long(text: &str) -> String {
+        said(&read_ad(text, Dialect::Gangmatch, Form::Long).diagnostics)
+    }
+
+    fn json(text: &str) -> String {
+        said(&read_ad(text, Dialect::Gangmatch, Form::Json).diagnostics)
+    }
+
+    fn said(diagnostics: &[classad::Diagnostic]) -> String {
+        let lines = diagnostics.iter().map(|one| match one.severity {
+            Severity::Error => one.to_string(),
+            Severity::Warning => format!("warning: {one}"),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn single_equals() {
+        assert_snapshot!(expr(r#"Memory = 4"#), @r#"line 1, column 8: `=` names an attribute and does not compare; write `==` to compare, `=?=` to compare without `undefined`"#);
+    }
+
+    #[test]
+    fn single_equals_in_an_ad() {
+        assert_snapshot!(ad(r#"[ Requirements = other.Memory = 4 ]"#), @r#"line 1, column 31: `=` names an attribute and does not compare; write `==` to compare, `=?=` to compare without `undefined`"#);
+    }
+
+    #[test]
+    fn and() {
+        assert_snapshot!(expr(r#"a and b"#), @r#"line 1, column 3: `and` is no operator; write `&&`"#);
+    }
+
+    #[test]
+    fn or() {
+        assert_snapshot!(expr(r#"a OR b"#), @r#"line 1, column 3: `OR` is no operator; write `||`"#);
+    }
+
+    #[test]
+    fn not() {
+        assert_snapshot!(expr(r#"not a"#), @r#"line 1, column 5: there is no operator between `not` and `a`"#);
+    }
+
+    #[test]
+    fn not_equal_sql() {
+        assert_snapshot!(expr(r#"a <> b"#), @r#"line 1, column 4: there is no operator `<>`; write `!=`"#);
+    }
+
+    #[test]
+    fn arrow() {
+        assert_snapshot!(expr(r#"a => b"#), @r#"line 1, column 3: there is no operator `=>`; write `>=`"#);
+    }
+
+    #[test]
+    fn less_the_wrong_way() {
+        assert_snapshot!(expr(r#"a =< b"#), @r#"line 1, column 3: there is no operator `=<`; write `<=`"#);
+    }
+
+    #[test]
+    fn triple_equals() {
+        assert_snapshot!(expr(r#"a === b"#), @r#"line 1, column 5: there is no operator `===`; write `==`, or `=?=` for identity"#);
+    }
+
+    #[test]
+    fn strict_not_equal() {
+        assert_snapshot!(expr(r#"a !== b"#), @r#"line 1, column 5: there is no operator `!==`; write `!=`, or `=!=` for identity"#);
+    }
+
+    #[test]
+    fn in_() {
+        assert_snapshot!(expr(r#"Owner in {"ann"}"#), @r#"line 1, column 7: `in` is no operator; write `member(x, list)`"#);
+    }
+
+    #[test]
+    fn single_quotes_for_a_string() {
+        assert_snapshot!(expr(r#"Arch == 'INTEL'"#), @r#"warning: line 1, column 9: `'INTEL'` is the attribute `INTEL`, not a string; write `"INTEL"` for a string, `INTEL` for the attribute"#);
+    }
+
+    #[test]
+    fn curly_quotes() {
+        assert_snapshot!(expr(r#"Arch == “INTEL”"#), @r#"
+        line 1, column 9: unexpected character `“`; write straight double quotes, `"`
+        line 1, column 15: unexpected character `”`; write straight double quotes, `"`
+        "#);
+    }
+
+    #[test]
+    fn typographic_minus() {
+        assert_snapshot!(expr(r#"a − b"#), @r#"line 1, column 3: unexpected character `−`; write the minus sign of the keyboard, `-`"#);
+    }
+
+    #[test]
+    fn no_break_space() {
+        assert_snapshot!(expr("a\u{a0}+ b"), @r#"line 1, column 2: unexpected character `\u{a0}`; this is a no-break space; write a plain one"#);
+    }
+
+    #[test]
+    fn trailing_comma_in_a_list() {
+        assert_snapshot!(expr(r#"{ 1, 2, }"#), @r#"line 1, column 9: trailing comma: an expression must follow `,`; remove the comma before the bracket"#);
+    }
+
+    #[test]
+    fn trailing_comma_in_a_call() {
+        assert_snapshot!(expr(r#"member(1, )"#), @r#"line 1, column 11: trailing comma: an expression must follow `,`; remove the comma before the bracket"#);
+    }
+
+    #[test]
+    fn two_commas() {
+        assert_snapshot!(expr(r#"{ 1,, 2 }"#), @r#"line 1, column 5: nothing stands between two commas; remove one comma"#);
+    }
+
+    #[test]
+    fn suffix() {
+        assert_snapshot!(expr(r#"Memory > 28Mb"#), @r#"line 1, column 10: `28Mb`: a number cannot end in `Mb`; write `28M` or `28Mi` for powers of 1024"#);
+    }
+
+    #[test]
+    fn leading_zero() {
+        assert_snapshot!(expr(r#"0644"#), @r#"line 1, column 1: `0644` begins with a zero, but there are no octal numbers; write `644`"#);
+    }
+
+    #[test]
+    fn hexadecimal() {
+        assert_snapshot!(expr(r#"0x1F"#), @r#"line 1, column 1: `0x1F` is hexadecimal, which the language does not have; write `31`"#);
+    }
+
+    #[test]
+    fn no_fraction() {
+        assert_snapshot!(expr(r#"1. + 2"#), @r#"line 1, column 1: `1.` has no digits after the decimal point; write `1.0` or `1`"#);
+    }
+
+    #[test]
+    fn too_large() {
+        assert_snapshot!(expr(r#"9223372036854775808"#), @r#"line 1, column 1: `9223372036854775808` does not fit an integer of 64 bits; write `9223372036854775808.0` for a real number"#);
+    }
+
+    #[test]
+    fn missing_quote() {
+        assert_snapshot!(expr(r#"Arch == "INTEL"#), @r#"line 1, column 9: missing closing quote: the string that begins here does not end; write `"` where it ends; a `"` inside is written `\"`"#);
+    }
+
+    #[test]
+    fn missing_bracket() {
+        assert_snapshot!(ad("[ a = 1;\n  b = { 1, 2 ;\n  c = 3 ]"), @r#"line 2, column 14: expected `}` to close the `{` of line 2, column 7, found `;`; separate with `,`"#);
+    }
+
+    #[test]
+    fn missing_parenthesis() {
+        assert_snapshot!(expr(r#"(a + (b * c)"#), @r#"line 1, column 13: expected `)` to close the `(` of line 1, column 1, found the end of the text"#);
+    }
+
+    #[test]
+    fn surplus_parenthesis() {
+        assert_snapshot!(expr(r#"a + b)"#), @r#"line 1, column 6: expected an operator or the end, found `)`; no `(` is open here"#);
+    }
+
+    #[test]
+    fn wrong_bracket() {
+        assert_snapshot!(expr(r#"{ 1, 2 ]"#), @r#"line 1, column 8: expected `}` to close the `{` of line 1, column 1, found `]`"#);
+    }
+
+    #[test]
+    fn reserved_word() {
+        assert_snapshot!(ad(r#"[ Error = 1 ]"#), @r#"line 1, column 3: `Error` is a reserved word and no attribute name; write `'Error'`"#);
+    }
+
+    #[test]
+    fn reserved_word_after_a_dot() {
+        assert_snapshot!(expr(r#"job.is"#), @r#"line 1, column 5: `is` is a reserved word and no attribute name; write `'is'`"#);
+    }
+
+    #[test]
+    fn missing_semicolon() {
+        assert_snapshot!(ad("[ Cpus = 4\n  Memory = 2 ]"), @r#"line 2, column 3: missing `;` before the attribute `Memory`; end each attribute with `;`"#);
+    }
+
+    #[test]
+    fn comma_between_attributes() {
+        assert_snapshot!(ad(r#"[ Cpus = 4, Memory = 2 ]"#), @r#"line 1, column 11: expected `]` to close the `[` of line 1, column 1, found `,`"#);
+    }
+
+    #[test]
+    fn colon_equals() {
+        assert_snapshot!(ad(r#"[ Cpus := 4 ]"#), @r#"line 1, column 8: there is no `:=`; write `=` after the attribute name"#);
+    }
+
+    #[test]
+    fn no_ad() {
+        assert_snapshot!(ad(r#"Cpus = 4"#), @r#"line 1, column 1: expected an ad in brackets, found `Cpus`; write `[ Name = value; ... ]`"#);
+    }
+
+    #[test]
+    fn elif() {
+        assert_snapshot!(expr(r#"a > 1 ? 2 elif a > 0 ? 1 : 0"#), @r#"line 1, column 11: `elif` is no operator; write `condition ? a : b`; a chain is `c1 ? a : c2 ? b : c`"#);
+    }
+
+    #[test]
+    fn if_then() {
+        assert_snapshot!(expr(r#"if a then b"#), @r#"line 1, column 4: there is no operator between `if` and `a`"#);
+    }
+
+    #[test]
+    fn half_a_conditional() {
+        assert_snapshot!(expr(r#"a ? b"#), @r#"line 1, column 6: expected `:` and what holds otherwise, found the end of the text"#);
+    }
+
+    #[test]
+    fn empty() {
+        assert_snapshot!(expr(r#""#), @r#"line 1, column 1: expected an expression, found the end of the text"#);
+    }
+
+    #[test]
+    fn operator_at_the_end() {
+        assert_snapshot!(expr(r#"a &&"#), @r#"line 1, column 5: expected an expression, found the end of the text"#);
+    }
+
+    #[test]
+    fn two_operands() {
+        assert_snapshot!(expr(r#"a 5"#), @r#"line 1, column 3: there is no operator between `a` and the number `5`"#);
+    }
+
+    #[test]
+    fn calling_a_selection() {
+        assert_snapshot!(expr(r#"a.size(b)"#), @r#"line 1, column 7: there is no operator between `size` and `(`; only a name can be called"#);
+    }
+
+    #[test]
+    fn comment() {
+        assert_snapshot!(expr(r#"a /* b"#), @r#"line 1, column 3: comment is not closed; write `*/` where it ends"#);
+    }
+
+    #[test]
+    fn hash() {
+        assert_snapshot!(ad("# machine\n[ a = 1 ]"), @r#"line 1, column 1: unexpected character `#`; comments begin with `//`"#);
+    }
+
+    #[test]
+    fn macro_() {
+        assert_snapshot!(expr(r#"$(Memory) > 2"#), @r#"line 1, column 1: unexpected character `$`; macros such as `$(x)` are not expanded here; write the attribute's name"#);
+    }
+
+    #[test]
+    fn quoted_time() {
+        assert_snapshot!(ad(r#"[ Start = '00:15' ]"#), @r#"line 1, column 11: `'00:15'` looks like a time, but single quotes make it an attribute name; write `relTime("00:15:00")`, which is 900 seconds"#);
+    }
+
+    #[test]
+    fn quoted_date() {
+        assert_snapshot!(expr(r#"QDate > 'Mon Feb 28 14:22:22 2000'"#), @r#"line 1, column 9: `'Mon Feb 28 14:22:22 2000'` looks like a time, but single quotes make it an attribute name; write `absTime("2000-02-28T14:22:22Z")` for an instant, `"..."` for a string"#);
+    }
+
+    #[test]
+    fn bad_time() {
+        assert_snapshot!(expr(r#"absTime("noon")"#), @r#"line 1, column 1: `noon` is no time for `absTime`; write `absTime("2004-01-31T12:34:56Z")`"#);
+    }
+
+    #[test]
+    fn nul() {
+        assert_snapshot!(expr(r#""a\0""#), @r#"
+        line 1, column 3: escape stands for the character NUL, which no string may contain
+        line 1, column 5: missing closing quote: the string that begins here does not end; write `"` where it ends; a `"` inside is written `\"`
+        "#);
+    }
+
+    #[test]
+    fn semicolon_between_arguments() {
+        assert_snapshot!(expr(r#"strcat("a"; "b")"#), @r#"line 1, column 11: expected `)` to close the `(` of line 1, column 7, found `;`; separate with `,`"#);
+    }
+
+    #[test]
+    fn deep() {
+        assert_snapshot!(expr(&"(".repeat(200)), @r#"line 1, column 167: expression is nested too deeply; at most 165 brackets may be open"#);
+    }
+
+    #[test]
+    fn unknown_function() {
+        assert_snapshot!(expr(r#"stringlistmembr("a", "a,b")"#), @r#"warning: line 1, column 1: there is no function `stringlistmembr`; did you mean `stringListMember`?"#);
+    }
+
+    #[test]
+    fn argument_count() {
+        assert_snapshot!(expr(r#"size()"#), @r#"warning: line 1, column 1: `size` takes 1 argument, not 0"#);
+    }
+
+    #[test]
+    fn duplicate() {
+        assert_snapshot!(ad(r#"[ Cpus = 1; cpus = 2 ]"#), @r#"warning: line 1, column 13: attribute `cpus` is given twice; this value replaces that of `Cpus`; remove one of them"#);
+    }
+
+    #[test]
+    fn several_at_once() {
+        assert_snapshot!(ad("[ a = 1 +;\n  b = 2;\n  c = x and y;\n  = 3;\n  d = 08 ]"), @r#"
+        line 1, column 10: expected an expression, found `;`
+        line 3, column 9: `and` is no operator; write `&&`
+        line 4, column 3: expected an attribute name, found `=`
+        line 5, column 7: `08` begins with a zero, but there are no octal numbers; write `8`
+        "#);
+    }
+
+    #[test]
+    fn long_form() {
+        assert_snapshot!(long("Cpus = 4\nMemory 2048\nArch = \"INTEL\" or\n"), @r#"
+        line 2, column 1: this line is no attribute; write `Name = value`, or put the ad in brackets: `[ Name = value ]`
+        line 3, column 16: `or` is no operator; write `||`
+        "#);
+    }
+
+    #[test]
+    fn json_form() {
+        assert_snapshot!(json(r#"{"Cpus": 4, "Rank": "/Expr(a b)/"}"#), @r#"line 1, column 13: attribute `Rank`: there is no operator between `a` and `b`"#);
+    }
+
+    #[test]
+    fn json_broken() {
+        assert_snapshot!(json(r#"{"Cpus": 4,}"#), @r#"line 1, column 12: this is no JSON object: trailing comma"#);
+    }
+
+    #[test]
+    fn codes_positions_and_spans_are_stable() {
+        let reading = read_ad("[ é = 1 ]\n", Dialect::Gangmatch, Form::Any);
+        assert!(reading.read.is_none());
+        let one = &reading.diagnostics[0];
+        assert_eq!((one.code, one.position.line, one.position.column), ("unexpected-character", 1, 3));
+        assert_eq!((one.span.start, one.span.end), (2, 4));
+        let reading = read_expr("\"é\" +\n  )", Dialect::Gangmatch);
+        let one = &reading.diagnostics[0];
+        assert_eq!((one.code, one.position.line, one.position.column), ("unexpected-token", 2, 3));
+    }
+
+    #[test]
+    fn the_stricter_dialect_reads_suffixes() {
+        let parse = |text| classad::parse_expr(text, Dialect::Gangmatch).map(|expr| expr.to_string());
+        let cases = [("28M", "29360128.0"), ("28Mi", "29360128"), ("1.5k", "1536.0"), ("1.5Ki", "1536.0"), ("-2G", "-2147483648.0"), ("3Ti", "3298534883328")];
+        for (text, printed) in cases {
+            assert_eq!(parse(text).as_deref(), Ok(printed), "{text}");
+        }
+        for text in ["28m", "28MiB", "28B", "1e3x", "9007199254740992Ti"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        assert!(classad::parse_expr("28M", Dialect::Htcondor).is_err());
+        assert!(classad::parse_expr("'00:15'", Dialect::Htcondor).is_ok());
+    }
+
+    #[test]
+    fn warnings_do_not_refuse() {
+        let reading = read_ad("[ a = 1; A = 'b' ]", Dialect::Gangmatch, Form::Any);
+        assert_eq!(reading.diagnostics.iter().map(|one| one.code).collect::<Vec<_>>(), ["duplicate-attribute", "needless-quotes"]);
+        assert_eq!(reading.read.map(|ad| ad.to_string()).as_deref(), Some("[ a = b ]"));
+    }
+
+    #[test]
+    fn the_three_forms_are_told_apart_and_agree() {
+        let brackets = classad::parse_any("// x\n[ A = 1; S = \"a\\\"b\\\\c\"; L = { 1,B }; N = [ c = 2 ]; R = A + 1; U = undefined ]", Dialect::Gangmatch);
+        let long = classad::parse_any("# x\nA = 1\nS = \"a\\\"b\\c\"\nL = {1, B}\n\nN = [c = 2]\nR = A + 1\nU = undefined\n", Dialect::Gangmatch);
+        let json = classad::parse_any(r#" {"A": 1, "S": "a\"b\\c", "L": [1, "\/Expr(B)\/"], "N": {"c": 2}, "R": "\/Expr(A + 1)\/", "U": null}"#, Dialect::Gangmatch);
+        assert_eq!(brackets, long);
+        assert_eq!(brackets, json);
+        assert_eq!(classad::parse_json(&json.unwrap().to_json(), Dialect::Gangmatch), brackets);
+    }
+}

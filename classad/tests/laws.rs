@@ -1,0 +1,314 @@
+//! Laws of the language: what is printed reads back, evaluation ends, the logic tables hold cell by cell.
+
+#[cfg(test)]
+mod tests {
+    use classad::{
+        Ad, BinaryOp, Context, Dialect, Env, Exhausted, Expr, Kind, Limit, Limits, Name, Span, UnaryOp, Value, conjuncts, eval,
+        eval_attribute, parse_ad, parse_expr, references,
+    };
+    use proptest::prelude::*;
+
+    fn value_in(ad: &str, expr: &str) -> Result<Value, Exhausted> {
+        let ad = parse_ad(ad, Dialect::Htcondor).unwrap();
+        let expr = parse_expr(expr, Dialect::Htcondor).unwrap();
+        let mut env = Env::new();
+        let frame = env.frame(&ad, None);
+        eval(&expr, &env, frame, &Context::default())
+    }
+
+    fn value(expr: &str) -> Value {
+        value_in("[]", expr).unwrap()
+    }
+
+    fn attribute_of(ad: &str, name: &str) -> Result<Value, Exhausted> {
+        let ad = parse_ad(ad, Dialect::Htcondor).unwrap();
+        let mut env = Env::new();
+        let frame = env.frame(&ad, None);
+        eval_attribute(&env, frame, name, &Context::default())
+    }
+
+    // ---- printing
+
+    fn name() -> impl Strategy<Value = Name> {
+        prop_oneof!["[A-Za-z_][A-Za-z0-9_]{0,5}", "[a-z ]{1,6}", "[\\PC]{1,3}", Just("is".to_owned()), Just("parent".to_owned())]
+            .prop_filter("a function of this name would be a literal", |name| {
+                !["abstime", "reltime", "real"].contains(&name.to_lowercase().as_str())
+            })
+            .prop_map(Name::from)
+    }
+
+    fn literal() -> impl Strategy<Value = Expr> {
+        prop_oneof![
+            Just(Value::Undefined),
+            Just(Value::Error),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "[\\PC\n\t\"\\\\']{0,8}".prop_map(Value::from),
+            (-60_000_000_000_i64..250_000_000_000, -1400_i32..1400)
+                .prop_map(|(seconds, minutes)| Value::AbsTime { seconds, offset: minutes * 60 }),
+            (-1e9..1e9).prop_map(Value::RelTime),
+        ]
+        .prop_map(Expr::literal)
+    }
+
+    fn expr_of(kind: Kind) -> Expr {
+        Expr::new(kind, Span::default())
+    }
+
+    fn parenthesized(expr: Expr) -> Expr {
+        expr_of(Kind::Parenthesized(expr))
+    }
+
+    fn binary_op() -> impl Strategy<Value = BinaryOp> {
+        prop_oneof![
+            Just(BinaryOp::Or),
+            Just(BinaryOp::And),
+            Just(BinaryOp::BitXor),
+            Just(BinaryOp::Is),
+            Just(BinaryOp::Less),
+            Just(BinaryOp::ShiftRightUnsigned),
+            Just(BinaryOp::Subtract),
+            Just(BinaryOp::Remainder),
+        ]
+    }
+
+    /// Trees as the parser builds them: operands of operators stand in parentheses.
+    fn tree() -> impl Strategy<Value = Expr> {
+        let leaf = prop_oneof![literal(), name().prop_map(Expr::attribute)];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            let operand = inner.clone().prop_map(parenthesized).boxed();
+            prop_oneof![
+                (binary_op(), operand.clone(), operand.clone())
+                    .prop_map(|(op, left, right)| expr_of(Kind::Binary { op, left, right })),
+                operand.clone().prop_map(|operand| expr_of(Kind::Unary { op: UnaryOp::Minus, operand })),
+                (operand.clone(), inner.clone(), inner.clone()).prop_map(|(condition, then, otherwise)| {
+                    expr_of(Kind::Conditional { condition, then, otherwise: parenthesized(otherwise) })
+                }),
+                (operand.clone(), operand.clone()).prop_map(|(value, fallback)| expr_of(Kind::Elvis { value, fallback })),
+                (operand.clone(), name()).prop_map(|(base, name)| expr_of(Kind::Select { base, name })),
+                (operand, inner.clone()).prop_map(|(base, index)| expr_of(Kind::Subscript { base, index })),
+                name().prop_map(|name| expr_of(Kind::Attribute { name, absolute: true })),
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Expr::list),
+                prop::collection::vec((name(), inner), 0..4).prop_map(|ad| Expr::ad(ad.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(expr in tree()) {
+            let text = expr.to_string();
+            let again = parse_expr(&text, Dialect::Htcondor);
+            prop_assert_eq!(again.as_ref(), Ok(&expr), "printed as {}", text);
+        }
+
+        #[test]
+        fn values_read_back(expr in literal()) {
+            let again = parse_expr(&expr.to_string(), Dialect::Gangmatch).unwrap();
+            prop_assert_eq!(again, expr);
+        }
+
+        #[test]
+        fn evaluation_of_any_tree_ends(expr in tree()) {
+            let ad = Ad::new();
+            let mut env = Env::new();
+            let frame = env.frame(&ad, None);
+            let limits = Limits { fuel: 2000, ..Limits::default() };
+            let context = Context { limits, ..Context::default() };
+            let first = eval(&expr, &env, frame, &context);
+            let second = eval(&expr, &env, frame, &context);
+            prop_assert_eq!(format!("{first:?}"), format!("{second:?}"), "the same inputs give the same value");
+        }
+
+        #[test]
+        fn token_soup_is_refused_or_evaluated(words in prop::collection::vec(word(), 0..30)) {
+            let text = words.join(" ");
+            for dialect in [Dialect::Htcondor, Dialect::Gangmatch] {
+                match parse_expr(&text, dialect) {
+                    Ok(expr) => {
+                        let ad = parse_ad("[ a = b; b = {1, a}; c = [ d = c.d; e = self ] ]", dialect).unwrap();
+                        let mut env = Env::new();
+                        let frame = env.frame(&ad, None);
+                        let limits = Limits { fuel: 5000, ..Limits::default() };
+                        if let Err(exhausted) = eval(&expr, &env, frame, &Context { limits, ..Context::default() }) {
+                            prop_assert!(matches!(exhausted.limit, Limit::Fuel | Limit::ResultDepth));
+                        }
+                    }
+                    Err(diagnostics) => {
+                        let first = diagnostics.first().expect("a refusal has a reason");
+                        prop_assert!(first.position.line >= 1 && first.position.column >= 1);
+                        prop_assert!(first.span.start <= text.len());
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_is_refused_or_read(text in "\\PC{0,60}") {
+            for read in [classad::parse_any(&text, Dialect::Gangmatch), parse_ad(&text, Dialect::Htcondor)] {
+                if let Err(diagnostics) = read {
+                    prop_assert!(diagnostics.iter().all(|one| !one.message.is_empty() && !one.message.ends_with('.')));
+                    prop_assert!(diagnostics.first().is_some());
+                }
+            }
+        }
+    }
+
+    fn word() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "a", "b", "c", "d", "e", "1", "2.5", "-3", "\"s\"", "'q r'", "true", "undefined", "error", "(", ")", "[", "]", "{",
+            "}", ",", ";", "=", "+", "-", "*", "/", "%", "&&", "||", "!", "~", "?", ":", "?:", ".", "==", "=?=", "is", "<",
+            "<<", ">>>", "size(", "member(", "eval(", "strcat(", "self", "regexp(", "ifThenElse(", "random(",
+        ])
+    }
+
+    // ---- logic
+
+    const OPERANDS: [&str; 6] = ["false", "true", "undefined", "error", "\"x\"", "{1}"];
+
+    /// `and[left][right]`: f, t, u, e; a string and a list count as error.
+    const AND: [&str; 6] = ["ffffff", "ftueee", "fuueee", "eeeeee", "eeeeee", "eeeeee"];
+    const OR: [&str; 6] = ["ftueee", "tttttt", "utueee", "eeeeee", "eeeeee", "eeeeee"];
+
+    fn letter(value: &Value) -> char {
+        match value {
+            Value::Boolean(false) => 'f',
+            Value::Boolean(true) => 't',
+            Value::Undefined => 'u',
+            Value::Error => 'e',
+            other => panic!("{other} is no truth"),
+        }
+    }
+
+    #[test]
+    fn conjunction_and_disjunction_cell_by_cell() {
+        for (op, table) in [("&&", AND), ("||", OR)] {
+            for (left, row) in OPERANDS.iter().zip(table) {
+                for (right, want) in OPERANDS.iter().zip(row.chars()) {
+                    let expr = format!("{left} {op} {right}");
+                    assert_eq!(letter(&value(&expr)), want, "{expr}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn negation_choice_and_identity_cell_by_cell() {
+        let not: String = OPERANDS.iter().map(|operand| letter(&value(&format!("!{operand}")))).collect();
+        assert_eq!(not, "tfueee");
+        let choice: String = OPERANDS.iter().map(|c| letter(&value(&format!("{c} ? true : false")))).collect();
+        assert_eq!(choice, "ftueee");
+        let elvis: Vec<String> = OPERANDS.iter().map(|a| value(&format!("{a} ?: 7")).to_string()).collect();
+        assert_eq!(elvis, ["false", "true", "7", "error", "\"x\"", "{ 1 }"]);
+        for (row, left) in OPERANDS.iter().enumerate() {
+            for (column, right) in OPERANDS.iter().enumerate() {
+                // Two lists cannot be compared at all.
+                let want = if row == 5 && column == 5 { 'e' } else if row == column { 't' } else { 'f' };
+                assert_eq!(letter(&value(&format!("{left} is {right}"))), want, "{left} is {right}");
+            }
+        }
+    }
+
+    // ---- cycles and limits
+
+    #[test]
+    fn circular_references_are_undefined_one_lap_late() {
+        assert_eq!(attribute_of("[f = isUndefined(f)]", "f"), Ok(Value::Boolean(false)));
+        assert_eq!(attribute_of("[f = f ?: 3]", "f"), Ok(Value::Integer(3)));
+        assert_eq!(attribute_of("[x = y || true; y = x || true]", "x"), Ok(Value::Boolean(true)));
+        assert_eq!(value_in("[a = b || true; b = a]", "{a, b, a}").unwrap().to_string(), "{ true,true,true }");
+    }
+
+    #[test]
+    fn doubling_references_cost_one_evaluation_each() {
+        let mut ad = String::from("[ ");
+        for index in 0..200 {
+            ad.push_str(&format!("a{index} = a{0} + a{0}; ", index + 1));
+        }
+        ad.push_str("a200 = 1 ]");
+        // 2^200 wraps to 0.
+        assert_eq!(attribute_of(&ad, "a0"), Ok(Value::Integer(0)));
+    }
+
+    #[test]
+    fn running_out_is_no_value_and_cannot_be_caught() {
+        let sum = vec!["1"; 402].join(" + ");
+        for expr in [sum.clone(), format!("isError({sum})"), format!("({sum}) is error"), format!("false || ({sum}) > 0")] {
+            assert_eq!(value_in("[]", &expr).map_err(|exhausted| exhausted.limit), Err(Limit::Depth), "{expr}");
+        }
+        assert_eq!(value_in("[]", &vec!["1"; 401].join(" + ")), Ok(Value::Integer(401)));
+        let fuel = value_in("[ l = {0,0,0,0,0,0,0,0,0,0}; f = sum(l) ]", "evalInEachContext(eval(\"evalInEachContext(l, m)\"), m)");
+        assert!(fuel.is_ok());
+        let doubling = (0..40).map(|index| format!("a{index} = strcat(a{0}, a{0}); ", index + 1)).collect::<String>();
+        let size = attribute_of(&format!("[ {doubling} a40 = \"x\" ]"), "a0");
+        assert_eq!(size.map_err(|exhausted| exhausted.limit), Err(Limit::ResultBytes));
+        let depth = attribute_of("[ x = [ y = x ] ]", "x");
+        assert_eq!(depth.map_err(|exhausted| exhausted.limit), Err(Limit::ResultDepth));
+        let wide = attribute_of("[ x = { x, x } ]", "x");
+        assert!(wide.is_err(), "{wide:?}");
+    }
+
+    // ---- hostile texts
+
+    /// Reading, printing, comparing, taking apart and dropping need no stack; evaluation is bounded.
+    fn survives(text: &str) -> Option<Expr> {
+        let expr = parse_expr(text, Dialect::Htcondor).ok()?;
+        assert_eq!(expr, parse_expr(&expr.to_string(), Dialect::Htcondor).unwrap());
+        assert!(!expr.canonical().is_empty());
+        assert!(references(&expr).len() <= 1);
+        let ad = Ad::new();
+        let mut env = Env::new();
+        let frame = env.frame(&ad, None);
+        let context = Context::default();
+        assert_eq!(format!("{:?}", eval(&expr, &env, frame, &context)), format!("{:?}", eval(&expr, &env, frame, &context)));
+        Some(expr)
+    }
+
+    #[test]
+    fn long_chains_are_read_and_dropped() {
+        for (piece, between) in [("a", " + "), ("a", "."), ("a", " && "), ("1", ","), ("a", " < ")] {
+            let text = format!("{{{}}}", vec![piece; 100_000].join(between));
+            assert!(survives(&text).is_some(), "{piece}{between}");
+        }
+        assert!(survives(&format!("a{}", "[0]".repeat(100_000))).is_some());
+        let expr = parse_expr(&vec!["a"; 100_000].join(" && "), Dialect::Htcondor).unwrap();
+        assert_eq!(conjuncts(&expr).len(), 100_000);
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_where_the_reference_refuses_it() {
+        let nested = |open: &str, close: &str, count: usize| format!("{}a{}", open.repeat(count), close.repeat(count));
+        for (open, close, most) in [("(", ")", 165), ("{", "}", 165), ("-", "", 497), ("a?b:", "", 497)] {
+            assert!(survives(&nested(open, close, most)).is_some(), "{open} {most}");
+            assert!(survives(&nested(open, close, most + 1)).is_none(), "{open} {}", most + 1);
+        }
+        for open in ["(", "{", "[", "[a=", "f(", "-", "!", "a?", "a?b:", "a?:", "a[", "'", "\"", "/*", "\"\\", "absTime("] {
+            assert!(parse_expr(&open.repeat(100_000), Dialect::Gangmatch).is_err(), "{open}");
+        }
+    }
+
+    #[test]
+    fn patterns_cannot_explode() {
+        assert_eq!(value(&format!("regexp(\"{}\", \"{}\")", "(a*)*b", "a".repeat(5000))), Value::Boolean(false));
+        assert_eq!(value("regexp(\"(?:a{1000}){1000}\", \"a\")"), Value::Error);
+        assert_eq!(value("regexp(\"a++b\", \"aab\")"), Value::Error);
+        assert_eq!(value(&format!("regexp(\"{}\", \"a\")", "a".repeat(2000))), Value::Error);
+    }
+
+    #[test]
+    fn extremes_of_arithmetic_do_not_panic() {
+        let min = "-9223372036854775808";
+        assert_eq!(value(&format!("{min} / -1")), Value::Integer(i64::MAX));
+        assert_eq!(value(&format!("{min} % -1")), Value::Integer(0));
+        assert_eq!(value(&format!("-({min})")), Value::Integer(i64::MIN));
+        assert_eq!(value(&format!("quantize({min}, -1)")), Value::Integer(i64::MIN));
+        assert_eq!(value(&format!("substr(\"abc\", {min}, {min})")), Value::from(""));
+        assert_eq!(value(&format!("interval({min})")), Value::from("-106751991167300+15:30:08"));
+        for function in ["getYear", "splitTime", "formatTime", "string", "getDayOfWeek"] {
+            for seconds in ["9223372036854775807", min] {
+                assert_ne!(value(&format!("{function}(absTime({seconds}, 3600))")), Value::Undefined, "{function}({seconds})");
+            }
+        }
+    }
+}

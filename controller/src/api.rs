@@ -1,0 +1,157 @@
+//! One request to the API server into one of four answers, within a deadline.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::time::Duration;
+
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::NamespaceResourceScope;
+use kube::{Client, Config, Error, Resource};
+use pool::ObjectKey;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Who writes, in managed fields and events.
+pub(crate) const MANAGER: &str = "gangmatch";
+/// A request that takes longer is taken for lost; what it would have done is found out by looking.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// The most requests under way at once.
+const REQUESTS_MAX: usize = 32;
+
+/// The API server.
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    requests: Semaphore,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub(crate) enum Answer<K> {
+    /// Done; the object as it is now.
+    Done(K),
+    /// The server said no for good: a rule, or a `test` of the patch.
+    Refused(Refused),
+    /// There is no such object.
+    Missing,
+    /// There is an object of that name already.
+    Exists,
+    /// Nobody knows whether it was done: no answer, or an answer that says nothing about the request.
+    Lost(String),
+}
+
+/// A no of the server.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// The messages of the rules that said no; none if it was a `test` operation or a missing path.
+    pub(crate) rules: Vec<String>,
+    /// The whole message.
+    pub(crate) message: String,
+}
+
+impl Cluster {
+    /// Connects with a kubeconfig file, or with what the surroundings offer. The library's own retries are off: each write
+    /// here is followed up by a look at what it did.
+    pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Cluster> {
+        let mut config = match kubeconfig {
+            Some(file) => {
+                Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &KubeConfigOptions::default()).await?
+            }
+            None => Config::infer().await?,
+        };
+        config.default_retry = false;
+        Ok(Cluster { client: Client::try_from(config)?, requests: Semaphore::new(REQUESTS_MAX) })
+    }
+
+    pub(crate) fn api<K>(&self, namespace: &str) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// Patches the status of an object.
+    pub(crate) async fn patch_status<K>(&self, key: &ObjectKey, patch: &Change) -> Answer<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }.validation_strict();
+        let api = self.api::<K>(&key.namespace);
+        match patch {
+            Change::Json(patch) => {
+                let patch = Patch::<serde_json::Value>::Json(patch.clone());
+                self.ask(api.patch_status(&key.name, &params, &patch)).await
+            }
+            Change::Merge(patch) => self.ask(api.patch_status(&key.name, &params, &Patch::Merge(patch))).await,
+        }
+    }
+
+    /// Creates an object.
+    pub(crate) async fn create<K>(&self, object: &K) -> Answer<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
+    {
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        let api = self.api::<K>(object.meta().namespace.as_deref().unwrap_or(""));
+        self.ask(api.create(&params, object)).await
+    }
+
+    /// Reads an object as it is now, not as a cache has it.
+    pub(crate) async fn get<K>(&self, key: &ObjectKey) -> Answer<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        self.ask(self.api::<K>(&key.namespace).get(&key.name)).await
+    }
+
+    /// Deletes an object if it is still the one with this uid.
+    pub(crate) async fn delete<K>(&self, key: &ObjectKey, uid: &str) -> Answer<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        let params = DeleteParams::default()
+            .preconditions(Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
+        let api = self.api::<K>(&key.namespace);
+        match self.ask(api.delete(&key.name, &params)).await {
+            Answer::Done(_) => Answer::Done(()),
+            Answer::Refused(refused) => Answer::Refused(refused),
+            Answer::Missing => Answer::Missing,
+            Answer::Exists => Answer::Exists,
+            Answer::Lost(why) => Answer::Lost(why),
+        }
+    }
+
+    async fn ask<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
+        let Ok(_turn) = self.requests.acquire().await else { return Answer::Lost("shutting down".to_owned()) };
+        match timeout(DEADLINE, request).await {
+            Err(_) => Answer::Lost(format!("no answer within {} s", DEADLINE.as_secs())),
+            Ok(Ok(object)) => Answer::Done(object),
+            Ok(Err(Error::Api(status))) => answer(*status),
+            Ok(Err(error)) => Answer::Lost(error.to_string()),
+        }
+    }
+}
+
+/// The two forms of patch that the protocol uses.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// Guarded, operation by operation.
+    Json(json_patch::Patch),
+    /// Unguarded: for what may be done any number of times.
+    Merge(serde_json::Value),
+}
+
+fn answer<K>(status: kube::core::Status) -> Answer<K> {
+    match (status.code, status.reason.as_str()) {
+        (404, _) => Answer::Missing,
+        (409, "AlreadyExists") => Answer::Exists,
+        (422, _) => {
+            let causes = status.details.map(|details| details.causes).unwrap_or_default();
+            let rules = causes.into_iter().map(|cause| cause.message).collect();
+            Answer::Refused(Refused { rules, message: status.message })
+        }
+        (code, reason) => Answer::Lost(format!("{code} {reason}: {}", status.message)),
+    }
+}

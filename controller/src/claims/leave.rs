@@ -1,0 +1,57 @@
+//! A claim and the objects into the reason why a party wants out, if one does.
+
+use claiming::{Reason, Record};
+use crds::{Job, Offering};
+use kube::ResourceExt;
+use pool::Objects;
+
+use crate::claims::view::View;
+
+/// The first reason to call the claim off or to end it. `now` is in seconds since 1970.
+pub(crate) fn leave(view: &View, objects: &Objects, now: i64) -> Option<Reason> {
+    let record = view.record();
+    if !matches!(record, Record::Absent | Record::Pending | Record::Committed) {
+        return None;
+    }
+    let job = objects.jobs.get(&view.root.key).map(|held| held.object.as_ref());
+    let Some(job) = job.filter(|job| job.uid().unwrap_or_default() == view.root.uid) else {
+        return Some(Reason::JobDeleted);
+    };
+    let committed = record == Record::Committed;
+    by_job(job).or_else(|| by_match(view)).or_else(|| by_offers(view, objects, committed)).or_else(|| by_time(view, job, now))
+}
+
+fn by_job(job: &Job) -> Option<Reason> {
+    if job.metadata.deletion_timestamp.is_some() {
+        Some(Reason::JobDeleted)
+    } else if job.spec.done {
+        Some(Reason::Done)
+    } else if job.spec.suspend {
+        Some(Reason::Suspended)
+    } else {
+        None
+    }
+}
+
+fn by_match(view: &View) -> Option<Reason> {
+    let deleted = view.found.as_ref().is_some_and(|found| found.metadata.deletion_timestamp.is_some());
+    deleted.then_some(Reason::MatchDeleted)
+}
+
+fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> {
+    for leg in &view.legs {
+        let offer = objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid);
+        match offer {
+            None => return Some(if committed { Reason::MemberLost } else { Reason::MemberGone }),
+            Some(offer) if committed && offer.fields().offering == Offering::Evict => return Some(Reason::Evicted),
+            Some(_) => {}
+        }
+    }
+    None
+}
+
+fn by_time(view: &View, job: &Job, now: i64) -> Option<Reason> {
+    let committed_at = view.found.as_ref()?.status.as_ref()?.committed_at.as_ref()?.0.as_second();
+    let limit = i64::from(job.spec.claim_seconds?);
+    (now.saturating_sub(committed_at) >= limit).then_some(Reason::ClaimExpired)
+}

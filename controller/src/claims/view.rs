@@ -1,0 +1,179 @@
+//! The objects into what they show of one claim.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use claiming::{Claim, Hold, Reason, Record};
+use crds::{Decision, Match, Member, Res};
+use kube::ResourceExt;
+use pool::{ObjectKey, Objects, OfferRef};
+
+/// One claim, by the uid of its Match, and who takes part in it.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    /// The uid of the Match; empty while it is not written.
+    pub(crate) uid: String,
+    /// Where the Match is.
+    pub(crate) key: ObjectKey,
+    /// The Match; `None` if it is gone and only entries are left of it.
+    pub(crate) found: Option<Arc<Match>>,
+    /// The job.
+    pub(crate) root: Root,
+    /// The offers, in the order of the gang.
+    pub(crate) legs: Vec<Leg>,
+}
+
+/// The job of a claim.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Root {
+    pub(crate) key: ObjectKey,
+    /// Empty if the Match is gone and the job is found by its claim alone.
+    pub(crate) uid: String,
+    pub(crate) generation: i64,
+}
+
+/// One offer of a claim.
+#[derive(Clone, Debug)]
+pub(crate) struct Leg {
+    pub(crate) kind: String,
+    pub(crate) key: ObjectKey,
+    pub(crate) uid: String,
+    pub(crate) generation: i64,
+    pub(crate) takes: Res,
+    pub(crate) share: Option<String>,
+}
+
+impl View {
+    /// The claim of a Match, written or to be written.
+    pub(crate) fn of(found: Match) -> View {
+        let mut members = found.spec.members.iter();
+        let root = members.next().map(|root| Root {
+            key: ObjectKey::new(&root.namespace, &root.name),
+            uid: root.uid.clone(),
+            generation: root.generation,
+        });
+        let legs = members.map(leg).collect();
+        View {
+            uid: found.uid().unwrap_or_default(),
+            key: ObjectKey::of(&found),
+            root: root.unwrap_or_default(),
+            legs,
+            found: Some(Arc::new(found)),
+        }
+    }
+
+    /// What is left of a claim whose Match is gone: the entries and the job that still name it.
+    pub(crate) fn orphan(uid: &str, key: ObjectKey, objects: &Objects) -> View {
+        let holds = |offer: &OfferRef<'_>| offer.status().is_some_and(|status| status.claims.contains_key(uid));
+        let legs = objects.offers().filter(holds).map(|offer| Leg {
+            kind: offer.kind().to_owned(),
+            key: offer.key(),
+            uid: offer.uid().to_owned(),
+            generation: offer.metadata().generation.unwrap_or(0),
+            takes: Res::new(),
+            share: entry(offer, uid).and_then(|entry| entry.share.clone()),
+        });
+        let claimed = objects.jobs.iter().find(|(_, held)| {
+            held.object.status.as_ref().and_then(|status| status.claim.as_ref()).is_some_and(|claim| claim.uid == uid)
+        });
+        let root = claimed.map(|(key, held)| Root {
+            key: key.clone(),
+            uid: held.object.uid().unwrap_or_default(),
+            generation: held.object.metadata.generation.unwrap_or(0),
+        });
+        View { uid: uid.to_owned(), key, found: None, root: root.unwrap_or_default(), legs: legs.collect() }
+    }
+
+    /// The register, as last seen.
+    pub(crate) fn record(&self) -> Record {
+        match &self.found {
+            None => Record::Gone,
+            Some(_) if self.uid.is_empty() => Record::Absent,
+            Some(found) => match found.status.as_ref().map(|status| status.decision).unwrap_or_default() {
+                Decision::Pending => Record::Pending,
+                Decision::Committed => Record::Committed,
+                Decision::Aborted => Record::Aborted,
+                Decision::Released => Record::Released,
+            },
+        }
+    }
+
+    /// The claim as the objects show it.
+    pub(crate) fn claim(&self, objects: &Objects, deadline_ms: u64) -> Claim {
+        let record = self.record();
+        let legs = self.legs.iter().map(|leg| self.leg_hold(leg, objects)).collect();
+        let mut claim = Claim::seen(record, self.root_hold(objects), legs, deadline_ms);
+        claim.told = record == Record::Committed && self.is_told(objects);
+        claim
+    }
+
+    fn leg_hold(&self, leg: &Leg, objects: &Objects) -> Hold {
+        match objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid) {
+            None => Hold::Gone,
+            Some(offer) if !self.uid.is_empty() && entry(offer, &self.uid).is_some() => Hold::Held,
+            Some(_) => Hold::Free,
+        }
+    }
+
+    fn root_hold(&self, objects: &Objects) -> Hold {
+        let Some(held) = objects.jobs.get(&self.root.key) else { return Hold::Gone };
+        if held.object.uid().unwrap_or_default() != self.root.uid {
+            return Hold::Gone;
+        }
+        match held.object.status.as_ref().and_then(|status| status.claim.as_ref()) {
+            Some(claim) if claim.uid == self.uid => Hold::Held,
+            Some(_) => Hold::Refused(Reason::JobTaken),
+            None => Hold::Free,
+        }
+    }
+
+    /// Whether the job's status says that this claim stands.
+    fn is_told(&self, objects: &Objects) -> bool {
+        let Some(held) = objects.jobs.get(&self.root.key) else { return true };
+        let conditions = held.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        crds::conditions::find(conditions, crds::conditions::types::CLAIMED).is_some_and(|found| found.status == "True")
+    }
+}
+
+fn leg(member: &Member) -> Leg {
+    Leg {
+        kind: member.kind.clone(),
+        key: ObjectKey::new(&member.namespace, &member.name),
+        uid: member.uid.clone(),
+        generation: member.generation,
+        takes: member.takes.clone().unwrap_or_default(),
+        share: member.share.clone(),
+    }
+}
+
+fn entry<'o>(offer: OfferRef<'o>, uid: &str) -> Option<&'o crds::ClaimEntry> {
+    offer.status()?.claims.get(uid)
+}
+
+/// All claims that the objects show, by uid of the Match: of Matches, and of entries and jobs that name one that is gone.
+pub(crate) fn views(objects: &Objects) -> BTreeMap<String, View> {
+    let mut all: BTreeMap<String, View> = BTreeMap::new();
+    for found in objects.matches.values() {
+        let view = View::of(Match::clone(found));
+        all.insert(view.uid.clone(), view);
+    }
+    let mut orphans: BTreeMap<String, ObjectKey> = BTreeMap::new();
+    for offer in objects.offers() {
+        for (uid, entry) in offer.status().iter().flat_map(|status| &status.claims) {
+            let (namespace, name) = entry.match_key.split_once('/').unwrap_or(("", &entry.match_key));
+            orphans.entry(uid.clone()).or_insert_with(|| ObjectKey::new(namespace, name));
+        }
+    }
+    for (key, held) in objects.jobs.iter() {
+        if let Some(claim) = held.object.status.as_ref().and_then(|status| status.claim.as_ref()) {
+            orphans.entry(claim.uid.clone()).or_insert_with(|| ObjectKey::new(&key.namespace, &claim.match_name));
+        }
+    }
+    for (uid, key) in orphans {
+        if !all.contains_key(&uid) {
+            let view = View::orphan(&uid, key, objects);
+            all.insert(uid, view);
+        }
+    }
+    all
+}

@@ -1,0 +1,145 @@
+//! A claim's next write into the patch that makes it: what it tests first, and what it changes.
+//!
+//! Every patch of the first phase tests uid and generation, every decision tests the register: a write that comes too late
+//! changes nothing.
+
+use claiming::{Reason, Record};
+use crds::{ClaimEntry, Decision, Job, Match, OfferStatus, Vote};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use pool::{Objects, OfferRef};
+use serde_json::{Value, json};
+
+use crate::api::Change;
+use crate::claims::view::{Leg, View};
+use crate::patch::Ops;
+use crate::status::{self, decision_conditions};
+
+/// Reserves the job for this Match.
+pub(crate) fn reserve_root(view: &View, found: &Match, job: &Job, now: Timestamp) -> Change {
+    let from = job.status.clone().unwrap_or_default();
+    let to = status::job_reserving(job, found, &view.uid, now);
+    let guarded = Ops::default()
+        .test(&["metadata", "uid"], view.root.uid.as_str())
+        .test(&["metadata", "generation"], view.root.generation);
+    Change::Json(guarded.status(&from, &to).build())
+}
+
+/// Tells the job that its claim stands.
+pub(crate) fn tell_root(view: &View, found: &Match, job: &Job, now: Timestamp) -> Change {
+    let from = job.status.clone().unwrap_or_default();
+    let to = status::job_claimed(job, found, now);
+    Change::Json(holds(view).status(&from, &to).build())
+}
+
+/// Gives the job back, and tells it why.
+pub(crate) fn free_root(view: &View, job: &Job, ended: &status::Ended, now: Timestamp) -> Change {
+    let from = job.status.clone().unwrap_or_default();
+    let to = status::job_freed(job, ended, now);
+    Change::Json(holds(view).status(&from, &to).build())
+}
+
+fn holds(view: &View) -> Ops {
+    Ops::default().test(&["status", "claim", "uid"], view.uid.as_str())
+}
+
+/// Enters the claim into an offer's ledger.
+pub(crate) fn reserve(view: &View, leg: &Leg, offer: OfferRef<'_>, objects: &Objects, now: Timestamp) -> Change {
+    let from = offer.status().cloned().unwrap_or_default();
+    let entry = ClaimEntry {
+        match_key: view.key.to_string(),
+        takes: leg.takes.clone(),
+        share: leg.share.clone(),
+        vote: Vote::Accepted,
+        ..ClaimEntry::default()
+    };
+    let mut ops = Ops::default()
+        .test(&["metadata", "uid"], leg.uid.as_str())
+        .test(&["metadata", "generation"], leg.generation);
+    let mut after = from.clone();
+    if let Some(key) = leg.share.as_ref().filter(|key| !from.shared.contains_key(*key)) {
+        ops = ops.add(&["status", "shared", key], json!(leg.takes));
+        after.shared.insert(key.clone(), leg.takes.clone());
+    }
+    ops = ops.add(&["status", "claims", &view.uid], json!(entry));
+    after.claims.insert(view.uid.clone(), entry);
+    Change::Json(derived(ops, offer, &from, after, objects, now).build())
+}
+
+/// Takes the claim out of an offer's ledger, and its shared seat with it if `last` says that nobody else sits there. May
+/// be done any number of times.
+pub(crate) fn free(view: &View, offer: OfferRef<'_>, with_seat: bool, objects: &Objects, now: Timestamp) -> Change {
+    let mut after = offer.status().cloned().unwrap_or_default();
+    let entry = after.claims.remove(&view.uid);
+    let mut status = json!({"claims": {&view.uid: Value::Null}});
+    if let Some(key) = entry.and_then(|entry| entry.share).filter(|_| with_seat) {
+        after.shared.remove(&key);
+        status["shared"] = json!({key: Value::Null});
+    }
+    let derived = status::offer_status(offer, after, objects, now);
+    status["used"] = json!(derived.used);
+    status["state"] = json!(derived.state);
+    status["conditions"] = json!(derived.conditions);
+    Change::Merge(json!({"status": status}))
+}
+
+/// Whether a claim's seat is shared with nobody else, as far as is seen.
+pub(crate) fn sits_alone(view: &View, status: Option<&OfferStatus>) -> bool {
+    let Some(status) = status else { return false };
+    let Some(key) = status.claims.get(&view.uid).and_then(|entry| entry.share.as_ref()) else { return false };
+    !status.claims.iter().any(|(uid, entry)| *uid != view.uid && entry.share.as_ref() == Some(key))
+}
+
+/// The fields of an offer's status that follow from its ledger, in the same write.
+fn derived(
+    mut ops: Ops,
+    offer: OfferRef<'_>,
+    from: &OfferStatus,
+    after: OfferStatus,
+    objects: &Objects,
+    now: Timestamp,
+) -> Ops {
+    let to = status::offer_status(offer, after, objects, now);
+    if to.used != from.used {
+        ops = ops.add(&["status", "used"], json!(to.used));
+    }
+    if to.state != from.state {
+        ops = ops.add(&["status", "state"], json!(to.state));
+    }
+    if to.conditions != from.conditions {
+        ops = ops.add(&["status", "conditions"], json!(to.conditions));
+    }
+    ops
+}
+
+/// Turns the register of a Match, if it says `from`.
+pub(crate) fn decide(view: &View, found: &Match, to: Decision, reason: Option<Reason>, message: &str, now: Timestamp) -> Change {
+    let from = if to == Decision::Released { Decision::Committed } else { Decision::Pending };
+    let mut status = found.status.clone().unwrap_or_default();
+    decision_conditions(&mut status.conditions, to, reason, message, now);
+    let mut ops = Ops::default()
+        .test(&["metadata", "uid"], view.uid.as_str())
+        .test(&["status", "decision"], json!(from))
+        .replace(&["status", "decision"], json!(to))
+        .add(&["status", "conditions"], json!(status.conditions))
+        .add(&["status", "reason"], reason.map_or("AllReserved", Reason::as_str));
+    if !message.is_empty() {
+        ops = ops.add(&["status", "message"], message);
+    }
+    match to {
+        Decision::Committed => ops = ops.add(&["status", "committedAt"], json!(Time(now))),
+        Decision::Released => ops = ops.add(&["status", "releasedAt"], json!(Time(now))),
+        Decision::Pending | Decision::Aborted => {}
+    }
+    Change::Json(ops.build())
+}
+
+/// What a decision is to the claim.
+pub(crate) fn record(decision: Decision) -> Record {
+    match decision {
+        Decision::Pending => Record::Pending,
+        Decision::Committed => Record::Committed,
+        Decision::Aborted => Record::Aborted,
+        Decision::Released => Record::Released,
+    }
+}

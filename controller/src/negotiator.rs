@@ -1,0 +1,184 @@
+//! The main loop: what is known now into claims driven on, a cycle of new gangs, and statuses written. Then it waits.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use crds::{Job, License, Machine, Match};
+use futures::StreamExt;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use matchmaker::{AdKey, Cycle, Snapshot, negotiate};
+use pool::{ObjectKey, Objects, Occasion, Outlook, record, snapshot};
+
+use crate::api::{Answer, Change};
+use crate::claims::{Driver, due};
+use crate::config::Config;
+use crate::flights::flight;
+use crate::probes::Health;
+use crate::status::{Finding, Update, finding, updates};
+
+/// The most status writes under way at once.
+const WRITES_MAX: usize = 16;
+
+/// The loop and what it remembers from one time round to the next.
+pub(crate) struct Negotiator {
+    pub(crate) driver: Arc<Driver>,
+    pub(crate) config: Config,
+    pub(crate) health: Arc<Health>,
+    cycles: u64,
+    /// What the last cycle said of each job that it could not match, by uid.
+    findings: BTreeMap<String, Finding>,
+}
+
+impl Negotiator {
+    pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>) -> Negotiator {
+        Negotiator { driver, config, health, cycles: 0, findings: BTreeMap::new() }
+    }
+
+    /// Goes round for ever.
+    pub(crate) async fn run(mut self) {
+        loop {
+            self.health.beat();
+            let objects = self.driver.world.look().clone();
+            self.drive_claims(&objects);
+            let objects = self.cycle(objects).await;
+            self.write_statuses(&objects).await;
+            let pause = self.pause();
+            tokio::select! {
+                () = self.driver.world.changed() => tokio::time::sleep(self.config.debounce()).await,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep.
+    fn drive_claims(&self, objects: &Objects) {
+        let due = due(objects, Timestamp::now().as_second());
+        self.driver.flights.forget_unless(&due.undecided);
+        for view in due.claims {
+            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
+                tokio::spawn(self.driver.clone().drive(view, under_way));
+            }
+        }
+        for (key, uid) in due.outlived {
+            let driver = self.driver.clone();
+            tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
+        }
+    }
+
+    /// One negotiation cycle; returns the objects it was made on.
+    async fn cycle(&mut self, objects: Objects) -> Objects {
+        let outlook = self.outlook(&objects);
+        let pool = snapshot(&objects, &outlook);
+        if pool.roots.is_empty() {
+            self.findings.clear();
+            return objects;
+        }
+        self.cycles += 1;
+        let now = Timestamp::now();
+        let seed = i64::try_from(self.cycles).unwrap_or(0);
+        let mut engine = self.driver.engine.clone();
+        engine.seed = self.cycles;
+        let work = move || {
+            let cycle = negotiate(&pool, &engine, now.as_second());
+            (pool, cycle)
+        };
+        let Ok((pool, cycle)) = tokio::task::spawn_blocking(work).await else {
+            tracing::error!("the cycle came to an untimely end; the next one begins anew");
+            return objects;
+        };
+        tracing::debug!(cycle = self.cycles, gangs = cycle.gangs.len(), unmatched = cycle.unmatched.len(), "negotiated");
+        let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: 0 };
+        self.hand_on(&objects, &pool, &cycle, &occasion);
+        self.findings = findings(&pool, &cycle, now);
+        objects
+    }
+
+    fn outlook(&self, objects: &Objects) -> Outlook {
+        let jobs: BTreeMap<String, i64> = objects
+            .jobs
+            .iter()
+            .map(|(_, held)| (held.object.uid().unwrap_or_default(), held.object.metadata.generation.unwrap_or(0)))
+            .collect();
+        let offer = |key: &AdKey| {
+            let found = objects.offer(&key.kind, &ObjectKey::new(&key.namespace, &key.name))?;
+            found.metadata().generation
+        };
+        let mut refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let exclusions = refusals.exclusions(self.driver.now_ms(), |uid| jobs.get(uid).copied(), offer);
+        Outlook { flights: self.driver.flights.gangs(), held_back: self.driver.flights.jobs(), exclusions }
+    }
+
+    /// Hands new gangs on to be claimed, as many as may be under way at once; the others are found again.
+    fn hand_on(&self, objects: &Objects, pool: &Snapshot, cycle: &Cycle, occasion: &Occasion) {
+        for gang in &cycle.gangs {
+            if self.driver.flights.len() >= self.config.claims_max {
+                tracing::info!(limit = self.config.claims_max, "enough claims are under way; the other gangs wait");
+                return;
+            }
+            let Some(found) = record(objects, pool, gang, occasion) else { continue };
+            let taken = flight(&found);
+            let view = self.driver.view(found);
+            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, Some(taken)) {
+                tokio::spawn(self.driver.clone().drive(view, under_way));
+            }
+        }
+    }
+
+    async fn write_statuses(&self, objects: &Objects) {
+        let due = updates(objects, &self.findings, &self.driver.flights.jobs(), Timestamp::now());
+        let writes = due.into_iter().map(|update| self.write(update));
+        futures::stream::iter(writes).buffer_unordered(WRITES_MAX).collect::<Vec<()>>().await;
+    }
+
+    /// Writes one status. If the object has changed in the meantime, the change comes by watch and the status is made anew.
+    async fn write(&self, update: Update) {
+        let (driver, key, patch) = (&self.driver, update.key, Change::Json(update.patch));
+        let lost = match update.kind {
+            "Job" => match driver.cluster.patch_status::<Job>(&key, &patch).await {
+                Answer::Done(found) => return driver.world.learn(|all| all.jobs.put(found)),
+                answer => lost(answer),
+            },
+            "Machine" => match driver.cluster.patch_status::<Machine>(&key, &patch).await {
+                Answer::Done(found) => return driver.world.learn(|all| all.machines.put(found)),
+                answer => lost(answer),
+            },
+            _ => match driver.cluster.patch_status::<License>(&key, &patch).await {
+                Answer::Done(found) => return driver.world.learn(|all| all.licenses.put(found)),
+                answer => lost(answer),
+            },
+        };
+        if let Some(why) = lost {
+            tracing::warn!(kind = update.kind, object = %key, why, "status not written; it is tried again");
+        }
+    }
+
+    /// How long to wait if nothing changes: until the next cycle is due, or a pause after a refusal ends.
+    fn pause(&self) -> Duration {
+        let every = self.config.cycle_every();
+        let now = self.driver.now_ms();
+        let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        match refusals.next_ms(now) {
+            Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
+            None => every,
+        }
+    }
+}
+
+fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, Finding> {
+    let told = cycle.unmatched.iter().filter_map(|unmatched| {
+        let uid = pool.ad(unmatched.root)?.uid.clone();
+        Some((uid, finding(unmatched, now)))
+    });
+    told.collect()
+}
+
+/// Why a status was not written, unless it is because the object has moved on.
+fn lost<K>(answer: Answer<K>) -> Option<String> {
+    match answer {
+        Answer::Refused(refused) if !refused.rules.is_empty() => Some(refused.message),
+        Answer::Lost(why) => Some(why),
+        Answer::Done(_) | Answer::Refused(_) | Answer::Missing | Answer::Exists => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! Refusals into who is not to be asked again yet: elsewhere at once, there again with growing pauses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::{Job, Retry};
+use matchmaker::AdKey;
+
+/// What is remembered, by the job's uid. Kept in memory only: losing it costs a few attempts.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(BTreeMap<String, BTreeMap<AdKey, Remembered>>);
+
+#[derive(Debug)]
+struct Remembered {
+    times: u32,
+    until_ms: u64,
+    /// The generations of job and offer that the no was about.
+    about: (i64, i64),
+}
+
+/// One no.
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
+    /// Who said it.
+    pub(crate) offer: AdKey,
+    /// The generations of job and offer that it was about.
+    pub(crate) about: (i64, i64),
+}
+
+impl Refusals {
+    /// Remembers a no at `now_ms`. The pause doubles with each one, from `backoffSeconds` up to `maxBackoffSeconds`; up to a
+    /// quarter of it is taken off by `jitter` (0 to 255), so that jobs that failed together do not come back together.
+    pub(crate) fn remember(&mut self, job_uid: &str, refused: &Refused, retry: &Retry, now_ms: u64, jitter: u8) {
+        let offers = self.0.entry(job_uid.to_owned()).or_default();
+        let known = offers.get(&refused.offer).filter(|known| known.about == refused.about).map_or(0, |known| known.times);
+        let first = u64::try_from(retry.backoff_seconds).unwrap_or(0).saturating_mul(1000);
+        let most = u64::try_from(retry.max_backoff_seconds).unwrap_or(0).saturating_mul(1000);
+        let pause = first.saturating_mul(1 << known.min(20)).min(most);
+        let pause = pause - pause / 4 * u64::from(jitter) / 255;
+        let remembered =
+            Remembered { times: known + 1, until_ms: now_ms.saturating_add(pause), about: refused.about };
+        offers.insert(refused.offer.clone(), remembered);
+    }
+
+    /// The offers that each job is not to be matched with at `now_ms`. A no counts as long as both ads are what they were;
+    /// `generation` tells what an ad is now. What no longer counts is forgotten.
+    pub(crate) fn exclusions(
+        &mut self,
+        now_ms: u64,
+        job: impl Fn(&str) -> Option<i64>,
+        offer: impl Fn(&AdKey) -> Option<i64>,
+    ) -> BTreeMap<String, BTreeSet<AdKey>> {
+        self.0.retain(|uid, offers| {
+            let job = job(uid);
+            offers.retain(|key, known| job.zip(offer(key)) == Some(known.about));
+            !offers.is_empty()
+        });
+        let mut all = BTreeMap::new();
+        for (uid, offers) in &self.0 {
+            let still = offers.iter().filter(|(_, known)| known.until_ms > now_ms);
+            let still: BTreeSet<AdKey> = still.map(|(key, _)| key.clone()).collect();
+            if !still.is_empty() {
+                all.insert(uid.clone(), still);
+            }
+        }
+        all
+    }
+
+    /// When the next pause ends, if one is running.
+    pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
+        let ends = self.0.values().flat_map(BTreeMap::values).map(|known| known.until_ms);
+        ends.filter(|until| *until > now_ms).min()
+    }
+}
+
+/// How a job wants to be retried.
+pub(crate) fn retry_of(job: &Job) -> Retry {
+    job.spec.retry.clone().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> AdKey {
+        AdKey { kind: "License".into(), namespace: "eda".into(), name: name.into() }
+    }
+
+    fn retry() -> Retry {
+        Retry { limit: None, backoff_seconds: 5, max_backoff_seconds: 12 }
+    }
+
+    fn excluded(refusals: &mut Refusals, now_ms: u64, generation: i64) -> bool {
+        let all = refusals.exclusions(now_ms, |_| Some(1), |_| Some(generation));
+        all.get("job").is_some_and(|offers| offers.contains(&key("sim")))
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_limit() {
+        let mut refusals = Refusals::default();
+        let no = Refused { offer: key("sim"), about: (1, 1) };
+        let mut now = 0;
+        for pause in [5_000, 10_000, 12_000, 12_000] {
+            refusals.remember("job", &no, &retry(), now, 0);
+            assert!(excluded(&mut refusals, now + pause - 1, 1), "{pause}");
+            assert!(!excluded(&mut refusals, now + pause, 1), "{pause}");
+            now += pause;
+        }
+    }
+
+    #[test]
+    fn jitter_takes_off_a_quarter_at_most() {
+        let mut refusals = Refusals::default();
+        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1) }, &retry(), 0, 255);
+        assert_eq!(refusals.next_ms(0), Some(3_750));
+    }
+
+    #[test]
+    fn a_changed_ad_is_asked_at_once() {
+        let mut refusals = Refusals::default();
+        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1) }, &retry(), 0, 0);
+        assert!(excluded(&mut refusals, 1, 1));
+        assert!(!excluded(&mut refusals, 1, 2));
+        assert_eq!(refusals.next_ms(1), None, "and the old no is forgotten");
+    }
+}

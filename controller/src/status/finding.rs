@@ -1,0 +1,74 @@
+//! What a cycle found about a job that it could not match, into the words of the job's status.
+
+use crds::conditions::reasons;
+use crds::{Unmatched, UnmatchedConjunct, UnmatchedPort};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use matchmaker::Verdict;
+
+/// Why a job has no gang.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Finding {
+    /// The reason of its condition `Matched`.
+    pub(crate) reason: &'static str,
+    /// The same in one sentence.
+    pub(crate) why: String,
+    /// The counts.
+    pub(crate) counts: Unmatched,
+}
+
+const CONJUNCTS_MAX: usize = 16;
+const PORTS_MAX: usize = 8;
+
+/// The engine's answer in the terms of the API.
+pub(crate) fn finding(unmatched: &matchmaker::Unmatched, now: Timestamp) -> Finding {
+    let ports = unmatched.ports.iter().take(PORTS_MAX);
+    let conjuncts = ports.clone().flat_map(|port| {
+        let parts = port.conjuncts.iter().filter(|part| part.rejects > 0);
+        parts.map(|part| UnmatchedConjunct {
+            port: port.label.clone(),
+            text: cut(&part.text, 256),
+            rejects: count(part.rejects),
+        })
+    });
+    let hint = matchmaker::hint(unmatched);
+    let counts = Unmatched {
+        at: Some(Time(now)),
+        conjuncts: conjuncts.take(CONJUNCTS_MAX).collect(),
+        ports: ports
+            .map(|port| UnmatchedPort {
+                label: port.label.clone(),
+                candidates: count(port.candidates),
+                refused_by_job: count(port.refused_by_job),
+                refused_by_offer: count(port.refused_by_offer.saturating_add(port.too_small)),
+                busy: count(port.busy.saturating_add(port.excluded)),
+            })
+            .collect(),
+        hint: Some(cut(&hint, 512)).filter(|hint| !hint.is_empty()),
+    };
+    Finding { reason: reason(&unmatched.verdict), why: cut(&matchmaker::why(unmatched), 256), counts }
+}
+
+fn reason(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Unusable(_) => reasons::NOT_ACCEPTED,
+        Verdict::NoCandidates { .. } => reasons::NO_CANDIDATES,
+        Verdict::RefusedByOffers { .. } => reasons::REFUSED_BY_OFFERS,
+        Verdict::NoConsistentGang => reasons::NO_CONSISTENT_GANG,
+        Verdict::WaitingForCapacity => reasons::WAITING_FOR_CAPACITY,
+        Verdict::BackingOff => reasons::BACKING_OFF,
+        Verdict::GaveUp => reasons::SEARCH_BUDGET_EXHAUSTED,
+    }
+}
+
+fn count(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// At most this many characters, as the schema counts them.
+pub(crate) fn cut(text: &str, characters_max: usize) -> String {
+    if text.chars().count() <= characters_max {
+        return text.to_owned();
+    }
+    text.chars().take(characters_max.saturating_sub(1)).chain(['…']).collect()
+}

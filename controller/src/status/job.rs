@@ -1,0 +1,194 @@
+//! What happened to a Job into its next status.
+//!
+//! Each function takes the status as it is and returns the whole next one; the patch names only what differs.
+
+use claiming::Reason;
+use crds::ad::Rejected;
+use crds::conditions::{Holds, reasons, set, types};
+use crds::{Job, JobClaim, JobPhase, JobStatus, Match, Refusal, conditions};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::ResourceExt;
+use pool::{Held, Standing};
+
+use crate::status::finding::{Finding, cut};
+
+const REFUSALS_MAX: usize = 5;
+/// Changed counts alone are told this often at most.
+const RECOUNT_SECONDS: i64 = 300;
+
+/// How a claim ended, for its job.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    pub(crate) reason: Reason,
+    pub(crate) message: String,
+    /// Who said no, if it was called off.
+    pub(crate) refusals: Vec<Refusal>,
+}
+
+/// A status in the making.
+struct Draft<'j> {
+    job: &'j Job,
+    status: JobStatus,
+    now: Timestamp,
+}
+
+impl<'j> Draft<'j> {
+    fn of(job: &'j Job, now: Timestamp) -> Draft<'j> {
+        let mut status = job.status.clone().unwrap_or_default();
+        status.observed_generation = job.metadata.generation;
+        Draft { job, status, now }
+    }
+
+    fn say(&mut self, type_: &'static str, holds: Holds, reason: &'static str, message: impl Into<String>) {
+        let finding = conditions::Finding { type_, holds, reason, message: message.into() };
+        set(&mut self.status.conditions, finding, self.job.metadata.generation, Time(self.now));
+    }
+
+    fn holds(&self, type_: &str) -> bool {
+        is_true(&self.status.conditions, type_)
+    }
+
+    /// The phase follows from the conditions. A job without a workload is `Claimed` and never `Running`: what runs under
+    /// its claim is nothing that is known here.
+    fn done(mut self) -> JobStatus {
+        let finished = conditions::find(&self.status.conditions, types::FINISHED).filter(|found| found.status == "True");
+        let well = |found: &Condition| [reasons::DONE, reasons::COMPLETED].contains(&found.reason.as_str());
+        let started = conditions::find(&self.status.conditions, types::STARTED);
+        let running = started.is_some_and(|found| found.status == "True" && found.reason != reasons::NO_WORKLOAD);
+        let phase = match finished {
+            Some(found) if well(found) => JobPhase::Succeeded,
+            Some(_) => JobPhase::Failed,
+            None if self.job.spec.suspend => JobPhase::Suspended,
+            None if self.holds(types::CLAIMED) && running => JobPhase::Running,
+            None if self.holds(types::CLAIMED) => JobPhase::Claimed,
+            None if self.status.claim.is_some() => JobPhase::Reserving,
+            None => JobPhase::Pending,
+        };
+        self.status.phase = Some(phase);
+        self.status
+    }
+}
+
+fn is_true(conditions: &[Condition], type_: &str) -> bool {
+    conditions::find(conditions, type_).is_some_and(|found| found.status == "True")
+}
+
+/// A Match holds the job.
+pub(crate) fn job_reserving(job: &Job, found: &Match, match_uid: &str, now: Timestamp) -> JobStatus {
+    let mut draft = Draft::of(job, now);
+    draft.status.claim = Some(JobClaim { match_name: found.name_any(), uid: match_uid.to_owned() });
+    draft.status.attempts = Some(found.spec.attempt);
+    draft.status.why = None;
+    draft.status.unmatched = None;
+    draft.say(types::MATCHED, Holds::True, reasons::GANG_FOUND, found.spec.summary.clone());
+    draft.say(types::CLAIMED, Holds::False, reasons::RESERVING, "");
+    draft.done()
+}
+
+/// Everybody is claimed.
+pub(crate) fn job_claimed(job: &Job, found: &Match, now: Timestamp) -> JobStatus {
+    let mut draft = Draft::of(job, now);
+    draft.status.members = Some(found.spec.summary.clone());
+    draft.status.why = None;
+    draft.status.unmatched = None;
+    draft.say(types::MATCHED, Holds::True, reasons::GANG_FOUND, found.spec.summary.clone());
+    draft.say(types::CLAIMED, Holds::True, reasons::COMMITTED, format!("held by Match {}", found.name_any()));
+    match &job.spec.workload {
+        None => draft.say(types::STARTED, Holds::True, reasons::NO_WORKLOAD, "start the work yourself; set spec.done at its end"),
+        Some(_) => {
+            let message = "this version does not start workloads: watch the condition Claimed, and set spec.done at the end";
+            draft.say(types::STARTED, Holds::False, reasons::WORKLOAD_PENDING, message);
+        }
+    }
+    draft.done()
+}
+
+/// The claim is over, and nothing is held any more.
+pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
+    let mut draft = Draft::of(job, now);
+    draft.status.claim = None;
+    draft.status.members = None;
+    let mut refusals = ended.refusals.clone();
+    refusals.append(&mut draft.status.refusals);
+    refusals.truncate(REFUSALS_MAX);
+    draft.status.refusals = refusals;
+    let reason = ended.reason.as_str();
+    draft.say(types::CLAIMED, Holds::False, reason, ended.message.clone());
+    if conditions::find(&draft.status.conditions, types::STARTED).is_some() {
+        draft.say(types::STARTED, Holds::False, reason, "");
+    }
+    match ended.reason {
+        Reason::Done | Reason::ClaimExpired => {
+            draft.status.finished_at = Some(Time(now));
+            draft.say(types::FINISHED, Holds::True, reason, ended.message.clone());
+        }
+        Reason::Suspended => draft.say(types::MATCHED, Holds::False, reasons::SUSPENDED, "spec.suspend is true"),
+        _ => draft.say(types::MATCHED, Holds::False, reasons::PENDING_EVALUATION, "to be matched again"),
+    }
+    draft.done()
+}
+
+/// A job that no Match holds: where it stands, and what the last cycle found about it.
+pub(crate) fn job_waiting(held: &Held<Job>, standing: Standing, finding: Option<&Finding>, now: Timestamp) -> JobStatus {
+    let job = held.object.as_ref();
+    let mut draft = Draft::of(job, now);
+    accepted(&mut draft, held);
+    match standing {
+        Standing::NotAccepted => {
+            let message = held.ad.as_ref().err().map(|rejected| rejected.message.clone()).unwrap_or_default();
+            draft.status.why = Some(cut(&message, 256));
+            draft.status.unmatched = None;
+            draft.say(types::MATCHED, Holds::False, reasons::NOT_ACCEPTED, "the ad was not accepted");
+        }
+        Standing::Suspended => {
+            draft.status.why = None;
+            draft.status.unmatched = None;
+            draft.say(types::MATCHED, Holds::False, reasons::SUSPENDED, "spec.suspend is true");
+        }
+        Standing::Waits => waits(&mut draft, finding),
+        Standing::Finished if job.spec.done && !draft.holds(types::FINISHED) => {
+            draft.status.why = None;
+            draft.status.unmatched = None;
+            draft.status.finished_at = Some(Time(now));
+            draft.say(types::MATCHED, Holds::False, reasons::DONE, "finished before it was claimed");
+            draft.say(types::FINISHED, Holds::True, reasons::DONE, "spec.done is true");
+        }
+        Standing::Finished | Standing::Held => {}
+    }
+    draft.done()
+}
+
+/// A new reason is told at once, new counts now and then: thousands of waiting jobs must not write in every cycle.
+fn waits(draft: &mut Draft<'_>, finding: Option<&Finding>) {
+    let Some(finding) = finding else { return };
+    let said = conditions::find(&draft.status.conditions, types::MATCHED);
+    let same_reason = said.is_some_and(|said| said.reason == finding.reason);
+    let current = said.is_some_and(|said| said.observed_generation == draft.job.metadata.generation);
+    let told_at = draft.status.unmatched.as_ref().and_then(|told| told.at.as_ref());
+    let fresh = told_at.is_some_and(|at| draft.now.as_second() - at.0.as_second() < RECOUNT_SECONDS);
+    let same_counts = draft.status.unmatched.as_ref().is_some_and(|told| {
+        let timeless = crds::Unmatched { at: None, ..told.clone() };
+        timeless == crds::Unmatched { at: None, ..finding.counts.clone() }
+    });
+    if same_reason && current && (fresh || same_counts) {
+        return;
+    }
+    draft.status.why = Some(finding.why.clone());
+    draft.status.unmatched = Some(finding.counts.clone());
+    draft.say(types::MATCHED, Holds::False, finding.reason, finding.why.clone());
+}
+
+fn accepted(draft: &mut Draft<'_>, held: &Held<Job>) {
+    let (holds, reason, message) = acceptance(&held.ad);
+    draft.say(types::ACCEPTED, holds, reason, message);
+}
+
+/// The condition `Accepted` of an ad of any kind.
+pub(super) fn acceptance(ad: &Result<std::sync::Arc<pool::Prepared>, Rejected>) -> (Holds, &'static str, String) {
+    match ad {
+        Ok(prepared) if prepared.warnings.is_empty() => (Holds::True, reasons::ACCEPTED, String::new()),
+        Ok(prepared) => (Holds::True, reasons::ACCEPTED_WITH_WARNINGS, cut(&prepared.warnings.join("; "), 1024)),
+        Err(rejected) => (Holds::False, rejected.reason, rejected.message.clone()),
+    }
+}

@@ -1,0 +1,13 @@
+//! Facts about an object into its status: conditions, the words for people, and nothing that did not change.
+
+mod finding;
+mod job;
+mod matches;
+mod offer;
+mod write;
+
+pub(crate) use finding::{Finding, finding};
+pub(crate) use job::{Ended, job_claimed, job_freed, job_reserving, job_waiting};
+pub(crate) use matches::decision_conditions;
+pub(crate) use offer::offer_status;
+pub(crate) use write::{Update, updates};

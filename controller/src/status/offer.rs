@@ -1,0 +1,83 @@
+//! An offer and its ledger into the rest of its status: who may take it now, how much is taken, and one word for it.
+
+use crds::conditions::{Finding, Holds, reasons, set, types};
+use crds::{ClaimPolicy, NamespacesFrom, OfferState, OfferStatus, Offering};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use matchmaker::Usage;
+use pool::{Objects, OfferRef, trusted, usage, used_text};
+
+use crate::status::job::acceptance;
+
+/// The next status of an offer whose ledger is that of `ledger`: everything else in it follows.
+pub(crate) fn offer_status(offer: OfferRef<'_>, ledger: OfferStatus, objects: &Objects, now: Timestamp) -> OfferStatus {
+    let mut status = ledger;
+    let usage = usage(Some(&status));
+    let generation = offer.metadata().generation;
+    let over = offer.capacity().iter().find(|(name, all)| usage.used(name) > **all);
+    let (ready, reason, message) = readiness(offer, &status, &usage, objects);
+    let (accepted, accepted_reason, accepted_message) = acceptance(offer.ad());
+    let overcommitted = match over {
+        Some((name, all)) => {
+            (Holds::True, reasons::CLAIMS_EXCEED_CAPACITY, format!("{} of {all} {name} are taken", usage.used(name)))
+        }
+        None => (Holds::False, reasons::WITHIN_CAPACITY, String::new()),
+    };
+    for (type_, (holds, reason, message)) in [
+        (types::ACCEPTED, (accepted, accepted_reason, accepted_message)),
+        (types::READY, (ready, reason, message)),
+        (types::OVERCOMMITTED, overcommitted),
+    ] {
+        set(&mut status.conditions, Finding { type_, holds, reason, message }, generation, Time(now));
+    }
+    status.observed_generation = generation;
+    status.used = Some(used_text(offer.capacity(), &usage));
+    status.state = Some(state(offer, ready, reason));
+    status
+}
+
+fn readiness(
+    offer: OfferRef<'_>,
+    status: &OfferStatus,
+    usage: &Usage,
+    objects: &Objects,
+) -> (Holds, &'static str, String) {
+    let fields = offer.fields();
+    if let Err(rejected) = offer.ad() {
+        return (Holds::False, reasons::NOT_ACCEPTED, rejected.reason.to_owned());
+    }
+    match fields.offering {
+        Offering::Drain => return (Holds::False, reasons::DRAINING, "spec.offering is Drain".to_owned()),
+        Offering::Evict => return (Holds::False, reasons::EVICTING, "spec.offering is Evict".to_owned()),
+        Offering::Open => {}
+    }
+    if fields.claim_policy == ClaimPolicy::Agent {
+        let message = "this version asks no agents for their vote: set claimPolicy to Auto to offer it".to_owned();
+        return (Holds::False, reasons::AGENT_LOST, message);
+    }
+    let namespace = offer.key().namespace;
+    let wants_others = fields.allowed_namespaces.as_ref().is_some_and(|allowed| allowed.from != NamespacesFrom::Same);
+    let message = match wants_others && !trusted(&namespace, &objects.namespaces) {
+        true => format!(
+            "only jobs of namespace {namespace} may take it: the namespace lacks the label gangmatch.dev/offers=cluster"
+        ),
+        false => String::new(),
+    };
+    let full = !offer.capacity().is_empty() && offer.capacity().iter().all(|(name, all)| usage.used(name) >= *all);
+    match (full, status.claims.is_empty()) {
+        (true, _) => (Holds::True, reasons::FULL, message),
+        (false, false) => (Holds::True, reasons::CLAIMED, message),
+        (false, true) => (Holds::True, reasons::AVAILABLE, message),
+    }
+}
+
+fn state(offer: OfferRef<'_>, ready: Holds, reason: &str) -> OfferState {
+    match (offer.fields().offering, ready, reason) {
+        (Offering::Drain, _, reasons::DRAINING) => OfferState::Draining,
+        (Offering::Evict, _, reasons::EVICTING) => OfferState::Evicting,
+        (_, Holds::True, reasons::FULL) => OfferState::Full,
+        (_, Holds::True, reasons::CLAIMED) => OfferState::Claimed,
+        (_, Holds::True, _) => OfferState::Available,
+        _ => OfferState::Unavailable,
+    }
+}

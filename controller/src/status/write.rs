@@ -1,0 +1,58 @@
+//! The objects and the last cycle's findings into the status patches that are due; none if nothing changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use pool::{ObjectKey, Objects, Standing, may_ask};
+
+use crate::patch::Ops;
+use crate::status::{Finding, job_waiting, offer_status};
+
+/// One status to be written.
+pub(crate) struct Update {
+    /// `Job`, `Machine` or `License`.
+    pub(crate) kind: &'static str,
+    /// Which one.
+    pub(crate) key: ObjectKey,
+    /// The change, for exactly the version that it was made for.
+    pub(crate) patch: json_patch::Patch,
+}
+
+/// All statuses that are not what they should be. Jobs under way (by uid) are left to whoever drives their claim.
+pub(crate) fn updates(
+    objects: &Objects,
+    findings: &BTreeMap<String, Finding>,
+    under_way: &BTreeSet<String>,
+    now: Timestamp,
+) -> Vec<Update> {
+    let mut all = Vec::new();
+    for (key, held) in objects.jobs.iter() {
+        let uid = held.object.uid().unwrap_or_default();
+        let standing = may_ask(held, objects);
+        if standing == Standing::Held || under_way.contains(&uid) || held.object.metadata.deletion_timestamp.is_some() {
+            continue;
+        }
+        let from = held.object.status.clone().unwrap_or_default();
+        let to = job_waiting(held, standing, findings.get(&uid), now);
+        let version = held.object.resource_version().unwrap_or_default();
+        push(&mut all, "Job", key, guarded(&version).status(&from, &to));
+    }
+    for offer in objects.offers().filter(|offer| offer.metadata().deletion_timestamp.is_none()) {
+        let from = offer.status().cloned().unwrap_or_default();
+        let to = offer_status(offer, from.clone(), objects, now);
+        let version = offer.metadata().resource_version.clone().unwrap_or_default();
+        push(&mut all, offer.kind(), &offer.key(), guarded(&version).status(&from, &to));
+    }
+    all
+}
+
+fn guarded(version: &str) -> Ops {
+    Ops::default().test(&["metadata", "resourceVersion"], version)
+}
+
+fn push(all: &mut Vec<Update>, kind: &'static str, key: &ObjectKey, ops: Ops) {
+    if ops.writes() {
+        all.push(Update { kind, key: key.clone(), patch: ops.build() });
+    }
+}

@@ -1,0 +1,73 @@
+//! Turns attributes, one after the other, into an ad, remembering where each was written.
+
+use std::collections::BTreeMap;
+
+use classad::{Ad, Expr, Name};
+
+use super::{Advertised, Rejected, WARNINGS_MAX, message};
+use crate::conditions::reasons;
+
+/// An ad in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    /// What there is so far.
+    pub(crate) ad: Ad,
+    /// What does not count or looks wrong; raw, cut into shape by [`Draft::finish`].
+    pub(crate) warnings: Vec<String>,
+    /// Field path by name in lower case.
+    places: BTreeMap<String, String>,
+}
+
+impl Draft {
+    /// A draft of an ad that was read from `spec.classad`.
+    pub(crate) fn of_text(ad: Ad, warnings: Vec<String>) -> Self {
+        let places = ad.iter().map(|(name, _)| (name.as_str().to_ascii_lowercase(), format!("spec.classad: {name}")));
+        Self { places: places.collect(), ad, warnings }
+    }
+
+    /// Writes an attribute that stands at `place`.
+    ///
+    /// # Errors
+    /// If it is there already, in whatever case, or is no name.
+    pub(crate) fn set(&mut self, name: &str, place: String, expr: Expr) -> Result<(), Rejected> {
+        if name.is_empty() || name.contains('\0') {
+            let message = format!(
+                "{place}: an attribute's name has characters, and none of them is NUL; write one such as `Memory`"
+            );
+            return Err(Rejected::new(reasons::PARSE_ERROR, &message));
+        }
+        if let Some(first) = self.place(name) {
+            let message = format!(
+                "{place}: {} is written at {first} already; names ignore case, so take one of them out",
+                message::quote(name)
+            );
+            return Err(Rejected::new(reasons::DUPLICATE_ATTRIBUTE, &message));
+        }
+        let name_ = Name::new(name);
+        if !name_.is_plain() {
+            self.warnings.push(format!(
+                "{place}: in expressions this name needs single quotes: {}",
+                message::quote(&format!("'{name}'"))
+            ));
+        }
+        self.places.insert(name.to_ascii_lowercase(), place);
+        self.ad.insert(name_, expr);
+        Ok(())
+    }
+
+    /// Where a name was written.
+    pub(crate) fn place(&self, name: &str) -> Option<&str> {
+        self.places.get(&name.to_ascii_lowercase()).map(String::as_str)
+    }
+
+    /// The ad, and the warnings as lines.
+    pub(crate) fn finish(self) -> Advertised {
+        let mut warnings: Vec<String> =
+            self.warnings.iter().take(WARNINGS_MAX).map(|text| message::line(text)).collect();
+        let more = self.warnings.len().saturating_sub(WARNINGS_MAX);
+        if let (Some(last), 1..) = (warnings.last_mut(), more) {
+            *last = format!("and {} more warnings", more + 1);
+        }
+        Advertised { ad: self.ad, warnings }
+    }
+}

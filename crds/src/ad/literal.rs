@@ -1,0 +1,86 @@
+//! Turns a JSON value of a manifest into a literal of the language.
+
+use classad::{Ad, Expr, Name, Value};
+use serde_json::{Number, Value as Json};
+
+use super::{Rejected, message};
+use crate::conditions::reasons;
+
+/// How deep lists and maps may be nested.
+const NESTING_MAX: usize = 64;
+
+/// The literal at `place`.
+///
+/// # Errors
+/// If it is null or too large, is nested too deeply, or a map in it has a name twice.
+pub(crate) fn expr(place: &str, json: &Json) -> Result<Expr, Rejected> {
+    nested(place, json, NESTING_MAX)
+}
+
+fn nested(place: &str, json: &Json, depth_left: usize) -> Result<Expr, Rejected> {
+    let Some(deeper) = depth_left.checked_sub(1) else {
+        return Err(refused(place, &format!("lists and maps are nested deeper than {NESTING_MAX}; flatten them")));
+    };
+    Ok(match json {
+        Json::Null => {
+            let what =
+                "found null, which is no literal; take the attribute out, or write `undefined` in spec.expressions";
+            return Err(refused(place, what));
+        }
+        Json::Bool(flag) => Expr::literal(Value::Boolean(*flag)),
+        Json::Number(number) => Expr::literal(self::number(place, number)?),
+        Json::String(text) => Expr::literal(string(place, text)?),
+        Json::Array(items) => {
+            let item = |(index, item)| nested(&format!("{place}[{index}]"), item, deeper);
+            Expr::list(items.iter().enumerate().map(item).collect::<Result<_, _>>()?)
+        }
+        Json::Object(object) => {
+            let mut ad = Ad::new();
+            for (key, value) in object {
+                let inner = message::path(place, key);
+                if let Some((first, _)) = ad.entry(key) {
+                    let first = message::path(place, first.as_str());
+                    let what = format!(
+                        "{inner}: {} is written at {first} already; names ignore case, so take one of them out",
+                        message::quote(key)
+                    );
+                    return Err(Rejected::new(reasons::DUPLICATE_ATTRIBUTE, &what));
+                }
+                if key.is_empty() || key.contains('\0') {
+                    return Err(refused(
+                        &inner,
+                        "a name has characters, and none of them is NUL; write one such as `Memory`",
+                    ));
+                }
+                ad.insert(Name::new(key.as_str()), nested(&inner, value, deeper)?);
+            }
+            Expr::ad(ad)
+        }
+    })
+}
+
+/// A number: whole ones are Integers, as the API server keeps no `1.0`.
+fn number(place: &str, number: &Number) -> Result<Value, Rejected> {
+    if let Some(integer) = number.as_i64() {
+        return Ok(Value::Integer(integer));
+    }
+    match number.as_f64() {
+        Some(real) if number.is_f64() => Ok(Value::Real(real)),
+        _ => {
+            let what =
+                format!("found {number}, integers go up to {}; write it in spec.expressions as `{number}.0`", i64::MAX);
+            Err(refused(place, &what))
+        }
+    }
+}
+
+fn string(place: &str, text: &str) -> Result<Value, Rejected> {
+    if text.contains('\0') {
+        return Err(refused(place, "found the character NUL in the text, which no string may contain; take it out"));
+    }
+    Ok(Value::String(text.into()))
+}
+
+fn refused(place: &str, what: &str) -> Rejected {
+    Rejected::new(reasons::PARSE_ERROR, &format!("{place}: {what}"))
+}

@@ -1,0 +1,71 @@
+//! Turns any text into one line that is safe to show and short enough to store.
+
+use super::MESSAGE_LENGTH_MAX;
+
+/// One line of at most [`MESSAGE_LENGTH_MAX`] bytes: control characters escaped, the rest cut off.
+pub(crate) fn line(text: &str) -> String {
+    clip(text, MESSAGE_LENGTH_MAX)
+}
+
+/// Somebody's text inside a message, in backticks, at most 80 bytes of it.
+pub(crate) fn quote(text: &str) -> String {
+    format!("`{}`", clip(text, 80))
+}
+
+fn clip(text: &str, length_max: usize) -> String {
+    const MORE: &str = "...";
+    let mut out = String::new();
+    // How much of the output may stay if more does not fit.
+    let mut keep = 0;
+    for character in text.chars() {
+        if shows_as_written(character) {
+            out.push(character);
+        } else {
+            out.extend(character.escape_default());
+        }
+        if out.len() > length_max {
+            out.truncate(keep);
+            out.push_str(MORE);
+            return out;
+        }
+        if out.len() + MORE.len() <= length_max {
+            keep = out.len();
+        }
+    }
+    out
+}
+
+/// False for what moves a terminal's cursor, ends a line, or turns the direction of text.
+fn shows_as_written(character: char) -> bool {
+    !character.is_control()
+        && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The path of a key below a field: `spec.attributes.Memory`, `spec.attributes["two words"]`.
+pub(crate) fn path(field: &str, key: &str) -> String {
+    let mut characters = key.chars();
+    let plain = characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && characters.all(|next| next.is_ascii_alphanumeric() || next == '_');
+    if plain { format!("{field}.{key}") } else { format!("{field}[{key:?}]") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{line, path, quote};
+
+    #[test]
+    fn lines_have_no_controls_and_an_end() {
+        assert_eq!(line("a\nb\u{1b}[31m\u{202e}c é"), "a\\nb\\u{1b}[31m\\u{202e}c é");
+        let long = line(&"é".repeat(2000));
+        assert!(long.len() <= 1024 && long.ends_with("é..."), "{}", long.len());
+        assert_eq!(line(&"x".repeat(1024)).len(), 1024);
+        assert!(quote(&"x".repeat(100)).len() <= 82);
+    }
+
+    #[test]
+    fn paths_name_any_key() {
+        assert_eq!(path("spec.attributes", "Memory"), "spec.attributes.Memory");
+        assert_eq!(path("spec.attributes", "two words"), "spec.attributes[\"two words\"]");
+        assert_eq!(path("a", ""), "a[\"\"]");
+    }
+}

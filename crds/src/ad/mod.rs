@@ -1,0 +1,132 @@
+//! Turns a Kubernetes object into the ad that the engine matches, or says what to change in it.
+//!
+//! What counts for a name, in this order: the system, the spec, `status.attributes` of an offer.
+
+mod draft;
+mod dynamic;
+mod literal;
+mod message;
+mod ports;
+mod structured;
+mod system;
+mod text;
+
+use classad::{Ad, Expr};
+
+use crate::conditions::reasons;
+use crate::{AdFields, ExprText, Job, License, Machine, Offer};
+use draft::Draft;
+
+/// Most warnings that are kept of one object.
+pub const WARNINGS_MAX: usize = 16;
+/// Longest message or warning, in bytes.
+pub const MESSAGE_LENGTH_MAX: usize = 1024;
+
+/// An object's ad, ready to be matched.
+#[derive(Clone, Debug)]
+pub struct Advertised {
+    /// The ad, with the system's values in it. `Members` and `Free` are the engine's to define, for each match.
+    pub ad: Ad,
+    /// What in the object does not count, or probably means something else than was meant; one line each.
+    pub warnings: Vec<String>,
+}
+
+/// Why an object has no ad.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}: {message}")]
+pub struct Rejected {
+    /// One of [`crate::conditions::reasons`]: ParseError, DuplicateAttribute, InvalidPort, UnsupportedRegex.
+    pub reason: &'static str,
+    /// Where, what was found, and what to write instead; one line of at most [`MESSAGE_LENGTH_MAX`] bytes.
+    pub message: String,
+}
+
+impl Rejected {
+    fn new(reason: &'static str, message: &str) -> Self {
+        Self { reason, message: message::line(message) }
+    }
+}
+
+/// The ad of a Job.
+///
+/// # Errors
+/// If the spec has no meaning: the message names the field, line and column, and what to write instead.
+pub fn job_ad(job: &Job) -> Result<Advertised, Rejected> {
+    let mut draft = draft(&job.spec.ad, job.spec.gang_rank.as_ref())?;
+    system::apply(&mut draft, "Job", &job.metadata, job.spec.ad.owner.as_deref(), &system::JOB);
+    Ok(draft.finish())
+}
+
+/// The ad of a Machine.
+///
+/// # Errors
+/// As [`job_ad`].
+pub fn machine_ad(machine: &Machine) -> Result<Advertised, Rejected> {
+    offer_ad(machine)
+}
+
+/// The ad of a License.
+///
+/// # Errors
+/// As [`job_ad`]; also if `sharedBy` is no expression.
+pub fn license_ad(license: &License) -> Result<Advertised, Rejected> {
+    shared_by(license)?;
+    offer_ad(license)
+}
+
+/// What claims on a License share a seat by.
+///
+/// # Errors
+/// If `spec.sharedBy` is no expression.
+pub fn shared_by(license: &License) -> Result<Option<Expr>, Rejected> {
+    let parse = |text: &ExprText| text::expression("spec.sharedBy", text, &mut Vec::new());
+    license.spec.shared_by.as_ref().map(parse).transpose()
+}
+
+fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, Rejected> {
+    let fields = offer.ad_fields();
+    let mut draft = draft(fields, None)?;
+    dynamic::check_steps(offer.offer_fields(), &mut draft)?;
+    system::apply(&mut draft, O::KIND, offer.metadata(), fields.owner.as_deref(), &system::OFFER);
+    system::apply_offer(&mut draft, offer.capacity(), offer.node_name());
+    dynamic::apply(&mut draft, offer.offer_fields(), offer.offer_status());
+    Ok(draft.finish())
+}
+
+fn draft(fields: &AdFields, gang_rank: Option<&ExprText>) -> Result<Draft, Rejected> {
+    let mut draft = match &fields.classad {
+        Some(text) => {
+            one_form(fields)?;
+            text::ad(text)?
+        }
+        None => structured::ad(fields)?,
+    };
+    if let Some(text) = gang_rank {
+        let expr = text::expression("spec.gangRank", text, &mut draft.warnings)?;
+        draft.set("GangRank", "spec.gangRank".to_owned(), expr)?;
+    }
+    ports::check(&mut draft)?;
+    Ok(draft)
+}
+
+/// The API server sees to it; manifests that never met one are checked here.
+fn one_form(fields: &AdFields) -> Result<(), Rejected> {
+    let other = [
+        ("attributes", fields.attributes.is_some()),
+        ("expressions", fields.expressions.is_some()),
+        ("ports", fields.ports.is_some()),
+        ("constraint", fields.constraint.is_some()),
+        ("rank", fields.rank.is_some()),
+        ("request", fields.request.is_some()),
+    ];
+    match other.iter().find(|(_, given)| *given) {
+        Some((field, _)) => {
+            let message = format!("spec.{field}: spec.classad is there too; write the ad in one of them");
+            Err(Rejected::new(reasons::PARSE_ERROR, &message))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Turns the `Ports` of an ad, in whichever form it was written, into certainty that they are well formed.
+
+use std::collections::BTreeMap;
+
+use classad::{Expr, Value};
+
+use super::draft::Draft;
+use super::{Rejected, message};
+use crate::conditions::reasons;
+
+/// Most ports of an ad.
+const PORTS_MAX: usize = 8;
+/// Longest label, in bytes.
+const LABEL_LENGTH_MAX: usize = 63;
+/// Words that mean something in the language, in lower case; the API server's rule has the same list.
+const RESERVED: [&str; 13] = [
+    "my",
+    "self",
+    "target",
+    "other",
+    "parent",
+    "root",
+    "toplevel",
+    "true",
+    "false",
+    "undefined",
+    "error",
+    "is",
+    "isnt",
+];
+
+/// Checks the ports, and warns of what is written beside them in vain.
+///
+/// # Errors
+/// If `Ports` is no list of ads, or the label of one is missing, no name, reserved, or there twice.
+pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
+    let Some(expr) = draft.ad.get("Ports") else { return Ok(()) };
+    let place = draft.place("Ports").unwrap_or("spec.ports").to_owned();
+    let Some(list) = expr.as_list() else {
+        let what = format!(
+            "found {}; write a list of ads: `{{ [ Label = cpu; Constraint = true ] }}`",
+            message::quote(&expr.to_string())
+        );
+        return Err(invalid(&place, &what));
+    };
+    if list.len() > PORTS_MAX {
+        return Err(invalid(&place, &format!("found {} ports; write at most {PORTS_MAX}", list.len())));
+    }
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (index, port) in list.iter().enumerate() {
+        let place = format!("{place}[{index}]");
+        let label = label(&place, port)?;
+        if let Some(first) = seen.insert(label.to_ascii_lowercase(), index) {
+            let what = format!(
+                "the label {} is taken by port {first}; labels ignore case, write another",
+                message::quote(&label)
+            );
+            return Err(invalid(&place, &what));
+        }
+        let given = |name: &str| port.as_ad().is_some_and(|ad| ad.get(name).is_some());
+        if given("Constraint") && given("Requirements") {
+            return Err(invalid(
+                &place,
+                "found Constraint and Requirements, which mean the same; take one of them out",
+            ));
+        }
+    }
+    if list.is_empty() {
+        return Ok(());
+    }
+    for name in ["Requirements", "Constraint"] {
+        if let Some(place) = draft.place(name) {
+            let what =
+                format!("{place}: constrains nobody, since the ad has ports; write it as the constraint of a port");
+            draft.warnings.push(what);
+        }
+    }
+    Ok(())
+}
+
+/// The label of a port: a bare name or a string.
+fn label(place: &str, port: &Expr) -> Result<String, Rejected> {
+    let Some(ad) = port.as_ad() else {
+        let what =
+            format!("found {}; write an ad: `[ Label = cpu; Constraint = true ]`", message::quote(&port.to_string()));
+        return Err(invalid(place, &what));
+    };
+    let Some(expr) = ad.get("Label") else {
+        return Err(invalid(place, "found no Label; write one, such as `Label = cpu`"));
+    };
+    let label = match (expr.as_attribute(), expr.as_literal()) {
+        (Some(name), _) => name.as_str().to_owned(),
+        (None, Some(Value::String(text))) => text.to_string(),
+        (None, _) => String::new(),
+    };
+    let quoted = message::quote(&if label.is_empty() { expr.to_string() } else { label.clone() });
+    let bytes = label.as_bytes();
+    let named = bytes.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_')
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && bytes.len() <= LABEL_LENGTH_MAX;
+    if !named {
+        let what = format!(
+            "found the label {quoted}; write a letter or underscore, then letters, digits, underscores, at most {LABEL_LENGTH_MAX}"
+        );
+        return Err(invalid(place, &what));
+    }
+    if RESERVED.contains(&label.to_ascii_lowercase().as_str()) {
+        return Err(invalid(
+            place,
+            &format!("the label {quoted} is a word of the language; choose another, such as `cpu`"),
+        ));
+    }
+    Ok(label)
+}
+
+fn invalid(place: &str, what: &str) -> Rejected {
+    Rejected::new(reasons::INVALID_PORT, &format!("{place}: {what}"))
+}

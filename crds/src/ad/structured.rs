@@ -1,0 +1,136 @@
+//! Turns the fields of a spec into one ad: attributes, expressions, and the ports or the one implicit port.
+
+use std::collections::BTreeMap;
+
+use classad::{Ad, Expr, Name, Value};
+use serde_json::Value as Json;
+
+use super::draft::Draft;
+use super::{Rejected, literal, message, text};
+use crate::conditions::reasons;
+use crate::{AdFields, ExprText, Port};
+
+/// The ad that the fields say.
+///
+/// # Errors
+/// If a field has no meaning, a name is written twice, or a port is not well formed.
+pub(crate) fn ad(fields: &AdFields) -> Result<Draft, Rejected> {
+    let mut draft = Draft::default();
+    literals(&mut draft, "spec.attributes", fields.attributes.as_ref())?;
+    expressions(&mut draft, "spec.expressions", fields.expressions.as_ref())?;
+    if let Some(place) = draft.place("Ports") {
+        return Err(Rejected::new(reasons::INVALID_PORT, &format!("{place}: ports are written in spec.ports")));
+    }
+    match fields.ports.as_deref() {
+        Some(list @ [_, ..]) => ports(&mut draft, fields, list)?,
+        Some([]) | None => implicit_port(&mut draft, fields)?,
+    }
+    Ok(draft)
+}
+
+fn literals(draft: &mut Draft, field: &str, map: Option<&BTreeMap<String, Json>>) -> Result<(), Rejected> {
+    for (name, value) in map.into_iter().flatten() {
+        let place = message::path(field, name);
+        let expr = literal::expr(&place, value)?;
+        draft.set(name, place, expr)?;
+    }
+    Ok(())
+}
+
+fn expressions(draft: &mut Draft, field: &str, map: Option<&BTreeMap<String, ExprText>>) -> Result<(), Rejected> {
+    for (name, value) in map.into_iter().flatten() {
+        let place = message::path(field, name);
+        let expr = text::expression(&place, value, &mut draft.warnings)?;
+        draft.set(name, place, expr)?;
+    }
+    Ok(())
+}
+
+fn implicit_port(draft: &mut Draft, fields: &AdFields) -> Result<(), Rejected> {
+    if let Some(place) = draft.place("Constraint") {
+        let warning =
+            format!("{place}: constrains nobody here, it is an attribute like any other; write spec.constraint");
+        draft.warnings.push(warning);
+    }
+    match &fields.constraint {
+        Some(constraint) => field(draft, "Requirements", "spec.constraint", constraint)?,
+        // In this form, as Kubernetes' users expect, who asks for nothing takes everybody.
+        None if draft.place("Requirements").is_none() => {
+            draft.ad.insert("Requirements".into(), Expr::literal(Value::Boolean(true)));
+        }
+        None => {}
+    }
+    if let Some(rank) = &fields.rank {
+        field(draft, "Rank", "spec.rank", rank)?;
+    }
+    if let Some(request) = &fields.request {
+        let expr = amounts("spec.request", request, &mut draft.warnings)?;
+        draft.set("Request", "spec.request".to_owned(), expr)?;
+    }
+    Ok(())
+}
+
+fn field(draft: &mut Draft, name: &str, place: &str, source: &ExprText) -> Result<(), Rejected> {
+    let expr = text::expression(place, source, &mut draft.warnings)?;
+    draft.set(name, place.to_owned(), expr)
+}
+
+/// What is asked of a partner, as a nested ad of amounts.
+fn amounts(place: &str, request: &BTreeMap<String, ExprText>, warnings: &mut Vec<String>) -> Result<Expr, Rejected> {
+    let mut amounts = Draft::default();
+    expressions(&mut amounts, place, Some(request))?;
+    warnings.append(&mut amounts.warnings);
+    Ok(Expr::ad(amounts.ad))
+}
+
+fn ports(draft: &mut Draft, fields: &AdFields, list: &[Port]) -> Result<(), Rejected> {
+    let beside = [
+        ("constraint", fields.constraint.is_some()),
+        ("rank", fields.rank.is_some()),
+        ("request", fields.request.is_some()),
+    ];
+    if let Some((field, _)) = beside.iter().find(|(_, given)| *given) {
+        let what = format!("spec.{field}: spec.ports is there too; write it as spec.ports[0].{field}");
+        return Err(Rejected::new(reasons::INVALID_PORT, &what));
+    }
+    let mut exprs = Vec::new();
+    for (index, port) in list.iter().enumerate() {
+        let place = format!("spec.ports[{index}]");
+        exprs.push(Expr::ad(self::port(&place, port, &mut draft.warnings)?));
+    }
+    draft.set("Ports", "spec.ports".to_owned(), Expr::list(exprs))
+}
+
+fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, Rejected> {
+    let mut own = Draft::default();
+    literals(&mut own, &format!("{place}.attributes"), port.attributes.as_ref())?;
+    expressions(&mut own, &format!("{place}.expressions"), port.expressions.as_ref())?;
+    let fields = [
+        ("label", "label"),
+        ("constraint", "constraint"),
+        ("requirements", "constraint"),
+        ("rank", "rank"),
+        ("request", "request"),
+    ];
+    for (name, field) in fields {
+        if let Some(found) = own.place(name) {
+            let what = format!("{found}: this is no attribute of a port; write it as {place}.{field}");
+            return Err(Rejected::new(reasons::INVALID_PORT, &what));
+        }
+    }
+    warnings.append(&mut own.warnings);
+    let mut ad = Ad::new();
+    ad.insert("Label".into(), Expr::literal(Value::String(port.label.as_str().into())));
+    for (name, expr) in own.ad.iter() {
+        ad.insert(name.clone(), expr.clone());
+    }
+    for (name, field, source) in [("Constraint", "constraint", &port.constraint), ("Rank", "rank", &port.rank)] {
+        if let Some(source) = source {
+            ad.insert(Name::new(name), text::expression(&format!("{place}.{field}"), source, warnings)?);
+        }
+    }
+    if let Some(request) = &port.request {
+        ad.insert("Request".into(), amounts(&format!("{place}.request"), request, warnings)?);
+    }
+    Ok(ad)
+}

@@ -1,0 +1,288 @@
+//! Turns what the controller finds into conditions: their types and reasons, and how one is set.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+/// Types of conditions.
+pub mod types {
+    /// All ads: whether the controller understands the ad.
+    pub const ACCEPTED: &str = "Accepted";
+    /// Job: whether a gang was found.
+    pub const MATCHED: &str = "Matched";
+    /// Job and Match: whether everybody in the gang is claimed.
+    pub const CLAIMED: &str = "Claimed";
+    /// Job: whether the work has started.
+    pub const STARTED: &str = "Started";
+    /// Job: whether the job is over.
+    pub const FINISHED: &str = "Finished";
+    /// Offers: whether the offer can be taken.
+    pub const READY: &str = "Ready";
+    /// Offers with an agent: whether the agent's lease is fresh.
+    pub const ALIVE: &str = "Alive";
+    /// Offers: whether more is claimed than there is.
+    pub const OVERCOMMITTED: &str = "Overcommitted";
+    /// Match: whether all its members are reserved.
+    pub const RESERVED: &str = "Reserved";
+    /// Match: whether its claim has ended.
+    pub const RELEASED: &str = "Released";
+}
+
+/// Reasons of conditions: one word each, stable.
+pub mod reasons {
+    // Reasons of `Accepted`.
+
+    /// The ad is understood.
+    pub const ACCEPTED: &str = "Accepted";
+    /// The ad is understood, but not everything in it counts: the message says what.
+    pub const ACCEPTED_WITH_WARNINGS: &str = "AcceptedWithWarnings";
+    /// Text in the ad is not in the language: the message names field, line and column.
+    pub const PARSE_ERROR: &str = "ParseError";
+    /// An attribute is written twice, whatever its case: the message names both places.
+    pub const DUPLICATE_ATTRIBUTE: &str = "DuplicateAttribute";
+    /// A port is not well formed.
+    pub const INVALID_PORT: &str = "InvalidPort";
+    /// A regular expression is refused, or would be read differently from PCRE.
+    pub const UNSUPPORTED_REGEX: &str = "UnsupportedRegex";
+    /// An expression ran out of fuel or depth.
+    pub const EXPRESSION_TOO_EXPENSIVE: &str = "ExpressionTooExpensive";
+    /// A constraint is false whoever the partner is.
+    pub const NEVER_TRUE: &str = "NeverTrue";
+    /// The workload would be refused by the API server.
+    pub const WORKLOAD_INVALID: &str = "WorkloadInvalid";
+
+    // Reasons of a Job's `Matched`.
+
+    /// A gang was found.
+    pub const GANG_FOUND: &str = "GangFound";
+    /// No cycle has looked at the job yet.
+    pub const PENDING_EVALUATION: &str = "PendingEvaluation";
+    /// The ad is not accepted; also of an offer's `Ready`.
+    pub const NOT_ACCEPTED: &str = "NotAccepted";
+    /// The owner paused the job; also why a Match was aborted or released.
+    pub const SUSPENDED: &str = "Suspended";
+    /// The job waits after a rejection.
+    pub const BACKING_OFF: &str = "BackingOff";
+    /// No offer satisfies the job's own constraint at some port.
+    pub const NO_CANDIDATES: &str = "NoCandidates";
+    /// Offers that the job would take refuse it.
+    pub const REFUSED_BY_OFFERS: &str = "RefusedByOffers";
+    /// Every port has candidates, but no choice of them fits together.
+    pub const NO_CONSISTENT_GANG: &str = "NoConsistentGang";
+    /// Everybody who would do is taken.
+    pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
+    /// Others were served first in this cycle.
+    pub const WAITING_FOR_TURN: &str = "WaitingForTurn";
+    /// The search was cut off before it was complete.
+    pub const SEARCH_BUDGET_EXHAUSTED: &str = "SearchBudgetExhausted";
+
+    // Reasons of `Claimed` and `Reserved`.
+
+    /// Everybody is claimed.
+    pub const COMMITTED: &str = "Committed";
+    /// Members are being reserved.
+    pub const RESERVING: &str = "Reserving";
+    /// Everybody is reserved; agents have not all voted.
+    pub const AWAITING_VOTES: &str = "AwaitingVotes";
+    /// Everybody is reserved.
+    pub const ALL_RESERVED: &str = "AllReserved";
+
+    // Reasons of a Job's `Started`.
+
+    /// The batch Job was started.
+    pub const WORKLOAD_STARTED: &str = "WorkloadStarted";
+    /// There is nothing to start: whoever watches the job starts its own.
+    pub const NO_WORKLOAD: &str = "NoWorkload";
+    /// The batch Job is being made or started.
+    pub const WORKLOAD_PENDING: &str = "WorkloadPending";
+    /// The API server refused the batch Job.
+    pub const WORKLOAD_REFUSED: &str = "WorkloadRefused";
+    /// No pod was ready or finished in time; also why a Match was released.
+    pub const START_TIMED_OUT: &str = "StartTimedOut";
+
+    // Reasons of a Job's `Finished`; the first three also of a Match's `Released`.
+
+    /// The work ended well.
+    pub const COMPLETED: &str = "Completed";
+    /// The work ended badly.
+    pub const WORKLOAD_FAILED: &str = "WorkloadFailed";
+    /// The owner said so.
+    pub const DONE: &str = "Done";
+    /// The claim was held as long as it may be; also of a Match's `Released`.
+    pub const CLAIM_EXPIRED: &str = "ClaimExpired";
+    /// The job waited unclaimed as long as it may.
+    pub const MATCH_TIMED_OUT: &str = "MatchTimedOut";
+    /// The job was rejected as often as it may be.
+    pub const RETRY_LIMIT_REACHED: &str = "RetryLimitReached";
+
+    // Reasons of an offer's `Ready`.
+
+    /// Nothing of it is taken.
+    pub const AVAILABLE: &str = "Available";
+    /// Some of it is taken.
+    pub const CLAIMED: &str = "Claimed";
+    /// All of it is taken.
+    pub const FULL: &str = "Full";
+    /// It wants jobs of other namespaces, but its namespace lacks the label gangmatch.dev/offers=cluster.
+    pub const NAMESPACE_NOT_TRUSTED: &str = "NamespaceNotTrusted";
+    /// The owner wants no new claims.
+    pub const DRAINING: &str = "Draining";
+    /// The owner wants everybody off.
+    pub const EVICTING: &str = "Evicting";
+    /// Its agent is silent; also why a Match was released.
+    pub const AGENT_LOST: &str = "AgentLost";
+    /// Its node is not ready.
+    pub const NODE_NOT_READY: &str = "NodeNotReady";
+    /// Its node is not schedulable.
+    pub const NODE_CORDONED: &str = "NodeCordoned";
+    /// Its node does not exist.
+    pub const NODE_MISSING: &str = "NodeMissing";
+    /// An older Machine stands for the same node.
+    pub const DUPLICATE_NODE: &str = "DuplicateNode";
+
+    // Reasons of an offer's `Alive`.
+
+    /// The agent renews its lease.
+    pub const LEASE_RENEWED: &str = "LeaseRenewed";
+    /// The agent has not renewed its lease in time.
+    pub const LEASE_EXPIRED: &str = "LeaseExpired";
+    /// The agent has not been heard of (Unknown).
+    pub const NO_LEASE: &str = "NoLease";
+
+    // Reasons of an offer's `Overcommitted`.
+
+    /// More is claimed than there is: capacity was lowered, or more is used outside.
+    pub const CLAIMS_EXCEED_CAPACITY: &str = "ClaimsExceedCapacity";
+    /// What is claimed is there.
+    pub const WITHIN_CAPACITY: &str = "WithinCapacity";
+
+    // Reasons of a Match's `Released`.
+
+    /// The claim stands.
+    pub const ACTIVE: &str = "Active";
+    /// The job was deleted; also why a Match was aborted.
+    pub const JOB_DELETED: &str = "JobDeleted";
+    /// The Match was deleted.
+    pub const MATCH_DELETED: &str = "MatchDeleted";
+    /// An offer was deleted.
+    pub const MEMBER_LOST: &str = "MemberLost";
+    /// An offer's owner wanted everybody off.
+    pub const EVICTED: &str = "Evicted";
+
+    // Reasons for which a Match is aborted.
+
+    /// Somebody else took what there was.
+    pub const CAPACITY_TAKEN: &str = "CapacityTaken";
+    /// An ad had changed since it was matched.
+    pub const STALE_AD: &str = "StaleAd";
+    /// On the reserved objects the constraints no longer hold.
+    pub const REQUIREMENTS_CHANGED: &str = "RequirementsChanged";
+    /// An offer was deleted before it was reserved.
+    pub const MEMBER_GONE: &str = "MemberGone";
+    /// An offer may not be taken from this namespace.
+    pub const NOT_ALLOWED: &str = "NotAllowed";
+    /// A member voted no.
+    pub const REJECTED: &str = "Rejected";
+    /// Not everybody had answered in time.
+    pub const RESERVE_TIMED_OUT: &str = "ReserveTimedOut";
+    /// Another Match holds the job.
+    pub const JOB_TAKEN: &str = "JobTaken";
+}
+
+/// Whether a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holds {
+    /// It does.
+    True,
+    /// It does not.
+    False,
+    /// Nobody has looked yet.
+    Unknown,
+}
+
+impl Holds {
+    /// The word that the API uses.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+/// What was found about an object, to be set as a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// One of [`types`].
+    pub type_: &'static str,
+    /// Whether it holds.
+    pub holds: Holds,
+    /// One of [`reasons`].
+    pub reason: &'static str,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// Sets the condition of the finding's type, in place or at the end; true if anything but `observedGeneration` changed. The time
+/// of the last transition moves only when the status does.
+pub fn set(conditions: &mut Vec<Condition>, finding: Finding, generation: Option<i64>, now: Time) -> bool {
+    let Finding { type_, holds, reason, message } = finding;
+    match conditions.iter_mut().find(|condition| condition.type_ == type_) {
+        Some(condition) => {
+            let flipped = condition.status != holds.text();
+            let changed = flipped || condition.reason != reason || condition.message != message;
+            if flipped {
+                condition.last_transition_time = now;
+            }
+            condition.status = holds.text().to_owned();
+            condition.reason = reason.to_owned();
+            condition.message = message;
+            condition.observed_generation = generation;
+            changed
+        }
+        None => {
+            conditions.push(Condition {
+                type_: type_.to_owned(),
+                status: holds.text().to_owned(),
+                reason: reason.to_owned(),
+                message,
+                last_transition_time: now,
+                observed_generation: generation,
+            });
+            true
+        }
+    }
+}
+
+/// The condition of this type, if it was ever set.
+#[must_use]
+pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.type_ == type_)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Finding, Holds, find, reasons, set, types};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    fn at(second: i64) -> Time {
+        Time(jiff::Timestamp::from_second(second).unwrap())
+    }
+
+    fn matched(holds: Holds, reason: &'static str) -> Finding {
+        Finding { type_: types::MATCHED, holds, reason, message: String::new() }
+    }
+
+    #[test]
+    fn transition_time_moves_with_the_status_only() {
+        let mut all = Vec::new();
+        assert!(set(&mut all, matched(Holds::False, reasons::NO_CANDIDATES), Some(1), at(10)));
+        assert!(set(&mut all, matched(Holds::False, reasons::WAITING_FOR_TURN), Some(1), at(20)));
+        assert_eq!(find(&all, types::MATCHED).unwrap().last_transition_time, at(10));
+        assert!(!set(&mut all, matched(Holds::False, reasons::WAITING_FOR_TURN), Some(2), at(30)));
+        assert_eq!(find(&all, types::MATCHED).unwrap().observed_generation, Some(2));
+        assert!(set(&mut all, matched(Holds::True, reasons::GANG_FOUND), Some(2), at(40)));
+        assert_eq!(find(&all, types::MATCHED).unwrap().last_transition_time, at(40));
+        assert_eq!(all.len(), 1);
+    }
+}

@@ -1,0 +1,90 @@
+//! The kind License (gml): turns seats of a program, and on which hosts they are valid, into fields.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{AdFields, ExprText, Offer, OfferFields, OfferStatus, Res, rules, schemas};
+
+/// What a License offers: its ad, how many seats there are, and who may take them.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "gangmatch.dev",
+    version = "v1alpha1",
+    kind = "License",
+    plural = "licenses",
+    namespaced,
+    shortname = "gml",
+    category = "gangmatch",
+    status = "OfferStatus",
+    derive = "PartialEq",
+    doc = "A License (gml) is the classified ad of seats of a program: for whom and on which hosts they are valid.",
+    printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#,
+    printcolumn = r#"{"name":"Used","type":"string","jsonPath":".status.used"}"#,
+    printcolumn = r#"{"name":"Outside","type":"integer","jsonPath":".status.outside.seats"}"#,
+    printcolumn = r#"{"name":"Policy","type":"string","jsonPath":".spec.claimPolicy","priority":1}"#,
+    printcolumn = r#"{"name":"Offering","type":"string","jsonPath":".spec.offering","priority":1}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::offer_spec()))]
+pub struct LicenseSpec {
+    /// The ad.
+    #[serde(flatten)]
+    pub ad: AdFields,
+
+    /// How much there is of each resource; at most 8. Units: seats whole, others the owner's. May be changed at any time; claims
+    /// that stand are kept. Example: {seats: 10}
+    #[serde(default = "one_seat")]
+    #[schemars(schema_with = "schemas::amounts")]
+    pub capacity: Res,
+
+    /// How it is taken.
+    #[serde(flatten)]
+    pub offer: OfferFields,
+
+    /// Claims for which this expression over requester has the same value hold one seat together. Undefined: a seat of its own;
+    /// error: no match. At most 4096 characters. Example: `requester.Members[0].NodeName`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maxLength" = 4096))]
+    pub shared_by: Option<ExprText>,
+}
+
+impl Default for LicenseSpec {
+    fn default() -> Self {
+        Self { ad: AdFields::default(), capacity: one_seat(), offer: OfferFields::default(), shared_by: None }
+    }
+}
+
+impl Offer for License {
+    const KIND: &'static str = "License";
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn ad_fields(&self) -> &AdFields {
+        &self.spec.ad
+    }
+
+    fn offer_fields(&self) -> &OfferFields {
+        &self.spec.offer
+    }
+
+    fn capacity(&self) -> &Res {
+        &self.spec.capacity
+    }
+
+    fn offer_status(&self) -> Option<&OfferStatus> {
+        self.status.as_ref()
+    }
+
+    fn node_name(&self) -> Option<&str> {
+        None
+    }
+}
+
+fn one_seat() -> Res {
+    Res::from([("seats".to_owned(), 1)])
+}

@@ -1,0 +1,91 @@
+//! The kind Machine (gmm): turns a host, and on which terms it is taken, into fields.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{AdFields, Offer, OfferFields, OfferStatus, Res, rules, schemas};
+
+/// What a Machine offers: its ad, how much there is, and who may take it.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "gangmatch.dev",
+    version = "v1alpha1",
+    kind = "Machine",
+    plural = "machines",
+    namespaced,
+    shortname = "gmm",
+    category = "gangmatch",
+    status = "OfferStatus",
+    derive = "PartialEq",
+    doc = "A Machine (gmm) is the classified ad of a host: what it is, who may use it, and whom its owner prefers.",
+    printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#,
+    printcolumn = r#"{"name":"Used","type":"string","jsonPath":".status.used"}"#,
+    printcolumn = r#"{"name":"Owner","type":"string","jsonPath":".spec.owner"}"#,
+    printcolumn = r#"{"name":"Node","type":"string","jsonPath":".spec.nodeName","priority":1}"#,
+    printcolumn = r#"{"name":"Policy","type":"string","jsonPath":".spec.claimPolicy","priority":1}"#,
+    printcolumn = r#"{"name":"Offering","type":"string","jsonPath":".spec.offering","priority":1}"#,
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].reason","priority":1}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::machine_spec()))]
+pub struct MachineSpec {
+    /// The ad.
+    #[serde(flatten)]
+    pub ad: AdFields,
+
+    /// How much there is of each resource; at most 8. Units: slots whole, cpus whole, memory in MiB, others the owner's. May be
+    /// changed at any time; claims that stand are kept. Example: {cpus: 16, memory: 65536}
+    #[serde(default = "one_slot")]
+    #[schemars(schema_with = "schemas::amounts")]
+    pub capacity: Res,
+
+    /// How it is taken.
+    #[serde(flatten)]
+    pub offer: OfferFields,
+
+    /// The cluster's node that this machine is; immutable. Setting it needs the verb advertise on that node. Example: node-17
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub node_name: Option<String>,
+}
+
+impl Default for MachineSpec {
+    fn default() -> Self {
+        Self { ad: AdFields::default(), capacity: one_slot(), offer: OfferFields::default(), node_name: None }
+    }
+}
+
+impl Offer for Machine {
+    const KIND: &'static str = "Machine";
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn ad_fields(&self) -> &AdFields {
+        &self.spec.ad
+    }
+
+    fn offer_fields(&self) -> &OfferFields {
+        &self.spec.offer
+    }
+
+    fn capacity(&self) -> &Res {
+        &self.spec.capacity
+    }
+
+    fn offer_status(&self) -> Option<&OfferStatus> {
+        self.status.as_ref()
+    }
+
+    fn node_name(&self) -> Option<&str> {
+        self.spec.node_name.as_deref()
+    }
+}
+
+fn one_slot() -> Res {
+    Res::from([("slots".to_owned(), 1)])
+}

@@ -1,0 +1,215 @@
+//! Turns what must hold of an object into the CEL rules that the API server enforces.
+//!
+//! Every rule has a message of its own and, where one field is to blame, its path: whoever gets a refusal tells
+//! the rules apart by the message (with "contains": the server puts `Invalid value: ...:` in front).
+
+use kube::core::Rule;
+
+/// Messages of the rules that programs tell apart.
+pub mod message {
+    /// C1: an offer's claims, shared seats and outside use would exceed its capacity.
+    pub const OVER_CAPACITY: &str = "over capacity";
+    /// C2: a new claim takes a resource that is missing in `spec.capacity`.
+    pub const CLAIM_NOT_OFFERED: &str = "a claim takes a resource that is not offered";
+    /// C3: a new shared seat takes a resource that is missing in `spec.capacity`.
+    pub const SEAT_NOT_OFFERED: &str = "a shared seat takes a resource that is not offered";
+    /// C4: a claim with a share key has no shared seat under that key, or a smaller one.
+    pub const NEEDS_ITS_SEAT: &str = "a claim with a share key needs its seat in status.shared";
+    /// C5: an entry whose work is going on was to be removed.
+    pub const ACTIVE: &str = "an active claim is not removable";
+    /// C6: an entry on an offer with an agent was born with a vote.
+    pub const NO_VOTE_AT_BIRTH: &str = "no vote at birth: the agent has not been asked";
+    /// E1: match, takes or share of an entry were to be changed.
+    pub const TERMS: &str = "terms are immutable: match, takes, share";
+    /// E2: an Accepted or Rejected vote was to be changed.
+    pub const VOTE_ONCE: &str = "a vote is cast once";
+    /// E3: activity was to go back.
+    pub const ACTIVITY_FORWARD: &str = "activity goes forward: Idle, Active, then Ended or Lost";
+    /// E4: activity Active without commit.
+    pub const COMMIT_FIRST: &str = "nothing starts before the commit";
+    /// E5: committed was to become false.
+    pub const COMMIT_FINAL: &str = "a commit is final";
+    /// E6: release was to become false.
+    pub const RELEASE_FINAL: &str = "a release is final";
+    /// E7: activity Active after release.
+    pub const RELEASED: &str = "nothing starts after the release";
+    /// E8: a ballot was to be replaced.
+    pub const BALLOT_ONCE: &str = "a ballot is cast once";
+    /// E9: committed without an Accepted vote.
+    pub const COMMIT_NEEDS_VOTE: &str = "a commit needs the vote Accepted";
+    /// J1: the job's claim was to be replaced by another.
+    pub const HELD: &str = "the job is held by another match";
+    /// J2: a finished job was to be claimed.
+    pub const FINISHED: &str = "a finished job is not claimed";
+    /// M3: a decision was to be changed that is final.
+    pub const DECISION: &str = "a decision goes from Pending to Committed or Aborted, and from Committed to Released";
+}
+
+const SPEC_OWNER: &str = "has(self.owner) == has(oldSelf.owner) && (!has(self.owner) || self.owner == oldSelf.owner)";
+const SPEC_FORM: &str = "!has(self.classad) || !(has(self.attributes) || has(self.expressions) || has(self.ports) \
+    || has(self.constraint) || has(self.rank) || has(self.request))";
+const SPEC_PORTS: &str = "!has(self.ports) || !(has(self.constraint) || has(self.rank) || has(self.request))";
+const SPEC_AGENT: &str = "self.claimPolicy == 'Auto' || has(self.agent)";
+const SPEC_NODE: &str =
+    "has(self.nodeName) == has(oldSelf.nodeName) && (!has(self.nodeName) || self.nodeName == oldSelf.nodeName)";
+const PORT_LABELS: &str = "self.all(p, self.exists_one(q, q.label.lowerAscii() == p.label.lowerAscii()))";
+const LABEL_RESERVED: &str = "!(self.lowerAscii() in ['my', 'self', 'target', 'other', 'parent', 'root', 'toplevel', \
+    'true', 'false', 'undefined', 'error', 'is', 'isnt'])";
+
+/// The rules on every ad's spec: A1 (owner) and that there is one form of the ad.
+pub(crate) fn ad_spec() -> Vec<Rule> {
+    vec![
+        Rule::new(SPEC_OWNER).message("owner is immutable").field_path(".owner"),
+        Rule::new(SPEC_FORM).message("use either classad or the fields, not both").field_path(".classad"),
+        Rule::new(SPEC_PORTS)
+            .message("with ports, constraint, rank and request belong on the ports")
+            .field_path(".ports"),
+    ]
+}
+
+/// The rules on a License's spec: those of an ad, and that claimPolicy Agent names an agent.
+pub(crate) fn offer_spec() -> Vec<Rule> {
+    let mut rules = ad_spec();
+    rules.push(Rule::new(SPEC_AGENT).message("claimPolicy Agent needs an agent").field_path(".agent"));
+    rules
+}
+
+/// The rules on a Machine's spec: those of an offer, and that the node stays.
+pub(crate) fn machine_spec() -> Vec<Rule> {
+    let mut rules = offer_spec();
+    rules.push(Rule::new(SPEC_NODE).message("nodeName is immutable").field_path(".nodeName"));
+    rules
+}
+
+/// The rule on the list of ports.
+pub(crate) fn ports() -> Vec<Rule> {
+    vec![Rule::new(PORT_LABELS).message("port labels differ, whatever their case")]
+}
+
+/// The rule on a port's label.
+pub(crate) fn label() -> Vec<Rule> {
+    vec![Rule::new(LABEL_RESERVED).message("this name is reserved: choose another label")]
+}
+
+/// The rule on `allowedNamespaces`.
+pub(crate) fn allowed_namespaces() -> Vec<Rule> {
+    vec![
+        Rule::new("(self.from == 'Selector') == has(self.selector)")
+            .message("selector belongs to from: Selector, and only to it")
+            .field_path(".selector"),
+    ]
+}
+
+/// The rule on a Job's workload.
+pub(crate) fn workload() -> Vec<Rule> {
+    vec![Rule::new("has(self.jobTemplate) != has(self.jobRef)").message("use either jobTemplate or jobRef")]
+}
+
+/// The rule on a Job's `done`.
+pub(crate) fn done() -> Vec<Rule> {
+    vec![Rule::new("!oldSelf || self").message("done is final")]
+}
+
+/// The rule on an offer's `status.epoch`.
+pub(crate) fn epoch() -> Vec<Rule> {
+    vec![Rule::new("self >= oldSelf").message("an epoch never goes back")]
+}
+
+/// J1 and J2: the rules on a whole Job.
+pub(crate) fn job() -> Vec<Rule> {
+    let held = "!has(oldSelf.status.claim) || !has(self.status.claim) \
+        || (self.status.claim.uid == oldSelf.status.claim.uid && self.status.claim.match == oldSelf.status.claim.match)";
+    let finished = "!has(self.status.finishedAt) || !has(self.status.claim) || has(oldSelf.status.claim)";
+    vec![
+        Rule::new(held).message(message::HELD).field_path(".status.claim"),
+        Rule::new(finished).message(message::FINISHED).field_path(".status.claim"),
+    ]
+}
+
+/// What the claims and the shared seats of an object hold of resource `r`.
+fn used(object: &str) -> String {
+    format!(
+        "({o}.status.claims.map(k, has({o}.status.claims[k].share) || !(r in {o}.status.claims[k].takes) ? 0 \
+         : {o}.status.claims[k].takes[r]).sum() \
+         + {o}.status.shared.map(s, r in {o}.status.shared[s] ? {o}.status.shared[s][r] : 0).sum())",
+        o = object
+    )
+}
+
+/// C1 to C6: the rules on a whole offer.
+pub(crate) fn offer() -> Vec<Rule> {
+    let capacity = format!(
+        "(oldSelf.status.claims.all(k, k in self.status.claims) \
+         && size(self.status.claims) == size(oldSelf.status.claims) && self.status.shared == oldSelf.status.shared) \
+         || self.spec.capacity.all(r, {used} + (r in self.status.outside ? self.status.outside[r] : 0) \
+         <= self.spec.capacity[r] || {used} <= {old})",
+        used = used("self"),
+        old = used("oldSelf")
+    );
+    let claim_offered = "self.status.claims.all(k, k in oldSelf.status.claims \
+        || self.status.claims[k].takes.all(r, r in self.spec.capacity))";
+    let seat_offered = "self.status.shared.all(s, s in oldSelf.status.shared \
+        || self.status.shared[s].all(r, r in self.spec.capacity))";
+    let seat = "!has(self.status) || self.status.claims.all(k, !has(self.status.claims[k].share) \
+        || (self.status.claims[k].share in self.status.shared \
+        && self.status.claims[k].takes.all(r, r in self.status.shared[self.status.claims[k].share] \
+        && self.status.claims[k].takes[r] <= self.status.shared[self.status.claims[k].share][r])))";
+    let active = "oldSelf.status.claims.all(k, k in self.status.claims \
+        || oldSelf.status.claims[k].activity != 'Active')";
+    let birth = "self.status.claims.all(k, k in oldSelf.status.claims || self.spec.claimPolicy == 'Auto' \
+        || self.status.claims[k].vote == 'Pending')";
+    let claims = ".status.claims";
+    let shared = ".status.shared";
+    vec![
+        Rule::new(capacity).message(message::OVER_CAPACITY).field_path(claims),
+        Rule::new(claim_offered).message(message::CLAIM_NOT_OFFERED).field_path(claims),
+        Rule::new(seat_offered).message(message::SEAT_NOT_OFFERED).field_path(shared),
+        Rule::new(seat).message(message::NEEDS_ITS_SEAT).field_path(shared),
+        Rule::new(active).message(message::ACTIVE).field_path(claims),
+        Rule::new(birth).message(message::NO_VOTE_AT_BIRTH).field_path(claims),
+    ]
+}
+
+/// E1 to E9: the rules on one entry of an offer's claims. The registers have defaults, so `has()` is needed for the share only.
+pub(crate) fn entry() -> Vec<Rule> {
+    let terms = "self.match == oldSelf.match && self.takes == oldSelf.takes && has(self.share) == has(oldSelf.share) \
+        && (!has(self.share) || self.share == oldSelf.share)";
+    let forward = "self.activity == oldSelf.activity || (oldSelf.activity == 'Idle' && self.activity != 'Idle') \
+        || (oldSelf.activity == 'Active' && self.activity in ['Ended', 'Lost'])";
+    let released = "self.activity == oldSelf.activity || self.activity != 'Active' || !oldSelf.release";
+    vec![
+        Rule::new(terms).message(message::TERMS).field_path(".takes"),
+        Rule::new("self.vote == oldSelf.vote || oldSelf.vote == 'Pending'")
+            .message(message::VOTE_ONCE)
+            .field_path(".vote"),
+        Rule::new(forward).message(message::ACTIVITY_FORWARD).field_path(".activity"),
+        Rule::new("self.activity != 'Active' || self.committed").message(message::COMMIT_FIRST).field_path(".activity"),
+        Rule::new("!oldSelf.committed || self.committed").message(message::COMMIT_FINAL).field_path(".committed"),
+        Rule::new("!oldSelf.release || self.release").message(message::RELEASE_FINAL).field_path(".release"),
+        Rule::new(released).message(message::RELEASED).field_path(".activity"),
+        Rule::new("oldSelf.ballot == '' || self.ballot == oldSelf.ballot")
+            .message(message::BALLOT_ONCE)
+            .field_path(".ballot"),
+        Rule::new("!self.committed || self.vote == 'Accepted'")
+            .message(message::COMMIT_NEEDS_VOTE)
+            .field_path(".committed"),
+    ]
+}
+
+/// M1 and M2: the rules on a Match's spec.
+pub(crate) fn match_spec() -> Vec<Rule> {
+    let tree = "self.members.all(m, !has(m.parent) || m.parent < m.id) \
+        && self.members.filter(m, !has(m.parent)).size() == 1 \
+        && self.members.all(m, self.members.exists_one(n, n.uid == m.uid))";
+    vec![
+        Rule::new("self == oldSelf").message("a match's spec is immutable"),
+        Rule::new(tree).message("members form one tree, parents first, nobody twice").field_path(".members"),
+    ]
+}
+
+/// M3: the rule on a Match's decision.
+pub(crate) fn decision() -> Vec<Rule> {
+    let rule = "self == oldSelf || (oldSelf == 'Pending' && self in ['Committed', 'Aborted']) \
+        || (oldSelf == 'Committed' && self == 'Released')";
+    vec![Rule::new(rule).message(message::DECISION)]
+}

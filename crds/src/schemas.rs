@@ -1,0 +1,132 @@
+//! Turns field types that schemars cannot describe for the API server into structural schemas written by hand.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// Largest quantity of a resource that an offer can have or a claim can take.
+pub const QUANTITY_MAX: i64 = 1 << 40;
+
+/// An object whose keys and values are free.
+pub(crate) fn free_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
+/// A map of free values that CEL sees the keys of.
+pub(crate) fn free_values(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": 32,
+        "additionalProperties": { "x-kubernetes-preserve-unknown-fields": true },
+    })
+}
+
+/// What there is of each resource: nothing of one is allowed.
+pub(crate) fn amounts(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": 8,
+        "additionalProperties": { "type": "integer", "format": "int64", "minimum": 0, "maximum": QUANTITY_MAX },
+    })
+}
+
+/// What is held of some resources: at least one of one of them.
+pub(crate) fn holding(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 8,
+        "additionalProperties": { "type": "integer", "format": "int64", "minimum": 1, "maximum": QUANTITY_MAX },
+    })
+}
+
+/// Shared seats by share key.
+pub(crate) fn seats(generator: &mut SchemaGenerator) -> Schema {
+    let seat = holding(generator).to_value();
+    json_schema!({ "type": "object", "maxProperties": 256, "additionalProperties": seat })
+}
+
+/// A label selector.
+pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "properties": {
+            "matchLabels": {
+                "type": "object",
+                "additionalProperties": { "type": "string" },
+                "description": "Labels that a namespace must have, with their values. Example: {team: eda}",
+            },
+            "matchExpressions": {
+                "type": "array",
+                "x-kubernetes-list-type": "atomic",
+                "description": "Further requirements; all of them must hold.",
+                "items": {
+                    "type": "object",
+                    "required": ["key", "operator"],
+                    "properties": {
+                        "key": { "type": "string", "description": "The label's key. Example: team" },
+                        "operator": {
+                            "type": "string",
+                            "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
+                            "description": "How the label's value relates to the values. Example: In",
+                        },
+                        "values": {
+                            "type": "array",
+                            "x-kubernetes-list-type": "atomic",
+                            "items": { "type": "string" },
+                            "description": "For In and NotIn: the values. Example: [eda, cfd]",
+                        },
+                    },
+                },
+            },
+        },
+        "x-kubernetes-map-type": "atomic",
+    })
+}
+
+/// A list of conditions, one per type.
+pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 16,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+            "properties": {
+                "type": {
+                    "type": "string",
+                    "maxLength": 316,
+                    "description": "What the condition is about. Example: Accepted",
+                },
+                "status": {
+                    "type": "string",
+                    "enum": ["True", "False", "Unknown"],
+                    "description": "Whether it holds. Example: \"True\"",
+                },
+                "reason": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 1024,
+                    "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+                    "description": "Why, as one word for programs. Example: NoCandidates",
+                },
+                "message": {
+                    "type": "string",
+                    "maxLength": 32768,
+                    "description": "Why, as a sentence for people. Example: 412 machines: Arch is not INTEL",
+                },
+                "lastTransitionTime": {
+                    "type": "string",
+                    "format": "date-time",
+                    "description": "When status last changed, RFC 3339. Example: 2026-11-21T14:00:00Z",
+                },
+                "observedGeneration": {
+                    "type": "integer",
+                    "format": "int64",
+                    "minimum": 0,
+                    "description": "The metadata.generation that this was found for. Example: 3",
+                },
+            },
+        },
+    })
+}

@@ -1,0 +1,22 @@
+//! Turns pinned Go modules into a real Kubernetes control plane of local processes, without containers.
+//!
+//! In order: sources become [`binaries`]; keys and certificates come from `pki`; free `ports` are probed; `components`
+//! says with which flags each process runs; [`processes`] runs them and a `watchdog` ends them whatever happens to us;
+//! [`Access`] is what a caller then holds: a kubeconfig and the tools that use it.
+
+mod access;
+pub mod binaries;
+mod components;
+mod kubeconfig;
+mod pki;
+mod plane;
+mod ports;
+pub mod processes;
+mod recipe;
+mod watchdog;
+
+pub use access::{Access, Tools};
+pub use components::{Component, Options, User};
+pub(crate) use pki::write_private;
+pub use plane::ControlPlane;
+pub(crate) use ports::free as free_port;

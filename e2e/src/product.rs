@@ -1,0 +1,233 @@
+//! Turns a bare cluster into one with gangmatch: the chart installed, the controller running as a process with the
+//! chart's rights.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::control_plane::processes::{Processes, Signal};
+use crate::control_plane::{Access, free_port};
+use crate::polling::until;
+use crate::repository;
+
+/// Where the chart is installed.
+pub const NAMESPACE: &str = "gangmatch-system";
+/// The name of the release, and of the controller's ServiceAccount.
+pub const RELEASE: &str = "gangmatch";
+/// How long the controller, or a policy, may take until it is ready, in a debug build on a busy machine.
+const READY_MAX: Duration = Duration::from_secs(60);
+
+/// Installs the chart of this checkout, or upgrades to it: CRDs, policies, rights and a Deployment; waits until the
+/// policy that stamps owners is in force. `values` are `key=value` for `helm --set`. The Deployment's pod never runs the
+/// image here: kwok plays it, or nobody does.
+///
+/// # Errors
+/// When helm or the API server refuses it.
+pub fn install_chart(access: &Access, values: &[&str]) -> Result<()> {
+    let chart = repository::root().join("charts/gangmatch").display().to_string();
+    let mut arguments = vec!["upgrade", "--install", RELEASE, &chart, "--namespace", NAMESPACE, "--create-namespace"];
+    arguments.extend(values.iter().flat_map(|value| ["--set", *value]));
+    access.helm(&arguments)?;
+    wait_for_stamps(access)
+}
+
+/// A policy takes effect a moment after its creation, and the API server keeps the first ad waiting for that moment.
+fn wait_for_stamps(access: &Access) -> Result<()> {
+    let selector = format!("app.kubernetes.io/instance={RELEASE}");
+    let policies = access.kubectl(&["get", "mutatingadmissionpolicies", "-l", &selector, "-o", "name"], None)?;
+    if !policies.status.success() || policies.stdout.is_empty() {
+        // The API server is too old for it, or the values leave it out.
+        return Ok(());
+    }
+    let machine = r#"{"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine",
+        "metadata": {"name": "stamped", "namespace": "default"}, "spec": {}}"#;
+    until("the policy that stamps owners", READY_MAX, || {
+        let owner = ["create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.owner}"];
+        let answer = access.kubectl(&owner, Some(machine))?;
+        Ok((answer.status.success() && !answer.stdout.is_empty()).then_some(()))
+    })
+}
+
+/// A kubeconfig with exactly the rights that the chart gives the controller.
+///
+/// # Errors
+/// When the chart is not installed.
+pub fn controller_kubeconfig(access: &Access) -> Result<PathBuf> {
+    access.service_account(NAMESPACE, RELEASE)
+}
+
+/// Creates a Node on which kwok runs pods: 32 CPUs, 256 GiB, never any container.
+///
+/// # Errors
+/// When the API server refuses it.
+pub fn create_fake_node(access: &Access, name: &str) -> Result<()> {
+    let resources = serde_json::json!({"cpu": "32", "memory": "256Gi", "pods": "110"});
+    let node = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"},
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+        },
+        "status": {"capacity": resources, "allocatable": resources},
+    });
+    access.apply(&node.to_string())?;
+    Ok(())
+}
+
+/// The controller as a local process. It is killed when this is dropped, and with the cluster's other processes at the
+/// latest.
+#[derive(Debug)]
+pub struct Controller<'a> {
+    processes: &'a Processes,
+    name: String,
+    address: String,
+}
+
+/// Starts the controller of this checkout (built if need be) with the arguments of the chart's Deployment, and waits
+/// until it says that it is ready. `flags` are `--name=value` and win over others of the same name; `RUST_LOG` is
+/// passed on.
+///
+/// # Errors
+/// When it does not compile, or ends, or does not become ready; the error has the end of its log.
+pub fn start_controller<'a>(access: &'a Access, kubeconfig: &Path, flags: &[&str]) -> Result<Controller<'a>> {
+    let controller = spawn_controller(access, kubeconfig, flags)?;
+    controller.wait_until_ready()?;
+    Ok(controller)
+}
+
+/// The same without the wait, for a second replica, which is ready in its own time.
+///
+/// # Errors
+/// When it does not compile or start.
+pub fn spawn_controller<'a>(access: &'a Access, kubeconfig: &Path, flags: &[&str]) -> Result<Controller<'a>> {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("gangmatch-controller-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let address = format!("127.0.0.1:{}", free_port()?);
+    let own = [format!("--kubeconfig={}", kubeconfig.display()), format!("--listen={address}")];
+    let asked = flags.iter().map(|&flag| flag.to_owned());
+    let all = chart_flags(access)?.into_iter().chain(own).chain(asked);
+    let mut command = vec![repository::program("gangmatch-controller")?.display().to_string()];
+    command.extend(last_of_each(all));
+    let log_level = std::env::var("RUST_LOG").ok();
+    let mut environment = vec![("POD_NAME", name.as_str()), ("POD_NAMESPACE", NAMESPACE)];
+    environment.extend(log_level.iter().map(|level| ("RUST_LOG", level.as_str())));
+    access.processes().start(&name, &command, &environment)?;
+    Ok(Controller { processes: access.processes(), name, address })
+}
+
+/// The arguments in the chart's Deployment; none when the chart is not installed.
+fn chart_flags(access: &Access) -> Result<Vec<String>> {
+    let path = "jsonpath={.spec.template.spec.containers[0].args}";
+    let deployment = ["get", "deployment", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found", "-o", path];
+    let text = access.kubectl_text(&deployment, None)?;
+    if text.is_empty() { Ok(Vec::new()) } else { Ok(serde_json::from_str(&text)?) }
+}
+
+/// Of the flags with one name, the last.
+fn last_of_each(flags: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
+    for flag in flags {
+        kept.retain(|earlier| name(earlier) != name(&flag));
+        kept.push(flag);
+    }
+    kept
+}
+
+impl Controller<'_> {
+    /// What it listens on, `127.0.0.1:PORT`: `/readyz`, `/metrics` and the like.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The file with its log.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.processes.log(&self.name)
+    }
+
+    /// The last lines of that file.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        self.processes.log_tail(&self.name)
+    }
+
+    /// Waits until `/readyz` answers 200.
+    ///
+    /// # Errors
+    /// When it ends or takes too long; the error has the end of its log.
+    pub fn wait_until_ready(&self) -> Result<()> {
+        let ready = until("the controller", READY_MAX, || {
+            if !self.processes.is_running(&self.name) {
+                bail!("the controller ended by itself");
+            }
+            Ok(get(&self.address, "/readyz").ok().filter(|&(status, _)| status == 200))
+        });
+        ready.with_context(|| format!("the end of its log:\n{}", self.log_tail()))?;
+        Ok(())
+    }
+
+    /// Sends it a signal: [`Signal::Stop`] and [`Signal::Continue`] make a leader that does not know it was replaced.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        self.processes.signal(&self.name, signal)
+    }
+
+    /// Ends it by SIGKILL or SIGTERM and waits until it has ended.
+    ///
+    /// # Errors
+    /// When it does not run or does not end.
+    pub fn end(&self, signal: Signal) -> Result<()> {
+        self.processes.end(&self.name, signal)
+    }
+
+    /// Starts it again with the same command line and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it runs, or does not become ready.
+    pub fn restart(&self) -> Result<()> {
+        self.processes.restart(&self.name)?;
+        self.wait_until_ready()
+    }
+}
+
+impl Drop for Controller<'_> {
+    fn drop(&mut self) {
+        self.processes.end(&self.name, Signal::Kill).ok();
+    }
+}
+
+/// The status and the body of a plain HTTP answer, such as the controller's `/metrics`.
+///
+/// # Errors
+/// When nobody answers, or not in HTTP.
+pub fn get(address: &str, path: &str) -> Result<(u16, String)> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let status = answer.split_whitespace().nth(1).and_then(|word| word.parse().ok()).context("no HTTP answer")?;
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    Ok((status, body.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_of_each;
+
+    #[test]
+    fn the_last_flag_of_a_name_wins() {
+        let flags = ["--a=1", "--b", "--a=2", "--c=3"].map(String::from);
+        assert_eq!(last_of_each(flags.into_iter()), ["--b", "--a=2", "--c=3"]);
+    }
+}

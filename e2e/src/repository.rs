@@ -1,0 +1,39 @@
+//! Turns the place of this crate into paths of the checkout, and names of our programs into built executables.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// The folder that holds the workspace's `Cargo.toml`.
+#[must_use]
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// Builds one of the workspace's programs, such as `gangmatch-controller`, and answers where its executable is.
+///
+/// # Errors
+/// When it does not compile; the compiler's own words are on stderr.
+pub fn program(name: &str) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        // The whole workspace's features, so that the dependencies of a test run are not compiled a second time.
+        .args(["build", "--quiet", "--workspace", "--bin", name, "--message-format=json-render-diagnostics"])
+        .current_dir(root())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo does not start")?;
+    if !output.status.success() {
+        bail!("`cargo build --workspace --bin {name}` failed");
+    }
+    let messages = String::from_utf8_lossy(&output.stdout);
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message.pointer("/target/name").and_then(Value::as_str) == Some(name))
+        .find_map(|message| message.get("executable").and_then(Value::as_str).map(PathBuf::from))
+        .with_context(|| format!("cargo built no executable named `{name}`"))
+}

@@ -1,0 +1,140 @@
+//! `match`: manifests into the Matches that would be made, and the reason why every other job waits.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use crds::Match;
+use kube::ResourceExt;
+use matchmaker::{Config, Cycle, Snapshot, Unmatched, hint, negotiate, why};
+use pool::{Objects, Occasion, Outlook, record, snapshot};
+
+use crate::manifests;
+use crate::offline::{Stamp, objects, rejected, warnings};
+use crate::table::table;
+
+/// What to read and how to print.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A file or folder of manifests, or - for standard input; may be given several times.
+    #[arg(short, long = "filename", value_name = "PATH", required = true)]
+    filename: Vec<PathBuf>,
+
+    /// Read the folders below, too.
+    #[arg(short = 'R', long)]
+    recursive: bool,
+
+    /// The namespace of objects that name none.
+    #[arg(short, long, value_name = "NAME", default_value = "default")]
+    namespace: String,
+
+    /// Who creates the objects: what a cluster would stamp as `Owner`.
+    #[arg(long = "as", value_name = "USER", default_value = "you")]
+    owner: String,
+
+    /// What `time()` says, RFC 3339; without it, now.
+    #[arg(long, value_name = "TIME")]
+    now: Option<jiff::Timestamp>,
+
+    /// A table, or the Matches as they would be written.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Output {
+    Table,
+    Json,
+    Yaml,
+}
+
+/// Runs one cycle over the manifests. 0: all was read, whether it matched or not; 1: something in the manifests is wrong.
+pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
+    let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
+    let (objects, wrong) = objects(documents, &stamp);
+    problems.extend(wrong);
+    problems.extend(rejected(&objects));
+    let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
+    let pool = snapshot(&objects, &Outlook::default());
+    let cycle = negotiate(&pool, &Config::product(), now.as_second());
+    let occasion = Occasion { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
+    let matches: Vec<Match> =
+        cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &occasion)).collect();
+    match arguments.output {
+        Output::Table => print(out, &objects, &pool, &cycle, &matches)?,
+        Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,
+        Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&list(&matches))?)?,
+    }
+    for problem in &problems {
+        writeln!(std::io::stderr(), "error: {problem}")?;
+    }
+    for warning in warnings(&objects) {
+        writeln!(std::io::stderr(), "warning: {warning}")?;
+    }
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn list(matches: &[Match]) -> serde_json::Value {
+    serde_json::json!({"apiVersion": "v1", "kind": "List", "items": matches})
+}
+
+fn print(
+    out: &mut impl Write,
+    objects: &Objects,
+    pool: &Snapshot,
+    cycle: &Cycle,
+    matches: &[Match],
+) -> anyhow::Result<()> {
+    let row = |found: &Match| {
+        let job = found.spec.members.first().map(|root| format!("{}/{}", root.namespace, root.name));
+        let rank: f64 = found.spec.rank.parse().unwrap_or(0.0);
+        vec![job.unwrap_or_default(), found.name_any(), found.spec.summary.clone(), format!("{rank:.3}")]
+    };
+    let rows: Vec<Vec<String>> = matches.iter().map(row).collect();
+    if !rows.is_empty() {
+        write!(out, "{}", table(&["JOB", "MATCH", "MEMBERS", "RANK"], &rows, 0))?;
+        writeln!(out)?;
+    }
+    for unmatched in &cycle.unmatched {
+        waiting(out, pool, unmatched)?;
+    }
+    let (jobs, offers) = (objects.jobs.iter().count(), objects.offers().count());
+    writeln!(out, "{} of {jobs} jobs matched, with {offers} offers.", matches.len())?;
+    Ok(())
+}
+
+fn waiting(out: &mut impl Write, pool: &Snapshot, unmatched: &Unmatched) -> anyhow::Result<()> {
+    let key = pool.ad(unmatched.root).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
+    writeln!(out, "{key} waits: {}", why(unmatched))?;
+    let rows: Vec<Vec<String>> = unmatched
+        .ports
+        .iter()
+        .map(|port| {
+            let counts = [
+                port.candidates,
+                port.refused_by_job,
+                port.refused_by_offer,
+                port.too_small,
+                port.busy,
+            ];
+            std::iter::once(port.label.clone()).chain(counts.iter().map(u64::to_string)).collect()
+        })
+        .collect();
+    if !rows.is_empty() {
+        let headings = ["PORT", "ADS", "REFUSED BY JOB", "REFUSED BY OWNER", "TOO SMALL", "TAKEN"];
+        write!(out, "{}", table(&headings, &rows, 2))?;
+    }
+    for port in &unmatched.ports {
+        for part in port.conjuncts.iter().filter(|part| part.rejects > 0) {
+            writeln!(out, "    {}: `{}` is not true of {}", port.label, part.text, part.rejects)?;
+        }
+    }
+    let hint = hint(unmatched);
+    if !hint.is_empty() {
+        writeln!(out, "  hint: {hint}")?;
+    }
+    writeln!(out)?;
+    Ok(())
+}

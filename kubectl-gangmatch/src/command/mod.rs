@@ -1,0 +1,3 @@
+//! The verbs, one file each.
+
+pub(crate) mod match_;

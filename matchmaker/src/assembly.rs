@@ -1,0 +1,275 @@
+//! A partial gang: members bound so far into what each of their expressions can see, and whether an edge holds.
+
+use classad::{Context, Env, Expr, FrameId, Mark, Value, eval};
+
+use crate::capacity::{Ask, Unfit};
+use crate::gang::{Bond, Gang, Member};
+use crate::model::{AdId, Config, PoolAd, Snapshot};
+use crate::ports::{Port, Rules};
+use crate::score::{Fx, Score};
+
+mod ask;
+mod members;
+
+/// Members bound so far, in pre-order, and the frames in which their expressions are evaluated.
+///
+/// An expression in port p of an ad sees, innermost first: the port's attributes; the labels of ports 0..=p that are
+/// bound; the ad's attributes (Raman et al., section 4.1). A label names the partner's view: the attributes of the port
+/// it is bound through, then its ad's. Labels are private to the ad that declares them.
+pub(crate) struct Assembly<'s> {
+    snapshot: &'s Snapshot,
+    config: &'s Config,
+    context: Context,
+    env: Env<'s>,
+    seats: Vec<Seat<'s>>,
+}
+
+/// One member and its frames.
+pub(crate) struct Seat<'s> {
+    pub(crate) id: AdId,
+    pub(crate) ad: &'s PoolAd,
+    pub(crate) bond: Option<Bond>,
+    pub(crate) depth: usize,
+    ask: Ask,
+    ranks: EdgeRanks,
+    /// Where its frames begin.
+    mark: Mark,
+    body: FrameId,
+    /// One frame a port; the implicit port is the body itself.
+    ports: Vec<FrameId>,
+}
+
+/// What both ends of an edge think of each other.
+#[derive(Clone, Copy, Default)]
+struct EdgeRanks {
+    parent: Fx,
+    child: Fx,
+}
+
+/// What came of looking at one edge, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Edge {
+    /// The constraint of the parent's port is not true of the child.
+    ParentRefuses,
+    /// The constraint of the child's port is not true of the parent.
+    ChildRefuses,
+    /// The request is no amount, or more than the offer ever has.
+    TooSmall,
+    /// The request would fit if others had not taken the rest.
+    Busy,
+    /// The child refused this root before.
+    Excluded,
+    /// Everything holds.
+    Holds,
+}
+
+impl<'s> Assembly<'s> {
+    /// A gang of the root alone; `None` if the root can take no part.
+    pub(crate) fn start(snapshot: &'s Snapshot, root: AdId, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
+        let context = Context { now, seed: config.seed, limits: config.limits, ..Context::default() };
+        let mut assembly = Assembly { snapshot, config, context, env: Env::new(), seats: Vec::new() };
+        let ad = snapshot.ad(root)?;
+        if ad.ports.problem.is_some() {
+            return None;
+        }
+        assembly.seat(root, ad, None);
+        Some(assembly)
+    }
+
+    pub(crate) fn seats(&self) -> &[Seat<'s>] {
+        &self.seats
+    }
+
+    pub(crate) fn root_namespace(&self) -> &str {
+        self.seats.first().map_or("", |seat| seat.ad.key.namespace.as_str())
+    }
+
+    /// The port of a member.
+    pub(crate) fn port(&self, member: usize, port: usize) -> Option<&'s Port> {
+        self.seats.get(member)?.ad.ports.list.get(port)
+    }
+
+    /// Adds a member; its labels and its partner's come with [`Self::connect`].
+    pub(crate) fn seat(&mut self, id: AdId, ad: &'s PoolAd, bond: Option<Bond>) {
+        let mark = self.env.mark();
+        let body = self.env.frame(&ad.ports.body, None);
+        let ports = match ad.ports.implicit {
+            true => vec![body],
+            false => ad.ports.list.iter().map(|port| self.env.frame(&port.attributes, Some(body))).collect(),
+        };
+        let depth = bond.and_then(|bond| self.seats.get(bond.parent)).map_or(0, |parent| parent.depth + 1);
+        let (ask, ranks) = (Ask::default(), EdgeRanks::default());
+        self.seats.push(Seat { id, ad, bond, depth, ask, ranks, mark, body, ports });
+    }
+
+    /// Takes the last member off again. Its edge must be disconnected.
+    pub(crate) fn unseat(&mut self) {
+        if let Some(seat) = self.seats.pop() {
+            self.env.reset(seat.mark);
+        }
+    }
+
+    /// Makes the two ends of the member's edge visible to each other, from their ports on.
+    ///
+    /// To be called when all earlier ports of both ends are bound: then every name that an expression of the edge can
+    /// reach is bound already, and labels come in the order of their ports.
+    pub(crate) fn connect(&mut self, member: usize) {
+        let Some((parent_port, child_port, bond)) = self.edge(member) else { return };
+        self.tell_members(bond.parent, bond.port, parent_port);
+        self.tell_members(member, bond.via, child_port);
+        self.bind(bond.parent, bond.port, child_port);
+        self.bind(member, bond.via, parent_port);
+    }
+
+    /// Undoes [`Self::connect`].
+    pub(crate) fn disconnect(&mut self, member: usize) {
+        let Some((_, _, bond)) = self.edge(member) else { return };
+        self.unbind(bond.parent, bond.port);
+        self.unbind(member, bond.via);
+    }
+
+    fn edge(&self, member: usize) -> Option<(FrameId, FrameId, Bond)> {
+        let child = self.seats.get(member)?;
+        let bond = child.bond?;
+        let parent = self.seats.get(bond.parent)?;
+        Some((*parent.ports.get(bond.port)?, *child.ports.get(bond.via)?, bond))
+    }
+
+    fn bind(&mut self, member: usize, port: usize, view: FrameId) {
+        let Some(seat) = self.seats.get(member) else { return };
+        if seat.ad.ports.implicit {
+            self.env.partner(seat.body, view);
+            return;
+        }
+        let Some(declared) = seat.ad.ports.list.get(port) else { return };
+        for frame in seat.ports.iter().skip(port) {
+            self.env.bind(*frame, &declared.label, view);
+        }
+    }
+
+    fn unbind(&mut self, member: usize, port: usize) {
+        // The partner of an implicit port stays until the next one takes its place: nothing is evaluated in between.
+        let Some(seat) = self.seats.get(member).filter(|seat| !seat.ad.ports.implicit) else { return };
+        for frame in seat.ports.iter().skip(port) {
+            let bound = self.env.labels(*frame);
+            self.env.truncate_labels(*frame, bound.saturating_sub(1));
+        }
+    }
+
+    /// Looks at a connected edge from both sides, and remembers its ranks and what is taken if it holds.
+    pub(crate) fn check(&mut self, member: usize) -> Edge {
+        let Some((parent_port, child_port, bond)) = self.edge(member) else { return Edge::ParentRefuses };
+        let (Some(asked), Some(offered)) = (self.port(bond.parent, bond.port), self.port(member, bond.via)) else {
+            return Edge::ParentRefuses;
+        };
+        if !self.accepts(bond.parent, asked, parent_port) {
+            return Edge::ParentRefuses;
+        }
+        if !self.accepts(member, offered, child_port) {
+            return Edge::ChildRefuses;
+        }
+        let ranks = EdgeRanks { parent: self.rank(asked, parent_port), child: self.rank(offered, child_port) };
+        let (ask, edge) = self.fit(bond, member, parent_port, child_port);
+        if let Some(seat) = self.seats.get_mut(member) {
+            seat.ranks = ranks;
+            seat.ask = ask;
+        }
+        edge
+    }
+
+    fn accepts(&self, member: usize, port: &Port, frame: FrameId) -> bool {
+        match &port.constraint {
+            Some(constraint) => self.truth(constraint, frame),
+            None => self.seats.get(member).is_some_and(|seat| !seat.ad.ports.implicit),
+        }
+    }
+
+    /// Whether an expression is true here: a running-out evaluation is not.
+    pub(crate) fn truth(&self, expr: &Expr, frame: FrameId) -> bool {
+        self.value(expr, frame).is_some_and(|value| value.is_true())
+    }
+
+    fn value(&self, expr: &Expr, frame: FrameId) -> Option<Value> {
+        eval(expr, &self.env, frame, &self.context).ok()
+    }
+
+    fn rank(&self, port: &Port, frame: FrameId) -> Fx {
+        let value = port.rank.as_ref().and_then(|rank| self.value(rank, frame));
+        value.map_or(Fx::default(), |value| (self.config.rank_of)(&value))
+    }
+
+    /// The amounts an edge takes of its child, and whether they are there.
+    fn fit(&mut self, bond: Bond, member: usize, parent_port: FrameId, child_port: FrameId) -> (Ask, Edge) {
+        let nothing = Ask::default();
+        if self.config.rules == Rules::Paper {
+            return (nothing, Edge::Holds);
+        }
+        let Some(offer) = self.seats.get(member).and_then(|seat| seat.ad.offer()) else {
+            return (nothing, Edge::Holds);
+        };
+        let Some(ask) = self.ask(bond, offer, parent_port, child_port) else {
+            return (nothing, Edge::TooSmall);
+        };
+        let edge = match offer.usage.fits(&offer.capacity, &ask) {
+            Ok(()) => Edge::Holds,
+            Err(Unfit::Busy) => Edge::Busy,
+            Err(Unfit::TooSmall) => Edge::TooSmall,
+        };
+        (ask, edge)
+    }
+
+    /// Which of these conjuncts of the parent's constraint are true on a connected edge.
+    pub(crate) fn conjuncts_true(&self, member: usize, conjuncts: &[Expr]) -> Vec<bool> {
+        match self.edge(member) {
+            Some((parent_port, _, _)) => conjuncts.iter().map(|part| self.truth(part, parent_port)).collect(),
+            None => vec![false; conjuncts.len()],
+        }
+    }
+
+    /// The gang that the members make; every port must be bound.
+    pub(crate) fn gang(&mut self) -> Gang {
+        let mut score = Score::default();
+        let gang_rank = self.gang_rank();
+        for seat in &self.seats {
+            match seat.bond {
+                Some(Bond { parent: 0, .. }) => {
+                    if gang_rank.is_none() {
+                        score.own += seat.ranks.parent;
+                    }
+                    score.partners += seat.ranks.child;
+                }
+                Some(_) => {
+                    score.deeper += seat.ranks.parent;
+                    score.deeper += seat.ranks.child;
+                }
+                None => {}
+            }
+        }
+        score.own += gang_rank.unwrap_or_default();
+        let member = |seat: &Seat<'_>| Member { ad: seat.id, bond: seat.bond, ask: seat.ask.clone() };
+        Gang { members: self.seats.iter().map(member).collect(), score }
+    }
+
+    /// The root's `GangRank`, which sees all its labels and replaces the sum of its ports' ranks.
+    fn gang_rank(&mut self) -> Option<Fx> {
+        if self.config.rules == Rules::Paper {
+            return None;
+        }
+        let root = self.seats.first()?;
+        let (ad, body, ports) = (root.ad, root.body, root.ports.clone());
+        let rank = ad.ports.body.get("GangRank")?;
+        let mark = self.env.mark();
+        let frame = self.env.frame(&self.snapshot.blank, Some(body));
+        for (place, port) in ad.ports.list.iter().enumerate() {
+            let bound = |seat: &&Seat<'_>| seat.bond.is_some_and(|bond| bond.parent == 0 && bond.port == place);
+            let child = self.seats.iter().find(bound);
+            let view = child.and_then(|seat| seat.ports.get(seat.bond?.via).copied());
+            if let Some(view) = view.filter(|_| !ports.is_empty()) {
+                self.env.bind(frame, &port.label, view);
+            }
+        }
+        let value = self.value(rank, frame);
+        self.env.reset(mark);
+        Some(value.map_or(Fx::default(), |value| (self.config.rank_of)(&value)))
+    }
+}

@@ -1,0 +1,40 @@
+//! The members bound at earlier ports into `Members`, the attribute that no author can forge.
+
+use classad::{FrameId, Name, Value};
+
+use super::{Assembly, Seat};
+use crate::ports::Rules;
+
+impl Assembly<'_> {
+    /// Defines `Members` in a port's frame: a list of `[Type; Namespace; Name; NodeName; Uid]`, one for each member bound
+    /// at an earlier port of the same ad. A license can trust it to say which machine it is for.
+    pub(super) fn tell_members(&mut self, member: usize, port: usize, frame: FrameId) {
+        if self.config.rules == Rules::Paper {
+            return;
+        }
+        let children = self.seats.iter().filter_map(|seat| {
+            let bond = seat.bond.filter(|bond| bond.parent == member && bond.port < port)?;
+            Some((bond.port, describe(seat)))
+        });
+        let own = self.seats.get(member).and_then(|seat| seat.bond).filter(|bond| bond.via < port);
+        let parent = own.and_then(|bond| Some((bond.via, describe(self.seats.get(bond.parent)?))));
+        let mut list: Vec<(usize, Value)> = children.chain(parent).collect();
+        list.sort_by_key(|(port, _)| *port);
+        let list = Value::list(list.into_iter().map(|(_, value)| value));
+        self.env.define(frame, Name::new("Members"), list);
+    }
+}
+
+fn describe(seat: &Seat<'_>) -> Value {
+    let text = |text: &str| Value::string(text);
+    let node = seat.ad.node_name.as_deref().map_or(Value::Undefined, text);
+    let key = &seat.ad.key;
+    let fields = [
+        ("Type", text(&key.kind)),
+        ("Namespace", text(&key.namespace)),
+        ("Name", text(&key.name)),
+        ("NodeName", node),
+        ("Uid", text(&seat.ad.uid)),
+    ];
+    Value::ad(fields.into_iter().map(|(name, value)| (Name::new(name), value)))
+}

@@ -1,0 +1,60 @@
+//! A gang: which ads were bound together, through which ports, and what each gives.
+
+use crate::capacity::Ask;
+use crate::model::{AdId, Snapshot};
+use crate::score::Score;
+
+/// A root with every port bound: members in pre-order, the root first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gang {
+    /// The members; `members[0]` is the root.
+    pub members: Vec<Member>,
+    /// How good it is.
+    pub score: Score,
+}
+
+/// One member of a gang.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The ad.
+    pub ad: AdId,
+    /// How it is bound to its parent; the root has none.
+    pub bond: Option<Bond>,
+    /// What is taken of it; nothing of the root and of ads that offer nothing.
+    pub ask: Ask,
+}
+
+/// An edge of the tree, seen from the child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bond {
+    /// The parent's place among the members.
+    pub parent: usize,
+    /// The number of the parent's port.
+    pub port: usize,
+    /// The number of the child's own port that it is bound through.
+    pub via: usize,
+}
+
+impl Gang {
+    /// The root's ad.
+    pub fn root(&self) -> Option<AdId> {
+        self.members.first().map(|member| member.ad)
+    }
+
+    /// What orders gangs of equal score: the members and the ports they are bound through, in pre-order.
+    pub(crate) fn ids(&self) -> Vec<(AdId, usize)> {
+        self.members.iter().map(|member| (member.ad, member.bond.map_or(0, |bond| bond.via))).collect()
+    }
+
+    /// Whether this gang is to be preferred to `other`: a larger score, then smaller ids.
+    pub(crate) fn beats(&self, other: &Gang) -> bool {
+        self.score.cmp(&other.score).then_with(|| other.ids().cmp(&self.ids())).is_gt()
+    }
+
+    /// The label under which a member is known to its parent; none for the root.
+    pub fn label<'s>(&self, snapshot: &'s Snapshot, member: &Member) -> Option<&'s str> {
+        let bond = member.bond?;
+        let parent = snapshot.ad(self.members.get(bond.parent)?.ad)?;
+        Some(parent.ports.list.get(bond.port)?.label.as_str())
+    }
+}

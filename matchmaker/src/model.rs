@@ -1,0 +1,200 @@
+//! What the engine is given: the ads of a pool, who of them asks, and what of them is taken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use classad::{Ad, Expr, Limits, Value};
+
+use crate::capacity::{Res, Usage};
+use crate::consent::Consent;
+use crate::ports::{Ports, Rules};
+use crate::score::Fx;
+
+/// The name of an ad in the whole pool; ads are ordered by it, byte by byte.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AdKey {
+    /// `Job`, `Machine` or `License`.
+    pub kind: String,
+    /// The namespace of the object.
+    pub namespace: String,
+    /// The name of the object.
+    pub name: String,
+}
+
+impl fmt::Display for AdKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}/{}", self.kind, self.namespace, self.name)
+    }
+}
+
+/// The place of an ad in its snapshot: smaller ids have smaller keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AdId(pub(crate) usize);
+
+impl AdId {
+    /// The place as a number.
+    pub fn place(self) -> usize {
+        self.0
+    }
+}
+
+/// One ad as the pool holds it.
+#[derive(Clone, Debug)]
+pub struct PoolAd {
+    /// Its name.
+    pub key: AdKey,
+    /// The uid of the object, which tells it from a namesake that was deleted.
+    pub uid: String,
+    /// The node it stands for, if any; partners at later ports see it in `Members`.
+    pub node_name: Option<String>,
+    /// The ad with its ports taken apart.
+    pub ports: Arc<Ports>,
+    /// What it is in this pool.
+    pub role: Role,
+}
+
+/// What an ad is for the others.
+#[derive(Clone, Debug)]
+pub enum Role {
+    /// It asks; it is never taken by another root (except under [`Rules::Paper`]).
+    Asks,
+    /// It can be taken.
+    Offers(Box<Offer>),
+}
+
+/// The owner's terms, beside the ad itself.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// What there is.
+    pub capacity: Res,
+    /// What a claim takes of a resource that its request does not name.
+    pub default_request: Res,
+    /// What is taken now, gangs in flight included.
+    pub usage: Usage,
+    /// Claims with the same value hold one seat together; reads `requester`.
+    pub shared_by: Option<Expr>,
+    /// Whose jobs may meet it.
+    pub consent: Consent,
+    /// False while nothing new may be taken: draining, lost, not accepted.
+    pub open: bool,
+}
+
+/// A root that wants a gang in this cycle.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// Its ad.
+    pub ad: AdId,
+    /// Who is charged.
+    pub submitter: String,
+    /// Larger goes first among the roots of one submitter.
+    pub priority: i32,
+    /// When it began to wait, in seconds since 1970; older goes first.
+    pub since: i64,
+    /// Offers that refused it and are not to be asked again yet.
+    pub exclusions: BTreeSet<AdKey>,
+}
+
+/// All that one cycle sees, frozen.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    pub(crate) ads: Vec<PoolAd>,
+    /// Ads that a gang of this cycle holds whole: all its members under [`Rules::Paper`].
+    pub(crate) consumed: BTreeSet<AdId>,
+    /// An ad with nothing in it, for expressions that stand in no ad.
+    pub(crate) blank: Ad,
+    /// Who asks, in any order.
+    pub roots: Vec<Root>,
+    /// How many gangs each submitter holds now: who holds fewer is served first.
+    pub held: BTreeMap<String, u64>,
+}
+
+impl Snapshot {
+    /// A snapshot of these ads, sorted by key; of two ads with one key the first stays. No roots yet.
+    pub fn new(mut ads: Vec<PoolAd>) -> Snapshot {
+        ads.sort_by(|a, b| a.key.cmp(&b.key));
+        ads.dedup_by(|later, first| later.key == first.key);
+        Snapshot { ads, ..Snapshot::default() }
+    }
+
+    /// A snapshot in which the place in `ads` is the order; for inputs whose order is their only key.
+    pub fn in_order(ads: Vec<PoolAd>) -> Snapshot {
+        Snapshot { ads, ..Snapshot::default() }
+    }
+
+    /// The ad with this key.
+    pub fn find(&self, key: &AdKey) -> Option<AdId> {
+        self.ads.iter().position(|ad| ad.key == *key).map(AdId)
+    }
+
+    /// The ad at this place.
+    pub fn ad(&self, id: AdId) -> Option<&PoolAd> {
+        self.ads.get(id.0)
+    }
+
+    /// All ads with their places, in order.
+    pub fn ads(&self) -> impl Iterator<Item = (AdId, &PoolAd)> {
+        self.ads.iter().enumerate().map(|(place, ad)| (AdId(place), ad))
+    }
+
+    pub(crate) fn offer_mut(&mut self, id: AdId) -> Option<&mut Offer> {
+        match &mut self.ads.get_mut(id.0)?.role {
+            Role::Offers(offer) => Some(offer),
+            Role::Asks => None,
+        }
+    }
+}
+
+impl PoolAd {
+    /// An ad that asks, taken apart by `rules`.
+    pub fn asking(key: AdKey, uid: &str, ad: &Ad, rules: Rules) -> PoolAd {
+        PoolAd { key, uid: uid.to_owned(), node_name: None, ports: Arc::new(Ports::of(ad, rules)), role: Role::Asks }
+    }
+
+    /// The owner's terms, if it is an offer.
+    pub fn offer(&self) -> Option<&Offer> {
+        match &self.role {
+            Role::Offers(offer) => Some(offer),
+            Role::Asks => None,
+        }
+    }
+}
+
+/// What the operator decides about a cycle.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which ads can be bound to which.
+    pub rules: Rules,
+    /// The most members of a gang, the root included.
+    pub members_max: usize,
+    /// The most edges between the root and a member.
+    pub depth_max: usize,
+    /// The most candidates tried for one root before the search gives up.
+    pub steps_max: u64,
+    /// The bounds of a single evaluation.
+    pub limits: Limits,
+    /// What `random()` starts from.
+    pub seed: u64,
+    /// The number that a rank's value counts: [`Fx::of`], unless somebody else's arithmetic is to be compared with.
+    pub rank_of: fn(&Value) -> Fx,
+}
+
+impl Config {
+    /// The settings of the product.
+    pub fn product() -> Config {
+        Config {
+            rules: Rules::Product,
+            members_max: 16,
+            depth_max: 4,
+            steps_max: 2_000_000,
+            limits: Limits::default(),
+            seed: 0,
+            rank_of: Fx::of,
+        }
+    }
+
+    /// The settings under which the paper's own examples are stated: every ad is a candidate, nothing is counted.
+    pub fn paper() -> Config {
+        Config { rules: Rules::Paper, members_max: 64, depth_max: 64, steps_max: u64::MAX, ..Config::product() }
+    }
+}

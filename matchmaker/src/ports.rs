@@ -1,0 +1,133 @@
+//! An ad into its ports: the bilateral matches it needs before it can be part of a gang.
+
+use classad::{Ad, Expr, Name};
+
+/// Which ads take part, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// As the gangmatching paper's examples: any ad with ports can be bound to any port, roots included; an ad without
+    /// ports is a gang of one and never a candidate; nothing is counted.
+    Paper,
+    /// As the product: only offers are taken, as far as their capacity goes; an ad without ports has one implicit port.
+    Product,
+}
+
+/// One port of an ad.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// The partner's name in this ad, from this port on.
+    pub label: Name,
+    /// The attributes of the port itself: what a partner sees before the ad's own. Empty for the implicit port.
+    pub attributes: Ad,
+    /// Must be true of a partner; none is true for an explicit port and no match for the implicit one.
+    pub constraint: Option<Expr>,
+    /// How much a partner is preferred.
+    pub rank: Option<Expr>,
+    /// What is asked of an offer: a nested ad of amounts.
+    pub request: Option<Expr>,
+}
+
+/// An ad, taken apart.
+#[derive(Clone, Debug)]
+pub struct Ports {
+    /// The whole ad.
+    pub body: Ad,
+    /// Its ports, in order.
+    pub list: Vec<Port>,
+    /// The one port is the implicit one: label `other`, constraint and rank of the ad itself.
+    pub implicit: bool,
+    /// Why the ad can take no part, if it cannot.
+    pub problem: Option<String>,
+}
+
+/// Names that mean something else inside an expression, so that a label of that name could never be read.
+const RESERVED: [&str; 13] = [
+    "my", "self", "target", "other", "parent", "root", "toplevel", "true", "false", "undefined", "error", "is", "isnt",
+];
+
+impl Ports {
+    /// The ports of an ad: its `Ports` list, or the implicit port if it has none.
+    pub fn of(ad: &Ad, rules: Rules) -> Ports {
+        let mut ports = Ports { body: ad.clone(), list: Vec::new(), implicit: false, problem: None };
+        let entries = match ad.get("Ports") {
+            None => &[][..],
+            Some(expr) => match expr.as_list() {
+                Some(entries) => entries,
+                None => {
+                    ports.problem = Some(format!("`Ports` is `{expr}`; write a list of ads: `{{ [Label = cpu; ...] }}`"));
+                    return ports;
+                }
+            },
+        };
+        for (number, entry) in entries.iter().enumerate() {
+            match Port::explicit(entry, rules) {
+                Ok(port) => ports.list.push(port),
+                Err(problem) => {
+                    ports.problem = Some(format!("port {number}: {problem}"));
+                    return ports;
+                }
+            }
+        }
+        if ports.list.is_empty() && rules == Rules::Product {
+            ports.implicit = true;
+            ports.list.push(Port::implicit(ad));
+        }
+        if rules == Rules::Product {
+            ports.problem = same_label_twice(&ports.list);
+        }
+        ports
+    }
+}
+
+impl Port {
+    fn implicit(ad: &Ad) -> Port {
+        Port {
+            label: Name::new("other"),
+            attributes: Ad::new(),
+            constraint: ad.get("Requirements").or_else(|| ad.get("Constraint")).cloned(),
+            rank: ad.get("Rank").cloned(),
+            request: ad.get("Request").cloned(),
+        }
+    }
+
+    fn explicit(entry: &Expr, rules: Rules) -> Result<Port, String> {
+        let Some(attributes) = entry.as_ad() else {
+            return Err(format!("`{entry}` is no ad; write `[Label = cpu; Constraint = ...]`"));
+        };
+        let label = match attributes.get("Label") {
+            None => return Err("no `Label`; add one, such as `Label = cpu`".to_owned()),
+            Some(expr) => label_of(expr).ok_or_else(|| format!("`Label` is `{expr}`; write a name, such as `cpu`"))?,
+        };
+        if rules == Rules::Product && RESERVED.iter().any(|word| label.as_str().eq_ignore_ascii_case(word)) {
+            return Err(format!("`{label}` is a reserved word and cannot be a label; choose another, such as `cpu`"));
+        }
+        Ok(Port {
+            label,
+            constraint: attributes.get("Constraint").or_else(|| attributes.get("Requirements")).cloned(),
+            rank: attributes.get("Rank").cloned(),
+            request: attributes.get("Request").cloned(),
+            attributes: attributes.clone(),
+        })
+    }
+}
+
+/// A label is written as a bare name or as a string.
+fn label_of(expr: &Expr) -> Option<Name> {
+    if let Some(name) = expr.as_attribute() {
+        return Some(name.clone());
+    }
+    match expr.as_literal() {
+        Some(classad::Value::String(text)) if !text.is_empty() => Some(Name::new(text.clone())),
+        _ => None,
+    }
+}
+
+fn same_label_twice(list: &[Port]) -> Option<String> {
+    let twice = |place: &usize| {
+        let (before, here) = list.split_at(*place);
+        here.first().is_some_and(|port| before.iter().any(|earlier| earlier.label == port.label))
+    };
+    let place = (0..list.len()).find(twice)?;
+    let label = &list.get(place)?.label;
+    Some(format!("port {place}: the label `{label}` is given twice; give each port its own"))
+}

@@ -1,0 +1,116 @@
+//! Rank values into exact sums: the same total in whatever order the ranks are added.
+
+use classad::Value;
+
+/// A rank as a fixed-point number with 64 bits after the point.
+///
+/// Integers and finite reals keep their value, cut at 2^58 in size and at 2^-64 in precision; every other value counts
+/// 0. Addition is exact and associative, so two searches that add the same ranks in another order agree to the last bit,
+/// which floating-point sums do not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fx(i128);
+
+const POINT: u32 = 64;
+const CUT: i64 = 1 << 58;
+
+impl Fx {
+    /// The number that a rank expression's value stands for.
+    pub fn of(value: &Value) -> Fx {
+        match value {
+            Value::Integer(i) => Fx(i128::from((*i).clamp(-CUT, CUT)) << POINT),
+            Value::Real(r) if r.is_finite() => Fx::of_real(*r),
+            _ => Fx(0),
+        }
+    }
+
+    fn of_real(real: f64) -> Fx {
+        let real = real.clamp(-(CUT as f64), CUT as f64);
+        let bits = real.to_bits();
+        let exponent = i64::try_from((bits >> 52) & 0x7ff).unwrap_or(0);
+        let fraction = i128::from(bits & ((1 << 52) - 1));
+        // real = mantissa * 2^shift, with the hidden bit of normal numbers put back
+        let (mantissa, shift) = if exponent == 0 { (fraction, -1074) } else { (fraction | (1 << 52), exponent - 1075) };
+        let shift = shift + i64::from(POINT);
+        let size = match u32::try_from(shift.unsigned_abs()) {
+            Ok(by) if by < 127 => {
+                if shift >= 0 {
+                    mantissa << by
+                } else {
+                    mantissa >> by
+                }
+            }
+            _ => 0,
+        };
+        Fx(if real.is_sign_negative() { -size } else { size })
+    }
+
+    /// The nearest real, for people and for the `rank` field of a Match.
+    pub fn to_real(self) -> f64 {
+        self.0 as f64 / 2f64.powi(64)
+    }
+}
+
+impl std::ops::AddAssign for Fx {
+    fn add_assign(&mut self, other: Fx) {
+        // A gang has at most 16 members: 30 terms below 2^122 cannot overflow; saturation keeps the order anyway.
+        self.0 = self.0.saturating_add(other.0);
+    }
+}
+
+/// How good a gang is, compared field by field in this order, larger first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Score {
+    /// The root's wish: the sum of its ports' ranks, or its `GangRank` alone.
+    pub own: Fx,
+    /// The partners' wish: the sum of their ports' ranks for the root.
+    pub partners: Fx,
+    /// Both sides' ranks on every edge that does not touch the root.
+    pub deeper: Fx,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn real(r: f64) -> Fx {
+        Fx::of(&Value::Real(r))
+    }
+
+    #[test]
+    fn integers_and_reals_agree() {
+        for i in [-3i64, -1, 0, 1, 7, 1 << 40] {
+            assert_eq!(Fx::of(&Value::Integer(i)), real(i as f64), "{i}");
+        }
+        assert_eq!(real(0.5).to_real(), 0.5);
+        assert_eq!(real(-0.1).to_real(), -0.1);
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_their_order() {
+        let terms = [1e16, 1.0, -1e16, 0.1, 0.2, 0.3, 1e-5];
+        let sum = |order: &[f64]| {
+            order.iter().fold(Fx::default(), |mut acc, r| {
+                acc += real(*r);
+                acc
+            })
+        };
+        let mut backwards = terms;
+        backwards.reverse();
+        assert_eq!(sum(&terms), sum(&backwards));
+    }
+
+    #[test]
+    fn what_is_no_finite_number_counts_nothing() {
+        for value in [
+            Value::Undefined,
+            Value::Error,
+            Value::Boolean(true),
+            Value::Real(f64::NAN),
+            Value::Real(f64::INFINITY),
+            Value::Real(5e-324),
+        ] {
+            assert_eq!(Fx::of(&value), Fx::default(), "{value:?}");
+        }
+        assert_eq!(real(1e300), Fx::of(&Value::Integer(i64::MAX)), "both are cut at 2^58");
+    }
+}

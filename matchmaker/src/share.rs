@@ -1,0 +1,52 @@
+//! The value of a License's `sharedBy` into the key under which its seat is kept.
+
+use classad::Value;
+use sha2::{Digest, Sha256};
+
+/// The key of a shared seat: the value's text where that can be a map key as it is (`[A-Za-z0-9.-]`, 1 to 63 characters),
+/// else the first 32 hex digits of its SHA-256. A string stands for its characters, every other value for its canonical
+/// text. Undefined is `None`: a seat of its own.
+///
+/// # Errors
+/// The value is ERROR: it names no seat, so there is no match.
+pub fn share_key(value: &Value) -> Result<Option<String>, ()> {
+    let text = match value {
+        Value::Undefined => return Ok(None),
+        Value::Error => return Err(()),
+        Value::String(text) => text.to_string(),
+        other => other.to_string(),
+    };
+    let plain = (1..=63).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'-');
+    if plain {
+        return Ok(Some(text));
+    }
+    let digest = Sha256::digest(text.as_bytes());
+    Ok(Some(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_is_its_own_key() {
+        assert_eq!(share_key(&Value::String("foo.cs.wisc.edu".into())), Ok(Some("foo.cs.wisc.edu".into())));
+        assert_eq!(share_key(&Value::Integer(7)), Ok(Some("7".into())));
+    }
+
+    #[test]
+    fn other_text_is_hashed_to_a_legal_key() {
+        for text in ["", "a b", "user@host", &"x".repeat(64)] {
+            let key = share_key(&Value::String(text.into())).unwrap().unwrap();
+            assert_eq!(key.len(), 32, "{text:?}");
+            assert!(key.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        }
+    }
+
+    #[test]
+    fn undefined_sits_alone_and_error_not_at_all() {
+        assert_eq!(share_key(&Value::Undefined), Ok(None));
+        assert_eq!(share_key(&Value::Error), Err(()));
+    }
+}

@@ -1,0 +1,91 @@
+//! A gang and the ads as they are now into a second opinion: does every edge still hold, with the same terms?
+
+use std::fmt;
+
+use crate::assembly::{Assembly, Edge};
+use crate::gang::{Bond, Gang};
+use crate::model::{AdKey, Config, Snapshot};
+use crate::ports::Rules;
+
+/// Why a gang is none any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Disagreement {
+    /// The parent's port no longer accepts this member.
+    ParentRefuses(AdKey),
+    /// This member no longer accepts its parent.
+    ChildRefuses(AdKey),
+    /// This member no longer has room for what is asked.
+    NoRoom(AdKey),
+    /// This member no longer lets in jobs of the root's namespace, or is closed.
+    NotAllowed(AdKey),
+    /// What would be taken of this member, or the seat that is shared, is not what it was.
+    TermsChanged(AdKey),
+    /// The gang does not fit the ads: a member or a port is missing, or a port is left unbound.
+    Malformed,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Disagreement::ParentRefuses(key) => write!(out, "the constraint on {key} is no longer true of it"),
+            Disagreement::ChildRefuses(key) => write!(out, "the constraint of {key} is no longer true of the job"),
+            Disagreement::NoRoom(key) => write!(out, "{key} has no room for the request any more"),
+            Disagreement::NotAllowed(key) => write!(out, "{key} does not take jobs of this namespace now"),
+            Disagreement::TermsChanged(key) => write!(out, "what would be taken of {key} has changed"),
+            Disagreement::Malformed => write!(out, "the gang does not fit the ads any more"),
+        }
+    }
+}
+
+/// Evaluates every edge of a gang again on a snapshot of its members as they are now.
+///
+/// `gang` names its members by their places in `snapshot`. What the gang itself holds must not be counted as taken there.
+///
+/// # Errors
+/// The first edge, in the order of the search, that does not hold.
+pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Result<(), Disagreement> {
+    let root = gang.root().ok_or(Disagreement::Malformed)?;
+    let mut assembly = Assembly::start(snapshot, root, config, now).ok_or(Disagreement::Malformed)?;
+    for member in gang.members.iter().skip(1) {
+        let ad = snapshot.ad(member.ad).ok_or(Disagreement::Malformed)?;
+        if ad.ports.problem.is_some() {
+            return Err(Disagreement::Malformed);
+        }
+        let allowed = ad.offer().is_some_and(|offer| offer.open && offer.consent.admits(assembly.root_namespace()));
+        if config.rules == Rules::Product && !allowed {
+            return Err(Disagreement::NotAllowed(ad.key.clone()));
+        }
+        assembly.seat(member.ad, ad, member.bond);
+    }
+    bind(&mut assembly, gang, 0)?;
+    let now_asked = assembly.gang();
+    for (before, after) in gang.members.iter().zip(&now_asked.members) {
+        if before.ask != after.ask {
+            let key = snapshot.ad(after.ad).map(|ad| ad.key.clone());
+            return Err(key.map_or(Disagreement::Malformed, Disagreement::TermsChanged));
+        }
+    }
+    Ok(())
+}
+
+/// Binds all ports of a member but the one it hangs on, and looks at that one in between, as the search does.
+fn bind(assembly: &mut Assembly<'_>, gang: &Gang, member: usize) -> Result<(), Disagreement> {
+    let seat = assembly.seats().get(member).ok_or(Disagreement::Malformed)?;
+    let (ports, via, key) = (seat.ad.ports.list.len(), seat.bond.map(|bond| bond.via), seat.ad.key.clone());
+    for port in 0..ports {
+        if Some(port) != via {
+            let hangs_here = |bond: Bond| bond.parent == member && bond.port == port;
+            let child = gang.members.iter().position(|other| other.bond.is_some_and(hangs_here));
+            bind(assembly, gang, child.ok_or(Disagreement::Malformed)?)?;
+            continue;
+        }
+        assembly.connect(member);
+        match assembly.check(member) {
+            Edge::Holds | Edge::Excluded => {}
+            Edge::ParentRefuses => return Err(Disagreement::ParentRefuses(key)),
+            Edge::ChildRefuses => return Err(Disagreement::ChildRefuses(key)),
+            Edge::TooSmall | Edge::Busy => return Err(Disagreement::NoRoom(key)),
+        }
+    }
+    if via.is_some_and(|via| via >= ports) { Err(Disagreement::Malformed) } else { Ok(()) }
+}

@@ -1,0 +1,105 @@
+//! An object into its ad with the ports taken apart, or into the reason why it has none.
+
+use std::sync::Arc;
+
+use classad::Expr;
+use crds::ad::{Advertised, Rejected};
+use crds::conditions::reasons;
+use crds::{Job, License, Machine};
+use kube::ResourceExt;
+use matchmaker::{Ports, Rules};
+
+/// An ad that was accepted.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The ad, its ports taken apart.
+    pub ports: Arc<Ports>,
+    /// A License's `sharedBy`.
+    pub shared_by: Option<Expr>,
+    /// What its author should know, though it is no reason to reject the ad.
+    pub warnings: Vec<String>,
+}
+
+/// A kind whose objects carry an ad.
+pub trait Advertises: ResourceExt {
+    /// The kind, as in `Type` of its ad.
+    const KIND: &'static str;
+
+    /// Its ad.
+    ///
+    /// # Errors
+    /// The object's text is no ad; the message says where and what to write instead.
+    fn advertise(&self) -> Result<Advertised, Rejected>;
+
+    /// What claims on it share a seat by.
+    ///
+    /// # Errors
+    /// `sharedBy` is no expression.
+    fn shared_by(&self) -> Result<Option<Expr>, Rejected> {
+        Ok(None)
+    }
+
+    /// Whether the ad of `self` is that of `other`: nothing that it is made of has changed.
+    fn same_ad(&self, other: &Self) -> bool;
+}
+
+impl Advertises for Job {
+    const KIND: &'static str = "Job";
+
+    fn advertise(&self) -> Result<Advertised, Rejected> {
+        crds::ad::job_ad(self)
+    }
+
+    fn same_ad(&self, other: &Self) -> bool {
+        self.uid() == other.uid() && self.labels() == other.labels() && self.spec == other.spec
+    }
+}
+
+impl Advertises for Machine {
+    const KIND: &'static str = "Machine";
+
+    fn advertise(&self) -> Result<Advertised, Rejected> {
+        crds::ad::machine_ad(self)
+    }
+
+    fn same_ad(&self, other: &Self) -> bool {
+        let published = |object: &Machine| object.status.as_ref().map(|status| status.attributes.clone());
+        self.uid() == other.uid()
+            && self.labels() == other.labels()
+            && self.spec == other.spec
+            && published(self).unwrap_or_default() == published(other).unwrap_or_default()
+    }
+}
+
+impl Advertises for License {
+    const KIND: &'static str = "License";
+
+    fn advertise(&self) -> Result<Advertised, Rejected> {
+        crds::ad::license_ad(self)
+    }
+
+    fn shared_by(&self) -> Result<Option<Expr>, Rejected> {
+        crds::ad::shared_by(self)
+    }
+
+    fn same_ad(&self, other: &Self) -> bool {
+        let published = |object: &License| object.status.as_ref().map(|status| status.attributes.clone());
+        self.uid() == other.uid()
+            && self.labels() == other.labels()
+            && self.spec == other.spec
+            && published(self).unwrap_or_default() == published(other).unwrap_or_default()
+    }
+}
+
+/// The ad of an object, ready to be matched.
+///
+/// # Errors
+/// The object's text is no ad, its ports are none, or `sharedBy` does not parse.
+pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
+    let advertised = object.advertise()?;
+    let ports = Ports::of(&advertised.ad, Rules::Product);
+    if let Some(problem) = &ports.problem {
+        return Err(Rejected { reason: reasons::INVALID_PORT, message: problem.clone() });
+    }
+    Ok(Prepared { ports: Arc::new(ports), shared_by: object.shared_by()?, warnings: advertised.warnings })
+}

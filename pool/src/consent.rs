@@ -1,0 +1,91 @@
+//! An offer's `allowedNamespaces` and the labels of all namespaces into the set of namespaces it takes jobs of.
+
+use std::collections::BTreeMap;
+
+use crds::{AllowedNamespaces, NamespacesFrom};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use matchmaker::Consent;
+
+/// The label by which a cluster's admin trusts a namespace to offer to others.
+const OFFERS: &str = "gangmatch.dev/offers";
+
+/// The labels of every namespace known, by name.
+pub(crate) type Namespaces = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Whether the cluster's admin lets offers of this namespace meet jobs of others: label `gangmatch.dev/offers: cluster`.
+pub fn trusted(namespace: &str, namespaces: &Namespaces) -> bool {
+    namespaces.get(namespace).is_some_and(|labels| labels.get(OFFERS).is_some_and(|value| value == "cluster"))
+}
+
+/// Whose jobs an offer takes: what its owner allows, as far as the admin trusts its namespace. A selector that says
+/// something unknown selects nothing.
+pub fn consent(allowed: Option<&AllowedNamespaces>, namespace: &str, namespaces: &Namespaces) -> Consent {
+    let same = || Consent::same(namespace);
+    let Some(allowed) = allowed else { return same() };
+    if allowed.from == NamespacesFrom::Same || !trusted(namespace, namespaces) {
+        return same();
+    }
+    match (allowed.from, &allowed.selector) {
+        (NamespacesFrom::All, _) => Consent::Everybody,
+        (_, Some(selector)) => Consent::Namespaces(
+            namespaces.iter().filter(|(_, labels)| selects(selector, labels)).map(|(name, _)| name.clone()).collect(),
+        ),
+        (_, None) => same(),
+    }
+}
+
+fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    let exact = selector.match_labels.iter().flatten().all(|(name, value)| labels.get(name) == Some(value));
+    let expressions = selector.match_expressions.iter().flatten().all(|wanted| {
+        let value = labels.get(&wanted.key);
+        let listed = || value.is_some_and(|value| wanted.values.iter().flatten().any(|one| one == value));
+        match wanted.operator.as_str() {
+            "In" => listed(),
+            "NotIn" => !listed(),
+            "Exists" => value.is_some(),
+            "DoesNotExist" => value.is_none(),
+            _ => false,
+        }
+    });
+    exact && expressions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn namespaces() -> Namespaces {
+        let labels = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        BTreeMap::from([
+            ("grid".to_owned(), labels(&[(OFFERS, "cluster")])),
+            ("eda".to_owned(), labels(&[("team", "eda")])),
+            ("other".to_owned(), labels(&[])),
+        ])
+    }
+
+    fn allowed(from: NamespacesFrom, team: Option<&str>) -> AllowedNamespaces {
+        let selector = team.map(|team| LabelSelector {
+            match_labels: Some(BTreeMap::from([("team".to_owned(), team.to_owned())])),
+            match_expressions: None,
+        });
+        AllowedNamespaces { from, selector }
+    }
+
+    #[test]
+    fn absent_is_the_own_namespace() {
+        assert_eq!(consent(None, "grid", &namespaces()), Consent::same("grid"));
+    }
+
+    #[test]
+    fn all_needs_the_admins_trust() {
+        let all = allowed(NamespacesFrom::All, None);
+        assert_eq!(consent(Some(&all), "grid", &namespaces()), Consent::Everybody);
+        assert_eq!(consent(Some(&all), "other", &namespaces()), Consent::same("other"));
+    }
+
+    #[test]
+    fn a_selector_selects_by_label() {
+        let selected = consent(Some(&allowed(NamespacesFrom::Selector, Some("eda"))), "grid", &namespaces());
+        assert!(selected.admits("eda") && !selected.admits("other") && !selected.admits("grid"));
+    }
+}

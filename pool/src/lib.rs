@@ -1,0 +1,23 @@
+//! The pool: turns Kubernetes objects into the snapshot that a negotiation cycle works on, and gangs back into Matches.
+//!
+//! The controller and the offline tools share it: the same objects give the same gangs with a cluster and without. It
+//! holds no client and no clock. [`Objects`] is what is known now; [`snapshot`] freezes it; [`record`] writes a gang down
+//! as a Match; [`gang_of`] reads one back, to be looked at once more on the members as they are.
+
+mod ads;
+mod consent;
+mod key;
+mod objects;
+mod record;
+mod recall;
+mod snapshot;
+mod usage;
+
+pub use ads::{Advertises, Prepared};
+pub use consent::{consent, trusted};
+pub use key::ObjectKey;
+pub use objects::{Held, Objects, OfferRef, Shelf};
+pub use recall::{Recalled, gang_of};
+pub use record::{Occasion, record};
+pub use snapshot::{Flight, Outlook, Standing, may_ask, snapshot};
+pub use usage::{usage, usage_without, used_text};

@@ -1,0 +1,197 @@
+//! All objects known now, by kind and key: what watch events and answers to writes have shown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crds::ad::Rejected;
+use crds::{Job, License, Machine, Match, Offer, OfferFields, OfferStatus, Res};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt;
+
+use crate::ads::{Advertises, Prepared, prepare};
+use crate::key::ObjectKey;
+
+/// One object with its ad.
+#[derive(Clone, Debug)]
+pub struct Held<K> {
+    /// The object.
+    pub object: Arc<K>,
+    /// Its ad, or why it has none.
+    pub ad: Result<Arc<Prepared>, Rejected>,
+}
+
+/// The objects of one kind.
+#[derive(Clone, Debug)]
+pub struct Shelf<K>(BTreeMap<ObjectKey, Held<K>>);
+
+impl<K> Default for Shelf<K> {
+    fn default() -> Self {
+        Shelf(BTreeMap::new())
+    }
+}
+
+impl<K: Advertises> Shelf<K> {
+    /// Takes in an object as it was seen, unless what is held is newer. The ad is made anew only if it changed.
+    pub fn put(&mut self, object: K) {
+        let key = ObjectKey::of(&object);
+        let held = self.0.get(&key);
+        if held.is_some_and(|held| is_newer(held.object.as_ref(), &object)) {
+            return;
+        }
+        let ad = match held.filter(|held| held.object.same_ad(&object)) {
+            Some(held) => held.ad.clone(),
+            None => prepare(&object).map(Arc::new),
+        };
+        self.0.insert(key, Held { object: Arc::new(object), ad });
+    }
+
+    /// Forgets an object.
+    pub fn remove(&mut self, key: &ObjectKey) {
+        self.0.remove(key);
+    }
+
+    /// Forgets all objects that `keep` does not name.
+    pub fn retain(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
+        self.0.retain(|key, _| keep(key));
+    }
+
+    /// The object with this key.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Held<K>> {
+        self.0.get(key)
+    }
+
+    /// All objects, by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Held<K>)> {
+        self.0.iter()
+    }
+}
+
+/// Whether `held` is a later state of the same object than `other`. Resource versions of one kind are ordered (KEP-5504).
+fn is_newer<K: ResourceExt>(held: &K, other: &K) -> bool {
+    let version = |object: &K| object.resource_version().and_then(|version| version.parse::<u64>().ok());
+    match (version(held), version(other)) {
+        (Some(held), Some(other)) => held > other,
+        _ => false,
+    }
+}
+
+/// Everything known now.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    /// The jobs.
+    pub jobs: Shelf<Job>,
+    /// The machines.
+    pub machines: Shelf<Machine>,
+    /// The licenses.
+    pub licenses: Shelf<License>,
+    /// The Matches.
+    pub matches: BTreeMap<ObjectKey, Arc<Match>>,
+    /// The labels of all namespaces.
+    pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// An offer of either kind.
+#[derive(Clone, Copy)]
+pub enum OfferRef<'o> {
+    /// A machine.
+    Machine(&'o Held<Machine>),
+    /// A license.
+    License(&'o Held<License>),
+}
+
+impl<'o> OfferRef<'o> {
+    /// Its kind.
+    pub fn kind(self) -> &'static str {
+        match self {
+            OfferRef::Machine(_) => <Machine as Advertises>::KIND,
+            OfferRef::License(_) => <License as Advertises>::KIND,
+        }
+    }
+
+    /// Its metadata.
+    pub fn metadata(self) -> &'o ObjectMeta {
+        match self {
+            OfferRef::Machine(held) => &held.object.metadata,
+            OfferRef::License(held) => &held.object.metadata,
+        }
+    }
+
+    /// How it is taken.
+    pub fn fields(self) -> &'o OfferFields {
+        match self {
+            OfferRef::Machine(held) => held.object.offer_fields(),
+            OfferRef::License(held) => held.object.offer_fields(),
+        }
+    }
+
+    /// How much there is.
+    pub fn capacity(self) -> &'o Res {
+        match self {
+            OfferRef::Machine(held) => held.object.capacity(),
+            OfferRef::License(held) => held.object.capacity(),
+        }
+    }
+
+    /// What became of it.
+    pub fn status(self) -> Option<&'o OfferStatus> {
+        match self {
+            OfferRef::Machine(held) => held.object.status.as_ref(),
+            OfferRef::License(held) => held.object.status.as_ref(),
+        }
+    }
+
+    /// The node it is, if any.
+    pub fn node_name(self) -> Option<&'o str> {
+        match self {
+            OfferRef::Machine(held) => held.object.node_name(),
+            OfferRef::License(_) => None,
+        }
+    }
+
+    /// Its ad, or why it has none.
+    pub fn ad(self) -> &'o Result<Arc<Prepared>, Rejected> {
+        match self {
+            OfferRef::Machine(held) => &held.ad,
+            OfferRef::License(held) => &held.ad,
+        }
+    }
+
+    /// Its key.
+    pub fn key(self) -> ObjectKey {
+        match self {
+            OfferRef::Machine(held) => ObjectKey::of(held.object.as_ref()),
+            OfferRef::License(held) => ObjectKey::of(held.object.as_ref()),
+        }
+    }
+
+    /// The uid of the object.
+    pub fn uid(self) -> &'o str {
+        self.metadata().uid.as_deref().unwrap_or("")
+    }
+}
+
+impl Objects {
+    /// Takes in a Match as it was seen, unless what is held is newer.
+    pub fn put_match(&mut self, object: Match) {
+        let key = ObjectKey::of(&object);
+        if self.matches.get(&key).is_some_and(|held| is_newer(held.as_ref(), &object)) {
+            return;
+        }
+        self.matches.insert(key, Arc::new(object));
+    }
+
+    /// The offer of this kind and key.
+    pub fn offer(&self, kind: &str, key: &ObjectKey) -> Option<OfferRef<'_>> {
+        match kind {
+            "Machine" => self.machines.get(key).map(OfferRef::Machine),
+            "License" => self.licenses.get(key).map(OfferRef::License),
+            _ => None,
+        }
+    }
+
+    /// All offers, machines first, by key.
+    pub fn offers(&self) -> impl Iterator<Item = OfferRef<'_>> {
+        let machines = self.machines.iter().map(|(_, held)| OfferRef::Machine(held));
+        machines.chain(self.licenses.iter().map(|(_, held)| OfferRef::License(held)))
+    }
+}

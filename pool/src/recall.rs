@@ -1,0 +1,68 @@
+//! A Match and its members as they are now into a gang that the engine can look at once more.
+
+use crds::{Match, Member};
+use kube::ResourceExt;
+use matchmaker::{Ask, Bond, Gang, PoolAd, Role, Score, Snapshot};
+
+use crate::key::ObjectKey;
+use crate::objects::Objects;
+use crate::snapshot::{Outlook, job_ad, offer_ad};
+use crate::usage::usage_without;
+
+/// A recorded gang over a snapshot of just its members.
+pub struct Recalled {
+    /// The members, as they are now, without what this Match itself holds.
+    pub snapshot: Snapshot,
+    /// The gang as it was recorded.
+    pub gang: Gang,
+}
+
+/// The gang of a Match over its members as `objects` shows them; `None` if one is gone, is another object of the same
+/// name, has no ad any more, or has lost the port it was bound through.
+pub fn gang_of(found: &Match, objects: &Objects) -> Option<Recalled> {
+    let uid = found.uid().unwrap_or_default();
+    let ads: Option<Vec<PoolAd>> = found.spec.members.iter().map(|member| ad_of(member, objects, &uid)).collect();
+    let snapshot = Snapshot::new(ads?);
+    let mut members = Vec::new();
+    for member in &found.spec.members {
+        members.push(matchmaker::Member {
+            ad: snapshot.ads().find(|(_, ad)| ad.uid == member.uid).map(|(id, _)| id)?,
+            bond: bond(member, found, &snapshot)?,
+            ask: Ask { takes: member.takes.clone().unwrap_or_default(), share: member.share.clone() },
+        });
+    }
+    Some(Recalled { snapshot, gang: Gang { members, score: Score::default() } })
+}
+
+fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> {
+    let key = ObjectKey::new(&member.namespace, &member.name);
+    let ad = match objects.offer(&member.kind, &key) {
+        Some(found) => {
+            let mut ad = offer_ad(found, objects, &Outlook::default())?;
+            if let Role::Offers(offer) = &mut ad.role {
+                offer.usage = usage_without(found.status(), match_uid);
+            }
+            ad
+        }
+        None => {
+            let held = objects.jobs.get(&key)?;
+            job_ad(&key, &held.object, held.ad.as_ref().ok()?)
+        }
+    };
+    (ad.uid == member.uid).then_some(ad)
+}
+
+/// How a member is bound; the inner `None` is the root's.
+#[expect(clippy::option_option, reason = "no bond at all is the root, a bond that cannot be read is a failure")]
+fn bond(member: &Member, found: &Match, snapshot: &Snapshot) -> Option<Option<Bond>> {
+    let Some(parent) = member.parent else { return Some(None) };
+    let parent = usize::try_from(parent).ok()?;
+    let of = |member: &Member| snapshot.ads().find(|(_, ad)| ad.uid == member.uid).map(|(_, ad)| ad);
+    let place = |ad: &PoolAd, label: &Option<String>| {
+        let label = label.as_deref()?;
+        ad.ports.list.iter().position(|port| port.label.as_str().eq_ignore_ascii_case(label))
+    };
+    let port = place(of(found.spec.members.get(parent)?)?, &member.parent_port)?;
+    let via = place(of(member)?, &member.port)?;
+    Some(Some(Bond { parent, port, via }))
+}

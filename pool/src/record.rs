@@ -1,0 +1,114 @@
+//! A gang into the Match that records it.
+
+use std::collections::BTreeMap;
+
+use crds::{ClaimPolicy, Cycle, Job, LABEL_ATTEMPT, LABEL_ROOT_UID, Match, MatchSpec, Member, match_name};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
+use kube::ResourceExt;
+use matchmaker::{Gang, Snapshot, summary};
+
+use crate::ads::Advertises;
+use crate::key::ObjectKey;
+use crate::objects::Objects;
+
+/// When and by whom a gang was found.
+#[derive(Clone, Debug)]
+pub struct Occasion {
+    /// Which cycle.
+    pub cycle: String,
+    /// When, as the cycle's `time()` said.
+    pub time: jiff::Timestamp,
+    /// What `random()` started from.
+    pub seed: i64,
+    /// The leadership of the writer.
+    pub epoch: i64,
+}
+
+/// The Match of a gang; `None` if a member has left the objects since the snapshot was made.
+///
+/// Its name is made of the job's uid and the number of the attempt, so that the same attempt cannot be written twice.
+pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, occasion: &Occasion) -> Option<Match> {
+    let root = snapshot.ad(gang.root()?)?;
+    let job = &objects.jobs.get(&ObjectKey::new(&root.key.namespace, &root.key.name))?.object;
+    if job.uid().unwrap_or_default() != root.uid {
+        return None;
+    }
+    let attempt = next_attempt(objects, job);
+    let members: Option<Vec<Member>> =
+        (0..gang.members.len()).map(|place| member(objects, snapshot, gang, place)).collect();
+    let spec = MatchSpec {
+        attempt,
+        cycle: Cycle { id: occasion.cycle.clone(), time: Time(occasion.time), seed: occasion.seed },
+        epoch: occasion.epoch,
+        reserve_timeout_seconds: i64::from(job.spec.reserve_timeout_seconds),
+        summary: cut(summary(snapshot, gang), 1024),
+        rank: gang.score.own.to_real().to_string(),
+        members: members?,
+    };
+    let mut found = Match::new(&match_name(&job.name_any(), &root.uid, attempt), spec);
+    found.metadata.namespace = job.namespace();
+    found.metadata.labels = Some(BTreeMap::from([
+        (LABEL_ROOT_UID.to_owned(), root.uid.clone()),
+        (LABEL_ATTEMPT.to_owned(), attempt.to_string()),
+    ]));
+    found.metadata.owner_references = Some(vec![OwnerReference {
+        api_version: format!("{}/{}", crds::GROUP, crds::VERSION),
+        kind: <Job as Advertises>::KIND.to_owned(),
+        name: job.name_any(),
+        uid: root.uid.clone(),
+        controller: Some(true),
+        block_owner_deletion: Some(false),
+    }]);
+    Some(found)
+}
+
+/// One more than the highest attempt that is known of this job.
+fn next_attempt(objects: &Objects, job: &Job) -> i32 {
+    let uid = job.uid().unwrap_or_default();
+    let told = job.status.as_ref().and_then(|status| status.attempts).unwrap_or(0);
+    let of_job = |found: &&std::sync::Arc<Match>| found.spec.members.first().is_some_and(|root| root.uid == uid);
+    let seen = objects.matches.values().filter(of_job).map(|found| found.spec.attempt).max().unwrap_or(0);
+    told.max(seen).saturating_add(1)
+}
+
+fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> Option<Member> {
+    let bound = gang.members.get(place)?;
+    let ad = snapshot.ad(bound.ad)?;
+    let key = ObjectKey::new(&ad.key.namespace, &ad.key.name);
+    let (uid, generation) = match objects.offer(&ad.key.kind, &key) {
+        Some(offer) => (offer.uid().to_owned(), offer.metadata().generation),
+        None => {
+            let job = &objects.jobs.get(&key)?.object;
+            (job.uid().unwrap_or_default(), job.metadata.generation)
+        }
+    };
+    if uid != ad.uid {
+        return None;
+    }
+    let number = |place: usize| i32::try_from(place).ok();
+    let mut member = Member {
+        id: number(place)?,
+        kind: ad.key.kind.clone(),
+        namespace: key.namespace,
+        name: key.name,
+        uid,
+        generation: generation.unwrap_or(0),
+        ..Member::default()
+    };
+    if let Some(bond) = bound.bond {
+        member.parent = number(bond.parent);
+        member.parent_port = gang.label(snapshot, bound).map(str::to_owned);
+        member.port = ad.ports.list.get(bond.via).map(|port| port.label.to_string());
+        member.takes = Some(bound.ask.takes.clone());
+        member.share = bound.ask.share.clone();
+        member.claim_policy = Some(ClaimPolicy::Auto);
+    }
+    Some(member)
+}
+
+fn cut(mut text: String, bytes_max: usize) -> String {
+    while text.len() > bytes_max {
+        text.pop();
+    }
+    text
+}

@@ -1,0 +1,169 @@
+//! What is known now into the frozen snapshot of one negotiation cycle.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::conditions::types;
+use crds::{ClaimPolicy, Decision, Job, Offering, conditions};
+use kube::ResourceExt;
+use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Root, Snapshot};
+
+use crate::ads::{Advertises, Prepared};
+use crate::consent::consent;
+use crate::key::ObjectKey;
+use crate::objects::{Held, Objects, OfferRef};
+use crate::usage::usage;
+
+/// A gang that was handed on and may not be seen in the objects yet.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    /// Its Match.
+    pub match_key: ObjectKey,
+    /// What it takes, by offer.
+    pub asks: Vec<(AdKey, Ask)>,
+}
+
+/// What the caller knows beside the objects.
+#[derive(Clone, Debug, Default)]
+pub struct Outlook {
+    /// Gangs in flight.
+    pub flights: Vec<Flight>,
+    /// Uids of jobs that are not to be matched in this cycle.
+    pub held_back: BTreeSet<String>,
+    /// Offers that refused a job and are not to be asked again yet, by the job's uid.
+    pub exclusions: BTreeMap<String, BTreeSet<AdKey>>,
+}
+
+/// Where a job stands between its making and its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It waits for a gang.
+    Waits,
+    /// Its ad is none.
+    NotAccepted,
+    /// Its owner paused it.
+    Suspended,
+    /// It is held by a Match, or one is still to be ended.
+    Held,
+    /// It is over.
+    Finished,
+}
+
+/// Where a job stands.
+pub fn may_ask(held: &Held<Job>, objects: &Objects) -> Standing {
+    let job = held.object.as_ref();
+    let status = job.status.as_ref();
+    let finished = status.is_some_and(|status| {
+        status.finished_at.is_some()
+            || conditions::find(&status.conditions, types::FINISHED).is_some_and(|found| found.status == "True")
+    });
+    if status.is_some_and(|status| status.claim.is_some()) || has_open_match(job, objects) {
+        Standing::Held
+    } else if finished || job.spec.done || job.metadata.deletion_timestamp.is_some() {
+        Standing::Finished
+    } else if held.ad.is_err() {
+        Standing::NotAccepted
+    } else if job.spec.suspend {
+        Standing::Suspended
+    } else {
+        Standing::Waits
+    }
+}
+
+/// Whether a Match of this very job is still undecided or stands.
+fn has_open_match(job: &Job, objects: &Objects) -> bool {
+    let (namespace, uid) = (job.namespace().unwrap_or_default(), job.uid().unwrap_or_default());
+    let first = ObjectKey { namespace: namespace.clone(), name: String::new() };
+    let here = objects.matches.range(first..).take_while(|(key, _)| key.namespace == namespace);
+    let open = |decision: Decision| !decision.is_terminal();
+    here.filter(|(_, found)| found.spec.members.first().is_some_and(|root| root.uid == uid))
+        .any(|(_, found)| open(found.status.as_ref().map(|status| status.decision).unwrap_or_default()))
+}
+
+/// Freezes what is known. Every accepted offer is in it, open or not, so that "busy" and "closed" can be told apart; every
+/// accepted job is in it; those that wait are its roots.
+pub fn snapshot(objects: &Objects, outlook: &Outlook) -> Snapshot {
+    let offers = objects.offers().filter_map(|found| offer_ad(found, objects, outlook));
+    let jobs = objects.jobs.iter().filter_map(|(key, held)| {
+        let prepared = held.ad.as_ref().ok()?;
+        Some(job_ad(key, held.object.as_ref(), prepared))
+    });
+    let mut snapshot = Snapshot::new(offers.chain(jobs).collect());
+    for (key, held) in objects.jobs.iter() {
+        let uid = held.object.uid().unwrap_or_default();
+        if may_ask(held, objects) != Standing::Waits || outlook.held_back.contains(&uid) {
+            continue;
+        }
+        let Some(ad) = snapshot.find(&ad_key(<Job as Advertises>::KIND, key)) else { continue };
+        let since = held.object.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
+        snapshot.roots.push(Root {
+            ad,
+            submitter: key.namespace.clone(),
+            priority: held.object.spec.priority,
+            since,
+            exclusions: outlook.exclusions.get(&uid).cloned().unwrap_or_default(),
+        });
+    }
+    for found in objects.matches.values() {
+        let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
+        if !decision.is_terminal() {
+            *snapshot.held.entry(found.namespace().unwrap_or_default()).or_default() += 1;
+        }
+    }
+    snapshot
+}
+
+/// The name of an ad in the engine.
+pub(crate) fn ad_key(kind: &str, key: &ObjectKey) -> AdKey {
+    AdKey { kind: kind.to_owned(), namespace: key.namespace.clone(), name: key.name.clone() }
+}
+
+/// A job as the engine sees it.
+pub(crate) fn job_ad(key: &ObjectKey, job: &Job, prepared: &Prepared) -> PoolAd {
+    PoolAd {
+        key: ad_key(<Job as Advertises>::KIND, key),
+        uid: job.uid().unwrap_or_default(),
+        node_name: None,
+        ports: prepared.ports.clone(),
+        role: Role::Asks,
+    }
+}
+
+/// An offer as the engine sees it, gangs in flight counted; `None` if its ad was not accepted.
+pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook) -> Option<PoolAd> {
+    let prepared = found.ad().as_ref().ok()?;
+    let key = ad_key(found.kind(), &found.key());
+    let mut usage = usage(found.status());
+    let booked = |flight: &Flight| {
+        let name = flight.match_key.to_string();
+        found.status().is_some_and(|status| status.claims.values().any(|entry| entry.match_key == name))
+    };
+    for flight in outlook.flights.iter().filter(|flight| !booked(flight)) {
+        for (_, ask) in flight.asks.iter().filter(|(taken, _)| *taken == key) {
+            usage.take(ask);
+        }
+    }
+    let fields = found.fields();
+    let offer = Offer {
+        capacity: found.capacity().clone(),
+        default_request: fields.default_request.clone(),
+        usage,
+        shared_by: prepared.shared_by.clone(),
+        consent: consent(fields.allowed_namespaces.as_ref(), &key.namespace, &objects.namespaces),
+        open: is_open(found),
+    };
+    Some(PoolAd {
+        key,
+        uid: found.uid().to_owned(),
+        node_name: found.node_name().map(str::to_owned),
+        ports: prepared.ports.clone(),
+        role: Role::Offers(Box::new(offer)),
+    })
+}
+
+/// Whether new claims may be made on an offer. One with an agent is not: nobody asks agents for their vote yet.
+fn is_open(found: OfferRef<'_>) -> bool {
+    let fields = found.fields();
+    fields.offering == Offering::Open
+        && fields.claim_policy == ClaimPolicy::Auto
+        && found.metadata().deletion_timestamp.is_none()
+}

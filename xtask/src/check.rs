@@ -1,0 +1,39 @@
+//! Turns the working tree into a yes, or into what is wrong with its format, lints, house rules and generated files.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use e2e::repository;
+
+use crate::output::{noisy_step, step};
+use crate::{generate, tidy};
+
+/// All checks, cheapest first.
+pub(crate) fn run() -> Result<()> {
+    step("cargo fmt --check", || cargo(&["fmt", "--all", "--check"]))?;
+    tidy()?;
+    noisy_step("cargo clippy", "about 3 minutes on 2 cores", || {
+        cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
+    })?;
+    generate::check()
+}
+
+/// The house rules alone.
+pub(crate) fn tidy() -> Result<()> {
+    step("tidy", || {
+        let findings = tidy::findings(&repository::root())?;
+        if !findings.is_empty() {
+            bail!("{} findings:\n{}", findings.len(), findings.join("\n"));
+        }
+        Ok(())
+    })
+}
+
+fn cargo(arguments: &[&str]) -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo).args(arguments).current_dir(repository::root()).stdin(Stdio::null()).status();
+    if !status.context("cargo does not start")?.success() {
+        bail!("`cargo {}` failed", arguments.join(" "));
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Turns `up` into a control plane that outlives the command, and `down` into its end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use e2e::cluster::{self, Choice};
+use e2e::control_plane::binaries::Binaries;
+use e2e::control_plane::processes::Place;
+use e2e::{Access, Cluster, ControlPlane, Options, repository};
+
+use crate::output::{line, noisy_step, step};
+
+/// Builds the control plane's executables if this has not been done yet.
+pub(crate) fn build() -> Result<Binaries> {
+    noisy_step("control plane's executables", "5 to 10 minutes on 2 cores", Binaries::ready)
+}
+
+/// Starts processes, or finds the ones of an earlier `up`.
+pub(crate) fn up_processes() -> Result<()> {
+    let folder = state("plane");
+    if let Ok(plane) = ControlPlane::attach(&folder) {
+        line("the control plane is up already");
+        say_how(&plane, plane.kubeconfig());
+        return Ok(());
+    }
+    build()?;
+    // What an earlier one left, after a restart of the machine for example.
+    ControlPlane::end(&folder)?;
+    let plane = step("starting the control plane", || {
+        ControlPlane::start(&Options { kwok: true, place: Place::At(folder.clone()), ..Options::default() })
+    })?;
+    say_how(&plane, plane.kubeconfig());
+    plane.detach()?;
+    Ok(())
+}
+
+/// Makes the kind cluster, or finds it.
+pub(crate) fn up_kind() -> Result<()> {
+    let cluster = noisy_step("kind cluster", "2 minutes, with the download of its image", || {
+        Cluster::of(&Choice::Kind, &Options::default())
+    })?;
+    let kubeconfig = kind_kubeconfig();
+    fs::create_dir_all(state(""))?;
+    fs::copy(cluster.kubeconfig(), &kubeconfig)?;
+    say_how(&cluster, &kubeconfig);
+    Ok(())
+}
+
+/// Checks that somebody's cluster answers.
+pub(crate) fn use_existing(kubeconfig: &Path) -> Result<()> {
+    let choice = Choice::Kubeconfig(kubeconfig.to_path_buf());
+    let cluster = step("asking the cluster", || Cluster::of(&choice, &Options::default()))?;
+    say_how(&cluster, cluster.kubeconfig());
+    Ok(())
+}
+
+/// Ends whatever `up` started; nothing there is fine.
+pub(crate) fn down() -> Result<()> {
+    step("taking the control plane down", || ControlPlane::end(&state("plane")))?;
+    if kind_kubeconfig().exists() {
+        step("deleting the kind cluster", cluster::delete_kind)?;
+        fs::remove_file(kind_kubeconfig()).context("cannot remove the kind cluster's kubeconfig")?;
+    }
+    Ok(())
+}
+
+fn say_how(access: &Access, kubeconfig: &Path) {
+    line(format_args!("export KUBECONFIG={}", kubeconfig.display()));
+    line(format_args!("kubectl: {}", access.tools().kubectl.display()));
+    line(format_args!("helm:    {}", access.tools().helm.display()));
+}
+
+fn kind_kubeconfig() -> PathBuf {
+    state("kind.kubeconfig")
+}
+
+/// A path in the folder that git ignores.
+fn state(name: &str) -> PathBuf {
+    repository::root().join(".work").join(name)
+}

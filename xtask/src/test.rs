@@ -1,0 +1,97 @@
+//! Turns `cargo test` into a stream of its output, and one closing line that counts all of it.
+
+use std::io::{BufRead as _, BufReader};
+use std::num::NonZero;
+use std::process::{Command, ExitCode, Stdio};
+use std::thread::available_parallelism;
+
+use anyhow::{Context, Result};
+use e2e::repository;
+
+use crate::output::{line, noisy_step};
+use crate::plane;
+
+/// Tests that start control planes of their own run side by side, at half a gigabyte each.
+const THREADS_MAX: usize = 4;
+
+/// How much is tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All of the workspace; builds the control plane if need be.
+    Everything,
+    /// All but what needs a control plane.
+    WithoutControlPlane,
+}
+
+/// The sum of all `test result:` lines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+}
+
+/// Runs the tests; the exit code says whether all passed.
+pub(crate) fn run(scope: Scope) -> Result<ExitCode> {
+    let mut tally = Tally::default();
+    let everything = (|| {
+        if scope == Scope::Everything {
+            plane::build()?;
+        }
+        noisy_step("cargo test", "about 5 minutes on 2 cores", || cargo_test(scope, &mut tally))
+    })();
+    let succeeded = *everything.as_ref().unwrap_or(&false);
+    // A test program that does not compile, or dies, has no line of its own.
+    if !succeeded && tally.failed == 0 {
+        tally.failed = 1;
+    }
+    if let Err(error) = everything {
+        line(format_args!("{error:#}"));
+    }
+    line(format_args!("{} passed, {} failed", tally.passed, tally.failed));
+    Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn cargo_test(scope: Scope, tally: &mut Tally) -> Result<bool> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    if scope == Scope::WithoutControlPlane {
+        command.args(["--exclude", "e2e"]);
+    }
+    let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
+    command.env("RUST_TEST_THREADS", threads.to_string());
+    let mut child = command.current_dir(repository::root()).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let stdout = child.stdout.take().context("cargo has no stdout")?;
+    for text in BufReader::new(stdout).split(b'\n') {
+        let text = text?;
+        let text = String::from_utf8_lossy(&text);
+        line(&text);
+        if let Some(result) = result_of(&text) {
+            tally.passed += result.passed;
+            tally.failed += result.failed;
+        }
+    }
+    Ok(child.wait()?.success())
+}
+
+/// What one line of the test harness adds: `test result: ok. 3 passed; 0 failed; 0 ignored; ...`.
+fn result_of(text: &str) -> Option<Tally> {
+    let counts = text.trim().strip_prefix("test result: ")?.split_once(". ")?.1;
+    let count = |word: &str| {
+        counts.split(';').find_map(|part| part.trim().strip_suffix(word)?.trim().parse().ok()).unwrap_or_default()
+    };
+    Some(Tally { passed: count("passed"), failed: count("failed") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tally, result_of};
+
+    #[test]
+    fn the_harness_lines_are_counted_and_nothing_else_is() {
+        let ok = "test result: ok. 10 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.01s";
+        assert_eq!(result_of(ok), Some(Tally { passed: 10, failed: 0 }));
+        let failed = "test result: FAILED. 1 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.5s";
+        assert_eq!(result_of(failed), Some(Tally { passed: 1, failed: 3 }));
+        assert_eq!(result_of("test result_of ... ok"), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Turns what cargo knows of the crates into findings: which of them imports what it must not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// Who may import whom, of our own crates, tests included. Nobody imports a program.
+const IMPORTS: [(&str, &[&str]); 9] = [
+    ("classad", &[]),
+    ("claiming", &[]),
+    ("matchmaker", &["classad"]),
+    ("crds", &["classad"]),
+    ("pool", &["classad", "matchmaker", "crds"]),
+    ("controller", &["classad", "claiming", "matchmaker", "crds", "pool"]),
+    ("kubectl-gangmatch", &["classad", "claiming", "matchmaker", "crds", "pool"]),
+    ("e2e", &["crds"]),
+    ("xtask", &["crds", "e2e"]),
+];
+
+/// What the pure crates may not reach, however indirectly: runtimes, clients, randomness, logs.
+const IMPURE: [&str; 15] = [
+    "tokio",
+    "async-std",
+    "smol",
+    "mio",
+    "futures",
+    "hyper",
+    "reqwest",
+    "kube",
+    "kube-core",
+    "kube-client",
+    "k8s-openapi",
+    "rand",
+    "getrandom",
+    "chrono",
+    "tracing",
+];
+/// What the crates that know Kubernetes' objects may not reach: they describe them and do not fetch them.
+const CLIENTS: [&str; 3] = ["tokio", "hyper", "kube-client"];
+
+/// The crates with such limits.
+pub(crate) const LIMITED: [(&str, &[&str]); 5] =
+    [("classad", &IMPURE), ("claiming", &IMPURE), ("matchmaker", &IMPURE), ("crds", &CLIENTS), ("pool", &CLIENTS)];
+
+/// The names of all packages that end up in a crate, by crate.
+pub(crate) type Reached = BTreeMap<String, BTreeSet<String>>;
+
+/// All findings about `cargo metadata --no-deps --format-version 1`, and about what [`LIMITED`] crates reach.
+pub(crate) fn findings(metadata: &Value, reached: &Reached) -> Vec<String> {
+    let imports = own_imports(metadata);
+    let mut findings = Vec::new();
+    for (member, used) in &imports {
+        let Some((_, allowed)) = IMPORTS.iter().find(|(name, _)| name == member) else {
+            findings
+                .push(format!("crate {member}: the table of imports in xtask/src/tidy/imports.rs does not know it"));
+            continue;
+        };
+        let ours = used.iter().filter(|name| imports.contains_key(*name));
+        findings.extend(
+            ours.filter(|name| !allowed.contains(&name.as_str()))
+                .map(|name| format!("crate {member}: may not import {name}")),
+        );
+    }
+    for (member, banned) in LIMITED {
+        let all = reached.get(member).into_iter().flatten();
+        findings.extend(
+            all.filter(|name| banned.contains(&name.as_str()))
+                .map(|name| format!("crate {member}: may not reach {name}")),
+        );
+    }
+    findings
+}
+
+/// What each member of the workspace names in its `Cargo.toml`, for whatever purpose.
+fn own_imports(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let name = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
+    let packages = list(metadata, "packages");
+    packages
+        .iter()
+        .filter_map(|package| Some((name(package)?, list(package, "dependencies").iter().filter_map(name).collect())))
+        .collect()
+}

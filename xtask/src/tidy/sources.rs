@@ -1,0 +1,82 @@
+//! Turns one source file into findings: its size, its first line, its words.
+
+use super::Source;
+
+/// A file is a few pages; what is longer has two reasons to change. Tests may be longer.
+const LINES_MAX: usize = 600;
+/// File names that say nothing of what is inside.
+const EMPTY_NAMES: [&str; 6] = ["util", "utils", "helpers", "common", "misc", "manager"];
+/// Split, so that this file is not its own finding.
+const BANNED_CODE: [(&str, &str); 4] = [
+    (concat!("#[", "ignore"), "a test runs or does not exist"),
+    (concat!("todo", "!("), "unfinished"),
+    (concat!("unimplemented", "!("), "unfinished"),
+    (concat!("../", "shared"), "the product does not look outside of its repository"),
+];
+/// One word for one thing: what is not said, and what is said instead.
+const BANNED_WORDS: [(&str, &str); 6] = [
+    (concat!("adv", "ert"), "ad"),
+    (concat!("pair", "ing"), "bilateral match"),
+    (concat!("counter", "party"), "partner"),
+    (concat!("scheduling ", "round"), "negotiation cycle"),
+    (concat!("white", "list"), "allow"),
+    (concat!("black", "list"), "refuse"),
+];
+
+/// All findings about one file.
+pub(crate) fn findings(source: &Source) -> Vec<String> {
+    let mut findings = Vec::new();
+    let mut find = |what: String| findings.push(format!("{}: {what}", source.path));
+    if source.path.ends_with(".rs") {
+        rust(source, &mut find);
+    }
+    for (number, line) in source.text.lines().enumerate() {
+        for (code, why) in BANNED_CODE {
+            if line.contains(code) {
+                find(format!("line {}: `{code}`: {why}", number + 1));
+            }
+        }
+        let lower = line.to_lowercase();
+        for (word, instead) in BANNED_WORDS {
+            if says(&lower, word) {
+                find(format!("line {}: not `{word}` but `{instead}`", number + 1));
+            }
+        }
+    }
+    findings
+}
+
+fn rust(source: &Source, find: &mut impl FnMut(String)) {
+    let parts: Vec<&str> = source.path.split('/').collect();
+    let tests = parts.contains(&"tests") || parts.contains(&"benches") || source.path.ends_with("tests.rs");
+    let lines = source.text.lines().count();
+    if lines > LINES_MAX && !tests {
+        find(format!("{lines} lines; {LINES_MAX} at most"));
+    }
+    let first = source.text.lines().next().unwrap_or_default();
+    if !first.starts_with("//! ") {
+        find("does not begin with `//! ` and what it turns into what".to_owned());
+    }
+    let named = |part: &&str| EMPTY_NAMES.contains(&part.trim_end_matches(".rs"));
+    if let Some(name) = parts.iter().find(|part| named(part)) {
+        find(format!("`{name}` says nothing; name what it knows"));
+    }
+    if source.path.ends_with("src/lib.rs") || source.path.ends_with("src/main.rs") {
+        let doc = source.text.lines().map_while(|line| line.strip_prefix("//! ")).collect::<Vec<_>>().join(" ");
+        let begins = doc.chars().next().is_some_and(char::is_uppercase);
+        if !begins || !(doc.contains(". ") || doc.contains(": ") || doc.ends_with('.')) {
+            find("the crate's doc does not begin with a sentence".to_owned());
+        }
+    }
+}
+
+/// Whether the line has the word, as a whole word or with an `s`.
+fn says(line: &str, word: &str) -> bool {
+    let letter =
+        |character: Option<char>| character.is_some_and(|character| character.is_alphanumeric() || character == '_');
+    line.match_indices(word).any(|(at, _)| {
+        let before = line.get(..at).and_then(|part| part.chars().next_back());
+        let after = line.get(at + word.len()..).map(|part| part.strip_prefix('s').unwrap_or(part));
+        !letter(before) && !letter(after.and_then(|part| part.chars().next()))
+    })
+}
