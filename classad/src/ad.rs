@@ -16,7 +16,8 @@ pub struct Ad(Arc<Attributes>);
 #[derive(Clone, Default)]
 struct Attributes {
     entries: Vec<(Name, Expr)>,
-    // INVARIANT: positions in `entries`, ordered by name; no two names are equal.
+    // INVARIANT: positions in `entries`, ordered by length of the name (cheap, and decides most comparisons), then by name;
+    // no two names are equal.
     order: Vec<usize>,
 }
 
@@ -98,9 +99,10 @@ impl Attributes {
     /// Where `name` stands in the order, or would stand.
     fn position(&self, name: &str) -> Result<usize, usize> {
         self.order.binary_search_by(|&entry| {
-            self.entries
-                .get(entry)
-                .map_or(Ordering::Less, |(own, _)| name::compare(own.as_str(), name))
+            self.entries.get(entry).map_or(Ordering::Less, |(own, _)| {
+                let own = own.as_str();
+                own.len().cmp(&name.len()).then_with(|| name::compare(own, name))
+            })
         })
     }
 }

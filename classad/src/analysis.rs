@@ -50,7 +50,9 @@ pub fn is_reflective(expr: &Expr) -> bool {
     let mut pending = vec![expr];
     while let Some(expr) = pending.pop() {
         match expr.kind() {
-            Kind::Call(call) if matches!(call.builtin().map(|builtin| builtin.name), Some("eval" | "unparse" | "unresolved")) => {
+            Kind::Call(call)
+                if matches!(call.builtin().map(|builtin| builtin.name), Some("eval" | "unparse" | "unresolved")) =>
+            {
                 return true;
             }
             Kind::Subscript { index, .. } if index.as_literal().is_none() => return true,

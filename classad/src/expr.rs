@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::ad::Ad;
+use crate::builtins::pattern::Compiled;
 use crate::builtins::{self, Builtin};
-use crate::builtins::regexp::Compiled;
 use crate::diagnostic::Span;
 use crate::name::Name;
 use crate::value::Value;

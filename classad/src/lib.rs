@@ -25,18 +25,18 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod name;
-mod value;
-mod expr;
 mod ad;
-mod diagnostic;
-mod text;
-mod calendar;
-mod eval;
-mod builtins;
-mod bilateral;
 mod analysis;
+mod bilateral;
+mod builtins;
+mod calendar;
+mod diagnostic;
+mod eval;
+mod expr;
+mod name;
 pub mod protocol;
+mod text;
+mod value;
 
 pub use ad::Ad;
 pub use analysis::{conjuncts, is_reflective, references};

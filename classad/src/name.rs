@@ -47,9 +47,7 @@ pub(crate) fn is_identifier(text: &str) -> bool {
 
 /// The order of names: by their bytes with ASCII letters in lower case.
 pub(crate) fn compare(left: &str, right: &str) -> Ordering {
-    left.bytes()
-        .map(|byte| byte.to_ascii_lowercase())
-        .cmp(right.bytes().map(|byte| byte.to_ascii_lowercase()))
+    left.bytes().map(|byte| byte.to_ascii_lowercase()).cmp(right.bytes().map(|byte| byte.to_ascii_lowercase()))
 }
 
 impl PartialEq for Name {

@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn not() {
-        assert_snapshot!(expr(r#"not a"#), @r#"line 1, column 5: there is no operator between `not` and `a`"#);
+        assert_snapshot!(expr(r#"not a"#), @r#"line 1, column 1: `not` is no operator; write `!`"#);
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn missing_bracket() {
-        assert_snapshot!(ad("[ a = 1;\n  b = { 1, 2 ;\n  c = 3 ]"), @r#"line 2, column 14: expected `}` to close the `{` of line 2, column 7, found `;`; separate with `,`"#);
+        assert_snapshot!(ad("[ a = 1;\n  b = { 1, 2 ;\n  c = 3 ]"), @r#"line 2, column 14: expected `}` to close the `{` of line 2, column 7, found `;`; write `}` before it, or `,` to go on"#);
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn comma_between_attributes() {
-        assert_snapshot!(ad(r#"[ Cpus = 4, Memory = 2 ]"#), @r#"line 1, column 11: expected `]` to close the `[` of line 1, column 1, found `,`"#);
+        assert_snapshot!(ad(r#"[ Cpus = 4, Memory = 2 ]"#), @r#"line 1, column 11: expected `]` to close the `[` of line 1, column 1, found `,`; separate attributes with `;`"#);
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn if_then() {
-        assert_snapshot!(expr(r#"if a then b"#), @r#"line 1, column 4: there is no operator between `if` and `a`"#);
+        assert_snapshot!(expr(r#"if a then b"#), @r#"line 1, column 1: `if` is no operator; write `condition ? a : b`"#);
     }
 
     #[test]
@@ -271,15 +271,12 @@ mod tests {
 
     #[test]
     fn nul() {
-        assert_snapshot!(expr(r#""a\0""#), @r#"
-        line 1, column 3: escape stands for the character NUL, which no string may contain
-        line 1, column 5: missing closing quote: the string that begins here does not end; write `"` where it ends; a `"` inside is written `\"`
-        "#);
+        assert_snapshot!(expr(r#""a\0""#), @r#"line 1, column 3: escape stands for the character NUL, which no string may contain"#);
     }
 
     #[test]
     fn semicolon_between_arguments() {
-        assert_snapshot!(expr(r#"strcat("a"; "b")"#), @r#"line 1, column 11: expected `)` to close the `(` of line 1, column 7, found `;`; separate with `,`"#);
+        assert_snapshot!(expr(r#"strcat("a"; "b")"#), @r#"line 1, column 11: expected `)` to close the `(` of line 1, column 7, found `;`; write `)` before it, or `,` to go on"#);
     }
 
     #[test]
@@ -345,7 +342,14 @@ mod tests {
     #[test]
     fn the_stricter_dialect_reads_suffixes() {
         let parse = |text| classad::parse_expr(text, Dialect::Gangmatch).map(|expr| expr.to_string());
-        let cases = [("28M", "29360128.0"), ("28Mi", "29360128"), ("1.5k", "1536.0"), ("1.5Ki", "1536.0"), ("-2G", "-2147483648.0"), ("3Ti", "3298534883328")];
+        let cases = [
+            ("28M", "29360128.0"),
+            ("28Mi", "29360128"),
+            ("1.5k", "1536.0"),
+            ("1.5Ki", "1536.0"),
+            ("-2G", "-2147483648.0"),
+            ("3Ti", "3298534883328"),
+        ];
         for (text, printed) in cases {
             assert_eq!(parse(text).as_deref(), Ok(printed), "{text}");
         }
@@ -359,15 +363,27 @@ mod tests {
     #[test]
     fn warnings_do_not_refuse() {
         let reading = read_ad("[ a = 1; A = 'b' ]", Dialect::Gangmatch, Form::Any);
-        assert_eq!(reading.diagnostics.iter().map(|one| one.code).collect::<Vec<_>>(), ["duplicate-attribute", "needless-quotes"]);
+        assert_eq!(
+            reading.diagnostics.iter().map(|one| one.code).collect::<Vec<_>>(),
+            ["duplicate-attribute", "needless-quotes"]
+        );
         assert_eq!(reading.read.map(|ad| ad.to_string()).as_deref(), Some("[ a = b ]"));
     }
 
     #[test]
     fn the_three_forms_are_told_apart_and_agree() {
-        let brackets = classad::parse_any("// x\n[ A = 1; S = \"a\\\"b\\\\c\"; L = { 1,B }; N = [ c = 2 ]; R = A + 1; U = undefined ]", Dialect::Gangmatch);
-        let long = classad::parse_any("# x\nA = 1\nS = \"a\\\"b\\c\"\nL = {1, B}\n\nN = [c = 2]\nR = A + 1\nU = undefined\n", Dialect::Gangmatch);
-        let json = classad::parse_any(r#" {"A": 1, "S": "a\"b\\c", "L": [1, "\/Expr(B)\/"], "N": {"c": 2}, "R": "\/Expr(A + 1)\/", "U": null}"#, Dialect::Gangmatch);
+        let brackets = classad::parse_any(
+            "// x\n[ A = 1; S = \"a\\\"b\\\\c\"; L = { 1,B }; N = [ c = 2 ]; R = A + 1; U = undefined ]",
+            Dialect::Gangmatch,
+        );
+        let long = classad::parse_any(
+            "# x\nA = 1\nS = \"a\\\"b\\c\"\nL = {1, B}\n\nN = [c = 2]\nR = A + 1\nU = undefined\n",
+            Dialect::Gangmatch,
+        );
+        let json = classad::parse_any(
+            r#" {"A": 1, "S": "a\"b\\c", "L": [1, "\/Expr(B)\/"], "N": {"c": 2}, "R": "\/Expr(A + 1)\/", "U": null}"#,
+            Dialect::Gangmatch,
+        );
         assert_eq!(brackets, long);
         assert_eq!(brackets, json);
         assert_eq!(classad::parse_json(&json.unwrap().to_json(), Dialect::Gangmatch), brackets);

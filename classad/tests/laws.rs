@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests {
     use classad::{
-        Ad, BinaryOp, Context, Dialect, Env, Exhausted, Expr, Kind, Limit, Limits, Name, Span, UnaryOp, Value, conjuncts, eval,
-        eval_attribute, parse_ad, parse_expr, references,
+        Ad, BinaryOp, Context, Dialect, Env, Exhausted, Expr, Kind, Limit, Limits, Name, Span, UnaryOp, Value,
+        conjuncts, eval, eval_attribute, parse_ad, parse_expr, references,
     };
     use proptest::prelude::*;
 
@@ -30,11 +30,17 @@ mod tests {
     // ---- printing
 
     fn name() -> impl Strategy<Value = Name> {
-        prop_oneof!["[A-Za-z_][A-Za-z0-9_]{0,5}", "[a-z ]{1,6}", "[\\PC]{1,3}", Just("is".to_owned()), Just("parent".to_owned())]
-            .prop_filter("a function of this name would be a literal", |name| {
-                !["abstime", "reltime", "real"].contains(&name.to_lowercase().as_str())
-            })
-            .prop_map(Name::from)
+        prop_oneof![
+            "[A-Za-z_][A-Za-z0-9_]{0,5}",
+            "[a-z ]{1,6}",
+            "[\\PC]{1,3}",
+            Just("is".to_owned()),
+            Just("parent".to_owned())
+        ]
+        .prop_filter("a function of this name would be a literal", |name| {
+            !["abstime", "reltime", "real"].contains(&name.to_lowercase().as_str())
+        })
+        .prop_map(Name::from)
     }
 
     fn literal() -> impl Strategy<Value = Expr> {
@@ -79,13 +85,17 @@ mod tests {
         leaf.prop_recursive(4, 24, 4, |inner| {
             let operand = inner.clone().prop_map(parenthesized).boxed();
             prop_oneof![
-                (binary_op(), operand.clone(), operand.clone())
-                    .prop_map(|(op, left, right)| expr_of(Kind::Binary { op, left, right })),
+                (binary_op(), operand.clone(), operand.clone()).prop_map(|(op, left, right)| expr_of(Kind::Binary {
+                    op,
+                    left,
+                    right
+                })),
                 operand.clone().prop_map(|operand| expr_of(Kind::Unary { op: UnaryOp::Minus, operand })),
                 (operand.clone(), inner.clone(), inner.clone()).prop_map(|(condition, then, otherwise)| {
                     expr_of(Kind::Conditional { condition, then, otherwise: parenthesized(otherwise) })
                 }),
-                (operand.clone(), operand.clone()).prop_map(|(value, fallback)| expr_of(Kind::Elvis { value, fallback })),
+                (operand.clone(), operand.clone())
+                    .prop_map(|(value, fallback)| expr_of(Kind::Elvis { value, fallback })),
                 (operand.clone(), name()).prop_map(|(base, name)| expr_of(Kind::Select { base, name })),
                 (operand, inner.clone()).prop_map(|(base, index)| expr_of(Kind::Subscript { base, index })),
                 name().prop_map(|name| expr_of(Kind::Attribute { name, absolute: true })),
@@ -157,9 +167,55 @@ mod tests {
 
     fn word() -> impl Strategy<Value = &'static str> {
         prop::sample::select(vec![
-            "a", "b", "c", "d", "e", "1", "2.5", "-3", "\"s\"", "'q r'", "true", "undefined", "error", "(", ")", "[", "]", "{",
-            "}", ",", ";", "=", "+", "-", "*", "/", "%", "&&", "||", "!", "~", "?", ":", "?:", ".", "==", "=?=", "is", "<",
-            "<<", ">>>", "size(", "member(", "eval(", "strcat(", "self", "regexp(", "ifThenElse(", "random(",
+            "a",
+            "b",
+            "c",
+            "d",
+            "e",
+            "1",
+            "2.5",
+            "-3",
+            "\"s\"",
+            "'q r'",
+            "true",
+            "undefined",
+            "error",
+            "(",
+            ")",
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            ";",
+            "=",
+            "+",
+            "-",
+            "*",
+            "/",
+            "%",
+            "&&",
+            "||",
+            "!",
+            "~",
+            "?",
+            ":",
+            "?:",
+            ".",
+            "==",
+            "=?=",
+            "is",
+            "<",
+            "<<",
+            ">>>",
+            "size(",
+            "member(",
+            "eval(",
+            "strcat(",
+            "self",
+            "regexp(",
+            "ifThenElse(",
+            "random(",
         ])
     }
 
@@ -204,7 +260,13 @@ mod tests {
         for (row, left) in OPERANDS.iter().enumerate() {
             for (column, right) in OPERANDS.iter().enumerate() {
                 // Two lists cannot be compared at all.
-                let want = if row == 5 && column == 5 { 'e' } else if row == column { 't' } else { 'f' };
+                let want = if row == 5 && column == 5 {
+                    'e'
+                } else if row == column {
+                    't'
+                } else {
+                    'f'
+                };
                 assert_eq!(letter(&value(&format!("{left} is {right}"))), want, "{left} is {right}");
             }
         }
@@ -234,17 +296,29 @@ mod tests {
     #[test]
     fn running_out_is_no_value_and_cannot_be_caught() {
         let sum = vec!["1"; 402].join(" + ");
-        for expr in [sum.clone(), format!("isError({sum})"), format!("({sum}) is error"), format!("false || ({sum}) > 0")] {
+        for expr in
+            [sum.clone(), format!("isError({sum})"), format!("({sum}) is error"), format!("false || ({sum}) > 0")]
+        {
             assert_eq!(value_in("[]", &expr).map_err(|exhausted| exhausted.limit), Err(Limit::Depth), "{expr}");
         }
         assert_eq!(value_in("[]", &vec!["1"; 401].join(" + ")), Ok(Value::Integer(401)));
-        let fuel = value_in("[ l = {0,0,0,0,0,0,0,0,0,0}; f = sum(l) ]", "evalInEachContext(eval(\"evalInEachContext(l, m)\"), m)");
+        let fuel = value_in(
+            "[ l = {0,0,0,0,0,0,0,0,0,0}; f = sum(l) ]",
+            "evalInEachContext(eval(\"evalInEachContext(l, m)\"), m)",
+        );
         assert!(fuel.is_ok());
         let doubling = (0..40).map(|index| format!("a{index} = strcat(a{0}, a{0}); ", index + 1)).collect::<String>();
         let size = attribute_of(&format!("[ {doubling} a40 = \"x\" ]"), "a0");
         assert_eq!(size.map_err(|exhausted| exhausted.limit), Err(Limit::ResultBytes));
         let depth = attribute_of("[ x = [ y = x ] ]", "x");
         assert_eq!(depth.map_err(|exhausted| exhausted.limit), Err(Limit::ResultDepth));
+        let again = attribute_of("[ s = \"eval(s)\"; r = eval(s) ]", "r");
+        assert_eq!(again.map_err(|exhausted| exhausted.limit), Err(Limit::Depth));
+        let within = attribute_of("[ x = { x, x }; r = size(x.a) ]", "r");
+        assert!(within.is_err(), "{within:?}");
+        let list = "a,".repeat(20_000);
+        let product = attribute_of(&format!("[ l = \"{list}\"; r = stringListsIntersect(toUpper(l), l) ]"), "r");
+        assert_eq!(product.map_err(|exhausted| exhausted.limit), Err(Limit::Fuel));
         let wide = attribute_of("[ x = { x, x } ]", "x");
         assert!(wide.is_err(), "{wide:?}");
     }
@@ -256,12 +330,15 @@ mod tests {
         let expr = parse_expr(text, Dialect::Htcondor).ok()?;
         assert_eq!(expr, parse_expr(&expr.to_string(), Dialect::Htcondor).unwrap());
         assert!(!expr.canonical().is_empty());
-        assert!(references(&expr).len() <= 1);
+        assert!(references(&expr).len() <= 2);
         let ad = Ad::new();
         let mut env = Env::new();
         let frame = env.frame(&ad, None);
         let context = Context::default();
-        assert_eq!(format!("{:?}", eval(&expr, &env, frame, &context)), format!("{:?}", eval(&expr, &env, frame, &context)));
+        assert_eq!(
+            format!("{:?}", eval(&expr, &env, frame, &context)),
+            format!("{:?}", eval(&expr, &env, frame, &context))
+        );
         Some(expr)
     }
 
@@ -283,7 +360,7 @@ mod tests {
             assert!(survives(&nested(open, close, most)).is_some(), "{open} {most}");
             assert!(survives(&nested(open, close, most + 1)).is_none(), "{open} {}", most + 1);
         }
-        for open in ["(", "{", "[", "[a=", "f(", "-", "!", "a?", "a?b:", "a?:", "a[", "'", "\"", "/*", "\"\\", "absTime("] {
+        for open in ["(", "{", "[", "[a=", "f(", "-", "!", "a?", "a?b:", "a?:", "a[", "'", "/*", "\"\\", "absTime("] {
             assert!(parse_expr(&open.repeat(100_000), Dialect::Gangmatch).is_err(), "{open}");
         }
     }
@@ -307,7 +384,11 @@ mod tests {
         assert_eq!(value(&format!("interval({min})")), Value::from("-106751991167300+15:30:08"));
         for function in ["getYear", "splitTime", "formatTime", "string", "getDayOfWeek"] {
             for seconds in ["9223372036854775807", min] {
-                assert_ne!(value(&format!("{function}(absTime({seconds}, 3600))")), Value::Undefined, "{function}({seconds})");
+                assert_ne!(
+                    value(&format!("{function}(absTime({seconds}, 3600))")),
+                    Value::Undefined,
+                    "{function}({seconds})"
+                );
             }
         }
     }

@@ -177,6 +177,20 @@ impl<'s> Assembly<'s> {
         edge
     }
 
+    /// Whether one end of a member's edge refuses the other already now, though the member's earlier ports are not bound:
+    /// only expressions that cannot read them are asked.
+    pub(crate) fn refuses_early(&mut self, member: usize) -> bool {
+        let Some((parent_port, child_port, bond)) = self.edge(member) else { return false };
+        let (Some(asked), Some(offered)) = (self.port(bond.parent, bond.port), self.port(member, bond.via)) else {
+            return false;
+        };
+        self.connect(member);
+        let parent = offered.early.seen_from(&asked.early) && !self.accepts(bond.parent, asked, parent_port);
+        let refuses = parent || (offered.early.own() && !self.accepts(member, offered, child_port));
+        self.disconnect(member);
+        refuses
+    }
+
     fn accepts(&self, member: usize, port: &Port, frame: FrameId) -> bool {
         match &port.constraint {
             Some(constraint) => self.truth(constraint, frame),

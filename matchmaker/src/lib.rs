@@ -12,6 +12,7 @@ mod assembly;
 mod capacity;
 mod consent;
 mod cycle;
+mod early;
 mod explain;
 mod gang;
 mod model;

@@ -1,8 +1,8 @@
 //! The plain search: a root into all its gangs, one after the other. The definition that every other search must meet.
 //!
 //! Read it aloud: take the next unbound port; try every ad, through every port of its own; bind the ports that this ad
-//! has before that one; then look at the edge from both sides; then bind the ports that it has after it; go on. With no
-//! port left the gang is complete. Going back undoes one step (section 5 of the gangmatching paper, "naive algorithm").
+//! has before that one (unless it refuses whatever they are); then look at the edge from both sides; then bind the ports
+//! that it has after it; go on. With no port left the gang is complete. Going back undoes one step (section 5 of the gangmatching paper, "naive algorithm").
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -122,7 +122,8 @@ impl<'s> Search<'s, '_, '_> {
                 agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
                 agenda.push(Task::Check { member: child });
                 agenda.extend((0..via).rev().map(fill));
-                let flow = self.advance(agenda);
+                let hopeless = via > 0 && self.assembly.refuses_early(child);
+                let flow = if hopeless { ControlFlow::Continue(()) } else { self.advance(agenda) };
                 agenda.truncate(before);
                 self.assembly.unseat();
                 flow?;

@@ -2,6 +2,8 @@
 
 use classad::{Ad, Expr, Name};
 
+use crate::early::Early;
+
 /// Which ads take part, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
@@ -25,6 +27,7 @@ pub struct Port {
     pub rank: Option<Expr>,
     /// What is asked of an offer: a nested ad of amounts.
     pub request: Option<Expr>,
+    pub(crate) early: Early,
 }
 
 /// An ad, taken apart.
@@ -60,7 +63,7 @@ impl Ports {
             },
         };
         for (number, entry) in entries.iter().enumerate() {
-            match Port::explicit(entry, rules) {
+            match Port::explicit(entry, &ports.list, rules) {
                 Ok(port) => ports.list.push(port),
                 Err(problem) => {
                     ports.problem = Some(format!("port {number}: {problem}"));
@@ -87,10 +90,11 @@ impl Port {
             constraint: ad.get("Requirements").or_else(|| ad.get("Constraint")).cloned(),
             rank: ad.get("Rank").cloned(),
             request: ad.get("Request").cloned(),
+            early: Early::default(),
         }
     }
 
-    fn explicit(entry: &Expr, rules: Rules) -> Result<Port, String> {
+    fn explicit(entry: &Expr, earlier: &[Port], rules: Rules) -> Result<Port, String> {
         let Some(attributes) = entry.as_ad() else {
             return Err(format!("`{entry}` is no ad; write `[Label = cpu; Constraint = ...]`"));
         };
@@ -107,6 +111,7 @@ impl Port {
             rank: attributes.get("Rank").cloned(),
             request: attributes.get("Request").cloned(),
             attributes: attributes.clone(),
+            early: Early::of(attributes, earlier.iter().map(|port| &port.label)),
         })
     }
 }

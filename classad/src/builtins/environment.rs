@@ -55,16 +55,16 @@ fn words(text: &str) -> Option<Vec<String>> {
 }
 
 /// `envV1ToV2(s)`: `A=1;B=2` into `A=1 B=2`.
-pub(crate) fn env_v1_to_v2(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn env_v1_to_v2(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
-        Lazy::String(text) => variables(text.split(';').map(str::to_owned)).map_or(Lazy::Error, Lazy::string),
+        Lazy::String(text) => environment(machine, text.split(';').map(str::to_owned).collect())?,
         _ => Lazy::Error,
     })
 }
 
 /// `mergeEnvironment(s, ...)`: later settings replace earlier ones.
-pub(crate) fn merge_environment(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn merge_environment(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
     let mut settings = Vec::new();
     for value in arguments {
         match value {
@@ -76,11 +76,17 @@ pub(crate) fn merge_environment(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outc
             _ => return Ok(Lazy::Error),
         }
     }
+    environment(machine, settings)
+}
+
+/// The settings as one environment; finding the earlier ones of the same name takes the square of their number.
+fn environment(machine: &mut Machine<'_>, settings: Vec<String>) -> Outcome {
+    machine.spend(settings.len().saturating_mul(settings.len()))?;
     Ok(variables(settings).map_or(Lazy::Error, Lazy::string))
 }
 
 /// Settings in the new form; none if one has no name.
-fn variables(settings: impl IntoIterator<Item = String>) -> Option<String> {
+fn variables(settings: Vec<String>) -> Option<String> {
     let mut variables: Vec<(String, String)> = Vec::new();
     for setting in settings {
         if setting.is_empty() {

@@ -39,7 +39,8 @@ fn hexadecimal(digits: &str) -> Option<f64> {
 /// How many bytes at the start make up a decimal number; none if there is no digit.
 fn decimal_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
-    let digits = |from: usize| bytes.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits =
+        |from: usize| bytes.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count();
     let whole = digits(0);
     let mut length = whole;
     let mut any = whole > 0;

@@ -36,7 +36,7 @@ pub(crate) fn eval(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: Scop
     let [argument] = &*call.arguments else { return Ok(Lazy::Error) };
     let value = machine.eval(argument, scope)?;
     let Text::Is(text) = machine.text(&value)? else { return Ok(Lazy::Error) };
-    machine.spend(u64::try_from(text.len()).unwrap_or(u64::MAX), argument)?;
+    machine.spend(text.len())?;
     let Ok(expr) = parse_expr(&text, Dialect::Htcondor) else { return Ok(Lazy::Error) };
     machine.keep(&expr);
     machine.eval(&expr, scope)
@@ -77,7 +77,7 @@ pub(crate) fn unresolved(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope
         return Ok(Lazy::string(names.join(",")));
     };
     match machine.eval(pattern, scope)? {
-        Lazy::String(pattern) => Ok(match crate::builtins::regexp::compile(&pattern, "i") {
+        Lazy::String(pattern) => Ok(match crate::builtins::pattern::compile(&pattern, "i") {
             Some(regex) => Lazy::Boolean(names.iter().any(|name| regex.is_match(name))),
             None => Lazy::Error,
         }),
@@ -92,7 +92,7 @@ fn external(machine: &mut Machine<'_>, expr: &Expr, scope: ScopeId) -> Outcome<V
     let mut seen = BTreeSet::new();
     let mut pending = vec![(expr.clone(), scope)];
     while let Some((expr, scope)) = pending.pop() {
-        machine.spend(1, &expr)?;
+        machine.spend(1)?;
         for reference in analysis::references(&expr) {
             let start = reference.first().map_or("", |name| name.as_str());
             match machine.look_up(scope, start, Use::Selected) {

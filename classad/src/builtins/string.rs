@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::builtins::convert::Text;
 use crate::builtins::argument;
+use crate::builtins::convert::Text;
 use crate::eval::lazy::Lazy;
 use crate::eval::machine::{Machine, Outcome};
 

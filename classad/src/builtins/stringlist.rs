@@ -94,7 +94,9 @@ pub(crate) fn member_any_case(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcom
 
 fn has_member(arguments: &[Lazy], same: fn(&str, &str) -> bool) -> Lazy {
     match forgiving(arguments) {
-        Ok((wanted, list, delimiters)) => Lazy::Boolean(items(list, delimiters).into_iter().any(|item| same(item, wanted))),
+        Ok((wanted, list, delimiters)) => {
+            Lazy::Boolean(items(list, delimiters).into_iter().any(|item| same(item, wanted)))
+        }
         Err(instead) => instead,
     }
 }
@@ -124,37 +126,39 @@ fn text_or_empty(value: &Lazy) -> Option<&str> {
     }
 }
 
-pub(crate) fn subset(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
-    Ok(is_subset(arguments, str::eq))
+pub(crate) fn subset(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    is_subset(machine, arguments, str::eq)
 }
 
-pub(crate) fn subset_any_case(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
-    Ok(is_subset(arguments, str::eq_ignore_ascii_case))
+pub(crate) fn subset_any_case(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+    is_subset(machine, arguments, str::eq_ignore_ascii_case)
 }
 
 /// An empty text is a subset of every list; a text of delimiters alone is none of any.
-fn is_subset(arguments: &[Lazy], same: fn(&str, &str) -> bool) -> Lazy {
+fn is_subset(machine: &mut Machine<'_>, arguments: &[Lazy], same: fn(&str, &str) -> bool) -> Outcome {
     match forgiving(arguments) {
         Ok((part, whole, delimiters)) => {
             let (parts, whole) = (items(part, delimiters), items(whole, delimiters));
+            machine.spend(parts.len().saturating_mul(whole.len()))?;
             let within = |item: &&str| whole.iter().any(|other| same(other, item));
-            Lazy::Boolean(if parts.is_empty() { part.is_empty() } else { parts.iter().all(within) })
+            Ok(Lazy::Boolean(if parts.is_empty() { part.is_empty() } else { parts.iter().all(within) }))
         }
-        Err(instead) => instead,
+        Err(instead) => Ok(instead),
     }
 }
 
-pub(crate) fn intersect(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn intersect(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
     if let Some(value) = strict(arguments) {
         return Ok(value);
     }
-    Ok(match (text(arguments, 0), text(arguments, 1), delimiters(arguments, 2)) {
+    match (text(arguments, 0), text(arguments, 1), delimiters(arguments, 2)) {
         (Some(left), Some(right), Some(delimiters)) => {
-            let right = items(right, delimiters);
-            Lazy::Boolean(items(left, delimiters).iter().any(|item| right.contains(item)))
+            let (left, right) = (items(left, delimiters), items(right, delimiters));
+            machine.spend(left.len().saturating_mul(right.len()))?;
+            Ok(Lazy::Boolean(left.iter().any(|item| right.contains(item))))
         }
-        _ => Lazy::Error,
-    })
+        _ => Ok(Lazy::Error),
+    }
 }
 
 /// `split(s [, delimiters])`: an empty item stands between two equal delimiters, except blanks.
@@ -162,7 +166,7 @@ pub(crate) fn split(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
     let (Some(text), Some(delimiters)) = (text(arguments, 0), delimiters(arguments, 1)) else {
         return Ok(Lazy::Error);
     };
-    machine.charge(text.len())?;
+    machine.spend(text.len() / 8)?;
     let mut items: Vec<&str> = Vec::new();
     let mut rest = text.trim_start_matches(|c: char| delimiters.contains(c) || c.is_ascii_whitespace());
     while !rest.is_empty() {

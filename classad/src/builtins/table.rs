@@ -2,7 +2,8 @@
 
 use crate::builtins::Body::{Lazy, Values};
 use crate::builtins::{
-    Arity, Body, Builtin, aggregate, convert, environment, list, number, reflect, regexp, string, stringlist, time, version,
+    Arity, Body, Builtin, aggregate, convert, environment, list, number, reflect, regexp, string, stringlist, time,
+    version,
 };
 
 const fn entry(name: &'static str, min: usize, max: usize, doc: &'static str, body: Body) -> Builtin {
@@ -29,15 +30,33 @@ pub const BUILTINS: &[Builtin] = &[
     entry("int", 1, 1, "The value as an integer, its fraction cut off.", Values(convert::int)),
     entry("real", 1, 1, "The value as a real.", Values(convert::real)),
     entry("string", 1, 1, "The value as text.", Values(convert::string)),
-    entry("bool", 1, 1, "The value as a boolean: numbers other than zero and `\"true\"` are true.", Values(convert::boolean)),
+    entry(
+        "bool",
+        1,
+        1,
+        "The value as a boolean: numbers other than zero and `\"true\"` are true.",
+        Values(convert::boolean),
+    ),
     // Choice
     entry("ifThenElse", 3, 3, "The second argument if the first is true, else the third.", Lazy(reflect::if_then_else)),
     // Lists
     entry("size", 1, 1, "How many elements, attributes or bytes there are.", Values(list::size)),
     entry("member", 2, 2, "Whether some element of the list `==` the value.", Values(list::member)),
     entry("identicalMember", 2, 2, "Whether some element of the list `is` the value.", Values(list::identical_member)),
-    entry("anyCompare", 3, 3, "Whether some element compares with the value as the operator says.", Values(list::any_compare)),
-    entry("allCompare", 3, 3, "Whether every element compares with the value as the operator says.", Values(list::all_compare)),
+    entry(
+        "anyCompare",
+        3,
+        3,
+        "Whether some element compares with the value as the operator says.",
+        Values(list::any_compare),
+    ),
+    entry(
+        "allCompare",
+        3,
+        3,
+        "Whether every element compares with the value as the operator says.",
+        Values(list::all_compare),
+    ),
     entry("sum", 1, 1, "The sum of a list of numbers.", Values(aggregate::sum)),
     entry("avg", 1, 1, "The mean of a list of numbers.", Values(aggregate::avg)),
     entry("min", 1, 1, "The smallest number of a list.", Values(aggregate::min)),
@@ -57,15 +76,33 @@ pub const BUILTINS: &[Builtin] = &[
     entry("toUpper", 1, 1, "The text in capitals.", Values(string::to_upper)),
     entry("toLower", 1, 1, "The text in small letters.", Values(string::to_lower)),
     entry("substr", 2, 3, "The text from an offset on, up to a length.", Values(string::substr)),
-    entry("strcmp", 2, 2, "-1, 0 or 1 as the first text is before, equal to or after the second.", Values(string::strcmp)),
+    entry(
+        "strcmp",
+        2,
+        2,
+        "-1, 0 or 1 as the first text is before, equal to or after the second.",
+        Values(string::strcmp),
+    ),
     entry("stricmp", 2, 2, "As strcmp, without regard to case.", Values(string::stricmp)),
-    entry("versioncmp", 2, 2, "-1, 0 or 1 as the first version is before, equal to or after the second.", Values(version::compare)),
+    entry(
+        "versioncmp",
+        2,
+        2,
+        "-1, 0 or 1 as the first version is before, equal to or after the second.",
+        Values(version::compare),
+    ),
     entry("versionLT", 2, 2, "Whether the first version is before the second.", Values(version::less)),
     entry("versionLE", 2, 2, "Whether the first version is not after the second.", Values(version::less_equal)),
     entry("versionGT", 2, 2, "Whether the first version is after the second.", Values(version::greater)),
     entry("versionGE", 2, 2, "Whether the first version is not before the second.", Values(version::greater_equal)),
     entry("versionEQ", 2, 2, "Whether both versions are equal.", Values(version::equal)),
-    entry("version_in_range", 3, 3, "Whether the version is not before the second and not after the third.", Values(version::in_range)),
+    entry(
+        "version_in_range",
+        3,
+        3,
+        "Whether the version is not before the second and not after the third.",
+        Values(version::in_range),
+    ),
     // Regular expressions
     entry("regexp", 2, 3, "Whether the pattern matches somewhere in the text.", Lazy(regexp::regexp)),
     entry("regexpMember", 2, 3, "Whether the pattern matches some element of the list.", Lazy(regexp::regexp_member)),
@@ -79,9 +116,21 @@ pub const BUILTINS: &[Builtin] = &[
     entry("stringListMin", 1, 2, "The smallest item.", Values(stringlist::min)),
     entry("stringListMax", 1, 2, "The largest item.", Values(stringlist::max)),
     entry("stringListMember", 2, 3, "Whether the string lists the item.", Values(stringlist::member)),
-    entry("stringListIMember", 2, 3, "As stringListMember, without regard to case.", Values(stringlist::member_any_case)),
+    entry(
+        "stringListIMember",
+        2,
+        3,
+        "As stringListMember, without regard to case.",
+        Values(stringlist::member_any_case),
+    ),
     entry("stringListsIntersect", 2, 3, "Whether the strings list a common item.", Values(stringlist::intersect)),
-    entry("stringListSubsetMatch", 2, 3, "Whether the second string lists every item of the first.", Values(stringlist::subset)),
+    entry(
+        "stringListSubsetMatch",
+        2,
+        3,
+        "Whether the second string lists every item of the first.",
+        Values(stringlist::subset),
+    ),
     entry(
         "stringListISubsetMatch",
         2,
@@ -118,13 +167,30 @@ pub const BUILTINS: &[Builtin] = &[
     // Expressions
     entry("eval", 1, 1, "The value of a text as an expression.", Lazy(reflect::eval)),
     entry("unparse", 1, 1, "The text of an attribute's expression.", Lazy(reflect::unparse)),
-    entry("unresolved", 1, 2, "The names that an attribute's expression needs and the ad lacks.", Lazy(reflect::unresolved)),
+    entry(
+        "unresolved",
+        1,
+        2,
+        "The names that an attribute's expression needs and the ad lacks.",
+        Lazy(reflect::unresolved),
+    ),
     entry("debug", 1, 1, "The value itself.", Lazy(reflect::debug)),
-    entry("evalInEachContext", 2, 2, "The values of an expression in the ads of a list.", Lazy(reflect::eval_in_each_context)),
+    entry(
+        "evalInEachContext",
+        2,
+        2,
+        "The values of an expression in the ads of a list.",
+        Lazy(reflect::eval_in_each_context),
+    ),
     entry("countMatches", 2, 2, "In how many ads of a list an expression is true.", Lazy(reflect::count_matches)),
     // HTCondor's texts
     entry("envV1ToV2", 1, 1, "An environment in the old form in the new one.", Values(environment::env_v1_to_v2)),
-    variadic("mergeEnvironment", 0, "Environments as one; later settings replace earlier ones.", Values(environment::merge_environment)),
+    variadic(
+        "mergeEnvironment",
+        0,
+        "Environments as one; later settings replace earlier ones.",
+        Values(environment::merge_environment),
+    ),
     entry("listToArgs", 1, 1, "A list of words as one line of arguments.", Values(environment::list_to_args)),
     entry("argsToList", 1, 1, "A line of arguments as a list of words.", Values(environment::args_to_list)),
     entry("splitUserName", 1, 1, "`user@domain` as a list of two.", Values(string::split_user_name)),

@@ -86,7 +86,12 @@ fn field(
         }
         Lazy::RelTime(seconds) => {
             let whole = seconds.trunc();
-            let parts = ((whole / 86_400.0).trunc(), (whole / 3600.0).trunc() % 24.0, (whole / 60.0).trunc() % 60.0, whole % 60.0);
+            let parts = (
+                (whole / 86_400.0).trunc(),
+                (whole / 3600.0).trunc() % 24.0,
+                (whole / 60.0).trunc() % 60.0,
+                whole % 60.0,
+            );
             of_length(parts).map_or(Lazy::Error, crate::builtins::number::whole)
         }
         _ => Lazy::Error,

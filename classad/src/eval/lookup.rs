@@ -72,10 +72,12 @@ impl Machine<'_> {
         }
     }
 
-    /// `list.x` is the list of the elements' `x`.
+    /// `list.x` is the list of the elements' `x`. A list may contain itself, so this counts as depth.
     fn select_each(&mut self, items: &Items, name: &str) -> Outcome {
+        self.enter()?;
         let items = self.items(items)?;
         let selected: Result<Vec<_>, _> = items.iter().map(|item| self.select(item, name)).collect();
+        self.leave();
         Ok(Lazy::list(selected?))
     }
 

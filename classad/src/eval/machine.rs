@@ -1,10 +1,12 @@
 //! One evaluation at work: the tree walked within its limits, references resolved once each.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use crate::ad::Ad;
 use crate::builtins::Body;
+use crate::diagnostic::Span;
 use crate::eval::lazy::{Items, Lazy};
 use crate::eval::limits::{Context, Exhausted, Limit};
 use crate::eval::scope::Env;
@@ -25,6 +27,31 @@ pub(crate) struct Nested {
     pub(crate) parent: Option<ScopeId>,
 }
 
+/// An expression by its address, and the scope it stands in.
+type Place = (usize, ScopeId);
+
+/// A hash for [`Place`]s. Nobody can choose addresses, so it may be simple; and no order depends on it.
+#[derive(Default)]
+struct PlaceHasher(u64);
+
+impl Hasher for PlaceHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        let word = u64::try_from(word).unwrap_or(u64::MAX);
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn finish(&self) -> u64 {
+        // The table takes its index from the low bits, where a product mixes least.
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
 /// What is known of an attribute that has been referred to.
 enum Slot {
     /// Being evaluated, as the n-th open reference.
@@ -36,8 +63,8 @@ pub(crate) struct Machine<'e> {
     pub(crate) env: &'e Env<'e>,
     pub(crate) context: &'e Context,
     pub(crate) nested: Vec<Nested>,
-    ads: HashMap<(usize, ScopeId), ScopeId>,
-    slots: HashMap<(usize, ScopeId), Slot>,
+    ads: HashMap<Place, ScopeId, BuildHasherDefault<PlaceHasher>>,
+    slots: HashMap<Place, Slot, BuildHasherDefault<PlaceHasher>>,
     /// How many references are open.
     open: usize,
     /// The lowest open reference that a circular one has run into since this was last reset.
@@ -46,6 +73,8 @@ pub(crate) struct Machine<'e> {
     fuel: u64,
     /// Trees made by `eval`: they must live as long as addresses in them are keys.
     kept: Vec<Expr>,
+    /// What was evaluated last.
+    here: Span,
     /// The scope of values that have none.
     pub(crate) empty: Option<ScopeId>,
 }
@@ -56,31 +85,30 @@ impl<'e> Machine<'e> {
             env,
             context,
             nested: Vec::new(),
-            ads: HashMap::new(),
-            slots: HashMap::new(),
+            ads: HashMap::default(),
+            slots: HashMap::default(),
             open: 0,
             cut: usize::MAX,
             depth: 0,
             fuel: context.limits.fuel,
             kept: Vec::new(),
+            here: Span::default(),
             empty: None,
         }
     }
 
     /// The value of `expr` in `scope`, its outermost layer only.
     pub(crate) fn eval(&mut self, expr: &Expr, scope: ScopeId) -> Outcome {
-        self.spend(1, expr)?;
+        self.here = expr.span();
+        self.spend(1)?;
         match expr.unparenthesized().kind() {
             Kind::Literal(value) => Ok(Lazy::scalar(value)),
             Kind::List(items) => Ok(Lazy::List(Items::Written(Arc::clone(items), scope))),
             Kind::Ad(ad) => Ok(Lazy::Ad(self.scope_of(expr.unparenthesized(), ad, scope))),
             kind => {
-                if self.depth >= self.context.limits.depth {
-                    return Err(Exhausted { limit: Limit::Depth, span: expr.span() });
-                }
-                self.depth += 1;
+                self.enter()?;
                 let value = self.operate(expr, kind, scope);
-                self.depth -= 1;
+                self.leave();
                 value
             }
         }
@@ -155,7 +183,7 @@ impl<'e> Machine<'e> {
     /// The value of an attribute found in `scope`. Each is evaluated once; one that needs itself is UNDEFINED.
     pub(crate) fn resolve(&mut self, expr: &Expr, scope: ScopeId) -> Outcome {
         if let Kind::Literal(value) = expr.kind() {
-            self.spend(1, expr)?;
+            self.spend(1)?;
             return Ok(Lazy::scalar(value));
         }
         let key = (expr.address(), scope);
@@ -206,25 +234,35 @@ impl<'e> Machine<'e> {
     }
 
     /// Uses up fuel.
-    pub(crate) fn spend(&mut self, steps: u64, at: &Expr) -> Outcome<()> {
-        match self.fuel.checked_sub(steps) {
-            Some(rest) => {
-                self.fuel = rest;
-                Ok(())
-            }
-            None => Err(Exhausted { limit: Limit::Fuel, span: at.span() }),
-        }
+    pub(crate) fn spend(&mut self, steps: usize) -> Outcome<()> {
+        let steps = u64::try_from(steps).unwrap_or(u64::MAX);
+        self.fuel = self.fuel.checked_sub(steps).ok_or_else(|| self.exhausted(Limit::Fuel))?;
+        Ok(())
     }
 
     /// Uses up fuel for handling `bytes` bytes of text; text longer than a result may be is refused.
     pub(crate) fn charge(&mut self, bytes: usize) -> Outcome<()> {
-        let nowhere = crate::diagnostic::Span::default();
         if bytes > self.context.limits.result_bytes {
-            return Err(Exhausted { limit: Limit::ResultBytes, span: nowhere });
+            return Err(self.exhausted(Limit::ResultBytes));
         }
-        let steps = u64::try_from(bytes / 64).unwrap_or(u64::MAX);
-        self.fuel = self.fuel.checked_sub(steps).ok_or(Exhausted { limit: Limit::Fuel, span: nowhere })?;
+        self.spend(bytes / 64)
+    }
+
+    /// Opens one more operator, reference or call; [`Machine::leave`] closes it.
+    pub(crate) fn enter(&mut self) -> Outcome<()> {
+        if self.depth >= self.context.limits.depth {
+            return Err(self.exhausted(Limit::Depth));
+        }
+        self.depth += 1;
         Ok(())
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    fn exhausted(&self, limit: Limit) -> Exhausted {
+        Exhausted { limit, span: self.here }
     }
 
     /// The whole value, every element and attribute evaluated.
@@ -234,14 +272,17 @@ impl<'e> Machine<'e> {
     }
 
     fn force_within(&mut self, value: &Lazy, nesting: usize, bytes: &mut usize) -> Outcome<Value> {
-        let exhausted = |limit| Exhausted { limit, span: crate::diagnostic::Span::default() };
         if nesting > self.context.limits.result_depth {
-            return Err(exhausted(Limit::ResultDepth));
+            return Err(self.exhausted(Limit::ResultDepth));
         }
         match value {
             Lazy::List(items) => {
                 let items = self.items(items)?;
-                items.iter().map(|item| self.force_within(item, nesting + 1, bytes)).collect::<Result<_, _>>().map(Value::List)
+                items
+                    .iter()
+                    .map(|item| self.force_within(item, nesting + 1, bytes))
+                    .collect::<Result<_, _>>()
+                    .map(Value::List)
             }
             Lazy::Ad(scope) => {
                 let mut attributes = Vec::new();
@@ -255,7 +296,7 @@ impl<'e> Machine<'e> {
                 let scalar = scalar.to_scalar().unwrap_or(Value::Error);
                 *bytes += scalar.as_str().map_or(0, str::len);
                 if *bytes > self.context.limits.result_bytes {
-                    return Err(exhausted(Limit::ResultBytes));
+                    return Err(self.exhausted(Limit::ResultBytes));
                 }
                 Ok(scalar)
             }
@@ -266,7 +307,10 @@ impl<'e> Machine<'e> {
     pub(crate) fn items(&mut self, items: &Items) -> Outcome<Vec<Lazy>> {
         match items {
             Items::Written(items, scope) => self.eval_all(items, *scope),
-            Items::Computed(items) => Ok(items.to_vec()),
+            Items::Computed(items) => {
+                self.spend(items.len())?;
+                Ok(items.to_vec())
+            }
         }
     }
 }

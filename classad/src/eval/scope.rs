@@ -83,7 +83,8 @@ impl<'a> Env<'a> {
         let id = FrameId::from_index(self.frames.len());
         self.frames.push(Frame {
             ad,
-            parent,
+            // Only frames that are there already: parents never form a circle.
+            parent: parent.filter(|parent| parent.index() < id.index()),
             defined: Vec::new(),
             labels: Vec::new(),
             aliases: Vec::new(),

@@ -165,6 +165,7 @@ impl Lexer<'_, '_> {
     fn piece(&mut self, quote: u8, bytes: &mut Vec<u8>) -> bool {
         let start = self.at;
         self.at += 1;
+        let mut sound = true;
         loop {
             match self.peek(0) {
                 None => {
@@ -173,14 +174,14 @@ impl Lexer<'_, '_> {
                 }
                 Some(byte) if byte == quote => {
                     self.at += 1;
-                    return true;
+                    return sound;
                 }
                 Some(b'\\') if self.escapes == Escapes::All => {
                     let escape = self.at;
                     match self.escape() {
                         Some(0) => {
                             mistake::nul(self.report, Span::new(escape, self.at));
-                            return false;
+                            sound = false;
                         }
                         Some(byte) => bytes.push(byte),
                         None => {}
@@ -243,7 +244,10 @@ impl Lexer<'_, '_> {
             self.at += length;
             return TokenKind::Elvis;
         }
-        if let Some((symbol, kind)) = SYMBOLS.iter().find(|(symbol, _)| rest.starts_with(symbol)) {
+        if let Some((symbol, kind)) = SYMBOLS
+            .iter()
+            .find(|(symbol, _)| symbol.as_bytes().first() == rest.as_bytes().first() && rest.starts_with(symbol))
+        {
             self.at += symbol.len();
             return kind.clone();
         }

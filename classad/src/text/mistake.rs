@@ -50,9 +50,9 @@ pub(crate) fn empty_name(report: &mut Report<'_>, span: Span) -> Reported {
 /// `'00:15'`: true if it was refused.
 pub(crate) fn quoted_time(report: &mut Report<'_>, span: Span, text: &str) -> bool {
     let bytes = text.as_bytes();
-    let clock = bytes.windows(3).any(|window| {
-        matches!(window, [hours, b':', minutes] if hours.is_ascii_digit() && minutes.is_ascii_digit())
-    });
+    let clock = bytes
+        .windows(3)
+        .any(|window| matches!(window, [hours, b':', minutes] if hours.is_ascii_digit() && minutes.is_ascii_digit()));
     if !clock {
         return false;
     }
@@ -85,11 +85,9 @@ pub(crate) fn number(report: &mut Report<'_>, span: Span, text: &str, dialect: D
             Some(format!("write `{text}.0` for a real number")),
         ),
         Fault::LeadingZero => leading_zero(text),
-        Fault::NoFraction => (
-            "number",
-            format!("`{text}` has no digits after the decimal point"),
-            Some("write `1.0` or `1`".into()),
-        ),
+        Fault::NoFraction => {
+            ("number", format!("`{text}` has no digits after the decimal point"), Some("write `1.0` or `1`".into()))
+        }
         Fault::NoExponent => ("number", format!("`{text}` has no digits in the exponent"), Some("write `1e3`".into())),
         Fault::Suffix(at) => suffix(text, at, dialect),
     };
@@ -103,13 +101,19 @@ fn leading_zero(text: &str) -> Remark {
     let prefixed = digits.get(1..2).is_some_and(|letter| letter.eq_ignore_ascii_case("x"));
     let hexadecimal = digits.get(2..).and_then(|digits| i64::from_str_radix(digits, 16).ok()).filter(|_| prefixed);
     match hexadecimal {
-        Some(value) => {
-            ("number", format!("`{text}` is hexadecimal, which the language does not have"), Some(format!("write `{value}`")))
-        }
+        Some(value) => (
+            "number",
+            format!("`{text}` is hexadecimal, which the language does not have"),
+            Some(format!("write `{value}`")),
+        ),
         None => {
             let decimal = digits.trim_start_matches('0');
             let decimal = if decimal.is_empty() { "0" } else { decimal };
-            ("number", format!("`{text}` begins with a zero, but there are no octal numbers"), Some(format!("write `{decimal}`")))
+            (
+                "number",
+                format!("`{text}` begins with a zero, but there are no octal numbers"),
+                Some(format!("write `{decimal}`")),
+            )
         }
     }
 }
@@ -121,7 +125,9 @@ fn suffix(text: &str, at: usize, dialect: Dialect) -> Remark {
         _ => None,
     };
     let hint = match (unit, dialect) {
-        (Some(unit), Dialect::Gangmatch) => Some(format!("write `{number}{unit}` or `{number}{unit}i` for powers of 1024")),
+        (Some(unit), Dialect::Gangmatch) => {
+            Some(format!("write `{number}{unit}` or `{number}{unit}i` for powers of 1024"))
+        }
         (Some(_), Dialect::Htcondor) => Some(format!("write the number out, as in `{number} * 1024`")),
         (None, _) => None,
     };

@@ -16,8 +16,8 @@ use crate::ad::Ad;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::expr::Expr;
 use lexer::Escapes;
-use report::Report;
 use parser::Parser;
+use report::Report;
 
 /// What beyond HTCondor's language is read, and what is refused although HTCondor reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -27,7 +27,8 @@ pub(crate) enum Fault {
 /// How long the number at the start of `rest` is (letters that stick to it counted), and what it is.
 pub(crate) fn scan(rest: &str, dialect: Dialect) -> (usize, Result<Number, Fault>) {
     let bytes = rest.as_bytes();
-    let digits = |from: usize| bytes.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits =
+        |from: usize| bytes.get(from..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_digit()).count();
     let sign = usize::from(bytes.first() == Some(&b'-'));
     let whole = digits(sign);
     let mut end = sign + whole;

@@ -243,7 +243,8 @@ impl<'p, 't> Parser<'p, 't> {
             let time = time::parse_absolute(text).ok_or_else(|| syntax::bad_time(self.report, span, function, text))?;
             Ok(Some(Value::AbsTime { seconds: time.seconds, offset: time.offset }))
         } else if function == "relTime" {
-            let seconds = time::parse_relative(text).ok_or_else(|| syntax::bad_time(self.report, span, function, text))?;
+            let seconds =
+                time::parse_relative(text).ok_or_else(|| syntax::bad_time(self.report, span, function, text))?;
             Ok(Some(Value::RelTime(seconds)))
         } else if function == "real" {
             Ok(match &**text {

@@ -38,8 +38,11 @@ pub(crate) fn not_closed(parser: &mut Parser<'_, '_>, close: &TokenKind, open: S
         _ => ("[", "]"),
     };
     let found = found(parser.report.source(), token);
-    let subject = match (close, &token.kind) {
-        (TokenKind::CloseParen | TokenKind::CloseBrace, TokenKind::Semicolon) => Some("separate with `,`".to_owned()),
+    let hint = match (close, &token.kind) {
+        (TokenKind::CloseParen | TokenKind::CloseBrace, TokenKind::Semicolon) => {
+            Some(format!("write `{closing}` before it, or `,` to go on"))
+        }
+        (TokenKind::CloseBracket, TokenKind::Comma) => Some("separate attributes with `;`".to_owned()),
         _ => None,
     };
     parser.report.error(
@@ -49,7 +52,7 @@ pub(crate) fn not_closed(parser: &mut Parser<'_, '_>, close: &TokenKind, open: S
             "expected `{closing}` to close the `{opening}` of line {}, column {}, found {found}",
             position.line, position.column
         ),
-        subject,
+        hint,
     )
 }
 
@@ -62,8 +65,8 @@ fn familiar(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
     let before = before.map(|before| &before.kind);
     let operand_before = before.is_some_and(TokenKind::ends_operand);
     let (code, message, hint) = match &token.kind {
+        TokenKind::Name(_) if word_before(parser).is_some() => return word_before_operand(parser),
         TokenKind::Name(word) if operand_before => return word_operator(parser, token.span, word, after),
-        TokenKind::Name(word) if *after != TokenKind::OpenParen => return word_prefix(parser, token.span, word, after),
         TokenKind::Assign if operand_before && adjacent && *after == TokenKind::Operator(BinaryOp::Greater) => {
             ("operator", "there is no operator `=>`".to_owned(), "write `>=`".to_owned())
         }
@@ -98,7 +101,12 @@ fn familiar(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
         TokenKind::Comma if before == Some(&TokenKind::Comma) => {
             ("trailing-comma", "nothing stands between two commas".to_owned(), "remove one comma".to_owned())
         }
-        kind if operand_before && kind.starts_operand() => ("missing-operator", adjacent_operands(parser, token), adjacent_hint(kind)),
+        _ if matches!(before, Some(TokenKind::Name(_))) && word_before(parser).is_some() => {
+            return word_before_operand(parser);
+        }
+        kind if operand_before && kind.starts_operand() => {
+            ("missing-operator", adjacent_operands(parser, token), adjacent_hint(kind))
+        }
         _ => return None,
     };
     Some(parser.report.error(code, token.span, message, Some(hint).filter(|hint| !hint.is_empty())))
@@ -136,7 +144,9 @@ fn word_operator(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &To
         "ge" => "write `>=`",
         "mod" => "write `%`",
         "in" => "write `member(x, list)`",
-        "if" | "then" | "else" | "elif" | "elsif" | "elseif" => "write `condition ? a : b`; a chain is `c1 ? a : c2 ? b : c`",
+        "if" | "then" | "else" | "elif" | "elsif" | "elseif" => {
+            "write `condition ? a : b`; a chain is `c1 ? a : c2 ? b : c`"
+        }
         "like" | "matches" => "write `regexp(\"pattern\", x)`",
         _ => {
             let message = adjacent_operands(parser, parser.peek());
@@ -147,14 +157,23 @@ fn word_operator(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &To
     Some(parser.report.error("word-operator", span, message, Some(hint.to_owned())))
 }
 
-/// A word before an operand: `not a`, `isnt not b`.
-fn word_prefix(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &TokenKind) -> Option<Reported> {
+/// `not a`, `if a then b`: the previous word, read as a name, and what to write instead.
+fn word_before(parser: &Parser<'_, '_>) -> Option<(Span, String, &'static str)> {
+    let token = parser.previous()?;
+    let TokenKind::Name(word) = &token.kind else { return None };
     let hint = match word.to_ascii_lowercase().as_str() {
-        "not" if after.starts_operand() => "write `!`",
-        "if" if after.starts_operand() => "write `condition ? a : b`",
+        "not" => "write `!`",
+        "if" => "write `condition ? a : b`",
         _ => return None,
     };
-    Some(parser.report.error("word-operator", span, format!("`{word}` is no operator"), Some(hint.to_owned())))
+    Some((token.span, word.to_string(), hint))
+}
+
+fn word_before_operand(parser: &mut Parser<'_, '_>) -> Option<Reported> {
+    let (span, word, hint) = word_before(parser)?;
+    let operand = parser.peek().kind.starts_operand();
+    operand
+        .then(|| parser.report.error("word-operator", span, format!("`{word}` is no operator"), Some(hint.to_owned())))
 }
 
 /// The text is an ad only if it begins with a bracket.
@@ -175,7 +194,12 @@ pub(crate) fn no_ad(parser: &mut Parser<'_, '_>) -> Reported {
 /// Deeper than the parser goes.
 pub(crate) fn too_deep(parser: &mut Parser<'_, '_>) -> Reported {
     let span = parser.peek().span;
-    parser.report.error("too-deep", span, "expression is nested too deeply".into(), Some("at most 165 brackets may be open".into()))
+    parser.report.error(
+        "too-deep",
+        span,
+        "expression is nested too deeply".into(),
+        Some("at most 165 brackets may be open".into()),
+    )
 }
 
 /// `[;]`
@@ -244,7 +268,9 @@ fn found(source: &str, token: &Token) -> String {
     let text = snippet(source, token.span);
     match &token.kind {
         TokenKind::End => "the end of the text".to_owned(),
-        TokenKind::Keyword(_) | TokenKind::Operator(BinaryOp::Is | BinaryOp::Isnt) if text.starts_with(|c: char| c.is_alphabetic()) => {
+        TokenKind::Keyword(_) | TokenKind::Operator(BinaryOp::Is | BinaryOp::Isnt)
+            if text.starts_with(|c: char| c.is_alphabetic()) =>
+        {
             format!("the reserved word `{text}`")
         }
         TokenKind::String(_) => format!("the string `{text}`"),

@@ -18,7 +18,8 @@ pub(crate) fn parse_absolute(text: &str) -> Option<Absolute> {
     let mut next = |absent: i64| field(&mut rest, 2).map_or(absent, |(value, _)| value);
     // A missing day is day 0, the last of the month before, as the reference has it.
     let (month, day, hour, minute, second) = (next(1), next(0), next(0), next(0), next(0));
-    let after = rest.strip_prefix('.').map_or(rest, |fraction| fraction.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let after =
+        rest.strip_prefix('.').map_or(rest, |fraction| fraction.trim_start_matches(|c: char| c.is_ascii_digit()));
     if !after.trim_matches([' ', 'T']).is_empty() {
         return None;
     }
@@ -48,7 +49,8 @@ fn zone(text: &str, length: usize) -> Option<(&str, i32)> {
     if length == 6 && zone.get(3..4)? != ":" || !before.contains(['T', 't', ' ', ':']) {
         return None;
     }
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<i32>().ok()).flatten();
+    let digits =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<i32>().ok()).flatten();
     Some((before, sign * (digits(hours)? * 3600 + digits(minutes)? * 60)))
 }
 
@@ -82,7 +84,9 @@ pub(crate) fn parse_relative(text: &str) -> Option<f64> {
             Some('h' | 'H') => seconds += value * 3600.0,
             Some('m' | 'M') => seconds += value * 60.0,
             Some('s' | 'S') => seconds += value,
-            Some(':') if clock.len() < 2 && after.as_str().starts_with(|c: char| c.is_ascii_digit()) => clock.push(value),
+            Some(':') if clock.len() < 2 && after.as_str().starts_with(|c: char| c.is_ascii_digit()) => {
+                clock.push(value)
+            }
             None => clock.push(value),
             Some(_) => return None,
         }
@@ -97,11 +101,7 @@ pub(crate) fn absolute_text(seconds: i64, offset: i32) -> String {
     let Civil { year, month, day, hour, minute, second, .. } = Civil::new(seconds.saturating_add(i64::from(offset)));
     let sign = if offset > 0 { '+' } else { '-' };
     let zone = offset.unsigned_abs() / 60;
-    format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{sign}{:02}:{:02}",
-        zone / 60,
-        zone % 60
-    )
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{sign}{:02}:{:02}", zone / 60, zone % 60)
 }
 
 /// How many digits of the seconds are written.

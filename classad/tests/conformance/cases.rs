@@ -80,7 +80,10 @@ fn judge_parse(want: &Json, got: &Json) -> Result<(), String> {
     }
     expect(got["ok"] == want["ok"], format!("got {}, want {}", got["ok"], want["ok"]))?;
     let canonical = want["ok"] == json!(true) && !want["canonical"].is_null();
-    expect(!canonical || got["canonical"] == want["canonical"], format!("got {}, want {}", got["canonical"], want["canonical"]))
+    expect(
+        !canonical || got["canonical"] == want["canonical"],
+        format!("got {}, want {}", got["canonical"], want["canonical"]),
+    )
 }
 
 fn judge_match(want: &Json, got: &Json) -> Result<(), String> {
@@ -99,9 +102,12 @@ fn expect(holds: bool, otherwise: String) -> Result<(), String> {
 
 /// Values are the same if they agree exactly, but reals to nine digits and attribute names in any case.
 fn same(want: &Json, got: &Json) -> bool {
-    let one = |value: &Json| value.as_object().filter(|fields| fields.len() == 1).and_then(|fields| {
-        fields.iter().next().map(|(kind, value)| (kind.clone(), value.clone()))
-    });
+    let one = |value: &Json| {
+        value
+            .as_object()
+            .filter(|fields| fields.len() == 1)
+            .and_then(|fields| fields.iter().next().map(|(kind, value)| (kind.clone(), value.clone())))
+    };
     let (Some((kind, want)), Some((got_kind, got))) = (one(want), one(got)) else { return false };
     if kind != got_kind {
         return false;
@@ -110,7 +116,9 @@ fn same(want: &Json, got: &Json) -> bool {
         "undefined" | "error" => true,
         "real" | "reltime" => close(&want, &got),
         "list" => match (want.as_array(), got.as_array()) {
-            (Some(want), Some(got)) => want.len() == got.len() && want.iter().zip(got).all(|(want, got)| same(want, got)),
+            (Some(want), Some(got)) => {
+                want.len() == got.len() && want.iter().zip(got).all(|(want, got)| same(want, got))
+            }
             _ => false,
         },
         "ad" => {

@@ -7,12 +7,13 @@ const LINES_MAX: usize = 600;
 /// File names that say nothing of what is inside.
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "helpers", "common", "misc", "manager"];
 /// Split, so that this file is not its own finding.
-const BANNED_CODE: [(&str, &str); 4] = [
+const BANNED_CODE: [(&str, &str); 3] = [
     (concat!("#[", "ignore"), "a test runs or does not exist"),
     (concat!("todo", "!("), "unfinished"),
     (concat!("unimplemented", "!("), "unfinished"),
-    (concat!("../", "shared"), "the product does not look outside of its repository"),
 ];
+/// A folder beside the repository: tests may look whether it is there, the product does not know it.
+const OUTSIDE: &str = concat!("../", "shared");
 /// One word for one thing: what is not said, and what is said instead.
 const BANNED_WORDS: [(&str, &str); 6] = [
     (concat!("adv", "ert"), "ad"),
@@ -36,6 +37,9 @@ pub(crate) fn findings(source: &Source) -> Vec<String> {
                 find(format!("line {}: `{code}`: {why}", number + 1));
             }
         }
+        if line.contains(OUTSIDE) && !is_test(&source.path) {
+            find(format!("line {}: `{OUTSIDE}`: the product does not look outside of its repository", number + 1));
+        }
         let lower = line.to_lowercase();
         for (word, instead) in BANNED_WORDS {
             if says(&lower, word) {
@@ -47,10 +51,8 @@ pub(crate) fn findings(source: &Source) -> Vec<String> {
 }
 
 fn rust(source: &Source, find: &mut impl FnMut(String)) {
-    let parts: Vec<&str> = source.path.split('/').collect();
-    let tests = parts.contains(&"tests") || parts.contains(&"benches") || source.path.ends_with("tests.rs");
     let lines = source.text.lines().count();
-    if lines > LINES_MAX && !tests {
+    if lines > LINES_MAX && !is_test(&source.path) {
         find(format!("{lines} lines; {LINES_MAX} at most"));
     }
     let first = source.text.lines().next().unwrap_or_default();
@@ -58,7 +60,7 @@ fn rust(source: &Source, find: &mut impl FnMut(String)) {
         find("does not begin with `//! ` and what it turns into what".to_owned());
     }
     let named = |part: &&str| EMPTY_NAMES.contains(&part.trim_end_matches(".rs"));
-    if let Some(name) = parts.iter().find(|part| named(part)) {
+    if let Some(name) = source.path.split('/').find(named) {
         find(format!("`{name}` says nothing; name what it knows"));
     }
     if source.path.ends_with("src/lib.rs") || source.path.ends_with("src/main.rs") {
@@ -68,6 +70,10 @@ fn rust(source: &Source, find: &mut impl FnMut(String)) {
             find("the crate's doc does not begin with a sentence".to_owned());
         }
     }
+}
+
+fn is_test(path: &str) -> bool {
+    path.split('/').any(|part| ["tests", "benches", "tests.rs"].contains(&part)) || path.ends_with("_tests.rs")
 }
 
 /// Whether the line has the word, as a whole word or with an `s`.

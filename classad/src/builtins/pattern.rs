@@ -1,0 +1,216 @@
+//! PCRE patterns into patterns of an engine that takes linear time.
+
+use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
+
+use regex::{Regex, RegexBuilder};
+
+use crate::expr::Expr;
+
+/// How long a pattern may be, in bytes.
+const PATTERN_MAX: usize = 1024;
+
+/// How much memory a compiled pattern and its automaton may take, in bytes.
+const COMPILED_MAX: usize = 1 << 20;
+
+/// The pattern of a call whose pattern and options are literals; compiled by the first evaluation, kept with the tree.
+#[derive(Clone, Default)]
+pub(crate) struct Compiled(Option<Arc<OnceLock<Option<Regex>>>>);
+
+impl Compiled {
+    /// A place for a pattern, if the function has one and its arguments can be known before evaluation.
+    pub(crate) fn for_call(function: &str, arguments: &[Expr]) -> Self {
+        let options_at = match function.to_ascii_lowercase().as_str() {
+            "regexp" | "regexpmember" => 2,
+            "regexps" | "replace" | "replaceall" | "stringlist_regexpmember" => 3,
+            _ => return Self(None),
+        };
+        let literal = |index: usize| arguments.get(index).is_none_or(|argument| argument.as_literal().is_some());
+        Self((literal(0) && literal(options_at)).then(Arc::default))
+    }
+
+    /// The compiled pattern; literal arguments are the same at every evaluation, so the first one's is right.
+    pub(crate) fn get(&self, pattern: &str, options: &str) -> Option<Regex> {
+        match &self.0 {
+            Some(cell) => cell.get_or_init(|| compile(pattern, options)).clone(),
+            None => compile(pattern, options),
+        }
+    }
+}
+
+/// A compiled pattern; none if it is wrong, too large or beyond regular languages.
+pub(crate) fn compile(pattern: &str, options: &str) -> Option<Regex> {
+    if pattern.len() > PATTERN_MAX {
+        return None;
+    }
+    let extended = options.contains('x');
+    RegexBuilder::new(&translated(pattern)?)
+        .case_insensitive(options.contains('i'))
+        .multi_line(options.contains('m'))
+        .dot_matches_new_line(options.contains('s'))
+        .ignore_whitespace(extended)
+        .size_limit(COMPILED_MAX)
+        .dfa_size_limit(COMPILED_MAX)
+        .build()
+        .ok()
+}
+
+/// The pattern with what PCRE reads differently written out; none for what the engine would misread.
+fn translated(pattern: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = pattern;
+    let mut quantified = false;
+    while let Some(character) = rest.chars().next() {
+        let tail = rest.get(character.len_utf8()..).unwrap_or_default();
+        let was_quantified = std::mem::take(&mut quantified);
+        match character {
+            '\\' => {
+                let (written, length) = escape(tail, Place::Outside)?;
+                out.push_str(&written);
+                rest = tail.get(length..)?;
+                continue;
+            }
+            '[' => {
+                let length = class(tail, &mut out)?;
+                rest = tail.get(length..)?;
+                continue;
+            }
+            // `a++` is possessive in PCRE; the engine would read (a+)+.
+            '+' if was_quantified => return None,
+            '*' | '+' | '?' => {
+                quantified = !was_quantified;
+                out.push(character);
+            }
+            '{' => match repetition(tail) {
+                Some((written, length)) => {
+                    out.push_str(&written);
+                    rest = tail.get(length..)?;
+                    quantified = true;
+                    continue;
+                }
+                None => out.push_str("\\{"),
+            },
+            '}' => out.push_str("\\}"),
+            other => out.push(other),
+        }
+        rest = tail;
+    }
+    Some(out)
+}
+
+/// `{2,3}` after its brace: as the engine wants it, and its length. Other braces stand for themselves.
+fn repetition(tail: &str) -> Option<(String, usize)> {
+    let end = tail.find('}')?;
+    let inside = tail.get(..end)?;
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let written = match inside.split_once(',') {
+        None if number(inside) => format!("{{{inside}}}"),
+        Some((min, "")) if number(min) => format!("{{{min},}}"),
+        Some((min, max)) if number(min) && number(max) => format!("{{{min},{max}}}"),
+        Some(("", max)) if number(max) => format!("{{0,{max}}}"),
+        _ => return None,
+    };
+    Some((written, end + 1))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Outside,
+    InClass,
+}
+
+/// What follows a backslash: as the engine wants it, and its length. Classes are ASCII, as PCRE has them by default.
+fn escape(tail: &str, place: Place) -> Option<(String, usize)> {
+    let letter = tail.chars().next()?;
+    let outside = place == Place::Outside;
+    let plain = |text: &str| Some((text.to_owned(), 1));
+    match letter {
+        'd' if outside => plain("[0-9]"),
+        'd' => plain("0-9"),
+        'D' => plain("[^0-9]"),
+        'w' if outside => plain("[0-9A-Za-z_]"),
+        'w' => plain("0-9A-Za-z_"),
+        'W' => plain("[^0-9A-Za-z_]"),
+        's' if outside => plain("[\\x20\\t\\n\\r\\x0b\\x0c]"),
+        's' => plain("\\x20\\t\\n\\r\\x0b\\x0c"),
+        'S' => plain("[^\\x20\\t\\n\\r\\x0b\\x0c]"),
+        'h' if outside => plain("[\\x20\\t]"),
+        'h' => plain("\\x20\\t"),
+        'H' => plain("[^\\x20\\t]"),
+        'v' if outside => plain("[\\n\\x0b\\x0c\\r]"),
+        'v' => plain("\\n\\x0b\\x0c\\r"),
+        'N' if outside => plain("[^\\n]"),
+        'R' if outside => plain("(?:\\r\\n|[\\n\\x0b\\x0c\\r])"),
+        'b' if outside => plain("(?-u:\\b)"),
+        'b' => plain("\\x08"),
+        'B' if outside => plain("(?-u:\\B)"),
+        'A' if outside => plain("\\A"),
+        'z' if outside => plain("\\z"),
+        'e' => plain("\\x1b"),
+        'Q' => {
+            let inside = tail.get(1..)?;
+            let (literal, length) = match inside.find("\\E") {
+                Some(end) => (inside.get(..end)?, end + 3),
+                None => (inside, tail.len()),
+            };
+            Some((regex::escape(literal), length))
+        }
+        'E' => plain(""),
+        'x' | 'p' | 'P' | 'n' | 'r' | 't' | 'f' | 'a' => Some((format!("\\{letter}"), 1)),
+        '0' => plain("\\x00"),
+        '1'..='9' if outside => None,
+        other if other.is_ascii_alphanumeric() => None,
+        other => Some((regex::escape(&other.to_string()), other.len_utf8())),
+    }
+}
+
+/// A character class after its bracket, written to `out`; its length.
+fn class(tail: &str, out: &mut String) -> Option<usize> {
+    out.push('[');
+    let mut at = 0;
+    if tail.starts_with('^') {
+        out.push('^');
+        at = 1;
+    }
+    let mut first = true;
+    loop {
+        let rest = tail.get(at..)?;
+        let character = rest.chars().next()?;
+        let after = rest.get(character.len_utf8()..)?;
+        match character {
+            ']' if !first => {
+                out.push(']');
+                return Some(at + 1);
+            }
+            '[' if after.starts_with(':') && after.contains(":]") => {
+                let end = rest.find(":]")? + 2;
+                out.push_str(rest.get(..end)?);
+                at += end;
+            }
+            '\\' => {
+                let (written, length) = escape(after, Place::InClass)?;
+                out.push_str(&written);
+                at += 1 + length;
+            }
+            // Blanks and comments are ignored in classes by the engine's extended syntax, not by PCRE's.
+            ' ' => {
+                out.push_str("\\x20");
+                at += 1;
+            }
+            // Set operations of the engine, plain characters in PCRE.
+            '[' | ']' | '&' | '~' | '#' => {
+                write!(out, "\\{character}").ok()?;
+                at += 1;
+            }
+            '-' if after.starts_with('-') => {
+                out.push_str("\\-");
+                at += 1;
+            }
+            other => {
+                out.push(other);
+                at += other.len_utf8();
+            }
+        }
+        first = false;
+    }
+}
