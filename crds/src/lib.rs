@@ -30,7 +30,7 @@ pub use job::{Job, JobRef, JobSpec, Retry, Workload};
 pub use job_status::{
     JobClaim, JobPhase, JobStatus, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
 };
-pub use keys::{match_name, share_key};
+pub use keys::match_name;
 pub use license::{License, LicenseSpec};
 pub use machine::{Machine, MachineSpec};
 pub use match_::{

@@ -4,7 +4,7 @@ use classad::{Context, Env, Expr, FrameId, Mark, Value, eval};
 
 use crate::capacity::{Ask, Unfit};
 use crate::gang::{Bond, Gang, Member};
-use crate::model::{AdId, Config, PoolAd, Snapshot};
+use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::ports::{Port, Rules};
 use crate::score::{Fx, Score};
 
@@ -97,6 +97,11 @@ impl<'s> Assembly<'s> {
             true => vec![body],
             false => ad.ports.list.iter().map(|port| self.env.frame(&port.attributes, Some(body))).collect(),
         };
+        // random() differs from ad to ad, and is the same for one ad all through a cycle.
+        let seed = seed_of(&ad.key);
+        for frame in ports.iter().chain([&body]) {
+            self.env.seed(*frame, seed);
+        }
         let depth = bond.and_then(|bond| self.seats.get(bond.parent)).map_or(0, |parent| parent.depth + 1);
         let (ask, ranks) = (Ask::default(), EdgeRanks::default());
         self.seats.push(Seat { id, ad, bond, depth, ask, ranks, mark, body, ports });
@@ -286,4 +291,11 @@ impl<'s> Assembly<'s> {
         self.env.reset(mark);
         Some(value.map_or(Fx::default(), |value| (self.config.rank_of)(&value)))
     }
+}
+
+/// FNV-1a over an ad's name.
+fn seed_of(key: &AdKey) -> u64 {
+    let parts = [&key.kind, &key.namespace, &key.name];
+    let bytes = parts.into_iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -14,7 +14,7 @@ pub fn share_key(value: &Value) -> Result<Option<String>, ()> {
         Value::Undefined => return Ok(None),
         Value::Error => return Err(()),
         Value::String(text) => text.to_string(),
-        other => other.to_string(),
+        other => other.canonical(),
     };
     let plain = (1..=63).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'-');

@@ -151,10 +151,11 @@ impl Driver {
     }
 
     async fn reserve_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let (Some(job), Some(found)) = (self.job(view), &view.found) else {
+        let held = self.world.look().jobs.get(&view.root.key).cloned();
+        let (Some(held), Some(found)) = (held, &view.found) else {
             return Event::RootRefused(Reason::JobDeleted);
         };
-        let patch = writes::reserve_root(view, found, &job, Timestamp::now());
+        let patch = writes::reserve_root(view, found, &held, Timestamp::now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 noted(notes, |notes| notes.members.jobs.put(job.clone()));

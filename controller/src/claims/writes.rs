@@ -7,7 +7,7 @@ use claiming::{Reason, Record};
 use crds::{ClaimEntry, Decision, Job, Match, OfferStatus, Vote};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use pool::{Objects, OfferRef};
+use pool::{Held, Objects, OfferRef};
 use serde_json::{Value, json};
 
 use crate::api::Change;
@@ -16,9 +16,9 @@ use crate::patch::Ops;
 use crate::status::{self, decision_conditions};
 
 /// Reserves the job for this Match.
-pub(crate) fn reserve_root(view: &View, found: &Match, job: &Job, now: Timestamp) -> Change {
-    let from = job.status.clone().unwrap_or_default();
-    let to = status::job_reserving(job, found, &view.uid, now);
+pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> Change {
+    let from = held.object.status.clone().unwrap_or_default();
+    let to = status::job_reserving(held, found, &view.uid, now);
     let guarded = Ops::default()
         .test(&["metadata", "uid"], view.root.uid.as_str())
         .test(&["metadata", "generation"], view.root.generation);

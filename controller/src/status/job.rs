@@ -75,8 +75,9 @@ fn is_true(conditions: &[Condition], type_: &str) -> bool {
 }
 
 /// A Match holds the job.
-pub(crate) fn job_reserving(job: &Job, found: &Match, match_uid: &str, now: Timestamp) -> JobStatus {
-    let mut draft = Draft::of(job, now);
+pub(crate) fn job_reserving(held: &Held<Job>, found: &Match, match_uid: &str, now: Timestamp) -> JobStatus {
+    let mut draft = Draft::of(&held.object, now);
+    accepted(&mut draft, held);
     draft.status.claim = Some(JobClaim { match_name: found.name_any(), uid: match_uid.to_owned() });
     draft.status.attempts = Some(found.spec.attempt);
     draft.status.why = None;

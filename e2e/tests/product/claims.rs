@@ -1,0 +1,221 @@
+//! Turns everything that can end or spoil a claim into a check that nothing of it is left, and that the job goes on.
+
+
+use crate::stage::{Namespace, Stage, condition, job, license, machine, text};
+
+fn here(test: &str) -> Namespace {
+    Stage::shared().namespace(test)
+}
+
+/// A job, claimed with machine `m` and license `l`.
+fn claimed(test: &str) -> Namespace {
+    let here = here(test);
+    here.apply(&[machine("m"), license("l", "sim", 1, 1), job("j", "sim")].concat());
+    here.wait("gmj/j", "Claimed");
+    here
+}
+
+/// Nobody but the cluster's admin may reserve licenses in this namespace, until it is lifted: a claim stays half way.
+fn hold_up_reserves(here: &Namespace) -> String {
+    let policy = format!("hold-up-{}", here.name);
+    here.access()
+        .apply(&format!(
+            r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: {policy}}}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {{apiGroups: [gangmatch.dev], apiVersions: ["*"], operations: [UPDATE], resources: [licenses/status]}}
+  matchConditions:
+  - {{name: reserves, expression: "object.status.claims.size() > oldObject.status.claims.size()"}}
+  validations:
+  - {{expression: "request.userInfo.username == 'admin'", reason: Forbidden, message: held up}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: {policy}}}
+spec:
+  policyName: {policy}
+  validationActions: [Deny]
+  matchResources: {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {}}}}}}}
+"#,
+            here.name
+        ))
+        .unwrap();
+    // A policy takes effect a moment after its creation: it bites when another writer than the admin is refused.
+    let entry = r#"{"status": {"claims": {"probe": {"match": "a/b", "takes": {"seats": 1}, "vote": "Accepted"}}}}"#;
+    let probe = ["patch", "gml/cheap", "--subresource=status", "--type=merge", "--dry-run=server", "-p", entry];
+    let as_other = ["-n", &here.name, "--as=other", "--as-group=system:masters"];
+    here.until("the policy to bite", || {
+        let output = here.access().kubectl(&[&as_other, &probe[..]].concat(), None).unwrap();
+        String::from_utf8_lossy(&output.stderr).contains("held up").then_some(())
+    });
+    policy
+}
+
+fn lift(here: &Namespace, policy: &str) {
+    for kind in ["validatingadmissionpolicybinding", "validatingadmissionpolicy"] {
+        here.access().kubectl_text(&["delete", kind, policy], None).unwrap();
+    }
+}
+
+/// A job under way to `cheap`, held up before its license is reserved, with its machine reserved.
+fn half_way(test: &str) -> (Namespace, String) {
+    let here = here(test);
+    here.apply(&[machine("m"), license("cheap", "sim", 1, 1)].concat());
+    here.wait("gml/cheap", "Ready");
+    let policy = hold_up_reserves(&here);
+    here.apply(&job("j", "sim"));
+    here.until("the machine to be reserved", || (here.entries("gmm/m") == 1).then_some(()));
+    assert_eq!(condition(&here.get("gmj/j"), "Claimed").1, "Reserving");
+    (here, policy)
+}
+
+#[test]
+fn a_refused_reserve_gives_all_back_and_the_job_is_matched_elsewhere() {
+    let (here, policy) = half_way("refused");
+    let seat = r#"{"status": {"claims": {"other-writer": {"match": "other/match", "takes": {"seats": 1}, "vote": "Accepted"}}}}"#;
+    here.kubectl(&["patch", "gml/cheap", "--subresource=status", "--type=merge", "-p", seat], None);
+    here.apply(&license("dear", "sim", 1, 9));
+    lift(&here, &policy);
+    here.wait("gmj/j", "Claimed");
+    let job = here.get("gmj/j");
+    assert_eq!(text(&job, "/status/members"), format!("cpu={0}/m license={0}/dear", here.name));
+    assert_eq!(text(&job, "/status/refusals/0/name"), "cheap");
+    assert_eq!(text(&job, "/status/refusals/0/reason"), "CapacityTaken");
+    assert_eq!(job.pointer("/status/attempts"), Some(&2.into()));
+    let first = here.list("gmatch").into_iter().find(|found| text(found, "/status/decision") == "Aborted").unwrap();
+    assert_eq!(text(&first, "/status/reason"), "CapacityTaken");
+    assert_eq!(here.entries("gmm/m"), 1, "one entry: that of the second attempt");
+}
+
+#[test]
+fn a_controller_restarted_half_way_goes_on_from_what_it_finds() {
+    // A stage of its own: the controller is killed.
+    let plane = Box::leak(Box::new(e2e::ControlPlane::start(&e2e::Options::default()).unwrap()));
+    e2e::product::install_chart(plane, &[]).unwrap();
+    let kubeconfig = e2e::product::controller_kubeconfig(plane).unwrap();
+    let controller = e2e::product::start_controller(plane, &kubeconfig, &[]).unwrap();
+    let stage: &'static Stage = Box::leak(Box::new(Stage { plane, controller }));
+    let here = stage.namespace("restart");
+    here.apply(&[machine("m"), license("cheap", "sim", 1, 1)].concat());
+    here.wait("gml/cheap", "Ready");
+    let policy = hold_up_reserves(&here);
+    here.apply(&job("j", "sim"));
+    here.until("the machine to be reserved", || (here.entries("gmm/m") == 1).then_some(()));
+
+    stage.controller.end(e2e::control_plane::processes::Signal::Kill).unwrap();
+    lift(&here, &policy);
+    assert_eq!(text(&here.list("gmatch").remove(0), "/status/decision"), "");
+    stage.controller.restart().unwrap();
+    here.wait("gmj/j", "Claimed");
+    let all = here.list("gmatch");
+    assert_eq!(all.len(), 1, "the Match that was begun is the one that was committed");
+    assert_eq!(text(&all[0], "/status/decision"), "Committed");
+    assert_eq!((here.entries("gmm/m"), here.entries("gml/cheap")), (1, 1));
+
+    // And once more between the release and the end: deleted while nobody looks.
+    stage.controller.end(e2e::control_plane::processes::Signal::Kill).unwrap();
+    here.delete("gmj/j");
+    here.until("the Match to be collected", || here.list("gmatch").is_empty().then_some(()));
+    assert_eq!((here.entries("gmm/m"), here.entries("gml/cheap")), (1, 1), "held until somebody looks");
+    stage.controller.restart().unwrap();
+    here.until("both offers to be free", || {
+        (here.entries("gmm/m") == 0 && here.entries("gml/cheap") == 0).then_some(())
+    });
+}
+
+#[test]
+fn a_machine_deleted_while_claimed_ends_the_claim() {
+    let here = claimed("lost");
+    here.delete("gmm/m");
+    here.until("the license to be free", || (here.entries("gml/l") == 0).then_some(()));
+    here.wait_reason("gmj/j", "Matched", "NoCandidates");
+    let job = here.get("gmj/j");
+    assert_eq!(condition(&job, "Claimed").1, "MemberLost");
+    assert_eq!(text(&job, "/status/phase"), "Pending");
+    assert_eq!(text(&here.list("gmatch").remove(0), "/status/reason"), "MemberLost");
+    here.apply(&machine("m"));
+    here.wait("gmj/j", "Claimed");
+    assert_eq!(here.list("gmatch").len(), 2);
+}
+
+#[test]
+fn a_job_deleted_while_claimed_releases_everything() {
+    let here = claimed("deleted");
+    here.delete("gmj/j");
+    for offer in ["gmm/m", "gml/l"] {
+        here.until("the offer to be free", || (here.entries(offer) == 0).then_some(()));
+        here.wait(offer, "jsonpath={.status.state}=Available");
+    }
+    here.until("the Match to be collected", || here.list("gmatch").is_empty().then_some(()));
+}
+
+#[test]
+fn a_job_deleted_while_pending_leaves_nothing() {
+    let here = here("pending");
+    here.apply(&[machine("m"), job("j", "none")].concat());
+    here.wait_reason("gmj/j", "Matched", "NoCandidates");
+    here.delete("gmj/j");
+    here.apply(&[license("l", "none", 1, 1), job("next", "none")].concat());
+    here.wait("gmj/next", "Claimed");
+    assert_eq!(here.list("gmatch").len(), 1);
+}
+
+#[test]
+fn a_job_deleted_half_way_gives_back_what_it_has() {
+    let (here, policy) = half_way("half");
+    here.delete("gmj/j");
+    here.until("the machine to be free", || (here.entries("gmm/m") == 0).then_some(()));
+    lift(&here, &policy);
+    here.apply(&job("next", "sim"));
+    here.wait("gmj/next", "Claimed");
+}
+
+#[test]
+fn a_suspended_job_gives_its_claim_back_and_takes_it_again() {
+    let here = claimed("suspend");
+    here.merge("gmj/j", r#"{"spec": {"suspend": true}}"#);
+    here.until("both offers to be free", || {
+        (here.entries("gmm/m") == 0 && here.entries("gml/l") == 0).then_some(())
+    });
+    here.wait("gmj/j", "jsonpath={.status.phase}=Suspended");
+    here.merge("gmj/j", r#"{"spec": {"suspend": false}}"#);
+    here.wait("gmj/j", "Claimed");
+}
+
+#[test]
+fn an_owner_evicts_and_the_job_waits_for_another() {
+    let here = claimed("evict");
+    here.merge("gmm/m", r#"{"spec": {"offering": "Evict"}}"#);
+    here.until("the license to be free", || (here.entries("gml/l") == 0).then_some(()));
+    assert_eq!(text(&here.list("gmatch").remove(0), "/status/reason"), "Evicted");
+    here.wait("gmm/m", "jsonpath={.status.state}=Evicting");
+    here.apply(&machine("other"));
+    here.wait("gmj/j", "Claimed");
+}
+
+#[test]
+fn a_deleted_match_is_a_release_and_the_job_is_matched_again() {
+    let here = claimed("unmatched");
+    let first = crate::stage::name(&here.list("gmatch").remove(0));
+    here.delete(&format!("gmatch/{first}"));
+    here.until("another Match to stand", || {
+        let all = here.list("gmatch");
+        let stands = |found: &&serde_json::Value| text(found, "/status/decision") == "Committed";
+        all.iter().find(stands).filter(|found| crate::stage::name(found) != first).map(|_| ())
+    });
+    here.wait("gmj/j", "Claimed");
+    assert_eq!((here.entries("gmm/m"), here.entries("gml/l")), (1, 1));
+}
+
+#[test]
+fn a_claim_with_a_time_limit_ends_by_itself() {
+    let here = here("expires");
+    here.apply(&[machine("m"), license("l", "sim", 1, 1)].concat());
+    here.apply(&job("j", "sim").replace("spec: {attributes", "spec: {claimSeconds: 1, attributes"));
+    here.wait_reason("gmj/j", "Finished", "ClaimExpired");
+    assert_eq!((here.entries("gmm/m"), here.entries("gml/l")), (0, 0));
+}

@@ -1,0 +1,7 @@
+//! Turns what the product promises into checks on a real control plane: gangs, claims and their ends, and quiet.
+#![cfg(test)]
+
+mod claims;
+mod gangs;
+mod idle;
+mod stage;

@@ -1,0 +1,160 @@
+//! Turns a control plane with the chart and the controller on it into a stage for one test: a namespace of its own, and
+//! words for what is put there and awaited.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use e2e::product::{self, Controller};
+use e2e::{Access, ControlPlane, Options, repository, until};
+use serde_json::Value;
+
+/// Long enough for a busy machine; a test that passes never waits for it.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// A control plane with the product on it.
+pub(crate) struct Stage {
+    pub(crate) plane: &'static ControlPlane,
+    pub(crate) controller: Controller<'static>,
+}
+
+impl Stage {
+    /// One for the tests of a program that do not disturb each other. Nobody drops it: the watchdog takes it down.
+    pub(crate) fn shared() -> &'static Stage {
+        static SHARED: OnceLock<Stage> = OnceLock::new();
+        SHARED.get_or_init(|| {
+            let plane = Box::leak(Box::new(ControlPlane::start(&Options::default()).unwrap()));
+            product::install_chart(plane, &[]).unwrap();
+            let kubeconfig = product::controller_kubeconfig(plane).unwrap();
+            let controller = product::start_controller(plane, &kubeconfig, &[]).unwrap();
+            Stage { plane, controller }
+        })
+    }
+
+    /// A new namespace.
+    pub(crate) fn namespace(&'static self, test: &str) -> Namespace {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("{test}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        self.plane.kubectl_text(&["create", "namespace", &name], None).unwrap();
+        Namespace { stage: self, name }
+    }
+}
+
+/// Where one test plays.
+pub(crate) struct Namespace {
+    pub(crate) stage: &'static Stage,
+    pub(crate) name: String,
+}
+
+impl Namespace {
+    pub(crate) fn access(&self) -> &'static Access {
+        self.stage.plane
+    }
+
+    /// kubectl in this namespace; what it printed.
+    pub(crate) fn kubectl(&self, arguments: &[&str], stdin: Option<&str>) -> String {
+        let here = [&["-n", self.name.as_str()], arguments].concat();
+        self.access().kubectl_text(&here, stdin).unwrap()
+    }
+
+    pub(crate) fn apply(&self, manifest: &str) {
+        self.kubectl(&["apply", "-f", "-"], Some(manifest));
+    }
+
+    /// A folder below `examples/`.
+    pub(crate) fn apply_example(&self, folder: &str) {
+        let path = repository::root().join("examples").join(folder).display().to_string();
+        self.kubectl(&["apply", "-f", &path], None);
+    }
+
+    pub(crate) fn get(&self, object: &str) -> Value {
+        serde_json::from_str(&self.kubectl(&["get", object, "-o", "json"], None)).unwrap()
+    }
+
+    pub(crate) fn list(&self, kind: &str) -> Vec<Value> {
+        self.get(kind).get("items").and_then(Value::as_array).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn delete(&self, object: &str) {
+        self.kubectl(&["delete", object], None);
+    }
+
+    pub(crate) fn merge(&self, object: &str, patch: &str) {
+        self.kubectl(&["patch", object, "--type=merge", "-p", patch], None);
+    }
+
+    /// Waits for `True` of a condition, or for `condition=value`, or for a `jsonpath`.
+    pub(crate) fn wait(&self, object: &str, what: &str) {
+        let what = if what.starts_with("jsonpath") { what.to_owned() } else { format!("condition={what}") };
+        let timeout = format!("--timeout={}s", LIMIT.as_secs());
+        let arguments = ["-n", &self.name, "wait", object, &format!("--for={what}"), &timeout];
+        if let Err(error) = self.access().kubectl_text(&arguments, None) {
+            let now = self.access().kubectl_text(&["-n", &self.name, "get", object, "-o", "yaml"], None);
+            let log = self.stage.controller.log_tail();
+            panic!("{error:#}\nit is now:\n{}\nthe controller says:\n{log}", now.unwrap_or_default());
+        }
+    }
+
+    /// Waits until a condition has this reason; returns its message.
+    pub(crate) fn wait_reason(&self, object: &str, type_: &str, reason: &str) -> String {
+        self.wait(object, &format!("jsonpath={{.status.conditions[?(@.type==\"{type_}\")].reason}}={reason}"));
+        condition(&self.get(object), type_).2
+    }
+
+    /// Waits until an answer about this namespace is `Some`.
+    pub(crate) fn until<T>(&self, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+        until(what, LIMIT, || Ok(ask())).unwrap()
+    }
+
+    /// The objects of a kind whose condition has this reason.
+    pub(crate) fn with_reason(&self, kind: &str, type_: &str, reason: &str) -> Vec<String> {
+        let all = self.list(kind);
+        all.iter().filter(|object| condition(object, type_).1 == reason).map(name).collect()
+    }
+
+    /// How many entries an offer's ledger has.
+    pub(crate) fn entries(&self, offer: &str) -> usize {
+        let claims = self.get(offer).pointer("/status/claims").and_then(Value::as_object).cloned();
+        claims.unwrap_or_default().len()
+    }
+}
+
+pub(crate) fn name(object: &Value) -> String {
+    text(object, "/metadata/name")
+}
+
+pub(crate) fn text(object: &Value, path: &str) -> String {
+    object.pointer(path).and_then(Value::as_str).unwrap_or("").to_owned()
+}
+
+/// Status, reason and message of a condition.
+pub(crate) fn condition(object: &Value, type_: &str) -> (String, String, String) {
+    let all = object.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let found = all.iter().find(|condition| text(condition, "/type") == type_).cloned().unwrap_or_default();
+    (text(&found, "/status"), text(&found, "/reason"), text(&found, "/message"))
+}
+
+/// A machine that takes any job.
+pub(crate) fn machine(name: &str) -> String {
+    format!(
+        "{{apiVersion: gangmatch.dev/v1alpha1, kind: Machine, metadata: {{name: {name}}}, \
+         spec: {{attributes: {{Arch: INTEL, Memory: 4096}}, constraint: 'other.Type == \"Job\"'}}}}\n---\n"
+    )
+}
+
+/// A license of an application, valid anywhere.
+pub(crate) fn license(name: &str, app: &str, seats: u32, price: u32) -> String {
+    format!(
+        "{{apiVersion: gangmatch.dev/v1alpha1, kind: License, metadata: {{name: {name}}}, spec: {{attributes: {{App: {app}, \
+         Price: {price}}}, constraint: 'other.Type == \"Job\"', capacity: {{seats: {seats}}}}}}}\n---\n"
+    )
+}
+
+/// A job that needs a machine and a license of an application, the cheaper the better.
+pub(crate) fn job(name: &str, app: &str) -> String {
+    format!(
+        "{{apiVersion: gangmatch.dev/v1alpha1, kind: Job, metadata: {{name: {name}}}, spec: {{attributes: {{App: {app}}}, ports: [\
+         {{label: cpu, constraint: 'cpu.Type == \"Machine\"'}}, {{label: license, constraint: 'license.Type == \"License\" && \
+         license.App == App', rank: '-license.Price'}}]}}}}\n---\n"
+    )
+}
