@@ -160,7 +160,8 @@ pub(crate) fn job_waiting(held: &Held<Job>, standing: Standing, finding: Option<
     draft.done()
 }
 
-/// A new reason is told at once, new counts now and then: thousands of waiting jobs must not write in every cycle.
+/// A new reason is told at once, and so is other blame: a port where now somebody refuses or is taken and nobody was
+/// before. Mere counts are told now and then: thousands of waiting jobs must not write in every cycle.
 fn waits(draft: &mut Draft<'_>, finding: Option<&Finding>) {
     let Some(finding) = finding else { return };
     let said = conditions::find(&draft.status.conditions, types::MATCHED);
@@ -168,16 +169,23 @@ fn waits(draft: &mut Draft<'_>, finding: Option<&Finding>) {
     let current = said.is_some_and(|said| said.observed_generation == draft.job.metadata.generation);
     let told_at = draft.status.unmatched.as_ref().and_then(|told| told.at.as_ref());
     let fresh = told_at.is_some_and(|at| draft.now.as_second() - at.0.as_second() < RECOUNT_SECONDS);
-    let same_counts = draft.status.unmatched.as_ref().is_some_and(|told| {
-        let timeless = crds::Unmatched { at: None, ..told.clone() };
-        timeless == crds::Unmatched { at: None, ..finding.counts.clone() }
-    });
-    if same_reason && current && (fresh || same_counts) {
+    let told = draft.status.unmatched.as_ref();
+    let same_blame = told.is_some_and(|told| blame(told) == blame(&finding.counts));
+    let same_counts = told.is_some_and(|told| told.ports == finding.counts.ports && told.conjuncts == finding.counts.conjuncts);
+    if same_reason && current && same_blame && (fresh || same_counts) {
         return;
     }
     draft.status.why = Some(finding.why.clone());
     draft.status.unmatched = Some(finding.counts.clone());
     draft.say(types::MATCHED, Holds::False, finding.reason, finding.why.clone());
+}
+
+/// Who stands in the way, without how many.
+fn blame(counts: &crds::Unmatched) -> Vec<(&str, [bool; 4])> {
+    let port = |port: &crds::UnmatchedPort| {
+        [port.candidates, port.refused_by_job, port.refused_by_offer, port.busy].map(|count| count > 0)
+    };
+    counts.ports.iter().map(|counted| (counted.label.as_str(), port(counted))).collect()
 }
 
 fn accepted(draft: &mut Draft<'_>, held: &Held<Job>) {
