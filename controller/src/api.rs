@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Config, Error, Resource};
@@ -42,6 +42,19 @@ pub(crate) enum Answer<K> {
     Lost(String),
 }
 
+impl<K> Answer<K> {
+    /// The same answer about what is made of the object.
+    pub(crate) fn map<T>(self, make: impl FnOnce(K) -> T) -> Answer<T> {
+        match self {
+            Answer::Done(object) => Answer::Done(make(object)),
+            Answer::Refused(refused) => Answer::Refused(refused),
+            Answer::Missing => Answer::Missing,
+            Answer::Exists => Answer::Exists,
+            Answer::Lost(why) => Answer::Lost(why),
+        }
+    }
+}
+
 /// A no of the server.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refused {
@@ -77,7 +90,8 @@ impl Cluster {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
-        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }.validation_strict();
+        let params =
+            PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }.validation_strict();
         let api = self.api::<K>(&key.namespace);
         match patch {
             Change::Json(patch) => {
@@ -114,13 +128,16 @@ impl Cluster {
         let params = DeleteParams::default()
             .preconditions(Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
         let api = self.api::<K>(&key.namespace);
-        match self.ask(api.delete(&key.name, &params)).await {
-            Answer::Done(_) => Answer::Done(()),
-            Answer::Refused(refused) => Answer::Refused(refused),
-            Answer::Missing => Answer::Missing,
-            Answer::Exists => Answer::Exists,
-            Answer::Lost(why) => Answer::Lost(why),
-        }
+        self.ask(api.delete(&key.name, &params)).await.map(|_| ())
+    }
+
+    /// Lists all objects of a kind as they are now, not as a cache has them.
+    pub(crate) async fn list<K>(&self) -> Answer<Vec<K>>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        self.ask(api.list(&ListParams::default())).await.map(|list| list.items)
     }
 
     async fn ask<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {

@@ -24,7 +24,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
     let cluster = Cluster::connect(config.kubeconfig.as_deref()).await?;
     let client = cluster.client.clone();
-    let world = Arc::<World>::default();
+    let owners = config.owner_trust.into();
+    let world = Arc::new(World::new(owners));
     let flights = Arc::<Flights>::default();
     let health = Health::new();
     let probes = tokio::spawn(probes::serve(health.clone(), config.listen));
@@ -35,11 +36,11 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
         refusals: Mutex::new(Refusals::default()),
         events: Events::new(client.clone()),
         engine: Engine::product(),
+        owners,
         started: Instant::now(),
     });
-    let trust = config.owner_trust;
     let operator = async {
-        collector::start(&client, &world, trust).await;
+        collector::start(&client, &world).await;
         health.set_ready();
         tracing::info!("all kinds are listed; negotiating");
         Negotiator::new(driver, config, health.clone()).run().await;

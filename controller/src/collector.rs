@@ -15,65 +15,74 @@ use pool::{ObjectKey, Objects};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
-use crate::config::OwnerTrust;
 use crate::world::World;
 
-/// How a kind is kept in the picture.
-struct Kind<K> {
-    put: fn(&mut Objects, K),
-    remove: fn(&mut Objects, &ObjectKey),
-    retain: fn(&mut Objects, &BTreeSet<ObjectKey>),
+/// A kind that is kept in the picture.
+trait Kept: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {
+    fn put(self, objects: &mut Objects);
+    fn remove(objects: &mut Objects, key: &ObjectKey);
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>);
+}
+
+/// The three kinds of ads are kept alike, each on its shelf.
+macro_rules! kept_on {
+    ($kind:ty, $shelf:ident) => {
+        impl Kept for $kind {
+            fn put(self, objects: &mut Objects) {
+                objects.$shelf.put(self);
+            }
+
+            fn remove(objects: &mut Objects, key: &ObjectKey) {
+                objects.$shelf.remove(key);
+            }
+
+            fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+                objects.$shelf.retain(|key| seen.contains(key));
+            }
+        }
+    };
+}
+
+kept_on!(Job, jobs);
+kept_on!(Machine, machines);
+kept_on!(License, licenses);
+
+impl Kept for Match {
+    fn put(self, objects: &mut Objects) {
+        objects.put_match(self);
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.matches.remove(key);
+    }
+
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+        objects.matches.retain(|key, _| seen.contains(key));
+    }
+}
+
+impl Kept for Namespace {
+    fn put(self, objects: &mut Objects) {
+        objects.namespaces.insert(self.name_any(), self.labels().clone());
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.namespaces.remove(&key.name);
+    }
+
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+        objects.namespaces.retain(|name, _| seen.contains(&ObjectKey::new("", name)));
+    }
 }
 
 /// Watches all kinds for ever; returns once each has been listed.
-pub(crate) async fn start(client: &Client, world: &Arc<World>, trust: OwnerTrust) {
+pub(crate) async fn start(client: &Client, world: &Arc<World>) {
     let (listed, mut each_listed) = mpsc::channel(8);
-    let jobs: fn(&mut Objects, Job) = match trust {
-        OwnerTrust::Stamped => |all, object| all.jobs.put(object),
-        OwnerTrust::None => |all, mut object| {
-            object.spec.ad.owner = None;
-            all.jobs.put(object);
-        },
-    };
-    let machines: fn(&mut Objects, Machine) = match trust {
-        OwnerTrust::Stamped => |all, object| all.machines.put(object),
-        OwnerTrust::None => |all, mut object| {
-            object.spec.ad.owner = None;
-            all.machines.put(object);
-        },
-    };
-    let licenses: fn(&mut Objects, License) = match trust {
-        OwnerTrust::Stamped => |all, object| all.licenses.put(object),
-        OwnerTrust::None => |all, mut object| {
-            object.spec.ad.owner = None;
-            all.licenses.put(object);
-        },
-    };
-    spawn(client, world, &listed, Kind {
-        put: jobs,
-        remove: |all, key| all.jobs.remove(key),
-        retain: |all, keep| all.jobs.retain(|key| keep.contains(key)),
-    });
-    spawn(client, world, &listed, Kind {
-        put: machines,
-        remove: |all, key| all.machines.remove(key),
-        retain: |all, keep| all.machines.retain(|key| keep.contains(key)),
-    });
-    spawn(client, world, &listed, Kind {
-        put: licenses,
-        remove: |all, key| all.licenses.remove(key),
-        retain: |all, keep| all.licenses.retain(|key| keep.contains(key)),
-    });
-    spawn(client, world, &listed, Kind::<Match> {
-        put: |all, object| all.put_match(object),
-        remove: |all, key| drop(all.matches.remove(key)),
-        retain: |all, keep| all.matches.retain(|key, _| keep.contains(key)),
-    });
-    spawn(client, world, &listed, Kind::<Namespace> {
-        put: |all, object| drop(all.namespaces.insert(object.name_any(), object.labels().clone())),
-        remove: |all, key| drop(all.namespaces.remove(&key.name)),
-        retain: |all, keep| all.namespaces.retain(|name, _| keep.iter().any(|key| key.name == *name)),
-    });
+    spawn::<Job>(client, world, &listed);
+    spawn::<Machine>(client, world, &listed);
+    spawn::<License>(client, world, &listed);
+    spawn::<Match>(client, world, &listed);
+    spawn::<Namespace>(client, world, &listed);
     drop(listed);
     let mut kinds = 0;
     while kinds < 5 && each_listed.recv().await.is_some() {
@@ -81,18 +90,12 @@ pub(crate) async fn start(client: &Client, world: &Arc<World>, trust: OwnerTrust
     }
 }
 
-fn spawn<K>(client: &Client, world: &Arc<World>, listed: &mpsc::Sender<()>, kind: Kind<K>)
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
-{
+fn spawn<K: Kept>(client: &Client, world: &Arc<World>, listed: &mpsc::Sender<()>) {
     let api: Api<DeserializeGuard<K>> = Api::all(client.clone());
-    tokio::spawn(watch(api, world.clone(), listed.clone(), kind));
+    tokio::spawn(watch(api, world.clone(), listed.clone()));
 }
 
-async fn watch<K>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed: mpsc::Sender<()>, kind: Kind<K>)
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
-{
+async fn watch<K: Kept>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed: mpsc::Sender<()>) {
     let name = K::kind(&()).into_owned();
     let events = watcher(api, watcher::Config::default().timeout(60)).default_backoff().into_stream();
     let mut events = std::pin::pin!(events);
@@ -102,31 +105,31 @@ where
             Ok(watcher::Event::Init) => seen.clear(),
             Ok(watcher::Event::InitApply(object)) => {
                 seen.insert(ObjectKey::of(&object));
-                take_in(&world, object, &kind, &name);
+                take_in(&world, object, &name);
             }
             Ok(watcher::Event::InitDone) => {
-                world.learn(|all| (kind.retain)(all, &seen));
+                world.learn(|all| K::retain(all, &seen));
                 // Nobody listens any more after the first time round.
                 let _ = listed.try_send(());
             }
-            Ok(watcher::Event::Apply(object)) => take_in(&world, object, &kind, &name),
-            Ok(watcher::Event::Delete(object)) => world.learn(|all| (kind.remove)(all, &ObjectKey::of(&object))),
+            Ok(watcher::Event::Apply(object)) => take_in(&world, object, &name),
+            Ok(watcher::Event::Delete(object)) => world.learn(|all| K::remove(all, &ObjectKey::of(&object))),
             Err(error) => tracing::warn!(kind = name, %error, "watch interrupted; it starts again"),
         }
     }
 }
 
 /// An object that cannot be read is taken out: what it was before must not be matched any more.
-fn take_in<K: Resource>(world: &World, object: DeserializeGuard<K>, kind: &Kind<K>, name: &str) {
+fn take_in<K: Kept>(world: &World, object: DeserializeGuard<K>, name: &str) {
     match object.0 {
-        Ok(object) => world.learn(|all| (kind.put)(all, object)),
+        Ok(object) => world.learn(|all| object.put(all)),
         Err(invalid) => {
             let key = ObjectKey::new(
                 invalid.metadata.namespace.as_deref().unwrap_or(""),
                 invalid.metadata.name.as_deref().unwrap_or(""),
             );
             tracing::error!(kind = name, object = %key, error = invalid.error, "object cannot be read; it takes no part");
-            world.learn(|all| (kind.remove)(all, &key));
+            world.learn(|all| K::remove(all, &key));
         }
     }
 }

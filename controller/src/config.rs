@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use pool::OwnerTrust;
 
 /// Finds gangs of Jobs, Machines and Licenses, and claims them.
 #[derive(Clone, Debug, Parser)]
@@ -31,8 +32,8 @@ pub(crate) struct Config {
     pub(crate) claims_max: usize,
 
     /// Whether `spec.owner` is what the API server's policy has stamped, or anybody's word and so not to be believed.
-    #[arg(long, value_enum, default_value_t = OwnerTrust::Stamped)]
-    pub(crate) owner_trust: OwnerTrust,
+    #[arg(long, value_enum, default_value_t = Owners::Stamped)]
+    pub(crate) owner_trust: Owners,
 
     /// How log lines are written.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
@@ -41,11 +42,20 @@ pub(crate) struct Config {
 
 /// Who vouches for `spec.owner`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OwnerTrust {
+pub(crate) enum Owners {
     /// The admission policy of the chart.
     Stamped,
     /// Nobody: `Owner` is undefined in every ad.
     None,
+}
+
+impl From<Owners> for OwnerTrust {
+    fn from(owners: Owners) -> OwnerTrust {
+        match owners {
+            Owners::Stamped => OwnerTrust::Stamped,
+            Owners::None => OwnerTrust::None,
+        }
+    }
 }
 
 /// The form of a log line.

@@ -88,7 +88,12 @@ impl Negotiator {
             tracing::error!("the cycle came to an untimely end; the next one begins anew");
             return objects;
         };
-        tracing::debug!(cycle = self.cycles, gangs = cycle.gangs.len(), unmatched = cycle.unmatched.len(), "negotiated");
+        tracing::debug!(
+            cycle = self.cycles,
+            gangs = cycle.gangs.len(),
+            unmatched = cycle.unmatched.len(),
+            "negotiated"
+        );
         let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: 0 };
         self.hand_on(&objects, &pool, &cycle, &occasion);
         self.findings = findings(&pool, &cycle, now);

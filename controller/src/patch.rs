@@ -74,7 +74,10 @@ mod tests {
     #[test]
     fn keys_are_escaped() {
         let patch = Ops::default().add(&["status", "shared", "a/b~c"], 1).build();
-        assert_eq!(serde_json::to_value(patch).unwrap(), json!([{"op": "add", "path": "/status/shared/a~1b~0c", "value": 1}]));
+        assert_eq!(
+            serde_json::to_value(patch).unwrap(),
+            json!([{"op": "add", "path": "/status/shared/a~1b~0c", "value": 1}])
+        );
     }
 
     #[test]

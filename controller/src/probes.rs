@@ -47,7 +47,9 @@ impl Health {
 /// Serves the probes until the process ends.
 pub(crate) async fn serve(health: Arc<Health>, listen: SocketAddr) -> anyhow::Result<()> {
     let alive = health.clone();
-    let say = |good: bool, bad: &'static str| if good { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, bad) };
+    let say = |good: bool, bad: &'static str| {
+        if good { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, bad) }
+    };
     let router = Router::new()
         .route("/livez", get(move || async move { say(alive.is_alive(), "the main loop is stuck") }))
         .route(

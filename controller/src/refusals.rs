@@ -31,13 +31,13 @@ impl Refusals {
     /// quarter of it is taken off by `jitter` (0 to 255), so that jobs that failed together do not come back together.
     pub(crate) fn remember(&mut self, job_uid: &str, refused: &Refused, retry: &Retry, now_ms: u64, jitter: u8) {
         let offers = self.0.entry(job_uid.to_owned()).or_default();
-        let known = offers.get(&refused.offer).filter(|known| known.about == refused.about).map_or(0, |known| known.times);
+        let known =
+            offers.get(&refused.offer).filter(|known| known.about == refused.about).map_or(0, |known| known.times);
         let first = u64::try_from(retry.backoff_seconds).unwrap_or(0).saturating_mul(1000);
         let most = u64::try_from(retry.max_backoff_seconds).unwrap_or(0).saturating_mul(1000);
         let pause = first.saturating_mul(1 << known.min(20)).min(most);
         let pause = pause - pause / 4 * u64::from(jitter) / 255;
-        let remembered =
-            Remembered { times: known + 1, until_ms: now_ms.saturating_add(pause), about: refused.about };
+        let remembered = Remembered { times: known + 1, until_ms: now_ms.saturating_add(pause), about: refused.about };
         offers.insert(refused.offer.clone(), remembered);
     }
 

@@ -2,17 +2,21 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pool::Objects;
+use pool::{Objects, OwnerTrust};
 use tokio::sync::Notify;
 
 /// The picture. Watch events and the answers to our own writes go into it; older states never replace newer ones.
-#[derive(Default)]
 pub(crate) struct World {
     objects: Mutex<Objects>,
     changed: Notify,
 }
 
 impl World {
+    /// Nothing is known yet.
+    pub(crate) fn new(owners: OwnerTrust) -> World {
+        World { objects: Mutex::new(Objects::new(owners)), changed: Notify::new() }
+    }
+
     /// The objects, for a short look; never held across an await.
     pub(crate) fn look(&self) -> MutexGuard<'_, Objects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)

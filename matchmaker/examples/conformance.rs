@@ -28,7 +28,8 @@ fn pool(request: &Value) -> Result<(Snapshot, Vec<String>), String> {
     for ad in request["ads"].as_array().into_iter().flatten() {
         let id = ad["id"].as_str().unwrap_or("").to_owned();
         let text = ad["text"].as_str().unwrap_or("");
-        let parsed = classad::parse_ad(text, classad::Dialect::Htcondor).map_err(|found| format!("ad {id}: {found}"))?;
+        let parsed =
+            classad::parse_ad(text, classad::Dialect::Htcondor).map_err(|found| format!("ad {id}: {found}"))?;
         let key = AdKey { kind: String::new(), namespace: String::new(), name: id.clone() };
         ads.push(PoolAd::asking(key, &id, &parsed, Rules::Paper));
         ids.push(id);
@@ -87,7 +88,8 @@ fn each(pool: &Snapshot, names: &Names<'_>, root: AdId, cap: usize, list: usize)
 fn sequence(pool: &Snapshot, names: &Names<'_>, roots: &[AdId]) -> Value {
     let cycle = negotiate(pool, &paper(), 0);
     let gang_of = |root: AdId| cycle.gangs.iter().find(|gang| gang.root() == Some(root));
-    let one = |root: &AdId| json!({"root": names.ad(pool, *root), "gang": gang_of(*root).map(|gang| names.line(gang, 0))});
+    let one =
+        |root: &AdId| json!({"root": names.ad(pool, *root), "gang": gang_of(*root).map(|gang| names.line(gang, 0))});
     json!({"sequence": roots.iter().map(one).collect::<Vec<_>>()})
 }
 

@@ -191,7 +191,7 @@ impl<'s> Assembly<'s> {
         };
         self.connect(member);
         let parent = offered.early.seen_from(&asked.early) && !self.accepts(bond.parent, asked, parent_port);
-        let refuses = parent || (offered.early.own() && !self.accepts(member, offered, child_port));
+        let refuses = parent || (offered.early.own(&asked.early) && !self.accepts(member, offered, child_port));
         self.disconnect(member);
         refuses
     }

@@ -19,6 +19,7 @@ pub(crate) struct Early {
 }
 
 impl Early {
+    /// Of a port that is written out, with the labels of the ports before it.
     pub(crate) fn of<'l>(port: &Ad, earlier: impl Iterator<Item = &'l Name>) -> Early {
         let mut late: BTreeSet<String> = earlier.map(|label| label.as_str().to_ascii_lowercase()).collect();
         if !late.is_empty() {
@@ -27,26 +28,47 @@ impl Early {
         let attributes: Vec<(String, BTreeSet<String>)> =
             port.iter().map(|(name, expr)| (name.as_str().to_ascii_lowercase(), words(expr))).collect();
         loop {
-            let reads_late = |(name, reads): &&(String, BTreeSet<String>)| !late.contains(name) && !reads.is_disjoint(&late);
+            let reads_late =
+                |(name, reads): &&(String, BTreeSet<String>)| !late.contains(name) && !reads.is_disjoint(&late);
             let found: Vec<String> = attributes.iter().filter(reads_late).map(|(name, _)| name.clone()).collect();
             if found.is_empty() {
                 break;
             }
             late.extend(found);
         }
-        let opaque = port.iter().any(|(_, expr)| is_reflective(expr));
-        Early { late, reads: attributes.into_iter().flat_map(|(_, reads)| reads).collect(), opaque }
+        let odd = late.iter().any(|name| !is_word(name));
+        Early { late, ..Early::reading(port, odd) }
     }
 
-    /// Whether this port's own constraint can be looked at early.
-    pub(crate) fn own(&self) -> bool {
-        !self.opaque && !self.late.contains("constraint") && !self.late.contains("requirements")
+    /// Of the implicit port: the whole ad can read its partner, and no port comes before it.
+    pub(crate) fn implicit(ad: &Ad) -> Early {
+        Early::reading(ad, false)
+    }
+
+    fn reading(ad: &Ad, odd: bool) -> Early {
+        let reads: BTreeSet<String> = ad.iter().flat_map(|(_, expr)| words(expr)).collect();
+        let reflective =
+            ad.iter().any(|(_, expr)| is_reflective(expr)) || false;
+        Early { late: BTreeSet::new(), reads, opaque: odd || reflective }
+    }
+
+    /// Whether this port's own constraint can be looked at early. What it reads of `other`, the port it is bound to, may
+    /// lead back to it.
+    pub(crate) fn own(&self, other: &Early) -> bool {
+        !self.late.contains("constraint") && !self.late.contains("requirements") && self.seen_from(other)
     }
 
     /// Whether the constraint of a port that binds this one can be looked at early.
     pub(crate) fn seen_from(&self, other: &Early) -> bool {
         !self.opaque && !other.opaque && self.late.is_disjoint(&other.reads)
     }
+}
+
+/// Functions that evaluate the expression of an attribute elsewhere than where it stands.
+const INDIRECT: [&str; 2] = ["evalineachcontext", "countmatches"];
+
+fn is_word(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Every word in the text of an expression, strings and comments' neighbours included: more than its names.
@@ -67,10 +89,19 @@ mod tests {
 
     #[test]
     fn a_constraint_that_reads_an_earlier_label_comes_late() {
-        assert!(early("[Label = license; Host = cpu.Name; Constraint = license.App == Cmd]").own());
-        assert!(!early("[Label = license; Constraint = license.Host == CPU.Name]").own());
-        assert!(!early("[Label = license; Host = cpu.Name; Constraint = license.Host == Host]").own());
-        assert!(!early("[Label = license; Constraint = eval(strcat(\"c\", \"pu.Name\")) is 1]").own());
+        let own = |port: &str| early(port).own(&early("[Label = x; Constraint = x.App == 1]"));
+        assert!(own("[Label = license; Host = cpu.Name; Constraint = license.App == Cmd]"));
+        assert!(!own("[Label = license; Constraint = license.Host == CPU.Name]"));
+        assert!(!own("[Label = license; Host = cpu.Name; Constraint = license.Host == Host]"));
+        assert!(!own("[Label = license; Constraint = eval(strcat(\"c\", \"pu.Name\")) is 1]"));
+        assert!(!own("[Label = license; Constraint = countMatches(Wish, {license}) == 1]"));
+    }
+
+    #[test]
+    fn so_does_one_that_may_read_back_what_the_partner_reads_of_it() {
+        let license = early("[Label = license; Host = cpu.Name; Constraint = license.Echo == 1]");
+        assert!(!license.own(&early("[Label = x; Echo = x.Host]")));
+        assert!(license.own(&early("[Label = x; Echo = x.Other]")));
     }
 
     #[test]
@@ -79,5 +110,13 @@ mod tests {
         assert!(!through.seen_from(&early("[Label = x; Constraint = x.Host == \"foo\"]")));
         assert!(through.seen_from(&early("[Label = x; Constraint = x.Seats == 1]")));
         assert!(!through.seen_from(&early("[Label = x; Constraint = size(x.Members) == 1]")));
+        let whole = parse_ad("[Requirements = Wish; Wish = other.Host == 1]", Dialect::Gangmatch).unwrap();
+        assert!(!through.seen_from(&Early::implicit(&whole)));
+    }
+
+    #[test]
+    fn a_name_that_is_no_word_could_be_overlooked() {
+        let odd = early("[Label = license; 'the host' = cpu.Name]");
+        assert!(!odd.seen_from(&early("[Label = x; Constraint = x.Seats == 1]")));
     }
 }

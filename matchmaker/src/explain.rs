@@ -92,7 +92,8 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
     let parts: Vec<Vec<Expr>> =
         ad.ports.list.iter().map(|port| port.constraint.as_ref().map(conjuncts).unwrap_or_default()).collect();
     let seen: RefCell<BTreeMap<(usize, AdId), Sight>> = RefCell::default();
-    // The worst edge of each path: what the gang at hand would still need.
+    // What became of each member's edge: what the gang at hand would still need. An edge below a member can be looked at
+    // before the member's own; what stands beyond the members of a complete gang is of earlier ones.
     let path: RefCell<Vec<Edge>> = RefCell::default();
     let look = |assembly: &Assembly<'_>, member: usize, edge: Edge| {
         if let Some(seat) = assembly.seats().get(member)
@@ -103,9 +104,12 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
             note(&mut seen.borrow_mut(), (bond.port, seat.id), edge, truths);
         }
         let mut path = path.borrow_mut();
-        path.truncate(member);
-        path.resize(member, Edge::Holds);
-        path.push(edge);
+        if path.len() <= member {
+            path.resize(member + 1, Edge::Holds);
+        }
+        if let Some(own) = path.get_mut(member) {
+            *own = edge;
+        }
         edge >= Edge::Busy
     };
     let (mut only_busy, mut complete) = (false, false);
@@ -118,7 +122,9 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
     };
     let budget = Config { steps_max: config.steps_max / 4, ..config.clone() };
     let mut visitor = Visitor { edge: &look, gang: &mut gang };
-    search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
+    // A search that was cut short proves nothing but what it found.
+    let cut = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
+    let gave_up = gave_up || (cut && !only_busy);
     let ports = count(&ad.ports.list, &parts, &seen.into_inner());
     let verdict = match (gave_up, complete, only_busy) {
         (true, _, _) => Verdict::GaveUp,
@@ -143,11 +149,7 @@ fn note(seen: &mut BTreeMap<(usize, AdId), Sight>, place: (usize, AdId), edge: E
     }
 }
 
-fn count(
-    ports: &[crate::ports::Port],
-    parts: &[Vec<Expr>],
-    seen: &BTreeMap<(usize, AdId), Sight>,
-) -> Vec<PortCount> {
+fn count(ports: &[crate::ports::Port], parts: &[Vec<Expr>], seen: &BTreeMap<(usize, AdId), Sight>) -> Vec<PortCount> {
     let mut counts = Vec::new();
     for (number, (port, parts)) in ports.iter().zip(parts).enumerate() {
         let rejects = |text: &Expr| ConjunctCount { text: text.to_string(), rejects: 0 };
@@ -175,9 +177,13 @@ fn count(
     counts
 }
 
-/// The first port that nothing could be bound to, and whose no it was.
+/// The first port that nothing could be bound to, and whose no it was. A later port to which no ad was left, or which was
+/// never reached, is no such port.
 fn structural(ports: &[PortCount]) -> Verdict {
     for (port, count) in ports.iter().enumerate() {
+        if port > 0 && count.candidates == 0 {
+            break;
+        }
         let refused = count.refused_by_offer + count.too_small;
         if count.refused_by_job == count.candidates {
             return Verdict::NoCandidates { port };

@@ -23,7 +23,7 @@ mod sentences;
 mod share;
 mod verify;
 
-pub use capacity::{Ask, Res, Usage, Unfit};
+pub use capacity::{Ask, Res, Unfit, Usage};
 pub use consent::Consent;
 pub use cycle::{Cycle, negotiate};
 pub use explain::{ConjunctCount, PortCount, Unmatched, Verdict, explain};

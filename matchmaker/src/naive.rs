@@ -136,7 +136,7 @@ impl<'s> Search<'s, '_, '_> {
         self.assembly.connect(member);
         let mut edge = self.assembly.check(member);
         let excluded = self.assembly.seats().get(member).is_some_and(|seat| self.exclusions.contains(&seat.ad.key));
-        if edge == Edge::Holds && excluded {
+        if edge >= Edge::Busy && excluded {
             edge = Edge::Excluded;
         }
         let flow = match (self.visitor.edge)(&self.assembly, member, edge) {

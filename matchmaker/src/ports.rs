@@ -45,7 +45,19 @@ pub struct Ports {
 
 /// Names that mean something else inside an expression, so that a label of that name could never be read.
 const RESERVED: [&str; 13] = [
-    "my", "self", "target", "other", "parent", "root", "toplevel", "true", "false", "undefined", "error", "is", "isnt",
+    "my",
+    "self",
+    "target",
+    "other",
+    "parent",
+    "root",
+    "toplevel",
+    "true",
+    "false",
+    "undefined",
+    "error",
+    "is",
+    "isnt",
 ];
 
 impl Ports {
@@ -57,7 +69,8 @@ impl Ports {
             Some(expr) => match expr.as_list() {
                 Some(entries) => entries,
                 None => {
-                    ports.problem = Some(format!("`Ports` is `{expr}`; write a list of ads: `{{ [Label = cpu; ...] }}`"));
+                    ports.problem =
+                        Some(format!("`Ports` is `{expr}`; write a list of ads: `{{ [Label = cpu; ...] }}`"));
                     return ports;
                 }
             },
@@ -90,7 +103,7 @@ impl Port {
             constraint: ad.get("Requirements").or_else(|| ad.get("Constraint")).cloned(),
             rank: ad.get("Rank").cloned(),
             request: ad.get("Request").cloned(),
-            early: Early::default(),
+            early: Early::implicit(ad),
         }
     }
 

@@ -38,7 +38,8 @@ pub fn hint(unmatched: &Unmatched) -> String {
     };
     let Some(port) = unmatched.ports.get(*port) else { return String::new() };
     if port.candidates == 0 {
-        return "create Machine and License ads, or let their owners allow this namespace: allowedNamespaces".to_owned();
+        return "create Machine and License ads, or let their owners allow this namespace: allowedNamespaces"
+            .to_owned();
     }
     let never = port.conjuncts.iter().find(|part| part.rejects == port.candidates);
     match (&unmatched.verdict, never) {

@@ -1,5 +1,6 @@
 //! A gang and the ads as they are now into a second opinion: does every edge still hold, with the same terms?
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::assembly::{Assembly, Edge};
@@ -45,6 +46,9 @@ impl fmt::Display for Disagreement {
 /// The first edge, in the order of the search, that does not hold.
 pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Result<(), Disagreement> {
     let root = gang.root().ok_or(Disagreement::Malformed)?;
+    if !is_tree(gang) {
+        return Err(Disagreement::Malformed);
+    }
     let mut assembly = Assembly::start(snapshot, root, config, now).ok_or(Disagreement::Malformed)?;
     for member in gang.members.iter().skip(1) {
         let ad = snapshot.ad(member.ad).ok_or(Disagreement::Malformed)?;
@@ -66,6 +70,18 @@ pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Re
         }
     }
     Ok(())
+}
+
+/// Whether every member but the root hangs on an earlier one, no two on the same port, and no ad is there twice.
+fn is_tree(gang: &Gang) -> bool {
+    let (mut ads, mut taken) = (BTreeSet::new(), BTreeSet::new());
+    gang.members.iter().enumerate().all(|(place, member)| {
+        let hangs = match member.bond {
+            Some(bond) => bond.parent < place && taken.insert((bond.parent, bond.port)),
+            None => place == 0,
+        };
+        hangs && ads.insert(member.ad)
+    })
 }
 
 /// Binds all ports of a member but the one it hangs on, and looks at that one in between, as the search does.

@@ -39,6 +39,9 @@ pub trait Advertises: ResourceExt {
         Ok(None)
     }
 
+    /// Takes out who is said to own it.
+    fn disown(&mut self);
+
     /// Whether the ad of `self` is that of `other`: nothing that it is made of has changed.
     fn same_ad(&self, other: &Self) -> bool;
 }
@@ -48,6 +51,10 @@ impl Advertises for Job {
 
     fn advertise(&self) -> Result<Advertised, Rejected> {
         crds::ad::job_ad(self)
+    }
+
+    fn disown(&mut self) {
+        self.spec.ad.owner = None;
     }
 
     fn same_ad(&self, other: &Self) -> bool {
@@ -60,6 +67,10 @@ impl Advertises for Machine {
 
     fn advertise(&self) -> Result<Advertised, Rejected> {
         crds::ad::machine_ad(self)
+    }
+
+    fn disown(&mut self) {
+        self.spec.ad.owner = None;
     }
 
     fn same_ad(&self, other: &Self) -> bool {
@@ -80,6 +91,10 @@ impl Advertises for License {
 
     fn shared_by(&self) -> Result<Option<Expr>, Rejected> {
         crds::ad::shared_by(self)
+    }
+
+    fn disown(&mut self) {
+        self.spec.ad.owner = None;
     }
 
     fn same_ad(&self, other: &Self) -> bool {

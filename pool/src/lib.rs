@@ -8,15 +8,15 @@ mod ads;
 mod consent;
 mod key;
 mod objects;
-mod record;
 mod recall;
+mod record;
 mod snapshot;
 mod usage;
 
 pub use ads::{Advertises, Prepared};
 pub use consent::{consent, trusted};
 pub use key::ObjectKey;
-pub use objects::{Held, Objects, OfferRef, Shelf};
+pub use objects::{Held, Objects, OfferRef, OwnerTrust, Shelf};
 pub use recall::{Recalled, gang_of};
 pub use record::{Occasion, record};
 pub use snapshot::{Flight, Outlook, Standing, may_ask, snapshot};

@@ -20,21 +20,37 @@ pub struct Held<K> {
     pub ad: Result<Arc<Prepared>, Rejected>,
 }
 
+/// Who vouches for `spec.owner`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OwnerTrust {
+    /// The API server stamps it.
+    #[default]
+    Stamped,
+    /// Nobody: it is taken out of every object, and `Owner` is undefined.
+    None,
+}
+
 /// The objects of one kind.
 #[derive(Clone, Debug)]
-pub struct Shelf<K>(BTreeMap<ObjectKey, Held<K>>);
+pub struct Shelf<K> {
+    held: BTreeMap<ObjectKey, Held<K>>,
+    owners: OwnerTrust,
+}
 
 impl<K> Default for Shelf<K> {
     fn default() -> Self {
-        Shelf(BTreeMap::new())
+        Shelf { held: BTreeMap::new(), owners: OwnerTrust::default() }
     }
 }
 
 impl<K: Advertises> Shelf<K> {
     /// Takes in an object as it was seen, unless what is held is newer. The ad is made anew only if it changed.
-    pub fn put(&mut self, object: K) {
+    pub fn put(&mut self, mut object: K) {
+        if self.owners == OwnerTrust::None {
+            object.disown();
+        }
         let key = ObjectKey::of(&object);
-        let held = self.0.get(&key);
+        let held = self.held.get(&key);
         if held.is_some_and(|held| is_newer(held.object.as_ref(), &object)) {
             return;
         }
@@ -42,27 +58,34 @@ impl<K: Advertises> Shelf<K> {
             Some(held) => held.ad.clone(),
             None => prepare(&object).map(Arc::new),
         };
-        self.0.insert(key, Held { object: Arc::new(object), ad });
+        self.held.insert(key, Held { object: Arc::new(object), ad });
+    }
+
+    fn copy_missing(&mut self, key: &ObjectKey, from: &Shelf<K>) {
+        if let (None, Some(held)) = (self.held.get(key), from.held.get(key)) {
+            let held = Held { object: held.object.clone(), ad: held.ad.clone() };
+            self.held.insert(key.clone(), held);
+        }
     }
 
     /// Forgets an object.
     pub fn remove(&mut self, key: &ObjectKey) {
-        self.0.remove(key);
+        self.held.remove(key);
     }
 
     /// Forgets all objects that `keep` does not name.
     pub fn retain(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
-        self.0.retain(|key, _| keep(key));
+        self.held.retain(|key, _| keep(key));
     }
 
     /// The object with this key.
     pub fn get(&self, key: &ObjectKey) -> Option<&Held<K>> {
-        self.0.get(key)
+        self.held.get(key)
     }
 
     /// All objects, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Held<K>)> {
-        self.0.iter()
+        self.held.iter()
     }
 }
 
@@ -171,6 +194,15 @@ impl<'o> OfferRef<'o> {
 }
 
 impl Objects {
+    /// Nothing is known yet.
+    pub fn new(owners: OwnerTrust) -> Objects {
+        let mut objects = Objects::default();
+        objects.jobs.owners = owners;
+        objects.machines.owners = owners;
+        objects.licenses.owners = owners;
+        objects
+    }
+
     /// Takes in a Match as it was seen, unless what is held is newer.
     pub fn put_match(&mut self, object: Match) {
         let key = ObjectKey::of(&object);
@@ -178,6 +210,15 @@ impl Objects {
             return;
         }
         self.matches.insert(key, Arc::new(object));
+    }
+
+    /// Takes over an object that is not here, if it is there.
+    pub fn copy_missing(&mut self, kind: &str, key: &ObjectKey, from: &Objects) {
+        match kind {
+            "Job" => self.jobs.copy_missing(key, &from.jobs),
+            "Machine" => self.machines.copy_missing(key, &from.machines),
+            _ => self.licenses.copy_missing(key, &from.licenses),
+        }
     }
 
     /// The offer of this kind and key.

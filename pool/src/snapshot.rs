@@ -82,7 +82,14 @@ fn has_open_match(job: &Job, objects: &Objects) -> bool {
 /// Freezes what is known. Every accepted offer is in it, open or not, so that "busy" and "closed" can be told apart; every
 /// accepted job is in it; those that wait are its roots.
 pub fn snapshot(objects: &Objects, outlook: &Outlook) -> Snapshot {
-    let offers = objects.offers().filter_map(|found| offer_ad(found, objects, outlook));
+    let haunted = haunted(objects);
+    let offers = objects.offers().filter_map(|found| {
+        let mut ad = offer_ad(found, objects, outlook)?;
+        if let (true, Role::Offers(offer)) = (haunted.contains(&(ad.key.clone(), ad.uid.clone())), &mut ad.role) {
+            offer.open = false;
+        }
+        Some(ad)
+    });
     let jobs = objects.jobs.iter().filter_map(|(key, held)| {
         let prepared = held.ad.as_ref().ok()?;
         Some(job_ad(key, held.object.as_ref(), prepared))
@@ -110,6 +117,28 @@ pub fn snapshot(objects: &Objects, outlook: &Outlook) -> Snapshot {
         }
     }
     snapshot
+}
+
+/// Offers that were made again under a name whose former claims are not over: whoever works under one of those may still
+/// do so, and the new ledger does not show it. By key and uid.
+fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
+    let over = |found: &crds::Match| {
+        let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
+        let root = found.spec.members.first();
+        let job = root.and_then(|root| objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name)));
+        let claim = job.and_then(|held| held.object.status.as_ref()?.claim.as_ref());
+        decision.is_terminal() && claim.is_none_or(|claim| Some(&claim.uid) != found.metadata.uid.as_ref())
+    };
+    let mut all = BTreeSet::new();
+    for member in
+        objects.matches.values().filter(|found| !over(found)).flat_map(|found| found.spec.members.iter().skip(1))
+    {
+        let key = ObjectKey::new(&member.namespace, &member.name);
+        if let Some(offer) = objects.offer(&member.kind, &key).filter(|offer| offer.uid() != member.uid) {
+            all.insert((ad_key(&member.kind, &key), offer.uid().to_owned()));
+        }
+    }
+    all
 }
 
 /// The name of an ad in the engine.

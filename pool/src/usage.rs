@@ -30,7 +30,9 @@ pub fn usage_without(status: Option<&OfferStatus>, match_uid: &str) -> Usage {
 
 /// What is taken of what there is: `3/10 seats`, `1/1 slots`, `4/8 cpus, 1024/2048 memory`.
 pub fn used_text(capacity: &Res, usage: &Usage) -> String {
-    let one = |(name, all): (&String, &i64)| format!("{}/{all} {name}", usage.used(name).saturating_sub(outside(usage, name)));
+    let one = |(name, all): (&String, &i64)| {
+        format!("{}/{all} {name}", usage.used(name).saturating_sub(outside(usage, name)))
+    };
     capacity.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 

@@ -18,7 +18,10 @@ pub(crate) fn leave(view: &View, objects: &Objects, now: i64) -> Option<Reason> 
         return Some(Reason::JobDeleted);
     };
     let committed = record == Record::Committed;
-    by_job(job).or_else(|| by_match(view)).or_else(|| by_offers(view, objects, committed)).or_else(|| by_time(view, job, now))
+    by_job(job)
+        .or_else(|| by_match(view))
+        .or_else(|| by_offers(view, objects, committed))
+        .or_else(|| by_time(view, job, now))
 }
 
 fn by_job(job: &Job) -> Option<Reason> {

@@ -1,9 +1,14 @@
 //! Claims: what the objects show of each, why it should end, which writes that means, and who makes them.
 
+mod check;
+mod decide;
 mod drive;
 mod due;
+mod free;
 mod leave;
+mod offers;
 mod refusal;
+mod reserve;
 mod view;
 mod writes;
 

@@ -1,6 +1,7 @@
 //! The objects into what they show of one claim.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use claiming::{Claim, Hold, Reason, Record};
@@ -170,9 +171,9 @@ pub(crate) fn views(objects: &Objects) -> BTreeMap<String, View> {
         }
     }
     for (uid, key) in orphans {
-        if !all.contains_key(&uid) {
-            let view = View::orphan(&uid, key, objects);
-            all.insert(uid, view);
+        if let Entry::Vacant(vacant) = all.entry(uid) {
+            let view = View::orphan(vacant.key(), key, objects);
+            vacant.insert(view);
         }
     }
     all

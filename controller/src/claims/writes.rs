@@ -53,9 +53,8 @@ pub(crate) fn reserve(view: &View, leg: &Leg, offer: OfferRef<'_>, objects: &Obj
         vote: Vote::Accepted,
         ..ClaimEntry::default()
     };
-    let mut ops = Ops::default()
-        .test(&["metadata", "uid"], leg.uid.as_str())
-        .test(&["metadata", "generation"], leg.generation);
+    let mut ops =
+        Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "generation"], leg.generation);
     let mut after = from.clone();
     if let Some(key) = leg.share.as_ref().filter(|key| !from.shared.contains_key(*key)) {
         ops = ops.add(&["status", "shared", key], json!(leg.takes));
@@ -66,20 +65,26 @@ pub(crate) fn reserve(view: &View, leg: &Leg, offer: OfferRef<'_>, objects: &Obj
     Change::Json(derived(ops, offer, &from, after, objects, now).build())
 }
 
-/// Takes the claim out of an offer's ledger, and its shared seat with it if `last` says that nobody else sits there. May
+/// Takes the claim out of an offer's ledger, and its shared seat with it if `with_seat` says so: when
+/// nobody else sits there. May
 /// be done any number of times.
 pub(crate) fn free(view: &View, offer: OfferRef<'_>, with_seat: bool, objects: &Objects, now: Timestamp) -> Change {
     let mut after = offer.status().cloned().unwrap_or_default();
     let entry = after.claims.remove(&view.uid);
-    let mut status = json!({"claims": {&view.uid: Value::Null}});
-    if let Some(key) = entry.and_then(|entry| entry.share).filter(|_| with_seat) {
-        after.shared.remove(&key);
-        status["shared"] = json!({key: Value::Null});
+    let seat = entry.and_then(|entry| entry.share).filter(|_| with_seat);
+    if let Some(key) = &seat {
+        after.shared.remove(key);
     }
     let derived = status::offer_status(offer, after, objects, now);
-    status["used"] = json!(derived.used);
-    status["state"] = json!(derived.state);
-    status["conditions"] = json!(derived.conditions);
+    let mut status = json!({
+        "claims": {&view.uid: Value::Null},
+        "used": derived.used,
+        "state": derived.state,
+        "conditions": derived.conditions,
+    });
+    if let (Some(key), Some(fields)) = (seat, status.as_object_mut()) {
+        fields.insert("shared".to_owned(), json!({key: Value::Null}));
+    }
     Change::Merge(json!({"status": status}))
 }
 
@@ -113,8 +118,15 @@ fn derived(
 }
 
 /// Turns the register of a Match, if it says `from`.
-pub(crate) fn decide(view: &View, found: &Match, to: Decision, reason: Option<Reason>, message: &str, now: Timestamp) -> Change {
-    let from = if to == Decision::Released { Decision::Committed } else { Decision::Pending };
+pub(crate) fn decide(
+    view: &View,
+    found: &Match,
+    to: Decision,
+    reason: Option<Reason>,
+    message: &str,
+    now: Timestamp,
+) -> Change {
+    let from = decides_from(to);
     let mut status = found.status.clone().unwrap_or_default();
     decision_conditions(&mut status.conditions, to, reason, message, now);
     let mut ops = Ops::default()
@@ -132,6 +144,11 @@ pub(crate) fn decide(view: &View, found: &Match, to: Decision, reason: Option<Re
         Decision::Pending | Decision::Aborted => {}
     }
     Change::Json(ops.build())
+}
+
+/// What the register has to say so that it can be turned to `to`.
+pub(crate) fn decides_from(to: Decision) -> Decision {
+    if to == Decision::Released { Decision::Committed } else { Decision::Pending }
 }
 
 /// What a decision is to the claim.

@@ -24,6 +24,8 @@ pub(crate) struct Ended {
     pub(crate) message: String,
     /// Who said no, if it was called off.
     pub(crate) refusals: Vec<Refusal>,
+    /// It was called off before it stood.
+    pub(crate) aborted: bool,
 }
 
 /// A status in the making.
@@ -52,7 +54,8 @@ impl<'j> Draft<'j> {
     /// The phase follows from the conditions. A job without a workload is `Claimed` and never `Running`: what runs under
     /// its claim is nothing that is known here.
     fn done(mut self) -> JobStatus {
-        let finished = conditions::find(&self.status.conditions, types::FINISHED).filter(|found| found.status == "True");
+        let finished =
+            conditions::find(&self.status.conditions, types::FINISHED).filter(|found| found.status == "True");
         let well = |found: &Condition| [reasons::DONE, reasons::COMPLETED].contains(&found.reason.as_str());
         let started = conditions::find(&self.status.conditions, types::STARTED);
         let running = started.is_some_and(|found| found.status == "True" && found.reason != reasons::NO_WORKLOAD);
@@ -96,9 +99,15 @@ pub(crate) fn job_claimed(job: &Job, found: &Match, now: Timestamp) -> JobStatus
     draft.say(types::MATCHED, Holds::True, reasons::GANG_FOUND, found.spec.summary.clone());
     draft.say(types::CLAIMED, Holds::True, reasons::COMMITTED, format!("held by Match {}", found.name_any()));
     match &job.spec.workload {
-        None => draft.say(types::STARTED, Holds::True, reasons::NO_WORKLOAD, "start the work yourself; set spec.done at its end"),
+        None => draft.say(
+            types::STARTED,
+            Holds::True,
+            reasons::NO_WORKLOAD,
+            "start the work yourself; set spec.done at its end",
+        ),
         Some(_) => {
-            let message = "this version does not start workloads: watch the condition Claimed, and set spec.done at the end";
+            let message =
+                "this version does not start workloads: watch the condition Claimed, and set spec.done at the end";
             draft.say(types::STARTED, Holds::False, reasons::WORKLOAD_PENDING, message);
         }
     }
@@ -131,7 +140,12 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
 }
 
 /// A job that no Match holds: where it stands, and what the last cycle found about it.
-pub(crate) fn job_waiting(held: &Held<Job>, standing: Standing, finding: Option<&Finding>, now: Timestamp) -> JobStatus {
+pub(crate) fn job_waiting(
+    held: &Held<Job>,
+    standing: Standing,
+    finding: Option<&Finding>,
+    now: Timestamp,
+) -> JobStatus {
     let job = held.object.as_ref();
     let mut draft = Draft::of(job, now);
     accepted(&mut draft, held);
@@ -171,7 +185,8 @@ fn waits(draft: &mut Draft<'_>, finding: Option<&Finding>) {
     let fresh = told_at.is_some_and(|at| draft.now.as_second() - at.0.as_second() < RECOUNT_SECONDS);
     let told = draft.status.unmatched.as_ref();
     let same_blame = told.is_some_and(|told| blame(told) == blame(&finding.counts));
-    let same_counts = told.is_some_and(|told| told.ports == finding.counts.ports && told.conjuncts == finding.counts.conjuncts);
+    let same_counts =
+        told.is_some_and(|told| told.ports == finding.counts.ports && told.conjuncts == finding.counts.conjuncts);
     if same_reason && current && same_blame && (fresh || same_counts) {
         return;
     }

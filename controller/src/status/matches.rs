@@ -23,9 +23,7 @@ pub(crate) fn decision_conditions(
             Some((Holds::False, reasons::ACTIVE)),
         ),
         Decision::Aborted => ((Holds::False, why), (Holds::False, why), None),
-        Decision::Released => {
-            ((Holds::True, reasons::ALL_RESERVED), (Holds::False, why), Some((Holds::True, why)))
-        }
+        Decision::Released => ((Holds::True, reasons::ALL_RESERVED), (Holds::False, why), Some((Holds::True, why))),
     };
     let found = [(types::RESERVED, Some(reserved)), (types::CLAIMED, Some(claimed)), (types::RELEASED, released)];
     for (type_, (holds, reason)) in found.into_iter().filter_map(|(type_, found)| Some((type_, found?))) {

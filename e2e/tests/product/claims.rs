@@ -1,6 +1,5 @@
 //! Turns everything that can end or spoil a claim into a check that nothing of it is left, and that the job goes on.
 
-
 use crate::stage::{Namespace, Stage, condition, job, license, machine, text};
 
 fn here(test: &str) -> Namespace {
@@ -179,9 +178,7 @@ fn a_job_deleted_half_way_gives_back_what_it_has() {
 fn a_suspended_job_gives_its_claim_back_and_takes_it_again() {
     let here = claimed("suspend");
     here.merge("gmj/j", r#"{"spec": {"suspend": true}}"#);
-    here.until("both offers to be free", || {
-        (here.entries("gmm/m") == 0 && here.entries("gml/l") == 0).then_some(())
-    });
+    here.until("both offers to be free", || (here.entries("gmm/m") == 0 && here.entries("gml/l") == 0).then_some(()));
     here.wait("gmj/j", "jsonpath={.status.phase}=Suspended");
     here.merge("gmj/j", r#"{"spec": {"suspend": false}}"#);
     here.wait("gmj/j", "Claimed");

@@ -1,6 +1,5 @@
 //! Turns ads applied by kubectl into claimed gangs, or into the reason why not: what a user sees on a real API server.
 
-
 use crate::stage::{Namespace, Stage, condition, job, license, machine, name, text};
 
 fn here(test: &str) -> Namespace {

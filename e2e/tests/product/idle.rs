@@ -1,10 +1,9 @@
 //! Turns half a minute of quiet into a count of writes, which has to be none.
 
-
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use crate::stage::{Stage, job, license, machine, text};
+use serde_json::Value;
 
 const QUIET: Duration = Duration::from_secs(30);
 
@@ -25,7 +24,8 @@ fn writes(stage: &Stage, namespace: &str) -> Vec<String> {
 fn idle_means_no_writes() {
     let stage = Stage::shared();
     let here = stage.namespace("idle");
-    let ads = [machine("m"), license("l", "sim", 1, 1), job("runs", "sim"), job("waits", "sim"), job("never", "no-such")];
+    let ads =
+        [machine("m"), license("l", "sim", 1, 1), job("runs", "sim"), job("waits", "sim"), job("never", "no-such")];
     here.apply(&ads.concat());
     here.wait("gmj/runs", "Claimed");
     here.wait_reason("gmj/waits", "Matched", "WaitingForCapacity");

@@ -14,10 +14,7 @@ impl Assembly<'_> {
     ///
     /// `None`: an amount is no integer of at least 1, names what the offer does not have, or `sharedBy` is an error.
     pub(super) fn ask(&mut self, bond: Bond, offer: &Offer, parent_port: FrameId, child_port: FrameId) -> Option<Ask> {
-        let mut takes = self.requested(bond, parent_port)?;
-        if takes.keys().any(|name| !offer.capacity.contains_key(name)) {
-            return None;
-        }
+        let mut takes = self.requested(bond, offer, parent_port)?;
         for (name, all) in &offer.capacity {
             if takes.contains_key(name) {
                 continue;
@@ -38,13 +35,15 @@ impl Assembly<'_> {
         Some(Ask { takes, share: self.share(offer, parent_port, child_port)? })
     }
 
-    /// The port's `Request`; empty if it has none, `None` if it is anything but a nested ad of amounts.
-    fn requested(&self, bond: Bond, frame: FrameId) -> Option<Res> {
+    /// The port's `Request`, under the offer's names; empty if it has none, `None` if it is anything but a nested ad of
+    /// amounts of what the offer has.
+    fn requested(&self, bond: Bond, offer: &Offer, frame: FrameId) -> Option<Res> {
         let Some(request) = self.port(bond.parent, bond.port)?.request.as_ref() else {
             return Some(Res::new());
         };
         let value = self.value(request, frame)?;
-        value.as_ad()?.iter().map(|(name, value)| Some((name.as_str().to_ascii_lowercase(), amount(value)?))).collect()
+        let offered = |name: &Name| offer.capacity.keys().find(|own| name.as_str().eq_ignore_ascii_case(own)).cloned();
+        value.as_ad()?.iter().map(|(name, value)| Some((offered(name)?, amount(value)?))).collect()
     }
 
     /// The value of `RequestCpus` and its like, if the port or its ad has that attribute.

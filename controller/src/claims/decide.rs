@@ -1,0 +1,108 @@
+//! Second phase: the register turned, and the job told.
+
+use std::sync::Mutex;
+
+use claiming::{Action, Event, Reason, Record};
+use crds::{Decision, Job, Match};
+use jiff::Timestamp;
+use kube::runtime::events::EventType;
+
+use crate::api::Answer;
+use crate::claims::drive::{Driver, Notes, noted};
+use crate::claims::view::View;
+use crate::claims::writes;
+
+impl Driver {
+    /// Turns the register, or finds out who has turned it.
+    pub(super) async fn decide(
+        &self,
+        view: &View,
+        action: Action,
+        to: Decision,
+        reason: Option<Reason>,
+        notes: &Mutex<Notes>,
+    ) -> Event {
+        let Some(found) = &view.found else { return Event::Decided(Record::Gone) };
+        if let Some(reason) = reason
+            && !self.is_gone(view, reason).await
+        {
+            return Event::Failed(action);
+        }
+        let message = noted(notes, |notes| notes.message.clone());
+        let latest = self.world.look().matches.get(&view.key).cloned().unwrap_or_else(|| found.clone());
+        let patch = writes::decide(view, &latest, to, reason, &message, Timestamp::now());
+        let stored = match self.cluster.patch_status::<Match>(&view.key, &patch).await {
+            Answer::Done(stored) => {
+                tracing::info!(r#match = %view.key, decision = ?to, reason = reason.map_or("", Reason::as_str), "decided");
+                stored
+            }
+            Answer::Missing => return Event::Decided(Record::Gone),
+            Answer::Refused(_) => match self.cluster.get::<Match>(&view.key).await {
+                Answer::Done(stored) => stored,
+                Answer::Missing => return Event::Decided(Record::Gone),
+                answer => return self.lost(view, action, &answer),
+            },
+            answer => return self.lost(view, action, &answer),
+        };
+        if stored.metadata.uid.as_deref() != Some(view.uid.as_str()) {
+            return Event::Decided(Record::Gone);
+        }
+        let decision = stored.status.as_ref().map(|status| status.decision).unwrap_or_default();
+        self.world.learn(|all| all.put_match(stored));
+        match decision == writes::decides_from(to) {
+            // refused by somebody who is not of the protocol: asked again later, not at once
+            true => Event::Failed(action),
+            false => Event::Decided(writes::record(decision)),
+        }
+    }
+
+    /// That somebody is gone is believed from the server only, never because it was not seen. True for every other reason.
+    async fn is_gone(&self, view: &View, reason: Reason) -> bool {
+        match reason {
+            Reason::JobDeleted => {
+                let answer = self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
+                let deleting = |job: &Job| job.metadata.deletion_timestamp.is_some();
+                let other = |job: &Job| job.metadata.uid.as_deref() != Some(view.root.uid.as_str());
+                match answer {
+                    Answer::Missing => true,
+                    Answer::Done(()) => self.job(view).is_none_or(|job| other(&job) || deleting(&job)),
+                    _ => false,
+                }
+            }
+            Reason::MemberLost | Reason::MemberGone => {
+                for leg in &view.legs {
+                    match self.read_offer(leg).await {
+                        Answer::Missing => return true,
+                        Answer::Done(()) => {
+                            let objects = self.world.look();
+                            if objects.offer(&leg.kind, &leg.key).is_some_and(|offer| offer.uid() != leg.uid) {
+                                return true;
+                            }
+                        }
+                        _ => return false,
+                    }
+                }
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Tells the job that its claim stands.
+    pub(super) async fn tell_root(&self, view: &View) -> Event {
+        let (Some(job), Some(found)) = (self.job(view), &view.found) else { return Event::Told };
+        let patch = writes::tell_root(view, found, &job, Timestamp::now());
+        match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
+            Answer::Done(job) => {
+                self.events.tell(&job, EventType::Normal, "Claimed", &found.spec.summary).await;
+                self.world.learn(|all| all.jobs.put(job));
+                Event::Told
+            }
+            Answer::Missing => Event::Told,
+            answer => {
+                self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
+                self.lost(view, Action::TellRoot, &answer)
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The end: offers given back, then the job, once the Match is read as ended.
+
+use std::sync::Mutex;
+
+use claiming::{Action, Event, Reason};
+use crds::{Decision, Job, Match};
+use jiff::Timestamp;
+use kube::runtime::events::EventType;
+
+use crate::api::Answer;
+use crate::claims::drive::{Driver, Notes, noted};
+use crate::claims::view::View;
+use crate::claims::writes;
+use crate::status::Ended;
+
+impl Driver {
+    /// Gives an offer back, once the Match is read as ended or gone: by the server, not by what was seen of it.
+    pub(super) async fn free(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
+        let failed = Event::Failed(Action::Free(number));
+        let Some(leg) = view.legs.get(number) else { return failed };
+        if !self.has_ended(view).await {
+            return failed;
+        }
+        for with_seat in [true, false] {
+            let patch = {
+                let objects = self.world.look();
+                let Some(offer) = objects.offer(&leg.kind, &leg.key) else { return Event::Freed(number) };
+                let alone = writes::sits_alone(view, offer.status());
+                writes::free(view, offer, with_seat && alone, &objects, Timestamp::now())
+            };
+            match self.patch_offer(leg, &patch, &Mutex::default()).await {
+                Answer::Done(()) | Answer::Missing => {
+                    noted(notes, |notes| notes.freed.insert(number));
+                    return Event::Freed(number);
+                }
+                // Somebody has sat down beside it in the meantime: the seat stays.
+                Answer::Refused(_) if with_seat => {}
+                answer => return self.lost(view, Action::Free(number), &answer),
+            }
+        }
+        failed
+    }
+
+    async fn has_ended(&self, view: &View) -> bool {
+        match self.cluster.get::<Match>(&view.key).await {
+            Answer::Missing => true,
+            Answer::Done(found) => {
+                let other = found.metadata.uid.as_deref() != Some(view.uid.as_str());
+                other || found.status.is_some_and(|status| status.decision.is_terminal())
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives the job back, once every offer was read without an entry of this claim.
+    pub(super) async fn free_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
+        let failed = Event::Failed(Action::FreeRoot);
+        let Some(job) = self.job(view) else { return Event::RootFreed };
+        if !self.has_ended(view).await || !self.is_nowhere(view, notes).await {
+            return failed;
+        }
+        let ended = self.ended(view, notes);
+        let patch = writes::free_root(view, &job, &ended, Timestamp::now());
+        match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
+            Answer::Done(job) => {
+                let type_ = if ended.aborted { EventType::Warning } else { EventType::Normal };
+                self.events.tell(&job, type_, ended.reason.as_str(), &ended.message).await;
+                self.world.learn(|all| all.jobs.put(job));
+                Event::RootFreed
+            }
+            Answer::Missing => Event::RootFreed,
+            answer => {
+                self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
+                self.lost(view, Action::FreeRoot, &answer)
+            }
+        }
+    }
+
+    /// Whether no offer has an entry of this claim any more. Those that were not freed just now are read anew; if the Match
+    /// is gone and nobody knows its members, all offers are.
+    async fn is_nowhere(&self, view: &View, notes: &Mutex<Notes>) -> bool {
+        let freed = noted(notes, |notes| notes.freed.clone());
+        if view.found.is_none() {
+            if !matches!(self.list_offers().await, Answer::Done(())) {
+                return false;
+            }
+        } else {
+            for (_, leg) in view.legs.iter().enumerate().filter(|(number, _)| !freed.contains(number)) {
+                if !matches!(self.read_offer(leg).await, Answer::Done(()) | Answer::Missing) {
+                    return false;
+                }
+            }
+        }
+        let objects = self.world.look();
+        let held =
+            |offer: pool::OfferRef<'_>| offer.status().is_some_and(|status| status.claims.contains_key(&view.uid));
+        match view.found {
+            None => !objects.offers().any(held),
+            Some(_) => !view.legs.iter().filter_map(|leg| objects.offer(&leg.kind, &leg.key)).any(held),
+        }
+    }
+
+    /// Why the claim ended, from what is stored.
+    fn ended(&self, view: &View, notes: &Mutex<Notes>) -> Ended {
+        let stored = self.world.look().matches.get(&view.key).cloned().and_then(|found| found.status.clone());
+        let aborted = stored.as_ref().is_some_and(|status| status.decision == Decision::Aborted);
+        let reason = match &stored {
+            Some(status) => status.reason.as_deref().and_then(Reason::of).unwrap_or(Reason::MatchDeleted),
+            None => Reason::MatchDeleted,
+        };
+        let (message, refusals) = noted(notes, |notes| (notes.message.clone(), notes.refusals.clone()));
+        let message = match (message.is_empty(), reason) {
+            (false, _) => message,
+            (true, Reason::Done) => "spec.done is true".to_owned(),
+            (true, Reason::Suspended) => "spec.suspend is true".to_owned(),
+            (true, Reason::ClaimExpired) => "claimSeconds are over".to_owned(),
+            (true, _) => stored.and_then(|status| status.message).unwrap_or_default(),
+        };
+        Ended { reason, message, refusals, aborted }
+    }
+}

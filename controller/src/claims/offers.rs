@@ -1,0 +1,61 @@
+//! Machines and licenses, treated alike: patched, read anew, listed; what comes back goes into the picture of the world.
+
+use std::fmt::Debug;
+use std::sync::Mutex;
+
+use crds::{License, Machine};
+use kube::Resource;
+use kube::core::NamespaceResourceScope;
+use pool::{Advertises, ObjectKey, Objects};
+use serde::de::DeserializeOwned;
+
+use crate::api::{Answer, Change};
+use crate::claims::drive::{Driver, Notes, noted};
+use crate::claims::view::Leg;
+
+impl Driver {
+    /// Patches an offer of either kind and takes in what came back.
+    pub(super) async fn patch_offer(&self, leg: &Leg, patch: &Change, notes: &Mutex<Notes>) -> Answer<()> {
+        if leg.kind == <Machine as Advertises>::KIND {
+            let answer = self.cluster.patch_status::<Machine>(&leg.key, patch).await;
+            answer.map(|machine| {
+                noted(notes, |notes| notes.members.machines.put(machine.clone()));
+                self.world.learn(|all| all.machines.put(machine));
+            })
+        } else {
+            let answer = self.cluster.patch_status::<License>(&leg.key, patch).await;
+            answer.map(|license| {
+                noted(notes, |notes| notes.members.licenses.put(license.clone()));
+                self.world.learn(|all| all.licenses.put(license));
+            })
+        }
+    }
+
+    /// Reads an offer as it is now.
+    pub(super) async fn read_offer(&self, leg: &Leg) -> Answer<()> {
+        if leg.kind == <Machine as Advertises>::KIND {
+            self.read::<Machine>(&leg.key, |all, found| all.machines.put(found)).await
+        } else {
+            self.read::<License>(&leg.key, |all, found| all.licenses.put(found)).await
+        }
+    }
+
+    /// Reads an object as it is now.
+    pub(super) async fn read<K>(&self, key: &ObjectKey, put: impl FnOnce(&mut Objects, K)) -> Answer<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        self.cluster.get::<K>(key).await.map(|found| self.world.learn(|all| put(all, found)))
+    }
+
+    /// Lists all offers as they are now, not as a cache has them.
+    pub(super) async fn list_offers(&self) -> Answer<()> {
+        let machines = self.cluster.list::<Machine>().await;
+        let licenses =
+            match machines.map(|list| self.world.learn(|all| list.into_iter().for_each(|one| all.machines.put(one)))) {
+                Answer::Done(()) => self.cluster.list::<License>().await,
+                answer => return answer,
+            };
+        licenses.map(|list| self.world.learn(|all| list.into_iter().for_each(|one| all.licenses.put(one))))
+    }
+}

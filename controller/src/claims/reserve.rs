@@ -1,0 +1,88 @@
+//! First phase: the job and its offers reserved, each by one guarded patch; every no remembered.
+
+use std::sync::{Mutex, PoisonError};
+
+use claiming::{Action, Event, Reason};
+use crds::Job;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::api::{Answer, Refused};
+use crate::claims::drive::{Driver, Notes, ad_key, noted};
+use crate::claims::view::{Leg, View};
+use crate::claims::{refusal, writes};
+use crate::refusals::retry_of;
+
+impl Driver {
+    pub(super) async fn reserve_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
+        let held = self.world.look().jobs.get(&view.root.key).cloned();
+        let (Some(held), Some(found)) = (held, &view.found) else {
+            return Event::RootRefused(Reason::JobDeleted);
+        };
+        let patch = writes::reserve_root(view, found, &held, Timestamp::now());
+        match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
+            Answer::Done(job) => {
+                noted(notes, |notes| notes.members.jobs.put(job.clone()));
+                self.world.learn(|all| all.jobs.put(job));
+                Event::RootReserved
+            }
+            Answer::Refused(refused) => {
+                let reason = refusal::of_job(&refused);
+                noted(notes, |notes| notes.message = format!("job {}: {}", view.root.key, first(&refused)));
+                self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
+                Event::RootRefused(reason)
+            }
+            Answer::Missing => Event::RootRefused(Reason::JobDeleted),
+            answer => self.lost(view, Action::ReserveRoot, &answer),
+        }
+    }
+
+    pub(super) async fn reserve(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
+        let Some(leg) = view.legs.get(number) else { return Event::Failed(Action::Reserve(number)) };
+        let patch = {
+            let objects = self.world.look();
+            objects
+                .offer(&leg.kind, &leg.key)
+                .map(|offer| writes::reserve(view, leg, offer, &objects, Timestamp::now()))
+        };
+        let Some(patch) = patch else { return Event::Refused(number, Reason::MemberGone) };
+        let answer = self.patch_offer(leg, &patch, notes).await;
+        match answer {
+            Answer::Done(()) => Event::Reserved(number),
+            Answer::Refused(refused) => {
+                let reason = refusal::of_offer(&refused);
+                self.refused(view, leg, reason, &first(&refused), notes);
+                self.read_offer(leg).await;
+                Event::Refused(number, reason)
+            }
+            Answer::Missing => Event::Refused(number, Reason::MemberGone),
+            answer => self.lost(view, Action::Reserve(number), &answer),
+        }
+    }
+
+    /// Remembers that an offer said no: in the process, for the next cycle, and in the job's status, for people.
+    pub(super) fn refused(&self, view: &View, leg: &Leg, reason: Reason, message: &str, notes: &Mutex<Notes>) {
+        tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind, %reason, message, "refused");
+        let text = format!("{} {}: {message}", leg.kind, leg.key);
+        noted(notes, |notes| {
+            notes.message = text;
+            notes.refusals.push(crds::Refusal {
+                kind: leg.kind.clone(),
+                namespace: leg.key.namespace.clone(),
+                name: leg.key.name.clone(),
+                reason: reason.as_str().to_owned(),
+                message: message.chars().take(256).collect(),
+                time: Some(Time(Timestamp::now())),
+            });
+        });
+        let Some(job) = self.job(view) else { return };
+        let refused = crate::refusals::Refused { offer: ad_key(leg), about: (view.root.generation, leg.generation) };
+        let jitter = view.uid.bytes().fold(0u8, u8::wrapping_add);
+        let mut memory = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.remember(&view.root.uid, &refused, &retry_of(&job), self.now_ms(), jitter);
+    }
+}
+
+fn first(refused: &Refused) -> String {
+    refused.rules.first().cloned().unwrap_or_else(|| "it is not the object that was matched any more".to_owned())
+}

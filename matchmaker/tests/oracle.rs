@@ -1,0 +1,100 @@
+//! The plain search against brute force: all trees that the ports allow, complete first and judged afterwards.
+//!
+//! The search binds port after port, looks at every edge as soon as it can and goes back. Here nothing is looked at until
+//! the tree is whole: then every label is bound, every name can be read, and the order of things cannot matter.
+
+#[cfg(test)]
+#[path = "oracle/judge.rs"]
+mod judge;
+#[cfg(test)]
+#[path = "oracle/trees.rs"]
+mod trees;
+#[cfg(test)]
+mod world;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::collections::BTreeSet;
+
+    use matchmaker::{Gang, Rules, naive, verify};
+    use proptest::prelude::*;
+
+    use super::judge::{Judged, judge};
+    use super::trees::{Tree, trees};
+    use super::world::{World, chained, runs, world};
+
+    /// More trees than this are not enumerated; hardly any pool has so many.
+    const TREES_MAX: usize = 20_000;
+
+    fn tree_of(gang: &Gang) -> Tree {
+        let edge = |member: &matchmaker::Member| {
+            let bond = member.bond.map(|bond| (bond.parent, bond.port, bond.via));
+            (member.ad.place(), bond)
+        };
+        Tree { nodes: gang.members.iter().map(edge).collect() }
+    }
+
+    /// Checks one pool; gives how many gangs it has.
+    fn check(world: &World) -> Result<usize, TestCaseError> {
+        let (pool, config) = (&world.snapshot, &world.config);
+        let mut count = 0;
+        for root in &pool.roots {
+            let Some(all) = trees(pool, root.ad, config, TREES_MAX) else { continue };
+            let judged: Vec<Judged> = all.iter().filter_map(|tree| judge(pool, tree, config, 7)).collect();
+            let found = naive::gangs(pool, root.ad, usize::MAX, config, 7);
+            let expected: BTreeSet<&Tree> = judged.iter().map(|judged| &judged.tree).collect();
+            let got: Vec<Tree> = found.iter().map(tree_of).collect();
+            prop_assert_eq!(&got.iter().collect::<BTreeSet<_>>(), &expected, "{}", world.text);
+            prop_assert_eq!(got.len(), expected.len(), "a gang twice: {}", world.text);
+            for gang in &found {
+                let same = judged.iter().find(|judged| judged.tree == tree_of(gang)).unwrap();
+                let asks: Vec<_> = gang.members.iter().map(|member| member.ask.clone()).collect();
+                prop_assert_eq!(&asks, &same.asks, "{}", world.text);
+                prop_assert_eq!(verify(pool, gang, config, 7), Ok(()), "{}", world.text);
+            }
+            let avoids = |judged: &&Judged| !judged.keys(pool).iter().any(|key| root.exclusions.contains(key));
+            let best = judged.iter().filter(avoids).max_by_key(|judged| judged.preference());
+            let answer = naive::best(pool, root.ad, &root.exclusions, config, 7);
+            prop_assert!(!answer.gave_up);
+            let answer = answer.gang.as_ref();
+            prop_assert_eq!(answer.map(tree_of), best.map(|best| best.tree.clone()), "{}", world.text);
+            if let (Some(gang), Some(best)) = (answer, best) {
+                let real = |levels: &[i128; 3]| levels.map(|level| level as f64 / 2f64.powi(64));
+                let score = [gang.score.own, gang.score.partners, gang.score.deeper].map(|level| level.to_real());
+                prop_assert_eq!(score, real(&best.score), "{}", world.text);
+            }
+            count += judged.len();
+        }
+        Ok(count)
+    }
+
+    fn run(draw: fn(&[u8], Rules, usize) -> World, rules: Rules, cases: u32, gangs_min: usize) {
+        let ads_max = if cases > 5000 { 4 } else { 7 };
+        let (gangs, sub_gangs) = (Cell::new(0), Cell::new(0));
+        proptest!(runs(cases), |(bytes in proptest::collection::vec(any::<u8>(), 20..260))| {
+            let world = draw(&bytes, rules, ads_max);
+            let found = check(&world)?;
+            gangs.set(gangs.get() + found);
+            sub_gangs.set(sub_gangs.get() + usize::from(found > 0));
+        });
+        eprintln!("{rules:?}: {} gangs in {} of {cases} pools", gangs.get(), sub_gangs.get());
+        assert!(gangs.get() >= gangs_min, "only {} gangs: the pools say too little", gangs.get());
+    }
+
+    #[test]
+    fn product_pools_have_exactly_the_gangs_of_brute_force() {
+        run(world, Rules::Product, 3000, 3000);
+    }
+
+    #[test]
+    fn paper_pools_have_exactly_the_gangs_of_brute_force() {
+        run(world, Rules::Paper, 1500, 3000);
+    }
+
+    #[test]
+    fn looking_early_loses_no_gang() {
+        run(chained, Rules::Product, 20_000, 300);
+        run(chained, Rules::Paper, 20_000, 300);
+    }
+}

@@ -1,0 +1,216 @@
+//! Random bytes into the text of ads: ports, constraints, ranks, requests, views that depend on other members.
+
+use matchmaker::Rules;
+
+/// Decisions, one byte each; zero when they are used up.
+pub(crate) struct Draw<'b> {
+    bytes: std::slice::Iter<'b, u8>,
+    /// Whether constraints ask for just that which depends on who else is bound.
+    chained: bool,
+}
+
+/// What an expression in a port can name.
+pub(crate) struct Names<'n> {
+    /// The port's own label.
+    pub(crate) own: &'n str,
+    /// The labels of the ports before it.
+    pub(crate) earlier: &'n [String],
+}
+
+const VALUES: [&str; 10] = ["1", "0", "2", "\"x\"", "\"X\"", "undefined", "error", "0.5", "{1, 2}", "[Z = 1]"];
+const RANKS: [&str; 14] =
+    ["0", "1", "2", "-1", "0.1", "0.2", "1e16", "-1e16", "1e300", "1e-30", "true", "\"x\"", "undefined", "-2.5e-19"];
+
+impl<'b> Draw<'b> {
+    pub(crate) fn new(bytes: &'b [u8]) -> Draw<'b> {
+        Draw { bytes: bytes.iter(), chained: false }
+    }
+
+    /// Everything is 1 wherever it can be read, constraints ask for 1, and what they ask for is handed on from label to label:
+    /// a search that looks too soon finds too little.
+    pub(crate) fn chained(bytes: &'b [u8]) -> Draw<'b> {
+        Draw { bytes: bytes.iter(), chained: true }
+    }
+
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.bytes.next().map_or(0, |byte| usize::from(*byte)) % limit.max(1)
+    }
+
+    /// True in about that many of a hundred cases.
+    pub(crate) fn percent(&mut self, percent: usize) -> bool {
+        self.bytes.next().map_or(0, |byte| usize::from(*byte)) * 100 / 256 >= 100 - percent
+    }
+
+    /// One of these; the first is the plainest.
+    pub(crate) fn pick<'t, T>(&mut self, list: &'t [T]) -> &'t T {
+        &list[self.below(list.len())]
+    }
+
+    /// A whole ad.
+    pub(crate) fn ad(&mut self, rules: Rules, asks: bool) -> String {
+        if self.chained {
+            let ports = if asks { *self.pick(&[1, 0, 2]) } else { *self.pick(&[1, 2, 2, 0]) };
+            let mut parts = vec![format!("A = 1; B = 1; C = {}", self.pick(&["H == 1", "A", "K.Z"]))];
+            match (ports, rules) {
+                (0, Rules::Product) => parts.extend(self.implicit()),
+                _ => parts.push(format!("Ports = {{{}}}", self.ports(rules, ports.max(1)).join(", "))),
+            }
+            return format!("[{}]", parts.join("; "));
+        }
+        let mut parts = vec![format!("A = {}", self.pick(&VALUES)), format!("B = {}", self.pick(&VALUES))];
+        if self.percent(30) {
+            parts.push((*self.pick(&["C = A", "C = [Z = A; H = 1]", "C = H", "p = 1", "C = p.A"])).to_owned());
+        }
+        if asks && self.percent(15) {
+            let rank = self.pick(&["p.A", "1", "other.A * 1.5", "q.A + p.A", "error", "A + P.H"]);
+            parts.push(format!("GangRank = {rank}"));
+        }
+        if self.percent(10) {
+            parts.push((*self.pick(&["RequestCpus = 1", "RequestSeats = 2", "RequestCpus = p.A"])).to_owned());
+        }
+        let ports = if asks { *self.pick(&[1, 2, 0, 2, 3]) } else { *self.pick(&[1, 0, 2, 1, 0, 3, 2, 1]) };
+        match (ports, rules) {
+            (0, Rules::Product) => parts.extend(self.implicit()),
+            (0, Rules::Paper) if self.percent(50) => {}
+            _ => parts.push(format!("Ports = {{{}}}", self.ports(rules, ports).join(", "))),
+        }
+        format!("[{}]", parts.join("; "))
+    }
+
+    /// The attributes of an ad without ports.
+    fn implicit(&mut self) -> Vec<String> {
+        let names = Names { own: "other", earlier: &[] };
+        let name = *self.pick(&["Requirements", "Constraint"]);
+        let mut parts = Vec::new();
+        if !self.percent(10) {
+            let fall_through = self.percent(20);
+            let own = if fall_through { "H == 1".to_owned() } else { self.constraint(&names) };
+            parts.push(format!("{name} = {own}"));
+        }
+        if self.percent(50) {
+            parts.push(format!("Rank = {}", self.rank(&names)));
+        }
+        if self.percent(15) {
+            parts.push(self.request());
+        }
+        parts
+    }
+
+    fn ports(&mut self, rules: Rules, count: usize) -> Vec<String> {
+        let mut labels: Vec<String> = Vec::new();
+        let mut ports = Vec::new();
+        for number in 0..count {
+            let plain = [["p", "P"], ["q", "Q"], ["r", "R"]][number];
+            let mut label = (*self.pick(&plain)).to_owned();
+            if self.percent(10) {
+                label = match rules {
+                    Rules::Paper => (*self.pick(&["P", "'r s'", "A", "H"])).to_owned(),
+                    Rules::Product => (*self.pick(&["'r s'", "A", "H", "P"])).to_owned(),
+                };
+            }
+            ports.push(self.port(&Names { own: &label, earlier: &labels }));
+            labels.push(label);
+        }
+        ports
+    }
+
+    fn port(&mut self, names: &Names<'_>) -> String {
+        let mut parts = vec![format!("Label = {}", names.own)];
+        for attribute in ["H", "K", "'o d'"] {
+            let common = if self.chained { 80 } else { 40 };
+            if self.percent(if attribute == "'o d'" { 4 } else { common }) {
+                let expr = match self.below(10) {
+                    0..=3 => self.term(names),
+                    4 => (*self.pick(&VALUES)).to_owned(),
+                    5 => format!("[Z = {}]", self.term(names)),
+                    6 => (*self.pick(&["H", "K", "A", "size(Members)", "Members[0].Name"])).to_owned(),
+                    7 => format!("eval(\"{}\")", self.term(names).replace('"', "")),
+                    8 => (*self.pick(&["self", "my", "parent", names.own])).to_owned(),
+                    _ => format!("{} + 1", self.term(names)),
+                };
+                parts.push(format!("{attribute} = {expr}"));
+            }
+        }
+        if !self.percent(25) {
+            let name = *self.pick(&["Constraint", "Requirements"]);
+            parts.push(format!("{name} = {}", self.constraint(names)));
+        }
+        if self.percent(50) {
+            parts.push(format!("Rank = {}", self.rank(names)));
+        }
+        if self.percent(15) {
+            parts.push(self.request());
+        }
+        if self.percent(6) {
+            parts.push((*self.pick(&["RequestSeats = 1", "RequestCpus = p.A", "RequestSlots = 1"])).to_owned());
+        }
+        format!("[{}]", parts.join("; "))
+    }
+
+    fn request(&mut self) -> String {
+        let amounts = ["[seats = 1]", "[Cpus = 1]", "[cpus = 2; seats = 1]", "[slots = A]", "[gpus = 1]", "[]", "3"];
+        format!("Request = {}", self.pick(&amounts))
+    }
+
+    fn rank(&mut self, names: &Names<'_>) -> String {
+        match self.below(4) {
+            0 | 1 => (*self.pick(&RANKS)).to_owned(),
+            2 => self.term(names),
+            _ => format!("{} * {}", self.term(names), self.pick(&RANKS)),
+        }
+    }
+
+    /// Parts that hold rather more often than not.
+    pub(crate) fn constraint(&mut self, names: &Names<'_>) -> String {
+        let parts: Vec<String> = (0..*self.pick(&[0, 1, 1, 2])).map(|_| self.part(names)).collect();
+        if parts.is_empty() { "true".to_owned() } else { parts.join(" && ") }
+    }
+
+    fn part(&mut self, names: &Names<'_>) -> String {
+        let term = self.term(names);
+        let own = names.own;
+        if self.chained {
+            return match self.below(12) {
+                0 => format!("eval(\"{own}.{}\") == 1", self.pick(&["H", "A", "K.Z"])),
+                1 => format!("{own}[strcat(\"\", \"{}\")] == 1", self.pick(&["H", "K", "A"])),
+                2 => format!("countMatches(C, {{{own}}}) == 1"),
+                3 => format!("size({}Members) == 1", self.pick(&["", "other.", "p."])),
+                _ => format!("{term} == 1"),
+            };
+        }
+        match self.below(14) {
+            0..=2 => format!("{term} isnt {}", self.pick(&VALUES)),
+            3 | 4 => format!("{term} == {}", self.pick(&VALUES)),
+            5 => format!("({term} is {} || {term} is undefined)", self.term(names)),
+            6 => format!("{term} == {}", self.term(names)),
+            7 => format!("({term} >= 0)"),
+            8 => term,
+            9 => format!("eval(\"{own}.{}\") isnt 1", self.pick(&["H", "A", "K.Z"])),
+            10 => format!("{own}[strcat(\"\", \"{}\")] isnt undefined", self.pick(&["H", "K", "A"])),
+            11 => format!("size({own}.Members) {} 1", self.pick(&[">=", "<", "=="])),
+            12 => format!("size(Members) {} 1", self.pick(&["<", ">=", "=="])),
+            _ => match self.below(4) {
+                0 => format!("countMatches({}, {{{own}}}) == {}", self.pick(&["C", "H", "K"]), self.pick(&["1", "0"])),
+                1 => format!("size(string({own})) > 40"),
+                2 => format!("unparse({own}.H) isnt \"x\""),
+                _ => (*self.pick(&["1/0 == 1", "undefined", "my.A", "H isnt 1", "CurrentTime > 5"])).to_owned(),
+            },
+        }
+    }
+
+    /// Something to read: of the partner, of a partner at an earlier port, or of the ad itself.
+    fn term(&mut self, names: &Names<'_>) -> String {
+        let label = match (self.below(5), names.earlier.is_empty()) {
+            (3, false) => Some(self.pick(names.earlier).clone()),
+            (4, _) => None,
+            _ => Some(names.own.to_owned()),
+        };
+        let name = *self.pick(&["A", "B", "H", "K", "H", "K.Z", "C", "h", "'o d'", "C.Z", "C.H", "K.H"]);
+        match label {
+            None => (*self.pick(&["A", "B", "H", "my.H", "self.K", "C", "r.A", "q.H", "Members[0].Name"])).to_owned(),
+            Some(label) if name == "h" => format!("{label}[\"h\"]"),
+            Some(label) => format!("{label}.{name}"),
+        }
+    }
+}

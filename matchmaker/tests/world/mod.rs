@@ -1,0 +1,158 @@
+//! A string of random bytes into a small pool: every byte decides one thing, and zero is always the plainest choice, so that
+//! proptest shrinks a failing pool to the few decisions that matter.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use matchmaker::{
+    AdKey, Ask, Config, Consent, Offer, PoolAd, Ports, Res, Role, Root, Rules, Snapshot, Usage, share_key,
+};
+use proptest::test_runner::{Config as Runs, RngSeed};
+
+mod expressions;
+use expressions::Draw;
+
+/// A pool, and how it was written, for messages.
+pub(crate) struct World {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) config: Config,
+    pub(crate) text: String,
+}
+
+/// How many random pools; the same ones each time, unless `PROPTEST_RNG_SEED` asks for others.
+pub(crate) fn runs(cases: u32) -> Runs {
+    let runs = Runs::default();
+    let rng_seed = if runs.rng_seed == RngSeed::Random { RngSeed::Fixed(20_040_628) } else { runs.rng_seed };
+    Runs { cases, rng_seed, failure_persistence: None, max_shrink_iters: 4000, ..runs }
+}
+
+/// The pool that these bytes decide. Every ad that asks is a root.
+pub(crate) fn world(bytes: &[u8], rules: Rules, ads_max: usize) -> World {
+    drawn(Draw::new(bytes), rules, ads_max)
+}
+
+/// A pool in which nearly everything depends on who else is bound.
+pub(crate) fn chained(bytes: &[u8], rules: Rules, ads_max: usize) -> World {
+    drawn(Draw::chained(bytes), rules, ads_max)
+}
+
+fn drawn(mut draw: Draw<'_>, rules: Rules, ads_max: usize) -> World {
+    let mut config = match rules {
+        Rules::Product => Config::product(),
+        Rules::Paper => Config::paper(),
+    };
+    let count = 2 + draw.below(ads_max - 1);
+    let mut text = format!("{rules:?}");
+    let mut ads = Vec::new();
+    for number in 0..count {
+        ads.push(ad(&mut draw, rules, number, &mut text));
+    }
+    if draw.percent(20) {
+        config.members_max = 2 + draw.below(count);
+        config.depth_max = 1 + draw.below(3);
+        let _ = write!(text, "\nmembers_max {} depth_max {}", config.members_max, config.depth_max);
+    }
+    let keys: Vec<AdKey> = ads.iter().map(|ad| ad.key.clone()).collect();
+    let mut snapshot = match rules {
+        Rules::Product => Snapshot::new(ads),
+        Rules::Paper => Snapshot::in_order(ads),
+    };
+    let asking: Vec<_> = snapshot.ads().filter(|(_, ad)| ad.offer().is_none()).map(|(id, _)| id).collect();
+    for ad in asking {
+        let mut exclusions = BTreeSet::new();
+        if rules == Rules::Product && draw.percent(25) {
+            exclusions.insert(draw.pick(&keys).clone());
+        }
+        let root = Root {
+            ad,
+            submitter: (*draw.pick(&["ann", "bob"])).to_owned(),
+            priority: i32::try_from(draw.below(3)).unwrap_or(0),
+            since: i64::try_from(draw.below(3)).unwrap_or(0),
+            exclusions,
+        };
+        let _ = write!(text, "\n{root:?}");
+        snapshot.roots.push(root);
+    }
+    World { snapshot, config, text }
+}
+
+fn ad(draw: &mut Draw<'_>, rules: Rules, number: usize, text: &mut String) -> PoolAd {
+    let asks = rules == Rules::Paper || number == 0 || draw.percent(20);
+    let kind = if asks { "Job" } else { *draw.pick(&["Machine", "License"]) };
+    let key = AdKey {
+        kind: kind.to_owned(),
+        namespace: (*draw.pick(&["n", "n", "n", "m"])).to_owned(),
+        name: format!("a{number}"),
+    };
+    let written = draw.ad(rules, asks);
+    let _ = write!(text, "\n{key}: {written}");
+    let parsed = classad::parse_ad(&written, classad::Dialect::Gangmatch).expect(&written);
+    let role = if asks { Role::Asks } else { Role::Offers(Box::new(offer(draw, &key.namespace, text))) };
+    let node_name = if draw.percent(30) { Some(format!("node{number}")) } else { None };
+    PoolAd { uid: format!("uid-{number}"), key, node_name, ports: Arc::new(Ports::of(&parsed, rules)), role }
+}
+
+fn offer(draw: &mut Draw<'_>, namespace: &str, text: &mut String) -> Offer {
+    let amount = |draw: &mut Draw<'_>| [1, 2, 4][draw.below(3)];
+    let mut capacity = Res::new();
+    for name in *draw.pick(&[&["slots"][..], &["seats"], &["cpus"], &["seats", "cpus"], &["Cpus"], &[]]) {
+        capacity.insert((*name).to_owned(), amount(draw));
+    }
+    let mut default_request = Res::new();
+    if draw.percent(20) {
+        default_request.insert("cpus".to_owned(), amount(draw));
+    }
+    let shared_by = if draw.percent(30) {
+        let source = draw.pick(&["requester.A", "requester.H", "requester.Members[0].Name", "1/0", "A", "nosuch"]);
+        Some(classad::parse_expr(source, classad::Dialect::Gangmatch).expect(source))
+    } else {
+        None
+    };
+    let consent = match draw.below(6) {
+        0..=3 => Consent::Everybody,
+        4 => Consent::same(namespace),
+        _ => Consent::same("m"),
+    };
+    let mut usage = Usage::default();
+    if draw.percent(30) {
+        let takes: Res = capacity.keys().map(|name| (name.clone(), 1)).collect();
+        let share = draw.percent(50).then(|| {
+            let value = classad::Value::string(*draw.pick(&["x", "a1", "y"]));
+            share_key(&value).ok().flatten().unwrap_or_default()
+        });
+        usage.take(&Ask { takes: takes.clone(), share });
+        if draw.percent(30) {
+            usage.outside = takes;
+        }
+    }
+    let offer = Offer { capacity, default_request, usage, shared_by, consent, open: !draw.percent(8) };
+    let _ = write!(text, "\n    {offer:?}");
+    offer
+}
+
+/// The same pool with nothing taken.
+pub(crate) fn emptied(snapshot: &Snapshot) -> Snapshot {
+    rebuilt(snapshot, |ad| {
+        if let Role::Offers(offer) = &mut ad.role {
+            offer.usage = Usage::default();
+        }
+    })
+}
+
+/// The same pool with every ad changed by `change`; keys must stay.
+pub(crate) fn rebuilt(snapshot: &Snapshot, change: impl Fn(&mut PoolAd)) -> Snapshot {
+    let mut ads: Vec<PoolAd> = snapshot.ads().map(|(_, ad)| ad.clone()).collect();
+    ads.iter_mut().for_each(change);
+    let mut made = Snapshot::in_order(ads);
+    made.roots = snapshot.roots.clone();
+    made.held = snapshot.held.clone();
+    made
+}
+
+/// Amounts by name, added up.
+pub(crate) fn add(sum: &mut BTreeMap<String, i64>, more: &Res) {
+    for (name, amount) in more {
+        *sum.entry(name.clone()).or_default() += amount;
+    }
+}
