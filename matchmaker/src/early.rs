@@ -48,7 +48,7 @@ impl Early {
     fn reading(ad: &Ad, odd: bool) -> Early {
         let reads: BTreeSet<String> = ad.iter().flat_map(|(_, expr)| words(expr)).collect();
         let reflective =
-            ad.iter().any(|(_, expr)| is_reflective(expr)) || false;
+            ad.iter().any(|(_, expr)| is_reflective(expr)) || INDIRECT.iter().any(|name| reads.contains(*name));
         Early { late: BTreeSet::new(), reads, opaque: odd || reflective }
     }
 

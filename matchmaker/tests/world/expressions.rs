@@ -5,8 +5,6 @@ use matchmaker::Rules;
 /// Decisions, one byte each; zero when they are used up.
 pub(crate) struct Draw<'b> {
     bytes: std::slice::Iter<'b, u8>,
-    /// Whether constraints ask for just that which depends on who else is bound.
-    chained: bool,
 }
 
 /// What an expression in a port can name.
@@ -23,13 +21,7 @@ const RANKS: [&str; 14] =
 
 impl<'b> Draw<'b> {
     pub(crate) fn new(bytes: &'b [u8]) -> Draw<'b> {
-        Draw { bytes: bytes.iter(), chained: false }
-    }
-
-    /// Everything is 1 wherever it can be read, constraints ask for 1, and what they ask for is handed on from label to label:
-    /// a search that looks too soon finds too little.
-    pub(crate) fn chained(bytes: &'b [u8]) -> Draw<'b> {
-        Draw { bytes: bytes.iter(), chained: true }
+        Draw { bytes: bytes.iter() }
     }
 
     /// A number below `limit`.
@@ -49,15 +41,6 @@ impl<'b> Draw<'b> {
 
     /// A whole ad.
     pub(crate) fn ad(&mut self, rules: Rules, asks: bool) -> String {
-        if self.chained {
-            let ports = if asks { *self.pick(&[1, 0, 2]) } else { *self.pick(&[1, 2, 2, 0]) };
-            let mut parts = vec![format!("A = 1; B = 1; C = {}", self.pick(&["H == 1", "A", "K.Z"]))];
-            match (ports, rules) {
-                (0, Rules::Product) => parts.extend(self.implicit()),
-                _ => parts.push(format!("Ports = {{{}}}", self.ports(rules, ports.max(1)).join(", "))),
-            }
-            return format!("[{}]", parts.join("; "));
-        }
         let mut parts = vec![format!("A = {}", self.pick(&VALUES)), format!("B = {}", self.pick(&VALUES))];
         if self.percent(30) {
             parts.push((*self.pick(&["C = A", "C = [Z = A; H = 1]", "C = H", "p = 1", "C = p.A"])).to_owned());
@@ -118,8 +101,7 @@ impl<'b> Draw<'b> {
     fn port(&mut self, names: &Names<'_>) -> String {
         let mut parts = vec![format!("Label = {}", names.own)];
         for attribute in ["H", "K", "'o d'"] {
-            let common = if self.chained { 80 } else { 40 };
-            if self.percent(if attribute == "'o d'" { 4 } else { common }) {
+            if self.percent(if attribute == "'o d'" { 4 } else { 40 }) {
                 let expr = match self.below(10) {
                     0..=3 => self.term(names),
                     4 => (*self.pick(&VALUES)).to_owned(),
@@ -170,15 +152,6 @@ impl<'b> Draw<'b> {
     fn part(&mut self, names: &Names<'_>) -> String {
         let term = self.term(names);
         let own = names.own;
-        if self.chained {
-            return match self.below(12) {
-                0 => format!("eval(\"{own}.{}\") == 1", self.pick(&["H", "A", "K.Z"])),
-                1 => format!("{own}[strcat(\"\", \"{}\")] == 1", self.pick(&["H", "K", "A"])),
-                2 => format!("countMatches(C, {{{own}}}) == 1"),
-                3 => format!("size({}Members) == 1", self.pick(&["", "other.", "p."])),
-                _ => format!("{term} == 1"),
-            };
-        }
         match self.below(14) {
             0..=2 => format!("{term} isnt {}", self.pick(&VALUES)),
             3 | 4 => format!("{term} == {}", self.pick(&VALUES)),

@@ -1,0 +1,39 @@
+//! Turns the rules of the kinds into a verdict: the black-box cases, run against a real API server with the chart on it.
+#![cfg(test)]
+
+use std::process::Command;
+
+use e2e::{ControlPlane, Options, product, repository};
+
+/// The cases and their runner stand beside the checkout, where there are any.
+#[test]
+fn the_kinds_keep_the_rules_of_the_api_cases() {
+    let folder = repository::root().join("../shared/conformance/api");
+    if !folder.join("api_cases.py").exists() {
+        eprintln!("SKIPPED: no API cases at {}", folder.display());
+        return;
+    }
+    let plane = ControlPlane::start(&Options::default()).unwrap();
+    product::install_chart(&plane, &[]).unwrap();
+    let output = Command::new("python3")
+        .arg(folder.join("api_cases.py"))
+        .arg("--kubeconfig")
+        .arg(plane.kubeconfig())
+        .args(["--require-stamping", "--failures", "20"])
+        .arg(folder.join("visible.jsonl"))
+        // the runner reads the kubeconfig with kubectl
+        .env("PATH", path_with(&plane))
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let last = printed.lines().last().unwrap_or_default();
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(last.ends_with(" 0 failed") && !last.starts_with("0 passed"), "{last}");
+    println!("API cases: {last}");
+}
+
+fn path_with(plane: &ControlPlane) -> std::ffi::OsString {
+    let old = std::env::var_os("PATH").unwrap_or_default();
+    let own = plane.tools().kubectl.parent().unwrap().to_owned();
+    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&old))).unwrap()
+}
