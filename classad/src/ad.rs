@@ -15,10 +15,33 @@ pub struct Ad(Arc<Attributes>);
 
 #[derive(Clone, Default)]
 struct Attributes {
-    entries: Vec<(Name, Expr)>,
-    // INVARIANT: positions in `entries`, ordered by length of the name (cheap, and decides most comparisons), then by name;
-    // no two names are equal.
-    order: Vec<usize>,
+    shape: Shape,
+    // INVARIANT: as many as the shape has names, in its order.
+    values: Vec<Expr>,
+}
+
+/// The names of an ad. Ads with the same names in the same order may share one.
+#[derive(Clone, Default)]
+pub(crate) struct Shape(Arc<Names>);
+
+#[derive(Clone, Default)]
+struct Names {
+    list: Vec<Name>,
+    // INVARIANT: one entry for each name, ordered by hash, then by name; no two names are equal.
+    index: Vec<Entry>,
+    /// Which values the last six bits of a hash have: most names that are not there are known by a bit that is not set.
+    present: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    hash: u64,
+    place: usize,
+}
+
+/// The bit of [`Names::present`] that stands for a hash.
+fn bit(hash: u64) -> u64 {
+    1 << (hash & 63)
 }
 
 impl Ad {
@@ -28,17 +51,24 @@ impl Ad {
         Self::default()
     }
 
+    /// An ad with these names and as many values.
+    pub(crate) fn of_shape(shape: Shape, mut values: Vec<Expr>) -> Self {
+        debug_assert_eq!(shape.0.list.len(), values.len(), "each name has a value");
+        values.shrink_to_fit();
+        Self(Arc::new(Attributes { shape, values }))
+    }
+
     /// Sets an attribute. A name that is there already keeps its place and spelling; its old expression is returned.
     pub fn insert(&mut self, name: Name, expr: Expr) -> Option<Expr> {
         let attributes = Arc::make_mut(&mut self.0);
-        match attributes.position(name.as_str()) {
+        match attributes.shape.0.find(name.as_str(), name.folded()) {
             Ok(at) => {
-                let entry = attributes.order.get(at).and_then(|&entry| attributes.entries.get_mut(entry));
-                entry.map(|(_, old)| std::mem::replace(old, expr))
+                let place = attributes.shape.0.index.get(at).map_or(usize::MAX, |entry| entry.place);
+                attributes.values.get_mut(place).map(|old| std::mem::replace(old, expr))
             }
             Err(at) => {
-                attributes.order.insert(at, attributes.entries.len());
-                attributes.entries.push((name, expr));
+                Arc::make_mut(&mut attributes.shape.0).add(at, name);
+                attributes.values.push(expr);
                 None
             }
         }
@@ -46,46 +76,47 @@ impl Ad {
 
     /// Takes an attribute out and returns its expression.
     pub fn remove(&mut self, name: &str) -> Option<Expr> {
-        let at = self.0.position(name).ok()?;
+        let at = self.0.shape.0.find(name, name::folded_hash(name)).ok()?;
         let attributes = Arc::make_mut(&mut self.0);
-        let entry = attributes.order.remove(at);
-        for later in &mut attributes.order {
-            if *later > entry {
-                *later -= 1;
-            }
-        }
-        Some(attributes.entries.remove(entry).1)
+        let place = Arc::make_mut(&mut attributes.shape.0).remove(at);
+        Some(attributes.values.remove(place))
     }
 
     /// The expression of the attribute `name`, in any case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Expr> {
-        self.entry(name).map(|(_, expr)| expr)
+        let place = self.0.shape.0.place(name, name::folded_hash(name))?;
+        self.0.values.get(place)
+    }
+
+    /// The same for a name whose hash is known.
+    pub(crate) fn get_name(&self, name: &Name) -> Option<&Expr> {
+        let place = self.0.shape.0.place(name.as_str(), name.folded())?;
+        self.0.values.get(place)
     }
 
     /// The attribute `name` with its spelling in this ad.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<(&Name, &Expr)> {
-        let at = self.0.position(name).ok()?;
-        let (name, expr) = self.0.order.get(at).and_then(|&entry| self.0.entries.get(entry))?;
-        Some((name, expr))
+        let place = self.0.shape.0.place(name, name::folded_hash(name))?;
+        Some((self.0.shape.0.list.get(place)?, self.0.values.get(place)?))
     }
 
     /// The attributes in source order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Name, &Expr)> + Clone {
-        self.0.entries.iter().map(|(name, expr)| (name, expr))
+        self.0.shape.0.list.iter().zip(&self.0.values)
     }
 
     /// How many attributes there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.entries.len()
+        self.0.values.len()
     }
 
     /// Whether there is no attribute.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.entries.is_empty()
+        self.0.values.is_empty()
     }
 
     /// The text as HTCondor prints it, byte for byte: attributes by length of the name, then by name.
@@ -95,29 +126,86 @@ impl Ad {
     }
 }
 
-impl Attributes {
-    /// Where `name` stands in the order, or would stand.
-    fn position(&self, name: &str) -> Result<usize, usize> {
-        self.order.binary_search_by(|&entry| {
-            self.entries.get(entry).map_or(Ordering::Less, |(own, _)| {
-                let own = own.as_str();
-                own.len().cmp(&name.len()).then_with(|| name::compare(own, name))
+impl Shape {
+    /// The shape of an ad with these names, in this order; none if two are equal.
+    pub(crate) fn new(names: Vec<Name>) -> Option<Self> {
+        let mut index: Vec<Entry> =
+            names.iter().enumerate().map(|(place, name)| Entry { hash: name.folded(), place }).collect();
+        let spelling = |entry: &Entry| names.get(entry.place).map_or("", Name::as_str);
+        index.sort_unstable_by(|left, right| {
+            left.hash.cmp(&right.hash).then_with(|| name::compare(spelling(left), spelling(right)))
+        });
+        let equal = |pair: &[Entry]| match pair {
+            [left, right] => left.hash == right.hash && spelling(left).eq_ignore_ascii_case(spelling(right)),
+            _ => false,
+        };
+        if index.windows(2).any(equal) {
+            return None;
+        }
+        let present = index.iter().fold(0, |present, entry| present | bit(entry.hash));
+        Some(Self(Arc::new(Names { list: names, index, present })))
+    }
+
+    /// Whether these are the names, spelling by spelling.
+    pub(crate) fn is(&self, names: &[Name]) -> bool {
+        let same = |(left, right): (&Name, &Name)| left.as_str() == right.as_str();
+        self.0.list.len() == names.len() && self.0.list.iter().zip(names).all(same)
+    }
+}
+
+impl Names {
+    /// Where a name stands in the index, or would stand.
+    fn find(&self, name: &str, hash: u64) -> Result<usize, usize> {
+        self.index.binary_search_by(|entry| {
+            // Names are compared only where hashes are equal: once, unless somebody made them collide.
+            entry.hash.cmp(&hash).then_with(|| {
+                self.list.get(entry.place).map_or(Ordering::Less, |own| name::compare(own.as_str(), name))
             })
         })
+    }
+
+    fn place(&self, name: &str, hash: u64) -> Option<usize> {
+        if self.present & bit(hash) == 0 {
+            return None;
+        }
+        let at = self.find(name, hash).ok()?;
+        self.index.get(at).map(|entry| entry.place)
+    }
+
+    fn add(&mut self, at: usize, name: Name) {
+        self.present |= bit(name.folded());
+        self.index.insert(at, Entry { hash: name.folded(), place: self.list.len() });
+        self.list.push(name);
+    }
+
+    /// Removes the name at a place of the index and says at which place of the list it was.
+    fn remove(&mut self, at: usize) -> usize {
+        let place = self.index.remove(at).place;
+        for later in &mut self.index {
+            if later.place > place {
+                later.place -= 1;
+            }
+        }
+        self.list.remove(place);
+        place
     }
 }
 
 /// Two ads are equal if the same names stand for equal expressions, in any order.
 impl PartialEq for Ad {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.iter().all(|(name, expr)| other.get(name.as_str()) == Some(expr))
+        self.len() == other.len() && self.iter().all(|(name, expr)| other.get_name(name) == Some(expr))
     }
 }
 
 impl FromIterator<(Name, Expr)> for Ad {
     fn from_iter<I: IntoIterator<Item = (Name, Expr)>>(attributes: I) -> Self {
+        let (names, values): (Vec<Name>, Vec<Expr>) = attributes.into_iter().unzip();
+        if let Some(shape) = Shape::new(names.clone()) {
+            return Self::of_shape(shape, values);
+        }
         let mut ad = Self::new();
-        for (name, expr) in attributes {
+        for (name, expr) in names.into_iter().zip(values) {
             ad.insert(name, expr);
         }
         ad

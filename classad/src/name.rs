@@ -9,25 +9,78 @@ use std::sync::Arc;
 ///
 /// Cloning is O(1).
 #[derive(Clone)]
-pub struct Name(Arc<str>);
+pub struct Name(Arc<Spelling>);
+
+/// What is worked out once for a name, because lookups ask for it again and again.
+struct Spelling {
+    text: Arc<str>,
+    // INVARIANT: `folded_hash(text)`.
+    hash: u64,
+    builtin: Option<BuiltinName>,
+}
+
+/// Names that mean something if no attribute is called so.
+#[derive(Clone, Copy)]
+pub(crate) enum BuiltinName {
+    /// `self`, `my`
+    Itself,
+    /// `parent`
+    Parent,
+    /// `toplevel`, `root`
+    Root,
+    /// `CurrentTime`
+    Now,
+}
+
+impl BuiltinName {
+    fn of(name: &str) -> Option<Self> {
+        const NAMES: [(&str, BuiltinName); 6] = [
+            ("self", BuiltinName::Itself),
+            ("my", BuiltinName::Itself),
+            ("parent", BuiltinName::Parent),
+            ("toplevel", BuiltinName::Root),
+            ("root", BuiltinName::Root),
+            ("currenttime", BuiltinName::Now),
+        ];
+        NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, meaning)| *meaning)
+    }
+}
 
 impl Name {
     /// The name spelled `text`; any text is a name, those that are no identifiers print in single quotes.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
+        let text = text.into();
+        let (hash, builtin) = (folded_hash(&text), BuiltinName::of(&text));
+        Self(Arc::new(Spelling { text, hash, builtin }))
     }
 
     /// The first spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.0.text
     }
 
     /// Whether the name can be written without quotes in every place.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        is_identifier(&self.0) && !is_reserved(&self.0)
+        is_identifier(self.as_str()) && !is_reserved(self.as_str())
     }
+
+    /// A number that equal names share.
+    pub(crate) fn folded(&self) -> u64 {
+        self.0.hash
+    }
+
+    /// What the name means if no attribute is called so.
+    pub(crate) fn builtin(&self) -> Option<BuiltinName> {
+        self.0.builtin
+    }
+}
+
+/// FNV-1a over the bytes with ASCII letters in lower case: the same for all spellings of a name.
+pub(crate) fn folded_hash(text: &str) -> u64 {
+    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, fold)
 }
 
 /// The words that are no names unless quoted.
@@ -52,7 +105,8 @@ pub(crate) fn compare(left: &str, right: &str) -> Ordering {
 
 impl PartialEq for Name {
     fn eq(&self, other: &Self) -> bool {
-        self.0.eq_ignore_ascii_case(&other.0)
+        Arc::ptr_eq(&self.0, &other.0)
+            || self.0.hash == other.0.hash && self.0.text.eq_ignore_ascii_case(&other.0.text)
     }
 }
 
@@ -60,13 +114,13 @@ impl Eq for Name {}
 
 impl PartialEq<str> for Name {
     fn eq(&self, other: &str) -> bool {
-        self.0.eq_ignore_ascii_case(other)
+        self.0.text.eq_ignore_ascii_case(other)
     }
 }
 
 impl PartialEq<&str> for Name {
     fn eq(&self, other: &&str) -> bool {
-        self.0.eq_ignore_ascii_case(other)
+        self.0.text.eq_ignore_ascii_case(other)
     }
 }
 
@@ -78,13 +132,13 @@ impl PartialOrd for Name {
 
 impl Ord for Name {
     fn cmp(&self, other: &Self) -> Ordering {
-        compare(&self.0, &other.0)
+        compare(self.as_str(), other.as_str())
     }
 }
 
 impl Hash for Name {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for byte in self.0.bytes() {
+        for byte in self.0.text.bytes() {
             state.write_u8(byte.to_ascii_lowercase());
         }
         state.write_u8(0xff);
@@ -93,13 +147,13 @@ impl Hash for Name {
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.0.text)
     }
 }
 
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Debug::fmt(&self.0.text, f)
     }
 }
 

@@ -6,6 +6,8 @@ mod claims;
 mod collector;
 mod config;
 mod events;
+#[cfg(test)]
+mod fixtures;
 mod flights;
 mod negotiator;
 mod patch;

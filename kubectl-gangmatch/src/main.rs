@@ -1,8 +1,10 @@
 //! The plugin: turns manifests and questions about them into answers, without a cluster where it can.
 
 mod command;
+mod locate;
 mod manifests;
 mod offline;
+mod schema;
 mod table;
 
 use clap::{Parser, Subcommand};
@@ -18,6 +20,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Print the Matches that would be made of a folder of manifests, and why the other jobs wait. Needs no cluster.
+    #[command(after_help = command::match_::AFTER_HELP)]
     Match(command::match_::Arguments),
 }
 

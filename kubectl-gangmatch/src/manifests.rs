@@ -1,52 +1,103 @@
-//! Files and folders of YAML into objects, and everything that is wrong with them into messages that say where.
+//! Files and folders of YAML into documents, and everything that is wrong with them into messages that say where.
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
 
+use crate::locate;
+
+/// The largest file that is read, in bytes: no API server takes a manifest of more than a few MiB.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 /// One YAML document.
 pub(crate) struct Document {
-    pub(crate) place: Place,
+    pub(crate) source: Source,
     pub(crate) value: Value,
 }
 
-/// Where a document stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a document stands, and its text, so that a field of it can be pointed at.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    file: Arc<Path>,
+    /// The number of the file among those read.
+    order: usize,
+    /// The line that its first key stands on, from 1.
+    first: usize,
+    /// The line that `text` begins on.
+    begin: usize,
+    text: Arc<str>,
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    file: PathBuf,
-    /// The line that it begins on, from 1.
+    order: usize,
     line: usize,
+    file: Arc<Path>,
+}
+
+/// Something wrong, and where. Ordered by place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Problem {
+    pub(crate) place: Place,
+    pub(crate) text: String,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{}", self.file.display(), self.line)
+        match self.line {
+            0 => write!(out, "{}", self.file.display()),
+            line => write!(out, "{}:{line}", self.file.display()),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.place, self.text)
+    }
+}
+
+impl Source {
+    /// Where the document begins.
+    pub(crate) fn start(&self) -> Place {
+        Place { order: self.order, line: self.first, file: self.file.clone() }
+    }
+
+    /// Where a field stands, such as `spec.ports[0].constraint`; `line` is a line inside its text, from 1. If the field is not
+    /// written, where the innermost one around it stands.
+    pub(crate) fn field(&self, path: &str, line: usize) -> Place {
+        let at = locate::field(&self.text, path, line).map_or(self.first, |line| self.begin + line);
+        Place { line: at, ..self.start() }
     }
 }
 
 /// All documents of these files and folders, in the order given; folders by file name, as `kubectl apply` takes them:
-/// `.yaml`, `.yml` and `.json`, and with `recursive` the folders below. A text that is no YAML is a message, not an error.
+/// `.yaml`, `.yml` and `.json`, and with `recursive` the folders below. A text that is no YAML is a problem, not an error.
 ///
 /// # Errors
-/// A path that does not exist or cannot be read.
-pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> anyhow::Result<(Vec<Document>, Vec<String>)> {
-    let mut files = Vec::new();
+/// A path that does not exist, or none of them holds a manifest.
+pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> anyhow::Result<(Vec<Document>, Vec<Problem>)> {
+    let mut listing = Listing { recursive, files: Vec::new(), folders_left_out: 0 };
     for path in paths {
-        list(path, recursive, true, &mut files)?;
+        listing.add(path, true)?;
     }
-    if files.is_empty() {
-        bail!("no .yaml, .yml or .json file in {}; with -R the folders below are read too", join(paths));
+    if listing.files.is_empty() {
+        let left_out = listing.folders_left_out > 0;
+        let hint = if left_out { "only folders, which are read with -R" } else { "it has nothing to read" };
+        bail!("no .yaml, .yml or .json file in {}: {hint}", join(paths));
     }
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
-    for file in files {
-        let text = match file.as_os_str() == "-" {
-            true => std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?,
-            false => fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?,
-        };
-        split(&file, &text, &mut documents, &mut problems);
+    for (order, file) in listing.files.iter().enumerate() {
+        let whole = Place { order, line: 0, file: Arc::from(file.as_path()) };
+        match text_of(file) {
+            Ok(text) => split(&whole, &text, &mut documents, &mut problems),
+            Err(problem) => problems.push(Problem { place: whole, text: problem }),
+        }
     }
     Ok((documents, problems))
 }
@@ -55,66 +106,144 @@ fn join(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn list(path: &Path, recursive: bool, named: bool, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    if path.as_os_str() == "-" {
-        files.push(path.to_owned());
-        return Ok(());
-    }
-    let meta = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
-    if meta.is_dir() {
-        if !named && !recursive {
+struct Listing {
+    recursive: bool,
+    files: Vec<PathBuf>,
+    folders_left_out: usize,
+}
+
+impl Listing {
+    fn add(&mut self, path: &Path, named: bool) -> anyhow::Result<()> {
+        if path.as_os_str() == "-" {
+            self.files.push(path.to_owned());
             return Ok(());
         }
-        let entries = fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut entries: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
-        entries.sort();
-        for entry in entries {
-            list(&entry, recursive, false, files)?;
+        let meta = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+        if meta.is_dir() {
+            if !named && !self.recursive {
+                self.folders_left_out += 1;
+                return Ok(());
+            }
+            let entries = fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let mut entries: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+            entries.sort();
+            return entries.iter().try_for_each(|entry| self.add(entry, false));
         }
-        return Ok(());
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+        if named || ["yaml", "yml", "json"].contains(&extension) {
+            self.files.push(path.to_owned());
+        }
+        Ok(())
     }
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
-    if named || ["yaml", "yml", "json"].contains(&extension) {
-        files.push(path.to_owned());
+}
+
+/// The text of a file, or why it has none.
+fn text_of(file: &Path) -> Result<String, String> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let read = match file.as_os_str() == "-" {
+        true => std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes),
+        false => fs::File::open(file).and_then(|open| open.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
+        return Err(format!("is larger than {} MiB; no manifest is", FILE_BYTES_MAX / 1024 / 1024));
     }
-    Ok(())
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        format!("is no text: byte {at} is not UTF-8; give the manifest, not what it is packed in")
+    })
 }
 
 /// The documents of one text, split at `---` lines so that a broken one does not hide the others.
-fn split(file: &Path, text: &str, documents: &mut Vec<Document>, problems: &mut Vec<String>) {
-    let (mut first, mut part) = (1, String::new());
+fn split(file: &Place, text: &str, documents: &mut Vec<Document>, problems: &mut Vec<Problem>) {
+    let (mut begin, mut part) = (1, String::new());
     let mut parts = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        if line == "---" || line.starts_with("--- ") {
-            parts.push((first, std::mem::take(&mut part)));
-            first = number + 2;
+    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        if line.trim_end() == "---" || line.starts_with("--- ") {
+            parts.push((begin, std::mem::take(&mut part)));
+            begin = number + 2;
         } else {
             part.push_str(line);
             part.push('\n');
         }
     }
-    parts.push((first, part));
-    for (line, part) in parts {
+    parts.push((begin, part));
+    for (begin, part) in parts {
         let blank = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
         if part.lines().all(blank) {
             continue;
         }
-        let leading = part.lines().take_while(|line| blank(line)).count();
-        let place = Place { file: file.to_owned(), line: line + leading };
-        match serde_saphyr::from_str::<Value>(&part) {
-            Ok(Value::Object(mut map)) if map.get("kind").is_some_and(|kind| kind == "List") => {
-                let items = map.remove("items").and_then(|items| items.as_array().cloned()).unwrap_or_default();
-                documents.extend(items.into_iter().map(|value| Document { place: place.clone(), value }));
+        let first = begin + part.lines().take_while(|line| blank(line)).count();
+        let text: Arc<str> = Arc::from(part.as_str());
+        let source = Source { file: file.file.clone(), order: file.order, first, begin, text };
+        document(source, &part, documents, problems);
+    }
+}
+
+fn document(source: Source, part: &str, documents: &mut Vec<Document>, problems: &mut Vec<Problem>) {
+    let place = source.start();
+    match serde_saphyr::from_str::<Value>(part) {
+        Ok(Value::Object(mut map)) if map.get("kind").is_some_and(|kind| kind == "List") => match map.remove("items") {
+            Some(Value::Array(items)) => {
+                documents.extend(items.into_iter().map(|value| Document { source: source.clone(), value }));
             }
-            Ok(value @ Value::Object(_)) => documents.push(Document { place, value }),
-            Ok(_) => problems.push(format!("{place}: no object; a manifest begins with apiVersion and kind")),
-            Err(error) => {
-                let at = error.location().map(|at| usize::try_from(at.line()).unwrap_or(1)).unwrap_or(1);
-                let place = Place { file: file.to_owned(), line: line + at.saturating_sub(1) };
-                let message = error.to_string();
-                let first = message.lines().next().unwrap_or("no YAML").to_owned();
-                problems.push(format!("{place}: {first}"));
-            }
+            _ => problems.push(Problem { place, text: "a List has items; write `items: [...]`".to_owned() }),
+        },
+        Ok(value @ Value::Object(_)) => documents.push(Document { source, value }),
+        Ok(other) => {
+            let text =
+                format!("found {}, which is no object; a manifest begins with apiVersion and kind", kind(&other));
+            problems.push(Problem { place, text });
         }
+        Err(error) => {
+            let line = error.location().and_then(|at| usize::try_from(at.line()).ok()).unwrap_or(1);
+            let column = error.location().map_or(1, |at| at.column());
+            let place = Place { line: source.begin + line.saturating_sub(1), ..place };
+            let what = yaml_problem(&error.to_string());
+            problems.push(Problem { place, text: format!("no YAML: column {column}: {what}") });
+        }
+    }
+}
+
+/// A word for what a value is.
+pub(crate) fn kind(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(flag) => format!("`{flag}`, a boolean"),
+        Value::Number(number) if number.is_f64() => format!("{number}, a fraction"),
+        Value::Number(number) => format!("{number}, a number"),
+        Value::String(text) => {
+            let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+            format!("the text `{shown}`")
+        }
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a map".to_owned(),
+    }
+}
+
+/// The reader's message without its own place, and what to write instead where that is known.
+fn yaml_problem(message: &str) -> String {
+    let first = message.lines().next().unwrap_or("");
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    let what = match first.strip_prefix("line ").and_then(|rest| rest.split_once(": ")) {
+        Some((_, what)) => what,
+        None => first,
+    };
+    if let Some(key) = what.strip_prefix("duplicate mapping key: ") {
+        let key = key.split(',').next().unwrap_or(key);
+        return format!("`{key}` is written twice; take one of them out");
+    }
+    let hints = [
+        ("mapping values are not allowed", "put a text with `: ` in it between single quotes"),
+        ("trailing content after", "put a text with `\"` in it between single quotes"),
+        ("tab", "indent with spaces, not with tabs"),
+        ("block mapping", "keys of one map begin in the same column"),
+        ("unknown anchor", "put a text that begins with `*` between quotes"),
+        ("multiline quoted", "the closing quote may be missing above"),
+    ];
+    match hints.iter().find(|(found, _)| what.contains(found)) {
+        Some((_, hint)) => format!("{what}; {hint}"),
+        None => what.to_owned(),
     }
 }

@@ -1,17 +1,22 @@
 //! YAML documents into the objects that an API server would hold, without one.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
-use crds::{AdFields, Job, License, Machine};
+use crds::{AdFields, Job, License, Machine, Match};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use pool::Objects;
-use serde::Serialize;
+use pool::{ObjectKey, Objects};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
-use crate::manifests::Document;
+use crate::manifests::{Document, Problem, Source};
+use crate::schema::{Schemas, similar};
+
+const API: &str = "gangmatch.dev/v1alpha1";
+const KINDS: [&str; 4] = ["Job", "Machine", "License", "Match"];
 
 /// What an API server would add.
 pub(crate) struct Stamp<'s> {
@@ -21,123 +26,226 @@ pub(crate) struct Stamp<'s> {
     pub(crate) owner: &'s str,
 }
 
-/// The objects, and what is wrong with documents that are none. Documents of other kinds are passed over.
-pub(crate) fn objects(documents: Vec<Document>, stamp: &Stamp<'_>) -> (Objects, Vec<String>) {
-    let (mut objects, mut problems) = (Objects::default(), Vec::new());
-    for (number, document) in documents.into_iter().enumerate() {
+/// What came of a set of documents.
+pub(crate) struct Loaded {
+    pub(crate) objects: Objects,
+    /// What is wrong, by place.
+    pub(crate) problems: Vec<Problem>,
+    /// What is right but probably not meant, by place.
+    pub(crate) warnings: Vec<Problem>,
+}
+
+/// The objects of all documents that are well formed. Documents of other APIs are passed over.
+pub(crate) fn load(documents: Vec<Document>, stamp: &Stamp<'_>) -> Loaded {
+    let (problems, warnings) = (Vec::new(), Vec::new());
+    let schemas = Schemas::load();
+    let mut loader =
+        Loader { stamp, schemas, objects: Objects::default(), sources: BTreeMap::new(), problems, warnings };
+    for document in documents {
+        loader.add(document);
+    }
+    loader.ads();
+    let Loader { objects, mut problems, mut warnings, .. } = loader;
+    problems.sort();
+    warnings.sort();
+    Loaded { objects, problems, warnings }
+}
+
+struct Loader<'s> {
+    stamp: &'s Stamp<'s>,
+    schemas: Schemas,
+    objects: Objects,
+    /// Where each object was written, by kind and key.
+    sources: BTreeMap<(&'static str, ObjectKey), Source>,
+    problems: Vec<Problem>,
+    warnings: Vec<Problem>,
+}
+
+impl Loader<'_> {
+    fn add(&mut self, document: Document) {
         let text = |name: &str| document.value.get(name).and_then(Value::as_str).unwrap_or("");
         let (api, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
-        let done = match (api.as_str(), kind.as_str()) {
-            ("gangmatch.dev/v1alpha1", "Job") => {
-                read::<Job>(&document, stamp, number, |job| &mut job.spec.ad).map(|job| objects.jobs.put(job))
+        let known = KINDS.into_iter().find(|known| *known == kind);
+        match (api.as_str(), known) {
+            (API, Some("Job")) => {
+                if let Some(job) = self.object::<Job>("Job", &document, |job| Some(&mut job.spec.ad)) {
+                    self.objects.jobs.put(job);
+                }
             }
-            ("gangmatch.dev/v1alpha1", "Machine") => {
-                read::<Machine>(&document, stamp, number, |machine| &mut machine.spec.ad)
-                    .map(|machine| objects.machines.put(machine))
+            (API, Some("Machine")) => {
+                if let Some(machine) = self.object::<Machine>("Machine", &document, |found| Some(&mut found.spec.ad)) {
+                    self.objects.machines.put(machine);
+                }
             }
-            ("gangmatch.dev/v1alpha1", "License") => {
-                read::<License>(&document, stamp, number, |license| &mut license.spec.ad)
-                    .map(|license| objects.licenses.put(license))
+            (API, Some("License")) => {
+                if let Some(license) = self.object::<License>("License", &document, |found| Some(&mut found.spec.ad)) {
+                    self.objects.licenses.put(license);
+                }
             }
-            ("gangmatch.dev/v1alpha1", "Match") => Ok(()),
-            ("v1", "Namespace") => typed::<Namespace>(&document).map(|namespace| {
-                objects.namespaces.insert(namespace.name_any(), namespace.labels().clone());
-            }),
-            (api, kind) if api.starts_with("gangmatch.dev/") => Err(format!(
-                "{}: no kind `{kind}` in {api}; there are Job, Machine, License and Match in gangmatch.dev/v1alpha1",
-                document.place
-            )),
-            ("", _) | (_, "") => {
-                Err(format!("{}: a manifest begins with apiVersion and kind; one of them is missing", document.place))
+            (API, Some(_)) => {
+                if let Some(found) = self.object::<Match>("Match", &document, |_| None) {
+                    self.objects.put_match(found);
+                }
             }
-            _ => Ok(()),
-        };
-        problems.extend(done.err());
-    }
-    (objects, problems)
-}
-
-fn read<K>(
-    document: &Document,
-    stamp: &Stamp<'_>,
-    number: usize,
-    ad: impl Fn(&mut K) -> &mut AdFields,
-) -> Result<K, String>
-where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Serialize,
-{
-    let mut object: K = typed(document)?;
-    unknown_fields(document, &object)?;
-    let meta: &mut ObjectMeta = object.meta_mut();
-    if meta.name.as_deref().unwrap_or("").is_empty() {
-        return Err(format!("{}: metadata.name is missing", document.place));
-    }
-    meta.namespace.get_or_insert_with(|| stamp.namespace.to_owned());
-    meta.uid.get_or_insert_with(|| format!("offline-{number}"));
-    meta.generation.get_or_insert(1);
-    ad(&mut object).owner.get_or_insert_with(|| stamp.owner.to_owned());
-    Ok(object)
-}
-
-fn typed<K: DeserializeOwned>(document: &Document) -> Result<K, String> {
-    serde_json::from_value(document.value.clone()).map_err(|error| format!("{}: {error}", document.place))
-}
-
-/// Fields that no such object has: kubectl refuses them, so that a slip of the pen is not silently no constraint.
-fn unknown_fields<K: Serialize>(document: &Document, object: &K) -> Result<(), String> {
-    let known = serde_json::to_value(object).unwrap_or(Value::Null);
-    let spec = |value: &Value| value.get("spec").cloned().unwrap_or(Value::Null);
-    match unknown("spec", &spec(&document.value), &spec(&known)) {
-        Some(path) => Err(format!("{}: unknown field `{path}`", document.place)),
-        None => Ok(()),
-    }
-}
-
-/// The first path that is written but was not understood.
-fn unknown(path: &str, written: &Value, known: &Value) -> Option<String> {
-    match (written, known) {
-        (Value::Object(written), Value::Object(known)) => written.iter().find_map(|(name, value)| {
-            let path = format!("{path}.{name}");
-            match known.get(name) {
-                Some(known) => unknown(&path, value, known),
-                None if is_empty(value) => None,
-                None => Some(path),
-            }
-        }),
-        (Value::Array(written), Value::Array(known)) => {
-            let pairs = written.iter().zip(known).enumerate();
-            pairs.filter_map(|(place, (value, known))| unknown(&format!("{path}[{place}]"), value, known)).next()
+            ("v1", _) if kind == "Namespace" => self.namespace(&document),
+            _ => self.foreign(&document, &api, &kind),
         }
-        _ => None,
+    }
+
+    fn problem(&mut self, source: &Source, path: &str, text: String) {
+        self.problems.push(Problem { place: source.field(path, 1), text });
+    }
+
+    fn namespace(&mut self, document: &Document) {
+        match serde_json::from_value::<Namespace>(document.value.clone()) {
+            Ok(namespace) => {
+                self.objects.namespaces.insert(namespace.name_any(), namespace.labels().clone());
+            }
+            Err(error) => self.problem(&document.source, "metadata", format!("Namespace: {error}")),
+        }
+    }
+
+    /// Something that is no ad: passed over, unless it looks as if it should have been one.
+    fn foreign(&mut self, document: &Document, api: &str, kind: &str) {
+        let source = &document.source;
+        if api.is_empty() || kind.is_empty() {
+            let missing = if api.is_empty() { "apiVersion" } else { "kind" };
+            let write = if api.is_empty() { API } else { "Job, Machine or License" };
+            let place = source.start();
+            self.problems.push(Problem { place, text: format!("{missing} is missing; write {missing}: {write}") });
+        } else if api == API {
+            let hint = similar(kind, KINDS.into_iter()).map(|kind| format!("; did you mean {kind}?"));
+            let hint = hint.unwrap_or_else(|| format!("; there are {}", KINDS.join(", ")));
+            self.problem(source, "kind", format!("kind: there is no `{kind}` in {API}{hint}"));
+        } else if api.starts_with("gangmatch.dev/") || similar(api, [API].into_iter()).is_some() {
+            self.problem(source, "apiVersion", format!("apiVersion: found `{api}`; write {API}"));
+        } else if ["Machine", "License", "Match"].contains(&kind) {
+            let text = format!("{kind}: passed over, because its apiVersion is `{api}` and not {API}");
+            self.warnings.push(Problem { place: source.field("apiVersion", 1), text });
+        }
+    }
+
+    /// The object, with what the API server would add; `None` if something is wrong with it.
+    fn object<K>(
+        &mut self,
+        kind: &'static str,
+        document: &Document,
+        ad: impl Fn(&mut K) -> Option<&mut AdFields>,
+    ) -> Option<K>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned,
+    {
+        let source = &document.source;
+        let key = self.key(document);
+        let who = if key.name.is_empty() { kind.to_owned() } else { format!("{kind} {key}") };
+        let before = self.problems.len();
+        for found in self.schemas.check(kind, document.value.as_object()?) {
+            self.problem(source, &found.path, format!("{who}: {}: {}", found.path, found.text));
+        }
+        if let Some(wrong) = wrong_name(&document.value) {
+            self.problem(source, "metadata.name", format!("{who}: metadata.name: {wrong}"));
+        }
+        if self.problems.len() > before {
+            return None;
+        }
+        let mut object: K = match serde_json::from_value(document.value.clone()) {
+            Ok(object) => object,
+            Err(error) => {
+                self.problem(source, "", format!("{who}: {error}"));
+                return None;
+            }
+        };
+        if let Some(first) = self.sources.get(&(kind, key.clone())) {
+            let text = format!("{who} is written at {} already; that one counts, take one of them out", first.start());
+            self.problems.push(Problem { place: source.start(), text });
+            return None;
+        }
+        let meta: &mut ObjectMeta = object.meta_mut();
+        meta.namespace = Some(key.namespace.clone());
+        meta.uid.get_or_insert_with(|| uid(kind, &key));
+        meta.generation.get_or_insert(1);
+        if let Some(ad) = ad(&mut object) {
+            ad.owner.get_or_insert_with(|| self.stamp.owner.to_owned());
+        }
+        self.sources.insert((kind, key), source.clone());
+        Some(object)
+    }
+
+    fn key(&self, document: &Document) -> ObjectKey {
+        let text = |path: &str| document.value.pointer(path).and_then(Value::as_str).unwrap_or("");
+        let namespace = match text("/metadata/namespace") {
+            "" => self.stamp.namespace,
+            namespace => namespace,
+        };
+        ObjectKey::new(namespace, text("/metadata/name"))
+    }
+
+    /// What is wrong with ads, or should be known of them, at the places where they were written.
+    fn ads(&mut self) {
+        let mut said: Vec<(&'static str, ObjectKey, Result<String, String>)> = Vec::new();
+        for (key, held) in self.objects.jobs.iter() {
+            match &held.ad {
+                Ok(ad) => said.extend(ad.warnings.iter().map(|text| ("Job", key.clone(), Ok(text.clone())))),
+                Err(why) => said.push(("Job", key.clone(), Err(why.message.clone()))),
+            }
+        }
+        for offer in self.objects.offers() {
+            match offer.ad() {
+                Ok(ad) => said.extend(ad.warnings.iter().map(|text| (offer.kind(), offer.key(), Ok(text.clone())))),
+                Err(why) => said.push((offer.kind(), offer.key(), Err(why.message.clone()))),
+            }
+        }
+        for (kind, key, what) in said {
+            let Some(source) = self.sources.get(&(kind, key.clone())) else { continue };
+            let (list, text) = match what {
+                Ok(text) => (&mut self.warnings, text),
+                Err(text) => (&mut self.problems, text),
+            };
+            list.push(Problem { place: place(source, &text), text: format!("{kind} {key}: {text}") });
+        }
     }
 }
 
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(map) => map.is_empty(),
-        Value::Array(list) => list.is_empty(),
-        _ => false,
-    }
+/// Where the field stands that a message begins with: `spec.rank: line 1, column 3: ...`.
+fn place(source: &Source, message: &str) -> crate::manifests::Place {
+    let path = message.split([' ', ':']).next().unwrap_or("");
+    let line = message.split_once(": line ").and_then(|(_, rest)| rest.split(',').next()?.parse().ok()).unwrap_or(1);
+    source.field(path, line)
 }
 
-/// The ads that are none, with where they stand in the manifests' terms: kind, namespace, name.
-pub(crate) fn rejected(objects: &Objects) -> Vec<String> {
-    let jobs = objects.jobs.iter().filter_map(|(key, held)| Some(("Job", key.clone(), held.ad.as_ref().err()?.clone())));
-    let offers = objects.offers().filter_map(|offer| Some((offer.kind(), offer.key(), offer.ad().as_ref().err()?.clone())));
-    jobs.chain(offers).map(|(kind, key, why)| format!("{kind} {key}: {}: {}", why.reason, why.message)).collect()
+/// Why `metadata.name` is none that an API server takes.
+fn wrong_name(value: &Value) -> Option<String> {
+    let name = match value.pointer("/metadata/name") {
+        None | Some(Value::Null) => return Some("is missing; write a name such as `sim`".to_owned()),
+        Some(Value::String(name)) => name,
+        Some(other) => return Some(format!("found {other}; quote it: \"{other}\"")),
+    };
+    let part = |part: &str| {
+        let inner = part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+        inner && !part.is_empty() && !part.starts_with('-') && !part.ends_with('-')
+    };
+    if name.len() <= 253 && name.split('.').all(part) {
+        return None;
+    }
+    let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
+    Some(format!("found `{shown}`; write lower-case letters, digits, `-` and `.`, at most 253, such as `sim-1`"))
 }
 
-/// What the authors of accepted ads should know.
-pub(crate) fn warnings(objects: &Objects) -> Vec<String> {
-    let mut all = BTreeMap::new();
-    for (key, held) in objects.jobs.iter() {
-        all.insert(format!("Job {key}"), held.ad.as_ref().map(|ad| ad.warnings.clone()).unwrap_or_default());
+/// A stand-in for the uid that an API server would give: the same for the same kind, namespace and name, whatever else is read.
+fn uid(kind: &str, key: &ObjectKey) -> String {
+    let digest = Sha256::digest(format!("{kind} {key}").as_bytes());
+    let mut text = String::new();
+    for (place, byte) in digest.iter().take(16).enumerate() {
+        if [4, 6, 8, 10].contains(&place) {
+            text.push('-');
+        }
+        // version 8 of RFC 9562: made by a rule of one's own
+        let byte = match place {
+            6 => byte & 0x0f | 0x80,
+            8 => byte & 0x3f | 0x80,
+            _ => *byte,
+        };
+        let _ = write!(text, "{byte:02x}");
     }
-    for offer in objects.offers() {
-        let warnings = offer.ad().as_ref().map(|ad| ad.warnings.clone()).unwrap_or_default();
-        all.insert(format!("{} {}", offer.kind(), offer.key()), warnings);
-    }
-    all.into_iter().flat_map(|(who, list)| list.into_iter().map(move |text| format!("{who}: {text}"))).collect()
+    text
 }
-

@@ -42,6 +42,8 @@ struct Frame<'a> {
     ad: &'a Ad,
     parent: Option<FrameId>,
     defined: Vec<(Name, Expr)>,
+    /// What every other name is defined as.
+    rest: Option<Expr>,
     labels: Vec<(Name, FrameId)>,
     /// Names for other frames that selections see too.
     aliases: Vec<(Name, FrameId)>,
@@ -86,6 +88,7 @@ impl<'a> Env<'a> {
             // Only frames that are there already: parents never form a circle.
             parent: parent.filter(|parent| parent.index() < id.index()),
             defined: Vec::new(),
+            rest: None,
             labels: Vec::new(),
             aliases: Vec::new(),
             fallback: None,
@@ -98,9 +101,21 @@ impl<'a> Env<'a> {
     /// Sets a value that is seen before the ad's own attributes, through views too. A list or an ad in it has no scope
     /// around it.
     pub fn define(&mut self, frame: FrameId, name: Name, value: Value) {
+        self.define_expr(frame, name, Expr::literal(value));
+    }
+
+    /// Sets an expression in the same way; it sees no names.
+    pub(crate) fn define_expr(&mut self, frame: FrameId, name: Name, expr: Expr) {
         if let Some(frame) = self.frames.get_mut(frame.index()) {
             frame.defined.retain(|(own, _)| *own != name);
-            frame.defined.push((name, Expr::literal(value)));
+            frame.defined.push((name, expr));
+        }
+    }
+
+    /// Defines every name that is not defined by itself.
+    pub(crate) fn define_rest(&mut self, frame: FrameId, expr: Expr) {
+        if let Some(frame) = self.frames.get_mut(frame.index()) {
+            frame.rest = Some(expr);
         }
     }
 
@@ -197,7 +212,7 @@ impl<'a> Env<'a> {
 
     pub(crate) fn defined(&self, frame: FrameId, name: &str) -> Option<&Expr> {
         let frame = self.get(frame)?;
-        frame.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr)
+        frame.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr).or(frame.rest.as_ref())
     }
 
     pub(crate) fn label(&self, frame: FrameId, name: &str) -> Option<FrameId> {

@@ -9,6 +9,8 @@ mod leave;
 mod offers;
 mod refusal;
 mod reserve;
+#[cfg(test)]
+mod tests;
 mod view;
 mod writes;
 

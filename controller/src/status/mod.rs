@@ -4,6 +4,8 @@ mod finding;
 mod job;
 mod matches;
 mod offer;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub(crate) use finding::{Finding, finding};

@@ -11,8 +11,17 @@ use matchmaker::{Config, Cycle, Snapshot, Unmatched, hint, negotiate, why};
 use pool::{Objects, Occasion, Outlook, record, snapshot};
 
 use crate::manifests;
-use crate::offline::{Stamp, objects, rejected, warnings};
+use crate::offline::{Loaded, Stamp, load};
 use crate::table::table;
+
+/// What `--help` says below the options.
+pub(crate) const AFTER_HELP: &str = "\
+Exit status:
+  0  everything was read, whether it matched or not
+  1  something in the manifests is wrong; the rest was matched
+  2  nothing could be done: a wrong option, no such file, nothing to read
+
+Matches and reasons go to standard output, errors and warnings to standard error, each with file and line.";
 
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
@@ -53,15 +62,14 @@ enum Output {
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
     let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
-    let (objects, wrong) = objects(documents, &stamp);
+    let Loaded { objects, problems: wrong, warnings } = load(documents, &stamp);
     problems.extend(wrong);
-    problems.extend(rejected(&objects));
+    problems.sort();
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let pool = snapshot(&objects, &Outlook::default());
     let cycle = negotiate(&pool, &Config::product(), now.as_second());
     let occasion = Occasion { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
-    let matches: Vec<Match> =
-        cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &occasion)).collect();
+    let matches: Vec<Match> = cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &occasion)).collect();
     match arguments.output {
         Output::Table => print(out, &objects, &pool, &cycle, &matches)?,
         Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,
@@ -70,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
     for problem in &problems {
         writeln!(std::io::stderr(), "error: {problem}")?;
     }
-    for warning in warnings(&objects) {
+    for warning in &warnings {
         writeln!(std::io::stderr(), "warning: {warning}")?;
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -101,7 +109,8 @@ fn print(
         waiting(out, pool, unmatched)?;
     }
     let (jobs, offers) = (objects.jobs.iter().count(), objects.offers().count());
-    writeln!(out, "{} of {jobs} jobs matched, with {offers} offers.", matches.len())?;
+    let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    writeln!(out, "{} of {} matched, with {}.", matches.len(), count(jobs, "job"), count(offers, "offer"))?;
     Ok(())
 }
 
@@ -112,13 +121,7 @@ fn waiting(out: &mut impl Write, pool: &Snapshot, unmatched: &Unmatched) -> anyh
         .ports
         .iter()
         .map(|port| {
-            let counts = [
-                port.candidates,
-                port.refused_by_job,
-                port.refused_by_offer,
-                port.too_small,
-                port.busy,
-            ];
+            let counts = [port.candidates, port.refused_by_job, port.refused_by_offer, port.too_small, port.busy];
             std::iter::once(port.label.clone()).chain(counts.iter().map(u64::to_string)).collect()
         })
         .collect();

@@ -1,0 +1,163 @@
+//! What the objects show of a claim, why it should end, and which writes are due: row by row.
+
+use claiming::{Action, Event, Hold, Reason, Record, step};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::due::due;
+use super::leave::leave;
+use super::view::{View, views};
+use super::writes;
+use crate::api::Change;
+use crate::fixtures::{MATCH_UID, entry, found, job, key, license, machine, world};
+use pool::Objects;
+
+fn the_view(objects: &Objects) -> View {
+    views(objects).remove(MATCH_UID).unwrap()
+}
+
+fn committed() -> Value {
+    json!({"decision": "Committed", "committedAt": "2026-11-21T14:00:00Z"})
+}
+
+fn json_of(change: Change) -> Value {
+    match change {
+        Change::Json(patch) => serde_json::to_value(patch).unwrap(),
+        Change::Merge(patch) => patch,
+    }
+}
+
+#[test]
+fn a_claim_is_seen_as_it_is() {
+    let objects = world(&committed());
+    let claim = the_view(&objects).claim(&objects, 0);
+    assert_eq!((claim.record, claim.root, claim.told), (Record::Committed, Hold::Held, false));
+    assert_eq!(claim.legs, [Hold::Held, Hold::Held]);
+}
+
+#[test]
+fn another_object_of_the_name_is_not_the_member() {
+    let mut objects = world(&committed());
+    let mut again = machine(&json!({}), &entry("slots"));
+    again.metadata.uid = Some("u-another".to_owned());
+    again.metadata.resource_version = Some("2".to_owned());
+    objects.machines.put(again);
+    assert_eq!(the_view(&objects).claim(&objects, 0).legs, [Hold::Gone, Hold::Held]);
+}
+
+#[test]
+fn what_is_left_of_a_deleted_match_is_found_by_its_uid() {
+    let mut objects = world(&committed());
+    objects.matches.clear();
+    let view = the_view(&objects);
+    assert_eq!(view.record(), Record::Gone);
+    let claim = view.claim(&objects, 0);
+    assert_eq!((claim.root, claim.legs.as_slice()), (Hold::Held, &[Hold::Held, Hold::Held][..]));
+    assert_eq!(step(claim, Event::Woke, 0).1, [Action::Free(0), Action::Free(1)]);
+}
+
+#[test]
+fn reasons_to_leave() {
+    let now = Timestamp::from_second(1_795_000_000).unwrap();
+    let late = now.as_second() + 100_000_000;
+    let held = json!({"claim": {"match": "match", "uid": MATCH_UID}});
+    let table: [(&str, Option<Reason>, &dyn Fn(&mut Objects)); 7] = [
+        ("nothing", None, &|_| {}),
+        ("done", Some(Reason::Done), &|all| all.jobs.put(job(&json!({"done": true}), &held))),
+        ("suspend", Some(Reason::Suspended), &|all| all.jobs.put(job(&json!({"suspend": true}), &held))),
+        ("job gone", Some(Reason::JobDeleted), &|all| all.jobs.remove(&key("job"))),
+        ("machine gone", Some(Reason::MemberLost), &|all| all.machines.remove(&key("machine"))),
+        ("evict", Some(Reason::Evicted), &|all| {
+            all.machines.put(machine(&json!({"offering": "Evict"}), &entry("slots")));
+        }),
+        ("time", Some(Reason::ClaimExpired), &|all| all.jobs.put(job(&json!({"claimSeconds": 5}), &held))),
+    ];
+    for (what, reason, change) in table {
+        let mut objects = world(&committed());
+        change(&mut objects);
+        assert_eq!(leave(&the_view(&objects), &objects, late), reason, "{what}");
+    }
+    let mut pending = world(&json!({"decision": "Pending"}));
+    pending.machines.remove(&key("machine"));
+    assert_eq!(leave(&the_view(&pending), &pending, late), Some(Reason::MemberGone));
+    let over = world(&json!({"decision": "Released", "reason": "Done"}));
+    assert_eq!(leave(&the_view(&over), &over, late), None, "it has ended already");
+}
+
+#[test]
+fn only_claims_with_a_next_step_are_due() {
+    let table = [(committed(), 1), (json!({"decision": "Pending"}), 1), (json!({"decision": "Aborted"}), 1)];
+    for (status, count) in table {
+        assert_eq!(due(&world(&status), 0).claims.len(), count, "{status}");
+    }
+    let mut told = world(&committed());
+    let status = json!({"claim": {"match": "match", "uid": MATCH_UID}, "conditions": [{"type": "Claimed", "status": "True",
+        "reason": "Committed", "message": "", "lastTransitionTime": "2026-11-21T14:00:00Z"}]});
+    told.jobs.put(job(&json!({}), &status));
+    assert!(due(&told, 0).claims.is_empty(), "it stands, and everybody knows");
+}
+
+#[test]
+fn old_matches_go_once_nothing_is_held() {
+    let mut objects = world(&json!({"decision": "Released", "reason": "Done"}));
+    objects.jobs.put(job(&json!({"matchHistoryLimit": 0}), &json!({})));
+    assert!(due(&objects, 0).outlived.is_empty(), "its entries are still there");
+    objects.machines.put(machine(&json!({}), &json!({})));
+    objects.licenses.put(license(&json!({}), &json!({})));
+    assert_eq!(due(&objects, 0).outlived, [(key("match"), MATCH_UID.to_owned())]);
+}
+
+#[test]
+fn a_reserve_tests_what_was_matched_and_adds_one_entry() {
+    let mut objects = world(&json!({"decision": "Pending"}));
+    objects.licenses.put(license(&json!({"sharedBy": "1"}), &json!({})));
+    let mut view = the_view(&objects);
+    view.legs[1].share = Some("a".to_owned());
+    let offer = objects.offer("License", &key("license")).unwrap();
+    let patch = json_of(writes::reserve(&view, &view.legs[1], offer, &objects, Timestamp::UNIX_EPOCH));
+    let at = |path: &str| patch.as_array().unwrap().iter().find(|op| op["path"] == path).unwrap().clone();
+    assert_eq!(at("/metadata/uid"), json!({"op": "test", "path": "/metadata/uid", "value": "u-license"}));
+    assert_eq!(at("/metadata/generation")["op"], "test");
+    assert_eq!(at("/status/shared/a")["value"], json!({"seats": 1}));
+    let entry = at("/status/claims/u-match");
+    assert_eq!((&entry["op"], &entry["value"]["vote"]), (&json!("add"), &json!("Accepted")));
+    assert_eq!(at("/status/used")["value"], "1/1 seats");
+    assert!(patch.as_array().unwrap().iter().take(2).all(|op| op["op"] == "test"), "tests come first");
+}
+
+#[test]
+fn freeing_removes_the_entry_and_a_seat_that_nobody_shares() {
+    let shared = |others: bool| {
+        let mut claims =
+            json!({MATCH_UID: {"match": "ns/match", "takes": {"seats": 1}, "share": "a", "vote": "Accepted"}});
+        if others {
+            claims["u-other"] = json!({"match": "ns/other", "takes": {"seats": 1}, "share": "a", "vote": "Accepted"});
+        }
+        json!({"claims": claims, "shared": {"a": {"seats": 1}}})
+    };
+    for (others, used) in [(false, "0/1 seats"), (true, "1/1 seats")] {
+        let mut objects = world(&json!({"decision": "Released"}));
+        objects.licenses.put(license(&json!({}), &shared(others)));
+        let view = the_view(&objects);
+        let offer = objects.offer("License", &key("license")).unwrap();
+        let alone = writes::sits_alone(&view, offer.status());
+        assert_eq!(alone, !others);
+        let patch = json_of(writes::free(&view, offer, alone, &objects, Timestamp::UNIX_EPOCH));
+        assert_eq!(patch["status"]["claims"], json!({MATCH_UID: null}));
+        assert_eq!(patch["status"].get("shared").is_some(), alone);
+        assert_eq!(patch["status"]["used"], used);
+    }
+}
+
+#[test]
+fn a_decision_tests_the_register_it_turns() {
+    use crds::Decision::{Aborted, Committed, Released};
+    let objects = world(&json!({"decision": "Pending"}));
+    let view = the_view(&objects);
+    for (to, from) in [(Committed, "Pending"), (Aborted, "Pending"), (Released, "Committed")] {
+        let patch =
+            json_of(writes::decide(&view, &found(&json!({})), to, Some(Reason::Done), "", Timestamp::UNIX_EPOCH));
+        assert_eq!(patch[1], json!({"op": "test", "path": "/status/decision", "value": from}), "{to:?}");
+        assert_eq!(patch[2]["op"], "replace");
+    }
+}

@@ -1,0 +1,167 @@
+//! Facts in, status out: what a user reads, and that nothing is written twice.
+
+use claiming::Reason;
+use jiff::Timestamp;
+use pool::{Objects, may_ask};
+use serde_json::{Value, json};
+
+use super::{Ended, Finding, job_claimed, job_freed, job_reserving, job_waiting, offer_status, updates};
+use crate::fixtures::{MATCH_UID, entry, found, job, key, license, world};
+use crds::conditions::find;
+use crds::{JobPhase, JobStatus, OfferState, Unmatched, UnmatchedPort};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn waiting(spec: &Value, status: &Value, finding: Option<&Finding>) -> JobStatus {
+    let mut objects = Objects::default();
+    objects.jobs.put(job(spec, status));
+    let held = objects.jobs.get(&key("job")).unwrap();
+    job_waiting(held, may_ask(held, &objects), finding, NOW)
+}
+
+fn busy(count: i64) -> Finding {
+    let ports = vec![UnmatchedPort { label: "cpu".into(), candidates: count, busy: count, ..UnmatchedPort::default() }];
+    let at = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(NOW));
+    Finding {
+        reason: "WaitingForCapacity",
+        why: format!("{count} taken"),
+        counts: Unmatched { at, ports, ..Unmatched::default() },
+    }
+}
+
+fn reason(status: &JobStatus, type_: &str) -> String {
+    find(&status.conditions, type_).map(|found| found.reason.clone()).unwrap_or_default()
+}
+
+#[test]
+fn a_waiting_job_says_why() {
+    let status = waiting(&json!({}), &json!({}), Some(&busy(3)));
+    assert_eq!((status.phase, status.why.as_deref()), (Some(JobPhase::Pending), Some("3 taken")));
+    assert_eq!(
+        (reason(&status, "Accepted"), reason(&status, "Matched")),
+        ("Accepted".into(), "WaitingForCapacity".into())
+    );
+}
+
+#[test]
+fn mere_counts_are_not_written_again_but_other_blame_is() {
+    let told = serde_json::to_value(waiting(&json!({}), &json!({}), Some(&busy(3)))).unwrap();
+    assert_eq!(serde_json::to_value(waiting(&json!({}), &told, Some(&busy(4)))).unwrap(), told);
+    let mut other = busy(3);
+    other.counts.ports[0].refused_by_job = 1;
+    other.why = "one refused".into();
+    assert_eq!(waiting(&json!({}), &told, Some(&other)).why.as_deref(), Some("one refused"));
+}
+
+#[test]
+fn standings_without_a_search() {
+    let bad = waiting(&json!({"constraint": "other.Memory >= "}), &json!({}), None);
+    assert_eq!((reason(&bad, "Accepted"), reason(&bad, "Matched")), ("ParseError".into(), "NotAccepted".into()));
+    assert!(bad.why.unwrap().contains("spec.constraint"));
+    let paused = waiting(&json!({"suspend": true}), &json!({}), None);
+    assert_eq!((paused.phase, reason(&paused, "Matched")), (Some(JobPhase::Suspended), "Suspended".into()));
+    let done = waiting(&json!({"done": true}), &json!({}), None);
+    assert_eq!((done.phase, reason(&done, "Finished")), (Some(JobPhase::Succeeded), "Done".into()));
+    assert!(done.finished_at.is_some());
+}
+
+#[test]
+fn the_way_to_a_claim_and_back() {
+    let objects = {
+        let mut all = Objects::default();
+        all.jobs.put(job(&json!({}), &json!({"why": "busy"})));
+        all
+    };
+    let held = objects.jobs.get(&key("job")).unwrap();
+    let reserving = job_reserving(held, &found(&json!({})), MATCH_UID, NOW);
+    assert_eq!(
+        (reserving.phase, reserving.attempts, reserving.why.as_deref()),
+        (Some(JobPhase::Reserving), Some(1), None)
+    );
+    let reserving = job(&json!({}), &serde_json::to_value(reserving).unwrap());
+    let claimed = job_claimed(&reserving, &found(&json!({})), NOW);
+    assert_eq!(claimed.phase, Some(JobPhase::Claimed), "without a workload nothing is known to run");
+    assert_eq!(claimed.members.as_deref(), Some("cpu=ns/machine license=ns/license"));
+    let claimed = job(&json!({}), &serde_json::to_value(claimed).unwrap());
+    for (ended, phase, matched) in [
+        (Reason::Done, JobPhase::Succeeded, "GangFound"),
+        (Reason::ClaimExpired, JobPhase::Failed, "GangFound"),
+        (Reason::MemberLost, JobPhase::Pending, "PendingEvaluation"),
+    ] {
+        let why = Ended { reason: ended, message: String::new(), refusals: Vec::new(), aborted: false };
+        let freed = job_freed(&claimed, &why, NOW);
+        assert_eq!((freed.phase, reason(&freed, "Matched").as_str()), (Some(phase), matched), "{ended}");
+        assert_eq!((freed.claim, freed.members), (None, None));
+        assert_eq!(find(&freed.conditions, "Claimed").unwrap().reason, ended.as_str());
+    }
+}
+
+#[test]
+fn states_of_an_offer() {
+    let full = entry("seats");
+    for (spec, status, state, ready) in [
+        (json!({}), json!({}), OfferState::Available, "Available"),
+        (json!({}), full.clone(), OfferState::Full, "Full"),
+        (json!({"capacity": {"seats": 2}}), full.clone(), OfferState::Claimed, "Claimed"),
+        (json!({"offering": "Drain"}), full.clone(), OfferState::Draining, "Draining"),
+        (json!({"offering": "Evict"}), json!({}), OfferState::Evicting, "Evicting"),
+        (json!({"classad": "[ a = "}), json!({}), OfferState::Unavailable, "NotAccepted"),
+        (json!({"claimPolicy": "Agent", "agent": {"username": "a"}}), json!({}), OfferState::Unavailable, "AgentLost"),
+    ] {
+        let mut objects = Objects::default();
+        objects.licenses.put(license(&spec, &status));
+        let offer = objects.offer("License", &key("license")).unwrap();
+        let next = offer_status(offer, offer.status().cloned().unwrap_or_default(), &objects, NOW);
+        assert_eq!(next.state, Some(state), "{spec}");
+        assert_eq!(find(&next.conditions, "Ready").unwrap().reason, ready, "{spec}");
+    }
+}
+
+#[test]
+fn capacity_lowered_under_use_is_told() {
+    let mut objects = Objects::default();
+    objects.licenses.put(license(&json!({"capacity": {"seats": 0}}), &entry("seats")));
+    let offer = objects.offer("License", &key("license")).unwrap();
+    let next = offer_status(offer, offer.status().cloned().unwrap_or_default(), &objects, NOW);
+    let told = find(&next.conditions, "Overcommitted").unwrap();
+    assert_eq!((told.reason.as_str(), told.message.as_str()), ("ClaimsExceedCapacity", "1 of 0 seats are taken"));
+}
+
+#[test]
+fn nothing_is_written_twice() {
+    let mut objects = world(&json!({"decision": "Committed"}));
+    objects.jobs.put(job(&json!({}), &json!({})));
+    objects.matches.clear();
+    let first = updates(&objects, &Default::default(), &Default::default(), NOW);
+    assert_eq!(first.iter().map(|update| update.kind).collect::<Vec<_>>(), ["Job", "Machine", "License"]);
+    for (key, held) in objects.clone().jobs.iter() {
+        let mut job = crds::Job::clone(&held.object);
+        job.status = Some(job_waiting(held, may_ask(held, &objects), None, NOW));
+        assert_eq!(key.name, "job");
+        objects.jobs.put(job);
+    }
+    for offer in objects.clone().offers() {
+        let next = offer_status(offer, offer.status().cloned().unwrap_or_default(), &objects, NOW);
+        match offer {
+            pool::OfferRef::Machine(held) => {
+                let mut machine = crds::Machine::clone(&held.object);
+                machine.status = Some(next);
+                objects.machines.put(machine);
+            }
+            pool::OfferRef::License(held) => {
+                let mut license = crds::License::clone(&held.object);
+                license.status = Some(next);
+                objects.licenses.put(license);
+            }
+        }
+    }
+    assert!(updates(&objects, &Default::default(), &Default::default(), NOW).is_empty());
+}
+
+#[test]
+fn the_words_of_the_claim_are_those_of_the_api() {
+    let api = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../crds/src/conditions.rs")).unwrap();
+    for reason in Reason::ALL {
+        assert!(api.contains(&format!("\"{reason}\"")), "{reason} is not among the reasons of the API");
+    }
+}

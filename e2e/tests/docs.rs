@@ -1,0 +1,277 @@
+//! Turns the documents into checks: their commands work, what they show is what is printed, what they name exists.
+//!
+//! A command is a line of a `sh` block, a line after `$ ` in a `console` block (what follows it is what it prints), an
+//! indented line that begins with a program's name, or inline code that begins with `cargo` (in examples also `kubectl`).
+#![cfg(test)]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use e2e::product::{self, Controller};
+use e2e::{ControlPlane, Options, repository};
+
+/// Commands that are looked at and not run, and why.
+const NOT_RUN: [(&str, &str); 3] = [
+    ("cargo xtask", "takes minutes, and is what runs this test: the verb and its flags must exist"),
+    ("cargo test", "is what runs this test: the package and the test must exist"),
+    ("cargo build", "is done by `cargo test` as far as it matters here: the package and the example must exist"),
+];
+/// How the documents call the plugin.
+const PLUGIN: &str = "cargo run -q --release -p kubectl-gangmatch -- ";
+
+struct Document {
+    /// From the repository's root.
+    path: String,
+    text: String,
+}
+
+/// One command of a document.
+struct Shown {
+    place: String,
+    line: String,
+    /// What the document shows below it; empty if it shows nothing.
+    output: String,
+}
+
+fn documents() -> Vec<Document> {
+    let root = repository::root();
+    let mut paths = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+    for folder in ["docs", "docs/decisions", "examples"] {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let path = if path.is_dir() { path.join("README.md") } else { path };
+            paths.extend((path.extension().is_some_and(|found| found == "md") && path.exists()).then_some(path));
+        }
+    }
+    paths.sort();
+    let read = |path: &PathBuf| Document {
+        path: path.strip_prefix(&root).unwrap().display().to_string(),
+        text: std::fs::read_to_string(path).unwrap(),
+    };
+    let documents: Vec<Document> = paths.iter().map(read).collect();
+    assert!(documents.len() > 15, "only {} documents", documents.len());
+    documents
+}
+
+/// The lines of a document: number, the language of the fenced block around it (`None` outside), text.
+fn lines(document: &Document) -> Vec<(usize, Option<&str>, &str)> {
+    let (mut all, mut block) = (Vec::new(), None);
+    for (number, line) in document.text.lines().enumerate() {
+        match (line.strip_prefix("```"), block) {
+            (Some(_), Some(_)) => block = None,
+            (Some(language), None) => block = Some(language),
+            (None, _) => all.push((number + 1, block, line)),
+        }
+    }
+    all
+}
+
+/// Inline code outside of blocks, with its line. Code that goes over a line's end is not found.
+fn spans(document: &Document) -> Vec<(usize, &str)> {
+    let plain = lines(document).into_iter().filter(|(_, block, line)| block.is_none() && !line.starts_with("    "));
+    plain.flat_map(|(number, _, line)| line.split('`').skip(1).step_by(2).map(move |span| (number, span))).collect()
+}
+
+fn commands(document: &Document) -> Vec<Shown> {
+    let place = |number: usize| format!("{}:{number}", document.path);
+    let shown =
+        |number: usize, line: &str| Shown { place: place(number), line: line.to_owned(), output: String::new() };
+    let mut all: Vec<Shown> = Vec::new();
+    for (number, block, line) in lines(document) {
+        let indented = line
+            .strip_prefix("    ")
+            .filter(|line| ["cargo ", "kubectl ", "helm "].iter().any(|program| line.starts_with(program)));
+        match (block, line.strip_prefix("$ "), indented) {
+            (Some("console"), Some(command), _) => all.push(shown(number, command)),
+            (Some("console"), None, _) => {
+                let last = all.last_mut().unwrap();
+                last.output.push_str(line);
+                last.output.push('\n');
+            }
+            (Some("sh"), _, _) => all.extend(line.split(" && ").map(|part| shown(number, part))),
+            (None, _, Some(command)) => all.extend(command.split(" && ").map(|part| shown(number, part))),
+            _ => {}
+        }
+    }
+    let example = document.path.starts_with("examples/");
+    let is_command = |span: &&str| span.starts_with("cargo ") || (example && span.starts_with("kubectl "));
+    all.extend(
+        spans(document).into_iter().filter(|(_, span)| is_command(span)).map(|(number, span)| shown(number, span)),
+    );
+    all
+}
+
+/// The words of a line as a shell takes them, as far as documents need it; paths below the repository's root made whole.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (place, part) in line.split('\'').enumerate() {
+        match place % 2 {
+            0 => words.extend(part.split_whitespace().map(whole)),
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
+}
+
+fn whole(word: &str) -> String {
+    let path = repository::root().join(word);
+    if word.contains('/') && path.exists() { path.display().to_string() } else { word.to_owned() }
+}
+
+fn run(program: &Path, arguments: &[String], stdin: &str) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(repository::root());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn offline_commands_print_what_the_documents_show() {
+    let plugin = repository::program("kubectl-gangmatch").unwrap();
+    let mut count = 0;
+    for shown in documents().iter().flat_map(commands) {
+        let Some(arguments) = shown.line.strip_prefix(PLUGIN) else { continue };
+        // Relative paths, as the reader writes them: error messages show them.
+        let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+        let output = run(&plugin, &arguments, "");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && said.is_empty(), "{}: {}: {said}", shown.place, shown.line);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(shown.output.is_empty() || shown.output == printed, "{}: it prints\n{printed}", shown.place);
+        count += 1;
+    }
+    assert!(count >= 7, "only {count} commands found");
+}
+
+#[test]
+fn ads_in_documents_are_accepted() {
+    let plugin = repository::program("kubectl-gangmatch").unwrap();
+    let mut count = 0;
+    for document in documents() {
+        let yaml = |line: &&(usize, Option<&str>, &str)| line.1 == Some("yaml");
+        let all: Vec<_> = lines(&document);
+        // A gap in the numbers is the end of a block.
+        for block in
+            all.chunk_by(|a, b| a.1 == b.1 && a.0 + 1 == b.0).filter(|block| block.iter().all(|line| yaml(&line)))
+        {
+            let text: String = block.iter().map(|(_, _, line)| format!("{line}\n")).collect();
+            let output = run(&plugin, &["match", "-f", "-"].map(String::from), &text);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.success() && said.is_empty(), "{}:{}: {said}", document.path, block[0].0);
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "only {count} ads found");
+}
+
+#[test]
+fn developers_commands_exist() {
+    let xtask = repository::program("xtask").unwrap();
+    let root = repository::root();
+    for shown in documents().iter().flat_map(commands) {
+        let words: Vec<&str> = shown.line.split_whitespace().collect();
+        let after = |flag: &str| words.iter().position(|word| *word == flag).and_then(|place| words.get(place + 1));
+        match words.as_slice() {
+            ["cargo", "xtask", verb, flags @ ..] => {
+                let output = run(&xtask, &[(*verb).to_owned(), "--help".to_owned()], "");
+                assert!(output.status.success(), "{}: no verb `{verb}`", shown.place);
+                let help = String::from_utf8(output.stdout).unwrap();
+                let unknown = flags.iter().find(|flag| flag.starts_with("--") && !help.contains(*flag));
+                assert_eq!(unknown, None, "{}: `cargo xtask {verb}` has no such flag", shown.place);
+            }
+            ["cargo", "test" | "build", ..] => {
+                let package = root.join(after("-p").unwrap());
+                assert!(package.join("Cargo.toml").is_file(), "{}: no such package", shown.place);
+                let test = |name: &&str| {
+                    ["", "/main"].iter().any(|end| package.join(format!("tests/{name}{end}.rs")).is_file())
+                };
+                assert!(after("--test").is_none_or(test), "{}: no such test", shown.place);
+                let example = |name: &&str| package.join(format!("examples/{name}.rs")).is_file();
+                assert!(after("--example").is_none_or(example), "{}: no such example", shown.place);
+            }
+            ["kubectl" | "helm", ..] => {}
+            _ => assert!(shown.line.starts_with(PLUGIN), "{}: `{}` is checked by nobody", shown.place, shown.line),
+        }
+        let elsewhere = ["kubectl ", "helm ", PLUGIN].iter().any(|begin| shown.line.starts_with(begin));
+        let listed = NOT_RUN.iter().any(|(begin, _)| shown.line.starts_with(begin));
+        assert!(elsewhere != listed, "{}: `{}` is neither run nor listed with a reason", shown.place, shown.line);
+    }
+}
+
+#[test]
+fn files_and_tests_that_documents_name_exist() {
+    let root = repository::root();
+    let mut count = 0;
+    for document in documents() {
+        for (number, span) in spans(&document) {
+            let (path, test) = span.split_once("::").map_or((span, None), |(path, test)| (path, Some(test)));
+            let ours = path.split_once('/').is_some_and(|(first, _)| !first.is_empty() && root.join(first).exists());
+            if !ours || path.contains(' ') {
+                continue;
+            }
+            let file = root.join(path);
+            assert!(file.exists(), "{}:{number}: no `{path}`", document.path);
+            if let Some(test) = test {
+                let text = std::fs::read_to_string(&file).unwrap();
+                assert!(text.contains(&format!("fn {test}(")), "{}:{number}: no `{test}` in {path}", document.path);
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 40, "only {count} tests are named");
+}
+
+/// What kubectl prints, without what differs from one time to the next: ages, the ends of names of Matches, spaces.
+fn normal(printed: &str) -> String {
+    let age = |word: &str| word.ends_with('s') && word.trim_end_matches('s').parse::<u32>().is_ok();
+    let word = |word: &str| match word.rsplit_once('-') {
+        _ if age(word) => "AGE".to_owned(),
+        Some((name, end)) if end.len() == 8 && end.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            format!("{name}-...")
+        }
+        _ => word.to_owned(),
+    };
+    let line = |line: &str| line.split_whitespace().map(word).collect::<Vec<_>>().join(" ");
+    printed.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The README first, since it installs the chart; then each example on its own, its folder applied.
+#[test]
+fn cluster_commands_work() {
+    let plane = ControlPlane::start(&Options::default()).unwrap();
+    let mut controller: Option<Controller<'_>> = None;
+    let mut documents = documents();
+    documents.sort_by_key(|document| document.path != "README.md");
+    for document in &documents {
+        let namespace = match document.path.strip_prefix("examples/") {
+            Some(example) => {
+                let name = example.split('/').next().unwrap();
+                plane.kubectl_text(&["create", "namespace", name], None).unwrap();
+                plane.kubectl_text(&["-n", name, "apply", "-f", &whole(&format!("examples/{name}"))], None).unwrap();
+                name
+            }
+            None => "default",
+        };
+        for shown in commands(document) {
+            let words = words(&shown.line);
+            let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+            let printed = match words[0].as_str() {
+                "kubectl" => plane.kubectl_text(&[&["-n", namespace], &arguments[..]].concat(), None),
+                "helm" => plane.helm(&arguments),
+                _ => continue,
+            };
+            let printed = printed.unwrap_or_else(|error| panic!("{}: {error:#}", shown.place));
+            let (seen, real) = (normal(&shown.output), normal(&printed));
+            assert!(seen.is_empty() || seen == real, "{}: it prints\n{printed}", shown.place);
+            if controller.is_none() && arguments.first() == Some(&"install") {
+                // Nothing is left to install; this waits for the policies, as the README asks of the reader.
+                product::install_chart(&plane, &[]).unwrap();
+                let kubeconfig = product::controller_kubeconfig(&plane).unwrap();
+                controller = Some(product::start_controller(&plane, &kubeconfig, &[]).unwrap());
+            }
+        }
+    }
+    assert!(controller.is_some(), "no document installs the chart");
+}
