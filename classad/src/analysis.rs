@@ -1,7 +1,24 @@
-//! Trees into what they need: the names they read, the conditions they join.
+//! Trees into what they need and what they can be: the names they read, the conditions they join, what never holds.
 
+mod cost;
+mod domain;
+mod lint;
+mod never;
+mod spelling;
+
+use crate::ad::Ad;
+use crate::diagnostic::Span;
+use crate::eval::eval;
+use crate::eval::limits::Context;
+use crate::eval::scope::Env;
 use crate::expr::{BinaryOp, Expr, Kind};
 use crate::name::Name;
+use crate::value::Value;
+
+pub use cost::{Cost, cost};
+pub use lint::{lint, lint_ad};
+pub use never::{Never, contradictions, never_true};
+pub use spelling::similar;
 
 /// The references an expression makes, each as the path written: `other.Memory` is `[other, Memory]`, a bare `Memory` is
 /// `[Memory]`. A path ends where something else than a name stands (`a[0].b` reads `[a]`). Conservative: names that an ad
@@ -26,14 +43,19 @@ pub fn references(expr: &Expr) -> Vec<Vec<Name>> {
 
 /// The names of `a.b.c`; none if the expression is something else.
 fn path(expr: &Expr) -> Option<Vec<Name>> {
+    written_path(expr).map(|(names, _)| names)
+}
+
+/// The names of `a.b.c`, and whether it begins with a dot.
+fn written_path(expr: &Expr) -> Option<(Vec<Name>, bool)> {
     let mut names = Vec::new();
     let mut inner = expr.unparenthesized();
     loop {
         match inner.kind() {
-            Kind::Attribute { name, .. } => {
+            Kind::Attribute { name, absolute } => {
                 names.push(name.clone());
                 names.reverse();
-                return Some(names);
+                return Some((names, *absolute));
             }
             Kind::Select { base, name } => {
                 names.push(name.clone());
@@ -41,6 +63,23 @@ fn path(expr: &Expr) -> Option<Vec<Name>> {
             }
             _ => return None,
         }
+    }
+}
+
+/// Where the name at `place` of a path stands in the text.
+fn path_span(expr: &Expr, place: usize, name: &Name) -> Span {
+    let mut chain = Vec::new();
+    let mut inner = expr.unparenthesized();
+    while let Kind::Select { base, .. } = inner.kind() {
+        chain.push(inner.span());
+        inner = base.unparenthesized();
+    }
+    chain.push(inner.span());
+    match chain.iter().rev().nth(place) {
+        // A selection ends with its name.
+        Some(span) if place > 0 => Span::new(span.end.saturating_sub(name.as_str().len()), span.end),
+        Some(span) => *span,
+        None => expr.span(),
     }
 }
 
@@ -74,4 +113,46 @@ pub fn conjuncts(expr: &Expr) -> Vec<Expr> {
         }
     }
     found
+}
+
+/// The value of an expression that has the same one everywhere and always: it reads no name, no clock and no chance.
+#[must_use]
+pub fn constant(expr: &Expr) -> Option<Value> {
+    /// Functions that depend on more than their arguments: the context, or texts that are read.
+    const CHANGING: [&str; 22] = [
+        "time",
+        "currentTime",
+        "dayTime",
+        "timeZoneOffset",
+        "absTime",
+        "formatTime",
+        "splitTime",
+        "getYear",
+        "getMonth",
+        "getDayOfYear",
+        "getDayOfMonth",
+        "getDayOfWeek",
+        "getDays",
+        "getHours",
+        "getMinutes",
+        "getSeconds",
+        "random",
+        "eval",
+        "unparse",
+        "unresolved",
+        "userHome",
+        "userMap",
+    ];
+    let mut pending = vec![expr];
+    while let Some(expr) = pending.pop() {
+        match expr.kind() {
+            Kind::Attribute { .. } => return None,
+            Kind::Call(call) if call.builtin().is_some_and(|builtin| CHANGING.contains(&builtin.name)) => return None,
+            _ => pending.extend(expr.children()),
+        }
+    }
+    let nothing = Ad::new();
+    let mut env = Env::new();
+    let frame = env.frame(&nothing, None);
+    eval(expr, &env, frame, &Context::default()).ok()
 }

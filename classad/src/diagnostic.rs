@@ -69,6 +69,19 @@ pub struct Diagnostic {
     pub message: String,
     /// What to write instead, if that can be said.
     pub hint: Option<String>,
+    /// The other place that the remark is about, if there are two.
+    pub related: Option<Related>,
+}
+
+/// A second place in the same text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Related {
+    /// Where in the text.
+    pub span: Span,
+    /// Line and column of the span's start.
+    pub position: Position,
+    /// What it has to do with the first place.
+    pub message: String,
 }
 
 impl fmt::Display for Diagnostic {

@@ -40,10 +40,12 @@ mod text;
 mod value;
 
 pub use ad::Ad;
-pub use analysis::{conjuncts, is_reflective, references};
+pub use analysis::{
+    Cost, Never, conjuncts, constant, contradictions, cost, is_reflective, lint, lint_ad, never_true, references, similar,
+};
 pub use bilateral::{Bilateral, bilateral};
 pub use builtins::{Arity, BUILTINS, Builtin};
-pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
+pub use diagnostic::{Diagnostic, Diagnostics, Position, Related, Severity, Span};
 pub use eval::limits::{Context, Exhausted, Limit, Limits};
 pub use eval::scope::{Env, FrameId, Mark};
 pub use eval::{eval, eval_attribute};

@@ -8,8 +8,9 @@ use crds::{Job, License, Machine, Match};
 use futures::StreamExt;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use matchmaker::{AdKey, Cycle, Snapshot, negotiate};
-use pool::{ObjectKey, Objects, Occasion, Outlook, record, snapshot};
+use matchmaker::{AdKey, Config as Engine, Cycle, Snapshot, negotiate};
+use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
+use tokio::task::JoinHandle;
 
 use crate::api::{Answer, Change};
 use crate::claims::{Driver, due};
@@ -36,18 +37,26 @@ impl Negotiator {
         Negotiator { driver, config, health, cycles: 0, findings: BTreeMap::new() }
     }
 
-    /// Goes round for ever.
+    /// Goes round for ever. A cycle may take long: it runs beside the loop, on a snapshot of its own, and claims go on.
     pub(crate) async fn run(mut self) {
+        let (mut running, mut due): (Option<JoinHandle<Done>>, bool) = (None, true);
         loop {
             self.health.beat();
             let objects = self.driver.world.look().clone();
             self.drive_claims(&objects);
-            let objects = self.cycle(objects).await;
+            if due && running.is_none() {
+                running = self.start_cycle(&objects);
+                due = false;
+            }
             self.write_statuses(&objects).await;
             let pause = self.pause();
             tokio::select! {
-                () = self.driver.world.changed() => tokio::time::sleep(self.config.debounce()).await,
-                () = tokio::time::sleep(pause) => {}
+                () = self.driver.world.changed() => {
+                    tokio::time::sleep(self.config.debounce()).await;
+                    due = true;
+                }
+                done = finished(&mut running) => self.end_cycle(done),
+                () = tokio::time::sleep(pause) => due = true,
             }
         }
     }
@@ -67,37 +76,34 @@ impl Negotiator {
         }
     }
 
-    /// One negotiation cycle; returns the objects it was made on.
-    async fn cycle(&mut self, objects: Objects) -> Objects {
-        let outlook = self.outlook(&objects);
-        let pool = snapshot(&objects, &outlook);
+    /// Starts a cycle on what is known now; none if nobody waits.
+    fn start_cycle(&mut self, objects: &Objects) -> Option<JoinHandle<Done>> {
+        let pool = snapshot(objects, &self.outlook(objects));
         if pool.roots.is_empty() {
             self.findings.clear();
-            return objects;
+            return None;
         }
         self.cycles += 1;
         let now = Timestamp::now();
         let seed = i64::try_from(self.cycles).unwrap_or(0);
-        let mut engine = self.driver.engine.clone();
-        engine.seed = self.cycles;
-        let work = move || {
-            let cycle = negotiate(&pool, &engine, now.as_second());
-            (pool, cycle)
-        };
-        let Ok((pool, cycle)) = tokio::task::spawn_blocking(work).await else {
-            tracing::error!("the cycle came to an untimely end; the next one begins anew");
-            return objects;
-        };
-        tracing::debug!(
-            cycle = self.cycles,
-            gangs = cycle.gangs.len(),
-            unmatched = cycle.unmatched.len(),
-            "negotiated"
-        );
         let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: 0 };
+        let engine = Engine { seed: self.cycles, ..self.driver.engine.clone() };
+        Some(tokio::task::spawn_blocking(move || {
+            let cycle = negotiate(&pool, &engine, now.as_second());
+            Done { pool, cycle, occasion }
+        }))
+    }
+
+    fn end_cycle(&mut self, done: Option<Done>) {
+        let Some(Done { pool, cycle, occasion }) = done else {
+            tracing::error!("the cycle came to an untimely end; the next one begins anew");
+            return;
+        };
+        let (gangs, unmatched) = (cycle.gangs.len(), cycle.unmatched.len());
+        tracing::debug!(cycle = occasion.cycle, gangs, unmatched, "negotiated");
+        let objects = self.driver.world.look().clone();
         self.hand_on(&objects, &pool, &cycle, &occasion);
-        self.findings = findings(&pool, &cycle, now);
-        objects
+        self.findings = findings(&pool, &cycle, occasion.time);
     }
 
     fn outlook(&self, objects: &Objects) -> Outlook {
@@ -122,7 +128,9 @@ impl Negotiator {
                 tracing::info!(limit = self.config.claims_max, "enough claims are under way; the other gangs wait");
                 return;
             }
-            let Some(found) = record(objects, pool, gang, occasion) else { continue };
+            let Some(found) = record(objects, pool, gang, occasion).filter(|found| still_waits(found, objects)) else {
+                continue;
+            };
             let taken = flight(&found);
             let view = self.driver.view(found);
             if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, Some(taken)) {
@@ -169,6 +177,32 @@ impl Negotiator {
             None => every,
         }
     }
+}
+
+/// What a cycle came to.
+struct Done {
+    pool: Snapshot,
+    cycle: Cycle,
+    occasion: Occasion,
+}
+
+/// The end of the running cycle; never, if none is running.
+async fn finished(running: &mut Option<JoinHandle<Done>>) -> Option<Done> {
+    match running {
+        Some(cycle) => {
+            let done = cycle.await.ok();
+            *running = None;
+            done
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the job of a new Match has not been held, paused or finished since the snapshot was made.
+fn still_waits(found: &Match, objects: &Objects) -> bool {
+    let Some(root) = found.spec.members.first() else { return false };
+    let job = objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name));
+    job.is_some_and(|held| may_ask(held, objects) == Standing::Waits)
 }
 
 fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, Finding> {

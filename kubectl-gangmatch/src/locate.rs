@@ -84,7 +84,7 @@ fn child(lines: &[&str], parent: Option<Spot>, key: &str) -> Option<Spot> {
     }
     let first = parent.map_or(0, |parent| parent.line + 1);
     let inner = |line: &&str| parent.is_none_or(|parent| blank(line) || indent(line) > parent.column);
-    let below = lines.iter().skip(first).take_while(inner);
+    let below = lines.iter().copied().skip(first).take_while(inner);
     let column = below.clone().find(|line| !blank(line)).map(|line| indent(line))?;
     let found = below.enumerate().find(|(_, line)| indent(line) == column && begins_with(line.trim_start(), key));
     found.map(|(place, _)| Spot { line: first + place, column, item: false })
@@ -93,7 +93,7 @@ fn child(lines: &[&str], parent: Option<Spot>, key: &str) -> Option<Spot> {
 fn item(lines: &[&str], parent: Spot, number: usize) -> Option<Spot> {
     let first = parent.line + 1;
     let inner = |line: &&str| blank(line) || indent(line) >= parent.column;
-    let below = lines.iter().skip(first).take_while(inner).enumerate();
+    let below = lines.iter().copied().skip(first).take_while(inner).enumerate();
     let dash = |line: &str| line.trim_start().starts_with("- ") || line.trim() == "-";
     let column = below.clone().find(|(_, line)| !blank(line)).map(|(_, line)| indent(line))?;
     let mut items = below.filter(|(_, line)| dash(line) && indent(line) == column);

@@ -49,10 +49,11 @@ pub(crate) struct Problem {
 
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(out, "{}", self.file.display()),
-            line => write!(out, "{}:{line}", self.file.display()),
+        match self.file.to_str() {
+            Some("-") => write!(out, "<stdin>")?,
+            _ => write!(out, "{}", self.file.display())?,
         }
+        if self.line > 0 { write!(out, ":{}", self.line) } else { Ok(()) }
     }
 }
 
@@ -88,8 +89,8 @@ pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> anyhow::Result<(Vec<Do
     }
     if listing.files.is_empty() {
         let left_out = listing.folders_left_out > 0;
-        let hint = if left_out { "only folders, which are read with -R" } else { "it has nothing to read" };
-        bail!("no .yaml, .yml or .json file in {}: {hint}", join(paths));
+        let hint = if left_out { ", only folders, which are read with -R" } else { "" };
+        bail!("no .yaml, .yml or .json file in {}{hint}", join(paths));
     }
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
     for (order, file) in listing.files.iter().enumerate() {

@@ -216,7 +216,7 @@ fn place(source: &Source, message: &str) -> crate::manifests::Place {
 /// Why `metadata.name` is none that an API server takes.
 fn wrong_name(value: &Value) -> Option<String> {
     let name = match value.pointer("/metadata/name") {
-        None | Some(Value::Null) => return Some("is missing; write a name such as `sim`".to_owned()),
+        None | Some(Value::Null) => return Some("missing; write a name such as `sim`".to_owned()),
         Some(Value::String(name)) => name,
         Some(other) => return Some(format!("found {other}; quote it: \"{other}\"")),
     };

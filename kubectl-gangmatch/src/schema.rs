@@ -64,7 +64,7 @@ impl Schemas {
         let schema = self.0.get(kind).and_then(|schema| schema.pointer("/properties/spec"));
         match (schema, object.get("spec")) {
             (Some(schema), Some(spec)) => walk("spec", spec, schema, &mut findings),
-            (_, None) => findings.push(Finding { path: "spec".to_owned(), text: "is missing; write it".to_owned() }),
+            (_, None) => findings.push(Finding { path: "spec".to_owned(), text: "missing; write it".to_owned() }),
             (None, _) => {}
         }
         findings
@@ -124,7 +124,7 @@ fn object(path: &str, map: &Map<String, Value>, schema: &Value, findings: &mut V
     for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
         let default = known.and_then(|known| known.get(name)).is_some_and(|inner| inner.get("default").is_some());
         if !map.contains_key(name) && !default {
-            findings.push(Finding { path: format!("{path}.{name}"), text: "is missing; write it".to_owned() });
+            findings.push(Finding { path: format!("{path}.{name}"), text: "missing; write it".to_owned() });
         }
     }
 }
@@ -185,11 +185,11 @@ fn no_such_field<'n>(path: &str, name: &str, known: impl Iterator<Item = &'n str
     Finding { path, text: format!("there is no such field{hint}") }
 }
 
-/// The word that was probably meant: at most two letters inserted, left out or changed, and not more than a third of them.
+/// The word that was probably meant: at most two letters inserted, left out or changed, and not more than half of them.
 pub(crate) fn similar<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let far = |other: &str| distance(&word.to_ascii_lowercase(), &other.to_ascii_lowercase());
     let near = words.map(|other| (far(other), other)).min()?;
-    (near.0 <= 2 && near.0 * 3 <= near.1.len()).then_some(near.1)
+    (near.0 <= 2 && near.0 * 2 <= near.1.len()).then_some(near.1)
 }
 
 /// How many letters must be inserted, left out or changed to get from one word to the other.

@@ -83,10 +83,18 @@ fn refused(port: &PortCount) -> String {
 }
 
 fn waiting(unmatched: &Unmatched) -> String {
+    // A port at which something is free is not what the job waits for, unless there is no other.
+    let free = |port: &PortCount| {
+        let told = [port.refused_by_job, port.refused_by_offer, port.too_small, port.busy, port.excluded];
+        port.candidates > told.iter().sum()
+    };
+    let taken = |port: &&PortCount| port.busy > 0;
+    let blocked = unmatched.ports.iter().filter(taken).any(|port| !free(port));
     let busy: Vec<String> = unmatched
         .ports
         .iter()
-        .filter(|port| port.busy > 0)
+        .filter(taken)
+        .filter(|port| !blocked || !free(port))
         .map(|port| format!("port `{}`: {} that would match {} taken", port.label, ads(port.busy), is(port.busy)))
         .collect();
     busy.join("; ")

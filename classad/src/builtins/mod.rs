@@ -7,6 +7,7 @@ mod list;
 pub(crate) mod number;
 pub(crate) mod pattern;
 mod reflect;
+pub(crate) mod refusal;
 mod regexp;
 mod strftime;
 mod string;
@@ -92,7 +93,7 @@ pub(crate) fn similar(name: &str) -> Option<&'static str> {
 }
 
 /// How many letters must be changed, added or removed to turn one word into the other.
-fn distance(left: &str, right: &str) -> usize {
+pub(crate) fn distance(left: &str, right: &str) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (line, a) in left.bytes().enumerate() {
         let mut diagonal = line;

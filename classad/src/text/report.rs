@@ -35,7 +35,7 @@ impl<'t> Report<'t> {
 
     fn add(&mut self, severity: Severity, code: &'static str, span: Span, message: String, hint: Option<String>) {
         let position = span.position(self.source);
-        self.list.push(Diagnostic { severity, code, span, position, message, hint });
+        self.list.push(Diagnostic { severity, code, span, position, message, hint, related: None });
     }
 
     /// Takes over remarks made on a part of the text under another name.

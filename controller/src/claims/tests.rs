@@ -56,12 +56,15 @@ fn what_is_left_of_a_deleted_match_is_found_by_its_uid() {
     assert_eq!(step(claim, Event::Woke, 0).1, [Action::Free(0), Action::Free(1)]);
 }
 
+/// Something happens to the world.
+type Turn<'t> = &'t dyn Fn(&mut Objects);
+
 #[test]
 fn reasons_to_leave() {
     let now = Timestamp::from_second(1_795_000_000).unwrap();
     let late = now.as_second() + 100_000_000;
     let held = json!({"claim": {"match": "match", "uid": MATCH_UID}});
-    let table: [(&str, Option<Reason>, &dyn Fn(&mut Objects)); 7] = [
+    let table: [(&str, Option<Reason>, Turn<'_>); 7] = [
         ("nothing", None, &|_| {}),
         ("done", Some(Reason::Done), &|all| all.jobs.put(job(&json!({"done": true}), &held))),
         ("suspend", Some(Reason::Suspended), &|all| all.jobs.put(job(&json!({"suspend": true}), &held))),

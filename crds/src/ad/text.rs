@@ -82,6 +82,7 @@ mod tests {
             position: Position { line: 1, column: 8 },
             message: "look-ahead is not supported".into(),
             hint: None,
+            related: None,
         };
         let rejected =
             read("spec.constraint", Reading { read: Some(()), diagnostics: vec![found] }, &mut Vec::new()).unwrap_err();

@@ -29,7 +29,8 @@ impl Assembly<'_> {
             };
             takes.insert(name.clone(), amount);
         }
-        if takes.values().any(|amount| *amount < 1) {
+        // Who has nothing has nothing to give: a claim holds something.
+        if takes.is_empty() || takes.values().any(|amount| *amount < 1) {
             return None;
         }
         Some(Ask { takes, share: self.share(offer, parent_port, child_port)? })

@@ -167,7 +167,7 @@ impl<'t> Bench<'t> {
             let Value::Integer(amount @ 1..) = value else { return None };
             takes.insert(resource.clone(), amount);
         }
-        asked.is_empty().then_some(())?;
+        (asked.is_empty() && !takes.is_empty()).then_some(())?;
         let mut share = None;
         if let Some(shared_by) = &offer.shared_by {
             let mark = self.env.mark();

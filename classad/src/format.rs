@@ -1,0 +1,86 @@
+//! Text into the same text laid out for people: every word and every comment kept, lines broken where they are too long.
+//!
+//! The layout depends on the words and on whether a comment stands on a line of its own, never on how the text was broken
+//! before; so laying out twice changes nothing.
+
+mod layout;
+mod scan;
+mod tree;
+
+use crate::diagnostic::Diagnostics;
+use crate::text::{Dialect, Form, lexer, parse_expr, parse_json, read_ad};
+
+/// The text of an ad in any form, or of an expression, laid out for people, with a newline at its end.
+///
+/// An ad in brackets has one attribute a line, long expressions are broken before their loosest operators. The long form
+/// keeps its lines, JSON is indented.
+///
+/// ```
+/// use classad::{Dialect, format};
+///
+/// let text = "[Type=\"Job\";// a job\nRequirements=other.Memory>=28M&&(other.Arch==\"INTEL\"||TRUE);]";
+/// assert_eq!(
+///     format(text, Dialect::Gangmatch)?,
+///     "[\n    Type = \"Job\"; // a job\n    \
+///      Requirements = other.Memory >= 28M && (other.Arch == \"INTEL\" || TRUE);\n]\n"
+/// );
+/// # Ok::<(), classad::Diagnostics>(())
+/// ```
+///
+/// # Errors
+/// If the text cannot be read.
+pub fn format(text: &str, dialect: Dialect) -> Result<String, Diagnostics> {
+    match lexer::first_character(text) {
+        Some('[') => match read_ad(text, dialect, Form::Brackets).into_result() {
+            Ok(_) => Ok(laid_out(text)),
+            // `[a = 1].a` is an expression that begins with an ad.
+            Err(wrong) => parse_expr(text, dialect).map(|_| laid_out(text)).map_err(|_| wrong),
+        },
+        Some('{') => match parse_expr(text, dialect) {
+            Ok(_) => Ok(laid_out(text)),
+            Err(_) => parse_json(text, dialect).map(|ad| json(text).unwrap_or_else(|| ad.to_json())),
+        },
+        _ => match parse_expr(text, dialect) {
+            Ok(_) => Ok(laid_out(text)),
+            Err(wrong) => match read_ad(text, dialect, Form::Long).into_result() {
+                Ok(_) => Ok(long(text)),
+                // A text with one line is an expression with a mistake rather than an ad.
+                Err(lines) => Err(if text.trim().contains('\n') { lines } else { wrong }),
+            },
+        },
+    }
+}
+
+fn laid_out(text: &str) -> String {
+    layout::print(&tree::document(&scan::words(text)))
+}
+
+/// JSON with its fields in their order, one a line.
+fn json(text: &str) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    serde_json::to_string_pretty(&value).ok().map(|text| text + "\n")
+}
+
+/// One attribute a line stays one attribute a line.
+fn long(text: &str) -> String {
+    let mut out = String::new();
+    let mut blank = false;
+    for line in text.lines() {
+        let line = line.trim();
+        if line.is_empty() {
+            blank = !out.is_empty();
+            continue;
+        }
+        if std::mem::take(&mut blank) {
+            out.push('\n');
+        }
+        match line.split_once('=') {
+            Some((name, value)) if !line.starts_with('#') && !line.starts_with("//") => {
+                out.push_str(&format!("{} = {}", name.trim_end(), value.trim_start()));
+            }
+            _ => out.push_str(line),
+        }
+        out.push('\n');
+    }
+    out
+}
