@@ -105,8 +105,7 @@ pub(crate) fn compare(left: &str, right: &str) -> Ordering {
 
 impl PartialEq for Name {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || self.0.hash == other.0.hash && self.0.text.eq_ignore_ascii_case(&other.0.text)
+        Arc::ptr_eq(&self.0, &other.0) || self.0.hash == other.0.hash && self.0.text.eq_ignore_ascii_case(&other.0.text)
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use crate::ad::Ad;
 use crate::builtins::{Arity, Body, Builtin};
 use crate::diagnostic::Span;
+use crate::eval::arena::Arena;
 use crate::eval::eval;
 use crate::eval::limits::{Context, Exhausted, Limit};
 use crate::eval::machine::{Machine, ScopeId};
@@ -18,6 +19,10 @@ use crate::value::Value;
 
 /// Strings of more bytes are not written in place of the names that stand for them.
 const STRING_MAX: usize = 256;
+
+/// Functions that evaluate the elements of a list.
+const TAKES_ELEMENTS: [&str; 10] =
+    ["member", "identicalMember", "anyCompare", "allCompare", "sum", "avg", "min", "max", "size", "regexpMember"];
 
 /// What is left of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +66,7 @@ impl Partial {
 pub fn specialize(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Partial {
     match eval(expr, env, at, context) {
         Ok(value) => Partial::Known(value),
-        Err(stop) if is_open(stop) => Partial::Open(Known { env, at, context }.reduce(expr, 0)),
+        Err(stop) if is_open(stop) => Partial::Open(Known { env, at, context }.items(expr, 0)),
         Err(_) => Partial::Open(expr.clone()),
     }
 }
@@ -101,11 +106,16 @@ static STOP: Builtin = Builtin {
     name: "open",
     arity: Arity { min: 0, max: None },
     doc: "Stops the evaluation.",
-    body: Body::Lazy(|_, _, _, _| Err(Exhausted { limit: Limit::Fuel, span: MARK })),
+    body: Body::Lazy(|_, _, _, _| Err(Limit::Fuel)),
 };
 
 fn is_open(stop: Exhausted) -> bool {
     stop.span == MARK
+}
+
+/// Stops functions that look at expressions without evaluating them from showing how an open name is written here.
+pub(crate) fn refuse_open(expr: &Expr) -> Result<(), Limit> {
+    if expr.span() == MARK { Err(Limit::Fuel) } else { Ok(()) }
 }
 
 /// Everything that is known.
@@ -121,25 +131,35 @@ impl Known<'_> {
         if depth >= self.context.limits.depth {
             return expr.clone();
         }
-        if let Kind::Parenthesized(_) = expr.kind() {
-            return reparenthesized(expr, self.reduce(expr.unparenthesized(), depth));
-        }
         match self.attempt(expr, depth) {
             Ok(Some(value)) => Expr::new(Kind::Literal(value), expr.span()),
-            Err(stop) if is_open(stop) => self.rebuild(expr, depth + 1),
-            Ok(None) if matches!(expr.kind(), Kind::List(_)) => self.rebuild(expr, depth),
+            Err(stop) if is_open(stop) => reparenthesized(expr, self.rebuild(expr.unparenthesized(), depth + 1)),
             Ok(None) | Err(_) => expr.clone(),
+        }
+    }
+
+    /// What is left of an expression whose elements are wanted if it is a list. In other places a list stays as it is:
+    /// functions that make text of it show how it is written.
+    fn items(&self, expr: &Expr, depth: usize) -> Expr {
+        match expr.as_list() {
+            Some(items) => {
+                let items = items.iter().map(|item| self.reduce(item, depth));
+                reparenthesized(expr, Expr::new(Kind::List(items.collect()), expr.unparenthesized().span()))
+            }
+            None => self.reduce(expr, depth),
         }
     }
 
     /// The value if it can be written in place of the expression; none for lists, ads and long strings.
     fn attempt(&self, expr: &Expr, depth: usize) -> Result<Option<Value>, Exhausted> {
-        let mut machine = Machine::new(self.env, self.context);
-        for _ in 0..depth {
-            machine.enter()?;
-        }
-        let value = machine.eval(expr, ScopeId(self.at.index()))?.to_scalar();
-        Ok(value.filter(|value| value.as_str().is_none_or(|text| text.len() <= STRING_MAX)))
+        let arena = Arena::default();
+        Machine::new(self.env, self.context, &arena).run(|machine| {
+            for _ in 0..depth {
+                machine.enter()?;
+            }
+            let value = machine.eval(expr, ScopeId(self.at.index()))?.to_scalar();
+            Ok(value.filter(|value| value.as_str().is_none_or(|text| text.len() <= STRING_MAX)))
+        })
     }
 
     /// The expression with its parts reduced. An ad is another scope: its attributes stay as they are.
@@ -170,7 +190,7 @@ impl Known<'_> {
                 value => Kind::Elvis { value, fallback: part(fallback) },
             },
             Kind::Call(call) => return self.call(expr, call, depth),
-            Kind::List(items) => Kind::List(items.iter().map(part).collect()),
+            Kind::List(_) => return expr.clone(),
         };
         Expr::new(kind, expr.span())
     }
@@ -192,6 +212,7 @@ impl Known<'_> {
         let arguments = call.arguments.iter().enumerate();
         let arguments = arguments.map(|(index, argument)| match index < kept {
             true => argument.clone(),
+            false if TAKES_ELEMENTS.contains(&function) => self.items(argument, depth),
             false => self.reduce(argument, depth),
         });
         Expr::new(Kind::Call(Call::new(call.function.clone(), arguments.collect())), expr.span())
@@ -237,14 +258,14 @@ pub(crate) fn is_truth(expr: &Expr) -> bool {
     }
 }
 
-/// The reduced inside of `whole` with the parentheses it needs.
+/// The reduced inside of `whole` with the parentheses it needs. Those around a call stay: what `random()` draws depends on
+/// where it stands, parentheses included.
 fn reparenthesized(whole: &Expr, inside: Expr) -> Expr {
-    if inside.address() == whole.unparenthesized().address() {
-        whole.clone()
-    } else if binds_tightest(&inside) {
-        inside
-    } else {
+    let parentheses = matches!(whole.kind(), Kind::Parenthesized(_));
+    if parentheses && (!binds_tightest(&inside) || matches!(inside.kind(), Kind::Call(_))) {
         Expr::new(Kind::Parenthesized(inside), whole.span())
+    } else {
+        inside
     }
 }
 

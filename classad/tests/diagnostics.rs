@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod tests {
-    use classad::{Dialect, Form, Severity, read_ad, read_expr};
+    use classad::{Colour, Dialect, Form, Output, Severity, lint_ad, read_ad, read_expr, render};
     use insta::assert_snapshot;
 
     /// What an author of an expression reads, warnings marked.
@@ -21,6 +21,10 @@ mod tests {
 
     fn json(text: &str) -> String {
         said(&read_ad(text, Dialect::Gangmatch, Form::Json).diagnostics)
+    }
+
+    fn rendered(text: &str) -> String {
+        render(&read_ad(text, Dialect::Gangmatch, Form::Brackets).diagnostics, text, "job.ad", Colour::Never)
     }
 
     fn said(diagnostics: &[classad::Diagnostic]) -> String {
@@ -161,7 +165,7 @@ mod tests {
 
     #[test]
     fn missing_parenthesis() {
-        assert_snapshot!(expr(r#"(a + (b * c)"#), @r#"line 1, column 13: expected `)` to close the `(` of line 1, column 1, found the end of the text"#);
+        assert_snapshot!(expr(r#"(a + (b * c)"#), @r#"line 1, column 13: expected `)` to close the `(` of line 1, column 1, found the end of the text; write `)` where it should end"#);
     }
 
     #[test]
@@ -171,7 +175,7 @@ mod tests {
 
     #[test]
     fn wrong_bracket() {
-        assert_snapshot!(expr(r#"{ 1, 2 ]"#), @r#"line 1, column 8: expected `}` to close the `{` of line 1, column 1, found `]`"#);
+        assert_snapshot!(expr(r#"{ 1, 2 ]"#), @r#"line 1, column 8: expected `}` to close the `{` of line 1, column 1, found `]`; write `}` instead"#);
     }
 
     #[test]
@@ -216,22 +220,22 @@ mod tests {
 
     #[test]
     fn half_a_conditional() {
-        assert_snapshot!(expr(r#"a ? b"#), @r#"line 1, column 6: expected `:` and what holds otherwise, found the end of the text"#);
+        assert_snapshot!(expr(r#"a ? b"#), @r#"line 1, column 6: expected `:` and what holds otherwise, found the end of the text; write `condition ? a : b`"#);
     }
 
     #[test]
     fn empty() {
-        assert_snapshot!(expr(r#""#), @r#"line 1, column 1: expected an expression, found the end of the text"#);
+        assert_snapshot!(expr(r#""#), @r#"line 1, column 1: expected an expression, found the end of the text; write one, such as `true`"#);
     }
 
     #[test]
     fn operator_at_the_end() {
-        assert_snapshot!(expr(r#"a &&"#), @r#"line 1, column 5: expected an expression, found the end of the text"#);
+        assert_snapshot!(expr(r#"a &&"#), @r#"line 1, column 5: expected an expression, found the end of the text; an operator needs an expression on either side"#);
     }
 
     #[test]
     fn two_operands() {
-        assert_snapshot!(expr(r#"a 5"#), @r#"line 1, column 3: there is no operator between `a` and the number `5`"#);
+        assert_snapshot!(expr(r#"a 5"#), @r#"line 1, column 3: there is no operator between `a` and the number `5`; write an operator between them, such as `==` or `&&`"#);
     }
 
     #[test]
@@ -271,7 +275,7 @@ mod tests {
 
     #[test]
     fn nul() {
-        assert_snapshot!(expr(r#""a\0""#), @r#"line 1, column 3: escape stands for the character NUL, which no string may contain"#);
+        assert_snapshot!(expr(r#""a\0""#), @r#"line 1, column 3: escape stands for the character NUL, which no string may contain; leave it out"#);
     }
 
     #[test]
@@ -300,11 +304,138 @@ mod tests {
     }
 
     #[test]
+    fn look_ahead() {
+        assert_snapshot!(expr(r#"regexp("a(?!b)", x)"#), @r#"line 1, column 10: `(?!` is negative look-ahead, which patterns here do not have; write a second condition: `regexp(a, x) && !regexp(b, x)`"#);
+    }
+
+    #[test]
+    fn back_reference() {
+        assert_snapshot!(expr(r#"regexp("(a|b)\\1", x)"#), @r#"line 1, column 8: `\1` is a back-reference, which patterns here do not have; write the alternatives out: `(aa|bb)` instead of `([ab])\1`"#);
+    }
+
+    #[test]
+    fn possessive_quantifier() {
+        assert_snapshot!(expr(r#"regexp("a*+", x)"#), @r#"line 1, column 11: `+` is a possessive quantifier, which patterns here do not have; leave out the second `+`"#);
+    }
+
+    #[test]
+    fn atomic_group() {
+        assert_snapshot!(expr(r#"regexps("(?>a)", x, "b")"#), @r#"line 1, column 10: `(?>` is an atomic group, which patterns here do not have; write `(?:...)`: matching takes linear time without it"#);
+    }
+
+    #[test]
+    fn end_before_a_newline() {
+        assert_snapshot!(expr(r#"regexp("a\\Z", x)"#), @r#"line 1, column 8: `\Z` is an anchor before a last newline, which patterns here do not have; write `\\n?\\z`"#);
+    }
+
+    #[test]
+    fn substitution_at_the_end() {
+        assert_snapshot!(expr(r#"replace("a$", x, "b")"#), @r#"warning: line 1, column 11: `a$` matches at the very end only, not before a last newline as in HTCondor; write `\\n?$` if the text may end with a newline"#);
+    }
+
+    #[test]
+    fn broken_pattern() {
+        assert_snapshot!(expr(r#"regexp("a(b", x)"#), @r#"warning: line 1, column 9: `a(b` is no pattern that can be matched here; check its brackets and escapes; a pattern has at most 1024 bytes"#);
+    }
+
+    #[test]
+    fn null() {
+        assert_snapshot!(ad(r#"[ a = 1; b = None c ]"#), @r#"line 1, column 19: there is no operator between `None` and `c`; write an operator between them, such as `==` or `&&`"#);
+    }
+
+    #[test]
+    fn percent() {
+        assert_snapshot!(expr(r#"LoadAvg < 30%"#), @r#"line 1, column 14: expected an expression, found the end of the text; `%` is the remainder of a division; write 30 percent as `0.3`"#);
+    }
+
+    #[test]
+    fn increment() {
+        assert_snapshot!(expr(r#"a &&& b"#), @r#"line 1, column 5: there is no operator `&&&`; write `&&`"#);
+    }
+
+    #[test]
+    fn json_colon() {
+        assert_snapshot!(ad(r#"[ Cpus: 4 ]"#), @r#"line 1, column 7: expected `=` after the attribute name, found `:`; write `Name = value;`"#);
+    }
+
+    #[test]
+    fn no_value() {
+        assert_snapshot!(ad(r#"[ Cpus = ; Memory = 2 ]"#), @r#"line 1, column 10: expected an expression, found `;`; write a value after `=`, or take the attribute out"#);
+    }
+
+    #[test]
+    fn stray_bracket_far_away() {
+        assert_snapshot!(ad("[ a = (1;\n b = 2;\n c = 3;\n d = 4;\n e = 5;\n f = 6;\n g = 7;\n h = 8;\n i = 9;\n j = 10;\n k = 11) ]"), @r#"line 1, column 9: expected `)` to close the `(` of line 1, column 7, found `;`; write `)` before it, or `,` to go on"#);
+    }
+
+    #[test]
+    fn bracket_missing_at_the_end() {
+        assert_snapshot!(ad("[ a = 1;\n b = [ c = 2;\n d = 3;\n e = 4 ]"), @r#"line 4, column 9: expected `]` to close the `[` of line 1, column 1, found the end of the text; write `]` where it should end"#);
+    }
+
+    #[test]
+    fn rendered_with_its_line() {
+        assert_snapshot!(rendered("[\n    Memory = 28Mb;\n    Requirements = other.Arch == \u{201c}INTEL\u{201d} and true;\n]"), @r#"
+        error[number-suffix]: `28Mb`: a number cannot end in `Mb`
+         --> job.ad:2:14
+          |
+        2 |     Memory = 28Mb;
+          |              ^^^^
+          |
+          = help: write `28M` or `28Mi` for powers of 1024
+        error[unexpected-character]: unexpected character `“`
+         --> job.ad:3:34
+          |
+        3 |     Requirements = other.Arch == “INTEL” and true;
+          |                                  ^
+          |
+          = help: write straight double quotes, `"`
+        error[unexpected-character]: unexpected character `”`
+         --> job.ad:3:40
+          |
+        3 |     Requirements = other.Arch == “INTEL” and true;
+          |                                        ^
+          |
+          = help: write straight double quotes, `"`
+        "#);
+    }
+
+    #[test]
+    fn rendered_with_both_places() {
+        let source = "[ Requirements = other.Memory > 5\n    && other.Arch == \"a\"\n    && other.Memory < 3 ]";
+        let ad = classad::parse_ad(source, Dialect::Gangmatch).unwrap();
+        assert_snapshot!(render(&lint_ad(&ad, source, &[]), source, "job.ad", Colour::Never), @r#"
+        warning[contradiction]: `other.Memory < 3` is never true where `other.Memory > 5` of line 1, column 18 is, and both must be
+         --> job.ad:3:8
+          |
+        1 | [ Requirements = other.Memory > 5
+          |                  ---------------- excludes the other
+        2 |     && other.Arch == "a"
+        3 |     && other.Memory < 3 ]
+          |        ^^^^^^^^^^^^^^^^
+          |
+          = help: write `||` if either may hold, or change one of the two
+        "#);
+    }
+
+    #[test]
+    fn colours_are_for_terminals_that_want_them() {
+        let found = read_expr("a and b", Dialect::Gangmatch).diagnostics;
+        assert!(render(&found, "a and b", "-", Colour::Always).contains("\u{1b}["));
+        assert!(!render(&found, "a and b", "-", Colour::Never).contains('\u{1b}'));
+        let wanted = |setting: Option<&str>, output| Colour::wanted(setting.map(std::ffi::OsStr::new), output);
+        assert_eq!(wanted(None, Output::Terminal), Colour::Always);
+        assert_eq!(wanted(Some(""), Output::Terminal), Colour::Always);
+        assert_eq!(wanted(Some("1"), Output::Terminal), Colour::Never);
+        assert_eq!(wanted(None, Output::File), Colour::Never);
+    }
+
+    #[test]
     fn several_at_once() {
         assert_snapshot!(ad("[ a = 1 +;\n  b = 2;\n  c = x and y;\n  = 3;\n  d = 08 ]"), @r#"
-        line 1, column 10: expected an expression, found `;`
+        line 1, column 10: expected an expression, found `;`; an operator needs an expression on either side
         line 3, column 9: `and` is no operator; write `&&`
-        line 4, column 3: expected an attribute name, found `=`
+        line 4, column 3: expected an attribute name, found `=`; write `Name = value;`
         line 5, column 7: `08` begins with a zero, but there are no octal numbers; write `8`
         "#);
     }
@@ -319,7 +450,7 @@ mod tests {
 
     #[test]
     fn json_form() {
-        assert_snapshot!(json(r#"{"Cpus": 4, "Rank": "/Expr(a b)/"}"#), @r#"line 1, column 13: attribute `Rank`: there is no operator between `a` and `b`"#);
+        assert_snapshot!(json(r#"{"Cpus": 4, "Rank": "/Expr(a b)/"}"#), @r#"line 1, column 13: attribute `Rank`: there is no operator between `a` and `b`; write an operator between them, such as `==` or `&&`"#);
     }
 
     #[test]

@@ -59,8 +59,8 @@ pub struct AdFields {
     #[schemars(extend("maxItems" = 8, "x-kubernetes-list-type" = "atomic", "x-kubernetes-validations" = rules::ports()))]
     pub ports: Option<Vec<Port>>,
 
-    /// Names of attributes that the ad's own expressions may use, but that no partner and no explanation sees; at most 64.
-    /// Example: ["ContractPrice"]
+    /// Names of attributes that the ad's own expressions may use, but that no partner and no explanation is to see; at most 64.
+    /// NO EFFECT YET in this version: partners can read them. Example: ["ContractPrice"]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxItems" = 64, "x-kubernetes-list-type" = "set"), inner(length(min = 1, max = 256)))]
     pub private: Option<Vec<String>>,

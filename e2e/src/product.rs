@@ -141,7 +141,7 @@ fn last_of_each(flags: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 impl Controller<'_> {
-    /// What it listens on, `127.0.0.1:PORT`: `/readyz`, `/metrics` and the like.
+    /// What it listens on, `127.0.0.1:PORT`: `/livez` and `/readyz`.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
@@ -206,7 +206,7 @@ impl Drop for Controller<'_> {
     }
 }
 
-/// The status and the body of a plain HTTP answer, such as the controller's `/metrics`.
+/// The status and the body of a plain HTTP answer, such as the controller's `/readyz`.
 ///
 /// # Errors
 /// When nobody answers, or not in HTTP.

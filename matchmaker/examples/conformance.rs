@@ -14,7 +14,7 @@ fn main() -> io::Result<()> {
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let answer = match serde_json::from_str::<Value>(&line?) {
-            Ok(request) if request["op"] == "gang" => answers::gangs(&request),
+            Ok(request) if request.get("op").is_some_and(|op| op == "gang") => answers::gangs(&request),
             Ok(request) => classad::protocol::answer(&request),
             Err(error) => json!({"unsupported": error.to_string()}),
         };

@@ -32,5 +32,5 @@ pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use ports::{Port, Ports, Rules};
 pub use score::{Fx, Score};
 pub use sentences::{hint, summary, why};
-pub use share::share_key;
+pub use share::{NoSeat, share_key};
 pub use verify::{Disagreement, verify};

@@ -3,16 +3,21 @@
 use classad::Value;
 use sha2::{Digest, Sha256};
 
+/// The value of `sharedBy` is ERROR: it names no seat, so there is no match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the value of sharedBy is an error and names no seat")]
+pub struct NoSeat;
+
 /// The key of a shared seat: the value's text where that can be a map key as it is (`[A-Za-z0-9.-]`, 1 to 63 characters),
 /// else the first 32 hex digits of its SHA-256. A string stands for its characters, every other value for its canonical
 /// text. Undefined is `None`: a seat of its own.
 ///
 /// # Errors
-/// The value is ERROR: it names no seat, so there is no match.
-pub fn share_key(value: &Value) -> Result<Option<String>, ()> {
+/// [`NoSeat`] if the value is ERROR.
+pub fn share_key(value: &Value) -> Result<Option<String>, NoSeat> {
     let text = match value {
         Value::Undefined => return Ok(None),
-        Value::Error => return Err(()),
+        Value::Error => return Err(NoSeat),
         Value::String(text) => text.to_string(),
         other => other.canonical(),
     };
@@ -47,6 +52,6 @@ mod tests {
     #[test]
     fn undefined_sits_alone_and_error_not_at_all() {
         assert_eq!(share_key(&Value::Undefined), Ok(None));
-        assert_eq!(share_key(&Value::Error), Err(()));
+        assert_eq!(share_key(&Value::Error), Err(NoSeat));
     }
 }

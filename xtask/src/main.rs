@@ -43,6 +43,12 @@ enum Verb {
         /// Leave out the tests that need a control plane.
         #[arg(long)]
         skip_e2e: bool,
+        /// What the product is tested on; tests that break things use local processes all the same.
+        #[arg(long, value_enum, default_value_t = Kind::Process, conflicts_with = "kubeconfig")]
+        cluster: Kind,
+        /// Test the product on an existing cluster, as its admin.
+        #[arg(long, value_name = "FILE")]
+        kubeconfig: Option<PathBuf>,
     },
     /// Check format, lints, house rules and generated files.
     Check,
@@ -78,8 +84,14 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Up { cluster: Kind::Kind, .. } => plane::up_kind()?,
         Verb::Down => plane::down()?,
         Verb::Demo => demo::run()?,
-        Verb::Test { skip_e2e: true } => return test::run(test::Scope::WithoutControlPlane),
-        Verb::Test { skip_e2e: false } => return test::run(test::Scope::Everything),
+        Verb::Test { skip_e2e: true, .. } => return test::run(&test::Scope::WithoutControlPlane),
+        Verb::Test { kubeconfig: Some(file), .. } => {
+            return test::run(&test::Scope::On("GANGMATCH_KUBECONFIG", file.into()));
+        }
+        Verb::Test { cluster: Kind::Kind, .. } => {
+            return test::run(&test::Scope::On("GANGMATCH_CLUSTER", "kind".into()));
+        }
+        Verb::Test { cluster: Kind::Process, .. } => return test::run(&test::Scope::Everything),
         Verb::Check => check::run()?,
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,

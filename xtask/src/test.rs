@@ -1,5 +1,6 @@
 //! Turns `cargo test` into a stream of its output, and one closing line that counts all of it.
 
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
 use std::num::NonZero;
 use std::process::{Command, ExitCode, Stdio};
@@ -15,10 +16,12 @@ use crate::plane;
 const THREADS_MAX: usize = 4;
 
 /// How much is tested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// All of the workspace; builds the control plane if need be.
     Everything,
+    /// The same, with the product on the cluster that this variable of the environment names.
+    On(&'static str, OsString),
     /// All but what needs a control plane.
     WithoutControlPlane,
 }
@@ -31,10 +34,10 @@ struct Tally {
 }
 
 /// Runs the tests; the exit code says whether all passed.
-pub(crate) fn run(scope: Scope) -> Result<ExitCode> {
+pub(crate) fn run(scope: &Scope) -> Result<ExitCode> {
     let mut tally = Tally::default();
     let everything = (|| {
-        if scope == Scope::Everything {
+        if *scope != Scope::WithoutControlPlane {
             plane::build()?;
         }
         noisy_step("cargo test", "about 5 minutes on 2 cores", || cargo_test(scope, &mut tally))
@@ -51,11 +54,13 @@ pub(crate) fn run(scope: Scope) -> Result<ExitCode> {
     Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn cargo_test(scope: Scope, tally: &mut Tally) -> Result<bool> {
+fn cargo_test(scope: &Scope, tally: &mut Tally) -> Result<bool> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["test", "--workspace", "--no-fail-fast"]);
-    if scope == Scope::WithoutControlPlane {
-        command.args(["--exclude", "e2e"]);
+    match scope {
+        Scope::Everything => {}
+        Scope::On(variable, value) => drop(command.env(variable, value)),
+        Scope::WithoutControlPlane => drop(command.args(["--exclude", "e2e"])),
     }
     let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
     command.env("RUST_TEST_THREADS", threads.to_string());

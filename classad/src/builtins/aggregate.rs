@@ -2,13 +2,13 @@
 
 use crate::builtins::argument;
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Machine, Outcome};
+use crate::eval::machine::{Bounded, Machine, Outcome};
 use crate::eval::ops;
 use crate::expr::BinaryOp;
 use crate::text::number::to_real;
 
 /// The numbers of the list, UNDEFINED elements left out; or the value that the whole has instead.
-fn numbers(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome<Result<Vec<Lazy>, Lazy>> {
+fn numbers<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Bounded<Result<Vec<Lazy<'e>>, Lazy<'e>>> {
     let items = match argument(arguments, 0) {
         Lazy::Undefined => return Ok(Err(Lazy::Undefined)),
         Lazy::List(items) => machine.items(items)?,
@@ -25,16 +25,16 @@ fn numbers(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome<Result<Vec<
     Ok(Ok(numbers))
 }
 
-pub(crate) fn sum(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn sum<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(numbers(machine, arguments)?.map_or_else(|instead| instead, |numbers| total(&numbers)))
 }
 
-fn total(numbers: &[Lazy]) -> Lazy {
+fn total<'e>(numbers: &[Lazy<'e>]) -> Lazy<'e> {
     let sum = numbers.iter().cloned().reduce(|sum, number| ops::binary(BinaryOp::Add, &sum, &number));
     sum.unwrap_or(Lazy::Integer(0))
 }
 
-pub(crate) fn avg(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn avg<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let numbers = match numbers(machine, arguments)? {
         Err(instead) => return Ok(instead),
         Ok(numbers) => numbers,
@@ -46,16 +46,16 @@ pub(crate) fn avg(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
     Ok(ops::binary(BinaryOp::Divide, &total(&numbers), &count))
 }
 
-pub(crate) fn min(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn min<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     extreme(machine, arguments, BinaryOp::Less)
 }
 
-pub(crate) fn max(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn max<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     extreme(machine, arguments, BinaryOp::Greater)
 }
 
 /// The first of the best numbers. A comparison with a real makes the other a real too.
-fn extreme(machine: &mut Machine<'_>, arguments: &[Lazy], better: BinaryOp) -> Outcome {
+fn extreme<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], better: BinaryOp) -> Outcome<'e> {
     let numbers = match numbers(machine, arguments)? {
         Err(instead) => return Ok(instead),
         Ok(numbers) => numbers,
@@ -67,9 +67,9 @@ fn extreme(machine: &mut Machine<'_>, arguments: &[Lazy], better: BinaryOp) -> O
     Ok(best.unwrap_or(Lazy::Undefined))
 }
 
-fn same_type(left: Lazy, right: Lazy) -> (Lazy, Lazy) {
+fn same_type<'e>(left: Lazy<'e>, right: Lazy<'e>) -> (Lazy<'e>, Lazy<'e>) {
     let real = |value: &Lazy| value.number().map_or(Lazy::Error, Lazy::Real);
-    let integer = |value: Lazy| match value {
+    let integer = |value: Lazy<'e>| match value {
         Lazy::Boolean(truth) => Lazy::Integer(i64::from(truth)),
         other => other,
     };

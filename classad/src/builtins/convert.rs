@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use crate::builtins::argument;
 use crate::builtins::number::{prefix, whole};
-use crate::eval::lazy::{Items, Lazy};
-use crate::eval::machine::{Machine, Outcome};
+use crate::eval::lazy::{Chars, Items, Lazy};
+use crate::eval::machine::{Bounded, Machine, Outcome};
 use crate::expr::{Expr, Kind};
 use crate::text::number::to_real;
 use crate::value::Value;
 
 /// A value as text, or why there is none.
-pub(crate) enum Text {
-    Is(Arc<str>),
+pub(crate) enum Text<'e> {
+    Is(Chars<'e>),
     Undefined,
     Error,
 }
 
-impl Machine<'_> {
+impl<'e> Machine<'e> {
     /// The expression that a value is written as: lists and ads with their expressions, not their values.
     pub(crate) fn written(&self, value: &Lazy) -> Expr {
         match value {
@@ -29,11 +29,11 @@ impl Machine<'_> {
     }
 
     /// The value as `string()` has it.
-    pub(crate) fn text(&mut self, value: &Lazy) -> Outcome<Text> {
+    pub(crate) fn text(&mut self, value: &Lazy<'e>) -> Bounded<Text<'e>> {
         let text = match value {
             Lazy::Undefined => return Ok(Text::Undefined),
             Lazy::Error => return Ok(Text::Error),
-            Lazy::String(text) => Arc::clone(text),
+            Lazy::String(text) => text.clone(),
             Lazy::AbsTime { .. } | Lazy::RelTime(_) => {
                 // The text inside `absTime("...")`.
                 let written = self.written(value).canonical();
@@ -46,7 +46,7 @@ impl Machine<'_> {
     }
 }
 
-pub(crate) fn string(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn string<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match machine.text(argument(arguments, 0))? {
         Text::Is(text) => Lazy::String(text),
         Text::Undefined => Lazy::Undefined,
@@ -54,12 +54,12 @@ pub(crate) fn string(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
     })
 }
 
-pub(crate) fn int(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn int<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(integer(argument(arguments, 0)))
 }
 
 /// The value as `int()` has it.
-pub(crate) fn integer(value: &Lazy) -> Lazy {
+pub(crate) fn integer<'e>(value: &Lazy<'e>) -> Lazy<'e> {
     match value {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::Integer(number) => Lazy::Integer(*number),
@@ -75,7 +75,7 @@ pub(crate) fn integer(value: &Lazy) -> Lazy {
     }
 }
 
-pub(crate) fn real(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn real<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         other => as_real(other).map_or(Lazy::Error, Lazy::Real),
@@ -92,7 +92,7 @@ pub(crate) fn as_real(value: &Lazy) -> Option<f64> {
     }
 }
 
-pub(crate) fn boolean(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn boolean<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::String(text) if text.eq_ignore_ascii_case("true") => Lazy::Boolean(true),
@@ -103,42 +103,42 @@ pub(crate) fn boolean(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
     })
 }
 
-pub(crate) fn is_undefined(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn is_undefined<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Undefined)))
 }
 
-pub(crate) fn is_error(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn is_error<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Error)))
 }
 
-pub(crate) fn is_string(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn is_string<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::String(_))))
 }
 
-pub(crate) fn is_integer(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn is_integer<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Integer(_))))
 }
 
-pub(crate) fn is_real(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn is_real<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Real(_))))
 }
 
-pub(crate) fn is_list(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn is_list<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::List(_))))
 }
 
-pub(crate) fn is_ad(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn is_ad<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Ad(_))))
 }
 
-pub(crate) fn is_boolean(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn is_boolean<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Boolean(_))))
 }
 
-pub(crate) fn is_abs_time(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn is_abs_time<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::AbsTime { .. })))
 }
 
-pub(crate) fn is_rel_time(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn is_rel_time<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::RelTime(_))))
 }

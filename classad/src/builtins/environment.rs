@@ -55,7 +55,7 @@ fn words(text: &str) -> Option<Vec<String>> {
 }
 
 /// `envV1ToV2(s)`: `A=1;B=2` into `A=1 B=2`.
-pub(crate) fn env_v1_to_v2(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn env_v1_to_v2<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::String(text) => environment(machine, text.split(';').map(str::to_owned).collect())?,
@@ -64,7 +64,7 @@ pub(crate) fn env_v1_to_v2(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Out
 }
 
 /// `mergeEnvironment(s, ...)`: later settings replace earlier ones.
-pub(crate) fn merge_environment(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn merge_environment<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let mut settings = Vec::new();
     for value in arguments {
         match value {
@@ -80,7 +80,7 @@ pub(crate) fn merge_environment(machine: &mut Machine<'_>, arguments: &[Lazy]) -
 }
 
 /// The settings as one environment; finding the earlier ones of the same name takes the square of their number.
-fn environment(machine: &mut Machine<'_>, settings: Vec<String>) -> Outcome {
+fn environment<'e>(machine: &mut Machine<'e>, settings: Vec<String>) -> Outcome<'e> {
     machine.spend(settings.len().saturating_mul(settings.len()))?;
     Ok(variables(settings).map_or(Lazy::Error, Lazy::string))
 }
@@ -103,7 +103,7 @@ fn variables(settings: Vec<String>) -> Option<String> {
 }
 
 /// `listToArgs(list)`: `{"a b", "c"}` into `'a b' c`.
-pub(crate) fn list_to_args(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn list_to_args<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let items = match argument(arguments, 0) {
         Lazy::Undefined => return Ok(Lazy::Undefined),
         Lazy::List(items) => machine.items(items)?,
@@ -120,7 +120,7 @@ pub(crate) fn list_to_args(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Out
 }
 
 /// `argsToList(s)`: `'a b' c` into `{"a b", "c"}`.
-pub(crate) fn args_to_list(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn args_to_list<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::String(text) => words(text).map_or(Lazy::Error, Lazy::strings),
@@ -129,7 +129,7 @@ pub(crate) fn args_to_list(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
 }
 
 /// `userHome(user [, default])`: no user has a home here.
-pub(crate) fn user_home(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn user_home<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match (argument(arguments, 0), arguments.get(1)) {
         (Lazy::Undefined, _) => Lazy::Undefined,
         (Lazy::String(_), Some(default)) => default.clone(),
@@ -139,7 +139,7 @@ pub(crate) fn user_home(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
 }
 
 /// `userMap(map, user [, preferred [, default]])`: no map is configured here.
-pub(crate) fn user_map(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn user_map<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let lookup = arguments.get(..2).unwrap_or_default();
     Ok(match (strict(lookup), arguments.get(3)) {
         (Some(Lazy::Error), _) => Lazy::Error,

@@ -6,7 +6,7 @@ use crate::eval::machine::{Machine, Outcome};
 use crate::eval::{logic, ops};
 use crate::expr::BinaryOp;
 
-pub(crate) fn size(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn size<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::List(items) => Lazy::length(items.len()),
@@ -17,7 +17,7 @@ pub(crate) fn size(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
 }
 
 /// `member(x, list)`: some element `== x`.
-pub(crate) fn member(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (wanted, list) = (argument(arguments, 0), argument(arguments, 1));
     match (wanted, list) {
         (Lazy::Undefined, _) | (_, Lazy::Undefined) => Ok(Lazy::Undefined),
@@ -32,7 +32,7 @@ pub(crate) fn member(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
 }
 
 /// `identicalMember(x, list)`: some element `is x`.
-pub(crate) fn identical_member(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn identical_member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (wanted, list) = (argument(arguments, 0), argument(arguments, 1));
     match (wanted, list) {
         (_, Lazy::Undefined) => Ok(Lazy::Undefined),
@@ -45,16 +45,16 @@ pub(crate) fn identical_member(machine: &mut Machine<'_>, arguments: &[Lazy]) ->
     }
 }
 
-pub(crate) fn any_compare(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn any_compare<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     compare_each(machine, arguments, true)
 }
 
-pub(crate) fn all_compare(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn all_compare<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     compare_each(machine, arguments, false)
 }
 
 /// Compares element after element until one compares as `deciding`; an UNDEFINED comparison ends it with false.
-fn compare_each(machine: &mut Machine<'_>, arguments: &[Lazy], deciding: bool) -> Outcome {
+fn compare_each<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], deciding: bool) -> Outcome<'e> {
     let (op, list, wanted) = (argument(arguments, 0), argument(arguments, 1), argument(arguments, 2));
     let op = match op {
         Lazy::Undefined => return Ok(Lazy::Undefined),

@@ -70,9 +70,9 @@ impl fmt::Display for Arity {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// On the values of its arguments.
-    Values(fn(&mut Machine<'_>, &[Lazy]) -> Outcome),
+    Values(for<'e> fn(&mut Machine<'e>, &[Lazy<'e>]) -> Outcome<'e>),
     /// On the arguments as they are written.
-    Lazy(fn(&mut Machine<'_>, &Expr, &Call, ScopeId) -> Outcome),
+    Lazy(for<'e> fn(&mut Machine<'e>, &'e Expr, &'e Call, ScopeId) -> Outcome<'e>),
 }
 
 /// The function called `name`, in any case.
@@ -110,12 +110,12 @@ pub(crate) fn distance(left: &str, right: &str) -> usize {
 }
 
 /// The argument at `index`; a missing one counts as UNDEFINED.
-pub(crate) fn argument(arguments: &[Lazy], index: usize) -> &Lazy {
+pub(crate) fn argument<'a, 'e>(arguments: &'a [Lazy<'e>], index: usize) -> &'a Lazy<'e> {
     arguments.get(index).unwrap_or(&Lazy::Undefined)
 }
 
 /// ERROR if an argument is ERROR, else UNDEFINED if one is UNDEFINED.
-pub(crate) fn strict(arguments: &[Lazy]) -> Option<Lazy> {
+pub(crate) fn strict(arguments: &[Lazy<'_>]) -> Option<Lazy<'static>> {
     if arguments.iter().any(|argument| matches!(argument, Lazy::Error)) {
         Some(Lazy::Error)
     } else if arguments.iter().any(|argument| matches!(argument, Lazy::Undefined)) {

@@ -64,7 +64,7 @@ fn decimal_length(text: &str) -> Option<usize> {
 
 /// A real without its fraction as an integer; ERROR if it does not fit.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
-pub(crate) fn whole(number: f64) -> Lazy {
+pub(crate) fn whole<'e>(number: f64) -> Lazy<'e> {
     let number = number.trunc();
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number) {
         Lazy::Integer(number as i64)
@@ -73,26 +73,26 @@ pub(crate) fn whole(number: f64) -> Lazy {
     }
 }
 
-fn rounded(value: &Lazy, round: fn(f64) -> f64) -> Outcome {
+fn rounded<'e>(value: &Lazy<'e>, round: fn(f64) -> f64) -> Outcome<'e> {
     Ok(match value {
         Lazy::Integer(number) => Lazy::Integer(*number),
         other => as_real(other).map_or(Lazy::Error, |number| whole(round(number))),
     })
 }
 
-pub(crate) fn floor(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn floor<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     rounded(argument(arguments, 0), f64::floor)
 }
 
-pub(crate) fn ceiling(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn ceiling<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     rounded(argument(arguments, 0), f64::ceil)
 }
 
-pub(crate) fn round(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn round<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     rounded(argument(arguments, 0), f64::round_ties_even)
 }
 
-pub(crate) fn pow(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn pow<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (base, exponent) = (argument(arguments, 0), argument(arguments, 1));
     if let (Lazy::Integer(base), Lazy::Integer(exponent @ 0..)) = (base, exponent) {
         // The reference rounds in this way, which is off by one for negative results.
@@ -105,7 +105,7 @@ pub(crate) fn pow(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
 }
 
 /// `quantize(a, b)`: the smallest multiple of b that is not below a; of a list, its first element not below a.
-pub(crate) fn quantize(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn quantize<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (value, base) = (argument(arguments, 0), argument(arguments, 1));
     let Some(number) = as_real(value) else { return Ok(Lazy::Error) };
     let Lazy::List(items) = base else { return Ok(multiple(value, number, base)) };
@@ -120,7 +120,7 @@ pub(crate) fn quantize(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome
     Ok(multiple(value, number, &last))
 }
 
-fn multiple(value: &Lazy, number: f64, base: &Lazy) -> Lazy {
+fn multiple<'e>(value: &Lazy<'e>, number: f64, base: &Lazy<'e>) -> Lazy<'e> {
     if let (Lazy::Integer(value), Lazy::Integer(base)) = (value, base) {
         if *base == 0 {
             return Lazy::Integer(*value);
@@ -137,7 +137,7 @@ fn multiple(value: &Lazy, number: f64, base: &Lazy) -> Lazy {
 }
 
 /// `random()`: drawn from the context's seed, the frame's seed and the place of the call, so that it can be replayed.
-pub(crate) fn random(machine: &mut Machine<'_>, expr: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn random<'e>(machine: &mut Machine<'e>, expr: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let frame = machine.root_frame(scope);
     let place = u64::try_from(expr.span().start).unwrap_or(u64::MAX);
     let frame_seed = frame.map_or(0, |frame| machine.env.frame_seed(frame));

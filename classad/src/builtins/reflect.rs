@@ -6,12 +6,12 @@ use crate::analysis;
 use crate::builtins::convert::Text;
 use crate::eval::lazy::Lazy;
 use crate::eval::lookup::{Found, Use};
-use crate::eval::machine::{Machine, Outcome, ScopeId};
+use crate::eval::machine::{Bounded, Machine, Outcome, ScopeId};
 use crate::expr::{Call, Expr, Kind};
 use crate::text::{Dialect, parse_expr};
 
 /// `ifThenElse(condition, then, otherwise)`: only the chosen one is evaluated.
-pub(crate) fn if_then_else(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn if_then_else<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let [condition, then, otherwise] = &*call.arguments else { return Ok(Lazy::Error) };
     match machine.eval(condition, scope)? {
         Lazy::Undefined => Ok(Lazy::Undefined),
@@ -24,7 +24,7 @@ pub(crate) fn if_then_else(machine: &mut Machine<'_>, _: &Expr, call: &Call, sco
 }
 
 /// `debug(x)`: x; nothing is logged here.
-pub(crate) fn debug(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn debug<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     match &*call.arguments {
         [argument] => machine.eval(argument, scope),
         _ => Ok(Lazy::Error),
@@ -32,32 +32,33 @@ pub(crate) fn debug(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: Sco
 }
 
 /// `eval(x)`: the text of x read as an expression and evaluated here.
-pub(crate) fn eval(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn eval<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let [argument] = &*call.arguments else { return Ok(Lazy::Error) };
     let value = machine.eval(argument, scope)?;
     let Text::Is(text) = machine.text(&value)? else { return Ok(Lazy::Error) };
     machine.spend(text.len())?;
     let Ok(expr) = parse_expr(&text, Dialect::Htcondor) else { return Ok(Lazy::Error) };
-    machine.keep(&expr);
-    machine.eval(&expr, scope)
+    let expr = machine.keep(expr);
+    machine.eval(expr, scope)
 }
 
 /// The attribute that a call's first argument names; none if it is no bare name.
-fn named(machine: &mut Machine<'_>, call: &Call, scope: ScopeId) -> Option<Found> {
+fn named<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId) -> Option<Found<'e>> {
     match call.arguments.first()?.kind() {
-        Kind::Attribute { name, absolute: false } => Some(machine.look_up(scope, name.as_str(), Use::Bare)),
-        Kind::Attribute { name, absolute: true } => {
-            Some(machine.look_up(machine.root(scope), name.as_str(), Use::Selected))
-        }
+        Kind::Attribute { name, absolute: false } => Some(machine.look_up(scope, name, Use::Bare)),
+        Kind::Attribute { name, absolute: true } => Some(machine.look_up(machine.root(scope), name, Use::Selected)),
         _ => None,
     }
 }
 
 /// `unparse(attribute)`: the text of its expression.
-pub(crate) fn unparse(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn unparse<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let text = match named(machine, call, scope) {
         None => return Ok(Lazy::Error),
-        Some(Found::Attribute(expr, _)) => expr.canonical(),
+        Some(Found::Attribute(expr, _)) => {
+            machine.refuse_open(expr)?;
+            expr.canonical()
+        }
         Some(Found::Scope(scope)) => machine.written(&Lazy::Ad(scope)).canonical(),
         Some(Found::Now | Found::Nothing) => String::new(),
     };
@@ -66,7 +67,7 @@ pub(crate) fn unparse(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: S
 }
 
 /// `unresolved(attribute [, pattern])`: the names its expression needs that the ad does not have.
-pub(crate) fn unresolved(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn unresolved<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let (expr, at) = match named(machine, call, scope) {
         None => return Ok(Lazy::Error),
         Some(Found::Attribute(expr, at)) => (expr, at),
@@ -87,14 +88,15 @@ pub(crate) fn unresolved(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope
 }
 
 /// The names outside `scope` that `expr` needs, also through attributes inside; ordered by their full text.
-fn external(machine: &mut Machine<'_>, expr: &Expr, scope: ScopeId) -> Outcome<Vec<String>> {
+fn external<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<Vec<String>> {
     let mut found = BTreeSet::new();
     let mut seen = BTreeSet::new();
-    let mut pending = vec![(expr.clone(), scope)];
+    let mut pending = vec![(expr, scope)];
     while let Some((expr, scope)) = pending.pop() {
         machine.spend(1)?;
-        for reference in analysis::references(&expr) {
-            let start = reference.first().map_or("", |name| name.as_str());
+        machine.refuse_open(expr)?;
+        for reference in analysis::references(expr) {
+            let Some(start) = reference.first() else { continue };
             match machine.look_up(scope, start, Use::Selected) {
                 Found::Attribute(inner, at) => {
                     if seen.insert((inner.address(), at.0)) {
@@ -123,7 +125,12 @@ fn bare(path: &[&str]) -> String {
 }
 
 /// `evalInEachContext(expr, ads)`: the value of expr in each ad of a list.
-pub(crate) fn eval_in_each_context(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn eval_in_each_context<'e>(
+    machine: &mut Machine<'e>,
+    _: &'e Expr,
+    call: &'e Call,
+    scope: ScopeId,
+) -> Outcome<'e> {
     match each_context(machine, call, scope)? {
         Ok(values) => Ok(Lazy::list(values)),
         Err(instead) => Ok(instead),
@@ -131,7 +138,7 @@ pub(crate) fn eval_in_each_context(machine: &mut Machine<'_>, _: &Expr, call: &C
 }
 
 /// `countMatches(expr, ads)`: in how many ads of a list expr is true.
-pub(crate) fn count_matches(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn count_matches<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     match each_context(machine, call, scope)? {
         Ok(values) => Ok(Lazy::length(values.iter().filter(|value| value.truth() == Some(true)).count())),
         Err(Lazy::Undefined) => Ok(Lazy::Integer(0)),
@@ -140,7 +147,11 @@ pub(crate) fn count_matches(machine: &mut Machine<'_>, _: &Expr, call: &Call, sc
 }
 
 /// The values of the first argument in the ads of the second, or the value that the whole has instead.
-fn each_context(machine: &mut Machine<'_>, call: &Call, scope: ScopeId) -> Outcome<Result<Vec<Lazy>, Lazy>> {
+fn each_context<'e>(
+    machine: &mut Machine<'e>,
+    call: &'e Call,
+    scope: ScopeId,
+) -> Bounded<Result<Vec<Lazy<'e>>, Lazy<'e>>> {
     let [expr, list] = &*call.arguments else { return Ok(Err(Lazy::Error)) };
     let expr = expression_meant(machine, expr, scope)?;
     let items = match machine.eval(list, scope)? {
@@ -151,7 +162,7 @@ fn each_context(machine: &mut Machine<'_>, call: &Call, scope: ScopeId) -> Outco
     let mut values = Vec::new();
     for item in items {
         values.push(match item {
-            Lazy::Ad(inner) => machine.eval(&expr, inner)?,
+            Lazy::Ad(inner) => machine.eval(expr, inner)?,
             Lazy::Undefined => Lazy::Undefined,
             _ => Lazy::Error,
         });
@@ -160,18 +171,18 @@ fn each_context(machine: &mut Machine<'_>, call: &Call, scope: ScopeId) -> Outco
 }
 
 /// An attribute stands for its expression here: `countMatches(MY.RequireGPUs, TARGET.AvailableGPUs)`.
-fn expression_meant(machine: &mut Machine<'_>, expr: &Expr, scope: ScopeId) -> Outcome<Expr> {
+fn expression_meant<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<&'e Expr> {
     let found = match expr.unparenthesized().kind() {
-        Kind::Attribute { name, absolute: false } => machine.look_up(scope, name.as_str(), Use::Bare),
-        Kind::Attribute { name, absolute: true } => machine.look_up(machine.root(scope), name.as_str(), Use::Selected),
+        Kind::Attribute { name, absolute: false } => machine.look_up(scope, name, Use::Bare),
+        Kind::Attribute { name, absolute: true } => machine.look_up(machine.root(scope), name, Use::Selected),
         Kind::Select { base, name } => match machine.eval(base, scope)? {
-            Lazy::Ad(base) => machine.look_up(base, name.as_str(), Use::Selected),
+            Lazy::Ad(base) => machine.look_up(base, name, Use::Selected),
             _ => Found::Nothing,
         },
         _ => Found::Nothing,
     };
     Ok(match found {
         Found::Attribute(meant, _) => meant,
-        _ => expr.clone(),
+        _ => expr,
     })
 }

@@ -1,33 +1,31 @@
 //! Texts searched with regular expressions, and rewritten.
 
-use std::sync::Arc;
-
 use regex::{Captures, Regex};
 
 use crate::builtins::strict;
 use crate::builtins::stringlist::{delimiters, items};
-use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Machine, Outcome, ScopeId};
+use crate::eval::lazy::{Chars, Lazy};
+use crate::eval::machine::{Bounded, Machine, Outcome, ScopeId};
 use crate::expr::{Call, Expr};
 
 /// The values of a call's arguments and its pattern at argument 0 with the options at `options_at`.
-struct Matching {
-    arguments: Vec<Lazy>,
+struct Matching<'e> {
+    arguments: Vec<Lazy<'e>>,
     pattern: Option<Regex>,
-    options: Arc<str>,
+    options: Chars<'e>,
 }
 
 /// Evaluates the arguments; the outer error is the value that the call has instead.
-fn prepare(
-    machine: &mut Machine<'_>,
-    call: &Call,
+fn prepare<'e>(
+    machine: &mut Machine<'e>,
+    call: &'e Call,
     scope: ScopeId,
     options_at: usize,
-) -> Outcome<Result<Matching, Lazy>> {
+) -> Bounded<Result<Matching<'e>, Lazy<'e>>> {
     let arguments = machine.eval_all(&call.arguments, scope)?;
-    let options: Arc<str> = match arguments.get(options_at) {
+    let options: Chars<'e> = match arguments.get(options_at) {
         None => "".into(),
-        Some(Lazy::String(options)) => Arc::clone(options),
+        Some(Lazy::String(options)) => options.clone(),
         Some(_) => return Ok(Err(strict(&arguments).unwrap_or(Lazy::Error))),
     };
     let pattern = match arguments.first() {
@@ -41,12 +39,12 @@ fn prepare(
 }
 
 /// Pays for matching `text`: the time is the product of both lengths at worst.
-fn pay(machine: &mut Machine<'_>, pattern: &Regex, text: &str) -> Outcome<()> {
+fn pay(machine: &mut Machine<'_>, pattern: &Regex, text: &str) -> Bounded<()> {
     machine.spend(pattern.as_str().len().saturating_mul(text.len()) / 256)
 }
 
 /// `regexp(pattern, text [, options])`
-pub(crate) fn regexp(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn regexp<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let matching = match prepare(machine, call, scope, 2)? {
         Ok(matching) => matching,
         Err(instead) => return Ok(instead),
@@ -64,7 +62,7 @@ pub(crate) fn regexp(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: Sc
 }
 
 /// `regexpMember(pattern, list [, options])`: an UNDEFINED element counts unless another one matches.
-pub(crate) fn regexp_member(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn regexp_member<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let matching = match prepare(machine, call, scope, 2)? {
         Ok(matching) => matching,
         Err(instead) => return Ok(instead),
@@ -94,10 +92,15 @@ pub(crate) fn regexp_member(machine: &mut Machine<'_>, _: &Expr, call: &Call, sc
 }
 
 /// `stringList_regexpMember(pattern, list [, delimiters [, options]])`
-pub(crate) fn string_list_regexp_member(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn string_list_regexp_member<'e>(
+    machine: &mut Machine<'e>,
+    _: &'e Expr,
+    call: &'e Call,
+    scope: ScopeId,
+) -> Outcome<'e> {
     let arguments = machine.eval_all(&call.arguments, scope)?;
     let text = |index: usize| match arguments.get(index) {
-        Some(Lazy::String(text)) => Some(Arc::clone(text)),
+        Some(Lazy::String(text)) => Some(text.clone()),
         _ => None,
     };
     let options = if arguments.len() > 3 { text(3) } else { Some("".into()) };
@@ -117,21 +120,21 @@ pub(crate) fn string_list_regexp_member(machine: &mut Machine<'_>, _: &Expr, cal
 }
 
 /// `regexps(pattern, text, substitute [, options])`: the substitute alone, unless option `f` asks for the full text.
-pub(crate) fn regexps(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn regexps<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     substitute(machine, call, scope, "")
 }
 
 /// `replace(pattern, text, substitute [, options])`: the full text with the first match replaced.
-pub(crate) fn replace(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn replace<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     substitute(machine, call, scope, "f")
 }
 
 /// `replaceAll(pattern, text, substitute [, options])`: the full text with every match replaced.
-pub(crate) fn replace_all(machine: &mut Machine<'_>, _: &Expr, call: &Call, scope: ScopeId) -> Outcome {
+pub(crate) fn replace_all<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     substitute(machine, call, scope, "fg")
 }
 
-fn substitute(machine: &mut Machine<'_>, call: &Call, scope: ScopeId, implied: &str) -> Outcome {
+fn substitute<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId, implied: &str) -> Outcome<'e> {
     let matching = match prepare(machine, call, scope, 3)? {
         Ok(matching) => matching,
         Err(instead) => return Ok(instead),

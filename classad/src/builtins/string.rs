@@ -8,7 +8,7 @@ use crate::eval::lazy::Lazy;
 use crate::eval::machine::{Machine, Outcome};
 
 /// `strcat(x, ...)`: the first argument that is UNDEFINED or ERROR decides.
-pub(crate) fn strcat(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn strcat<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let mut whole = String::new();
     for value in arguments {
         match machine.text(value)? {
@@ -22,7 +22,7 @@ pub(crate) fn strcat(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
 }
 
 /// `join(sep, x, ...)`, `join(sep, list)`, `join(list)`: UNDEFINED items are left out.
-pub(crate) fn join(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn join<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (separator, items) = match arguments {
         [Lazy::List(items)] => ("".into(), machine.items(items)?),
         [Lazy::Undefined] => return Ok(Lazy::Undefined),
@@ -60,15 +60,15 @@ pub(crate) fn join(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
     Ok(if defined { Lazy::string(whole) } else { Lazy::Undefined })
 }
 
-pub(crate) fn to_upper(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn to_upper<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     changed(machine, arguments, str::to_ascii_uppercase)
 }
 
-pub(crate) fn to_lower(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn to_lower<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     changed(machine, arguments, str::to_ascii_lowercase)
 }
 
-fn changed(machine: &mut Machine<'_>, arguments: &[Lazy], change: fn(&str) -> String) -> Outcome {
+fn changed<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], change: fn(&str) -> String) -> Outcome<'e> {
     Ok(match machine.text(argument(arguments, 0))? {
         Text::Is(text) => Lazy::string(change(&text)),
         Text::Undefined => Lazy::Undefined,
@@ -77,7 +77,7 @@ fn changed(machine: &mut Machine<'_>, arguments: &[Lazy], change: fn(&str) -> St
 }
 
 /// `substr(s, offset [, length])`: negative offsets count from the end, negative lengths leave so much off the end.
-pub(crate) fn substr(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn substr<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     if arguments.iter().any(|argument| matches!(argument, Lazy::Undefined)) {
         return Ok(Lazy::Undefined);
     }
@@ -100,15 +100,15 @@ pub(crate) fn substr(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
     Ok(Lazy::string(String::from_utf8_lossy(part)))
 }
 
-pub(crate) fn strcmp(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn strcmp<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     compared(machine, arguments, str::cmp)
 }
 
-pub(crate) fn stricmp(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn stricmp<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     compared(machine, arguments, crate::name::compare)
 }
 
-fn compared(machine: &mut Machine<'_>, arguments: &[Lazy], compare: fn(&str, &str) -> Ordering) -> Outcome {
+fn compared<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], compare: fn(&str, &str) -> Ordering) -> Outcome<'e> {
     let left = machine.text(argument(arguments, 0))?;
     let right = machine.text(argument(arguments, 1))?;
     Ok(match (left, right) {
@@ -119,7 +119,7 @@ fn compared(machine: &mut Machine<'_>, arguments: &[Lazy], compare: fn(&str, &st
 }
 
 /// An order as -1, 0 or 1.
-pub(crate) fn sign(ordering: Ordering) -> Lazy {
+pub(crate) fn sign<'e>(ordering: Ordering) -> Lazy<'e> {
     Lazy::Integer(match ordering {
         Ordering::Less => -1,
         Ordering::Equal => 0,
@@ -128,7 +128,7 @@ pub(crate) fn sign(ordering: Ordering) -> Lazy {
 }
 
 /// `splitUserName("u@d")`: a name without `@` is a user.
-pub(crate) fn split_user_name(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn split_user_name<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::String(text) => {
             let (user, domain) = text.split_once('@').unwrap_or((text, ""));
@@ -139,7 +139,7 @@ pub(crate) fn split_user_name(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcom
 }
 
 /// `splitSlotName("slot1@host")`: a name without `@` is a host.
-pub(crate) fn split_slot_name(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn split_slot_name<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::String(text) => {
             let (slot, host) = text.split_once('@').unwrap_or(("", text));

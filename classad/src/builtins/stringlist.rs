@@ -15,7 +15,7 @@ pub(crate) fn items<'t>(text: &'t str, delimiters: &str) -> Vec<&'t str> {
 }
 
 /// The string at `index`; none if it is something else.
-fn text(arguments: &[Lazy], index: usize) -> Option<&str> {
+fn text<'a>(arguments: &'a [Lazy<'_>], index: usize) -> Option<&'a str> {
     match argument(arguments, index) {
         Lazy::String(text) => Some(text),
         _ => None,
@@ -23,11 +23,11 @@ fn text(arguments: &[Lazy], index: usize) -> Option<&str> {
 }
 
 /// The delimiters at `index`, or the usual ones if there are so few arguments.
-pub(crate) fn delimiters(arguments: &[Lazy], index: usize) -> Option<&str> {
+pub(crate) fn delimiters<'a>(arguments: &'a [Lazy<'_>], index: usize) -> Option<&'a str> {
     if arguments.len() <= index { Some(DELIMITERS) } else { text(arguments, index) }
 }
 
-pub(crate) fn size(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn size<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match (text(arguments, 0), delimiters(arguments, 1)) {
         (Some(list), Some(delimiters)) => Lazy::length(items(list, delimiters).len()),
         _ => Lazy::Error,
@@ -44,18 +44,18 @@ fn numbers(arguments: &[Lazy]) -> Option<(Vec<f64>, bool)> {
 }
 
 /// An integer if all items were, else a real.
-fn number(value: f64, integer: bool) -> Lazy {
+fn number<'e>(value: f64, integer: bool) -> Lazy<'e> {
     if integer { crate::builtins::number::whole(value) } else { Lazy::Real(value) }
 }
 
-pub(crate) fn sum(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn sum<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match numbers(arguments) {
         None => Lazy::Error,
         Some((numbers, integers)) => number(numbers.iter().sum::<f64>() + 0.0, integers && !numbers.is_empty()),
     })
 }
 
-pub(crate) fn avg(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn avg<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match numbers(arguments) {
         None => Lazy::Error,
         Some((numbers, _)) if numbers.is_empty() => Lazy::Real(0.0),
@@ -67,15 +67,15 @@ pub(crate) fn avg(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
     })
 }
 
-pub(crate) fn min(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn min<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(extreme(arguments, f64::min))
 }
 
-pub(crate) fn max(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn max<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(extreme(arguments, f64::max))
 }
 
-fn extreme(arguments: &[Lazy], better: fn(f64, f64) -> f64) -> Lazy {
+fn extreme<'e>(arguments: &[Lazy<'e>], better: fn(f64, f64) -> f64) -> Lazy<'e> {
     match numbers(arguments) {
         None => Lazy::Error,
         Some((numbers, integers)) => {
@@ -84,15 +84,15 @@ fn extreme(arguments: &[Lazy], better: fn(f64, f64) -> f64) -> Lazy {
     }
 }
 
-pub(crate) fn member(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn member<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(has_member(arguments, str::eq))
 }
 
-pub(crate) fn member_any_case(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn member_any_case<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(has_member(arguments, str::eq_ignore_ascii_case))
 }
 
-fn has_member(arguments: &[Lazy], same: fn(&str, &str) -> bool) -> Lazy {
+fn has_member<'e>(arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Lazy<'e> {
     match forgiving(arguments) {
         Ok((wanted, list, delimiters)) => {
             Lazy::Boolean(items(list, delimiters).into_iter().any(|item| same(item, wanted)))
@@ -102,7 +102,7 @@ fn has_member(arguments: &[Lazy], same: fn(&str, &str) -> bool) -> Lazy {
 }
 
 /// Two strings and the delimiters. One UNDEFINED string counts as empty, UNDEFINED delimiters as the usual ones.
-fn forgiving(arguments: &[Lazy]) -> Result<(&str, &str, &str), Lazy> {
+fn forgiving<'a>(arguments: &'a [Lazy<'_>]) -> Result<(&'a str, &'a str, &'a str), Lazy<'static>> {
     let (first, second) = (argument(arguments, 0), argument(arguments, 1));
     if let (Lazy::Undefined, Lazy::Undefined) = (first, second) {
         return Err(Lazy::Undefined);
@@ -118,7 +118,7 @@ fn forgiving(arguments: &[Lazy]) -> Result<(&str, &str, &str), Lazy> {
     }
 }
 
-fn text_or_empty(value: &Lazy) -> Option<&str> {
+fn text_or_empty<'a>(value: &'a Lazy<'_>) -> Option<&'a str> {
     match value {
         Lazy::Undefined => Some(""),
         Lazy::String(text) => Some(text),
@@ -126,16 +126,16 @@ fn text_or_empty(value: &Lazy) -> Option<&str> {
     }
 }
 
-pub(crate) fn subset(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn subset<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     is_subset(machine, arguments, str::eq)
 }
 
-pub(crate) fn subset_any_case(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn subset_any_case<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     is_subset(machine, arguments, str::eq_ignore_ascii_case)
 }
 
 /// An empty text is a subset of every list; a text of delimiters alone is none of any.
-fn is_subset(machine: &mut Machine<'_>, arguments: &[Lazy], same: fn(&str, &str) -> bool) -> Outcome {
+fn is_subset<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Outcome<'e> {
     match forgiving(arguments) {
         Ok((part, whole, delimiters)) => {
             let (parts, whole) = (items(part, delimiters), items(whole, delimiters));
@@ -147,7 +147,7 @@ fn is_subset(machine: &mut Machine<'_>, arguments: &[Lazy], same: fn(&str, &str)
     }
 }
 
-pub(crate) fn intersect(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn intersect<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     if let Some(value) = strict(arguments) {
         return Ok(value);
     }
@@ -162,7 +162,7 @@ pub(crate) fn intersect(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcom
 }
 
 /// `split(s [, delimiters])`: an empty item stands between two equal delimiters, except blanks.
-pub(crate) fn split(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn split<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (Some(text), Some(delimiters)) = (text(arguments, 0), delimiters(arguments, 1)) else {
         return Ok(Lazy::Error);
     };

@@ -6,32 +6,32 @@ use crate::builtins::convert::integer;
 use crate::builtins::strftime;
 use crate::calendar::{self, Civil};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Machine, Outcome};
+use crate::eval::machine::{Bounded, Machine, Outcome};
 use crate::expr::Expr;
 use crate::name::Name;
 use crate::text::number::to_real;
 use crate::text::time;
 use crate::value::Value;
 
-pub(crate) fn now(machine: &mut Machine<'_>, _: &[Lazy]) -> Outcome {
+pub(crate) fn now<'e>(machine: &mut Machine<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Integer(machine.context.now))
 }
 
-pub(crate) fn current_time(machine: &mut Machine<'_>, _: &[Lazy]) -> Outcome {
+pub(crate) fn current_time<'e>(machine: &mut Machine<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::AbsTime { seconds: machine.context.now, offset: machine.context.local_offset })
 }
 
-pub(crate) fn day_time(machine: &mut Machine<'_>, _: &[Lazy]) -> Outcome {
+pub(crate) fn day_time<'e>(machine: &mut Machine<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
     let local = machine.context.now.saturating_add(i64::from(machine.context.local_offset));
     Ok(Lazy::RelTime(to_real(local.rem_euclid(calendar::DAY))))
 }
 
-pub(crate) fn time_zone_offset(machine: &mut Machine<'_>, _: &[Lazy]) -> Outcome {
+pub(crate) fn time_zone_offset<'e>(machine: &mut Machine<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::RelTime(f64::from(machine.context.local_offset)))
 }
 
 /// `absTime([t [, offset]])`
-pub(crate) fn abs_time(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn abs_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let local = machine.context.local_offset;
     let (seconds, own_offset) = match arguments.first() {
         None => (machine.context.now, local),
@@ -62,7 +62,7 @@ pub(crate) fn abs_time(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome
 }
 
 /// `relTime(x)`
-pub(crate) fn rel_time(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn rel_time<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::Integer(seconds) | Lazy::AbsTime { seconds, .. } => Lazy::RelTime(to_real(*seconds)),
@@ -75,10 +75,10 @@ pub(crate) fn rel_time(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
 /// A field of an absolute time in the local zone, or of a relative time (days, hours, minutes, seconds).
 fn field(
     machine: &Machine<'_>,
-    arguments: &[Lazy],
+    arguments: &[Lazy<'_>],
     of_date: fn(&Civil) -> Option<i64>,
     of_length: fn((f64, f64, f64, f64)) -> Option<f64>,
-) -> Lazy {
+) -> Lazy<'static> {
     match argument(arguments, 0) {
         Lazy::AbsTime { seconds, .. } => {
             let local = seconds.saturating_add(i64::from(machine.context.local_offset));
@@ -98,44 +98,44 @@ fn field(
     }
 }
 
-pub(crate) fn get_year(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn get_year<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(field(machine, arguments, |date| Some(date.year), |_| None))
 }
 
-pub(crate) fn get_month(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn get_month<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(field(machine, arguments, |date| Some(date.month), |_| None))
 }
 
-pub(crate) fn get_day_of_year(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn get_day_of_year<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(field(machine, arguments, |date| Some(date.day_of_year), |_| None))
 }
 
-pub(crate) fn get_day_of_month(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn get_day_of_month<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(field(machine, arguments, |date| Some(date.day), |_| None))
 }
 
-pub(crate) fn get_day_of_week(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn get_day_of_week<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(field(machine, arguments, |date| Some(date.day_of_week), |_| None))
 }
 
-pub(crate) fn get_days(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn get_days<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(field(machine, arguments, |_| None, |length| Some(length.0)))
 }
 
-pub(crate) fn get_hours(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn get_hours<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(field(machine, arguments, |date| Some(date.hour), |length| Some(length.1)))
 }
 
-pub(crate) fn get_minutes(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn get_minutes<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(field(machine, arguments, |date| Some(date.minute), |length| Some(length.2)))
 }
 
-pub(crate) fn get_seconds(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn get_seconds<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(field(machine, arguments, |date| Some(date.second), |length| Some(length.3)))
 }
 
 /// `splitTime(t)`: the fields of a time as an ad.
-pub(crate) fn split_time(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn split_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let fields = match argument(arguments, 0) {
         Lazy::Undefined => return Ok(Lazy::Undefined),
         Lazy::RelTime(seconds) => length_fields(*seconds),
@@ -147,7 +147,7 @@ pub(crate) fn split_time(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outco
         _ => return Ok(Lazy::Error),
     };
     let ad: Ad = fields.into_iter().map(|(name, value)| (Name::new(name), Expr::literal(value))).collect();
-    Ok(Lazy::Ad(machine.add_scope(ad, None)))
+    Ok(Lazy::Ad(machine.keep_ad(ad)))
 }
 
 fn date_fields(seconds: i64, offset: i32) -> Vec<(&'static str, Value)> {
@@ -191,7 +191,7 @@ fn length_fields(seconds: f64) -> Vec<(&'static str, Value)> {
 }
 
 /// `formatTime([t [, format]])`
-pub(crate) fn format_time(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn format_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let pattern = match arguments.get(1) {
         None => "%c".into(),
         Some(Lazy::String(pattern)) => pattern.clone(),
@@ -218,7 +218,7 @@ pub(crate) fn format_time(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outc
 }
 
 /// The second that the fields of an ad name; missing ones count from the beginning of what is named.
-fn seconds_of(machine: &mut Machine<'_>, fields: &Lazy) -> Outcome<i64> {
+fn seconds_of<'e>(machine: &mut Machine<'e>, fields: &Lazy<'e>) -> Bounded<i64> {
     // Far beyond any calendar, and small enough to multiply.
     const FIELD_MAX: i64 = 1 << 31;
     let mut values = [1970, 1, 1, 0, 0, 0];
@@ -234,7 +234,7 @@ fn seconds_of(machine: &mut Machine<'_>, fields: &Lazy) -> Outcome<i64> {
 }
 
 /// `interval(seconds)`: `1+01:01:01`
-pub(crate) fn interval(_: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn interval<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let Lazy::Integer(seconds) = integer(argument(arguments, 0)) else { return Ok(Lazy::Error) };
     let sign = if seconds < 0 { "-" } else { "" };
     let length = seconds.unsigned_abs();

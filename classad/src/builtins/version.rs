@@ -1,11 +1,9 @@
 //! Version texts compared: digits by their value, everything else by its bytes.
 
-use std::sync::Arc;
-
 use crate::builtins::argument;
 use crate::builtins::convert::Text;
-use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Machine, Outcome};
+use crate::eval::lazy::{Chars, Lazy};
+use crate::eval::machine::{Bounded, Machine, Outcome};
 
 /// The natural order as a difference: `1.9` before `1.10`. Digits that begin with zero are a fraction: `1.01` before
 /// `1.1`.
@@ -41,7 +39,10 @@ fn whole_number(text: &[u8], at: usize) -> bool {
 }
 
 /// The arguments as text, or what the comparison is instead: UNDEFINED beats ERROR here.
-fn texts<const N: usize>(machine: &mut Machine<'_>, arguments: [&Lazy; N]) -> Outcome<Result<[Arc<str>; N], Lazy>> {
+fn texts<'e, const N: usize>(
+    machine: &mut Machine<'e>,
+    arguments: [&Lazy<'e>; N],
+) -> Bounded<Result<[Chars<'e>; N], Lazy<'e>>> {
     let mut texts = [const { None }; N];
     let mut error = false;
     for (place, argument) in texts.iter_mut().zip(arguments) {
@@ -55,39 +56,39 @@ fn texts<const N: usize>(machine: &mut Machine<'_>, arguments: [&Lazy; N]) -> Ou
 }
 
 /// The order of two versions, turned into a value.
-fn ordered(machine: &mut Machine<'_>, arguments: &[Lazy], value: fn(i64) -> Lazy) -> Outcome {
+fn ordered<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], value: fn(i64) -> Lazy<'e>) -> Outcome<'e> {
     Ok(match texts(machine, [argument(arguments, 0), argument(arguments, 1)])? {
         Ok([left, right]) => value(natural(&left, &right)),
         Err(instead) => instead,
     })
 }
 
-pub(crate) fn compare(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn compare<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     ordered(machine, arguments, Lazy::Integer)
 }
 
-pub(crate) fn less(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn less<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     ordered(machine, arguments, |order| Lazy::Boolean(order < 0))
 }
 
-pub(crate) fn less_equal(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn less_equal<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     ordered(machine, arguments, |order| Lazy::Boolean(order <= 0))
 }
 
-pub(crate) fn greater(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn greater<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     ordered(machine, arguments, |order| Lazy::Boolean(order > 0))
 }
 
-pub(crate) fn greater_equal(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn greater_equal<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     ordered(machine, arguments, |order| Lazy::Boolean(order >= 0))
 }
 
-pub(crate) fn equal(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn equal<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     ordered(machine, arguments, |order| Lazy::Boolean(order == 0))
 }
 
 /// `version_in_range(v, min, max)`: an undefined version is an error, undefined bounds are not.
-pub(crate) fn in_range(machine: &mut Machine<'_>, arguments: &[Lazy]) -> Outcome {
+pub(crate) fn in_range<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let version = match argument(arguments, 0) {
         Lazy::Undefined => &Lazy::Error,
         other => other,

@@ -1,5 +1,6 @@
 //! Values inside an evaluation: lists and ads are not evaluated until somebody looks into them.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::eval::machine::ScopeId;
@@ -8,29 +9,64 @@ use crate::value::Value;
 
 /// A value of which only the outermost layer is known.
 #[derive(Clone, Debug)]
-pub(crate) enum Lazy {
+pub(crate) enum Lazy<'e> {
     Undefined,
     Error,
     Boolean(bool),
     Integer(i64),
     Real(f64),
-    String(Arc<str>),
+    String(Chars<'e>),
     AbsTime { seconds: i64, offset: i32 },
     RelTime(f64),
-    List(Items),
+    List(Items<'e>),
     Ad(ScopeId),
+}
+
+/// The text of a string.
+#[derive(Clone, Debug)]
+pub(crate) enum Chars<'e> {
+    /// Of a literal in a tree: borrowed, because counting references takes longer than most comparisons.
+    Written(&'e Arc<str>),
+    /// Made by a function.
+    Computed(Arc<str>),
 }
 
 /// The elements of a list.
 #[derive(Clone, Debug)]
-pub(crate) enum Items {
+pub(crate) enum Items<'e> {
     /// As written, with the scope they stand in.
-    Written(Arc<[Expr]>, ScopeId),
+    Written(&'e Arc<[Expr]>, ScopeId),
     /// Made by a function or by a selection on a list.
-    Computed(Arc<[Lazy]>),
+    Computed(Arc<[Lazy<'e>]>),
 }
 
-impl Items {
+impl Chars<'_> {
+    pub(crate) fn shared(&self) -> Arc<str> {
+        match self {
+            Self::Written(text) => Arc::clone(text),
+            Self::Computed(text) => Arc::clone(text),
+        }
+    }
+}
+
+impl Deref for Chars<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Written(text) => text,
+            Self::Computed(text) => text,
+        }
+    }
+}
+
+impl<T: Into<Arc<str>>> From<T> for Chars<'_> {
+    fn from(text: T) -> Self {
+        Self::Computed(text.into())
+    }
+}
+
+impl Items<'_> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Written(items, _) => items.len(),
@@ -39,12 +75,12 @@ impl Items {
     }
 }
 
-impl Lazy {
+impl<'e> Lazy<'e> {
     pub(crate) fn string(text: impl Into<Arc<str>>) -> Self {
-        Self::String(text.into())
+        Self::String(Chars::from(text))
     }
 
-    pub(crate) fn list(items: impl IntoIterator<Item = Lazy>) -> Self {
+    pub(crate) fn list(items: impl IntoIterator<Item = Lazy<'e>>) -> Self {
         Self::List(Items::Computed(items.into_iter().collect()))
     }
 
@@ -58,14 +94,14 @@ impl Lazy {
     }
 
     /// The value of a literal. Literals are scalars, see [`Kind::Literal`](crate::Kind::Literal).
-    pub(crate) fn scalar(value: &Value) -> Self {
+    pub(crate) fn scalar(value: &'e Value) -> Self {
         match value {
             Value::Undefined => Self::Undefined,
             Value::Error | Value::List(_) | Value::Ad(_) => Self::Error,
             Value::Boolean(truth) => Self::Boolean(*truth),
             Value::Integer(number) => Self::Integer(*number),
             Value::Real(number) => Self::Real(*number),
-            Value::String(text) => Self::String(text.clone()),
+            Value::String(text) => Self::String(Chars::Written(text)),
             Value::AbsTime { seconds, offset } => Self::AbsTime { seconds: *seconds, offset: *offset },
             Value::RelTime(seconds) => Self::RelTime(*seconds),
         }
@@ -79,7 +115,7 @@ impl Lazy {
             Self::Boolean(truth) => Value::Boolean(*truth),
             Self::Integer(number) => Value::Integer(*number),
             Self::Real(number) => Value::Real(*number),
-            Self::String(text) => Value::String(text.clone()),
+            Self::String(text) => Value::String(text.shared()),
             Self::AbsTime { seconds, offset } => Value::AbsTime { seconds: *seconds, offset: *offset },
             Self::RelTime(seconds) => Value::RelTime(*seconds),
             Self::List(_) | Self::Ad(_) => return None,
@@ -107,7 +143,7 @@ impl Lazy {
     }
 }
 
-impl From<bool> for Lazy {
+impl From<bool> for Lazy<'_> {
     fn from(truth: bool) -> Self {
         Self::Boolean(truth)
     }

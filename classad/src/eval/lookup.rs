@@ -4,8 +4,8 @@ use crate::ad::Ad;
 use crate::eval::lazy::{Items, Lazy};
 use crate::eval::machine::{Machine, Outcome, ScopeId};
 use crate::eval::scope::FrameId;
-use crate::expr::Expr;
-use crate::name::Name;
+use crate::expr::{Expr, Kind};
+use crate::name::{BuiltinName, Name};
 
 /// Where a name is used: a bare name sees labels, a selected one does not.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub(crate) enum Use {
 }
 
 /// What a name means.
-pub(crate) enum Found {
+pub(crate) enum Found<'e> {
     /// An attribute's expression and the scope it stands in.
-    Attribute(Expr, ScopeId),
+    Attribute(&'e Expr, ScopeId),
     /// An ad.
     Scope(ScopeId),
     /// `CurrentTime`
@@ -25,32 +25,9 @@ pub(crate) enum Found {
     Nothing,
 }
 
-/// Names that mean something if no attribute is called so.
-#[derive(Clone, Copy)]
-enum BuiltinName {
-    Itself,
-    Parent,
-    Root,
-    Now,
-}
-
-impl BuiltinName {
-    fn of(name: &str) -> Option<Self> {
-        const NAMES: [(&str, BuiltinName); 6] = [
-            ("self", BuiltinName::Itself),
-            ("my", BuiltinName::Itself),
-            ("parent", BuiltinName::Parent),
-            ("toplevel", BuiltinName::Root),
-            ("root", BuiltinName::Root),
-            ("currenttime", BuiltinName::Now),
-        ];
-        NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, meaning)| *meaning)
-    }
-}
-
-impl Machine<'_> {
+impl<'e> Machine<'e> {
     /// `x`, or `.x` if the lookup starts at the outermost ad.
-    pub(crate) fn refer(&mut self, name: &str, absolute: bool, scope: ScopeId) -> Outcome {
+    pub(crate) fn refer(&mut self, name: &Name, absolute: bool, scope: ScopeId) -> Outcome<'e> {
         let found = if absolute {
             self.look_up(self.root(scope), name, Use::Selected)
         } else {
@@ -60,7 +37,7 @@ impl Machine<'_> {
     }
 
     /// `base.x`
-    pub(crate) fn select(&mut self, base: &Lazy, name: &str) -> Outcome {
+    pub(crate) fn select(&mut self, base: &Lazy<'e>, name: &Name) -> Outcome<'e> {
         match base {
             Lazy::Undefined => Ok(Lazy::Undefined),
             Lazy::Ad(scope) => {
@@ -73,7 +50,7 @@ impl Machine<'_> {
     }
 
     /// `list.x` is the list of the elements' `x`. A list may contain itself, so this counts as depth.
-    fn select_each(&mut self, items: &Items, name: &str) -> Outcome {
+    fn select_each(&mut self, items: &Items<'e>, name: &Name) -> Outcome<'e> {
         self.enter()?;
         let items = self.items(items)?;
         let selected: Result<Vec<_>, _> = items.iter().map(|item| self.select(item, name)).collect();
@@ -82,20 +59,20 @@ impl Machine<'_> {
     }
 
     /// `base[index]`: an element by position from 0, or an ad's own attribute by name.
-    pub(crate) fn subscript(&mut self, base: &Lazy, index: &Lazy) -> Outcome {
+    pub(crate) fn subscript(&mut self, base: &Lazy<'e>, index: &Lazy<'e>) -> Outcome<'e> {
         match (base, index) {
             (Lazy::Error, _) | (_, Lazy::Error) => Ok(Lazy::Error),
             (Lazy::Undefined, _) | (_, Lazy::Undefined) => Ok(Lazy::Undefined),
             (Lazy::List(items), Lazy::Integer(index)) => self.element(items, *index),
-            (Lazy::Ad(scope), Lazy::String(name)) => match self.own_or_body(*scope, name) {
-                Some((expr, scope)) => self.resolve(&expr, scope),
+            (Lazy::Ad(scope), Lazy::String(name)) => match self.own_or_body(*scope, &Name::new(name.shared())) {
+                Some((expr, scope)) => self.resolve(expr, scope),
                 None => Ok(Lazy::Undefined),
             },
             _ => Ok(Lazy::Error),
         }
     }
 
-    fn element(&mut self, items: &Items, index: i64) -> Outcome {
+    fn element(&mut self, items: &Items<'e>, index: i64) -> Outcome<'e> {
         let Ok(index) = usize::try_from(index) else { return Ok(Lazy::Error) };
         match items {
             Items::Written(items, scope) => match items.get(index) {
@@ -106,9 +83,9 @@ impl Machine<'_> {
         }
     }
 
-    fn value_of(&mut self, found: Found) -> Outcome {
+    fn value_of(&mut self, found: Found<'e>) -> Outcome<'e> {
         match found {
-            Found::Attribute(expr, scope) => self.resolve(&expr, scope),
+            Found::Attribute(expr, scope) => self.resolve(expr, scope),
             Found::Scope(scope) => Ok(Lazy::Ad(scope)),
             Found::Now => Ok(Lazy::Integer(self.context.now)),
             Found::Nothing => Ok(Lazy::Undefined),
@@ -116,31 +93,17 @@ impl Machine<'_> {
     }
 
     /// What `name` means in `start`, or else in the scopes around it, or else for the partner.
-    pub(crate) fn look_up(&mut self, start: ScopeId, name: &str, how: Use) -> Found {
-        let builtin = BuiltinName::of(name);
+    pub(crate) fn look_up(&mut self, start: ScopeId, name: &Name, how: Use) -> Found<'e> {
         let mut current = Some(start);
         while let Some(scope) = current {
-            if let Some((expr, scope)) = self.own(scope, name) {
-                return Found::Attribute(expr, scope);
-            }
             let frame = self.frame(scope);
-            if let (Some(frame), Use::Bare) = (frame, how)
-                && let Some(view) = self.env.label(frame, name)
-            {
-                return Found::Scope(ScopeId(view.index()));
+            if let Some(found) = self.look_in(scope, frame, name, how) {
+                return found;
             }
-            let parent = self.parent(scope);
-            match builtin {
-                Some(BuiltinName::Itself) => return Found::Scope(scope),
-                Some(BuiltinName::Root) => return Found::Scope(self.root(scope)),
-                Some(BuiltinName::Parent) => return parent.map_or(Found::Nothing, Found::Scope),
-                Some(BuiltinName::Now) => return Found::Now,
-                None => {}
-            }
-            if let Some(target) = frame.and_then(|frame| self.env.alias_of(frame, name)) {
-                return Found::Scope(ScopeId(target.index()));
-            }
-            current = parent;
+            current = match frame {
+                Some(frame) => self.env.parent(frame).map(|parent| ScopeId(parent.index())),
+                None => self.parent(scope),
+            };
         }
         let fallback = self.frame(start).filter(|_| how == Use::Bare).and_then(|frame| self.env.fallback(frame));
         match fallback {
@@ -149,19 +112,43 @@ impl Machine<'_> {
         }
     }
 
-    /// A defined value or an attribute of the ad itself.
-    pub(crate) fn own(&mut self, scope: ScopeId, name: &str) -> Option<(Expr, ScopeId)> {
-        if let Some(frame) = self.frame(scope) {
-            if let Some(expr) = self.env.defined(frame, name) {
-                return Some((expr.clone(), self.nowhere()));
-            }
-            return self.env.ad(frame)?.get(name).map(|expr| (expr.clone(), scope));
+    /// What `name` means in one scope: an attribute, a label, a name that every ad has, another frame.
+    fn look_in(&mut self, scope: ScopeId, frame: Option<FrameId>, name: &Name, how: Use) -> Option<Found<'e>> {
+        if let Some((expr, scope)) = self.own(scope, name) {
+            return Some(Found::Attribute(expr, scope));
         }
-        self.ad(scope)?.get(name).map(|expr| (expr.clone(), scope))
+        if let (Some(frame), Use::Bare) = (frame, how)
+            && let Some(view) = self.env.label(frame, name)
+        {
+            return Some(Found::Scope(ScopeId(view.index())));
+        }
+        match name.builtin() {
+            Some(BuiltinName::Itself) => return Some(Found::Scope(scope)),
+            Some(BuiltinName::Root) => return Some(Found::Scope(self.root(scope))),
+            Some(BuiltinName::Parent) => return Some(self.parent(scope).map_or(Found::Nothing, Found::Scope)),
+            Some(BuiltinName::Now) => return Some(Found::Now),
+            None => {}
+        }
+        let target = self.env.alias_of(frame?, name)?;
+        Some(Found::Scope(ScopeId(target.index())))
+    }
+
+    /// A defined value or an attribute of the ad itself.
+    pub(crate) fn own(&mut self, scope: ScopeId, name: &Name) -> Option<(&'e Expr, ScopeId)> {
+        let env = self.env;
+        if let Some(frame) = self.frame(scope) {
+            if let Some(expr) = env.defined(frame, name) {
+                // A literal needs no scope.
+                let scope = if matches!(expr.kind(), Kind::Literal(_)) { scope } else { self.nowhere() };
+                return Some((expr, scope));
+            }
+            return env.ad(frame)?.get_name(name).map(|expr| (expr, scope));
+        }
+        self.ad(scope)?.get_name(name).map(|expr| (expr, scope))
     }
 
     /// The same, and for a port's frame the attributes of the ad behind it.
-    fn own_or_body(&mut self, scope: ScopeId, name: &str) -> Option<(Expr, ScopeId)> {
+    fn own_or_body(&mut self, scope: ScopeId, name: &Name) -> Option<(&'e Expr, ScopeId)> {
         if let Some(found) = self.own(scope, name) {
             return Some(found);
         }
@@ -170,9 +157,9 @@ impl Machine<'_> {
     }
 
     /// The attributes of the ad itself with the scopes to evaluate them in; defined values are not among them.
-    pub(crate) fn attributes(&self, scope: ScopeId) -> Vec<(Name, Expr, ScopeId)> {
+    pub(crate) fn attributes(&self, scope: ScopeId) -> Vec<(Name, &'e Expr, ScopeId)> {
         let attributes = self.ad(scope).into_iter().flat_map(Ad::iter);
-        attributes.map(|(name, expr)| (name.clone(), expr.clone(), scope)).collect()
+        attributes.map(|(name, expr)| (name.clone(), expr, scope)).collect()
     }
 
     /// The frame of the environment that a scope is, if it is one.
@@ -180,10 +167,10 @@ impl Machine<'_> {
         (scope.0 < self.env.len()).then(|| FrameId::from_index(scope.0))
     }
 
-    pub(crate) fn ad(&self, scope: ScopeId) -> Option<&Ad> {
+    pub(crate) fn ad(&self, scope: ScopeId) -> Option<&'e Ad> {
         match self.frame(scope) {
             Some(frame) => self.env.ad(frame),
-            None => self.nested.get(scope.0 - self.env.len()).map(|nested| &nested.ad),
+            None => self.nested.get(scope.0 - self.env.len()).map(|nested| nested.ad),
         }
     }
 
@@ -220,7 +207,7 @@ impl Machine<'_> {
         match self.empty {
             Some(scope) => scope,
             None => {
-                let scope = self.add_scope(Ad::new(), None);
+                let scope = self.keep_ad(Ad::new());
                 self.empty = Some(scope);
                 scope
             }

@@ -1,15 +1,19 @@
 //! Trees into values.
 
+pub(crate) mod arena;
 pub(crate) mod lazy;
 pub(crate) mod limits;
 pub(crate) mod logic;
 pub(crate) mod lookup;
 pub(crate) mod machine;
+mod memo;
 pub(crate) mod ops;
 pub(crate) mod scope;
 
 use crate::expr::Expr;
+use crate::name::Name;
 use crate::value::Value;
+use arena::Arena;
 use limits::{Context, Exhausted};
 use machine::{Machine, ScopeId};
 use scope::{Env, FrameId};
@@ -19,9 +23,11 @@ use scope::{Env, FrameId};
 /// # Errors
 /// If a limit of the context is reached; an expression cannot catch that.
 pub fn eval(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Result<Value, Exhausted> {
-    let mut machine = Machine::new(env, context);
-    let value = machine.eval(expr, ScopeId(at.index()))?;
-    machine.force(&value)
+    let arena = Arena::default();
+    Machine::new(env, context, &arena).run(|machine| {
+        let value = machine.eval(expr, ScopeId(at.index()))?;
+        machine.force(&value)
+    })
 }
 
 /// The value of the attribute `name` of the frame `at` itself, defined values included; UNDEFINED if it has none.
@@ -29,12 +35,12 @@ pub fn eval(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Resul
 /// # Errors
 /// If a limit of the context is reached.
 pub fn eval_attribute(env: &Env<'_>, at: FrameId, name: &str, context: &Context) -> Result<Value, Exhausted> {
-    let mut machine = Machine::new(env, context);
-    match machine.own(ScopeId(at.index()), name) {
+    let arena = Arena::default();
+    Machine::new(env, context, &arena).run(|machine| match machine.own(ScopeId(at.index()), &Name::new(name)) {
         Some((expr, scope)) => {
-            let value = machine.eval(&expr, scope)?;
+            let value = machine.eval(expr, scope)?;
             machine.force(&value)
         }
         None => Ok(Value::Undefined),
-    }
+    })
 }

@@ -8,7 +8,7 @@ use crate::expr::{BinaryOp, UnaryOp};
 use crate::text::number::to_real;
 
 /// An operator that needs the values of both sides: ERROR beats UNDEFINED, both beat the rest.
-pub(crate) fn binary(op: BinaryOp, left: &Lazy, right: &Lazy) -> Lazy {
+pub(crate) fn binary(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
     match (left, right) {
         (Lazy::Error, _) | (_, Lazy::Error) => return Lazy::Error,
         (Lazy::Undefined, _) | (_, Lazy::Undefined) => return Lazy::Undefined,
@@ -32,22 +32,29 @@ pub(crate) fn binary(op: BinaryOp, left: &Lazy, right: &Lazy) -> Lazy {
 }
 
 /// An operator with one operand.
-pub(crate) fn unary(op: UnaryOp, operand: &Lazy) -> Lazy {
+pub(crate) fn unary(op: UnaryOp, operand: &Lazy<'_>) -> Lazy<'static> {
     match (op, operand) {
         (UnaryOp::Not, operand) => logic::not(operand),
         (_, Lazy::Undefined) => Lazy::Undefined,
         (UnaryOp::Minus, Lazy::Integer(number)) => Lazy::Integer(number.wrapping_neg()),
         (UnaryOp::Minus, Lazy::Real(number)) => Lazy::Real(-number),
         (UnaryOp::Minus, Lazy::RelTime(seconds)) => Lazy::RelTime(-seconds),
-        (UnaryOp::Plus, Lazy::Integer(_) | Lazy::Real(_) | Lazy::RelTime(_)) => operand.clone(),
+        (UnaryOp::Plus, Lazy::Integer(number)) => Lazy::Integer(*number),
+        (UnaryOp::Plus, Lazy::Real(number)) => Lazy::Real(*number),
+        (UnaryOp::Plus, Lazy::RelTime(seconds)) => Lazy::RelTime(*seconds),
         (UnaryOp::BitNot, Lazy::Integer(number)) => Lazy::Integer(!number),
         _ => Lazy::Error,
     }
 }
 
-fn compare(op: BinaryOp, left: &Lazy, right: &Lazy) -> Lazy {
+fn compare(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
     let ordering = match (left, right) {
-        (Lazy::String(left), Lazy::String(right)) => Some(crate::name::compare(left, right)),
+        (Lazy::String(left), Lazy::String(right)) => match op {
+            // Most comparisons of strings ask for equality only, which different lengths decide.
+            BinaryOp::Equal => return Lazy::Boolean(left.eq_ignore_ascii_case(right)),
+            BinaryOp::NotEqual => return Lazy::Boolean(!left.eq_ignore_ascii_case(right)),
+            _ => Some(crate::name::compare(left, right)),
+        },
         (Lazy::AbsTime { seconds: left, .. }, Lazy::AbsTime { seconds: right, .. }) => Some(left.cmp(right)),
         (Lazy::RelTime(left), Lazy::RelTime(right)) => left.partial_cmp(right),
         (Lazy::Integer(left), Lazy::Integer(right)) => Some(left.cmp(right)),
@@ -72,8 +79,8 @@ fn holds(op: BinaryOp, ordering: Option<Ordering>) -> bool {
     }
 }
 
-fn arithmetic(op: BinaryOp, left: &Lazy, right: &Lazy) -> Lazy {
-    let integer = |value: &Lazy| match value {
+fn arithmetic(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
+    let integer = |value: &Lazy<'_>| match value {
         Lazy::Integer(number) => Some(*number),
         Lazy::Boolean(truth) => Some(i64::from(*truth)),
         _ => None,
@@ -87,7 +94,7 @@ fn arithmetic(op: BinaryOp, left: &Lazy, right: &Lazy) -> Lazy {
     }
 }
 
-fn integers(op: BinaryOp, left: i64, right: i64) -> Lazy {
+fn integers(op: BinaryOp, left: i64, right: i64) -> Lazy<'static> {
     Lazy::Integer(match op {
         BinaryOp::Add => left.wrapping_add(right),
         BinaryOp::Subtract => left.wrapping_sub(right),
@@ -99,7 +106,7 @@ fn integers(op: BinaryOp, left: i64, right: i64) -> Lazy {
 }
 
 /// Too large a result is ERROR; the reference lets negative infinity and NaN pass.
-fn reals(op: BinaryOp, left: f64, right: f64) -> Lazy {
+fn reals(op: BinaryOp, left: f64, right: f64) -> Lazy<'static> {
     let result = match op {
         BinaryOp::Add => left + right,
         BinaryOp::Subtract => left - right,
@@ -110,7 +117,7 @@ fn reals(op: BinaryOp, left: f64, right: f64) -> Lazy {
     if result == f64::INFINITY { Lazy::Error } else { Lazy::Real(result) }
 }
 
-fn times(op: BinaryOp, left: &Lazy, right: &Lazy) -> Lazy {
+fn times(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
     use BinaryOp::{Add, Divide, Multiply, Subtract};
     match (op, left, right) {
         (Add, Lazy::AbsTime { seconds, offset }, Lazy::RelTime(length))
@@ -129,18 +136,18 @@ fn times(op: BinaryOp, left: &Lazy, right: &Lazy) -> Lazy {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "casts from reals saturate; instants are whole seconds")]
-fn shifted(seconds: i64, length: f64, offset: i32) -> Lazy {
+fn shifted(seconds: i64, length: f64, offset: i32) -> Lazy<'static> {
     Lazy::AbsTime { seconds: seconds.saturating_add(length as i64), offset }
 }
 
-fn scaled(length: f64, factor: &Lazy, op: BinaryOp) -> Lazy {
+fn scaled(length: f64, factor: &Lazy<'_>, op: BinaryOp) -> Lazy<'static> {
     let factor = factor.number().unwrap_or(f64::NAN);
     let result = if op == BinaryOp::Multiply { length * factor } else { length / factor };
     if op == BinaryOp::Divide && factor == 0.0 { Lazy::Error } else { Lazy::RelTime(result) }
 }
 
 /// Of the number of places to shift by, the lowest six bits count, as on the machines that the reference runs on.
-fn bits(op: BinaryOp, left: i64, right: i64) -> Lazy {
+fn bits(op: BinaryOp, left: i64, right: i64) -> Lazy<'static> {
     let places = u32::try_from(right & 63).unwrap_or(0);
     Lazy::Integer(match op {
         BinaryOp::BitAnd => left & right,

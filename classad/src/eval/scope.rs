@@ -210,17 +210,17 @@ impl<'a> Env<'a> {
         self.get(frame).map_or(0, |frame| frame.seed)
     }
 
-    pub(crate) fn defined(&self, frame: FrameId, name: &str) -> Option<&Expr> {
+    pub(crate) fn defined(&self, frame: FrameId, name: &Name) -> Option<&Expr> {
         let frame = self.get(frame)?;
         frame.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr).or(frame.rest.as_ref())
     }
 
-    pub(crate) fn label(&self, frame: FrameId, name: &str) -> Option<FrameId> {
+    pub(crate) fn label(&self, frame: FrameId, name: &Name) -> Option<FrameId> {
         let frame = self.get(frame)?;
         frame.labels.iter().rev().find(|(own, _)| own == name).map(|(_, view)| *view)
     }
 
-    pub(crate) fn alias_of(&self, frame: FrameId, name: &str) -> Option<FrameId> {
+    pub(crate) fn alias_of(&self, frame: FrameId, name: &Name) -> Option<FrameId> {
         let frame = self.get(frame)?;
         frame.aliases.iter().find(|(own, _)| own == name).map(|(_, target)| *target)
     }

@@ -11,12 +11,14 @@ const INDENT: usize = 4;
 pub(super) enum Doc {
     /// A word.
     Text(String),
-    /// A space, or the end of a line.
-    Line,
+    /// Written only where the group is broken.
+    IfBroken(&'static str),
+    /// A space, unless a line begins here.
+    Space,
+    /// A space, or the end of a line, with an empty line after it if there is a gap.
+    Line { gap: bool },
     /// Nothing, or the end of a line.
     Break,
-    /// The end of a line; with an empty line after it.
-    End { gap: bool },
     /// A comment after a word, on its line.
     After(String),
     /// A comment on a line of its own.
@@ -37,10 +39,10 @@ impl Doc {
         match self {
             Self::Text(text) if text.contains('\n') => None,
             Self::Text(text) => Some(text.chars().count()),
-            Self::Line => Some(1),
-            Self::Break => Some(0),
+            Self::Space | Self::Line { .. } => Some(1),
+            Self::Break | Self::IfBroken(_) => Some(0),
             Self::After(text) if !text.starts_with("//") && !text.contains('\n') => Some(text.chars().count() + 2),
-            Self::End { .. } | Self::After(_) | Self::Alone(_) => None,
+            Self::After(_) | Self::Alone(_) => None,
             Self::Nest(parts) | Self::Group(parts) => {
                 parts.iter().try_fold(0_usize, |sum, part| Some(sum + part.width()?)).filter(|sum| *sum <= WIDTH)
             }
@@ -52,9 +54,8 @@ impl Doc {
 pub(super) fn print(parts: &[Doc]) -> String {
     let mut printer = Printer { out: String::new(), column: 0, indent: 0, must: Must::Nothing };
     printer.all(parts, Shape::Broken);
-    let mut text: String = printer.out.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
-    text.push('\n');
-    text
+    printer.out.push('\n');
+    printer.out
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,15 +92,18 @@ impl Printer {
                 self.settle();
                 self.write(text);
             }
-            Doc::Line if shape == Shape::Flat => self.space(),
-            Doc::Break if shape == Shape::Flat => {}
-            Doc::Line | Doc::Break => self.must = Must::Line,
-            Doc::End { gap } => {
-                self.must = Must::Line;
-                if *gap {
-                    self.line();
-                }
+            Doc::IfBroken(_) | Doc::Break if shape == Shape::Flat => {}
+            Doc::IfBroken(text) => {
+                self.settle();
+                self.write(text);
             }
+            Doc::Space => self.space(),
+            Doc::Line { .. } if shape == Shape::Flat => self.space(),
+            Doc::Line { gap: true } => {
+                self.line();
+                self.must = Must::Line;
+            }
+            Doc::Line { gap: false } | Doc::Break => self.must = Must::Line,
             Doc::After(text) => {
                 if self.must != Must::Line && self.column > self.indent {
                     self.must = Must::Space;

@@ -11,6 +11,8 @@ pub(super) struct Word {
     pub(super) after: Vec<Comment>,
     /// Whether an empty line stands before it, or before its first comment.
     pub(super) gap: bool,
+    /// Whether white space stands before it.
+    pub(super) spaced: bool,
 }
 
 /// A comment as it is written.
@@ -47,6 +49,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
         }
         next.gap = next.before.first().map_or(lines > 1, |first| first.gap);
         let (word, tail) = split(rest, word(rest));
+        next.spaced = !blank.is_empty();
         next.text = tidy(word);
         rest = tail;
         let end = next.text.is_empty();
@@ -68,7 +71,7 @@ fn split(text: &str, length: usize) -> (&str, &str) {
 
 /// `? :` is one word.
 fn tidy(word: &str) -> String {
-    if word.starts_with('?') && word.ends_with(':') { "?:".to_owned() } else { word.replace('\r', "") }
+    if word.starts_with('?') && word.ends_with(':') { "?:".to_owned() } else { word.to_owned() }
 }
 
 /// The length of the comment that the text begins with.

@@ -24,7 +24,12 @@ pub(crate) fn open_quote(report: &mut Report<'_>, span: Span, quote: u8) -> Repo
 
 /// `"\0"`
 pub(crate) fn nul(report: &mut Report<'_>, span: Span) -> Reported {
-    report.error("nul", span, "escape stands for the character NUL, which no string may contain".into(), None)
+    report.error(
+        "nul",
+        span,
+        "escape stands for the character NUL, which no string may contain".into(),
+        Some("leave it out".into()),
+    )
 }
 
 /// `"\351"`

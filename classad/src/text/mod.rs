@@ -94,7 +94,7 @@ pub fn parse_any(text: &str, dialect: Dialect) -> Result<Ad, Diagnostics> {
 /// Reads the whole text as one expression and keeps the warnings.
 #[must_use]
 pub fn read_expr(text: &str, dialect: Dialect) -> Reading<Expr> {
-    let mut report = Report::new(text);
+    let mut report = Report::new(text).in_dialect(dialect);
     let tokens = lexer::tokens(Span::new(0, text.len()), dialect, Escapes::All, &mut report);
     let expr = Parser::new(&tokens, dialect, &mut report).whole_expr();
     report.finish(expr)
@@ -103,7 +103,7 @@ pub fn read_expr(text: &str, dialect: Dialect) -> Reading<Expr> {
 /// Reads an ad and keeps the warnings: an attribute given twice is no error, but rarely intended.
 #[must_use]
 pub fn read_ad(text: &str, dialect: Dialect, form: Form) -> Reading<Ad> {
-    let mut report = Report::new(text);
+    let mut report = Report::new(text).in_dialect(dialect);
     let ad = match form.resolve(text) {
         Form::Long => longform::ad(dialect, &mut report),
         Form::Json => json::ad(dialect, &mut report),

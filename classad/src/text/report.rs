@@ -1,11 +1,12 @@
 //! Remarks made while reading into what the caller gets: a result, or a reading with warnings.
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Span};
-use crate::text::Reading;
+use crate::text::{Dialect, Reading};
 
 /// The remarks on one text so far.
 pub(crate) struct Report<'t> {
     source: &'t str,
+    dialect: Dialect,
     list: Vec<Diagnostic>,
 }
 
@@ -15,7 +16,16 @@ pub(crate) struct Reported;
 
 impl<'t> Report<'t> {
     pub(crate) fn new(source: &'t str) -> Self {
-        Self { source, list: Vec::new() }
+        Self { source, dialect: Dialect::Htcondor, list: Vec::new() }
+    }
+
+    /// The same for a text in `dialect`.
+    pub(crate) fn in_dialect(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     pub(crate) fn source(&self) -> &'t str {

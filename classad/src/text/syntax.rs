@@ -1,9 +1,10 @@
 //! What the parser stumbles over into sentences that say what to write instead.
 
-use crate::builtins;
+use crate::builtins::{self, refusal};
 use crate::diagnostic::Span;
 use crate::expr::{BinaryOp, Call};
 use crate::name::Name;
+use crate::text::Dialect;
 use crate::text::parser::Parser;
 use crate::text::report::{Report, Reported};
 use crate::text::token::{Token, TokenKind};
@@ -18,8 +19,26 @@ pub(crate) fn unexpected(parser: &mut Parser<'_, '_>, expected: &str) -> Reporte
         return reported;
     }
     let found = found(parser.report.source(), token);
-    let hint = closes_nothing(&token.kind).filter(|_| expected.contains("the end")).map(str::to_owned);
+    let closing = closes_nothing(&token.kind).filter(|_| expected.contains("the end"));
+    let hint = closing.or_else(|| instead(parser, expected)).map(str::to_owned);
     parser.report.error("unexpected-token", token.span, format!("expected {expected}, found {found}"), hint)
+}
+
+/// What to write where something else was expected.
+fn instead(parser: &Parser<'_, '_>, expected: &str) -> Option<&'static str> {
+    let before = parser.previous().map(|before| &before.kind);
+    match (expected, before) {
+        ("an expression", None) => Some("write one, such as `true`"),
+        ("an expression", Some(TokenKind::Assign)) => Some("write a value after `=`, or take the attribute out"),
+        ("an expression", Some(TokenKind::Operator(BinaryOp::Remainder))) => {
+            Some("`%` is the remainder of a division; write 30 percent as `0.3`")
+        }
+        ("an expression", Some(TokenKind::Operator(_))) => Some("an operator needs an expression on either side"),
+        ("an attribute name", _) => Some("write `Name = value;`"),
+        ("`=` after the attribute name", _) => Some("write `Name = value;`"),
+        ("`:` and what holds otherwise", _) => Some("write `condition ? a : b`"),
+        _ => None,
+    }
 }
 
 /// A closing bracket was wanted for the one at `open`.
@@ -43,7 +62,10 @@ pub(crate) fn not_closed(parser: &mut Parser<'_, '_>, close: &TokenKind, open: S
             Some(format!("write `{closing}` before it, or `,` to go on"))
         }
         (TokenKind::CloseBracket, TokenKind::Comma) => Some("separate attributes with `;`".to_owned()),
-        _ => None,
+        (_, TokenKind::CloseParen | TokenKind::CloseBracket | TokenKind::CloseBrace) => {
+            Some(format!("write `{closing}` instead"))
+        }
+        _ => Some(format!("write `{closing}` where it should end")),
     };
     parser.report.error(
         "not-closed",
@@ -101,6 +123,12 @@ fn familiar(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
         TokenKind::Comma if before == Some(&TokenKind::Comma) => {
             ("trailing-comma", "nothing stands between two commas".to_owned(), "remove one comma".to_owned())
         }
+        TokenKind::Operator(BinaryOp::BitAnd) if touches && before == Some(&TokenKind::Operator(BinaryOp::And)) => {
+            ("operator", "there is no operator `&&&`".to_owned(), "write `&&`".to_owned())
+        }
+        TokenKind::Operator(BinaryOp::BitOr) if touches && before == Some(&TokenKind::Operator(BinaryOp::Or)) => {
+            ("operator", "there is no operator `|||`".to_owned(), "write `||`".to_owned())
+        }
         _ if matches!(before, Some(TokenKind::Name(_))) && word_before(parser).is_some() => {
             return word_before_operand(parser);
         }
@@ -121,7 +149,7 @@ fn adjacent_hint(kind: &TokenKind) -> String {
     match kind {
         TokenKind::OpenParen => "only a name can be called".to_owned(),
         TokenKind::QuotedName(_) => "strings stand in double quotes".to_owned(),
-        _ => String::new(),
+        _ => "write an operator between them, such as `==` or `&&`".to_owned(),
     }
 }
 
@@ -150,7 +178,8 @@ fn word_operator(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &To
         "like" | "matches" => "write `regexp(\"pattern\", x)`",
         _ => {
             let message = adjacent_operands(parser, parser.peek());
-            return Some(parser.report.error("missing-operator", span, message, None));
+            let hint = Some("write an operator between them, such as `==` or `&&`".to_owned());
+            return Some(parser.report.error("missing-operator", span, message, hint));
         }
     };
     let message = format!("`{word}` is no operator");
@@ -250,7 +279,19 @@ pub(crate) fn check_call(report: &mut Report<'_>, span: Span, call: &Call) {
             let message = format!("`{}` takes {}, not {given}", builtin.name, builtin.arity);
             report.warning("argument-count", span, message, None);
         }
+        Some(_) if report.dialect() == Dialect::Gangmatch => check_pattern(report, call),
         Some(_) => {}
+    }
+}
+
+/// `regexp("a(?=b)", x)`: a pattern that PCRE reads and this engine does not must not silently match nothing.
+fn check_pattern(report: &mut Report<'_>, call: &Call) {
+    let Some((span, refusal)) = refusal::of_call(call) else { return };
+    let hint = Some(refusal.hint.to_owned());
+    if refusal.code == "unsupported-regex" {
+        report.error(refusal.code, span, refusal.message, hint);
+    } else {
+        report.warning(refusal.code, span, refusal.message, hint);
     }
 }
 

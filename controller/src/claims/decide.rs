@@ -33,7 +33,7 @@ impl Driver {
         let patch = writes::decide(view, &latest, to, reason, &message, Timestamp::now());
         let stored = match self.cluster.patch_status::<Match>(&view.key, &patch).await {
             Answer::Done(stored) => {
-                tracing::info!(r#match = %view.key, decision = ?to, reason = reason.map_or("", Reason::as_str), "decided");
+                tracing::info!(r#match = %view.key, decision = ?to, reason = reason.map(Reason::as_str), "decided");
                 stored
             }
             Answer::Missing => return Event::Decided(Record::Gone),

@@ -25,7 +25,7 @@ pub const MESSAGE_LENGTH_MAX: usize = 1024;
 /// An object's ad, ready to be matched.
 #[derive(Clone, Debug)]
 pub struct Advertised {
-    /// The ad, with the system's values in it. `Members` and `Free` are the engine's to define, for each match.
+    /// The ad, with the system's values in it. `Members` is the engine's to define, for each match; `Free` is reserved.
     pub ad: Ad,
     /// What in the object does not count, or probably means something else than was meant; one line each.
     pub warnings: Vec<String>,

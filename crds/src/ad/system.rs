@@ -13,7 +13,9 @@ pub(crate) const JOB: [&str; 7] = ["Type", "MyType", "Namespace", "Owner", "Uid"
 pub(crate) const OFFER: [&str; 10] =
     ["Type", "MyType", "Namespace", "Owner", "Uid", "Labels", "Members", "Capacity", "Free", "NodeName"];
 /// Those of them that the engine defines, for each match.
-const ENGINE: [&str; 2] = ["Members", "Free"];
+const ENGINE: &str = "Members";
+/// The one that nobody defines: whether a request fits is no matter of constraints.
+const RESERVED: &str = "Free";
 
 /// Puts the system's values in the place of the author's, in the ad and in its ports. `Name` is the author's; by default it is the
 /// object's.
@@ -93,8 +95,13 @@ fn overruled(place: &str, name: &str, written: &Expr, value: Option<&Expr>) -> S
         Some(value) => {
             format!("{place} is {found}, which is not used: the system says {}", message::quote(&value.to_string()))
         }
-        None if ENGINE.contains(&name) => {
+        None if name == ENGINE => {
             format!("{place} is {found}, which is not used: the system sets it at each match")
+        }
+        None if name == RESERVED => {
+            format!(
+                "{place} is {found}, which is not used: the name is reserved, and whether a request fits is tested by itself"
+            )
         }
         None => format!("{place} is {found}, which is not used: the system says `undefined`"),
     }

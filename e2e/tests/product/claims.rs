@@ -93,12 +93,7 @@ fn a_refused_reserve_gives_all_back_and_the_job_is_matched_elsewhere() {
 
 #[test]
 fn a_controller_restarted_half_way_goes_on_from_what_it_finds() {
-    // A stage of its own: the controller is killed.
-    let plane = Box::leak(Box::new(e2e::ControlPlane::start(&e2e::Options::default()).unwrap()));
-    e2e::product::install_chart(plane, &[]).unwrap();
-    let kubeconfig = e2e::product::controller_kubeconfig(plane).unwrap();
-    let controller = e2e::product::start_controller(plane, &kubeconfig, &[]).unwrap();
-    let stage: &'static Stage = Box::leak(Box::new(Stage { plane, controller }));
+    let stage = Stage::own();
     let here = stage.namespace("restart");
     here.apply(&[machine("m"), license("cheap", "sim", 1, 1)].concat());
     here.wait("gml/cheap", "Ready");

@@ -2,14 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use e2e::ControlPlane;
+
 use crate::stage::{Stage, job, license, machine, text};
 use serde_json::Value;
 
 const QUIET: Duration = Duration::from_secs(30);
 
 /// What the controller has written in a namespace so far, by the audit log.
-fn writes(stage: &Stage, namespace: &str) -> Vec<String> {
-    let log = std::fs::read_to_string(stage.plane.audit_log()).unwrap();
+fn writes(plane: &ControlPlane, namespace: &str) -> Vec<String> {
+    let log = std::fs::read_to_string(plane.audit_log()).unwrap();
     let entries = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let path = format!("/namespaces/{namespace}/");
     let by_controller = entries.filter(|entry| {
@@ -23,6 +25,10 @@ fn writes(stage: &Stage, namespace: &str) -> Vec<String> {
 #[test]
 fn idle_means_no_writes() {
     let stage = Stage::shared();
+    let Some(plane) = stage.cluster.control_plane() else {
+        eprintln!("SKIPPED: writes are counted in the audit log of a control plane of our own");
+        return;
+    };
     let here = stage.namespace("idle");
     let ads =
         [machine("m"), license("l", "sim", 1, 1), job("runs", "sim"), job("waits", "sim"), job("never", "no-such")];
@@ -34,9 +40,9 @@ fn idle_means_no_writes() {
         here.wait(offer, "jsonpath={.status.state}=Full");
     }
     // Quiet begins when two looks in a row see the same writes.
-    let mut before = writes(stage, &here.name);
+    let mut before = writes(plane, &here.name);
     here.until("the writes to cease", || {
-        let now = writes(stage, &here.name);
+        let now = writes(plane, &here.name);
         let same = now.len() == before.len();
         before = now;
         same.then_some(())
@@ -44,7 +50,7 @@ fn idle_means_no_writes() {
     assert!(before.len() >= 7, "the audit log does not show what was written: {before:?}");
     let begun = Instant::now();
     here.until("half a minute to pass", || {
-        let now = writes(stage, &here.name);
+        let now = writes(plane, &here.name);
         let new: Vec<&String> = now.iter().skip(before.len()).collect();
         assert!(new.is_empty(), "written while nothing happened: {new:?}");
         (begun.elapsed() >= QUIET).then_some(())

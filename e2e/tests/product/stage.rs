@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use e2e::cluster::Choice;
 use e2e::product::{self, Controller};
-use e2e::{Access, ControlPlane, Options, repository, until};
+use e2e::{Access, Cluster, Options, repository, until};
 use serde_json::Value;
 
 /// Long enough for a busy machine; a test that passes never waits for it.
@@ -14,7 +15,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A control plane with the product on it.
 pub(crate) struct Stage {
-    pub(crate) plane: &'static ControlPlane,
+    pub(crate) cluster: &'static Cluster,
     pub(crate) controller: Controller<'static>,
 }
 
@@ -22,20 +23,28 @@ impl Stage {
     /// One for the tests of a program that do not disturb each other. Nobody drops it: the watchdog takes it down.
     pub(crate) fn shared() -> &'static Stage {
         static SHARED: OnceLock<Stage> = OnceLock::new();
-        SHARED.get_or_init(|| {
-            let plane = Box::leak(Box::new(ControlPlane::start(&Options::default()).unwrap()));
-            product::install_chart(plane, &[]).unwrap();
-            let kubeconfig = product::controller_kubeconfig(plane).unwrap();
-            let controller = product::start_controller(plane, &kubeconfig, &[]).unwrap();
-            Stage { plane, controller }
-        })
+        SHARED.get_or_init(|| Stage::on(Cluster::from_env(&Options::default()).unwrap()))
+    }
+
+    /// One for a test that breaks it. Always local processes: nobody's cluster is broken.
+    pub(crate) fn own() -> &'static Stage {
+        Box::leak(Box::new(Stage::on(Cluster::of(&Choice::Processes, &Options::default()).unwrap())))
+    }
+
+    fn on(cluster: Cluster) -> Stage {
+        let cluster: &'static Cluster = Box::leak(Box::new(cluster));
+        product::install_chart(cluster, &[]).unwrap();
+        let kubeconfig = product::controller_kubeconfig(cluster).unwrap();
+        let controller = product::start_controller(cluster, &kubeconfig, &[]).unwrap();
+        Stage { cluster, controller }
     }
 
     /// A new namespace.
     pub(crate) fn namespace(&'static self, test: &str) -> Namespace {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("{test}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        self.plane.kubectl_text(&["create", "namespace", &name], None).unwrap();
+        // on a cluster that is not ours, a namespace of an earlier run may still be there
+        let name = format!("{test}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        self.cluster.kubectl_text(&["create", "namespace", &name], None).unwrap();
         Namespace { stage: self, name }
     }
 }
@@ -48,7 +57,7 @@ pub(crate) struct Namespace {
 
 impl Namespace {
     pub(crate) fn access(&self) -> &'static Access {
-        self.stage.plane
+        self.stage.cluster
     }
 
     /// kubectl in this namespace; what it printed.

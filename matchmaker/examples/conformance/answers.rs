@@ -1,7 +1,7 @@
 //! A request for gangs into its answer: the plain search under the rules of the paper.
 
 use matchmaker::{AdId, AdKey, Config, Fx, Gang, PoolAd, Root, Rules, Snapshot, naive, negotiate};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The pool of a request: ads in their order, each under its id; the paper's semantics have no other name for them.
 fn pool(request: &Value) -> Result<(Snapshot, Vec<String>), String> {
@@ -54,16 +54,17 @@ fn root(ad: AdId, turn: usize) -> Root {
 
 fn each(pool: &Snapshot, names: &Names<'_>, root: AdId, cap: usize, list: usize) -> Value {
     let all = naive::gangs(pool, root, cap, &paper(), 0);
-    let mut answer = json!({"root": names.ad(pool, root), "count": all.len()});
+    let mut answer =
+        Map::from_iter([("root".to_owned(), json!(names.ad(pool, root))), ("count".to_owned(), json!(all.len()))]);
     if all.len() <= list {
-        answer["gangs"] = all.iter().map(|gang| names.line(gang, 0)).collect();
+        answer.insert("gangs".to_owned(), all.iter().map(|gang| names.line(gang, 0)).collect());
     }
     if let Some(best) = all.iter().map(|gang| gang.score.own).max() {
         let ties: Vec<String> =
             all.iter().filter(|gang| gang.score.own == best).map(|gang| names.line(gang, 0)).collect();
-        answer["best"] = json!({"rank": best.to_real(), "gangs": ties});
+        answer.insert("best".to_owned(), json!({"rank": best.to_real(), "gangs": ties}));
     }
-    answer
+    Value::Object(answer)
 }
 
 /// Roots in order, each gets its best gang of what is left; the members, the root included, are consumed.

@@ -1,0 +1,83 @@
+//! Remarks into the lines of source they are about, as compilers show them.
+
+use std::ffi::OsStr;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use crate::diagnostic::{Diagnostic, Severity, Span};
+
+/// Whether the text is for a terminal that shows colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// With escape sequences.
+    Always,
+    /// Plain text.
+    Never,
+}
+
+impl Colour {
+    /// Colours on terminals only, and never if `NO_COLOR` has a value that is not empty: <https://no-color.org>.
+    #[must_use]
+    pub fn wanted(no_color: Option<&OsStr>, output: Output) -> Self {
+        match output {
+            Output::Terminal if no_color.is_none_or(OsStr::is_empty) => Self::Always,
+            _ => Self::Never,
+        }
+    }
+}
+
+/// Where the text goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// To somebody who reads it now.
+    Terminal,
+    /// To a file or another program.
+    File,
+}
+
+/// The remarks on a text that is called `name`, each with its lines of `source`, its code and what to write instead.
+///
+/// ```
+/// use classad::{Colour, Dialect, read_expr, render};
+///
+/// let source = "a and b";
+/// let remarks = read_expr(source, Dialect::Gangmatch).diagnostics;
+/// let text = render(&remarks, source, "job.ad", Colour::Never);
+/// assert!(text.starts_with("error[word-operator]: `and` is no operator\n --> job.ad:1:3\n"));
+/// assert!(text.ends_with("= help: write `&&`\n"));
+/// ```
+#[must_use]
+pub fn render(diagnostics: &[Diagnostic], source: &str, name: &str, colour: Colour) -> String {
+    let renderer = match colour {
+        Colour::Always => Renderer::styled(),
+        Colour::Never => Renderer::plain(),
+    };
+    let mut text = String::new();
+    for diagnostic in diagnostics {
+        text.push_str(&renderer.render(&[group(diagnostic, source, name)]));
+        text.push('\n');
+    }
+    text
+}
+
+fn group<'d>(diagnostic: &'d Diagnostic, source: &'d str, name: &'d str) -> Group<'d> {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let range = |span: Span| {
+        let floor = |at: usize| (0..=at.min(source.len())).rev().find(|at| source.is_char_boundary(*at)).unwrap_or(0);
+        floor(span.start)..floor(span.end).max(floor(span.start))
+    };
+    let mut snippet =
+        Snippet::source(source).path(name).annotation(AnnotationKind::Primary.span(range(diagnostic.span)));
+    if let Some(related) = &diagnostic.related {
+        let other = AnnotationKind::Context.span(range(related.span)).label(related.message.as_str());
+        snippet = snippet.annotation(other);
+    }
+    let group = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code).element(snippet);
+    match &diagnostic.hint {
+        Some(hint) => group.element(Level::HELP.message(hint.as_str())),
+        None => group,
+    }
+}

@@ -1,0 +1,133 @@
+//! A gang into a Match and back.
+
+#[cfg(test)]
+mod cluster;
+
+#[cfg(test)]
+mod tests {
+    use crds::{LABEL_ATTEMPT, LABEL_ROOT_UID, Match};
+    use matchmaker::{Config, Disagreement, Gang, Snapshot, negotiate, verify};
+    use pool::{ObjectKey, Objects, Occasion, Outlook, gang_of, record, snapshot};
+
+    use super::cluster::{expr, job, license, machine, objects, placed, port};
+
+    fn occasion() -> Occasion {
+        let time = jiff::Timestamp::from_second(1_000_000).unwrap();
+        Occasion { cycle: "c1".to_owned(), time, seed: 0, epoch: 7 }
+    }
+
+    /// A job on a machine with a license, whose seat is shared by machine and which needs a server.
+    fn pool_of_four() -> Objects {
+        let is = |label: &str, kind: &str, name: &str| {
+            port(label, &format!("{label}.Type == \"{kind}\" && {label}.Name == \"{name}\""))
+        };
+        let mut license = license("l", 2, &[is("server", "Machine", "s"), port("user", "user.Type == \"Job\"")]);
+        license.spec.shared_by = expr("requester.Members[0].Name");
+        let job = job("j", &[is("cpu", "Machine", "m"), is("seat", "License", "l")]);
+        objects(&[job], &[machine("m"), machine("s")], &[license])
+    }
+
+    fn matched(objects: &Objects) -> (Snapshot, Gang, Match) {
+        let snapshot = snapshot(objects, &Outlook::default());
+        let mut gangs = negotiate(&snapshot, &Config::product(), 0).gangs;
+        let gang = gangs.remove(0);
+        let found = record(objects, &snapshot, &gang, &occasion()).unwrap();
+        (snapshot, gang, found)
+    }
+
+    #[test]
+    fn a_match_says_who_is_bound_to_whom_and_what_is_taken() {
+        let (_, _, found) = matched(&pool_of_four());
+        let lines: Vec<String> = found
+            .spec
+            .members
+            .iter()
+            .map(|member| {
+                let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+                let parent = member.parent.map_or("-".to_owned(), |parent| parent.to_string());
+                format!(
+                    "{} {} {} {parent} {} {} {:?} {}",
+                    member.id,
+                    member.kind,
+                    member.name,
+                    text(&member.parent_port),
+                    text(&member.port),
+                    member.takes,
+                    text(&member.share)
+                )
+            })
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "0 Job j - - - None -",
+                "1 Machine m 0 cpu other Some({\"slots\": 1}) -",
+                "2 License l 0 seat user Some({\"seats\": 1}) m",
+                "3 Machine s 2 server other Some({\"slots\": 1}) -",
+            ]
+        );
+        assert_eq!(found.spec.summary, "cpu=n/m seat=n/l server=n/s");
+        let labels = found.metadata.labels.unwrap();
+        assert_eq!((labels[LABEL_ROOT_UID].as_str(), labels[LABEL_ATTEMPT].as_str()), ("uid-j", "1"));
+        assert_eq!(found.metadata.owner_references.unwrap()[0].uid, "uid-j");
+    }
+
+    #[test]
+    fn the_same_gang_comes_back() {
+        let objects = pool_of_four();
+        let (before, gang, found) = matched(&objects);
+        let recalled = gang_of(&found, &objects).unwrap();
+        let keys = |snapshot: &Snapshot, gang: &Gang| -> Vec<_> {
+            let member = |member: &matchmaker::Member| {
+                (snapshot.ad(member.ad).unwrap().key.clone(), member.bond, member.ask.clone())
+            };
+            gang.members.iter().map(member).collect()
+        };
+        assert_eq!(keys(&recalled.snapshot, &recalled.gang), keys(&before, &gang));
+        assert_eq!(verify(&recalled.snapshot, &recalled.gang, &Config::product(), 0), Ok(()));
+    }
+
+    #[test]
+    fn names_are_made_of_the_job_and_the_attempt() {
+        let mut objects = pool_of_four();
+        let (snapshot, gang, first) = matched(&objects);
+        assert_eq!(matched(&objects).2, first);
+        objects.put_match(first.clone());
+        let second = record(&objects, &snapshot, &gang, &occasion()).unwrap();
+        assert_eq!(second.spec.attempt, 2);
+        assert_ne!(second.metadata.name, first.metadata.name);
+    }
+
+    #[test]
+    fn a_member_that_is_gone_or_another_ends_it() {
+        let objects = pool_of_four();
+        let (snapshot, gang, found) = matched(&objects);
+        for name in ["m", "s"] {
+            let mut fewer = objects.clone();
+            fewer.machines.remove(&ObjectKey::new("n", name));
+            assert!(gang_of(&found, &fewer).is_none());
+            assert!(record(&fewer, &snapshot, &gang, &occasion()).is_none());
+            let mut namesake = placed(machine(name), "n");
+            namesake.metadata.uid = Some("another".to_owned());
+            fewer.machines.put(namesake);
+            assert!(gang_of(&found, &fewer).is_none());
+            assert!(record(&fewer, &snapshot, &gang, &occasion()).is_none());
+        }
+    }
+
+    #[test]
+    fn a_member_that_has_changed_its_mind_is_found_out() {
+        let mut objects = pool_of_four();
+        let (_, _, found) = matched(&objects);
+        let mut closed = machine("m");
+        closed.spec.ad.constraint = expr("other.Type == \"Nobody\"");
+        objects.machines.put(closed);
+        let recalled = gang_of(&found, &objects).unwrap();
+        let verdict = verify(&recalled.snapshot, &recalled.gang, &Config::product(), 0);
+        assert!(matches!(verdict, Err(Disagreement::ChildRefuses(key)) if key.name == "m"));
+        let mut renamed = license("l", 2, &[port("server", "true"), port("customer", "true")]);
+        renamed.spec.shared_by = None;
+        objects.licenses.put(renamed);
+        assert!(gang_of(&found, &objects).is_none(), "the port `user` is no more");
+    }
+}

@@ -1,0 +1,127 @@
+//! Objects into a snapshot: who asks, who offers to whom, and what is taken.
+
+#[cfg(test)]
+mod cluster;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use crds::{
+        AllowedNamespaces, ClaimEntry, ClaimPolicy, Job, JobClaim, JobStatus, Machine, NamespacesFrom, OfferStatus,
+        Offering, Res,
+    };
+    use matchmaker::{AdKey, Ask, Config, negotiate};
+    use pool::{Flight, ObjectKey, Objects, Outlook, Standing, may_ask, snapshot};
+
+    use super::cluster::{expr, job, license, machine, objects, placed, port};
+
+    fn matched(objects: &Objects, outlook: &Outlook) -> usize {
+        negotiate(&snapshot(objects, outlook), &Config::product(), 0).gangs.len()
+    }
+
+    fn slot() -> Res {
+        Res::from([("slots".to_owned(), 1)])
+    }
+
+    fn flight(name: &str, offer: &str) -> Flight {
+        let key = AdKey { kind: "Machine".to_owned(), namespace: "n".to_owned(), name: offer.to_owned() };
+        Flight { match_key: ObjectKey::new("n", name), asks: vec![(key, Ask { takes: slot(), share: None })] }
+    }
+
+    fn open_to_all(mut machine: Machine) -> Machine {
+        machine.spec.offer.allowed_namespaces = Some(AllowedNamespaces { from: NamespacesFrom::All, selector: None });
+        machine
+    }
+
+    #[test]
+    fn a_label_of_the_namespace_lets_its_offers_out() {
+        let here = objects(&[job("j", &[])], &[placed(open_to_all(machine("m")), "far")], &[]);
+        assert_eq!(matched(&here, &Outlook::default()), 0, "the admin has not said so");
+        let mut trusted = here.clone();
+        let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
+        trusted.namespaces.insert("far".to_owned(), labels);
+        assert_eq!(matched(&trusted, &Outlook::default()), 1);
+        let silent = Objects {
+            namespaces: trusted.namespaces.clone(),
+            ..objects(&[job("j", &[])], &[placed(machine("m"), "far")], &[])
+        };
+        assert_eq!(matched(&silent, &Outlook::default()), 0, "the owner has not said so");
+    }
+
+    #[test]
+    fn what_is_closed_is_in_the_snapshot_but_not_taken() {
+        let mut drained = machine("m");
+        drained.spec.offer.offering = Offering::Drain;
+        let mut spoken_for = machine("m");
+        spoken_for.spec.offer.claim_policy = ClaimPolicy::Agent;
+        for closed in [drained, spoken_for] {
+            let objects = objects(&[job("j", &[])], &[closed], &[]);
+            assert_eq!(snapshot(&objects, &Outlook::default()).ads().count(), 2);
+            assert_eq!(matched(&objects, &Outlook::default()), 0);
+        }
+    }
+
+    #[test]
+    fn a_gang_in_flight_is_counted_until_the_ledger_shows_it() {
+        let roomy = |claims: BTreeMap<String, ClaimEntry>| {
+            let mut machine = machine("m");
+            machine.spec.capacity = Res::from([("slots".to_owned(), 2)]);
+            machine.status = Some(OfferStatus { claims, ..OfferStatus::default() });
+            objects(&[job("a", &[]), job("b", &[])], &[machine], &[])
+        };
+        let outlook = Outlook { flights: vec![flight("x-1", "m")], ..Outlook::default() };
+        assert_eq!(matched(&roomy(BTreeMap::new()), &Outlook::default()), 2);
+        assert_eq!(matched(&roomy(BTreeMap::new()), &outlook), 1);
+        let entry = ClaimEntry { match_key: "n/x-1".to_owned(), takes: slot(), ..ClaimEntry::default() };
+        let shown = roomy(BTreeMap::from([("uid-x-1".to_owned(), entry)]));
+        assert_eq!(matched(&shown, &outlook), 1, "once, not twice");
+        assert_eq!(matched(&shown, &Outlook::default()), 1);
+    }
+
+    #[test]
+    fn only_jobs_that_wait_ask() {
+        let change = |change: fn(&mut Job)| {
+            let mut job = job("j", &[]);
+            change(&mut job);
+            let objects = objects(&[job], &[machine("m")], &[]);
+            let standing = may_ask(objects.jobs.get(&ObjectKey::new("n", "j")).unwrap(), &objects);
+            assert_eq!(matched(&objects, &Outlook::default()), usize::from(standing == Standing::Waits));
+            standing
+        };
+        assert_eq!(change(|_| {}), Standing::Waits);
+        assert_eq!(change(|job| job.spec.suspend = true), Standing::Suspended);
+        assert_eq!(change(|job| job.spec.done = true), Standing::Finished);
+        assert_eq!(change(|job| job.spec.ad.constraint = expr("1 +")), Standing::NotAccepted);
+        let claimed = |job: &mut Job| {
+            let claim = JobClaim { match_name: "j-1".to_owned(), uid: "u".to_owned() };
+            job.status = Some(JobStatus { claim: Some(claim), ..JobStatus::default() });
+        };
+        assert_eq!(change(claimed), Standing::Held);
+        let objects = objects(&[job("j", &[])], &[machine("m")], &[]);
+        let held_back = Outlook { held_back: BTreeSet::from(["uid-j".to_owned()]), ..Outlook::default() };
+        assert_eq!(matched(&objects, &held_back), 0);
+    }
+
+    #[test]
+    fn the_newer_state_stays() {
+        let version = |version: &str, suspend: bool| {
+            let mut job = job("j", &[]);
+            job.metadata.resource_version = Some(version.to_owned());
+            job.spec.suspend = suspend;
+            job
+        };
+        let mut objects = objects(&[version("10", true)], &[machine("m")], &[]);
+        objects.jobs.put(version("9", false));
+        assert_eq!(matched(&objects, &Outlook::default()), 0, "9 is older than 10");
+        objects.jobs.put(version("11", false));
+        assert_eq!(matched(&objects, &Outlook::default()), 1);
+    }
+
+    #[test]
+    fn an_ad_that_is_none_is_no_offer() {
+        let broken = license("l", 1, &[port("my", "true")]);
+        let objects = objects(&[job("j", &[])], &[], &[broken]);
+        assert_eq!(snapshot(&objects, &Outlook::default()).ads().count(), 1);
+    }
+}
