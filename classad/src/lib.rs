@@ -46,7 +46,7 @@ pub use analysis::{
     Cost, Never, conjuncts, constant, contradictions, cost, is_reflective, lint, lint_ad, never_true, references, similar,
 };
 pub use bilateral::{Bilateral, bilateral};
-pub use builtins::{Arity, BUILTINS, Builtin};
+pub use builtins::{Arity, BUILTINS, Builtin, builtins_page};
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Related, Severity, Span};
 pub use eval::limits::{Context, Exhausted, Limit, Limits};
 pub use eval::scope::{Env, FrameId, Mark};

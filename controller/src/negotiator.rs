@@ -101,6 +101,9 @@ impl Negotiator {
         };
         let (gangs, unmatched) = (cycle.gangs.len(), cycle.unmatched.len());
         tracing::debug!(cycle = occasion.cycle, gangs, unmatched, "negotiated");
+        for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
+            tracing::warn!(job = %root.key, "the search ran out of steps: the gang may not be the best one");
+        }
         let objects = self.driver.world.look().clone();
         self.hand_on(&objects, &pool, &cycle, &occasion);
         self.findings = findings(&pool, &cycle, occasion.time);

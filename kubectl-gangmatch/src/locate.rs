@@ -85,7 +85,7 @@ fn child(lines: &[&str], parent: Option<Spot>, key: &str) -> Option<Spot> {
     let first = parent.map_or(0, |parent| parent.line + 1);
     let inner = |line: &&str| parent.is_none_or(|parent| blank(line) || indent(line) > parent.column);
     let below = lines.iter().copied().skip(first).take_while(inner);
-    let column = below.clone().find(|line| !blank(line)).map(|line| indent(line))?;
+    let column = below.clone().find(|line| !blank(line)).map(indent)?;
     let found = below.enumerate().find(|(_, line)| indent(line) == column && begins_with(line.trim_start(), key));
     found.map(|(place, _)| Spot { line: first + place, column, item: false })
 }

@@ -1,5 +1,7 @@
 //! A partial gang: members bound so far into what each of their expressions can see, and whether an edge holds.
 
+use std::cell::Cell;
+
 use classad::{Context, Env, Expr, FrameId, Mark, Value, eval};
 
 use crate::capacity::{Ask, Unfit};
@@ -22,6 +24,8 @@ pub(crate) struct Assembly<'s> {
     context: Context,
     env: Env<'s>,
     seats: Vec<Seat<'s>>,
+    /// How many evaluations ran out of depth or fuel.
+    exhausted: Cell<u64>,
 }
 
 /// One member and its frames.
@@ -67,7 +71,8 @@ impl<'s> Assembly<'s> {
     /// A gang of the root alone; `None` if the root can take no part.
     pub(crate) fn start(snapshot: &'s Snapshot, root: AdId, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
         let context = Context { now, seed: config.seed, limits: config.limits, ..Context::default() };
-        let mut assembly = Assembly { snapshot, config, context, env: Env::new(), seats: Vec::new() };
+        let mut assembly =
+            Assembly { snapshot, config, context, env: Env::new(), seats: Vec::new(), exhausted: Cell::new(0) };
         let ad = snapshot.ad(root)?;
         if ad.ports.problem.is_some() {
             return None;
@@ -209,7 +214,16 @@ impl<'s> Assembly<'s> {
     }
 
     fn value(&self, expr: &Expr, frame: FrameId) -> Option<Value> {
-        eval(expr, &self.env, frame, &self.context).ok()
+        let outcome = eval(expr, &self.env, frame, &self.context);
+        if outcome.is_err() {
+            self.exhausted.set(self.exhausted.get().saturating_add(1));
+        }
+        outcome.ok()
+    }
+
+    /// How many evaluations have run out of depth or fuel so far: each counts as no match, or as no rank.
+    pub(crate) fn exhausted(&self) -> u64 {
+        self.exhausted.get()
     }
 
     fn rank(&self, port: &Port, frame: FrameId) -> Fx {

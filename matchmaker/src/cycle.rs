@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::explain::{Unmatched, explain};
 use crate::gang::Gang;
-use crate::model::{Config, Root, Snapshot};
+use crate::model::{AdId, Config, Root, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
 
@@ -15,6 +15,8 @@ pub struct Cycle {
     pub gangs: Vec<Gang>,
     /// Every other root, and why.
     pub unmatched: Vec<Unmatched>,
+    /// Roots whose gang may not be the best one: the search ran out of steps before it had seen them all.
+    pub cut_short: Vec<AdId>,
 }
 
 /// Gives every root its best gang, in turn: the submitter that holds the fewest gangs first, then the root with the higher
@@ -32,6 +34,9 @@ pub fn negotiate(snapshot: &Snapshot, config: &Config, now: i64) -> Cycle {
         let found = naive::best(&pool, root.ad, &root.exclusions, config, now);
         match found.gang {
             Some(gang) => {
+                if found.gave_up {
+                    cycle.cut_short.push(root.ad);
+                }
                 for member in &gang.members {
                     if let Some(offer) = pool.offer_mut(member.ad) {
                         offer.usage.take(&member.ask);

@@ -1,6 +1,6 @@
 //! A root without a gang into the reason, as counts: who refused whom, at which port, and what is merely taken now.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -19,6 +19,8 @@ pub struct Unmatched {
     pub verdict: Verdict,
     /// The counts for each of the root's ports, in order.
     pub ports: Vec<PortCount>,
+    /// Evaluations, of whole constraints and of their parts, that ran out of depth or fuel: a no that no author wrote.
+    pub exhausted: u64,
 }
 
 /// The reason, most lasting first: busy is never said of what would be impossible with everything free.
@@ -84,7 +86,7 @@ struct Sight {
 
 /// Why `root` has no gang in `snapshot`: searches once more as if nothing were taken and nobody had refused.
 pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config, now: i64) -> Unmatched {
-    let none = |verdict| Unmatched { root: root.ad, verdict, ports: Vec::new() };
+    let none = |verdict| Unmatched { root: root.ad, verdict, ports: Vec::new(), exhausted: 0 };
     let Some(ad) = snapshot.ad(root.ad) else { return none(Verdict::Unusable("no such ad".to_owned())) };
     if let Some(problem) = &ad.ports.problem {
         return none(Verdict::Unusable(problem.clone()));
@@ -95,6 +97,7 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
     // What became of each member's edge: what the gang at hand would still need. An edge below a member can be looked at
     // before the member's own; what stands beyond the members of a complete gang is of earlier ones.
     let path: RefCell<Vec<Edge>> = RefCell::default();
+    let exhausted = Cell::new(0);
     let look = |assembly: &Assembly<'_>, member: usize, edge: Edge| {
         if let Some(seat) = assembly.seats().get(member)
             && let Some(bond) = seat.bond.filter(|bond| bond.parent == 0)
@@ -103,6 +106,7 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
             let truths = assembly.conjuncts_true(member, parts);
             note(&mut seen.borrow_mut(), (bond.port, seat.id), edge, truths);
         }
+        exhausted.set(assembly.exhausted());
         let mut path = path.borrow_mut();
         if path.len() <= member {
             path.resize(member + 1, Edge::Holds);
@@ -132,7 +136,7 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
         (false, true, false) => Verdict::BackingOff,
         (false, false, _) => structural(&ports),
     };
-    Unmatched { root: root.ad, verdict, ports }
+    Unmatched { root: root.ad, verdict, ports, exhausted: exhausted.get() }
 }
 
 fn note(seen: &mut BTreeMap<(usize, AdId), Sight>, place: (usize, AdId), edge: Edge, truths: Vec<bool>) {

@@ -16,6 +16,14 @@ pub fn summary(snapshot: &Snapshot, gang: &Gang) -> String {
 
 /// Why a root waits: one sentence that names the port and the counts.
 pub fn why(unmatched: &Unmatched) -> String {
+    let why = verdict(unmatched);
+    match unmatched.exhausted {
+        0 => why,
+        _ => format!("{why}; evaluations ran out of depth or fuel, which counts as a no: make the constraints cheaper"),
+    }
+}
+
+fn verdict(unmatched: &Unmatched) -> String {
     let port = |number: usize| unmatched.ports.get(number).cloned().unwrap_or_default();
     match &unmatched.verdict {
         Verdict::Unusable(problem) => problem.clone(),

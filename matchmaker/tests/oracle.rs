@@ -4,6 +4,9 @@
 //! the tree is whole: then every label is bound, every name can be read, and the order of things cannot matter.
 
 #[cfg(test)]
+#[path = "oracle/chain.rs"]
+mod chain;
+#[cfg(test)]
 #[path = "oracle/judge.rs"]
 mod judge;
 #[cfg(test)]
@@ -20,9 +23,10 @@ mod tests {
     use matchmaker::{Gang, Rules, naive, verify};
     use proptest::prelude::*;
 
+    use super::chain::chain;
     use super::judge::{Judged, judge};
     use super::trees::{Tree, trees};
-    use super::world::{World, chain, runs, world};
+    use super::world::{World, runs, world};
 
     /// More trees than this are not enumerated; hardly any pool has so many.
     const TREES_MAX: usize = 20_000;

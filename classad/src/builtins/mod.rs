@@ -5,6 +5,7 @@ mod convert;
 mod environment;
 mod list;
 pub(crate) mod number;
+mod page;
 pub(crate) mod pattern;
 mod reflect;
 pub(crate) mod refusal;
@@ -22,6 +23,7 @@ use crate::eval::lazy::Lazy;
 use crate::eval::machine::{Machine, Outcome, ScopeId};
 use crate::expr::{Call, Expr};
 
+pub use page::builtins_page;
 pub use table::BUILTINS;
 
 /// A built-in function.

@@ -183,7 +183,7 @@ impl<'t> Bench<'t> {
             let shared = offer.usage.shared.values().map(|held| held.get(resource).copied().unwrap_or(0)).sum::<i64>();
             let of = |amounts: &BTreeMap<String, i64>| amounts.get(resource).copied().unwrap_or(0);
             let free = offer.capacity[resource] - shared - of(&offer.usage.own) - of(&offer.usage.outside);
-            let room = held.map_or(free, |held| of(held));
+            let room = held.map_or(free, of);
             (*amount <= room.min(offer.capacity[resource])).then_some(())?;
         }
         Some(Ask { takes, share })

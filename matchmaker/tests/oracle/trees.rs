@@ -2,10 +2,13 @@
 
 use matchmaker::{AdId, Config, Rules, Snapshot};
 
+/// An ad's place, and (parent, the parent's port, its own port) for all but the root.
+pub(crate) type Node = (usize, Option<(usize, usize, usize)>);
+
 /// A tree of ads: for every node its ad's place and (parent, the parent's port, its own port); pre-order, ports ascending.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tree {
-    pub(crate) nodes: Vec<(usize, Option<(usize, usize, usize)>)>,
+    pub(crate) nodes: Vec<Node>,
 }
 
 /// All trees; `None` if there are more than `most`.
@@ -48,7 +51,7 @@ pub(crate) fn trees(pool: &Snapshot, root: AdId, config: &Config, most: usize) -
 }
 
 struct Growing {
-    nodes: Vec<(usize, Option<(usize, usize, usize)>)>,
+    nodes: Vec<Node>,
     open: Vec<(usize, usize)>,
 }
 
@@ -62,7 +65,7 @@ impl Growing {
     }
 }
 
-fn in_pre_order(nodes: &[(usize, Option<(usize, usize, usize)>)]) -> Tree {
+fn in_pre_order(nodes: &[Node]) -> Tree {
     let mut out = Vec::new();
     // (node, its parent in the new numbering), last first
     let mut pending = vec![(0, None)];

@@ -1,7 +1,7 @@
 //! A string of random bytes into a small pool: every byte decides one thing, and zero is always the plainest choice, so that
 //! proptest shrinks a failing pool to the few decisions that matter.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -69,36 +69,6 @@ pub(crate) fn world(bytes: &[u8], rules: Rules, ads_max: usize) -> World {
     World { snapshot, config, text }
 }
 
-/// A pool of these ads: the first one asks, the others offer themselves.
-pub(crate) fn chain(texts: &[&str], rules: Rules) -> World {
-    let ads = texts.iter().enumerate().map(|(number, text)| {
-        let kind = if number == 0 { "Job" } else { "Machine" };
-        let key = AdKey { kind: kind.to_owned(), namespace: "n".to_owned(), name: format!("a{number}") };
-        let ad = classad::parse_ad(text, classad::Dialect::Gangmatch).expect(text);
-        let mut ad = PoolAd::asking(key, &format!("uid-{number}"), &ad, rules);
-        if number > 0 {
-            ad.role = Role::Offers(Box::new(Offer {
-                capacity: Res::from([("slots".to_owned(), 1)]),
-                default_request: Res::new(),
-                usage: Usage::default(),
-                shared_by: None,
-                consent: Consent::Everybody,
-                open: true,
-            }));
-        }
-        ad
-    });
-    let mut snapshot = Snapshot::in_order(ads.collect());
-    let ad = snapshot.ads().next().map(|(id, _)| id).unwrap();
-    let root = Root { ad, submitter: String::new(), priority: 0, since: 0, exclusions: BTreeSet::new() };
-    snapshot.roots.push(root);
-    let config = match rules {
-        Rules::Product => Config::product(),
-        Rules::Paper => Config::paper(),
-    };
-    World { snapshot, config, text: format!("{rules:?}\n{}", texts.join("\n")) }
-}
-
 fn ad(draw: &mut Draw<'_>, rules: Rules, number: usize, text: &mut String) -> PoolAd {
     let asks = rules == Rules::Paper || number == 0 || draw.percent(20);
     let kind = if asks { "Job" } else { *draw.pick(&["Machine", "License"]) };
@@ -151,30 +121,4 @@ fn offer(draw: &mut Draw<'_>, namespace: &str, text: &mut String) -> Offer {
     let offer = Offer { capacity, default_request, usage, shared_by, consent, open: !draw.percent(8) };
     let _ = write!(text, "\n    {offer:?}");
     offer
-}
-
-/// The same pool with nothing taken.
-pub(crate) fn emptied(snapshot: &Snapshot) -> Snapshot {
-    rebuilt(snapshot, |ad| {
-        if let Role::Offers(offer) = &mut ad.role {
-            offer.usage = Usage::default();
-        }
-    })
-}
-
-/// The same pool with every ad changed by `change`; keys must stay.
-pub(crate) fn rebuilt(snapshot: &Snapshot, change: impl Fn(&mut PoolAd)) -> Snapshot {
-    let mut ads: Vec<PoolAd> = snapshot.ads().map(|(_, ad)| ad.clone()).collect();
-    ads.iter_mut().for_each(change);
-    let mut made = Snapshot::in_order(ads);
-    made.roots = snapshot.roots.clone();
-    made.held = snapshot.held.clone();
-    made
-}
-
-/// Amounts by name, added up.
-pub(crate) fn add(sum: &mut BTreeMap<String, i64>, more: &Res) {
-    for (name, amount) in more {
-        *sum.entry(name.clone()).or_default() += amount;
-    }
 }

@@ -1,0 +1,47 @@
+//! The table of functions into a page of the manual.
+
+use std::fmt::Write;
+
+use crate::builtins::{Arity, BUILTINS, Builtin};
+
+/// The first function of each subject, in the order of the table.
+const SUBJECTS: [(&str, &str); 10] = [
+    ("isUndefined", "Kinds of values"),
+    ("ifThenElse", "Choice"),
+    ("size", "Lists"),
+    ("floor", "Numbers"),
+    ("strcat", "Strings"),
+    ("regexp", "Regular expressions"),
+    ("stringListSize", "Strings that are lists"),
+    ("time", "Times"),
+    ("eval", "Expressions"),
+    ("envV1ToV2", "HTCondor's texts"),
+];
+
+/// The manual's page of built-in functions, in Markdown.
+#[must_use]
+pub fn builtins_page() -> String {
+    let mut page = String::from(
+        "<!-- Generated from the table of functions in classad/src/builtins; do not edit. -->\n\
+         # Built-in functions\n\n\
+         Names ignore case. A function that does not exist, or the wrong number of arguments, is ERROR. Unless a line says\n\
+         otherwise, an argument that is ERROR makes the result ERROR, and one that is UNDEFINED makes it UNDEFINED.\n",
+    );
+    for builtin in BUILTINS {
+        if let Some((_, subject)) = SUBJECTS.iter().find(|(first, _)| *first == builtin.name) {
+            // Writing to a string does not fail.
+            let _ = write!(page, "\n## {subject}\n\n| function | arguments | result |\n|---|---|---|\n");
+        }
+        let _ = writeln!(page, "| `{}` | {} | {} |", builtin.name, count(builtin), builtin.doc.replace('|', "\\|"));
+    }
+    page
+}
+
+fn count(builtin: &Builtin) -> String {
+    match builtin.arity {
+        Arity { min, max: Some(max) } if min == max => min.to_string(),
+        Arity { min, max: Some(max) } => format!("{min} to {max}"),
+        Arity { min: 0, max: None } => "any number".to_owned(),
+        Arity { min, max: None } => format!("{min} or more"),
+    }
+}
