@@ -21,27 +21,35 @@ struct Attributes {
 }
 
 /// The names of an ad. Ads with the same names in the same order may share one.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Shape(Arc<Names>);
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Names {
     list: Vec<Name>,
     // INVARIANT: one entry for each name, ordered by hash, then by name; no two names are equal.
     index: Vec<Entry>,
-    /// Which values the last six bits of a hash have: most names that are not there are known by a bit that is not set.
-    present: u64,
+    /// For ads of usual size, a place in the list plus one for each name, at its hash or behind it; 0 where there is none.
+    /// Larger ads have no table: many names could be made to collide there, and a search in the index cannot be slowed down.
+    table: Vec<u8>,
 }
 
-#[derive(Clone, Copy)]
+/// How many names an ad with a table may have.
+const TABLE_NAMES_MAX: usize = 100;
+
+/// How many entries a table has for each name, at least: with so many free ones, most searches end at the first.
+const TABLE_SPARSE: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     hash: u64,
     place: usize,
 }
 
-/// The bit of [`Names::present`] that stands for a hash.
-fn bit(hash: u64) -> u64 {
-    1 << (hash & 63)
+/// Where in a table of this size a search for a hash begins.
+fn slot(hash: u64, size: usize) -> usize {
+    let mixed = usize::try_from(hash ^ (hash >> 32)).unwrap_or(usize::MAX);
+    mixed & size.wrapping_sub(1)
 }
 
 impl Ad {
@@ -85,20 +93,20 @@ impl Ad {
     /// The expression of the attribute `name`, in any case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Expr> {
-        let place = self.0.shape.0.place(name, name::folded_hash(name))?;
+        let place = self.0.shape.0.place(name, name::folded_hash(name), |own| own == name)?;
         self.0.values.get(place)
     }
 
     /// The same for a name whose hash is known.
     pub(crate) fn get_name(&self, name: &Name) -> Option<&Expr> {
-        let place = self.0.shape.0.place(name.as_str(), name.folded())?;
+        let place = self.0.shape.0.place(name.as_str(), name.folded(), |own| own == name)?;
         self.0.values.get(place)
     }
 
     /// The attribute `name` with its spelling in this ad.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<(&Name, &Expr)> {
-        let place = self.0.shape.0.place(name, name::folded_hash(name))?;
+        let place = self.0.shape.0.place(name, name::folded_hash(name), |own| own == name)?;
         Some((self.0.shape.0.list.get(place)?, self.0.values.get(place)?))
     }
 
@@ -142,8 +150,9 @@ impl Shape {
         if index.windows(2).any(equal) {
             return None;
         }
-        let present = index.iter().fold(0, |present, entry| present | bit(entry.hash));
-        Some(Self(Arc::new(Names { list: names, index, present })))
+        let mut names = Names { list: names, index, table: Vec::new() };
+        names.fill_table();
+        Some(Self(Arc::new(names)))
     }
 
     /// Whether these are the names, spelling by spelling.
@@ -164,18 +173,45 @@ impl Names {
         })
     }
 
-    fn place(&self, name: &str, hash: u64) -> Option<usize> {
-        if self.present & bit(hash) == 0 {
-            return None;
+    /// The place in the list of the name with this hash that `is_it`, spelled `name`.
+    fn place(&self, name: &str, hash: u64, is_it: impl Fn(&Name) -> bool) -> Option<usize> {
+        if self.table.is_empty() {
+            let at = self.find(name, hash).ok()?;
+            return self.index.get(at).map(|entry| entry.place);
         }
-        let at = self.find(name, hash).ok()?;
-        self.index.get(at).map(|entry| entry.place)
+        let mut at = slot(hash, self.table.len());
+        loop {
+            let place = usize::from(*self.table.get(at)?).checked_sub(1)?;
+            let own = self.list.get(place)?;
+            if own.folded() == hash && is_it(own) {
+                return Some(place);
+            }
+            at = (at + 1) & (self.table.len() - 1);
+        }
+    }
+
+    fn fill_table(&mut self) {
+        self.table.clear();
+        if self.list.is_empty() || self.list.len() > TABLE_NAMES_MAX {
+            return;
+        }
+        let size = (self.list.len() * TABLE_SPARSE).next_power_of_two();
+        self.table.resize(size, 0);
+        for (place, name) in (1..).zip(&self.list) {
+            let mut at = slot(name.folded(), size);
+            while self.table.get(at).is_some_and(|taken| *taken != 0) {
+                at = (at + 1) & (size - 1);
+            }
+            if let Some(free) = self.table.get_mut(at) {
+                *free = place;
+            }
+        }
     }
 
     fn add(&mut self, at: usize, name: Name) {
-        self.present |= bit(name.folded());
         self.index.insert(at, Entry { hash: name.folded(), place: self.list.len() });
         self.list.push(name);
+        self.fill_table();
     }
 
     /// Removes the name at a place of the index and says at which place of the list it was.
@@ -187,6 +223,7 @@ impl Names {
             }
         }
         self.list.remove(place);
+        self.fill_table();
         place
     }
 }

@@ -43,7 +43,8 @@ mod value;
 
 pub use ad::Ad;
 pub use analysis::{
-    Cost, Never, conjuncts, constant, contradictions, cost, is_reflective, lint, lint_ad, never_true, references, similar,
+    Cost, Never, conjuncts, constant, contradictions, cost, is_reflective, lint, lint_ad, never_true, references,
+    similar,
 };
 pub use bilateral::{Bilateral, bilateral};
 pub use builtins::{Arity, BUILTINS, Builtin, builtins_page};
@@ -56,5 +57,6 @@ pub use format::format;
 pub use name::Name;
 pub use partial::{Partial, specialize};
 pub use render::{Colour, Output, render};
+pub use text::reader::Reader;
 pub use text::{Dialect, Form, Reading, parse_ad, parse_any, parse_expr, parse_json, parse_long, read_ad, read_expr};
 pub use value::Value;

@@ -22,11 +22,23 @@ enum Verb {
     /// Print the Matches that would be made of a folder of manifests, and why the other jobs wait. Needs no cluster.
     #[command(after_help = command::match_::AFTER_HELP)]
     Match(command::match_::Arguments),
+    /// Print everything that is wrong in manifests, or probably not meant. Needs no cluster.
+    #[command(after_help = command::lint::AFTER_HELP)]
+    Lint(command::lint::Arguments),
+    /// Lay out ads and expressions for people.
+    #[command(after_help = command::fmt::AFTER_HELP)]
+    Fmt(command::fmt::Arguments),
+    /// Print the value of an expression.
+    #[command(after_help = command::eval::AFTER_HELP)]
+    Eval(command::eval::Arguments),
 }
 
 fn main() -> std::process::ExitCode {
     let done = match Arguments::parse().verb {
         Verb::Match(arguments) => command::match_::run(&arguments, &mut std::io::stdout().lock()),
+        Verb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),
+        Verb::Fmt(arguments) => command::fmt::run(&arguments, &mut std::io::stdout().lock()),
+        Verb::Eval(arguments) => command::eval::run(&arguments, &mut std::io::stdout().lock()),
     };
     match done {
         Ok(code) => code,

@@ -20,12 +20,19 @@ mod tests {
         String::from_utf8(output.stderr.clone()).unwrap().lines().map(str::to_owned).collect()
     }
 
-    /// What is said of a manifest on standard input, and the exit status.
+    /// What is said of a manifest on standard input, and the exit status. A line that ends in `...` goes on in the language's
+    /// own words, which its own tests pin down.
     fn check(head: &str, rest: &str, status: i32, lines: &[&str]) {
         let mut child = plugin().args(["-f", "-"]).spawn().unwrap();
         child.stdin.take().unwrap().write_all(format!("{head}{rest}").as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!(said(&output), lines);
+        let mut said = said(&output);
+        for (line, expected) in said.iter_mut().zip(lines) {
+            if expected.strip_suffix("...").is_some_and(|begin| line.starts_with(begin)) {
+                *line = (*expected).to_owned();
+            }
+        }
+        assert_eq!(said, lines);
         assert_eq!(output.status.code(), Some(status));
     }
 
@@ -254,7 +261,7 @@ mod tests {
             "spec:\n  ports:\n  - label: cpu\n    constraint: cpu.Memory >= && 3\n",
             1,
             &[
-                "error: <stdin>:7: Job default/sim: spec.ports[0].constraint: line 1, column 15: expected an expression, found `&&`",
+                "error: <stdin>:7: Job default/sim: spec.ports[0].constraint: line 1, column 15: expected an expression, ...",
             ],
         );
     }
@@ -266,7 +273,7 @@ mod tests {
             "spec:\n  constraint: other.Type = \"Machine\"\n",
             1,
             &[
-                "error: <stdin>:5: Job default/sim: spec.constraint: line 1, column 12: `=` names an attribute and does not compare; write `==` to compare, `=?=` to compare without `undefined`",
+                "error: <stdin>:5: Job default/sim: spec.constraint: line 1, column 12: `=` names an attribute and does not compare; ...",
             ],
         );
     }
@@ -277,7 +284,7 @@ mod tests {
             JOB,
             "spec:\n  classad: |\n    [ A = 1;\n      B = 2 +;\n    ]\n",
             1,
-            &["error: <stdin>:7: Job default/sim: spec.classad: line 2, column 10: expected an expression, found `;`"],
+            &["error: <stdin>:7: Job default/sim: spec.classad: line 2, column 10: expected an expression, ..."],
         );
     }
 
@@ -300,7 +307,7 @@ mod tests {
             "spec:\n  sharedBy: requester.Members[0\n",
             1,
             &[
-                "error: <stdin>:5: License default/cad: spec.sharedBy: line 1, column 20: expected `]` to close the `[` of line 1, column 18, found the end of the text",
+                "error: <stdin>:5: License default/cad: spec.sharedBy: line 1, column 20: expected `]` to close the `[` ...",
             ],
         );
     }

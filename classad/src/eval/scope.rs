@@ -26,7 +26,10 @@ use crate::value::Value;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Env<'a> {
+    /// The first `live` are in use. The others are kept for the room that their labels take: a search makes and forgets
+    /// frames all the time.
     frames: Vec<Frame<'a>>,
+    live: usize,
 }
 
 /// A frame of an [`Env`].
@@ -64,6 +67,35 @@ impl FrameId {
     }
 }
 
+impl<'a> Frame<'a> {
+    fn new(ad: &'a Ad, parent: Option<FrameId>) -> Self {
+        Self {
+            ad,
+            parent,
+            defined: Vec::new(),
+            rest: None,
+            labels: Vec::new(),
+            aliases: Vec::new(),
+            fallback: None,
+            seed: 0,
+            view: false,
+        }
+    }
+
+    /// The same as a new frame, in the room of an old one.
+    fn renew(&mut self, ad: &'a Ad, parent: Option<FrameId>) {
+        self.ad = ad;
+        self.parent = parent;
+        self.defined.clear();
+        self.rest = None;
+        self.labels.clear();
+        self.aliases.clear();
+        self.fallback = None;
+        self.seed = 0;
+        self.view = false;
+    }
+}
+
 impl<'a> Env<'a> {
     /// An environment without frames.
     #[must_use]
@@ -74,7 +106,7 @@ impl<'a> Env<'a> {
     /// Adds the frame of an ad, or of a port's ad whose parent is the frame of the ad around it.
     pub fn frame(&mut self, ad: &'a Ad, parent: Option<FrameId>) -> FrameId {
         let id = self.nested(ad, parent);
-        if let Some(frame) = self.frames.get_mut(id.index()) {
+        if let Some(frame) = self.get_mut(id) {
             frame.view = parent.is_some();
         }
         id
@@ -82,19 +114,14 @@ impl<'a> Env<'a> {
 
     /// Adds the frame of an ad that stands inside another.
     pub(crate) fn nested(&mut self, ad: &'a Ad, parent: Option<FrameId>) -> FrameId {
-        let id = FrameId::from_index(self.frames.len());
-        self.frames.push(Frame {
-            ad,
-            // Only frames that are there already: parents never form a circle.
-            parent: parent.filter(|parent| parent.index() < id.index()),
-            defined: Vec::new(),
-            rest: None,
-            labels: Vec::new(),
-            aliases: Vec::new(),
-            fallback: None,
-            seed: 0,
-            view: false,
-        });
+        let id = FrameId::from_index(self.live);
+        // Only frames that are there already: parents never form a circle.
+        let parent = parent.filter(|parent| parent.index() < id.index());
+        match self.frames.get_mut(self.live) {
+            Some(spare) => spare.renew(ad, parent),
+            None => self.frames.push(Frame::new(ad, parent)),
+        }
+        self.live += 1;
         id
     }
 
@@ -106,7 +133,7 @@ impl<'a> Env<'a> {
 
     /// Sets an expression in the same way; it sees no names.
     pub(crate) fn define_expr(&mut self, frame: FrameId, name: Name, expr: Expr) {
-        if let Some(frame) = self.frames.get_mut(frame.index()) {
+        if let Some(frame) = self.get_mut(frame) {
             frame.defined.retain(|(own, _)| *own != name);
             frame.defined.push((name, expr));
         }
@@ -114,7 +141,7 @@ impl<'a> Env<'a> {
 
     /// Defines every name that is not defined by itself.
     pub(crate) fn define_rest(&mut self, frame: FrameId, expr: Expr) {
-        if let Some(frame) = self.frames.get_mut(frame.index()) {
+        if let Some(frame) = self.get_mut(frame) {
             frame.rest = Some(expr);
         }
     }
@@ -122,7 +149,7 @@ impl<'a> Env<'a> {
     /// Lets bare names in `frame` and in what is nested in it reach `view` as `label`. A later label hides an earlier one
     /// of the same name.
     pub fn bind(&mut self, frame: FrameId, label: &Name, view: FrameId) {
-        if let Some(frame) = self.frames.get_mut(frame.index()) {
+        if let Some(frame) = self.get_mut(frame) {
             frame.labels.push((label.clone(), view));
         }
     }
@@ -135,7 +162,7 @@ impl<'a> Env<'a> {
 
     /// Forgets all labels of `frame` but the first `count`.
     pub fn truncate_labels(&mut self, frame: FrameId, count: usize) {
-        if let Some(frame) = self.frames.get_mut(frame.index()) {
+        if let Some(frame) = self.get_mut(frame) {
             frame.labels.truncate(count);
         }
     }
@@ -151,7 +178,7 @@ impl<'a> Env<'a> {
     /// Sets what `random()` in the expressions of this frame draws from besides [`Context::seed`](crate::Context::seed), so
     /// that it differs from ad to ad.
     pub fn seed(&mut self, frame: FrameId, seed: u64) {
-        if let Some(frame) = self.frames.get_mut(frame.index()) {
+        if let Some(frame) = self.get_mut(frame) {
             frame.seed = seed;
         }
     }
@@ -159,34 +186,38 @@ impl<'a> Env<'a> {
     /// The number of frames, to go back to with [`Env::reset`].
     #[must_use]
     pub fn mark(&self) -> Mark {
-        Mark(self.frames.len())
+        Mark(self.live)
     }
 
     /// Forgets all frames made since `mark`. Labels and partners of earlier frames that point at them must be gone too.
     pub fn reset(&mut self, mark: Mark) {
-        self.frames.truncate(mark.0);
+        self.live = self.live.min(mark.0);
     }
 
     /// Gives `frame` a name for another frame that selections see too.
     pub(crate) fn alias(&mut self, frame: FrameId, name: &str, target: FrameId) {
-        if let Some(frame) = self.frames.get_mut(frame.index()) {
+        if let Some(frame) = self.get_mut(frame) {
             frame.aliases.retain(|(own, _)| own != name);
             frame.aliases.push((Name::new(name), target));
         }
     }
 
     pub(crate) fn set_fallback(&mut self, frame: FrameId, target: FrameId) {
-        if let Some(frame) = self.frames.get_mut(frame.index()) {
+        if let Some(frame) = self.get_mut(frame) {
             frame.fallback = Some(target);
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.frames.len()
+        self.live
     }
 
     fn get(&self, frame: FrameId) -> Option<&Frame<'a>> {
-        self.frames.get(frame.index())
+        self.frames.get(frame.index()).filter(|_| frame.index() < self.live)
+    }
+
+    fn get_mut(&mut self, frame: FrameId) -> Option<&mut Frame<'a>> {
+        self.frames.get_mut(frame.index()).filter(|_| frame.index() < self.live)
     }
 
     pub(crate) fn ad(&self, frame: FrameId) -> Option<&'a Ad> {

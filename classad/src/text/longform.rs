@@ -37,7 +37,8 @@ pub(crate) fn ad(dialect: Dialect, report: &mut Report<'_>) -> Result<Ad, Report
 
 fn attribute(within: Span, dialect: Dialect, report: &mut Report<'_>, ad: &mut Ad) -> Result<(), Reported> {
     let tokens = lexer::tokens(within, dialect, Escapes::QuoteOnly, report);
-    let [first, second, ..] = tokens.as_slice() else { return Err(Reported) };
+    // A line with nothing but a comment.
+    let [first, second, ..] = tokens.as_slice() else { return Ok(()) };
     let name = match (&first.kind, &second.kind) {
         (TokenKind::Name(name) | TokenKind::QuotedName(name), TokenKind::Assign) => Name::new(name.clone()),
         (TokenKind::Bad, _) | (_, TokenKind::Bad) => return Err(Reported),

@@ -7,6 +7,7 @@ pub(crate) mod mistake;
 pub(crate) mod number;
 pub(crate) mod parser;
 pub(crate) mod print;
+pub(crate) mod reader;
 pub(crate) mod report;
 pub(crate) mod syntax;
 pub(crate) mod time;

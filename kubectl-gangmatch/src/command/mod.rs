@@ -1,3 +1,6 @@
 //! The verbs, one file each.
 
+pub(crate) mod eval;
+pub(crate) mod fmt;
+pub(crate) mod lint;
 pub(crate) mod match_;

@@ -1,0 +1,77 @@
+//! `fmt`: ClassAd text into the same text laid out for people.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use classad::{Dialect, format, render};
+
+use crate::command::eval::colour;
+
+/// What `--help` says below the options.
+pub(crate) const AFTER_HELP: &str = "\
+Comments are kept. Laying out twice changes nothing.
+
+Exit status:
+  0  everything was laid out; with --check: everything is laid out
+  1  a text cannot be read; with --check: a text would change
+  2  a wrong option, no such file";
+
+/// What to lay out, and where to.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Files with an ad, in any form, or with an expression; - or none for standard input.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Change the files instead of printing.
+    #[arg(short, long, conflicts_with = "check")]
+    write: bool,
+
+    /// Print the names of files that would change, and nothing else.
+    #[arg(long)]
+    check: bool,
+}
+
+/// Prints the texts laid out, one after the other.
+pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let input = [PathBuf::from("-")];
+    let files: &[PathBuf] = if arguments.files.is_empty() { &input } else { &arguments.files };
+    let mut fine = true;
+    for file in files {
+        fine &= one(arguments, file, out)?;
+    }
+    Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn one(arguments: &Arguments, file: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
+    let input = file.as_os_str() == "-";
+    let text = match input {
+        true => std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?,
+        false => fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?,
+    };
+    let name = if input { "standard input".to_owned() } else { file.display().to_string() };
+    let laid_out = match format(&text, Dialect::Gangmatch) {
+        Ok(laid_out) => laid_out,
+        Err(wrong) => {
+            write!(std::io::stderr(), "{}", render(&wrong.into_vec(), &text, &name, colour()))?;
+            return Ok(false);
+        }
+    };
+    if arguments.check {
+        if laid_out != text {
+            writeln!(out, "{name}")?;
+        }
+        return Ok(laid_out == text);
+    }
+    if arguments.write && !input {
+        if laid_out != text {
+            fs::write(file, laid_out).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+    } else {
+        write!(out, "{laid_out}")?;
+    }
+    Ok(true)
+}

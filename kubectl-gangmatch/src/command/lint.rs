@@ -1,0 +1,230 @@
+//! `lint`: manifests into everything that is wrong or probably not meant, with file and line.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use classad::{
+    Ad, Colour, Diagnostic, Dialect, Form, Name, Output, Severity, lint, lint_ad, parse_expr, read_ad, render,
+};
+use serde_json::{Value, json};
+
+use crate::manifests::{self, Problem, Source};
+use crate::offline::{Loaded, Stamp, load};
+
+/// What `--help` says below the options.
+pub(crate) const AFTER_HELP: &str = "\
+Besides what the controller refuses: conditions that are never true, pairs that exclude each other, comparisons with
+undefined, names that look misspelt.
+
+Exit status:
+  0  nothing to remark
+  1  findings
+  2  a wrong option, no such file, nothing to read";
+
+/// Remarks of the reader, which the objects' own warnings tell already.
+const TOLD: [&str; 3] = ["unsupported-regex", "bad-regex", "regex-end"];
+
+/// Names that the system gives to ads, and words of ads as text.
+const SYSTEM: [&str; 18] = [
+    "Type",
+    "MyType",
+    "Name",
+    "Namespace",
+    "Owner",
+    "Uid",
+    "Labels",
+    "Members",
+    "Capacity",
+    "Free",
+    "NodeName",
+    "Requirements",
+    "Constraint",
+    "Rank",
+    "Ports",
+    "Label",
+    "Request",
+    "requester",
+];
+
+/// What to read and how to print.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A file or folder of manifests, or - for standard input; may be given several times.
+    #[arg(short, long = "filename", value_name = "PATH", required = true)]
+    filename: Vec<PathBuf>,
+
+    /// Read the folders below, too.
+    #[arg(short = 'R', long)]
+    recursive: bool,
+
+    /// Sentences with the lines they are about, or data.
+    #[arg(short, long, value_enum, default_value_t = Shape::Text)]
+    output: Shape,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shape {
+    Text,
+    Json,
+}
+
+/// Remarks on one field.
+struct Finding {
+    place: String,
+    object: String,
+    field: String,
+    source: String,
+    remarks: Vec<Diagnostic>,
+}
+
+/// Prints all findings.
+pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
+    let read: Vec<(Source, Value)> =
+        documents.iter().map(|document| (document.source.clone(), document.value.clone())).collect();
+    let Loaded { problems: wrong, warnings, .. } = load(documents, &Stamp { namespace: "default", owner: "you" });
+    problems.extend(wrong);
+    problems.sort();
+    let mut known: BTreeSet<Name> = SYSTEM.into_iter().map(Name::from).collect();
+    for (_, value) in &read {
+        learn(value, &mut known);
+    }
+    let known: Vec<Name> = known.into_iter().collect();
+    let findings: Vec<Finding> = read.iter().flat_map(|(source, value)| object(source, value, &known)).collect();
+    match arguments.output {
+        Shape::Text => text(out, &problems, &warnings, &findings)?,
+        Shape::Json => data(out, &problems, &warnings, &findings)?,
+    }
+    let nothing = problems.is_empty() && warnings.is_empty() && findings.is_empty();
+    Ok(if nothing { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The names that a manifest gives: keys of attributes and the like, labels.
+fn learn(value: &Value, known: &mut BTreeSet<Name>) {
+    let Some(spec) = value.get("spec") else { return };
+    let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
+    for part in std::iter::once(spec).chain(ports) {
+        for field in ["attributes", "expressions"] {
+            let names = part.get(field).and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys);
+            known.extend(names.map(|name| Name::from(name.as_str())));
+        }
+        known.extend(part.get("label").and_then(Value::as_str).map(Name::from));
+    }
+    let text = spec.get("classad").and_then(Value::as_str).unwrap_or("");
+    for ad in read_ad(text, Dialect::Gangmatch, Form::Any).read {
+        known.extend(names(&ad));
+    }
+}
+
+/// The names of an ad and of its ports.
+fn names(ad: &Ad) -> Vec<Name> {
+    let mut found = Vec::new();
+    for (name, expr) in ad.iter() {
+        found.push(name.clone());
+        for port in expr.as_list().into_iter().flatten().filter_map(classad::Expr::as_ad) {
+            found.extend(port.iter().map(|(name, _)| name.clone()));
+        }
+    }
+    found
+}
+
+/// The remarks on every expression of an object.
+fn object(source: &Source, value: &Value, known: &[Name]) -> Vec<Finding> {
+    let text = |path: &str| value.pointer(path).and_then(Value::as_str).unwrap_or("");
+    if !text("/apiVersion").starts_with("gangmatch.dev/") {
+        return Vec::new();
+    }
+    let object = format!("{} {}", text("/kind"), text("/metadata/name"));
+    let Some(spec) = value.get("spec") else { return Vec::new() };
+    let mut fields = expressions("spec", spec);
+    for (index, port) in spec.get("ports").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        fields.extend(expressions(&format!("spec.ports[{index}]"), port));
+    }
+    let mut findings = Vec::new();
+    for (field, text) in fields {
+        let mut remarks = remarks(&field, &text, known);
+        remarks.retain(|one| !TOLD.contains(&one.code));
+        if let Some(first) = remarks.first() {
+            let place = source.field(&field, first.position.line).to_string();
+            findings.push(Finding { place, object: object.clone(), field, source: text, remarks });
+        }
+    }
+    findings
+}
+
+/// The expressions of a spec or of a port, each with its path.
+fn expressions(path: &str, part: &Value) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for field in ["classad", "constraint", "rank", "gangRank", "sharedBy"] {
+        found.extend(part.get(field).and_then(Value::as_str).map(|text| (format!("{path}.{field}"), text.to_owned())));
+    }
+    for field in ["expressions", "request"] {
+        for (name, text) in part.get(field).and_then(Value::as_object).into_iter().flatten() {
+            found.extend(text.as_str().map(|text| (format!("{path}.{field}.{name}"), text.to_owned())));
+        }
+    }
+    found
+}
+
+/// The remarks on one expression; none if it cannot be read, which the object's own message tells.
+fn remarks(field: &str, text: &str, known: &[Name]) -> Vec<Diagnostic> {
+    if field.ends_with(".classad") {
+        let ad = read_ad(text, Dialect::Gangmatch, Form::Any).read;
+        return ad.map(|ad| lint_ad(&ad, text, known)).unwrap_or_default();
+    }
+    let Ok(expr) = parse_expr(text, Dialect::Gangmatch) else { return Vec::new() };
+    if field.ends_with(".constraint") {
+        lint(&expr, text, known)
+    } else {
+        let ad: Ad = [(Name::from("Rank"), expr)].into_iter().collect();
+        lint_ad(&ad, text, known)
+    }
+}
+
+fn text(out: &mut impl Write, problems: &[Problem], warnings: &[Problem], findings: &[Finding]) -> anyhow::Result<()> {
+    for problem in problems {
+        writeln!(out, "error: {problem}")?;
+    }
+    for warning in warnings {
+        writeln!(out, "warning: {warning}")?;
+    }
+    let output = if std::io::IsTerminal::is_terminal(&std::io::stdout()) { Output::Terminal } else { Output::File };
+    let colour = Colour::wanted(std::env::var_os("NO_COLOR").as_deref(), output);
+    for finding in findings {
+        let name = format!("{} {} {}", finding.place, finding.object, finding.field);
+        write!(out, "{}", render(&finding.remarks, &finding.source, &name, colour))?;
+    }
+    let count = problems.len() + warnings.len() + findings.iter().map(|one| one.remarks.len()).sum::<usize>();
+    if count > 0 {
+        writeln!(out, "{count} finding{}.", if count == 1 { "" } else { "s" })?;
+    }
+    Ok(())
+}
+
+fn data(out: &mut impl Write, problems: &[Problem], warnings: &[Problem], findings: &[Finding]) -> anyhow::Result<()> {
+    let plain = |severity: &'static str| move |one: &Problem| json!({"severity": severity, "place": one.place.to_string(), "message": one.text});
+    let mut list: Vec<Value> = problems.iter().map(plain("error")).collect();
+    list.extend(warnings.iter().map(plain("warning")));
+    for finding in findings {
+        for one in &finding.remarks {
+            let severity = if one.severity == Severity::Error { "error" } else { "warning" };
+            let mut value = json!({
+                "severity": severity, "place": finding.place, "object": finding.object, "field": finding.field,
+                "code": one.code, "line": one.position.line, "column": one.position.column, "message": one.message,
+            });
+            if let (Some(hint), Some(fields)) = (&one.hint, value.as_object_mut()) {
+                fields.insert("hint".to_owned(), json!(hint));
+            }
+            if let (Some(other), Some(fields)) = (&one.related, value.as_object_mut()) {
+                let place = json!({"line": other.position.line, "column": other.position.column});
+                fields.insert("related".to_owned(), place);
+            }
+            list.push(value);
+        }
+    }
+    writeln!(out, "{}", serde_json::to_string_pretty(&list)?)?;
+    Ok(())
+}
