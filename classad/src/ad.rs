@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::expr::Expr;
 use crate::name::{self, Name};
@@ -32,6 +32,9 @@ struct Names {
     /// For ads of usual size, a place in the list plus one for each name, at its hash or behind it; 0 where there is none.
     /// Larger ads have no table: many names could be made to collide there, and a search in the index cannot be slowed down.
     table: Vec<u8>,
+    /// The place of the name that was first removed from this shape while it was shared, and what was left: where one ad
+    /// goes, the others of its shape go too, and share that shape again.
+    smaller: OnceLock<(usize, Shape)>,
 }
 
 /// How many names an ad with a table may have.
@@ -86,7 +89,7 @@ impl Ad {
     pub fn remove(&mut self, name: &str) -> Option<Expr> {
         let at = self.0.shape.0.find(name, name::folded_hash(name)).ok()?;
         let attributes = Arc::make_mut(&mut self.0);
-        let place = Arc::make_mut(&mut attributes.shape.0).remove(at);
+        let place = attributes.shape.remove(at);
         Some(attributes.values.remove(place))
     }
 
@@ -150,9 +153,27 @@ impl Shape {
         if index.windows(2).any(equal) {
             return None;
         }
-        let mut names = Names { list: names, index, table: Vec::new() };
+        let mut names = Names { list: names, index, table: Vec::new(), smaller: OnceLock::new() };
         names.fill_table();
         Some(Self(Arc::new(names)))
+    }
+
+    /// Removes the name at a place of the index and says at which place of the list it was.
+    fn remove(&mut self, at: usize) -> usize {
+        let names = &self.0;
+        let place = names.index.get(at).map_or(usize::MAX, |entry| entry.place);
+        // Not for large ads: taken apart name by name, they would leave a long trail.
+        if Arc::strong_count(names) == 1 || names.list.len() > TABLE_NAMES_MAX {
+            return Arc::make_mut(&mut self.0).remove(at);
+        }
+        let without = || {
+            let mut smaller = Names::clone(names);
+            smaller.remove(at);
+            Self(Arc::new(smaller))
+        };
+        let (known, smaller) = names.smaller.get_or_init(|| (place, without()));
+        *self = if *known == place { smaller.clone() } else { without() };
+        place
     }
 
     /// Whether these are the names, spelling by spelling.
@@ -209,6 +230,7 @@ impl Names {
     }
 
     fn add(&mut self, at: usize, name: Name) {
+        self.smaller.take();
         self.index.insert(at, Entry { hash: name.folded(), place: self.list.len() });
         self.list.push(name);
         self.fill_table();
@@ -216,6 +238,7 @@ impl Names {
 
     /// Removes the name at a place of the index and says at which place of the list it was.
     fn remove(&mut self, at: usize) -> usize {
+        self.smaller.take();
         let place = self.index.remove(at).place;
         for later in &mut self.index {
             if later.place > place {

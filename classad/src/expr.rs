@@ -19,7 +19,9 @@ pub struct Expr(Arc<Node>);
 
 struct Node {
     kind: Kind,
-    span: Span,
+    /// The span in half the room: a pool is made of nodes. Places beyond 4 GiB count as the end of all texts.
+    start: u32,
+    end: u32,
 }
 
 /// What an expression is.
@@ -243,7 +245,8 @@ impl Expr {
     /// The expression `kind` found at `span`.
     #[must_use]
     pub fn new(kind: Kind, span: Span) -> Self {
-        Self(Arc::new(Node { kind, span }))
+        let narrow = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+        Self(Arc::new(Node { kind, start: narrow(span.start), end: narrow(span.end) }))
     }
 
     /// An expression that evaluates to `value`; lists and ads become list and ad expressions.
@@ -285,7 +288,11 @@ impl Expr {
     /// Where it stands in the text it was parsed from.
     #[must_use]
     pub fn span(&self) -> Span {
-        self.0.span
+        let wide = |place: u32| match place {
+            u32::MAX => usize::MAX,
+            place => usize::try_from(place).unwrap_or(usize::MAX),
+        };
+        Span { start: wide(self.0.start), end: wide(self.0.end) }
     }
 
     /// The expression inside any parentheses around it.

@@ -184,14 +184,14 @@ mod tests {
         let mut found = Vec::new();
         let mut rest = text;
         while let Some(at) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
-            rest = &rest[at..];
+            rest = rest.get(at..).unwrap();
             let end = if rest.starts_with("//") {
                 rest.find('\n').unwrap_or(rest.len())
             } else {
                 rest.find("*/").unwrap() + 2
             };
-            found.push(rest[..end].trim().to_owned());
-            rest = &rest[end..];
+            found.push(rest.get(..end).unwrap().trim().to_owned());
+            rest = rest.get(end..).unwrap();
         }
         found.sort();
         found

@@ -374,6 +374,29 @@ mod tests {
     }
 
     #[test]
+    fn the_end_matches_before_a_last_newline() {
+        for (pattern, text, options, want) in [
+            ("c$", "c\\n", "", true),
+            ("c$", "c", "", true),
+            ("c$", "c\\n\\n", "", false),
+            ("^(a|c)$", "c\\n", "", true),
+            ("(a$|b)", "a\\n", "", true),
+            ("(a$|b)c", "a\\n", "", false),
+            ("(a|b$)", "b\\n", "", true),
+            ("a$|b", "xa\\n", "i", true),
+            ("^$", "\\n", "", true),
+            ("a$\\n", "a\\n", "m", true),
+            ("a$", "a\\nb", "m", true),
+            ("a$", "a\\nb", "", false),
+            ("a\\\\$", "a$", "", true),
+            ("[$]", "$", "", true),
+        ] {
+            let call = format!("regexp(\"{pattern}\", \"{text}\", \"{options}\")");
+            assert_eq!(value(&call), Value::Boolean(want), "{call}");
+        }
+    }
+
+    #[test]
     fn extremes_of_arithmetic_do_not_panic() {
         let min = "-9223372036854775808";
         assert_eq!(value(&format!("{min} / -1")), Value::Integer(i64::MAX));

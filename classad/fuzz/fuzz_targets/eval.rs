@@ -3,13 +3,18 @@
 
 use std::sync::LazyLock;
 
-use classad::{Ad, Context, Dialect, Env, Expr, Limits, Name, Value, conjuncts, eval, eval_attribute, parse_ad, parse_expr, references};
+use classad::{
+    Ad, Context, Dialect, Env, Expr, Limits, Name, Value, conjuncts, eval, eval_attribute, parse_ad, parse_expr,
+    references,
+};
 use libfuzzer_sys::fuzz_target;
 
 static AROUND: LazyLock<[Ad; 3]> = LazyLock::new(|| {
     let ad = |text| parse_ad(text, Dialect::Htcondor).expect("a sound ad");
     [
-        ad("[ a = b; b = {1, a, \"s\"}; c = [ d = c.d; e = self; f = x ]; x = 5; s = \"a,b,c\"; t = absTime(\"2004-01-31\") ]"),
+        ad(
+            "[ a = b; b = {1, a, \"s\"}; c = [ d = c.d; e = self; f = x ]; x = 5; s = \"a,b,c\"; t = absTime(\"2004-01-31\") ]",
+        ),
         ad("[ Min = 3; own = x + cpu.y; loop = cpu.back ]"),
         ad("[ y = 1.5; x = \"X\"; back = requester.loop; l = { [ n = 1 ], [ n = 2 ] } ]"),
     ]

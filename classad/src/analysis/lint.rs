@@ -168,7 +168,7 @@ impl Linter<'_> {
                     for (name, part) in ad.iter() {
                         match CONDITIONS.iter().any(|condition| name == condition) {
                             true => self.condition(part),
-                            false => self.parts_of_attribute(part),
+                            false => self.parts(part),
                         }
                     }
                     continue;
@@ -178,11 +178,6 @@ impl Linter<'_> {
             let inherits = and || matches!(expr.kind(), Kind::Parenthesized(_)) && joined;
             pending.extend(expr.children().into_iter().map(|part| (part, inherits)));
         }
-    }
-
-    /// Ads nest no deeper than the parser goes.
-    fn parts_of_attribute(&mut self, expr: &Expr) {
-        self.parts(expr);
     }
 
     fn pattern(&mut self, span: Span, refusal: &Refusal) {

@@ -99,32 +99,39 @@ pub(crate) fn counts(value: &Value) -> Option<bool> {
     }
 }
 
+/// What conditions say about one name.
+struct Subject<'c> {
+    name: Expr,
+    seen: Vec<(&'c Expr, Domain)>,
+    /// What all of them leave; none after a contradiction.
+    left: Option<Domain>,
+}
+
 /// The pairs among conditions joined by `&&` that exclude each other, at most one for each name.
 #[must_use]
 pub fn contradictions(conjuncts: &[Expr]) -> Vec<Never> {
     let mut found = Vec::new();
-    // For each name: the conditions on it so far, and what they leave.
-    let mut subjects: Vec<(Expr, Vec<(&Expr, Domain)>, Option<Domain>)> = Vec::new();
+    let mut subjects: Vec<Subject<'_>> = Vec::new();
     for part in conjuncts {
-        let Some((subject, domain)) = domain::condition(part) else { continue };
+        let Some((name, domain)) = domain::condition(part) else { continue };
         if domain.is_empty() {
             continue;
         }
-        let Some((_, seen, left)) = subjects.iter_mut().find(|(known, ..)| *known == subject) else {
-            subjects.push((subject, vec![(part, domain.clone())], Some(domain)));
+        let Some(subject) = subjects.iter_mut().find(|subject| subject.name == name) else {
+            subjects.push(Subject { name, seen: vec![(part, domain.clone())], left: Some(domain) });
             continue;
         };
-        let Some(before) = left else { continue };
+        let Some(before) = &subject.left else { continue };
         let both = before.and(&domain);
         if both.is_empty() {
-            let culprit = seen.iter().find(|(_, other)| other.and(&domain).is_empty()).or(seen.last());
-            if let Some((first, _)) = culprit {
-                found.push(Never::Contradiction { subject, first: (*first).clone(), second: part.clone() });
+            let culprit = subject.seen.iter().find(|(_, other)| other.and(&domain).is_empty());
+            if let Some((first, _)) = culprit.or(subject.seen.last()) {
+                found.push(Never::Contradiction { subject: name, first: (*first).clone(), second: part.clone() });
             }
-            *left = None;
+            subject.left = None;
         } else {
-            seen.push((part, domain));
-            *left = Some(both);
+            subject.seen.push((part, domain));
+            subject.left = Some(both);
         }
     }
     found

@@ -2,6 +2,11 @@
 
 mod aggregate;
 mod convert;
+#[cfg(not(feature = "pcre"))]
+mod engine;
+#[cfg(feature = "pcre")]
+#[path = "engine_pcre.rs"]
+mod engine;
 mod environment;
 mod list;
 pub(crate) mod number;

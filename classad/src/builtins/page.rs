@@ -24,8 +24,9 @@ pub fn builtins_page() -> String {
     let mut page = String::from(
         "<!-- Generated from the table of functions in classad/src/builtins; do not edit. -->\n\
          # Built-in functions\n\n\
-         Names ignore case. A function that does not exist, or the wrong number of arguments, is ERROR. Unless a line says\n\
-         otherwise, an argument that is ERROR makes the result ERROR, and one that is UNDEFINED makes it UNDEFINED.\n",
+         Names ignore case. A function that does not exist, or the wrong number of arguments, is ERROR. Most functions give\n\
+         ERROR for an argument that is ERROR or of the wrong kind, and UNDEFINED for one that is UNDEFINED; those that ask for\n\
+         the kind of a value give true or false.\n",
     );
     for builtin in BUILTINS {
         if let Some((_, subject)) = SUBJECTS.iter().find(|(first, _)| *first == builtin.name) {

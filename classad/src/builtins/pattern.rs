@@ -3,15 +3,11 @@
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 
-use regex::{Regex, RegexBuilder};
-
+use crate::builtins::engine::{self, Regex};
 use crate::expr::Expr;
 
 /// How long a pattern may be, in bytes.
 const PATTERN_MAX: usize = 1024;
-
-/// How much memory a compiled pattern and its automaton may take, in bytes.
-const COMPILED_MAX: usize = 1 << 20;
 
 /// The pattern of a call whose pattern and options are literals; compiled by the first evaluation, kept with the tree.
 #[derive(Clone, Default)]
@@ -30,33 +26,60 @@ impl Compiled {
     }
 
     /// The compiled pattern; literal arguments are the same at every evaluation, so the first one's is right.
-    pub(crate) fn get(&self, pattern: &str, options: &str) -> Option<Regex> {
+    pub(crate) fn get(&self, pattern: &str, options: &str, wanted: Wanted) -> Option<Regex> {
         match &self.0 {
-            Some(cell) => cell.get_or_init(|| compile(pattern, options)).clone(),
-            None => compile(pattern, options),
+            Some(cell) => cell.get_or_init(|| compile(pattern, options, wanted)).clone(),
+            None => compile(pattern, options, wanted),
         }
     }
 }
 
+/// What a pattern is matched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Whether it matches: what it matches does not matter.
+    Truth,
+    /// The text that it matches.
+    Text,
+}
+
 /// A compiled pattern; none if it is wrong, too large or beyond regular languages.
-pub(crate) fn compile(pattern: &str, options: &str) -> Option<Regex> {
+pub(crate) fn compile(pattern: &str, options: &str, wanted: Wanted) -> Option<Regex> {
     if pattern.len() > PATTERN_MAX {
         return None;
     }
-    let extended = options.contains('x');
-    RegexBuilder::new(&translated(pattern)?)
-        .case_insensitive(options.contains('i'))
-        .multi_line(options.contains('m'))
-        .dot_matches_new_line(options.contains('s'))
-        .ignore_whitespace(extended)
-        .size_limit(COMPILED_MAX)
-        .dfa_size_limit(COMPILED_MAX)
-        .build()
-        .ok()
+    // Without multi-line mode PCRE's `$` matches before a last newline, too. Where nothing can follow it, and nobody asks what
+    // was matched, that newline may as well be matched.
+    let newline = wanted == Wanted::Truth && !options.contains('m') && !has_inline_options(pattern);
+    engine::build(translated(pattern, newline).as_deref(), pattern, options)
+}
+
+/// `(?m)`
+fn has_inline_options(pattern: &str) -> bool {
+    pattern.split("(?").skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '-'))
+}
+
+/// Whether what follows in a pattern can only match the empty text: closing parentheses, and alternatives to what was before.
+fn only_closes(tail: &str) -> bool {
+    let mut rest = tail;
+    loop {
+        rest = rest.trim_start_matches(')');
+        match rest.strip_prefix('|') {
+            None => return rest.is_empty(),
+            // Groups and classes in the alternative would have to be counted: nothing is said about those.
+            Some(alternative) => match alternative.find(['(', '[', '\\', ')']) {
+                None => return true,
+                Some(end) if alternative.get(end..).is_some_and(|rest| rest.starts_with(')')) => {
+                    rest = alternative.get(end..).unwrap_or_default();
+                }
+                Some(_) => return false,
+            },
+        }
+    }
 }
 
 /// The pattern with what PCRE reads differently written out; none for what the engine would misread.
-fn translated(pattern: &str) -> Option<String> {
+fn translated(pattern: &str, newline: bool) -> Option<String> {
     let mut out = String::new();
     let mut rest = pattern;
     let mut quantified = false;
@@ -91,6 +114,7 @@ fn translated(pattern: &str) -> Option<String> {
                 None => out.push_str("\\{"),
             },
             '}' => out.push_str("\\}"),
+            '$' if newline && only_closes(tail) => out.push_str("(?:\\n?\\z)"),
             other => out.push(other),
         }
         rest = tail;

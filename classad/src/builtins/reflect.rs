@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::analysis;
 use crate::builtins::convert::Text;
+use crate::builtins::pattern::{self, Wanted};
 use crate::eval::lazy::Lazy;
 use crate::eval::lookup::{Found, Use};
 use crate::eval::machine::{Bounded, Machine, Outcome, ScopeId};
@@ -73,12 +74,12 @@ pub(crate) fn unresolved<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e C
         Some(Found::Attribute(expr, at)) => (expr, at),
         Some(_) => return Ok(Lazy::Undefined),
     };
-    let names = external(machine, &expr, at)?;
+    let names = external(machine, expr, at)?;
     let Some(pattern) = call.arguments.get(1) else {
         return Ok(Lazy::string(names.join(",")));
     };
     match machine.eval(pattern, scope)? {
-        Lazy::String(pattern) => Ok(match crate::builtins::pattern::compile(&pattern, "i") {
+        Lazy::String(pattern) => Ok(match pattern::compile(&pattern, "i", Wanted::Truth) {
             Some(regex) => Lazy::Boolean(names.iter().any(|name| regex.is_match(name))),
             None => Lazy::Error,
         }),

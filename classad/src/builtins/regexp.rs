@@ -1,7 +1,7 @@
 //! Texts searched with regular expressions, and rewritten.
 
-use regex::{Captures, Regex};
-
+use crate::builtins::engine::{Captures, Regex};
+use crate::builtins::pattern::Wanted;
 use crate::builtins::strict;
 use crate::builtins::stringlist::{delimiters, items};
 use crate::eval::lazy::{Chars, Lazy};
@@ -31,7 +31,8 @@ fn prepare<'e>(
     let pattern = match arguments.first() {
         Some(Lazy::String(pattern)) => {
             machine.charge(pattern.len())?;
-            call.pattern.get(pattern, &options)
+            let wanted = if options_at == 2 { Wanted::Truth } else { Wanted::Text };
+            call.pattern.get(pattern, &options, wanted)
         }
         _ => None,
     };
@@ -110,7 +111,8 @@ pub(crate) fn string_list_regexp_member<'e>(
         return Ok(Lazy::Error);
     };
     // Here, and only here, the letters of the options may be in upper case.
-    let Some(pattern) = call.pattern.get(&pattern, &options.to_ascii_lowercase()) else { return Ok(Lazy::Error) };
+    let options = options.to_ascii_lowercase();
+    let Some(pattern) = call.pattern.get(&pattern, &options, Wanted::Truth) else { return Ok(Lazy::Error) };
     let items = items(&list, delimiters);
     if items.is_empty() {
         return Ok(Lazy::Undefined);

@@ -94,6 +94,8 @@ impl<'e> Lazy<'e> {
     }
 
     /// The value of a literal. Literals are scalars, see [`Kind::Literal`](crate::Kind::Literal).
+    // Inlined, it would be put together byte by byte and then moved as a whole, for which the processor waits.
+    #[inline(never)]
     pub(crate) fn scalar(value: &'e Value) -> Self {
         match value {
             Value::Undefined => Self::Undefined,

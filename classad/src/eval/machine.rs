@@ -86,19 +86,24 @@ impl<'e> Machine<'e> {
             Kind::Ad(ad) => Ok(Lazy::Ad(self.scope_of(expr.unparenthesized(), ad, scope))),
             kind => {
                 self.enter()?;
-                let value = self.operate(expr, kind, scope);
-                self.leave();
-                value
+                self.operate_and_leave(expr, kind, scope)
             }
         }
+    }
+
+    /// A function of its own, so that the value is made where the caller wants it: a copy waits for what was just written.
+    fn operate_and_leave(&mut self, expr: &'e Expr, kind: &'e Kind, scope: ScopeId) -> Outcome<'e> {
+        let value = self.operate(expr, kind, scope);
+        self.leave();
+        value
     }
 
     fn operate(&mut self, expr: &'e Expr, kind: &'e Kind, scope: ScopeId) -> Outcome<'e> {
         match kind {
             Kind::Attribute { name, absolute } => self.refer(name, *absolute, scope),
             Kind::Select { base, name } => {
-                let base = self.eval(base, scope)?;
-                self.select(&base, name)
+                let base = self.eval(base, scope);
+                self.select(base.as_ref().map_err(|limit| *limit)?, name)
             }
             Kind::Subscript { base, index } => {
                 let base = self.eval(base, scope)?;
@@ -124,20 +129,34 @@ impl<'e> Machine<'e> {
         }
     }
 
+    /// Values are looked at where they were returned: moving one out of its result takes longer than most operators.
     fn binary(&mut self, op: BinaryOp, left: &'e Expr, right: &'e Expr, scope: ScopeId) -> Outcome<'e> {
-        let left = self.eval(left, scope)?;
+        let left = self.eval(left, scope);
+        let left = left.as_ref().map_err(|limit| *limit)?;
         let absorbing = match op {
-            BinaryOp::And => false,
-            BinaryOp::Or => true,
-            BinaryOp::Is | BinaryOp::Isnt => {
-                let same = logic::identical(&left, &self.eval(right, scope)?);
-                return Ok(same.map_or(Lazy::Error, |same| Lazy::Boolean(same == (op == BinaryOp::Is))));
-            }
-            _ => return Ok(ops::binary(op, &left, &self.eval(right, scope)?)),
+            BinaryOp::And => Some(false),
+            BinaryOp::Or => Some(true),
+            _ => None,
         };
-        match logic::decided(&left, absorbing) {
-            Some(value) => Ok(value),
-            None => Ok(logic::join(&left, &self.eval(right, scope)?, absorbing)),
+        if let (Some(absorbing), Lazy::Boolean(truth)) = (absorbing, left)
+            && *truth == absorbing
+        {
+            return Ok(Lazy::Boolean(absorbing));
+        }
+        if let Some(value) = absorbing.and_then(|absorbing| logic::decided(left, absorbing)) {
+            return Ok(value);
+        }
+        let right = self.eval(right, scope);
+        let right = right.as_ref().map_err(|limit| *limit)?;
+        match (absorbing, left, right) {
+            // The rows of the tables that matter most.
+            (Some(_), Lazy::Boolean(_), Lazy::Boolean(truth)) => Ok(Lazy::Boolean(*truth)),
+            (Some(absorbing), _, _) => Ok(logic::join(left, right, absorbing)),
+            (None, _, _) if matches!(op, BinaryOp::Is | BinaryOp::Isnt) => match logic::identical(left, right) {
+                Some(same) => Ok(Lazy::Boolean(same == (op == BinaryOp::Is))),
+                None => Ok(Lazy::Error),
+            },
+            _ => Ok(ops::binary(op, left, right)),
         }
     }
 

@@ -191,6 +191,12 @@ impl Lexer<'_, '_> {
                     bytes.push(b'"');
                     self.at += 2;
                 }
+                // What could not be printed so that it reads back.
+                Some(0) => {
+                    self.at += 1;
+                    mistake::nul(self.report, Span::new(self.at - 1, self.at));
+                    sound = false;
+                }
                 Some(byte) => {
                     bytes.push(byte);
                     self.at += 1;

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::ad::Ad;
-use crate::expr::{Expr, Kind};
+use crate::expr::{Expr, Kind, UnaryOp};
 use crate::name::Name;
 use crate::text::time;
 use crate::value::Value;
@@ -77,7 +77,14 @@ fn spread<'e>(expr: &'e Expr, style: Style, into: &mut Vec<Piece<'e>>) {
         Kind::Attribute { name, absolute: true } => into.extend([Text("."), LooseName(name)]),
         Kind::Select { base, name } => into.extend([Piece::Expr(base), Text("."), LooseName(name)]),
         Kind::Subscript { base, index } => into.extend([Piece::Expr(base), Text("["), Piece::Expr(index), Text("]")]),
-        Kind::Unary { op, operand } => into.extend([Text(" "), Text(op.symbol()), Piece::Expr(operand)]),
+        Kind::Unary { op, operand } => {
+            into.extend([Text(" "), Text(op.symbol())]);
+            // `-1` would be read as one literal.
+            if *op == UnaryOp::Minus && style == Style::Readable && starts_with_digit(operand) {
+                into.push(Text(" "));
+            }
+            into.push(Piece::Expr(operand));
+        }
         Kind::Binary { op, left, right } => {
             into.extend([Piece::Expr(left), Text(" "), Text(op.symbol()), Text(" "), Piece::Expr(right)]);
         }
@@ -97,6 +104,20 @@ fn spread<'e>(expr: &'e Expr, style: Style, into: &mut Vec<Piece<'e>>) {
         }
         Kind::Ad(ad) => spread_ad(ad, style, into),
         Kind::Parenthesized(inner) => into.extend([Text("("), Piece::Expr(inner), Text(")")]),
+    }
+}
+
+/// Whether the text of the expression begins with a number without a sign.
+fn starts_with_digit(expr: &Expr) -> bool {
+    let mut first = expr;
+    loop {
+        first = match first.kind() {
+            Kind::Select { base, .. } | Kind::Subscript { base, .. } => base,
+            Kind::Elvis { value, .. } => value,
+            Kind::Literal(Value::Integer(number)) => return *number >= 0,
+            Kind::Literal(Value::Real(number)) => return number.is_sign_positive() && number.is_finite(),
+            _ => return false,
+        }
     }
 }
 

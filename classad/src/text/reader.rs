@@ -124,7 +124,7 @@ impl Reader {
 /// A string without escapes, or a number of digits only: what most attributes are.
 fn plain_literal(text: &str) -> Option<Value> {
     if let Some(inside) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        return (!inside.bytes().any(|byte| matches!(byte, b'"' | b'\\'))).then(|| Value::string(inside));
+        return (!inside.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0))).then(|| Value::string(inside));
     }
     let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && !(text.len() > 1 && text.starts_with('0'));
     if digits { text.parse().ok().map(Value::Integer) } else { None }

@@ -114,9 +114,8 @@ fn learn(value: &Value, known: &mut BTreeSet<Name>) {
         known.extend(part.get("label").and_then(Value::as_str).map(Name::from));
     }
     let text = spec.get("classad").and_then(Value::as_str).unwrap_or("");
-    for ad in read_ad(text, Dialect::Gangmatch, Form::Any).read {
-        known.extend(names(&ad));
-    }
+    let ad = read_ad(text, Dialect::Gangmatch, Form::Any).read;
+    known.extend(ad.iter().flat_map(names));
 }
 
 /// The names of an ad and of its ports.

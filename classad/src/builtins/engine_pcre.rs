@@ -1,0 +1,50 @@
+//! The engine for patterns with the feature `pcre`: what the linear engine refuses is matched by backtracking, with a bound.
+
+use fancy_regex::RegexBuilder;
+
+/// The groups of one match.
+pub(crate) type Captures<'t> = fancy_regex::Captures<'t, str>;
+
+/// Whether patterns beyond regular languages are matched, too.
+pub(crate) const BACKTRACKS: bool = true;
+
+/// How much memory a compiled pattern and its automaton may take, in bytes.
+const COMPILED_MAX: usize = 1 << 20;
+
+/// How often one match may go back. What needs more does not match.
+const BACKTRACKS_MAX: usize = 10_000;
+
+/// A compiled pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Regex(fancy_regex::Regex);
+
+/// A compiled pattern: `translated` is written for the linear engine, `pcre` as the author wrote it.
+pub(crate) fn build(translated: Option<&str>, pcre: &str, options: &str) -> Option<Regex> {
+    let compile = |pattern: &str| {
+        RegexBuilder::new(pattern)
+            .case_insensitive(options.contains('i'))
+            .multi_line(options.contains('m'))
+            .dot_matches_new_line(options.contains('s'))
+            .ignore_whitespace(options.contains('x'))
+            .backtrack_limit(BACKTRACKS_MAX)
+            .delegate_size_limit(COMPILED_MAX)
+            .delegate_dfa_size_limit(COMPILED_MAX)
+            .build()
+            .ok()
+    };
+    translated.and_then(compile).or_else(|| compile(pcre)).map(Regex)
+}
+
+impl Regex {
+    pub(crate) fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text).unwrap_or(false)
+    }
+
+    pub(crate) fn captures_iter<'r, 't>(&'r self, text: &'t str) -> impl Iterator<Item = Captures<'t>> + use<'r, 't> {
+        self.0.captures_iter(text).map_while(Result::ok)
+    }
+}
