@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use classad::Expr;
+use classad::{Expr, Never, never_true};
 use crds::ad::{Advertised, Rejected};
 use crds::conditions::reasons;
 use crds::{Job, License, Machine};
@@ -116,5 +116,52 @@ pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
     if let Some(problem) = &ports.problem {
         return Err(Rejected { reason: reasons::INVALID_PORT, message: problem.clone() });
     }
+    for port in &ports.list {
+        if let Some(never) = port.constraint.as_ref().and_then(never_true) {
+            let message = format!("port `{}`: the constraint can never be true: {}", port.label, because(&never));
+            return Err(Rejected { reason: reasons::NEVER_TRUE, message });
+        }
+    }
     Ok(Prepared { ports: Arc::new(ports), shared_by: object.shared_by()?, warnings: advertised.warnings })
+}
+
+fn because(never: &Never) -> String {
+    match never {
+        Never::Constant { condition, value } => format!("`{condition}` is always {value}"),
+        Never::Impossible { condition } => {
+            format!(
+                "`{condition}` is true of no value; to ask whether there is one, write `is undefined` or `isnt undefined`"
+            )
+        }
+        Never::Contradiction { first, second, .. } => format!("`{first}` and `{second}` exclude each other; drop one"),
+        Never::Alternatives { condition } => format!("no alternative of `{condition}` can be true"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rejected(constraint: &str) -> Rejected {
+        let spec = crds::JobSpec {
+            ad: crds::AdFields { constraint: serde_json::from_value(constraint.into()).ok(), ..Default::default() },
+            ..Default::default()
+        };
+        prepare(&Job::new("j", spec)).unwrap_err()
+    }
+
+    #[test]
+    fn what_can_never_be_true_is_not_waited_for() {
+        for (constraint, because) in [
+            (
+                "other.Memory > 5 && other.Memory < 3",
+                "`other.Memory > 5` and `other.Memory < 3` exclude each other; drop one",
+            ),
+            ("1 > 2", "`1 > 2` is always false"),
+        ] {
+            let rejected = rejected(constraint);
+            assert_eq!(rejected.reason, reasons::NEVER_TRUE);
+            assert_eq!(rejected.message, format!("port `other`: the constraint can never be true: {because}"));
+        }
+    }
 }
