@@ -21,6 +21,8 @@ use crate::status::{Finding, Update, finding, updates};
 
 /// The most status writes under way at once.
 const WRITES_MAX: usize = 16;
+/// The first pause after statuses could not be written, in milliseconds; it doubles up to 32 times that.
+const WRITES_REST_MS: u64 = 1000;
 
 /// The loop and what it remembers from one time round to the next.
 pub(crate) struct Negotiator {
@@ -30,11 +32,22 @@ pub(crate) struct Negotiator {
     cycles: u64,
     /// What the last cycle said of each job that it could not match, by uid.
     findings: BTreeMap<String, Finding>,
+    /// How often in a row statuses could not be written, and until when they are left alone, in [`Driver::now_ms`].
+    write_failures: u32,
+    writes_rest_until_ms: u64,
 }
 
 impl Negotiator {
     pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>) -> Negotiator {
-        Negotiator { driver, config, health, cycles: 0, findings: BTreeMap::new() }
+        Negotiator {
+            driver,
+            config,
+            health,
+            cycles: 0,
+            findings: BTreeMap::new(),
+            write_failures: 0,
+            writes_rest_until_ms: 0,
+        }
     }
 
     /// Goes round for ever. A cycle may take long: it runs beside the loop, on a snapshot of its own, and claims go on.
@@ -142,32 +155,42 @@ impl Negotiator {
         }
     }
 
-    async fn write_statuses(&self, objects: &Objects) {
+    /// Writes the statuses that are due. While the server takes none, it is asked with growing pauses, and the log says it
+    /// once a round instead of once an object.
+    async fn write_statuses(&mut self, objects: &Objects) {
+        if self.driver.now_ms() < self.writes_rest_until_ms {
+            return;
+        }
         let due = updates(objects, &self.findings, &self.driver.flights.jobs(), Timestamp::now());
         let writes = due.into_iter().map(|update| self.write(update));
-        futures::stream::iter(writes).buffer_unordered(WRITES_MAX).collect::<Vec<()>>().await;
+        let lost: Vec<String> =
+            futures::stream::iter(writes).buffer_unordered(WRITES_MAX).filter_map(std::future::ready).collect().await;
+        let Some(first) = lost.first() else {
+            self.write_failures = 0;
+            return;
+        };
+        tracing::warn!(statuses = lost.len(), first, "statuses not written; they are tried again");
+        let pause = WRITES_REST_MS.saturating_mul(1 << self.write_failures.min(5));
+        self.write_failures = self.write_failures.saturating_add(1);
+        self.writes_rest_until_ms = self.driver.now_ms().saturating_add(pause);
     }
 
-    /// Writes one status. If the object has changed in the meantime, the change comes by watch and the status is made anew.
-    async fn write(&self, update: Update) {
+    /// Writes one status; why not, if nobody took it. If the object has changed in the meantime, the change comes by watch and
+    /// the status is made anew.
+    async fn write(&self, update: Update) -> Option<String> {
         let (driver, key, patch) = (&self.driver, update.key, Change::Json(update.patch));
-        let lost = match update.kind {
-            "Job" => match driver.cluster.patch_status::<Job>(&key, &patch).await {
-                Answer::Done(found) => return driver.world.learn(|all| all.jobs.put(found)),
-                answer => lost(answer),
-            },
-            "Machine" => match driver.cluster.patch_status::<Machine>(&key, &patch).await {
-                Answer::Done(found) => return driver.world.learn(|all| all.machines.put(found)),
-                answer => lost(answer),
-            },
-            _ => match driver.cluster.patch_status::<License>(&key, &patch).await {
-                Answer::Done(found) => return driver.world.learn(|all| all.licenses.put(found)),
-                answer => lost(answer),
-            },
+        let answer = match update.kind {
+            "Job" => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
+                driver.world.learn(|all| all.jobs.put(found));
+            }),
+            "Machine" => driver.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
+                driver.world.learn(|all| all.machines.put(found));
+            }),
+            _ => driver.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
+                driver.world.learn(|all| all.licenses.put(found));
+            }),
         };
-        if let Some(why) = lost {
-            tracing::warn!(kind = update.kind, object = %key, why, "status not written; it is tried again");
-        }
+        lost(answer).map(|why| format!("{} {key}: {why}", update.kind))
     }
 
     /// How long to wait if nothing changes: until the next cycle is due, or a pause after a refusal ends.
@@ -175,7 +198,8 @@ impl Negotiator {
         let every = self.config.cycle_every();
         let now = self.driver.now_ms();
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        match refusals.next_ms(now) {
+        let rested = Some(self.writes_rest_until_ms).filter(|until| *until > now);
+        match refusals.next_ms(now).into_iter().chain(rested).min() {
             Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
             None => every,
         }
@@ -217,7 +241,7 @@ fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, 
 }
 
 /// Why a status was not written, unless it is because the object has moved on.
-fn lost<K>(answer: Answer<K>) -> Option<String> {
+fn lost(answer: Answer<()>) -> Option<String> {
     match answer {
         Answer::Refused(refused) if !refused.rules.is_empty() => Some(refused.message),
         Answer::Lost(why) => Some(why),
