@@ -23,6 +23,10 @@ pub(crate) struct Due {
 pub(crate) fn due(objects: &Objects, now: i64) -> Due {
     let mut due = Due { claims: Vec::new(), undecided: BTreeSet::new(), outlived: outlived(objects) };
     for (uid, view) in views(objects) {
+        // A Match speaks for a job of its own namespace only, whoever wrote it.
+        if view.record() == Record::Pending && view.key.namespace != view.root.key.namespace {
+            continue;
+        }
         if view.record() == Record::Pending {
             due.undecided.insert(uid);
         }

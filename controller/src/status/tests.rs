@@ -165,3 +165,14 @@ fn the_words_of_the_claim_are_those_of_the_api() {
         assert!(api.contains(&format!("\"{reason}\"")), "{reason} is not among the reasons of the API");
     }
 }
+
+#[test]
+fn a_seat_that_nobody_sits_on_is_taken_away() {
+    let mut objects = Objects::default();
+    objects.licenses.put(license(&json!({}), &json!({"shared": {"a": {"seats": 1}}})));
+    let patch =
+        serde_json::to_value(&updates(&objects, &Default::default(), &Default::default(), NOW)[0].patch).unwrap();
+    let removed = json!({"op": "remove", "path": "/status/shared"});
+    assert!(patch.as_array().unwrap().contains(&removed), "{patch}");
+    assert_eq!(patch[0]["path"], "/metadata/resourceVersion", "nobody may have sat down meanwhile");
+}

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crds::OfferStatus;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use pool::{ObjectKey, Objects, Standing, may_ask};
@@ -40,11 +41,18 @@ pub(crate) fn updates(
     }
     for offer in objects.offers().filter(|offer| offer.metadata().deletion_timestamp.is_none()) {
         let from = offer.status().cloned().unwrap_or_default();
-        let to = offer_status(offer, from.clone(), objects, now);
+        let to = offer_status(offer, without_empty_seats(from.clone()), objects, now);
         let version = offer.metadata().resource_version.clone().unwrap_or_default();
         push(&mut all, offer.kind(), &offer.key(), guarded(&version).status(&from, &to));
     }
     all
+}
+
+/// A ledger without seats that nobody sits on: two sharers that left side by side have each seen the other still there.
+fn without_empty_seats(mut ledger: OfferStatus) -> OfferStatus {
+    let OfferStatus { claims, shared, .. } = &mut ledger;
+    shared.retain(|key, _| claims.values().any(|entry| entry.share.as_ref() == Some(key)));
+    ledger
 }
 
 fn guarded(version: &str) -> Ops {

@@ -89,6 +89,31 @@ fn a_floating_licence_is_one_seat_for_all_on_one_machine() {
     here.merge("gmj/fit-3", r#"{"spec": {"done": true}}"#);
     here.wait("gmj/fit-3", "Finished");
     assert_eq!(text(&here.get("gml/matlab"), "/status/used"), "0/1 seats");
+    here.until("the seat to be taken away", || seats(&here).is_empty().then_some(()));
+}
+
+/// The share keys under which a license keeps seats.
+fn seats(here: &Namespace) -> Vec<String> {
+    let license = here.get("gml/matlab");
+    license
+        .pointer("/status/shared")
+        .and_then(|shared| shared.as_object())
+        .into_iter()
+        .flat_map(|all| all.keys().cloned())
+        .collect()
+}
+
+#[test]
+fn sharers_that_leave_side_by_side_leave_no_seat_behind() {
+    let here = here("sharers");
+    here.apply_example("floating");
+    for job in ["gmj/fit-1", "gmj/fit-2", "gmj/fit-3"] {
+        here.wait(job, "Claimed");
+    }
+    here.kubectl(&["delete", "gmj", "--all"], None);
+    here.until("the seat to be taken away", || {
+        (here.entries("gml/matlab") == 0 && seats(&here).is_empty()).then_some(())
+    });
 }
 
 #[test]
