@@ -106,6 +106,25 @@ impl Ad {
         self.0.values.get(place)
     }
 
+    /// Where among the attributes, in source order, the one called `name` stands.
+    #[must_use]
+    pub fn place(&self, name: &Name) -> Option<usize> {
+        self.0.shape.0.place(name.as_str(), name.folded(), |own| own == name)
+    }
+
+    /// The expression at a place, see [`Ad::place`].
+    #[must_use]
+    pub fn at(&self, place: usize) -> Option<&Expr> {
+        self.0.values.get(place)
+    }
+
+    /// A number that tells lists of names apart for as long as both ads live: where it is equal, every name has the same
+    /// [`Ad::place`]. Ads from one [`Reader`](crate::Reader) with the same names share it.
+    #[must_use]
+    pub fn shape_id(&self) -> usize {
+        Arc::as_ptr(&self.0.shape.0) as usize
+    }
+
     /// The attribute `name` with its spelling in this ad.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<(&Name, &Expr)> {

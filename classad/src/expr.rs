@@ -359,6 +359,13 @@ impl Expr {
         }
     }
 
+    /// Tells two places of trees apart for as long as both live. Expressions from one [`Reader`](crate::Reader) with the same
+    /// text share it.
+    #[must_use]
+    pub fn id(&self) -> usize {
+        self.address()
+    }
+
     /// Tells two places of the tree apart for as long as both live.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
