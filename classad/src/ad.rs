@@ -122,7 +122,11 @@ impl Ad {
     /// [`Ad::place`]. Ads from one [`Reader`](crate::Reader) with the same names share it.
     #[must_use]
     pub fn shape_id(&self) -> usize {
-        Arc::as_ptr(&self.0.shape.0) as usize
+        self.0.shape.id()
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.0.shape.clone()
     }
 
     /// The attribute `name` with its spelling in this ad.
@@ -175,6 +179,11 @@ impl Shape {
         let mut names = Names { list: names, index, table: Vec::new(), smaller: OnceLock::new() };
         names.fill_table();
         Some(Self(Arc::new(names)))
+    }
+
+    /// See [`Ad::shape_id`].
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
     }
 
     /// Removes the name at a place of the index and says at which place of the list it was.

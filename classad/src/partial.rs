@@ -109,7 +109,8 @@ static STOP: Builtin = Builtin {
     body: Body::Lazy(|_, _, _, _| Err(Limit::Fuel)),
 };
 
-fn is_open(stop: Exhausted) -> bool {
+/// Whether evaluation stopped at an open name.
+pub(crate) fn is_open(stop: Exhausted) -> bool {
     stop.span == MARK
 }
 

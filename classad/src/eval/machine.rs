@@ -264,6 +264,11 @@ impl<'e> Machine<'e> {
         Ok(())
     }
 
+    /// How many steps were taken so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.context.limits.fuel.saturating_sub(self.fuel)
+    }
+
     /// Uses up fuel for handling `bytes` bytes of text; text longer than a result may be is refused.
     pub(crate) fn charge(&mut self, bytes: usize) -> Bounded<()> {
         if bytes > self.context.limits.result_bytes {

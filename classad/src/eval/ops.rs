@@ -67,7 +67,7 @@ fn compare(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
 }
 
 /// Whether a comparison holds; without an order (NaN) only `!=` does.
-fn holds(op: BinaryOp, ordering: Option<Ordering>) -> bool {
+pub(crate) fn holds(op: BinaryOp, ordering: Option<Ordering>) -> bool {
     match op {
         BinaryOp::Equal => ordering == Some(Ordering::Equal),
         BinaryOp::NotEqual => ordering != Some(Ordering::Equal),

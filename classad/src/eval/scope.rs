@@ -146,6 +146,13 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// Takes a definition back.
+    pub(crate) fn undefine(&mut self, frame: FrameId, name: &Name) {
+        if let Some(frame) = self.get_mut(frame) {
+            frame.defined.retain(|(own, _)| own != name);
+        }
+    }
+
     /// Lets bare names in `frame` and in what is nested in it reach `view` as `label`. A later label hides an earlier one
     /// of the same name.
     pub fn bind(&mut self, frame: FrameId, label: &Name, view: FrameId) {
@@ -208,6 +215,12 @@ impl<'a> Env<'a> {
         }
     }
 
+    pub(crate) fn restore_fallback(&mut self, frame: FrameId, fallback: Option<FrameId>) {
+        if let Some(frame) = self.get_mut(frame) {
+            frame.fallback = fallback;
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.live
     }
@@ -249,6 +262,13 @@ impl<'a> Env<'a> {
     pub(crate) fn label(&self, frame: FrameId, name: &Name) -> Option<FrameId> {
         let frame = self.get(frame)?;
         frame.labels.iter().rev().find(|(own, _)| own == name).map(|(_, view)| *view)
+    }
+
+    /// Whether the frame itself gives the name a meaning that no partner can change.
+    pub(crate) fn names(&self, frame: FrameId, name: &Name) -> bool {
+        self.defined(frame, name).is_some()
+            || self.ad(frame).is_some_and(|ad| ad.get_name(name).is_some())
+            || self.label(frame, name).is_some()
     }
 
     pub(crate) fn alias_of(&self, frame: FrameId, name: &Name) -> Option<FrameId> {
