@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use triomphe::Arc as Counted;
+
 use crate::ad::Ad;
 use crate::builtins::pattern::Compiled;
 use crate::builtins::{self, Builtin};
@@ -15,11 +17,12 @@ use crate::value::Value;
 /// Cloning is O(1). Equality ignores spans. Dropping, comparing and printing use no stack in proportion to the depth of
 /// the tree, so that a sum of a million terms is only slow.
 #[derive(Clone)]
-pub struct Expr(Arc<Node>);
+// Counted without weak references: a pool is made of nodes.
+pub struct Expr(Counted<Node>);
 
 struct Node {
     kind: Kind,
-    /// The span in half the room: a pool is made of nodes. Places beyond 4 GiB count as the end of all texts.
+    /// The span in half the room. Places beyond 4 GiB count as the end of all texts.
     start: u32,
     end: u32,
 }
@@ -67,14 +70,7 @@ pub enum Kind {
         right: Expr,
     },
     /// `condition ? then : otherwise`.
-    Conditional {
-        /// Decides.
-        condition: Expr,
-        /// The value if the condition is true.
-        then: Expr,
-        /// The value if the condition is false.
-        otherwise: Expr,
-    },
+    Conditional(Box<Conditional>),
     /// `value ?: fallback`.
     Elvis {
         /// The value unless it is undefined.
@@ -83,13 +79,24 @@ pub enum Kind {
         fallback: Expr,
     },
     /// `size(x)`.
-    Call(Call),
+    Call(Box<Call>),
     /// `{1, 2}`.
     List(Arc<[Expr]>),
     /// `[a = 1]`.
     Ad(Ad),
     /// `(x)`; kept, because the tree prints as it was written.
     Parenthesized(Expr),
+}
+
+/// The parts of `condition ? then : otherwise`; like a call, too many for the room that most expressions take.
+#[derive(Clone)]
+pub struct Conditional {
+    /// Decides.
+    pub condition: Expr,
+    /// The value if the condition is true.
+    pub then: Expr,
+    /// The value if the condition is false.
+    pub otherwise: Expr,
 }
 
 /// A call of a built-in function.
@@ -246,7 +253,7 @@ impl Expr {
     #[must_use]
     pub fn new(kind: Kind, span: Span) -> Self {
         let narrow = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
-        Self(Arc::new(Node { kind, start: narrow(span.start), end: narrow(span.end) }))
+        Self(Counted::new(Node { kind, start: narrow(span.start), end: narrow(span.end) }))
     }
 
     /// An expression that evaluates to `value`; lists and ads become list and ad expressions.
@@ -350,7 +357,7 @@ impl Expr {
             Kind::Subscript { base, index } => vec![base, index],
             Kind::Unary { operand, .. } => vec![operand],
             Kind::Binary { left, right, .. } => vec![left, right],
-            Kind::Conditional { condition, then, otherwise } => vec![condition, then, otherwise],
+            Kind::Conditional(parts) => vec![&parts.condition, &parts.then, &parts.otherwise],
             Kind::Elvis { value, fallback } => vec![value, fallback],
             Kind::Call(call) => call.arguments.iter().collect(),
             Kind::List(items) => items.iter().collect(),
@@ -368,7 +375,7 @@ impl Expr {
 
     /// Tells two places of the tree apart for as long as both live.
     pub(crate) fn address(&self) -> usize {
-        Arc::as_ptr(&self.0) as usize
+        Counted::as_ptr(&self.0) as usize
     }
 
     /// Whether both are the same kind of node with the same words in it, whatever their children are.
@@ -401,7 +408,7 @@ impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
         let mut pending = vec![(self, other)];
         while let Some((left, right)) = pending.pop() {
-            if Arc::ptr_eq(&left.0, &right.0) {
+            if Counted::ptr_eq(&left.0, &right.0) {
                 continue;
             }
             match (left.kind(), right.kind()) {
@@ -429,7 +436,10 @@ impl Kind {
             Kind::Subscript { base, index } => into.extend([base, index]),
             Kind::Unary { operand, .. } => into.push(operand),
             Kind::Binary { left, right, .. } => into.extend([left, right]),
-            Kind::Conditional { condition, then, otherwise } => into.extend([condition, then, otherwise]),
+            Kind::Conditional(parts) => {
+                let Conditional { condition, then, otherwise } = *parts;
+                into.extend([condition, then, otherwise]);
+            }
             Kind::Elvis { value, fallback } => into.extend([value, fallback]),
             Kind::Call(call) => into.extend(call.arguments.iter().cloned()),
             Kind::List(items) => into.extend(items.iter().cloned()),
@@ -446,7 +456,7 @@ impl Drop for Node {
         let mut pending = Vec::new();
         self.kind.take_children(&mut pending);
         while let Some(expr) = pending.pop() {
-            if let Some(mut node) = Arc::into_inner(expr.0) {
+            if let Some(mut node) = Counted::into_unique(expr.0) {
                 node.kind.take_children(&mut pending);
             }
         }

@@ -13,7 +13,7 @@ use crate::eval::eval;
 use crate::eval::limits::{Context, Exhausted, Limit};
 use crate::eval::machine::{Machine, ScopeId};
 use crate::eval::scope::{Env, FrameId};
-use crate::expr::{BinaryOp, Call, Expr, Kind};
+use crate::expr::{BinaryOp, Call, Conditional, Expr, Kind};
 use crate::name::Name;
 use crate::value::Value;
 
@@ -99,7 +99,7 @@ static NOTHING: LazyLock<Ad> = LazyLock::new(Ad::new);
 static OPEN: LazyLock<Expr> = LazyLock::new(|| {
     let mut call = Call::new(Name::new("open"), Vec::new());
     call.builtin = Some(&STOP);
-    Expr::new(Kind::Call(call), MARK)
+    Expr::new(Kind::Call(Box::new(call)), MARK)
 });
 
 static STOP: Builtin = Builtin {
@@ -178,12 +178,16 @@ impl Known<'_> {
                     None => Kind::Binary { op: *op, left, right },
                 }
             }
-            Kind::Conditional { condition, then, otherwise } => {
+            Kind::Conditional(parts) => {
+                let Conditional { condition, then, otherwise } = &**parts;
                 let condition = part(condition);
                 match truth(&condition) {
                     Some(true) => return part(then),
                     Some(false) => return part(otherwise),
-                    None => Kind::Conditional { condition, then: part(then), otherwise: part(otherwise) },
+                    None => {
+                        let (then, otherwise) = (part(then), part(otherwise));
+                        Kind::Conditional(Box::new(Conditional { condition, then, otherwise }))
+                    }
                 }
             }
             Kind::Elvis { value, fallback } => match part(value) {
@@ -216,7 +220,8 @@ impl Known<'_> {
             false if TAKES_ELEMENTS.contains(&function) => self.items(argument, depth),
             false => self.reduce(argument, depth),
         });
-        Expr::new(Kind::Call(Call::new(call.function.clone(), arguments.collect())), expr.span())
+        let call = Call::new(call.function.clone(), arguments.collect());
+        Expr::new(Kind::Call(Box::new(call)), expr.span())
     }
 }
 
@@ -273,7 +278,7 @@ fn reparenthesized(whole: &Expr, inside: Expr) -> Expr {
 /// Whether the expression can stand anywhere without parentheses.
 fn binds_tightest(expr: &Expr) -> bool {
     match expr.kind() {
-        Kind::Unary { .. } | Kind::Binary { .. } | Kind::Conditional { .. } | Kind::Elvis { .. } => false,
+        Kind::Unary { .. } | Kind::Binary { .. } | Kind::Conditional(_) | Kind::Elvis { .. } => false,
         Kind::Literal(_)
         | Kind::Attribute { .. }
         | Kind::Select { .. }

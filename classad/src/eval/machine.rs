@@ -112,11 +112,11 @@ impl<'e> Machine<'e> {
             }
             Kind::Unary { op, operand } => Ok(ops::unary(*op, &self.eval(operand, scope)?)),
             Kind::Binary { op, left, right } => self.binary(*op, left, right, scope),
-            Kind::Conditional { condition, then, otherwise } => match self.eval(condition, scope)? {
+            Kind::Conditional(parts) => match self.eval(&parts.condition, scope)? {
                 Lazy::Undefined => Ok(Lazy::Undefined),
                 condition => match condition.truth() {
-                    Some(true) => self.eval(then, scope),
-                    Some(false) => self.eval(otherwise, scope),
+                    Some(true) => self.eval(&parts.then, scope),
+                    Some(false) => self.eval(&parts.otherwise, scope),
                     None => Ok(Lazy::Error),
                 },
             },

@@ -126,8 +126,9 @@ impl<'c> Compiler<'c> {
                 binary(*op, left, right)
             }
             Kind::Unary { op, operand } => Node::Unary { op: *op, operand: Box::new(self.node(operand, below)) },
-            Kind::Conditional { condition, then, otherwise } => {
-                Node::Conditional(Box::new([condition, then, otherwise].map(|part| self.node(part, below))))
+            Kind::Conditional(parts) => {
+                let parts = [&parts.condition, &parts.then, &parts.otherwise];
+                Node::Conditional(Box::new(parts.map(|part| self.node(part, below))))
             }
             Kind::Elvis { value, fallback } => {
                 Node::Elvis(Box::new([value, fallback].map(|part| self.node(part, below))))

@@ -26,12 +26,9 @@ pub(crate) fn ad(dialect: Dialect, report: &mut Report<'_>) -> Result<Ad, Report
 }
 
 fn attributes(object: &Map<String, Json>, dialect: Dialect, report: &mut Report<'_>) -> Result<Ad, Reported> {
-    let mut ad = Ad::new();
-    for (name, value) in object {
-        let expr = expr(name, value, dialect, report)?;
-        ad.insert(Name::new(name.as_str()), expr);
-    }
-    Ok(ad)
+    let attribute =
+        |(name, value): (&String, &Json)| Ok((Name::new(name.as_str()), expr(name, value, dialect, report)?));
+    object.iter().map(attribute).collect()
 }
 
 fn expr(name: &str, value: &Json, dialect: Dialect, report: &mut Report<'_>) -> Result<Expr, Reported> {

@@ -4,7 +4,7 @@ use crate::ad::Ad;
 use crate::diagnostic::Span;
 use crate::name::Name;
 use crate::text::lexer::{self, Escapes};
-use crate::text::parser::Parser;
+use crate::text::parser::{Attribute, Parser};
 use crate::text::report::{Report, Reported};
 use crate::text::token::TokenKind;
 use crate::text::{Dialect, syntax};
@@ -15,7 +15,7 @@ const MISTAKES_MAX: usize = 20;
 /// The whole text as one ad; empty lines and lines that begin with `#` are passed over.
 pub(crate) fn ad(dialect: Dialect, report: &mut Report<'_>) -> Result<Ad, Reported> {
     let source = report.source();
-    let mut ad = Ad::new();
+    let mut attributes = Vec::new();
     let mut mistakes = 0;
     let mut start = 0;
     for line in source.split_inclusive('\n') {
@@ -25,20 +25,24 @@ pub(crate) fn ad(dialect: Dialect, report: &mut Report<'_>) -> Result<Ad, Report
         if blank.is_empty() || blank.starts_with('#') || blank.starts_with("//") {
             continue;
         }
-        if attribute(within, dialect, report, &mut ad).is_err() {
-            mistakes += 1;
-            if mistakes > MISTAKES_MAX {
-                break;
-            }
+        match attribute(within, dialect, report) {
+            Ok(attribute) => attributes.extend(attribute),
+            Err(Reported) => mistakes += 1,
+        }
+        if mistakes > MISTAKES_MAX {
+            break;
         }
     }
-    if mistakes > 0 { Err(Reported) } else { Ok(ad) }
+    syntax::duplicates(report, &attributes);
+    let attributes = attributes.into_iter().map(|(name, _, expr)| (name, expr));
+    if mistakes > 0 { Err(Reported) } else { Ok(attributes.collect()) }
 }
 
-fn attribute(within: Span, dialect: Dialect, report: &mut Report<'_>, ad: &mut Ad) -> Result<(), Reported> {
+/// The attribute in a line, if there is one.
+fn attribute(within: Span, dialect: Dialect, report: &mut Report<'_>) -> Result<Option<Attribute>, Reported> {
     let tokens = lexer::tokens(within, dialect, Escapes::QuoteOnly, report);
     // A line with nothing but a comment.
-    let [first, second, ..] = tokens.as_slice() else { return Ok(()) };
+    let [first, second, ..] = tokens.as_slice() else { return Ok(None) };
     let name = match (&first.kind, &second.kind) {
         (TokenKind::Name(name) | TokenKind::QuotedName(name), TokenKind::Assign) => Name::new(name.clone()),
         (TokenKind::Bad, _) | (_, TokenKind::Bad) => return Err(Reported),
@@ -53,9 +57,5 @@ fn attribute(within: Span, dialect: Dialect, report: &mut Report<'_>, ad: &mut A
     };
     let rest = tokens.get(2..).unwrap_or_default();
     let expr = Parser::new(rest, dialect, report).whole_expr()?;
-    if let Some((earlier, _)) = ad.entry(name.as_str()) {
-        syntax::duplicate(report, first.span, &name, &earlier.clone());
-    }
-    ad.insert(name, expr);
-    Ok(())
+    Ok(Some((name, first.span, expr)))
 }

@@ -2,13 +2,17 @@
 
 pub(crate) mod json;
 pub(crate) mod lexer;
+pub(crate) mod literals;
 pub(crate) mod longform;
 pub(crate) mod mistake;
 pub(crate) mod number;
 pub(crate) mod parser;
+pub(crate) mod paths;
 pub(crate) mod print;
 pub(crate) mod reader;
 pub(crate) mod report;
+pub(crate) mod scan;
+pub(crate) mod sharing;
 pub(crate) mod syntax;
 pub(crate) mod time;
 pub(crate) mod token;
@@ -19,6 +23,7 @@ use crate::expr::Expr;
 use lexer::Escapes;
 use parser::Parser;
 use report::Report;
+use sharing::Sharing;
 
 /// What beyond HTCondor's language is read, and what is refused although HTCondor reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +71,22 @@ pub fn parse_expr(text: &str, dialect: Dialect) -> Result<Expr, Diagnostics> {
 /// If the text is not exactly one ad.
 pub fn parse_ad(text: &str, dialect: Dialect) -> Result<Ad, Diagnostics> {
     read_ad(text, dialect, Form::Brackets).into_result()
+}
+
+/// The same for one of many ads, with names and shapes that others have too.
+pub(crate) fn parse_ad_sharing(text: &str, dialect: Dialect, sharing: &mut Sharing) -> Result<Ad, Diagnostics> {
+    let mut report = Report::new(text).in_dialect(dialect);
+    let tokens = lexer::tokens(Span::new(0, text.len()), dialect, Escapes::All, &mut report);
+    let ad = Parser::new(&tokens, dialect, &mut report).sharing(sharing).whole_ad();
+    report.finish(ad).into_result()
+}
+
+/// An expression with such names and shapes; none if the text is not exactly one.
+pub(crate) fn parse_expr_sharing(text: &str, dialect: Dialect, sharing: &mut Sharing) -> Option<Expr> {
+    let mut report = Report::new(text).in_dialect(dialect);
+    let tokens = lexer::tokens(Span::new(0, text.len()), dialect, Escapes::All, &mut report);
+    let expr = Parser::new(&tokens, dialect, &mut report).sharing(sharing).whole_expr();
+    report.finish(expr).read
 }
 
 /// Reads HTCondor's long form: one `Name = expression` a line.

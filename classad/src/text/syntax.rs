@@ -1,11 +1,15 @@
 //! What the parser stumbles over into sentences that say what to write instead.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
 use crate::builtins::{self, refusal};
 use crate::diagnostic::Span;
 use crate::expr::{BinaryOp, Call};
 use crate::name::Name;
 use crate::text::Dialect;
-use crate::text::parser::Parser;
+use crate::text::parser::{Attribute, Parser};
 use crate::text::report::{Report, Reported};
 use crate::text::token::{Token, TokenKind};
 
@@ -247,13 +251,19 @@ pub(crate) fn bad_time(report: &mut Report<'_>, span: Span, function: &Name, tex
 }
 
 /// `[a = 1; A = 2]`
-pub(crate) fn duplicate(report: &mut Report<'_>, span: Span, name: &Name, first: &Name) {
-    report.warning(
-        "duplicate-attribute",
-        span,
-        format!("attribute `{name}` is given twice; this value replaces that of `{first}`"),
-        Some("remove one of them".into()),
-    );
+pub(crate) fn duplicates(report: &mut Report<'_>, attributes: &[Attribute]) {
+    let mut firsts: HashMap<&Name, &Name, RandomState> = HashMap::default();
+    for (name, span, _) in attributes {
+        let first = *firsts.entry(name).or_insert(name);
+        if !std::ptr::eq(first, name) {
+            report.warning(
+                "duplicate-attribute",
+                *span,
+                format!("attribute `{name}` is given twice; this value replaces that of `{first}`"),
+                Some("remove one of them".into()),
+            );
+        }
+    }
 }
 
 /// `Arch == 'INTEL'`
