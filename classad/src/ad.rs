@@ -252,7 +252,7 @@ impl Names {
         loop {
             let place = usize::from(*self.table.get(at)?).checked_sub(1)?;
             let own = self.list.get(place)?;
-            if own.folded() == hash && is_it(own) {
+            if is_it(own) {
                 return Some(place);
             }
             at = (at + 1) & (self.table.len() - 1);

@@ -230,6 +230,17 @@ impl BinaryOp {
         }
     }
 
+    /// Whether this is `==`, `!=`, `<`, `<=`, `>` or `>=`.
+    pub(crate) fn compares(self) -> bool {
+        use BinaryOp::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+        matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+    }
+
+    /// Whether the value can only be true, false, undefined or error.
+    pub(crate) fn gives_truth(self) -> bool {
+        self.compares() || matches!(self, Self::And | Self::Or | Self::Is | Self::Isnt)
+    }
+
     /// How tightly the operator binds; all of them group to the left.
     #[must_use]
     pub fn precedence(self) -> u8 {

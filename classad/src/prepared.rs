@@ -5,8 +5,9 @@ mod view;
 
 use crate::eval::lazy::Lazy;
 use crate::eval::limits::Context;
+use crate::eval::logic::{self, Truth};
+use crate::eval::ops;
 use crate::eval::scope::{Env, FrameId};
-use crate::eval::{logic, ops};
 use crate::expr::{BinaryOp, Expr, UnaryOp};
 use crate::name::Name;
 use crate::value::Value;
@@ -63,7 +64,7 @@ enum Node {
     },
     /// Operands of `&&` or `||`, with the truth that decides.
     Chain {
-        absorbing: bool,
+        absorbing: Truth,
         operands: Vec<Node>,
     },
     Binary {
@@ -113,7 +114,7 @@ impl Prepared {
     pub fn holds(&mut self, view: View<'_>) -> Option<bool> {
         let seen = Seen { view, places: self.places.of(view, &self.names) };
         if let Node::Chain { absorbing, operands } = &self.root {
-            return chain(*absorbing, operands, &seen).map(|value| matches!(value, Lazy::Boolean(true)));
+            return chain(*absorbing, operands, &seen).map(|truth| truth == Truth::True);
         }
         self.value(view).map(|value| value.is_true())
     }
@@ -130,18 +131,14 @@ impl Prepared {
 
 fn value<'v>(node: &'v Node, seen: &Seen<'v>) -> Option<Lazy<'v>> {
     match node {
-        Node::Test { op, theirs, value } => Some(test(*op, seen.literal(*theirs)?, value)),
-        Node::Chain { absorbing, operands } => chain(*absorbing, operands, seen),
+        Node::Test { .. } | Node::Chain { .. } => truth(node, seen).map(Lazy::from),
         Node::Known(value) => Some(Lazy::scalar(value)),
         Node::Theirs(number) => seen.literal(*number).map(Lazy::scalar),
         Node::Binary { op, operands } => {
             let [left, right] = &**operands;
             let (left, right) = (value(left, seen)?, value(right, seen)?);
             Some(match op {
-                BinaryOp::Is | BinaryOp::Isnt => match logic::identical(&left, &right) {
-                    Some(same) => Lazy::Boolean(same == (*op == BinaryOp::Is)),
-                    None => Lazy::Error,
-                },
+                BinaryOp::Is | BinaryOp::Isnt => logic::identity(*op, &left, &right).into(),
                 _ => ops::binary(*op, &left, &right),
             })
         }
@@ -168,28 +165,35 @@ fn value<'v>(node: &'v Node, seen: &Seen<'v>) -> Option<Lazy<'v>> {
     }
 }
 
+/// What the value counts as where a truth is wanted.
+fn truth(node: &Node, seen: &Seen<'_>) -> Option<Truth> {
+    match node {
+        Node::Test { op, theirs, value } => Some(test(*op, seen.literal(*theirs)?, value)),
+        Node::Chain { absorbing, operands } => chain(*absorbing, operands, seen),
+        node => value(node, seen).as_ref().map(Truth::from),
+    }
+}
+
 /// From left to right: what decides a part of the chain decides all of it.
-fn chain<'v>(absorbing: bool, operands: &'v [Node], seen: &Seen<'v>) -> Option<Lazy<'v>> {
+fn chain(absorbing: Truth, operands: &[Node], seen: &Seen<'_>) -> Option<Truth> {
     let (first, rest) = operands.split_first()?;
-    let mut left = value(first, seen)?;
+    let mut left = truth(first, seen)?;
     for operand in rest {
-        if let Some(decided) = logic::decided(&left, absorbing) {
-            return Some(decided);
+        if logic::decides(left, absorbing) {
+            break;
         }
-        left = logic::join(&left, &value(operand, seen)?, absorbing);
+        left = logic::join(left, truth(operand, seen)?, absorbing);
     }
     Some(left)
 }
 
 /// A comparison; those that matter most without a detour.
-fn test<'v>(op: BinaryOp, left: &'v Value, right: &'v Value) -> Lazy<'v> {
+fn test(op: BinaryOp, left: &Value, right: &Value) -> Truth {
     match (left, right) {
-        (Value::Integer(left), Value::Integer(right)) if !matches!(op, BinaryOp::Is | BinaryOp::Isnt) => {
-            Lazy::Boolean(ops::holds(op, Some(left.cmp(right))))
-        }
+        (Value::Integer(left), Value::Integer(right)) => Truth::from(ops::holds(op, Some(left.cmp(right)))),
         (Value::String(left), Value::String(right)) if op == BinaryOp::Equal => {
-            Lazy::Boolean(left.eq_ignore_ascii_case(right))
+            Truth::from(left.eq_ignore_ascii_case(right))
         }
-        _ => ops::binary(op, &Lazy::scalar(left), &Lazy::scalar(right)),
+        _ => ops::comparison(op, &Lazy::scalar(left), &Lazy::scalar(right)),
     }
 }

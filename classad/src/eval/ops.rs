@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::eval::lazy::Lazy;
-use crate::eval::logic;
+use crate::eval::logic::{self, Truth};
 use crate::expr::{BinaryOp, UnaryOp};
 use crate::text::number::to_real;
 
@@ -15,12 +15,7 @@ pub(crate) fn binary(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'s
         _ => {}
     }
     match op {
-        BinaryOp::Equal
-        | BinaryOp::NotEqual
-        | BinaryOp::Less
-        | BinaryOp::LessEqual
-        | BinaryOp::Greater
-        | BinaryOp::GreaterEqual => compare(op, left, right),
+        _ if op.compares() => compare(op, left, right).into(),
         BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder => {
             arithmetic(op, left, right)
         }
@@ -47,12 +42,21 @@ pub(crate) fn unary(op: UnaryOp, operand: &Lazy<'_>) -> Lazy<'static> {
     }
 }
 
-fn compare(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
+/// A comparison, without the detour over a value.
+pub(crate) fn comparison(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Truth {
+    match (left, right) {
+        (Lazy::Error, _) | (_, Lazy::Error) => Truth::Error,
+        (Lazy::Undefined, _) | (_, Lazy::Undefined) => Truth::Undefined,
+        _ => compare(op, left, right),
+    }
+}
+
+fn compare(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Truth {
     let ordering = match (left, right) {
         (Lazy::String(left), Lazy::String(right)) => match op {
             // Most comparisons of strings ask for equality only, which different lengths decide.
-            BinaryOp::Equal => return Lazy::Boolean(left.eq_ignore_ascii_case(right)),
-            BinaryOp::NotEqual => return Lazy::Boolean(!left.eq_ignore_ascii_case(right)),
+            BinaryOp::Equal => return Truth::from(left.eq_ignore_ascii_case(right)),
+            BinaryOp::NotEqual => return Truth::from(!left.eq_ignore_ascii_case(right)),
             _ => Some(crate::name::compare(left, right)),
         },
         (Lazy::AbsTime { seconds: left, .. }, Lazy::AbsTime { seconds: right, .. }) => Some(left.cmp(right)),
@@ -60,10 +64,10 @@ fn compare(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
         (Lazy::Integer(left), Lazy::Integer(right)) => Some(left.cmp(right)),
         _ => match (left.number(), right.number()) {
             (Some(left), Some(right)) => left.partial_cmp(&right),
-            _ => return Lazy::Error,
+            _ => return Truth::Error,
         },
     };
-    Lazy::Boolean(holds(op, ordering))
+    Truth::from(holds(op, ordering))
 }
 
 /// Whether a comparison holds; without an order (NaN) only `!=` does.

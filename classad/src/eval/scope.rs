@@ -41,9 +41,9 @@ pub struct FrameId(u32);
 pub struct Mark(usize);
 
 #[derive(Clone, Debug)]
-struct Frame<'a> {
-    ad: &'a Ad,
-    parent: Option<FrameId>,
+pub(crate) struct Frame<'a> {
+    pub(crate) ad: &'a Ad,
+    pub(crate) parent: Option<FrameId>,
     defined: Vec<(Name, Expr)>,
     /// What every other name is defined as.
     rest: Option<Expr>,
@@ -51,7 +51,7 @@ struct Frame<'a> {
     /// Names for other frames that selections see too.
     aliases: Vec<(Name, FrameId)>,
     /// Where bare names go that are found nowhere else.
-    fallback: Option<FrameId>,
+    pub(crate) fallback: Option<FrameId>,
     seed: u64,
     /// Whether this is a port's frame, which with its parent makes up a view.
     view: bool,
@@ -68,6 +68,18 @@ impl FrameId {
 }
 
 impl<'a> Frame<'a> {
+    pub(crate) fn definition(&self, name: &Name) -> Option<&Expr> {
+        self.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr).or(self.rest.as_ref())
+    }
+
+    pub(crate) fn label(&self, name: &Name) -> Option<FrameId> {
+        self.labels.iter().rev().find(|(own, _)| own == name).map(|(_, view)| *view)
+    }
+
+    pub(crate) fn alias(&self, name: &Name) -> Option<FrameId> {
+        self.aliases.iter().find(|(own, _)| own == name).map(|(_, target)| *target)
+    }
+
     fn new(ad: &'a Ad, parent: Option<FrameId>) -> Self {
         Self {
             ad,
@@ -225,8 +237,8 @@ impl<'a> Env<'a> {
         self.live
     }
 
-    fn get(&self, frame: FrameId) -> Option<&Frame<'a>> {
-        self.frames.get(frame.index()).filter(|_| frame.index() < self.live)
+    pub(crate) fn get(&self, frame: FrameId) -> Option<&Frame<'a>> {
+        self.frames.get(..self.live)?.get(frame.index())
     }
 
     fn get_mut(&mut self, frame: FrameId) -> Option<&mut Frame<'a>> {
@@ -254,25 +266,10 @@ impl<'a> Env<'a> {
         self.get(frame).map_or(0, |frame| frame.seed)
     }
 
-    pub(crate) fn defined(&self, frame: FrameId, name: &Name) -> Option<&Expr> {
-        let frame = self.get(frame)?;
-        frame.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr).or(frame.rest.as_ref())
-    }
-
-    pub(crate) fn label(&self, frame: FrameId, name: &Name) -> Option<FrameId> {
-        let frame = self.get(frame)?;
-        frame.labels.iter().rev().find(|(own, _)| own == name).map(|(_, view)| *view)
-    }
-
     /// Whether the frame itself gives the name a meaning that no partner can change.
     pub(crate) fn names(&self, frame: FrameId, name: &Name) -> bool {
-        self.defined(frame, name).is_some()
-            || self.ad(frame).is_some_and(|ad| ad.get_name(name).is_some())
-            || self.label(frame, name).is_some()
-    }
-
-    pub(crate) fn alias_of(&self, frame: FrameId, name: &Name) -> Option<FrameId> {
-        let frame = self.get(frame)?;
-        frame.aliases.iter().find(|(own, _)| own == name).map(|(_, target)| *target)
+        self.get(frame).is_some_and(|frame| {
+            frame.definition(name).is_some() || frame.ad.get_name(name).is_some() || frame.label(name).is_some()
+        })
     }
 }

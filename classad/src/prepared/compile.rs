@@ -3,6 +3,7 @@
 use super::Node;
 use crate::eval::arena::Arena;
 use crate::eval::limits::{Context, Exhausted};
+use crate::eval::logic::Truth;
 use crate::eval::machine::{Machine, ScopeId};
 use crate::eval::scope::{Env, FrameId};
 use crate::expr::{BinaryOp, Expr, Kind};
@@ -18,7 +19,8 @@ const UNCLEAR: Compiled = (Node::Unclear, Vec::new());
 /// For a candidate bound as `label` in the frame.
 pub(super) fn labelled(expr: &Expr, env: &mut Env<'_>, at: FrameId, label: &Name, context: &Context) -> Compiled {
     // Attributes come before labels.
-    let hidden = env.defined(at, label).is_some() || env.ad(at).is_none_or(|ad| ad.get_name(label).is_some());
+    let hidden =
+        env.get(at).is_none_or(|frame| frame.definition(label).is_some() || frame.ad.get_name(label).is_some());
     if hidden {
         return UNCLEAR;
     }
@@ -156,7 +158,7 @@ impl<'c> Compiler<'c> {
         for (right, below) in rights.into_iter().rev() {
             operands.push(self.node(right, below));
         }
-        Node::Chain { absorbing: op == BinaryOp::Or, operands }
+        Node::Chain { absorbing: Truth::from(op == BinaryOp::Or), operands }
     }
 
     fn is_candidate(&self, expr: &Expr) -> bool {
