@@ -53,6 +53,16 @@ pub struct Stats {
     pub conditions: u64,
 }
 
+/// A cycle before anybody has asked why.
+struct Run {
+    cycle: Cycle,
+    /// Roots without a gang by number, and whether the search was cut short.
+    failed: Vec<(usize, bool)>,
+    /// The snapshot with what the cycle took.
+    pool: Snapshot,
+    indexed: Option<Indexed>,
+}
+
 /// Roots that are searched together.
 struct Class {
     /// The domain of each port.
@@ -90,14 +100,38 @@ impl Engine {
         }
     }
 
+    /// Forgets every answer, and keeps the ads in their columns: for benchmarks of what a cycle costs from there on.
+    pub fn forget_answers(&mut self) {
+        self.preds = Preds::default();
+        self.ranks = Ranks::default();
+        self.keys.clear();
+    }
+
     /// One cycle, see [`crate::negotiate`].
     pub fn negotiate(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Cycle {
+        let mut run = self.run(snapshot, config, now);
+        for (number, gave_up) in std::mem::take(&mut run.failed) {
+            let Some(root) = snapshot.roots.get(number).filter(|root| !run.pool.consumed.contains(&root.ad)) else {
+                continue;
+            };
+            let why = explained(run.indexed.as_mut(), number, &run.pool, root, gave_up, config, now);
+            run.cycle.unmatched.push(why);
+        }
+        run.cycle
+    }
+
+    /// The same without a word on the roots that stay without a gang.
+    pub fn gangs(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Cycle {
+        self.run(snapshot, config, now).cycle
+    }
+
+    fn run(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Run {
         let mut pool = snapshot.clone();
         pool.taken.clear();
         let mut cycle = Cycle::default();
-        let mut failed: Vec<(usize, bool)> = Vec::new();
+        let mut failed = Vec::new();
         let mut queue = Queue::of(snapshot);
-        let mut search = match config.search {
+        let mut indexed = match config.search {
             Search::Indexed => Some(self.prepare(snapshot, config)),
             Search::Naive => None,
         };
@@ -105,8 +139,8 @@ impl Engine {
             if pool.consumed.contains(&root.ad) {
                 continue;
             }
-            let found = match &mut search {
-                Some(search) => self.best(search, &pool, number, root, config, now, &mut cycle),
+            let found = match &mut indexed {
+                Some(indexed) => self.best(indexed, &pool, number, root, config, now, &mut cycle),
                 None => naive::best(&pool, root.ad, &root.exclusions, config, now),
             };
             let Some(gang) = found.gang else {
@@ -127,11 +161,7 @@ impl Engine {
             queue.charge(&root.submitter);
             cycle.gangs.push(gang);
         }
-        for (number, gave_up) in failed {
-            let Some(root) = snapshot.roots.get(number).filter(|root| !pool.consumed.contains(&root.ad)) else { continue };
-            cycle.unmatched.push(explained(search.as_mut(), number, &pool, root, gave_up, config, now));
-        }
-        cycle
+        Run { cycle, failed, pool, indexed }
     }
 
     /// Makes the tables those of the snapshot, and puts roots together.
@@ -227,25 +257,45 @@ impl Engine {
             }
             class_of_key.push(class);
         }
-        indexed.class_of =
-            key_of.iter().map(|key| class_of_key.get(as_usize((*key)?)).copied()).collect();
+        indexed.class_of = key_of.iter().map(|key| class_of_key.get(as_usize((*key)?)).copied()).collect();
         indexed.key_of = key_of;
     }
 
-    fn class(&mut self, ports: Vec<usize>, gang_rank: bool, readers: &Readers, config: &Config, indexed: &mut Indexed) -> Class {
+    fn class(
+        &mut self,
+        ports: Vec<usize>,
+        gang_rank: bool,
+        readers: &Readers,
+        config: &Config,
+        indexed: &mut Indexed,
+    ) -> Class {
         let room = ports.len() < config.members_max && config.depth_max >= 1 && !ports.is_empty();
         let star = room && !gang_rank && self.is_star(&ports, indexed);
         let of = |port: &usize| indexed.domains.get(*port);
         let reflective = ports.iter().filter_map(of).any(|domain| domain.reflective);
         // Who reads which members were bound where may read the root's own name, two ports away.
-        let deep = |domain: &Domain| domain.plan.theirs.iter().any(|theirs| self.table.templates.list.get(theirs.template).is_some_and(|template| template.deep));
+        let deep = |domain: &Domain| {
+            domain
+                .plan
+                .theirs
+                .iter()
+                .any(|theirs| self.table.templates.list.get(theirs.template).is_some_and(|template| template.deep))
+        };
         let told = readers.members && ports.iter().filter_map(of).any(deep);
         let dead = ports.iter().filter_map(of).any(|domain| !domain.may.any());
         if !star && !dead {
             self.stats.guided += 1;
         }
         let progress = Progress::default();
-        Class { ports, star, reflective: reflective || told || readers.anything, dead, gave_up: false, progress, choices: None }
+        Class {
+            ports,
+            star,
+            reflective: reflective || told || readers.anything,
+            dead,
+            gave_up: false,
+            progress,
+            choices: None,
+        }
     }
 
     /// Whether every port of a class stands alone or hangs on port 0, and nothing is left to the evaluator. Makes the
@@ -361,7 +411,9 @@ impl Engine {
     fn gang(&mut self, root: AdId, score: Score, rows: &[u32], ports: &[usize], domains: &[Domain]) -> Gang {
         let mut members = vec![Member { ad: root, bond: None, ask: Default::default() }];
         for (port, (row, domain)) in rows.iter().zip(ports).enumerate() {
-            let (Some(row), Some(domain)) = (self.table.rows.get(as_usize(*row)), domains.get(*domain)) else { continue };
+            let (Some(row), Some(domain)) = (self.table.rows.get(as_usize(*row)), domains.get(*domain)) else {
+                continue;
+            };
             let take = self.stock.take_of(domain.ask, row.place);
             let ask = take.map(|take| take.ask.clone()).unwrap_or_default();
             members.push(Member { ad: AdId(row.place), bond: Some(Bond { parent: 0, port, via: row.via }), ask });

@@ -21,7 +21,8 @@ mod tests {
     }
 
     fn same(world: &World, engine: &mut Engine) -> Result<(), TestCaseError> {
-        let (plain, indexed) = (naive(&world.snapshot, &world.config), engine.negotiate(&world.snapshot, &world.config, NOW));
+        let (plain, indexed) =
+            (naive(&world.snapshot, &world.config), engine.negotiate(&world.snapshot, &world.config, NOW));
         prop_assert_eq!(&indexed.disagreements, &vec![], "{}", world.text);
         prop_assert_eq!(indexed, plain, "{}", world.text);
         Ok(())

@@ -82,8 +82,7 @@ impl Domain {
         }
         open.and(&may);
         let (most, varies) = (Score::default(), false);
-        let mut domain =
-            Domain { plan, ask, may, open, reflective, cold, theirs_cold, sorted: None, most, varies };
+        let mut domain = Domain { plan, ask, may, open, reflective, cold, theirs_cold, sorted: None, most, varies };
         domain.open_joins(known);
         domain.bound(known.table, known.ranks);
         domain
@@ -196,9 +195,9 @@ impl Domain {
         match self.plan.rank {
             Rank::Same(_) if uniform => rows.sort_unstable_by_key(|row| table.position(*row)),
             Rank::By(id) if uniform => by_place(&mut rows, ranks.order(id)),
-            _ => rows.sort_by_cached_key(|row| {
-                (std::cmp::Reverse(self.score(*row, table, ranks)), table.position(*row))
-            }),
+            _ => {
+                rows.sort_by_cached_key(|row| (std::cmp::Reverse(self.score(*row, table, ranks)), table.position(*row)))
+            }
         }
         rows
     }

@@ -146,7 +146,12 @@ impl<'a> Pass<'a> {
 
     /// Does the next task in every way it can be done. `so_far` is the score of the root's ports bound until now, as far as
     /// it is known.
-    fn advance(&mut self, assembly: &mut Assembly<'a>, agenda: &mut Vec<Task>, so_far: Option<Score>) -> ControlFlow<()> {
+    fn advance(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
         let Some(task) = agenda.pop() else { return self.complete(assembly) };
         let flow = match task {
             Task::Fill { member: 0, port } => self.fill_root(assembly, port, agenda, so_far),
@@ -241,8 +246,7 @@ impl<'a> Pass<'a> {
         agenda.push(Task::Check { member: child });
         agenda.extend((0..via).rev().map(fill));
         let hopeless = via > 0 && assembly.refuses_early(child);
-        let flow =
-            if hopeless { ControlFlow::Continue(()) } else { self.advance(assembly, agenda, so_far) };
+        let flow = if hopeless { ControlFlow::Continue(()) } else { self.advance(assembly, agenda, so_far) };
         agenda.truncate(before);
         assembly.unseat();
         flow

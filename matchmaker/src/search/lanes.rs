@@ -80,7 +80,13 @@ impl Spoke {
     }
 
     /// The best candidate that agrees with the partner at port 0 and has room, and what it adds to the score.
-    pub(crate) fn best(&mut self, hub: u32, domain: &Domain, known: &mut Known<'_>, counted: bool) -> Option<(Score, u32)> {
+    pub(crate) fn best(
+        &mut self,
+        hub: u32,
+        domain: &Domain,
+        known: &mut Known<'_>,
+        counted: bool,
+    ) -> Option<(Score, u32)> {
         let mut best: Option<(Score, u32, u32)> = None;
         for lane in &mut self.lanes {
             let Some(row) = lane.head(hub, self.port, domain, known, counted) else { continue };

@@ -55,7 +55,11 @@ impl Star<'_> {
             while let Some(row) = self.domains.get(first)?.at(progress.cursor) {
                 let own = self.domains.get(first)?.score(row, known.table, known.ranks)?;
                 let bound = own.plus(&most);
-                if progress.refined.peek().is_some_and(|top| bound < top.total || (bound == top.total && own == top.own)) {
+                if progress
+                    .refined
+                    .peek()
+                    .is_some_and(|top| bound < top.total || (bound == top.total && own == top.own))
+                {
                     break;
                 }
                 progress.steps += 1;

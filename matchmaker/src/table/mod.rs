@@ -20,8 +20,8 @@ use crate::term::partial;
 
 pub(crate) use bits::{Bits, as_u32, as_usize};
 pub(crate) use cell::{Cell, TextId, Words};
-pub(crate) use column::own_value;
 use column::Column;
+pub(crate) use column::own_value;
 pub(crate) use reads::{ExprId, Exprs};
 pub(crate) use template::Templates;
 
@@ -127,7 +127,9 @@ impl Table {
                 self.forget(gone, first);
             }
             match old.next_if(|(old, _)| old.key == ad.key) {
-                Some((known, first)) if Arc::ptr_eq(&known.ports, &ad.ports) && first.is_some() == takes_part(ad, rules) => {
+                Some((known, first))
+                    if Arc::ptr_eq(&known.ports, &ad.ports) && first.is_some() == takes_part(ad, rules) =>
+                {
                     self.move_to(first, ad.ports.list.len(), id.place());
                     first_row.push(first);
                     continue;
@@ -251,4 +253,3 @@ pub(crate) fn admitted(table: &Table, snapshot: &Snapshot, namespace: &str, rule
         offer.open && admits
     })
 }
-

@@ -104,7 +104,10 @@ impl<'a> Flattener<'a> {
                 self.whole(&[base.clone(), index.clone()], side, deeper, |mut parts| {
                     let index = parts.pop();
                     let base = parts.pop();
-                    Expr::subscript(base.unwrap_or_else(|| Expr::list(Vec::new())), index.unwrap_or_else(|| Expr::list(Vec::new())))
+                    Expr::subscript(
+                        base.unwrap_or_else(|| Expr::list(Vec::new())),
+                        index.unwrap_or_else(|| Expr::list(Vec::new())),
+                    )
                 })?
             }
         };

@@ -7,14 +7,36 @@ use crate::ports::Ports;
 /// Functions whose value depends on more than their arguments' values: on time, chance, the environment, or on
 /// expressions that are read at run time or evaluated elsewhere.
 const ELSEWHERE: [&str; 26] = [
-    "time", "currentTime", "dayTime", "timeZoneOffset", "absTime", "formatTime", "splitTime", "getYear", "getMonth",
-    "getDayOfYear", "getDayOfMonth", "getDayOfWeek", "getDays", "getHours", "getMinutes", "getSeconds", "random",
-    "eval", "unparse", "unresolved", "userHome", "userMap", "evalInEachContext", "countMatches", "debug", "interval",
+    "time",
+    "currentTime",
+    "dayTime",
+    "timeZoneOffset",
+    "absTime",
+    "formatTime",
+    "splitTime",
+    "getYear",
+    "getMonth",
+    "getDayOfYear",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDays",
+    "getHours",
+    "getMinutes",
+    "getSeconds",
+    "random",
+    "eval",
+    "unparse",
+    "unresolved",
+    "userHome",
+    "userMap",
+    "evalInEachContext",
+    "countMatches",
+    "debug",
+    "interval",
 ];
 
 /// Names that mean something else than an attribute, wherever they are not attributes.
-const SPECIAL: [&str; 9] =
-    ["self", "my", "parent", "toplevel", "root", "currenttime", "other", "target", "members"];
+const SPECIAL: [&str; 9] = ["self", "my", "parent", "toplevel", "root", "currenttime", "other", "target", "members"];
 
 /// How deep references are followed from one expression into the next.
 const NESTING_MAX: usize = 24;
