@@ -318,7 +318,7 @@ impl Expr {
     /// `function(arguments)`.
     #[must_use]
     pub fn call(function: Name, arguments: Vec<Expr>) -> Self {
-        Self::new(Kind::Call(Call::new(function, arguments)), Span::default())
+        Self::new(Kind::Call(Box::new(Call::new(function, arguments))), Span::default())
     }
 
     /// What the expression is.
