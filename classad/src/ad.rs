@@ -122,8 +122,7 @@ impl Ad {
 
     /// The same for a name whose hash is known.
     pub(crate) fn get_name(&self, name: &Name) -> Option<&Expr> {
-        let place = self.names().place(name.as_str(), name.folded(), |own| own == name)?;
-        self.values().get(place)
+        self.values().get(self.place(name)?)
     }
 
     /// Where among the attributes, in source order, the one called `name` stands.
@@ -245,6 +244,9 @@ impl Names {
     /// The place in the list of the name with this hash that `is_it`, spelled `name`.
     fn place(&self, name: &str, hash: u64, is_it: impl Fn(&Name) -> bool) -> Option<usize> {
         if self.table.is_empty() {
+            if self.list.is_empty() {
+                return None;
+            }
             let at = self.find(name, hash).ok()?;
             return self.index.get(at).map(|entry| entry.place);
         }

@@ -27,6 +27,9 @@ struct Node {
     end: u32,
 }
 
+// A pool is made of nodes: with its count, one fits what allocators hand out as 64 bytes.
+const _: () = assert!(size_of::<Node>() <= 40, "a node must stay small");
+
 /// What an expression is.
 #[derive(Clone)]
 pub enum Kind {
@@ -70,7 +73,14 @@ pub enum Kind {
         right: Expr,
     },
     /// `condition ? then : otherwise`.
-    Conditional(Box<Conditional>),
+    Conditional {
+        /// Decides.
+        condition: Expr,
+        /// The value if the condition is true.
+        then: Expr,
+        /// The value if the condition is false.
+        otherwise: Expr,
+    },
     /// `value ?: fallback`.
     Elvis {
         /// The value unless it is undefined.
@@ -86,17 +96,6 @@ pub enum Kind {
     Ad(Ad),
     /// `(x)`; kept, because the tree prints as it was written.
     Parenthesized(Expr),
-}
-
-/// The parts of `condition ? then : otherwise`; like a call, too many for the room that most expressions take.
-#[derive(Clone)]
-pub struct Conditional {
-    /// Decides.
-    pub condition: Expr,
-    /// The value if the condition is true.
-    pub then: Expr,
-    /// The value if the condition is false.
-    pub otherwise: Expr,
 }
 
 /// A call of a built-in function.
@@ -392,7 +391,7 @@ impl Expr {
             Kind::Subscript { base, index } => vec![base, index],
             Kind::Unary { operand, .. } => vec![operand],
             Kind::Binary { left, right, .. } => vec![left, right],
-            Kind::Conditional(parts) => vec![&parts.condition, &parts.then, &parts.otherwise],
+            Kind::Conditional { condition, then, otherwise } => vec![condition, then, otherwise],
             Kind::Elvis { value, fallback } => vec![value, fallback],
             Kind::Call(call) => call.arguments.iter().collect(),
             Kind::List(items) => items.iter().collect(),
@@ -471,10 +470,7 @@ impl Kind {
             Kind::Subscript { base, index } => into.extend([base, index]),
             Kind::Unary { operand, .. } => into.push(operand),
             Kind::Binary { left, right, .. } => into.extend([left, right]),
-            Kind::Conditional(parts) => {
-                let Conditional { condition, then, otherwise } = *parts;
-                into.extend([condition, then, otherwise]);
-            }
+            Kind::Conditional { condition, then, otherwise } => into.extend([condition, then, otherwise]),
             Kind::Elvis { value, fallback } => into.extend([value, fallback]),
             Kind::Call(call) => into.extend(call.arguments.iter().cloned()),
             Kind::List(items) => into.extend(items.iter().cloned()),

@@ -12,8 +12,8 @@ use crate::eval::arena::Arena;
 use crate::eval::eval;
 use crate::eval::limits::{Context, Exhausted, Limit};
 use crate::eval::machine::{Machine, ScopeId};
-use crate::eval::scope::{Env, FrameId};
-use crate::expr::{BinaryOp, Call, Conditional, Expr, Kind};
+use crate::eval::scope::{Env, FrameId, PARTNER};
+use crate::expr::{BinaryOp, Call, Expr, Kind};
 use crate::name::Name;
 use crate::value::Value;
 
@@ -81,8 +81,8 @@ impl Env<'_> {
     /// Leaves open who the partner of `frame` is: what `other` and `target` mean, and bare names that are found nowhere
     /// else. See [`Env::leave_open`].
     pub fn leave_partner_open(&mut self, frame: FrameId) {
-        for name in ["other", "target"] {
-            self.leave_open(frame, &Name::new(name));
+        for name in &*PARTNER {
+            self.leave_open(frame, name);
         }
         let unknown = self.nested(&NOTHING, None);
         self.define_rest(unknown, OPEN.clone());
@@ -178,16 +178,12 @@ impl Known<'_> {
                     None => Kind::Binary { op: *op, left, right },
                 }
             }
-            Kind::Conditional(parts) => {
-                let Conditional { condition, then, otherwise } = &**parts;
+            Kind::Conditional { condition, then, otherwise } => {
                 let condition = part(condition);
                 match truth(&condition) {
                     Some(true) => return part(then),
                     Some(false) => return part(otherwise),
-                    None => {
-                        let (then, otherwise) = (part(then), part(otherwise));
-                        Kind::Conditional(Box::new(Conditional { condition, then, otherwise }))
-                    }
+                    None => Kind::Conditional { condition, then: part(then), otherwise: part(otherwise) },
                 }
             }
             Kind::Elvis { value, fallback } => match part(value) {
@@ -278,7 +274,7 @@ fn reparenthesized(whole: &Expr, inside: Expr) -> Expr {
 /// Whether the expression can stand anywhere without parentheses.
 fn binds_tightest(expr: &Expr) -> bool {
     match expr.kind() {
-        Kind::Unary { .. } | Kind::Binary { .. } | Kind::Conditional(_) | Kind::Elvis { .. } => false,
+        Kind::Unary { .. } | Kind::Binary { .. } | Kind::Conditional { .. } | Kind::Elvis { .. } => false,
         Kind::Literal(_)
         | Kind::Attribute { .. }
         | Kind::Select { .. }

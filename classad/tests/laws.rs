@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests {
     use classad::{
-        Ad, BinaryOp, Conditional, Context, Dialect, Env, Exhausted, Expr, Kind, Limit, Limits, Name, Span, UnaryOp,
-        Value, conjuncts, eval, eval_attribute, parse_ad, parse_expr, references,
+        Ad, BinaryOp, Context, Dialect, Env, Exhausted, Expr, Kind, Limit, Limits, Name, Span, UnaryOp, Value,
+        conjuncts, eval, eval_attribute, parse_ad, parse_expr, references,
     };
     use proptest::prelude::*;
 
@@ -92,8 +92,7 @@ mod tests {
                 })),
                 operand.clone().prop_map(|operand| expr_of(Kind::Unary { op: UnaryOp::Minus, operand })),
                 (operand.clone(), inner.clone(), inner.clone()).prop_map(|(condition, then, otherwise)| {
-                    let otherwise = parenthesized(otherwise);
-                    expr_of(Kind::Conditional(Box::new(Conditional { condition, then, otherwise })))
+                    expr_of(Kind::Conditional { condition, then, otherwise: parenthesized(otherwise) })
                 }),
                 (operand.clone(), operand.clone())
                     .prop_map(|(value, fallback)| expr_of(Kind::Elvis { value, fallback })),

@@ -72,13 +72,13 @@ fn never(expr: &Expr, nesting: usize) -> Option<Never> {
             never(left, nesting + 1)?;
             alternatives()
         }
-        Kind::Conditional(parts) => match constant(&parts.condition).as_ref().map(counts) {
-            Some(Some(true)) => never(&parts.then, nesting + 1),
-            Some(Some(false)) => never(&parts.otherwise, nesting + 1),
+        Kind::Conditional { condition, then, otherwise } => match constant(condition).as_ref().map(counts) {
+            Some(Some(true)) => never(then, nesting + 1),
+            Some(Some(false)) => never(otherwise, nesting + 1),
             Some(None) => Some(Never::Impossible { condition: expr.clone() }),
             None => {
-                never(&parts.then, nesting + 1)?;
-                never(&parts.otherwise, nesting + 1)?;
+                never(then, nesting + 1)?;
+                never(otherwise, nesting + 1)?;
                 alternatives()
             }
         },

@@ -115,11 +115,11 @@ impl<'e> Machine<'e> {
             }
             Kind::Unary { op, operand } => Ok(ops::unary(*op, &self.eval(operand, scope)?)),
             Kind::Binary { op, left, right } => self.binary(*op, left, right, scope),
-            Kind::Conditional(parts) => match self.eval(&parts.condition, scope)? {
+            Kind::Conditional { condition, then, otherwise } => match self.eval(condition, scope)? {
                 Lazy::Undefined => Ok(Lazy::Undefined),
                 condition => match condition.truth() {
-                    Some(true) => self.eval(&parts.then, scope),
-                    Some(false) => self.eval(&parts.otherwise, scope),
+                    Some(true) => self.eval(then, scope),
+                    Some(false) => self.eval(otherwise, scope),
                     None => Ok(Lazy::Error),
                 },
             },
@@ -155,6 +155,12 @@ impl<'e> Machine<'e> {
         }
         let left = self.eval(left, scope);
         let left = left.as_ref().map_err(|limit| *limit)?;
+        if let Kind::Literal(value) = right.kind()
+            && op.compares()
+        {
+            self.start(right)?;
+            return Ok(ops::comparison_with(op, left, value));
+        }
         let right = self.eval(right, scope);
         let right = right.as_ref().map_err(|limit| *limit)?;
         Ok(match op {

@@ -6,6 +6,7 @@ use crate::eval::lazy::Lazy;
 use crate::eval::logic::{self, Truth};
 use crate::expr::{BinaryOp, UnaryOp};
 use crate::text::number::to_real;
+use crate::value::Value;
 
 /// An operator that needs the values of both sides: ERROR beats UNDEFINED, both beat the rest.
 pub(crate) fn binary(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
@@ -48,6 +49,17 @@ pub(crate) fn comparison(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Tru
         (Lazy::Error, _) | (_, Lazy::Error) => Truth::Error,
         (Lazy::Undefined, _) | (_, Lazy::Undefined) => Truth::Undefined,
         _ => compare(op, left, right),
+    }
+}
+
+/// A comparison with a literal: those that matter most without making a value of it.
+pub(crate) fn comparison_with(op: BinaryOp, left: &Lazy<'_>, right: &Value) -> Truth {
+    match (left, right) {
+        (Lazy::Integer(left), Value::Integer(right)) => Truth::from(holds(op, Some(left.cmp(right)))),
+        (Lazy::String(left), Value::String(right)) if op == BinaryOp::Equal => {
+            Truth::from(left.eq_ignore_ascii_case(right))
+        }
+        _ => comparison(op, left, &Lazy::scalar(right)),
     }
 }
 

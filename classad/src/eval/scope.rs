@@ -1,5 +1,7 @@
 //! Ads into what an evaluation can see: frames that may point at each other freely.
 
+use std::sync::LazyLock;
+
 use crate::ad::Ad;
 use crate::expr::Expr;
 use crate::name::Name;
@@ -31,6 +33,9 @@ pub struct Env<'a> {
     frames: Vec<Frame<'a>>,
     live: usize,
 }
+
+/// What the partner is called.
+pub(crate) static PARTNER: LazyLock<[Name; 2]> = LazyLock::new(|| ["other", "target"].map(Name::new));
 
 /// A frame of an [`Env`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -189,8 +194,9 @@ impl<'a> Env<'a> {
     /// Makes `other` the partner of `frame`: `other` and `target` mean it, and bare names in expressions directly in the ad
     /// (not in ads nested in it) fall through to it.
     pub fn partner(&mut self, frame: FrameId, other: FrameId) {
-        self.alias(frame, "other", other);
-        self.alias(frame, "target", other);
+        for name in &*PARTNER {
+            self.alias(frame, name, other);
+        }
         self.set_fallback(frame, other);
     }
 
@@ -214,10 +220,10 @@ impl<'a> Env<'a> {
     }
 
     /// Gives `frame` a name for another frame that selections see too.
-    pub(crate) fn alias(&mut self, frame: FrameId, name: &str, target: FrameId) {
+    pub(crate) fn alias(&mut self, frame: FrameId, name: &Name, target: FrameId) {
         if let Some(frame) = self.get_mut(frame) {
             frame.aliases.retain(|(own, _)| own != name);
-            frame.aliases.push((Name::new(name), target));
+            frame.aliases.push((name.clone(), target));
         }
     }
 

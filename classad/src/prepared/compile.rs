@@ -5,7 +5,7 @@ use crate::eval::arena::Arena;
 use crate::eval::limits::{Context, Exhausted};
 use crate::eval::logic::Truth;
 use crate::eval::machine::{Machine, ScopeId};
-use crate::eval::scope::{Env, FrameId};
+use crate::eval::scope::{Env, FrameId, PARTNER};
 use crate::expr::{BinaryOp, Expr, Kind};
 use crate::name::Name;
 use crate::partial::is_open;
@@ -32,15 +32,14 @@ pub(super) fn labelled(expr: &Expr, env: &mut Env<'_>, at: FrameId, label: &Name
 
 /// For a candidate that is the frame's partner.
 pub(super) fn partnered(expr: &Expr, env: &mut Env<'_>, at: FrameId, context: &Context) -> Compiled {
-    let partner_names = ["other", "target"].map(Name::new);
     // Whatever else is called so comes before the partner, or may come after.
-    if env.ad(at).is_none() || env.parent(at).is_some() || partner_names.iter().any(|name| env.names(at, name)) {
+    if env.ad(at).is_none() || env.parent(at).is_some() || PARTNER.iter().any(|name| env.names(at, name)) {
         return UNCLEAR;
     }
     let (mark, fallback) = (env.mark(), env.fallback(at));
     env.leave_partner_open(at);
-    let compiled = Compiler::new(env, at, Candidate::Partner(&partner_names), context).whole(expr);
-    for name in &partner_names {
+    let compiled = Compiler::new(env, at, Candidate::Partner, context).whole(expr);
+    for name in &*PARTNER {
         env.undefine(at, name);
     }
     env.restore_fallback(at, fallback);
@@ -53,7 +52,7 @@ pub(super) fn partnered(expr: &Expr, env: &mut Env<'_>, at: FrameId, context: &C
 enum Candidate<'c> {
     Label(&'c Name),
     /// By these names, and by none at all.
-    Partner(&'c [Name; 2]),
+    Partner,
 }
 
 struct Compiler<'c> {
@@ -116,9 +115,7 @@ impl<'c> Compiler<'c> {
         match expr.unparenthesized().kind() {
             Kind::Attribute { name, absolute: false } => match self.candidate {
                 // Its value is open and it is no attribute of this ad: so it is the partner's.
-                Candidate::Partner(names) if !names.contains(name) && !self.env.names(self.at, name) => {
-                    self.theirs(name)
-                }
+                Candidate::Partner if !PARTNER.contains(name) && !self.env.names(self.at, name) => self.theirs(name),
                 _ => Node::Unclear,
             },
             Kind::Select { base, name } if self.is_candidate(base) => self.theirs(name),
@@ -128,9 +125,8 @@ impl<'c> Compiler<'c> {
                 binary(*op, left, right)
             }
             Kind::Unary { op, operand } => Node::Unary { op: *op, operand: Box::new(self.node(operand, below)) },
-            Kind::Conditional(parts) => {
-                let parts = [&parts.condition, &parts.then, &parts.otherwise];
-                Node::Conditional(Box::new(parts.map(|part| self.node(part, below))))
+            Kind::Conditional { condition, then, otherwise } => {
+                Node::Conditional(Box::new([condition, then, otherwise].map(|part| self.node(part, below))))
             }
             Kind::Elvis { value, fallback } => {
                 Node::Elvis(Box::new([value, fallback].map(|part| self.node(part, below))))
@@ -164,7 +160,7 @@ impl<'c> Compiler<'c> {
     fn is_candidate(&self, expr: &Expr) -> bool {
         match (expr.unparenthesized().kind(), self.candidate) {
             (Kind::Attribute { name, absolute: false }, Candidate::Label(label)) => name == label,
-            (Kind::Attribute { name, absolute: false }, Candidate::Partner(names)) => names.contains(name),
+            (Kind::Attribute { name, absolute: false }, Candidate::Partner) => PARTNER.contains(name),
             _ => false,
         }
     }
@@ -173,7 +169,7 @@ impl<'c> Compiler<'c> {
     fn theirs(&mut self, name: &Name) -> Node {
         // The label and the literal found.
         self.steps += 2;
-        if name.builtin().is_some() || name == "other" || name == "target" {
+        if name.builtin().is_some() || PARTNER.contains(name) {
             return Node::Unclear;
         }
         let known = self.names.iter().position(|own| own == name);

@@ -38,9 +38,9 @@ impl Literals {
         self.shared(hash, |value| value.as_str() == Some(text), make)
     }
 
-    pub(crate) fn number(&mut self, number: Number) -> Expr {
-        // Where it stood in its text is not known; it was short.
-        let make = |value| Expr::new(Kind::Literal(value), Span::new(0, 1));
+    /// The literal of a number that was written in so many characters.
+    pub(crate) fn number(&mut self, number: Number, length: usize) -> Expr {
+        let make = |value| Expr::new(Kind::Literal(value), Span::new(0, length));
         match number {
             Number::Integer(number) => {
                 let hash = self.hasher.hash_one(number);

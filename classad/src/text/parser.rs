@@ -2,7 +2,7 @@
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
-use crate::expr::{BinaryOp, Call, Conditional, Expr, Kind, UnaryOp};
+use crate::expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
 use crate::name::Name;
 use crate::text::report::{Report, Reported};
 use crate::text::sharing::Sharing;
@@ -113,7 +113,7 @@ impl<'p, 't> Parser<'p, 't> {
             }
             let otherwise = self.expr()?;
             let span = condition.span().to(otherwise.span());
-            Expr::new(Kind::Conditional(Box::new(Conditional { condition, then, otherwise })), span)
+            Expr::new(Kind::Conditional { condition, then, otherwise }, span)
         } else {
             condition
         };

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::ad::Ad;
-use crate::expr::{Conditional, Expr, Kind, UnaryOp};
+use crate::expr::{Expr, Kind, UnaryOp};
 use crate::name::Name;
 use crate::text::time;
 use crate::value::Value;
@@ -88,8 +88,7 @@ fn spread<'e>(expr: &'e Expr, style: Style, into: &mut Vec<Piece<'e>>) {
         Kind::Binary { op, left, right } => {
             into.extend([Piece::Expr(left), Text(" "), Text(op.symbol()), Text(" "), Piece::Expr(right)]);
         }
-        Kind::Conditional(parts) => {
-            let Conditional { condition, then, otherwise } = &**parts;
+        Kind::Conditional { condition, then, otherwise } => {
             into.extend([Piece::Expr(condition), Text(" ? "), Piece::Expr(then), Text(" : "), Piece::Expr(otherwise)]);
         }
         Kind::Elvis { value, fallback } => into.extend([Piece::Expr(value), Text(" ?: "), Piece::Expr(fallback)]),

@@ -105,8 +105,8 @@ impl Reader {
                 }
             }
             b'0'..=b'9' => {
-                if let Some(number) = scan.plain_number() {
-                    return Some(self.literals.number(number));
+                if let Some((number, length)) = scan.plain_number() {
+                    return Some(self.literals.number(number, length));
                 }
             }
             _ => {}

@@ -81,8 +81,8 @@ impl<'t> Scan<'t> {
         self.text.get(start..end)
     }
 
-    /// An integer or a real of digits only that makes up the whole expression.
-    pub(crate) fn plain_number(&mut self) -> Option<number::Number> {
+    /// An integer or a real of digits only that makes up the whole expression, and how long it is.
+    pub(crate) fn plain_number(&mut self) -> Option<(number::Number, usize)> {
         // So many digits always fit.
         const DIGITS_MAX: usize = 18;
         let rest = self.rest();
@@ -92,13 +92,13 @@ impl<'t> Scan<'t> {
             let end = self.at + digits + 1 + fraction;
             let text = self.text.get(self.at..end).filter(|_| fraction > 0)?;
             self.end_at(end)?;
-            return text.parse().ok().map(number::Number::Real);
+            return text.parse().ok().map(|real| (number::Number::Real(real), text.len()));
         }
         if digits > DIGITS_MAX || digits > 1 && rest.first() == Some(&b'0') {
             return None;
         }
         self.end_at(self.at + digits)?;
-        Some(number::Number::Integer(value))
+        Some((number::Number::Integer(value), digits))
     }
 
     /// The text up to the semicolon or the bracket that ends it, without blanks around it.

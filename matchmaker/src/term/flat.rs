@@ -86,10 +86,10 @@ impl<'a> Flattener<'a> {
                 let left = self.flat(left, side, left_nesting)?;
                 Term::Binary(*op, Box::new([left, self.flat(right, side, deeper)?]))
             }
-            Kind::Conditional(parts) => Term::Choice(Box::new([
-                self.flat(&parts.condition, side, deeper)?,
-                self.flat(&parts.then, side, deeper)?,
-                self.flat(&parts.otherwise, side, deeper)?,
+            Kind::Conditional { condition, then, otherwise } => Term::Choice(Box::new([
+                self.flat(condition, side, deeper)?,
+                self.flat(then, side, deeper)?,
+                self.flat(otherwise, side, deeper)?,
             ])),
             Kind::Elvis { value, fallback } => {
                 Term::Elvis(Box::new([self.flat(value, side, deeper)?, self.flat(fallback, side, deeper)?]))
