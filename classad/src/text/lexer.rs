@@ -6,7 +6,6 @@ use crate::diagnostic::Span;
 use crate::expr::BinaryOp;
 use crate::text::mistake;
 use crate::text::report::Report;
-use crate::text::scan::string_end;
 use crate::text::token::{Token, TokenKind};
 use crate::text::{Dialect, number};
 
@@ -37,7 +36,7 @@ struct Lexer<'t, 'r> {
     tokens: Vec<Token>,
 }
 
-impl<'t> Lexer<'t, '_> {
+impl Lexer<'_, '_> {
     /// Adds the next token; false after the end.
     fn token(&mut self) -> bool {
         if let Err(start) = self.skip_blanks() {
@@ -125,9 +124,6 @@ impl<'t> Lexer<'t, '_> {
 
     /// A string or a quoted name with the pieces that follow it; they make one token.
     fn quoted(&mut self, quote: u8) -> TokenKind {
-        if let Some(text) = self.plain_string(quote) {
-            return TokenKind::String(text.into());
-        }
         let start = self.at;
         let mut bytes = Vec::new();
         let mut sound = true;
@@ -152,20 +148,6 @@ impl<'t> Lexer<'t, '_> {
             b'"' => TokenKind::String(text.into()),
             _ => self.quoted_name(span, text.into()),
         }
-    }
-
-    /// What is inside a string of one piece without escapes, as most are.
-    fn plain_string(&mut self, quote: u8) -> Option<&'t str> {
-        let (text, start) = (self.text, self.at + 1);
-        let end = start + string_end(text.as_bytes().get(start..)?)?;
-        if quote != b'"' || text.as_bytes().get(end) != Some(&quote) {
-            return None;
-        }
-        let before = std::mem::replace(&mut self.at, end + 1);
-        self.skip_spaces();
-        let another = self.peek(0) == Some(quote);
-        self.at = if another { before } else { end + 1 };
-        text.get(start..end).filter(|_| !another)
     }
 
     fn quoted_name(&mut self, span: Span, text: Arc<str>) -> TokenKind {
@@ -263,10 +245,6 @@ impl<'t> Lexer<'t, '_> {
     }
 
     fn symbol(&mut self) -> TokenKind {
-        if let Some(kind) = self.peek(0).and_then(lone_symbol) {
-            self.at += 1;
-            return kind;
-        }
         let rest = self.text.get(self.at..).unwrap_or_default();
         if let Some(length) = elvis(rest) {
             self.at += length;
@@ -295,26 +273,8 @@ fn elvis(rest: &str) -> Option<usize> {
     colon.starts_with(':').then(|| rest.len() - colon.len() + 1)
 }
 
-/// The symbol that begins with this byte, if no other does.
-fn lone_symbol(byte: u8) -> Option<TokenKind> {
-    Some(match byte {
-        b'.' => TokenKind::Dot,
-        b',' => TokenKind::Comma,
-        b';' => TokenKind::Semicolon,
-        b':' => TokenKind::Colon,
-        b'~' => TokenKind::Tilde,
-        b'(' => TokenKind::OpenParen,
-        b')' => TokenKind::CloseParen,
-        b'[' => TokenKind::OpenBracket,
-        b']' => TokenKind::CloseBracket,
-        b'{' => TokenKind::OpenBrace,
-        b'}' => TokenKind::CloseBrace,
-        _ => return None,
-    })
-}
-
-/// The others, longer ones first.
-const SYMBOLS: [(&str, TokenKind); 24] = [
+/// Longer symbols first.
+const SYMBOLS: [(&str, TokenKind); 35] = [
     ("=?=", TokenKind::Operator(BinaryOp::Is)),
     ("=!=", TokenKind::Operator(BinaryOp::Isnt)),
     (">>>", TokenKind::Operator(BinaryOp::ShiftRightUnsigned)),
@@ -337,8 +297,19 @@ const SYMBOLS: [(&str, TokenKind); 24] = [
     ("/", TokenKind::Operator(BinaryOp::Divide)),
     ("%", TokenKind::Operator(BinaryOp::Remainder)),
     ("!", TokenKind::Not),
+    ("~", TokenKind::Tilde),
     ("=", TokenKind::Assign),
     ("?", TokenKind::Question),
+    (":", TokenKind::Colon),
+    (".", TokenKind::Dot),
+    (",", TokenKind::Comma),
+    (";", TokenKind::Semicolon),
+    ("(", TokenKind::OpenParen),
+    (")", TokenKind::CloseParen),
+    ("[", TokenKind::OpenBracket),
+    ("]", TokenKind::CloseBracket),
+    ("{", TokenKind::OpenBrace),
+    ("}", TokenKind::CloseBrace),
 ];
 
 /// The first character after white space and comments.

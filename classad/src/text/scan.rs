@@ -152,7 +152,7 @@ fn digits(text: &[u8]) -> (i64, usize) {
 }
 
 /// Where in the text the first quote, backslash or NUL is: eight bytes at a time, because strings are most of all text.
-pub(crate) fn string_end(text: &[u8]) -> Option<usize> {
+fn string_end(text: &[u8]) -> Option<usize> {
     let matters = |byte: &u8| matches!(byte, b'"' | b'\\' | 0);
     let (words, rest) = text.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
