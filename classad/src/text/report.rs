@@ -1,6 +1,6 @@
 //! Remarks made while reading into what the caller gets: a result, or a reading with warnings.
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Span};
+use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::text::{Dialect, Reading};
 
 /// The remarks on one text so far.
@@ -48,11 +48,23 @@ impl<'t> Report<'t> {
         self.list.push(Diagnostic { severity, code, span, position, message, hint, related: None });
     }
 
-    /// Takes over remarks made on a part of the text under another name.
-    pub(crate) fn adopt(&mut self, span: Span, context: &str, diagnostics: Diagnostics) {
-        for inner in diagnostics.into_vec() {
+    /// Takes over remarks made on a text that stands in this one, each where `place` says.
+    pub(crate) fn adopt(&mut self, context: &str, remarks: Vec<Diagnostic>, place: impl Fn(Span) -> Span) {
+        for inner in remarks {
             let message = format!("{context}: {}", inner.message);
-            self.add(inner.severity, inner.code, span, message, inner.hint);
+            self.add(inner.severity, inner.code, place(inner.span), message, inner.hint);
+        }
+    }
+
+    /// How many remarks there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Puts the context before the messages of all remarks but the first `count`.
+    pub(crate) fn name_context(&mut self, count: usize, context: &str) {
+        for remark in self.list.iter_mut().skip(count) {
+            remark.message = format!("{context}: {}", remark.message);
         }
     }
 

@@ -220,10 +220,26 @@ pub(crate) fn no_ad(parser: &mut Parser<'_, '_>) -> Reported {
     )
 }
 
+/// `{ [ a = 1 ], 2 }` where ads are wanted.
+pub(crate) fn no_ad_in_list(report: &mut Report<'_>, span: Span) -> Reported {
+    let text = report.source().get(span.start..span.end).unwrap_or_default().to_owned();
+    report.error(
+        "no-ad",
+        span,
+        format!("expected an ad in brackets, found `{}`", shortened(&text)),
+        Some("write `{ [ Name = value; ... ], [ ... ] }`".into()),
+    )
+}
+
 /// Deeper than the parser goes.
 pub(crate) fn too_deep(parser: &mut Parser<'_, '_>) -> Reported {
     let span = parser.peek().span;
-    parser.report.error(
+    nested_too_deeply(parser.report, span)
+}
+
+/// The same for any reader.
+pub(crate) fn nested_too_deeply(report: &mut Report<'_>, span: Span) -> Reported {
+    report.error(
         "too-deep",
         span,
         "expression is nested too deeply".into(),
@@ -322,8 +338,11 @@ fn found(source: &str, token: &Token) -> String {
 
 /// The source text, cut where it is long.
 fn snippet(source: &str, span: Span) -> String {
+    shortened(source.get(span.start..span.end).unwrap_or_default())
+}
+
+fn shortened(text: &str) -> String {
     const LENGTH_MAX: usize = 40;
-    let text = source.get(span.start..span.end).unwrap_or_default();
     let mut short: String = text.chars().take(LENGTH_MAX).collect();
     if short.len() < text.len() {
         short.push_str("...");
