@@ -96,7 +96,7 @@ mod tests {
         for (input, want) in [
             ("[ a = 1 ]\n[ b = ]\n", " --> standard input:2:7\n"),
             ("a = 1\n\nb = (2\n", " --> standard input:3:7\n"),
-            ("[{\"a\": 1},\n {\"b\": \"/Expr(x y)/\"}]", " --> standard input:2:16\n"),
+            ("[{\"a\": 1},\n {\"b\": \"/Expr(x y)/\"}]", " --> standard input:2:17\n"),
             ("[{\"a\": 1}, 2]", " --> standard input:1:12\n"),
             ("{ [ a = 1 ], 2 }", " --> standard input:1:14\n"),
             ("[ a = 1 ], [ b = 2 ]", " --> standard input:1:10\n"),

@@ -154,7 +154,7 @@ fn each_context<'e>(
     scope: ScopeId,
 ) -> Bounded<Result<Vec<Lazy<'e>>, Lazy<'e>>> {
     let [expr, list] = &*call.arguments else { return Ok(Err(Lazy::Error)) };
-    let expr = expression_meant(machine, expr, scope)?;
+    let (expr, home) = expression_meant(machine, expr, scope)?;
     let items = match machine.eval(list, scope)? {
         Lazy::Undefined => return Ok(Err(Lazy::Undefined)),
         Lazy::List(items) => machine.items(&items)?,
@@ -163,7 +163,10 @@ fn each_context<'e>(
     let mut values = Vec::new();
     for item in items {
         values.push(match item {
-            Lazy::Ad(inner) => machine.eval(expr, inner)?,
+            Lazy::Ad(inner) => {
+                let inner = machine.as_guest(inner, home);
+                machine.eval(expr, inner)?
+            }
             Lazy::Undefined => Lazy::Undefined,
             _ => Lazy::Error,
         });
@@ -171,8 +174,9 @@ fn each_context<'e>(
     Ok(Ok(values))
 }
 
-/// An attribute stands for its expression here: `countMatches(MY.RequireGPUs, TARGET.AvailableGPUs)`.
-fn expression_meant<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<&'e Expr> {
+/// An attribute stands for its expression here: `countMatches(MY.RequireGPUs, TARGET.AvailableGPUs)`. Also where the
+/// expression stands.
+fn expression_meant<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<(&'e Expr, ScopeId)> {
     let found = match expr.unparenthesized().kind() {
         Kind::Attribute { name, absolute: false } => machine.look_up(scope, name, Use::Bare),
         Kind::Attribute { name, absolute: true } => machine.look_up(machine.root(scope), name, Use::Selected),
@@ -183,7 +187,7 @@ fn expression_meant<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeI
         _ => Found::Nothing,
     };
     Ok(match found {
-        Found::Attribute(meant, _) => meant,
-        _ => expr,
+        Found::Attribute(meant, home) => (meant, home),
+        _ => (expr, scope),
     })
 }

@@ -97,6 +97,11 @@ impl<'e> Machine<'e> {
         let mut current = Some(start);
         while let Some(scope) = current {
             let frame = self.frame(scope);
+            if frame.is_none()
+                && let Some(real) = self.guest_of(scope)
+            {
+                return self.look_up(real, name, Use::Selected);
+            }
             if let Some(found) = self.look_in(scope, frame, name, how) {
                 return found;
             }
@@ -179,6 +184,10 @@ impl<'e> Machine<'e> {
             Some(frame) => self.env.parent(frame).map(|parent| ScopeId(parent.index())),
             None => self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.parent),
         }
+    }
+
+    fn guest_of(&self, scope: ScopeId) -> Option<ScopeId> {
+        self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.guest_of)
     }
 
     /// The outermost ad around a scope.
