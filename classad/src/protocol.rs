@@ -7,10 +7,14 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::bilateral::bilateral;
 use crate::eval::eval;
-use crate::eval::limits::{Context, Exhausted};
+use crate::eval::limits::{Context, Exhausted, Limits};
 use crate::eval::scope::Env;
 use crate::text::{Dialect, parse_ad, parse_expr};
 use crate::value::Value;
+
+/// The cases are stated in HTCondor's own dialect.
+const CONTEXT: Context =
+    Context { now: 0, local_offset: 0, seed: 0, limits: Limits::DEFAULT, dialect: Dialect::Htcondor };
 
 /// The answer to one request, with the request's `id`. Anything else than the three ops is `{"unsupported": op}`.
 #[must_use]
@@ -33,7 +37,7 @@ fn answer_eval(ad: &str, expr: &str) -> Json {
     let Ok(expr) = parse_expr(expr, Dialect::Htcondor) else { return json!({ "parse_error": "expr" }) };
     let mut env = Env::new();
     let frame = env.frame(&ad, None);
-    json!({ "value": outcome(&eval(&expr, &env, frame, &Context::default())) })
+    json!({ "value": outcome(&eval(&expr, &env, frame, &CONTEXT)) })
 }
 
 fn answer_parse(kind: &str, text: &str) -> Json {
@@ -48,7 +52,7 @@ fn answer_match(left: &str, right: &str) -> Json {
     let (Ok(left), Ok(right)) = (parse_ad(left, Dialect::Htcondor), parse_ad(right, Dialect::Htcondor)) else {
         return json!({ "parse_error": "ad" });
     };
-    let both = bilateral(&left, &right, &Context::default());
+    let both = bilateral(&left, &right, &CONTEXT);
     json!({
         "left_ok": both.left_ok(),
         "right_ok": both.right_ok(),

@@ -9,7 +9,7 @@ use crate::eval::lazy::Lazy;
 use crate::eval::lookup::{Found, Use};
 use crate::eval::machine::{Bounded, Machine, Outcome, ScopeId};
 use crate::expr::{Call, Expr, Kind};
-use crate::text::{Dialect, parse_expr};
+use crate::text::parse_expr;
 
 /// `ifThenElse(condition, then, otherwise)`: only the chosen one is evaluated.
 pub(crate) fn if_then_else<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
@@ -38,7 +38,7 @@ pub(crate) fn eval<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, s
     let value = machine.eval(argument, scope)?;
     let Text::Is(text) = machine.text(&value)? else { return Ok(Lazy::Error) };
     machine.spend(text.len())?;
-    let Ok(expr) = parse_expr(&text, Dialect::Htcondor) else { return Ok(Lazy::Error) };
+    let Ok(expr) = parse_expr(&text, machine.context.dialect) else { return Ok(Lazy::Error) };
     let expr = machine.keep(expr);
     machine.eval(expr, scope)
 }
@@ -79,7 +79,7 @@ pub(crate) fn unresolved<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e C
         return Ok(Lazy::string(names.join(",")));
     };
     match machine.eval(pattern, scope)? {
-        Lazy::String(pattern) => Ok(match pattern::compile(&pattern, "i", Wanted::Truth) {
+        Lazy::String(pattern) => Ok(match pattern::compile(&pattern, "i", Wanted::Truth, machine.context.dialect) {
             Some(regex) => Lazy::Boolean(names.iter().any(|name| regex.is_match(name))),
             None => Lazy::Error,
         }),

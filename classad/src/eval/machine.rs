@@ -14,6 +14,7 @@ use crate::eval::scope::Env;
 use crate::eval::{logic, ops};
 use crate::expr::{BinaryOp, Call, Expr, Kind};
 use crate::partial;
+use crate::text::Dialect;
 use crate::value::Value;
 
 /// A scope of an evaluation: the frames of the environment first, then ads found on the way.
@@ -158,6 +159,9 @@ impl<'e> Machine<'e> {
                 Some(same) => Ok(Lazy::Boolean(same == (op == BinaryOp::Is))),
                 None => Ok(Lazy::Error),
             },
+            (None, Lazy::Integer(_), Lazy::Integer(places)) if op.shifts() && !(0..64).contains(places) => {
+                Ok(if self.context.dialect == Dialect::Htcondor { ops::binary(op, left, right) } else { Lazy::Error })
+            }
             _ => Ok(ops::binary(op, left, right)),
         }
     }

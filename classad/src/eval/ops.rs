@@ -146,7 +146,8 @@ fn scaled(length: f64, factor: &Lazy<'_>, op: BinaryOp) -> Lazy<'static> {
     if op == BinaryOp::Divide && factor == 0.0 { Lazy::Error } else { Lazy::RelTime(result) }
 }
 
-/// Of the number of places to shift by, the lowest six bits count, as on the machines that the reference runs on.
+/// Of the number of places to shift by, the lowest six bits count, as on the machines that the reference runs on; 128 places
+/// and more, the places to the other side, and `>>>` by none are its own.
 fn bits(op: BinaryOp, left: i64, right: i64) -> Lazy<'static> {
     let places = u32::try_from(right & 63).unwrap_or(0);
     Lazy::Integer(match op {

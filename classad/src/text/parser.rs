@@ -255,7 +255,12 @@ impl<'p, 't> Parser<'p, 't> {
         let (arguments, end) = self.items(open, &TokenKind::CloseParen)?;
         let span = start.to(end);
         if let Some(literal) = self.literal_call(&name, &arguments, span)? {
-            return Ok(Expr::new(Kind::Literal(literal), span));
+            let relative = matches!(literal, Value::RelTime(_));
+            let literal = Expr::new(Kind::Literal(literal), span);
+            return Ok(match self.dialect {
+                Dialect::Htcondor if relative => Expr::new(Kind::Call(Call::of_literal(literal)), span),
+                _ => literal,
+            });
         }
         let call = Call::new(name, arguments);
         syntax::check_call(self.report, start, &call);

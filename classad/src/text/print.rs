@@ -110,6 +110,7 @@ fn spread<'e>(expr: &'e Expr, style: Style, into: &mut Vec<Piece<'e>>) {
             into.extend([Piece::Expr(condition), Text(" ? "), Piece::Expr(then), Text(" : "), Piece::Expr(otherwise)]);
         }
         Kind::Elvis { value, fallback } => into.extend([Piece::Expr(value), Text(" ?: "), Piece::Expr(fallback)]),
+        Kind::Call(call) if call.as_literal().is_some() => into.extend(call.as_literal().map(Piece::Expr)),
         Kind::Call(call) => {
             into.extend([LooseName(&call.function), Text("(")]);
             spread_items(&call.arguments, into);

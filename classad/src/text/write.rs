@@ -101,9 +101,13 @@ impl Ad {
         let mut text = String::new();
         for (name, expr) in self.iter() {
             let line = expr.long_line(name);
-            // The form has too few escapes for some texts; what reads back is right.
-            let again = parse_long(&line, Dialect::Htcondor);
-            if again.ok().and_then(|ad| ad.get_name(name).map(|again| ad.len() == 1 && again == expr)) != Some(true) {
+            // The form has too few escapes for some texts; what reads back is right. A literal can mean a thing of its own
+            // in HTCondor's dialect, a name can be refused in the other.
+            let reads_back = |dialect| {
+                let again = parse_long(&line, dialect).unwrap_or_default();
+                again.len() == 1 && again.get_name(name) == Some(expr)
+            };
+            if !reads_back(Dialect::Gangmatch) && !reads_back(Dialect::Htcondor) {
                 return Err(Some(name.clone()));
             }
             text.push_str(&line);
