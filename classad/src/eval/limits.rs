@@ -16,13 +16,9 @@ pub struct Limits {
     pub result_depth: usize,
 }
 
-impl Limits {
-    pub(crate) const DEFAULT: Self = Self { depth: 400, fuel: 1_000_000, result_bytes: 1 << 20, result_depth: 32 };
-}
-
 impl Default for Limits {
     fn default() -> Self {
-        Self::DEFAULT
+        Self { depth: 400, fuel: 1_000_000, result_bytes: 1 << 20, result_depth: 32 }
     }
 }
 
