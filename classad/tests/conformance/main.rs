@@ -57,8 +57,9 @@ mod tests {
             .filter(|name| {
                 let call = format!("{}(", name.to_ascii_lowercase());
                 !expressions.iter().any(|expr| {
-                    expr.match_indices(&call)
-                        .any(|(at, _)| !expr[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+                    expr.match_indices(&call).any(|(at, _)| {
+                        !expr.get(..at).unwrap_or_default().ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+                    })
                 })
             })
             .collect();
