@@ -6,8 +6,8 @@ mod trees;
 #[cfg(test)]
 mod tests {
     use classad::{
-        Ad, Context, Dialect, Env, Exhausted, Expr, Limit, Limits, Value, conjuncts, eval, eval_attribute, parse_ad,
-        parse_expr, references,
+        Ad, BUILTINS, Context, Dialect, Env, Exhausted, Expr, Limit, Limits, Value, conjuncts, eval, eval_attribute,
+        parse_ad, parse_expr, references,
     };
     use proptest::prelude::*;
 
@@ -66,6 +66,28 @@ mod tests {
         }
 
         #[test]
+        fn every_function_takes_anything_and_ends(
+            index in 0..BUILTINS.len(), arguments in prop::collection::vec(argument(), 0..5),
+        ) {
+            let builtin = &BUILTINS[index];
+            let text = format!("{}({})", builtin.name, arguments.join(", "));
+            // A pattern or a time that is none is refused.
+            let Ok(expr) = parse_expr(&text, Dialect::Gangmatch) else { return Ok(()) };
+            let ad = parse_ad("[ a = b; b = {1, a, \"s\", [ d = 2 ]}; c = [ d = c.d; e = self ] ]", Dialect::Gangmatch).unwrap();
+            let mut env = Env::new();
+            let frame = env.frame(&ad, None);
+            let limits = Limits { fuel: 20_000, result_bytes: 10_000, ..Limits::default() };
+            for dialect in [Dialect::Gangmatch, Dialect::Htcondor] {
+                let context = Context { limits, dialect, ..Context::default() };
+                let first = eval(&expr, &env, frame, &context);
+                prop_assert_eq!(format!("{:?}", eval(&expr, &env, frame, &context)), format!("{first:?}"), "{}", text);
+                if !builtin.arity.allows(arguments.len()) {
+                    prop_assert_eq!(first, Ok(Value::Error), "{}", text);
+                }
+            }
+        }
+
+        #[test]
         fn token_soup_is_refused_or_evaluated(words in prop::collection::vec(word(), 0..30)) {
             let text = words.join(" ");
             for dialect in [Dialect::Htcondor, Dialect::Gangmatch] {
@@ -97,6 +119,46 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn argument() -> impl Strategy<Value = String> {
+        let plain = prop::sample::select(vec![
+            "undefined",
+            "error",
+            "true",
+            "0",
+            "-1",
+            "2.5",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "1e308",
+            "real(\"NaN\")",
+            "real(\"-INF\")",
+            "\"\"",
+            "\"a b,c\"",
+            "\"1.5,2\"",
+            "\"é\\n\"",
+            "\"(a|b)*\"",
+            "\"i\"",
+            "\"%Y\"",
+            "\"A=1;B='\"",
+            "absTime(0)",
+            "relTime(1e300)",
+            "{}",
+            "{ 1, \"a\", undefined }",
+            "{ { error }, [ x = 1 ] }",
+            "[]",
+            "a",
+            "b",
+            "c",
+            "self",
+            "nosuch",
+            "c.e.c",
+            "\"a + b\"",
+            "\"eval(a)\"",
+            "\"<\"",
+        ]);
+        prop_oneof![4 => plain.prop_map(str::to_owned), 1 => tree().prop_map(|tree| tree.to_string())]
     }
 
     fn word() -> impl Strategy<Value = &'static str> {
