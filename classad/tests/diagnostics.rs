@@ -484,6 +484,25 @@ mod tests {
     }
 
     #[test]
+    fn a_flood_of_mistakes_is_cut_and_long_lines_are_not_shown_whole() {
+        let count = |text: &str| classad::read_ads(text, Dialect::Gangmatch).diagnostics.len();
+        assert_eq!(count(&"@".repeat(100_000)), 40);
+        assert_eq!(count(&"a = 1\n".repeat(100_000)), 40);
+        assert_eq!(count(&format!("{{{}\"a\":1}}", "\"a\":1,".repeat(100_000))), 40);
+        // Errors come through, however many warnings there are.
+        let text = format!("[ {} b = ]", "a = sise(1); ".repeat(1000));
+        let reading = classad::read_ads(&text, Dialect::Gangmatch);
+        assert!(reading.read.is_none() && reading.diagnostics.iter().any(|one| one.severity == Severity::Error));
+        let last = reading.diagnostics.last().unwrap().clone();
+        assert_snapshot!(render(&[last], &text, "job.ad", Colour::Never), @r"
+        error[unexpected-token]: expected an expression, found `]`
+        --> job.ad:1:13008
+         = note: the line is long; there it goes on `]`
+         = help: write a value after `=`, or take the attribute out
+        ");
+    }
+
+    #[test]
     fn codes_positions_and_spans_are_stable() {
         let reading = read_ad("[ é = 1 ]\n", Dialect::Gangmatch, Form::Any);
         assert!(reading.read.is_none());

@@ -54,6 +54,10 @@ impl<'p, 't> Parser<'p, 't> {
             return Err(syntax::no_ad(&mut self));
         }
         let (ad, _) = self.ad()?;
+        let next = self.peek();
+        if next.kind == TokenKind::OpenBracket {
+            return Err(syntax::second_ad(self.report, next.span));
+        }
         self.end()?;
         Ok(ad)
     }

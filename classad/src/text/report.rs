@@ -3,6 +3,9 @@
 use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::text::{Dialect, Reading};
 
+/// How many errors, and how many warnings, are kept: nobody reads more, and each takes a look through the whole text.
+const REMARKS_MAX: usize = 40;
+
 /// The remarks on one text so far.
 pub(crate) struct Report<'t> {
     source: &'t str,
@@ -43,7 +46,15 @@ impl<'t> Report<'t> {
         self.add(Severity::Warning, code, span, message, hint);
     }
 
+    /// Whether there are not yet too many remarks of this kind.
+    pub(crate) fn takes(&self, severity: Severity) -> bool {
+        self.list.iter().filter(|remark| remark.severity == severity).count() < REMARKS_MAX
+    }
+
     fn add(&mut self, severity: Severity, code: &'static str, span: Span, message: String, hint: Option<String>) {
+        if !self.takes(severity) {
+            return;
+        }
         let position = span.position(self.source);
         self.list.push(Diagnostic { severity, code, span, position, message, hint, related: None });
     }

@@ -1,7 +1,7 @@
 //! What the parser stumbles over into sentences that say what to write instead.
 
 use crate::builtins::{self, refusal};
-use crate::diagnostic::Span;
+use crate::diagnostic::{Severity, Span};
 use crate::expr::{BinaryOp, Call};
 use crate::name::Name;
 use crate::text::Dialect;
@@ -220,6 +220,12 @@ pub(crate) fn no_ad(parser: &mut Parser<'_, '_>) -> Reported {
     )
 }
 
+/// `[ a = 1 ] [ b = 2 ]` where one ad is wanted.
+pub(crate) fn second_ad(report: &mut Report<'_>, span: Span) -> Reported {
+    let hint = "keep one of the ads here".to_owned();
+    report.error("second-ad", span, "a second ad begins here, after the end of the first".into(), Some(hint))
+}
+
 /// `{ [ a = 1 ], 2 }` where ads are wanted.
 pub(crate) fn no_ad_in_list(report: &mut Report<'_>, span: Span) -> Reported {
     let text = report.source().get(span.start..span.end).unwrap_or_default().to_owned();
@@ -286,6 +292,7 @@ pub(crate) fn needless_quotes(report: &mut Report<'_>, span: Span, name: &Name) 
 pub(crate) fn check_call(report: &mut Report<'_>, span: Span, call: &Call) {
     let name = &call.function;
     match call.builtin() {
+        None if !report.takes(Severity::Warning) => {}
         None => {
             let hint = builtins::similar(name.as_str()).map(|similar| format!("did you mean `{similar}`?"));
             report.warning("unknown-function", span, format!("there is no function `{name}`"), hint);
