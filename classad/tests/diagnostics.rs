@@ -479,6 +479,17 @@ mod tests {
     }
 
     #[test]
+    fn forms_that_are_not_read() {
+        assert_snapshot!(long("apiVersion: v1\n"), @"line 1, column 1: this line is no attribute; this looks like YAML; of a manifest, give the ad alone, or write `Name = value`");
+        assert_snapshot!(long("<c><a n=\"A\"><i>1</i></a></c>"), @"line 1, column 1: this line is no attribute; the XML form is not read; give what `condor_status -long` prints");
+    }
+
+    #[test]
+    fn unit_apart() {
+        assert_snapshot!(expr("Memory > 4 GB"), @"line 1, column 12: there is no operator between `4` and `GB`; write `4G` or `4Gi` for powers of 1024");
+    }
+
+    #[test]
     fn second_ad() {
         assert_snapshot!(long("A = 1\n\nA = 2\nB = 1\n"), @r#"line 3, column 1: a second ad begins here, since an empty line ends an ad; take the empty line out, or keep one of the ads"#);
     }

@@ -2,6 +2,7 @@
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
+use crate::expr::BinaryOp;
 use crate::name::Name;
 use crate::text::lexer::{self, Escapes};
 use crate::text::parser::Parser;
@@ -86,11 +87,22 @@ fn attribute(
                 "no-attribute",
                 first.span,
                 "this line is no attribute".into(),
-                Some("write `Name = value`, or put the ad in brackets: `[ Name = value ]`".into()),
+                Some(instead(&first.kind, &second.kind).into()),
             ));
         }
     };
     let rest = tokens.get(2..).unwrap_or_default();
     let expr = Parser::new(rest, dialect, report).whole_expr()?;
     Ok(Some((name, first.span, expr)))
+}
+
+/// What to write instead of a line that begins with these words.
+fn instead(first: &TokenKind, second: &TokenKind) -> &'static str {
+    match (first, second) {
+        (TokenKind::Name(_), TokenKind::Colon) => {
+            "this looks like YAML; of a manifest, give the ad alone, or write `Name = value`"
+        }
+        (TokenKind::Operator(BinaryOp::Less), _) => "the XML form is not read; give what `condor_status -long` prints",
+        _ => "write `Name = value`, or put the ad in brackets: `[ Name = value ]`",
+    }
 }

@@ -178,12 +178,24 @@ fn word_operator(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &To
         "like" | "matches" => "write `regexp(\"pattern\", x)`",
         _ => {
             let message = adjacent_operands(parser, parser.peek());
-            let hint = Some("write an operator between them, such as `==` or `&&`".to_owned());
-            return Some(parser.report.error("missing-operator", span, message, hint));
+            let hint = unit_apart(parser, word)
+                .unwrap_or_else(|| "write an operator between them, such as `==` or `&&`".to_owned());
+            return Some(parser.report.error("missing-operator", span, message, Some(hint)));
         }
     };
     let message = format!("`{word}` is no operator");
     Some(parser.report.error("word-operator", span, message, Some(hint.to_owned())))
+}
+
+/// `4 GB`: what to write for a number and its unit.
+fn unit_apart(parser: &Parser<'_, '_>, word: &str) -> Option<String> {
+    let before = parser.previous().filter(|_| parser.dialect == Dialect::Gangmatch)?;
+    let number = matches!(before.kind, TokenKind::Integer(_) | TokenKind::Real(_));
+    let letter = word.get(..1)?.to_ascii_uppercase();
+    let rest = word.get(1..)?.to_ascii_lowercase();
+    let unit = matches!(letter.as_str(), "K" | "M" | "G" | "T") && matches!(rest.as_str(), "" | "b" | "i" | "ib");
+    let text = parser.report.source().get(before.span.start..before.span.end)?;
+    (number && unit).then(|| format!("write `{text}{letter}` or `{text}{letter}i` for powers of 1024"))
 }
 
 /// `not a`, `if a then b`: the previous word, read as a name, and what to write instead.
