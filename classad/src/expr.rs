@@ -120,6 +120,22 @@ impl Call {
         }
     }
 
+    /// A literal that HTCondor prints as one, but whose value has another type: `relTime("1:00")` is the real 60.0 there.
+    pub(crate) fn of_literal(literal: Expr) -> Self {
+        Self {
+            function: Name::new("relTime"),
+            arguments: [literal].into(),
+            builtin: Some(&builtins::REL_TIME_LITERAL),
+            pattern: Compiled::default(),
+        }
+    }
+
+    /// The literal that is printed instead of the call.
+    pub(crate) fn as_literal(&self) -> Option<&Expr> {
+        let special = self.builtin.is_some_and(|builtin| std::ptr::eq(builtin, &builtins::REL_TIME_LITERAL));
+        self.arguments.first().filter(|_| special)
+    }
+
     /// The table entry of the function, if there is such a function.
     #[must_use]
     pub fn builtin(&self) -> Option<&'static Builtin> {
@@ -201,6 +217,10 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
+    pub(crate) fn shifts(self) -> bool {
+        matches!(self, Self::ShiftLeft | Self::ShiftRight | Self::ShiftRightUnsigned)
+    }
+
     /// The operator as the printer writes it.
     #[must_use]
     pub fn symbol(self) -> &'static str {

@@ -10,6 +10,7 @@ use crate::eval::ops;
 use crate::eval::scope::{Env, FrameId};
 use crate::expr::{BinaryOp, Expr, UnaryOp};
 use crate::name::Name;
+use crate::text::Dialect;
 use crate::value::Value;
 use view::{Places, Seen};
 
@@ -47,6 +48,7 @@ pub struct Prepared {
     places: Places,
     /// How long a string may be as a result.
     result_bytes: usize,
+    dialect: Dialect,
 }
 
 /// What is left of an expression.
@@ -100,19 +102,19 @@ impl Prepared {
     }
 
     fn new((root, names): (Node, Vec<Name>), context: &Context) -> Self {
-        Self { root, names, places: Places::default(), result_bytes: context.limits.result_bytes }
+        Self { root, names, places: Places::default(), result_bytes: context.limits.result_bytes, dialect: context.dialect }
     }
 
     /// The value for a candidate; none if only [`eval`](crate::eval) can tell, which may also run out of a limit.
     pub fn value(&mut self, view: View<'_>) -> Option<Value> {
-        let seen = Seen { view, places: self.places.of(view, &self.names) };
+        let seen = Seen { view, places: self.places.of(view, &self.names), dialect: self.dialect };
         let value = value(&self.root, &seen)?.to_scalar()?;
         (value.as_str().map_or(0, str::len) <= self.result_bytes).then_some(value)
     }
 
     /// Whether the value for a candidate [counts as true](Value::is_true); none if only [`eval`](crate::eval) can tell.
     pub fn holds(&mut self, view: View<'_>) -> Option<bool> {
-        let seen = Seen { view, places: self.places.of(view, &self.names) };
+        let seen = Seen { view, places: self.places.of(view, &self.names), dialect: self.dialect };
         if let Node::Chain { absorbing, operands } = &self.root {
             return chain(*absorbing, operands, &seen).map(|truth| truth == Truth::True);
         }
@@ -139,7 +141,7 @@ fn value<'v>(node: &'v Node, seen: &Seen<'v>) -> Option<Lazy<'v>> {
             let (left, right) = (value(left, seen)?, value(right, seen)?);
             Some(match op {
                 BinaryOp::Is | BinaryOp::Isnt => logic::identity(*op, &left, &right).into(),
-                _ => ops::binary(*op, &left, &right),
+                _ => ops::binary_in(seen.dialect, *op, &left, &right),
             })
         }
         Node::Unary { op, operand } => Some(ops::unary(*op, &value(operand, seen)?)),

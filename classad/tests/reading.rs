@@ -196,6 +196,15 @@ mod tests {
         assert_eq!(parse_expr("- 1", Dialect::Gangmatch).unwrap().canonical(), " -1");
     }
 
+    /// Found by the fuzz target `round_trip`: a selection from a number read back as a number with too many points.
+    #[test]
+    fn a_selection_from_a_number_stays_one() {
+        for text in ["21\n.de", "-21 .e5", "2.5 .x", "1e3 .x", "{21 .x}.y", "21[0].x"] {
+            let expr = parse_expr(text, Dialect::Gangmatch).unwrap();
+            assert_eq!(parse_expr(&expr.to_string(), Dialect::Gangmatch), Ok(expr), "{text}");
+        }
+    }
+
     /// Found by the fuzz target `round_trip`: the escape for it was refused, the byte itself was not.
     #[test]
     fn no_string_and_no_name_contains_nul() {

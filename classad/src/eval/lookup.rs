@@ -115,6 +115,9 @@ impl<'e> Machine<'e> {
         let mut scope = start;
         let fallback = loop {
             let Some(frame) = self.env.get(FrameId::from_index(scope.0)) else {
+                if let Some(real) = self.guest_of(scope) {
+                    return self.look_up(real, name, Use::Selected);
+                }
                 if let Some(found) = self.look_in_nested(scope, name) {
                     return found;
                 }
@@ -221,6 +224,10 @@ impl<'e> Machine<'e> {
             Some(frame) => self.env.parent(frame).map(|parent| ScopeId(parent.index())),
             None => self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.parent),
         }
+    }
+
+    fn guest_of(&self, scope: ScopeId) -> Option<ScopeId> {
+        self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.guest_of)
     }
 
     /// The outermost ad around a scope.

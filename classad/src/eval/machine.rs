@@ -31,6 +31,8 @@ pub(crate) type Outcome<'e> = Bounded<Lazy<'e>>;
 pub(crate) struct Nested<'e> {
     pub(crate) ad: &'e Ad,
     pub(crate) parent: Option<ScopeId>,
+    /// The scope that this one is a guest's view of: names mean there what they mean in a selection.
+    pub(crate) guest_of: Option<ScopeId>,
 }
 
 pub(crate) struct Machine<'e> {
@@ -140,7 +142,7 @@ impl<'e> Machine<'e> {
         let left = self.eval(left, scope);
         let left = left.as_ref().map_err(|limit| *limit)?;
         let right = self.eval(right, scope);
-        Ok(ops::binary(op, left, right.as_ref().map_err(|limit| *limit)?))
+        Ok(ops::binary_in(self.context.dialect, op, left, right.as_ref().map_err(|limit| *limit)?))
     }
 
     /// The value of an operator that gives a truth.
@@ -257,8 +259,22 @@ impl<'e> Machine<'e> {
 
     pub(crate) fn add_scope(&mut self, ad: &'e Ad, parent: Option<ScopeId>) -> ScopeId {
         let scope = ScopeId(self.env.len() + self.nested.len());
-        self.nested.push(Nested { ad, parent });
+        self.nested.push(Nested { ad, parent, guest_of: None });
         scope
+    }
+
+    /// The scope for an expression of `home` that is evaluated in the ad of `scope`: labels around that ad are private to the
+    /// expressions that stand there.
+    pub(crate) fn as_guest(&mut self, scope: ScopeId, home: ScopeId) -> ScopeId {
+        let chain = |start| std::iter::successors(Some(start), |at| self.parent(*at));
+        let labelled = |at: &ScopeId| self.frame(*at).is_some_and(|frame| self.env.labels(frame) > 0);
+        let private = chain(scope).any(|at| labelled(&at) && !chain(home).any(|own| own == at));
+        let Some(ad) = self.ad(scope).filter(|_| private) else { return scope };
+        let guest = self.add_scope(ad, self.parent(scope));
+        if let Some(nested) = self.nested.last_mut() {
+            nested.guest_of = Some(scope);
+        }
+        guest
     }
 
     /// Keeps a tree made during the evaluation until its end.

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use crate::eval::lazy::Lazy;
 use crate::eval::logic::{self, Truth};
 use crate::expr::{BinaryOp, UnaryOp};
+use crate::text::Dialect;
 use crate::text::number::to_real;
 use crate::value::Value;
 
@@ -24,6 +25,18 @@ pub(crate) fn binary(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'s
             (Lazy::Integer(left), Lazy::Integer(right)) => bits(op, *left, *right),
             _ => Lazy::Error,
         },
+    }
+}
+
+/// The same as the dialect has it: only in HTCondor's are there shifts by less than 0 or more than 63 places.
+pub(crate) fn binary_in(dialect: Dialect, op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
+    match (left, right) {
+        (Lazy::Integer(_), Lazy::Integer(places))
+            if dialect == Dialect::Gangmatch && op.shifts() && !(0..64).contains(places) =>
+        {
+            Lazy::Error
+        }
+        _ => binary(op, left, right),
     }
 }
 
@@ -162,7 +175,8 @@ fn scaled(length: f64, factor: &Lazy<'_>, op: BinaryOp) -> Lazy<'static> {
     if op == BinaryOp::Divide && factor == 0.0 { Lazy::Error } else { Lazy::RelTime(result) }
 }
 
-/// Of the number of places to shift by, the lowest six bits count, as on the machines that the reference runs on.
+/// Of the number of places to shift by, the lowest six bits count, as on the machines that the reference runs on; 128 places
+/// and more, the places to the other side, and `>>>` by none are its own.
 fn bits(op: BinaryOp, left: i64, right: i64) -> Lazy<'static> {
     let places = u32::try_from(right & 63).unwrap_or(0);
     Lazy::Integer(match op {

@@ -3,6 +3,7 @@
 use crate::ad::{Ad, Shape};
 use crate::expr::Kind;
 use crate::name::Name;
+use crate::text::Dialect;
 use crate::value::Value;
 
 /// What a candidate shows: a port's attributes, then those of the ad around it. Nothing may be [defined](crate::Env::define)
@@ -87,6 +88,7 @@ impl Places {
 pub(super) struct Seen<'v> {
     pub(super) view: View<'v>,
     pub(super) places: &'v [Place],
+    pub(super) dialect: Dialect,
 }
 
 impl<'v> Seen<'v> {

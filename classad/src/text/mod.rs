@@ -1,6 +1,7 @@
 //! Text into trees and trees into text, in every form an ad is written in.
 
 pub(crate) mod json;
+mod jsonstring;
 pub(crate) mod lexer;
 pub(crate) mod literals;
 pub(crate) mod longform;
@@ -16,6 +17,7 @@ pub(crate) mod sharing;
 pub(crate) mod syntax;
 pub(crate) mod time;
 pub(crate) mod token;
+pub(crate) mod write;
 
 use crate::ad::Ad;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
@@ -137,7 +139,36 @@ pub fn read_ad(text: &str, dialect: Dialect, form: Form) -> Reading<Ad> {
     report.finish(ad)
 }
 
+/// Reads all ads of a text, in their order, in whatever form they are; see [`Form::of`]. In brackets and in JSON they may
+/// stand one after the other or in a list, in the long form an empty line ends an ad.
+#[must_use]
+pub fn read_ads(text: &str, dialect: Dialect) -> Reading<Vec<Ad>> {
+    let mut report = Report::new(text).in_dialect(dialect);
+    let ads = match Form::of(text) {
+        Form::Long => longform::ads(dialect, &mut report),
+        Form::Json => json::ads(dialect, &mut report),
+        Form::Brackets | Form::Any => {
+            let tokens = lexer::tokens(Span::new(0, text.len()), dialect, Escapes::All, &mut report);
+            Parser::new(&tokens, dialect, &mut report).whole_ads()
+        }
+    };
+    report.finish(ads)
+}
+
 impl Form {
+    /// The form of a text with any number of ads, told by what it begins with: `[ Name` and `{ [` are brackets, `{ "` and
+    /// `[ {` JSON, anything else is the long form.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let mut characters = lexer::first_characters(text);
+        match (characters.next(), characters.next()) {
+            (Some('['), Some('{')) => Self::Json,
+            (Some('['), _) | (Some('{'), Some('[')) => Self::Brackets,
+            (Some('{'), _) => Self::Json,
+            _ => Self::Long,
+        }
+    }
+
     /// The form meant by [`Form::Any`] for this text.
     fn resolve(self, text: &str) -> Self {
         match (self, lexer::first_character(text)) {

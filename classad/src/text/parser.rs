@@ -12,7 +12,7 @@ use crate::value::Value;
 
 /// How many expressions, operands of a sign and operands of a suffix may be open at a time, as in HTCondor: about 165
 /// parentheses.
-const DEPTH_MAX: usize = 500;
+pub(crate) const DEPTH_MAX: usize = 500;
 
 /// How many attributes of one ad may be wrong before reading stops.
 const MISTAKES_MAX: usize = 20;
@@ -45,6 +45,11 @@ impl<'p, 't> Parser<'p, 't> {
         Self { sharing: Some(sharing), ..self }
     }
 
+    /// The same for a text that stands inside others, in so many open constructs.
+    pub(crate) fn below(self, depth: usize) -> Self {
+        Self { depth, ..self }
+    }
+
     /// The whole text as one expression.
     pub(crate) fn whole_expr(mut self) -> Parsed<Expr> {
         let expr = self.expr()?;
@@ -59,8 +64,34 @@ impl<'p, 't> Parser<'p, 't> {
             return Err(syntax::no_ad(&mut self));
         }
         let (ad, _) = self.ad()?;
+        let next = self.peek();
+        if next.kind == TokenKind::OpenBracket {
+            return Err(syntax::second_ad(self.report, next.span));
+        }
         self.end()?;
         Ok(ad)
+    }
+
+    /// The whole text as ads, one after the other, or as a list of ads in braces.
+    pub(crate) fn whole_ads(mut self) -> Parsed<Vec<Ad>> {
+        if self.peek().kind == TokenKind::OpenBrace {
+            let list = self.expr()?;
+            self.end()?;
+            let items = list.as_list().unwrap_or_default();
+            let no_ad = items.iter().find(|item| item.as_ad().is_none());
+            return match no_ad {
+                Some(item) => Err(syntax::no_ad_in_list(self.report, item.span())),
+                None => Ok(items.iter().filter_map(Expr::as_ad).cloned().collect()),
+            };
+        }
+        let mut ads = Vec::new();
+        while self.peek().kind != TokenKind::End {
+            if self.peek().kind != TokenKind::OpenBracket {
+                return Err(syntax::no_ad(&mut self));
+            }
+            ads.push(self.ad()?.0);
+        }
+        Ok(ads)
     }
 
     pub(crate) fn peek(&self) -> &'p Token {
@@ -238,7 +269,12 @@ impl<'p, 't> Parser<'p, 't> {
         let (arguments, end) = self.items(open, &TokenKind::CloseParen)?;
         let span = start.to(end);
         if let Some(literal) = self.literal_call(&name, &arguments, span)? {
-            return Ok(Expr::new(Kind::Literal(literal), span));
+            let relative = matches!(literal, Value::RelTime(_));
+            let literal = Expr::new(Kind::Literal(literal), span);
+            return Ok(match self.dialect {
+                Dialect::Htcondor if relative => Expr::new(Kind::Call(Box::new(Call::of_literal(literal))), span),
+                _ => literal,
+            });
         }
         let call = Call::new(name, arguments);
         syntax::check_call(self.report, start, &call);
