@@ -29,6 +29,8 @@ pub(crate) struct Negotiator {
     pub(crate) driver: Arc<Driver>,
     pub(crate) config: Config,
     pub(crate) health: Arc<Health>,
+    /// Marks the Matches of this term.
+    epoch: i64,
     cycles: u64,
     /// What the last cycle said of each job that it could not match, by uid.
     findings: BTreeMap<String, Finding>,
@@ -38,11 +40,12 @@ pub(crate) struct Negotiator {
 }
 
 impl Negotiator {
-    pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>) -> Negotiator {
+    pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
         Negotiator {
             driver,
             config,
             health,
+            epoch,
             cycles: 0,
             findings: BTreeMap::new(),
             write_failures: 0,
@@ -99,7 +102,7 @@ impl Negotiator {
         self.cycles += 1;
         let now = Timestamp::now();
         let seed = i64::try_from(self.cycles).unwrap_or(0);
-        let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: 0 };
+        let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: self.epoch };
         let engine = Engine { seed: self.cycles, ..self.driver.engine.clone() };
         Some(tokio::task::spawn_blocking(move || {
             let cycle = negotiate(&pool, &engine, now.as_second());

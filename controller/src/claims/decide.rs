@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use claiming::{Action, Event, Reason, Record};
 use crds::{Decision, Job, Match};
 use jiff::Timestamp;
-use kube::runtime::events::EventType;
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::view::View;
 use crate::claims::writes;
+use crate::events::Tone;
 
 impl Driver {
     /// Turns the register, or finds out who has turned it.
@@ -94,7 +94,7 @@ impl Driver {
         let patch = writes::tell_root(view, found, &job, Timestamp::now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
-                self.events.tell(&job, EventType::Normal, "Claimed", &found.spec.summary).await;
+                self.events.tell(&self.cluster, &job, Tone::Normal, "Claimed", &found.spec.summary).await;
                 self.world.learn(|all| all.jobs.put(job));
                 Event::Told
             }

@@ -39,11 +39,12 @@ impl Driver {
 
     pub(super) async fn reserve(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
         let Some(leg) = view.legs.get(number) else { return Event::Failed(Action::Reserve(number)) };
+        let epoch = self.cluster.leadership.epoch();
         let patch = {
             let objects = self.world.look();
             objects
                 .offer(&leg.kind, &leg.key)
-                .map(|offer| writes::reserve(view, leg, offer, &objects, Timestamp::now()))
+                .map(|offer| writes::reserve(view, leg, offer, &objects, epoch, Timestamp::now()))
         };
         let Some(patch) = patch else { return Event::Refused(number, Reason::MemberGone) };
         let answer = self.patch_offer(leg, &patch, notes).await;

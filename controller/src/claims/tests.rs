@@ -117,7 +117,7 @@ fn a_reserve_tests_what_was_matched_and_adds_one_entry() {
     let mut view = the_view(&objects);
     view.legs[1].share = Some("a".to_owned());
     let offer = objects.offer("License", &key("license")).unwrap();
-    let patch = json_of(writes::reserve(&view, &view.legs[1], offer, &objects, Timestamp::UNIX_EPOCH));
+    let patch = json_of(writes::reserve(&view, &view.legs[1], offer, &objects, Some(7), Timestamp::UNIX_EPOCH));
     let at = |path: &str| patch.as_array().unwrap().iter().find(|op| op["path"] == path).unwrap().clone();
     assert_eq!(at("/metadata/uid"), json!({"op": "test", "path": "/metadata/uid", "value": "u-license"}));
     assert_eq!(at("/metadata/generation")["op"], "test");
@@ -125,6 +125,7 @@ fn a_reserve_tests_what_was_matched_and_adds_one_entry() {
     let entry = at("/status/claims/u-match");
     assert_eq!((&entry["op"], &entry["value"]["vote"]), (&json!("add"), &json!("Accepted")));
     assert_eq!(at("/status/used")["value"], "1/1 seats");
+    assert_eq!(at("/status/epoch"), json!({"op": "add", "path": "/status/epoch", "value": 7}));
     assert!(patch.as_array().unwrap().iter().take(2).all(|op| op["op"] == "test"), "tests come first");
 }
 

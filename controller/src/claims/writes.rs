@@ -43,8 +43,16 @@ fn holds(view: &View) -> Ops {
     Ops::default().test(&["status", "claim", "uid"], view.uid.as_str())
 }
 
-/// Enters the claim into an offer's ledger.
-pub(crate) fn reserve(view: &View, leg: &Leg, offer: OfferRef<'_>, objects: &Objects, now: Timestamp) -> Change {
+/// Enters the claim into an offer's ledger. The epoch fences it: of a leader that was replaced without knowing it nothing more
+/// is taken, once its successor has written here.
+pub(crate) fn reserve(
+    view: &View,
+    leg: &Leg,
+    offer: OfferRef<'_>,
+    objects: &Objects,
+    epoch: Option<i64>,
+    now: Timestamp,
+) -> Change {
     let from = offer.status().cloned().unwrap_or_default();
     let entry = ClaimEntry {
         match_key: view.key.to_string(),
@@ -62,6 +70,9 @@ pub(crate) fn reserve(view: &View, leg: &Leg, offer: OfferRef<'_>, objects: &Obj
     }
     ops = ops.add(&["status", "claims", &view.uid], json!(entry));
     after.claims.insert(view.uid.clone(), entry);
+    if let Some(epoch) = epoch.filter(|epoch| *epoch > 0) {
+        ops = ops.add(&["status", "epoch"], epoch);
+    }
     Change::Json(derived(ops, offer, &from, after, objects, now).build())
 }
 
