@@ -23,6 +23,8 @@ pub(crate) struct Campaign {
     timing: Timing,
     leadership: Leadership,
     started: Instant,
+    /// It was said that this process leads, and not yet that it does not any more.
+    led: bool,
     /// The Lease as last read or written.
     last: Option<Lease>,
 }
@@ -41,6 +43,7 @@ impl Campaign {
             timing,
             leadership,
             started: Instant::now(),
+            led: false,
             last: None,
         }
     }
@@ -65,10 +68,12 @@ impl Campaign {
 
     /// One request, and what it says about the term.
     async fn go(&mut self, next: Next) {
-        let (led, sent_ms) = (self.candidate.term(self.now_ms()).is_some(), self.now_ms());
+        let sent_ms = self.now_ms();
         let answer = self.ask(next).await;
         self.candidate.answered(answer, sent_ms, self.now_ms());
-        match self.candidate.term(self.now_ms()) {
+        let term = self.candidate.term(self.now_ms());
+        let led = std::mem::replace(&mut self.led, term.is_some());
+        match term {
             Some(term) => {
                 self.leadership.set(term.epoch, self.started + Duration::from_millis(term.until_ms));
                 if !led {

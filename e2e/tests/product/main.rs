@@ -4,4 +4,5 @@
 mod claims;
 mod gangs;
 mod idle;
+mod leader;
 mod stage;
