@@ -113,14 +113,14 @@ impl Cluster {
         }
     }
 
-    /// Creates an object.
+    /// Creates an object. Nothing is tested before, so whatever forbids it, a quota or a policy, has refused it.
     pub(crate) async fn create<K>(&self, object: &K) -> Answer<K>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
     {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let api = self.api::<K>(object.meta().namespace.as_deref().unwrap_or(""));
-        self.write(api.create(&params, object)).await
+        self.write(async { api.create(&params, object).await.map_err(definite) }).await
     }
 
     /// Reads an object as it is now, not as a cache has it.
@@ -186,6 +186,16 @@ pub(crate) enum Change {
     Json(json_patch::Patch),
     /// Unguarded: for what may be done any number of times.
     Merge(serde_json::Value),
+}
+
+fn definite(error: Error) -> Error {
+    match error {
+        Error::Api(mut status) if matches!(status.code, 400 | 403 | 413) => {
+            status.code = 422;
+            Error::Api(status)
+        }
+        other => other,
+    }
 }
 
 fn answer<K>(status: kube::core::Status) -> Answer<K> {

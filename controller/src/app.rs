@@ -18,6 +18,7 @@ use crate::collector;
 use crate::config::Config;
 use crate::events::Events;
 use crate::flights::Flights;
+use crate::holdoffs::HoldOffs;
 use crate::leader::{Campaign, Leadership};
 use crate::negotiator::Negotiator;
 use crate::probes::{self, Health};
@@ -48,6 +49,7 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
         world: world.clone(),
         flights: flights.clone(),
         refusals: Mutex::new(Refusals::default()),
+        holdoffs: Mutex::new(HoldOffs::default()),
         events: Events::new(&identity),
         engine: Engine::product(),
         owners,

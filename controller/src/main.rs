@@ -2,6 +2,7 @@
 
 mod api;
 mod app;
+mod backoff;
 mod claims;
 mod collector;
 mod config;
@@ -9,6 +10,7 @@ mod events;
 #[cfg(test)]
 mod fixtures;
 mod flights;
+mod holdoffs;
 mod leader;
 mod negotiator;
 mod patch;

@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{Answer, Refused};
+use crate::backoff::{jitter, retry_of};
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::view::{Leg, View};
 use crate::claims::{refusal, writes};
-use crate::refusals::retry_of;
+use crate::events::Tone;
 
 impl Driver {
     pub(super) async fn reserve_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
@@ -61,6 +62,19 @@ impl Driver {
         }
     }
 
+    /// Remembers that the server would not take the Match, and tells the job. The offers are free again at once: nothing was
+    /// reserved.
+    pub(super) async fn unwritten(&self, view: &View, message: &str) {
+        let Some(job) = self.job(view) else { return };
+        let pause_ms = {
+            let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+            let about = (view.root.uid.as_str(), view.root.generation);
+            holdoffs.remember(about, message, &retry_of(&job), self.now_ms())
+        };
+        tracing::warn!(r#match = %view.key, message, pause_ms, "Match not written; the job pauses");
+        self.events.tell(&self.cluster, &job, Tone::Warning, "FailedCreate", message).await;
+    }
+
     /// Remembers that an offer said no: in the process, for the next cycle, and in the job's status, for people.
     pub(super) fn refused(&self, view: &View, leg: &Leg, reason: Reason, message: &str, notes: &Mutex<Notes>) {
         tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind, %reason, message, "refused");
@@ -78,7 +92,7 @@ impl Driver {
         });
         let Some(job) = self.job(view) else { return };
         let refused = crate::refusals::Refused { offer: ad_key(leg), about: (view.root.generation, leg.generation) };
-        let jitter = view.uid.bytes().fold(0u8, u8::wrapping_add);
+        let jitter = jitter(&view.root.uid, view.found.as_ref().map_or(0, |found| found.spec.attempt));
         let mut memory = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         memory.remember(&view.root.uid, &refused, &retry_of(&job), self.now_ms(), jitter);
     }

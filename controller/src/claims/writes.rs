@@ -25,11 +25,16 @@ pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Ti
     Change::Json(guarded.status(&from, &to).build())
 }
 
-/// Tells the job that its claim stands.
-pub(crate) fn tell_root(view: &View, found: &Match, job: &Job, now: Timestamp) -> Change {
-    let from = job.status.clone().unwrap_or_default();
-    let to = status::job_claimed(job, found, now);
-    Change::Json(holds(view).status(&from, &to).build())
+/// Tells the job that its claim stands. If somebody has taken the claim out of its status, it is put back: the server refuses
+/// that while another claim is there.
+pub(crate) fn tell_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> Change {
+    let from = held.object.status.clone().unwrap_or_default();
+    let to = status::job_claimed(held, found, &view.uid, now);
+    let guarded = match from.claim {
+        Some(_) => holds(view),
+        None => Ops::default().test(&["metadata", "uid"], view.root.uid.as_str()),
+    };
+    Change::Json(guarded.status(&from, &to).build())
 }
 
 /// Gives the job back, and tells it why.
@@ -53,6 +58,36 @@ pub(crate) fn reserve(
     epoch: Option<i64>,
     now: Timestamp,
 ) -> Change {
+    let guarded =
+        Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "generation"], leg.generation);
+    enter(guarded, view, leg, offer, objects, epoch, now)
+}
+
+/// Enters a claim that stands into a ledger that has lost it: exactly the state that was seen without it. What the offer says
+/// by now does not matter any more.
+pub(crate) fn restore(
+    view: &View,
+    leg: &Leg,
+    offer: OfferRef<'_>,
+    objects: &Objects,
+    epoch: Option<i64>,
+    now: Timestamp,
+) -> Change {
+    let version = offer.metadata().resource_version.clone().unwrap_or_default();
+    let guarded =
+        Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "resourceVersion"], version);
+    enter(guarded, view, leg, offer, objects, epoch, now)
+}
+
+fn enter(
+    guarded: Ops,
+    view: &View,
+    leg: &Leg,
+    offer: OfferRef<'_>,
+    objects: &Objects,
+    epoch: Option<i64>,
+    now: Timestamp,
+) -> Change {
     let from = offer.status().cloned().unwrap_or_default();
     let entry = ClaimEntry {
         match_key: view.key.to_string(),
@@ -61,8 +96,7 @@ pub(crate) fn reserve(
         vote: Vote::Accepted,
         ..ClaimEntry::default()
     };
-    let mut ops =
-        Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "generation"], leg.generation);
+    let mut ops = guarded;
     let mut after = from.clone();
     if let Some(key) = leg.share.as_ref().filter(|key| !from.shared.contains_key(*key)) {
         ops = ops.add(&["status", "shared", key], json!(leg.takes));
