@@ -5,4 +5,5 @@ mod claims;
 mod gangs;
 mod idle;
 mod leader;
+mod repairs;
 mod stage;
