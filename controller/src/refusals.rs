@@ -101,6 +101,15 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_keeps_nobody_else_waiting() {
+        let mut refusals = Refusals::default();
+        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1) }, &retry(), 0, 0);
+        let all = refusals.exclusions(1, |_| Some(1), |_| Some(1));
+        let only = BTreeMap::from([("job".to_owned(), BTreeSet::from([key("sim")]))]);
+        assert_eq!(all, only, "one job, and one offer of all it may take");
+    }
+
+    #[test]
     fn a_changed_ad_is_asked_at_once() {
         let mut refusals = Refusals::default();
         refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1) }, &retry(), 0, 0);

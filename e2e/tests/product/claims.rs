@@ -112,6 +112,28 @@ fn a_job_that_survives_no_rejection_is_finished_by_the_first() {
 }
 
 #[test]
+fn an_offer_that_does_not_answer_in_time_is_left_out_for_a_while() {
+    let manifest = job("j", "sim").replace("spec: {attributes", "spec: {reserveTimeoutSeconds: 5, attributes");
+    let (here, policy) = half_way_of("late", &manifest);
+    here.apply(&license("dear", "sim", 1, 9));
+    let of_attempt = |attempt: i64| {
+        let all = here.list("gmatch");
+        all.into_iter()
+            .find(|found| found.pointer("/spec/attempt").and_then(serde_json::Value::as_i64) == Some(attempt))
+    };
+    let second = here.until("a second attempt", || of_attempt(2));
+    assert!(text(&second, "/spec/summary").ends_with("/dear"), "elsewhere: {second}");
+    assert_eq!(text(&of_attempt(1).unwrap(), "/status/reason"), "ReserveTimedOut");
+    let job = here.get("gmj/j");
+    assert_eq!(
+        (text(&job, "/status/refusals/0/name"), text(&job, "/status/refusals/0/reason")),
+        ("cheap".into(), "ReserveTimedOut".into())
+    );
+    lift(&here, &policy);
+    here.wait("gmj/j", "Claimed");
+}
+
+#[test]
 fn a_controller_restarted_half_way_goes_on_from_what_it_finds() {
     let stage = Stage::own();
     let here = stage.namespace("restart");
