@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use e2e::control_plane::processes::Signal;
 use e2e::product::{self, Controller, NAMESPACE};
-use e2e::until;
+use e2e::{Component, until};
 use serde_json::Value;
 
 use crate::stage::{LIMIT, Namespace, Stage, job, license, machine, text};
@@ -142,4 +142,28 @@ fn a_leader_that_slept_through_its_replacement_writes_nothing_more() {
     let late: Vec<_> = written_by(&here, &leader).into_iter().filter(|(_, at, _)| *at > since).collect();
     assert_eq!(late, [], "written after the other led, since {since}");
     assert_eq!(product::get(leader.address(), "/readyz").unwrap().0, 200, "it is a standby now");
+}
+
+#[test]
+fn after_an_outage_of_the_api_server_the_same_process_leads_again() {
+    let stage = Stage::own();
+    let plane = stage.cluster.control_plane().unwrap();
+    let here = stage.namespace("outage");
+    offers(&here);
+    here.apply(&job("first", "sim"));
+    here.wait("gmj/first", "Claimed");
+    plane.kill(Component::Apiserver).unwrap();
+    let log = || std::fs::read_to_string(stage.controller.log()).unwrap();
+    here.until("the lease to be lost", || log().contains("the lease is lost").then_some(()));
+    assert!(product::get(stage.controller.address(), "/livez").is_ok_and(|(status, _)| status == 200), "it goes on");
+    plane.restart(Component::Apiserver).unwrap();
+    // It comes back bit by bit: it is back when it takes a job.
+    let arguments = ["-n", here.name.as_str(), "apply", "-f", "-"];
+    here.until("the API server", || {
+        here.access().kubectl(&arguments, Some(&job("second", "sim"))).unwrap().status.success().then_some(())
+    });
+    let back = Instant::now();
+    here.wait("gmj/second", "Claimed");
+    println!("claimed {} ms after the API server was back", back.elapsed().as_millis());
+    assert!(epoch(&here, "first") < epoch(&here, "second"), "in a new term");
 }
