@@ -23,6 +23,8 @@ use crate::status::{Finding, Update, finding, next_timeout, updates};
 const WRITES_MAX: usize = 16;
 /// The first pause after statuses could not be written, in milliseconds; it doubles up to 32 times that.
 const WRITES_REST_MS: u64 = 1000;
+/// How often wiped ledgers are looked for.
+const REPAIR_EVERY_MS: u64 = 1000;
 
 /// The loop and what it remembers from one time round to the next.
 pub(crate) struct Negotiator {
@@ -37,6 +39,8 @@ pub(crate) struct Negotiator {
     /// How often in a row statuses could not be written, and until when they are left alone, in [`Driver::now_ms`].
     write_failures: u32,
     writes_rest_until_ms: u64,
+    /// When wiped ledgers are looked for next.
+    repair_at_ms: u64,
 }
 
 impl Negotiator {
@@ -50,6 +54,7 @@ impl Negotiator {
             findings: BTreeMap::new(),
             write_failures: 0,
             writes_rest_until_ms: 0,
+            repair_at_ms: 0,
         }
     }
 
@@ -60,6 +65,7 @@ impl Negotiator {
             self.health.beat();
             let objects = self.driver.world.look().clone();
             self.drive_claims(&objects);
+            self.repair(&objects);
             if due && running.is_none() {
                 running = self.start_cycle(&objects);
                 due = false;
@@ -86,14 +92,23 @@ impl Negotiator {
                 tokio::spawn(self.driver.clone().drive(view, under_way));
             }
         }
+        for (key, uid) in due.outlived {
+            let driver = self.driver.clone();
+            tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
+        }
+    }
+
+    /// Starts writing back what was wiped. This is looked for now and then only; meanwhile nothing of those offers is given away.
+    fn repair(&mut self, objects: &Objects) {
+        let now = self.driver.now_ms();
+        if now < self.repair_at_ms {
+            return;
+        }
+        self.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
         for (view, numbers) in wiped(objects) {
             if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
                 tokio::spawn(self.driver.clone().restore(view, numbers, under_way));
             }
-        }
-        for (key, uid) in due.outlived {
-            let driver = self.driver.clone();
-            tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
         }
     }
 
