@@ -4,25 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crds::{Job, License, Machine, Match};
-use futures::StreamExt;
+use crds::{Job, Match};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use matchmaker::{AdKey, Config as Engine, Cycle, Snapshot, negotiate};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
-use crate::api::{Answer, Change};
 use crate::claims::{Driver, due, wiped};
 use crate::config::Config;
 use crate::flights::flight;
 use crate::probes::Health;
-use crate::status::{Finding, Update, finding, next_timeout, updates};
+use crate::status::{Finding, finding, next_timeout};
+use crate::statuses::Statuses;
 
-/// The most status writes under way at once.
-const WRITES_MAX: usize = 16;
-/// The first pause after statuses could not be written, in milliseconds; it doubles up to 32 times that.
-const WRITES_REST_MS: u64 = 1000;
 /// How often wiped ledgers are looked for.
 const REPAIR_EVERY_MS: u64 = 1000;
 
@@ -36,9 +31,7 @@ pub(crate) struct Negotiator {
     cycles: u64,
     /// What the last cycle said of each job that it could not match, by uid.
     findings: BTreeMap<String, Finding>,
-    /// How often in a row statuses could not be written, and until when they are left alone, in [`Driver::now_ms`].
-    write_failures: u32,
-    writes_rest_until_ms: u64,
+    statuses: Statuses,
     /// When wiped ledgers are looked for next.
     repair_at_ms: u64,
 }
@@ -52,8 +45,7 @@ impl Negotiator {
             epoch,
             cycles: 0,
             findings: BTreeMap::new(),
-            write_failures: 0,
-            writes_rest_until_ms: 0,
+            statuses: Statuses::default(),
             repair_at_ms: 0,
         }
     }
@@ -70,7 +62,8 @@ impl Negotiator {
                 running = self.start_cycle(&objects);
                 due = false;
             }
-            self.write_statuses(&objects).await;
+            self.findings.extend(self.held_off(&objects));
+            self.statuses.write(&self.driver, &objects, &self.findings).await;
             let pause = self.pause(&objects);
             tokio::select! {
                 () = self.driver.world.changed() => {
@@ -177,27 +170,6 @@ impl Negotiator {
         }
     }
 
-    /// Writes the statuses that are due. While the server takes none, it is asked with growing pauses, and the log says it
-    /// once a round instead of once an object.
-    async fn write_statuses(&mut self, objects: &Objects) {
-        if self.driver.now_ms() < self.writes_rest_until_ms {
-            return;
-        }
-        self.findings.extend(self.held_off(objects));
-        let due = updates(objects, &self.findings, &self.driver.flights.jobs(), Timestamp::now());
-        let writes = due.into_iter().map(|update| self.write(update));
-        let lost: Vec<String> =
-            futures::stream::iter(writes).buffer_unordered(WRITES_MAX).filter_map(std::future::ready).collect().await;
-        let Some(first) = lost.first() else {
-            self.write_failures = 0;
-            return;
-        };
-        tracing::warn!(statuses = lost.len(), first, "statuses not written; they are tried again");
-        let pause = WRITES_REST_MS.saturating_mul(1 << self.write_failures.min(5));
-        self.write_failures = self.write_failures.saturating_add(1);
-        self.writes_rest_until_ms = self.driver.now_ms().saturating_add(pause);
-    }
-
     /// The jobs whose Match the server would not take, and what is said of them.
     fn held_off(&self, objects: &Objects) -> BTreeMap<String, Finding> {
         let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -206,24 +178,6 @@ impl Negotiator {
         }
         let jobs = generations(objects);
         holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied())
-    }
-
-    /// Writes one status; why not, if nobody took it. If the object has changed in the meantime, the change comes by watch and
-    /// the status is made anew.
-    async fn write(&self, update: Update) -> Option<String> {
-        let (driver, key, patch) = (&self.driver, update.key, Change::Json(update.patch));
-        let answer = match update.kind {
-            "Job" => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
-                driver.world.learn(|all| all.jobs.put(found));
-            }),
-            "Machine" => driver.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
-                driver.world.learn(|all| all.machines.put(found));
-            }),
-            _ => driver.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
-                driver.world.learn(|all| all.licenses.put(found));
-            }),
-        };
-        lost(answer).map(|why| format!("{} {key}: {why}", update.kind))
     }
 
     /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends,
@@ -235,7 +189,7 @@ impl Negotiator {
         let now = self.driver.now_ms();
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
-        let rested = Some(self.writes_rest_until_ms).filter(|until| *until > now);
+        let rested = self.statuses.next_ms(now);
         match refusals.into_iter().chain(holdoffs).chain(rested).min() {
             Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
             None => every,
@@ -282,13 +236,4 @@ fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, 
         Some((uid, finding(unmatched, now)))
     });
     told.collect()
-}
-
-/// Why a status was not written, unless it is because the object has moved on.
-fn lost(answer: Answer<()>) -> Option<String> {
-    match answer {
-        Answer::Refused(refused) if !refused.rules.is_empty() => Some(refused.message),
-        Answer::Lost(why) => Some(why),
-        Answer::Done(_) | Answer::Refused(_) | Answer::Missing | Answer::Exists => None,
-    }
 }
