@@ -29,7 +29,7 @@ struct Pred {
 }
 
 /// Of which rows a condition is true, and of which only the evaluator knows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) yes: Bits,
     pub(crate) open: Option<Bits>,
@@ -111,6 +111,21 @@ impl Preds {
             pred.answer = Some(answer(&pred.term, &pred.columns, table));
         }
         pred.answer.as_ref()
+    }
+
+    /// The answer for all rows, whoever asked for it before. It is kept only if the condition is used often.
+    pub(crate) fn all(&mut self, term: Term, table: &mut Table) -> Answer {
+        let term = at_port_zero(term);
+        if let Some(answer) = self.ids.get(&term).copied().and_then(|id| self.answer(id, table)) {
+            return answer.clone();
+        }
+        let mut columns = Vec::new();
+        term.reads(&mut |_, column| {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        });
+        answer(&term, &columns, table)
     }
 
     /// Whether the condition is true of a row; none if only the evaluator knows.
