@@ -1,9 +1,10 @@
 //! What explanations of one cycle share: nothing changes any more while they are made.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 
+use crate::index::asks::Resources;
 use crate::model::{PoolAd, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::Known;
@@ -12,8 +13,8 @@ use crate::table::{Bits, admitted, as_usize};
 /// The pool after a cycle.
 pub(crate) struct Pool<'s> {
     pub(crate) snapshot: &'s Snapshot,
-    /// The names of all resources that some offer has, in small letters.
-    pub(crate) resources: BTreeSet<String>,
+    /// All resources that some offer has.
+    pub(crate) resources: Resources,
     /// Templates, the one with the first ad first.
     pub(crate) templates: Vec<usize>,
     /// Rows whose seats may be shared.

@@ -70,7 +70,6 @@ impl View {
         let own: Vec<Answered> = list.into_iter().map(|part| answered(part, &admitted, known)).collect();
         let mut unsure = pool.shared.clone();
         let (mut terms, mut late) = (Vec::new(), false);
-        let asked = root.list.get(port)?;
         for template in pool.templates.clone() {
             let Some(found) = known.table.templates.list.get(template) else { continue };
             let mut rows = found.rows.clone();
@@ -79,8 +78,8 @@ impl View {
                 continue;
             }
             let (example, reads_all) = (found.example.clone(), found.reflective);
-            let offered = example.0.list.get(example.1).filter(|_| example.1 > 0);
-            late |= offered.is_some_and(|offered| !offered.early.seen_from(&asked.early));
+            let offered = example.0.early(example.1).filter(|_| example.1 > 0);
+            late |= offered.zip(root.early(port)).is_some_and(|(offered, asked)| !offered.seen_from(asked));
             let asking = Asking { partner: Some((&*example.0, example.1)), ..Asking { root, port, partner: None, told } };
             let Parts { list, missing } = asking.parts(known.table);
             let parts: Vec<Answered> = list.into_iter().map(|part| answered(part, &rows, known)).collect();
