@@ -42,5 +42,6 @@ pub use sentences::{hint, summary, why};
 pub use share::{NoSeat, share_key};
 pub use verify::{Disagreement, verify};
 pub use why::{
-    ConjunctCount, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation, Relaxed, Unmatched, Verdict, WhyNot,
+    ConjunctCount, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation, Relaxed, Unmatched, Verdict,
+    WhyNot,
 };

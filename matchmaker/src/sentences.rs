@@ -52,7 +52,8 @@ pub fn hint(unmatched: &Unmatched) -> String {
         Verdict::Limit(_) => return "ask for fewer partners, or let the operator raise the limit".to_owned(),
         _ => {}
     }
-    let (Verdict::NoCandidates { port: number } | Verdict::RefusedByOffers { port: number }) = &unmatched.verdict else {
+    let (Verdict::NoCandidates { port: number } | Verdict::RefusedByOffers { port: number }) = &unmatched.verdict
+    else {
         return String::new();
     };
     let Some(port) = unmatched.ports.get(*number) else { return String::new() };
@@ -136,12 +137,8 @@ fn conflict(unmatched: &Unmatched, port: usize) -> Option<&JoinWhy> {
 fn disagreement(unmatched: &Unmatched, join: &JoinWhy) -> String {
     let label = |port: usize| unmatched.ports.get(port).map_or("", |port| port.label.as_str());
     let parts = unmatched.ports.get(join.port).map(|port| port.conjuncts.as_slice()).unwrap_or_default();
-    let mut texts: Vec<String> = join
-        .conjuncts
-        .iter()
-        .filter_map(|part| parts.get(*part))
-        .map(|part| format!("`{}`", part.text))
-        .collect();
+    let mut texts: Vec<String> =
+        join.conjuncts.iter().filter_map(|part| parts.get(*part)).map(|part| format!("`{}`", part.text)).collect();
     if join.owners {
         texts.push("what their owners ask".to_owned());
     }
@@ -206,7 +203,9 @@ fn waiting(unmatched: &Unmatched) -> String {
         .iter()
         .filter(taken)
         .filter(|port| !blocked || port.free_now() == 0)
-        .map(|port| format!("port `{}`: {} taken", port.label, ads(port.busy, "that would match is", "that would match are")))
+        .map(|port| {
+            format!("port `{}`: {} taken", port.label, ads(port.busy, "that would match is", "that would match are"))
+        })
         .collect();
     busy.join("; ")
 }

@@ -122,7 +122,8 @@ fn explained(
         unmatched = engine.negotiate(snapshot, config, 0).unmatched;
         Ok(())
     })?;
-    let reasons: std::collections::HashSet<_> = unmatched.iter().map(|found| std::sync::Arc::as_ptr(&found.why)).collect();
+    let reasons: std::collections::HashSet<_> =
+        unmatched.iter().map(|found| std::sync::Arc::as_ptr(&found.why)).collect();
     Ok(json!({
         "unmatched": unmatched.len(), "reasons": reasons.len(), "indexed": unmatched.iter().filter(|found| found.indexed).count(),
         "cycle_ms": cycle_ms, "with_reasons_ms": with_reasons_ms, "explain_ms": with_reasons_ms - cycle_ms,

@@ -187,8 +187,10 @@ fn heads(table: &mut Table, ports: &Ports, place: Option<usize>, parts: &mut Vec
 fn wanted(table: &mut Table, ports: &Ports, readers: &Readers) -> Wanted {
     let mut names = readers.names.clone();
     let mut reflective = false;
-    let implicit: Vec<&Expr> = if ports.implicit { TERMS.iter().filter_map(|name| ports.body.get(name)).collect() } else { Vec::new() };
-    let explicit = ports.list.iter().filter(|_| !ports.implicit).flat_map(|port| port.attributes.iter().map(|(_, expr)| expr));
+    let implicit: Vec<&Expr> =
+        if ports.implicit { TERMS.iter().filter_map(|name| ports.body.get(name)).collect() } else { Vec::new() };
+    let explicit =
+        ports.list.iter().filter(|_| !ports.implicit).flat_map(|port| port.attributes.iter().map(|(_, expr)| expr));
     for expr in implicit.into_iter().chain(explicit) {
         if matches!(expr.kind(), Kind::Literal(_)) {
             continue;

@@ -125,7 +125,10 @@ impl Preds {
                 columns.push(column);
             }
         });
-        answer(&term, &columns, table)
+        match columns.as_slice() {
+            [column] => answer_by_value(&term, *column, table),
+            _ => answer(&term, &columns, table),
+        }
     }
 
     /// Whether the condition is true of a row; none if only the evaluator knows.
@@ -173,6 +176,24 @@ fn answer(term: &Term, columns: &[u32], table: &mut Table) -> Answer {
     }
     let open = Some(open).filter(Bits::any);
     Answer { yes, open }
+}
+
+/// The same where one attribute is read: of rows with equal values the first is looked at.
+fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
+    let rows = table.rows.len();
+    let (columns, words, context) = table.sight();
+    let mut sight = Sight { columns, words, context };
+    let Some(column) = columns.get(column) else { return Answer { yes: Bits::none(rows), open: None } };
+    let mut truths: Vec<Option<Option<bool>>> = vec![None; column.cells().len()];
+    for (row, code) in column.codes().iter().enumerate() {
+        if let Some(truth) = truths.get_mut(as_usize(*code)).filter(|truth| truth.is_none()) {
+            *truth = Some(sight.holds(term, &|_| row));
+        }
+    }
+    let is: Vec<bool> = truths.iter().map(|truth| *truth == Some(Some(true))).collect();
+    let unknown: Vec<bool> = truths.iter().map(|truth| *truth == Some(None)).collect();
+    let open = unknown.contains(&true).then(|| Bits::of_codes(column.codes(), &unknown)).filter(Bits::any);
+    Answer { yes: Bits::of_codes(column.codes(), &is), open }
 }
 
 /// The truth of a term that reads one attribute, where that has this value.

@@ -87,6 +87,32 @@ const TESTS_PER_ROW: usize = 64;
 const TESTS_FREE: usize = 100_000;
 
 fn groups(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec<Group>> {
+    match columns {
+        [] => Some(vec![Group { cells: Vec::new(), rows: rows.iter().collect(), agrees: false }]),
+        [column] => {
+            let column = known.table.columns.get(*column)?;
+            // By code; rows that the column does not know share the last place.
+            let unknown = column.cells().len();
+            let mut places = vec![usize::MAX; unknown + 1];
+            let mut groups: Vec<Group> = Vec::new();
+            for row in rows.iter() {
+                let code = column.codes().get(as_usize(row)).map_or(unknown, |code| as_usize(*code).min(unknown));
+                let place = places.get_mut(code)?;
+                if let Some(group) = groups.get_mut(*place) {
+                    group.rows.push(row);
+                    continue;
+                }
+                *place = groups.len();
+                groups.push(Group { cells: vec![column.cell(as_usize(row))], rows: vec![row], agrees: false });
+            }
+            let open = groups.iter().any(|group| group.cells.contains(&Cell::Open));
+            (!open).then_some(groups)
+        }
+        _ => groups_of_many(rows, columns, known),
+    }
+}
+
+fn groups_of_many(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec<Group>> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<Vec<Cell>, usize, RandomState> = HashMap::default();
     for row in rows.iter() {

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 pub use data::{
-    ConjunctCount, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation, Relaxed, Unmatched, Verdict, WhyNot,
+    ConjunctCount, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation, Relaxed, Unmatched, Verdict,
+    WhyNot,
 };
 
 use crate::explain::{explain, structural};
@@ -108,9 +109,7 @@ impl<'s> Whys<'s> {
         let mut counts = Vec::with_capacity(views.len());
         for (place, port) in ports.list.iter().enumerate() {
             counts.push(match views.get(place).zip(walk.steps.get(place)) {
-                Some((view, step)) => {
-                    counts::counted(port, view, step, &excluded, &ad.key.namespace, pool, known)
-                }
+                Some((view, step)) => counts::counted(port, view, step, &excluded, &ad.key.namespace, pool, known),
                 None => counts::unreached(port),
             });
         }

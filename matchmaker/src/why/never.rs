@@ -33,7 +33,8 @@ fn core(parts: &[Part], words: &Words) -> Option<Vec<usize>> {
     for (place, part) in parts.iter().enumerate() {
         let (Part::Alone(term) | Part::Join(term)) = part else { continue };
         let Some(next) = demand(term) else { continue };
-        let rival = demands.iter().find(|(_, other)| other.attribute == next.attribute && other.contradicts(&next, words));
+        let rival =
+            demands.iter().find(|(_, other)| other.attribute == next.attribute && other.contradicts(&next, words));
         if let Some((other, _)) = rival {
             return Some(vec![*other, place]);
         }
@@ -88,15 +89,20 @@ impl Demand {
         is_comparison(self.op) && matches!(self.value, Cell::Undefined | Cell::Error)
     }
 
+    /// The number that it must be compared with. Who is a number is equal to it, too.
     fn number(&self) -> Option<f64> {
-        number(self.value).filter(|number| number.abs() < EXACT_MAX && is_comparison(self.op))
+        let compares = is_comparison(self.op) || self.op == BinaryOp::Is;
+        number(self.value).filter(|number| number.abs() < EXACT_MAX && compares)
     }
 
     fn contradicts(&self, other: &Demand, words: &Words) -> bool {
-        let missing = |demand: &Demand| {
-            demand.op == BinaryOp::Is && matches!(demand.value, Cell::Undefined | Cell::Error)
-        };
+        let missing =
+            |demand: &Demand| demand.op == BinaryOp::Is && matches!(demand.value, Cell::Undefined | Cell::Error);
         let compares = |demand: &Demand| is_comparison(demand.op);
+        if self.op == BinaryOp::Is && other.op == BinaryOp::Is {
+            let told = |cell: Cell| !matches!(cell, Cell::Whole(_) | Cell::Real(_) | Cell::Open);
+            return told(self.value) && told(other.value) && self.value != other.value;
+        }
         if (missing(self) && compares(other)) || (missing(other) && compares(self)) {
             return true;
         }
@@ -113,7 +119,6 @@ impl Demand {
                 (BinaryOp::Equal, BinaryOp::NotEqual) | (BinaryOp::NotEqual, BinaryOp::Equal) => {
                     words.same_folded(one, two)
                 }
-                (BinaryOp::Is, BinaryOp::Is) => one != two,
                 _ => false,
             },
             _ => false,
@@ -124,7 +129,7 @@ impl Demand {
 #[expect(clippy::float_cmp, reason = "as the language compares them")]
 fn holds(op: BinaryOp, left: f64, right: f64) -> bool {
     match op {
-        BinaryOp::Equal => left == right,
+        BinaryOp::Equal | BinaryOp::Is => left == right,
         BinaryOp::NotEqual => left != right,
         BinaryOp::Less => left < right,
         BinaryOp::LessEqual => left <= right,

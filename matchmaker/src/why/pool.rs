@@ -103,6 +103,9 @@ impl<'s> Pool<'s> {
             let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place);
             known.stock.fits(ask, place)
         };
+        if !rows.any() {
+            return rows.clone();
+        }
         if self.free.len() < KEPT_MAX && !self.free.contains_key(&ask) {
             let all = known.table.live.clone();
             let free = Bits::of(all.len(), |row| all.get(row) && room(crate::table::as_u32(row), known));

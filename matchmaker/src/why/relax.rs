@@ -10,7 +10,7 @@ use crate::table::{Bits, as_u32};
 
 /// How many ways are looked for at one port, how many combinations are tried, and how many are told.
 const PORT_MAX: usize = 8;
-const TRIED_MAX: usize = 64;
+const TRIED_MAX: usize = 16;
 const TOLD_MAX: usize = 8;
 /// Parts of one constraint beyond this are never left out.
 const PARTS_MAX: usize = 62;
@@ -39,9 +39,10 @@ pub(crate) fn relaxations(walker: &Walker<'_>, known: &mut Known<'_>) -> Vec<Rel
     let mut found: Vec<Relaxation> = Vec::new();
     for way in ways {
         let Some(way) = working(way, joined, walker, known) else { continue };
-        let offers = only_port.as_ref().filter(|_| !joined).and_then(|port| {
-            port.iter().find(|(dropped, _)| way.first() == Some(dropped)).map(|(_, offers)| *offers)
-        });
+        let offers = only_port
+            .as_ref()
+            .filter(|_| !joined)
+            .and_then(|port| port.iter().find(|(dropped, _)| way.first() == Some(dropped)).map(|(_, offers)| *offers));
         let relaxation = Relaxation { parts: parts(&way), offers };
         if !relaxation.parts.is_empty() && !found.contains(&relaxation) {
             found.push(relaxation);
@@ -55,16 +56,10 @@ pub(crate) fn relaxations(walker: &Walker<'_>, known: &mut Known<'_>) -> Vec<Rel
 }
 
 /// A way that leads to a gang, as short as it can be made.
-fn working(
-    mut way: Vec<Dropped>,
-    joined: bool,
-    walker: &Walker<'_>,
-    known: &mut Known<'_>,
-) -> Option<Vec<Dropped>> {
-    let mut exists = |way: &[Dropped]| {
-        walker.exists(&Terrain { dropped: way, skipped: 0, excluded: None }, known)
-    };
-    if !exists(&way)? {
+fn working(mut way: Vec<Dropped>, joined: bool, walker: &Walker<'_>, known: &mut Known<'_>) -> Option<Vec<Dropped>> {
+    let mut exists = |way: &[Dropped]| walker.exists(&Terrain { dropped: way, skipped: 0, excluded: None }, known);
+    let added = !exists(&way)?;
+    if added {
         if !joined {
             return None;
         }
@@ -81,7 +76,8 @@ fn working(
             }
         }
     }
-    if joined {
+    // The smallest sets of single ports are the smallest for all of them, unless more was added.
+    if added {
         for part in parts(&way) {
             let shorter = without(&way, part);
             // Where only the evaluator knows, nothing is claimed.

@@ -80,7 +80,8 @@ impl View {
             let (example, reads_all) = (found.example.clone(), found.reflective);
             let offered = example.0.early(example.1).filter(|_| example.1 > 0);
             late |= offered.zip(root.early(port)).is_some_and(|(offered, asked)| !offered.seen_from(asked));
-            let asking = Asking { partner: Some((&*example.0, example.1)), ..Asking { root, port, partner: None, told } };
+            let asking =
+                Asking { partner: Some((&*example.0, example.1)), ..Asking { root, port, partner: None, told } };
             let Parts { list, missing } = asking.parts(known.table);
             let parts: Vec<Answered> = list.into_iter().map(|part| answered(part, &rows, known)).collect();
             for part in &parts {
