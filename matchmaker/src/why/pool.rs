@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use classad::Name;
 use foldhash::fast::RandomState;
 
 use crate::index::asks::Resources;
@@ -10,13 +11,23 @@ use crate::ports::Rules;
 use crate::search::domain::Known;
 use crate::table::{Bits, admitted, as_usize};
 
+/// Offers whose constraint comes to the same for every root: templates that differ in nothing that it names.
+#[derive(Debug)]
+pub(crate) struct Alike {
+    /// One of their templates.
+    pub(crate) template: usize,
+    pub(crate) rows: Bits,
+    /// What they may read of a root is not written in them.
+    pub(crate) reflective: bool,
+}
+
 /// The pool after a cycle.
 pub(crate) struct Pool<'s> {
     pub(crate) snapshot: &'s Snapshot,
     /// All resources that some offer has.
     pub(crate) resources: Resources,
-    /// Templates, the one with the first ad first.
-    pub(crate) templates: Vec<usize>,
+    /// Offers that ask the same of a root, those with the first ad first.
+    pub(crate) alike: Vec<Alike>,
     /// Rows whose seats may be shared.
     pub(crate) shared: Bits,
     /// Rows whose ad has other ports.
@@ -54,14 +65,11 @@ impl<'s> Pool<'s> {
             let shelf = shelves.entry(terms).or_insert_with(|| (place, Bits::none(rows)));
             shelf.1.set(as_usize(row), true);
         }
-        let first = |rows: &Bits| rows.iter().map(|row| table.position(row)).min();
-        let mut templates: Vec<(Option<u32>, usize)> =
-            table.templates.used().map(|(id, template)| (first(&template.rows), id)).collect();
-        templates.sort_unstable();
+        let alike = alike(known);
         Pool {
             snapshot,
             resources: known.stock.resources(),
-            templates: templates.into_iter().map(|(_, id)| id).collect(),
+            alike,
             shared,
             deep,
             firsts,
@@ -126,3 +134,33 @@ impl<'s> Pool<'s> {
 
 /// For how many different requests it is remembered who can meet them.
 const KEPT_MAX: usize = 256;
+
+fn alike(known: &mut Known<'_>) -> Vec<Alike> {
+    let table = &mut *known.table;
+    let mut places: HashMap<_, usize, RandomState> = HashMap::default();
+    let mut found: Vec<(Option<u32>, Alike)> = Vec::new();
+    let used: Vec<usize> = table.templates.used().map(|(id, _)| id).collect();
+    for template in used {
+        let Some(own) = table.templates.list.get(template) else { continue };
+        let (ports, via) = &own.example;
+        let Some(port) = ports.list.get(*via) else { continue };
+        let constraint = port.constraint.as_ref().map(|expr| table.exprs.id(expr));
+        let reads = constraint.map(|id| table.exprs.reads(id)).unwrap_or_default();
+        let names = reads.bare.iter().chain(reads.selected.iter().map(|(base, _)| base));
+        let stands = |name: &Name| (port.attributes.place(name).is_some(), ports.body.place(name).is_some());
+        let presence: Vec<(bool, bool)> = names.map(stands).collect();
+        let alone = own.deep.then_some(template);
+        let key = (alone, ports.implicit, port.label.clone(), constraint, presence, own.reflective);
+        let next = found.len();
+        let place = *places.entry(key).or_insert(next);
+        match found.get_mut(place) {
+            Some((_, alike)) => alike.rows.or(&own.rows),
+            None => found.push((None, Alike { template, rows: own.rows.clone(), reflective: own.reflective })),
+        }
+    }
+    for (first, alike) in &mut found {
+        *first = alike.rows.iter().map(|row| table.position(row)).min();
+    }
+    found.sort_by_key(|(first, alike)| (*first, alike.template));
+    found.into_iter().map(|(_, alike)| alike).collect()
+}

@@ -11,6 +11,8 @@ use crate::table::{Bits, as_u32};
 /// How many ways are looked for at one port, how many combinations are tried, and how many are told.
 const PORT_MAX: usize = 8;
 const TRIED_MAX: usize = 16;
+/// How many of them where partners must agree with each other, which costs more to look at.
+const TRIED_JOINED_MAX: usize = 2;
 const TOLD_MAX: usize = 8;
 /// Parts of one constraint beyond this are never left out.
 const PARTS_MAX: usize = 62;
@@ -36,6 +38,8 @@ pub(crate) fn relaxations(walker: &Walker<'_>, known: &mut Known<'_>) -> Vec<Rel
         ways = ways.iter().flat_map(longer).take(TRIED_MAX).collect();
     }
     let joined = walker.views.iter().any(View::is_joined);
+    ways.sort_by_cached_key(|way| parts(way).len());
+    ways.truncate(if joined { TRIED_JOINED_MAX } else { TRIED_MAX });
     let mut found: Vec<Relaxation> = Vec::new();
     for way in ways {
         let Some(way) = working(way, joined, walker, known) else { continue };

@@ -70,14 +70,15 @@ impl View {
         let own: Vec<Answered> = list.into_iter().map(|part| answered(part, &admitted, known)).collect();
         let mut unsure = pool.shared.clone();
         let (mut terms, mut late) = (Vec::new(), false);
-        for template in pool.templates.clone() {
-            let Some(found) = known.table.templates.list.get(template) else { continue };
-            let mut rows = found.rows.clone();
+        for alike in &pool.alike {
+            let mut rows = alike.rows.clone();
             rows.and(&admitted);
             if !rows.any() {
                 continue;
             }
-            let (example, reads_all) = (found.example.clone(), found.reflective);
+            let (template, reads_all) = (alike.template, alike.reflective);
+            let Some(found) = known.table.templates.list.get(template) else { continue };
+            let example = found.example.clone();
             let offered = example.0.early(example.1).filter(|_| example.1 > 0);
             late |= offered.zip(root.early(port)).is_some_and(|(offered, asked)| !offered.seen_from(asked));
             let asking =
