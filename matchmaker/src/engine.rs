@@ -6,7 +6,6 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use crate::cycle::{Cycle, Queue};
-use crate::explain::{Unmatched, explain};
 use crate::gang::{Bond, Gang, Member};
 use crate::index::asks::{Resources, Stock};
 use crate::index::classes::{Readers, RootKeys};
@@ -23,6 +22,7 @@ use crate::search::guided::{self, Choices};
 use crate::search::lanes::Spoke;
 use crate::search::list::{Progress, Star};
 use crate::table::{Bits, Table, admitted, as_usize};
+use crate::why::{Asked, Whys};
 
 /// Negotiates, and remembers between cycles what depends on the ads alone. What it remembers never changes an answer.
 #[derive(Debug)]
@@ -131,15 +131,17 @@ impl Engine {
 
     /// One cycle, see [`crate::negotiate`].
     pub fn negotiate(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Cycle {
-        let mut run = self.run(snapshot, config, now);
-        for (number, gave_up) in std::mem::take(&mut run.failed) {
-            let Some(root) = snapshot.roots.get(number).filter(|root| !run.pool.consumed.contains(&root.ad)) else {
+        let Run { mut cycle, failed, pool, indexed } = self.run(snapshot, config, now);
+        let mut whys = Whys::of(&pool, config, now);
+        for (number, gave_up) in failed {
+            let Some(root) = snapshot.roots.get(number).filter(|root| !pool.consumed.contains(&root.ad)) else {
                 continue;
             };
-            let why = explained(run.indexed.as_mut(), number, &run.pool, root, gave_up, config, now);
-            run.cycle.unmatched.push(why);
+            let (key, reflective) = indexed.as_ref().map_or((None, true), |indexed| indexed.shows(number));
+            let known = indexed.is_some().then(|| self.known());
+            cycle.unmatched.push(whys.why(&Asked { root, key, reflective, gave_up }, known));
         }
-        run.cycle
+        cycle
     }
 
     /// The same without a word on the roots that stay without a gang.
@@ -511,11 +513,17 @@ struct Indexed {
     /// By the number of the root: what it shows of itself.
     key_of: Vec<Option<u32>>,
     class_of: Vec<Option<usize>>,
-    /// Why roots that show the same have no gang.
-    whys: HashMap<u32, Unmatched, RandomState>,
     classes: Vec<Class>,
     domains: Vec<Domain>,
     spokes: Vec<Option<Spoke>>,
+}
+
+impl Indexed {
+    /// What a root shows of itself, as a number, and whether anybody can see more of it.
+    fn shows(&self, number: usize) -> (Option<u32>, bool) {
+        let class = self.class_of.get(number).copied().flatten().and_then(|class| self.classes.get(class));
+        (self.key_of.get(number).copied().flatten(), class.is_none_or(|class| class.reflective))
+    }
 }
 
 /// Whether what was computed under one configuration holds under another.
@@ -548,24 +556,4 @@ fn readers(table: &Table, snapshot: &Snapshot, resources: &Resources) -> Readers
         readers.anything |= classad::is_reflective(expr);
     }
     readers
-}
-
-/// Why a root has no gang: the same for all roots of a class that nothing tells apart.
-fn explained(
-    search: Option<&mut Indexed>,
-    number: usize,
-    pool: &Snapshot,
-    root: &Root,
-    gave_up: bool,
-    config: &Config,
-    now: i64,
-) -> Unmatched {
-    let shared = search.filter(|_| root.exclusions.is_empty() && config.rules == Rules::Product).and_then(|indexed| {
-        let class = indexed.class_of.get(number).copied().flatten()?;
-        let key = indexed.key_of.get(number).copied().flatten()?;
-        indexed.classes.get(class).filter(|class| !class.reflective).map(|_| indexed.whys.entry(key))
-    });
-    let Some(shared) = shared else { return explain(pool, root, gave_up, config, now) };
-    let why = shared.or_insert_with(|| explain(pool, root, gave_up, config, now));
-    Unmatched { root: root.ad, ..why.clone() }
 }
