@@ -6,6 +6,7 @@
 
 mod load;
 mod measure;
+mod orders;
 
 use std::error::Error;
 use std::io::Write;
@@ -57,7 +58,10 @@ fn main() -> Fallible<()> {
     let options = options()?;
     let workload = Workload::read(&options.file)?;
     let config = Config { prefer: options.prefer, ..Config::product() };
-    let line = figures(&workload, &config, &options)?;
+    let line = match options.order.as_str() {
+        "engine" => figures(&workload, &config, &options)?,
+        order => orders::figures(&workload, &config, order.parse()?)?,
+    };
     writeln!(std::io::stdout(), "{line}")?;
     Ok(())
 }
