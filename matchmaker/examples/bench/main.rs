@@ -1,11 +1,12 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
-//! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine]
+//! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all]
 //! [--incremental 0.01]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of [`ROUNDS`].
 
 mod load;
 mod measure;
+mod memory;
 mod orders;
 
 use std::error::Error;
@@ -60,6 +61,7 @@ fn main() -> Fallible<()> {
     let config = Config { prefer: options.prefer, ..Config::product() };
     let line = match options.order.as_str() {
         "engine" => figures(&workload, &config, &options)?,
+        "all" => orders::counts(&workload, &config)?,
         order => orders::figures(&workload, &config, order.parse()?)?,
     };
     writeln!(std::io::stdout(), "{line}")?;
@@ -67,6 +69,7 @@ fn main() -> Fallible<()> {
 }
 
 fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<serde_json::Value> {
+    let ad_bytes = memory::ad_bytes(workload, config)?;
     let ingest_ms = median_ms(ROUNDS, || workload.snapshot().map(drop))?;
     let mut first = None;
     let cold_ms = median_ms(ROUNDS, || {
@@ -95,7 +98,7 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "warm_ms": warm_ms,
         "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
         "steps": stats.steps, "classes": stats.classes, "guided": stats.guided, "conditions": stats.conditions,
-        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "incremental_ms": incremental_ms,
+        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "ad_bytes": ad_bytes, "incremental_ms": incremental_ms,
     }))
 }
 
