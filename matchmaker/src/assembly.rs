@@ -194,9 +194,13 @@ impl<'s> Assembly<'s> {
         let (Some(asked), Some(offered)) = (self.port(bond.parent, bond.port), self.port(member, bond.via)) else {
             return false;
         };
+        let early = |member: usize, port: usize| self.seats.get(member)?.ad.ports.early(port);
+        let (Some(asking), Some(offering)) = (early(bond.parent, bond.port), early(member, bond.via)) else {
+            return false;
+        };
         self.connect(member);
-        let parent = offered.early.seen_from(&asked.early) && !self.accepts(bond.parent, asked, parent_port);
-        let refuses = parent || (offered.early.own(&asked.early) && !self.accepts(member, offered, child_port));
+        let parent = offering.seen_from(asking) && !self.accepts(bond.parent, asked, parent_port);
+        let refuses = parent || (offering.own(asking) && !self.accepts(member, offered, child_port));
         self.disconnect(member);
         refuses
     }

@@ -1,15 +1,14 @@
 //! The engine: what it knows of a pool, kept from one cycle to the next, and the cycle itself.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use classad::Name;
 use foldhash::fast::RandomState;
 
 use crate::cycle::{Cycle, Queue};
 use crate::explain::{Unmatched, explain};
 use crate::gang::{Bond, Gang, Member};
-use crate::index::asks::Stock;
-use crate::index::classes::{Readers, RootKeys, key};
+use crate::index::asks::{Resources, Stock};
+use crate::index::classes::{Readers, RootKeys};
 use crate::index::plan::{Planner, PortPlan};
 use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
@@ -17,12 +16,12 @@ use crate::model::{AdId, Config, PoolAd, Prefer, Root, Search, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
 use crate::score::Score;
+use crate::search::check::Checker;
 use crate::search::domain::{Domain, Known};
 use crate::search::guided::{self, Choices};
 use crate::search::lanes::Spoke;
 use crate::search::list::{Progress, Star};
 use crate::table::{Bits, Table, admitted, as_usize};
-use crate::verify::verify;
 
 /// Negotiates, and remembers between cycles what depends on the ads alone. What it remembers never changes an answer.
 #[derive(Debug)]
@@ -104,7 +103,7 @@ impl Engine {
     pub fn forget_answers(&mut self) {
         self.preds = Preds::default();
         self.ranks = Ranks::default();
-        self.keys.clear();
+        self.keys.forget();
     }
 
     /// One cycle, see [`crate::negotiate`].
@@ -131,6 +130,7 @@ impl Engine {
         let mut cycle = Cycle::default();
         let mut failed = Vec::new();
         let mut queue = Queue::of(snapshot);
+        let mut checker = Checker::new(snapshot, config, now);
         let mut indexed = match config.search {
             Search::Indexed => Some(self.prepare(snapshot, config)),
             Search::Naive => None,
@@ -140,7 +140,7 @@ impl Engine {
                 continue;
             }
             let found = match &mut indexed {
-                Some(indexed) => self.best(indexed, &pool, number, root, config, now, &mut cycle),
+                Some(indexed) => self.best(indexed, &pool, number, root, config, now, &mut cycle, &mut checker),
                 None => naive::best(&pool, root.ad, &root.exclusions, config, now),
             };
             let Some(gang) = found.gang else {
@@ -188,7 +188,7 @@ impl Engine {
     fn classify(&mut self, snapshot: &Snapshot, config: &Config, indexed: &mut Indexed) {
         let resources = self.stock.resources();
         let readers = readers(&self.table, snapshot, &resources);
-        self.keys.clear();
+        self.keys.read_by(readers.clone());
         let mut key_of = Vec::with_capacity(snapshot.roots.len());
         let mut examples: Vec<(AdId, usize, bool)> = Vec::new();
         for root in &snapshot.roots {
@@ -196,20 +196,19 @@ impl Engine {
                 key_of.push(None);
                 continue;
             };
-            let (key, reflective) = key(&mut self.table, ad, &readers);
-            let id = self.keys.id(key);
+            let (id, reflective) = self.keys.of(&mut self.table, ad);
             match examples.get_mut(as_usize(id)) {
                 Some((_, roots, _)) => *roots += 1,
                 None => examples.push((root.ad, 1, reflective)),
             }
             key_of.push(Some(id));
         }
-        let mut namespaces: HashMap<String, u32, RandomState> = HashMap::default();
+        let mut namespaces: BTreeMap<u32, &str> = BTreeMap::new();
         let mut plans: Vec<Vec<PortPlan>> = Vec::with_capacity(examples.len());
         for (example, roots, _) in &examples {
             let Some(ad) = snapshot.ad(*example) else { continue };
-            let next = crate::table::as_u32(namespaces.len());
-            let namespace = *namespaces.entry(ad.key.namespace.clone()).or_insert(next);
+            let namespace = self.keys.namespace(&ad.key.namespace);
+            namespaces.insert(namespace, &ad.key.namespace);
             let (table, preds, ranks) = (&mut self.table, &mut self.preds, &mut self.ranks);
             let mut planner = Planner { table, preds, ranks, config, resources: &resources, roots: *roots };
             plans.push((0..ad.ports.list.len()).map(|port| planner.port(&ad.ports, port, namespace)).collect());
@@ -219,7 +218,7 @@ impl Engine {
             snapshot.ad_at(place).and_then(PoolAd::offer).is_some_and(|offer| offer.shared_by.is_some())
         });
         let mut admitted_to: HashMap<u32, Bits, RandomState> = HashMap::default();
-        for (name, number) in &by_number(&namespaces) {
+        for (number, name) in &namespaces {
             admitted_to.insert(*number, admitted(&self.table, snapshot, name, config.rules));
         }
         let mut domain_ids: HashMap<PortPlan, usize, RandomState> = HashMap::default();
@@ -361,6 +360,7 @@ impl Engine {
         config: &Config,
         now: i64,
         cycle: &mut Cycle,
+        checker: &mut Checker<'_>,
     ) -> naive::Found {
         let nothing = naive::Found { gang: None, gave_up: false };
         let Some(id) = indexed.class_of.get(number).copied().flatten() else { return nothing };
@@ -389,7 +389,7 @@ impl Engine {
                     return nothing;
                 };
                 let gang = self.gang(root.ad, score, &rows, &class.ports, domains);
-                if verify(pool, &gang, config, now).is_ok() {
+                if checker.holds(&gang) {
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
                 cycle.disagreements.push(root.ad);
@@ -414,9 +414,9 @@ impl Engine {
             let (Some(row), Some(domain)) = (self.table.rows.get(as_usize(*row)), domains.get(*domain)) else {
                 continue;
             };
-            let take = self.stock.take_of(domain.ask, row.place);
-            let ask = take.map(|take| take.ask.clone()).unwrap_or_default();
-            members.push(Member { ad: AdId(row.place), bond: Some(Bond { parent: 0, port, via: row.via }), ask });
+            let (place, via) = (row.place, row.via);
+            let ask = self.stock.take_of(domain.ask, place).map(|take| take.ask.clone()).unwrap_or_default();
+            members.push(Member { ad: AdId(place), bond: Some(Bond { parent: 0, port, via }), ask });
         }
         Gang { members, score }
     }
@@ -425,7 +425,7 @@ impl Engine {
 /// What one cycle searches in.
 #[derive(Default)]
 struct Indexed {
-    /// By the number of the root: what it shows of itself, see [`key`].
+    /// By the number of the root: what it shows of itself.
     key_of: Vec<Option<u32>>,
     class_of: Vec<Option<usize>>,
     /// Why roots that show the same have no gang.
@@ -444,13 +444,13 @@ fn alike(one: &Config, other: &Config) -> bool {
 }
 
 /// The names that anybody in the pool reads of a root.
-fn readers(table: &Table, snapshot: &Snapshot, resources: &BTreeSet<String>) -> Readers {
+fn readers(table: &Table, snapshot: &Snapshot, resources: &Resources) -> Readers {
     let mut readers = Readers::default();
     for (_, template) in table.templates.used() {
         readers.names.extend(template.reads.iter().cloned());
         readers.members |= template.members;
     }
-    readers.names.extend(resources.iter().map(|resource| Name::new(format!("Request{resource}"))));
+    readers.names.extend(resources.iter().map(|(name, _)| name.clone()));
     let mut last = None;
     for (_, ad) in snapshot.ads() {
         let Some(expr) = ad.offer().and_then(|offer| offer.shared_by.as_ref()) else { continue };
@@ -465,12 +465,6 @@ fn readers(table: &Table, snapshot: &Snapshot, resources: &BTreeSet<String>) -> 
         readers.anything |= classad::is_reflective(expr);
     }
     readers
-}
-
-fn by_number(namespaces: &HashMap<String, u32, RandomState>) -> Vec<(String, u32)> {
-    let mut list: Vec<(String, u32)> = namespaces.iter().map(|(name, number)| (name.clone(), *number)).collect();
-    list.sort_by_key(|(_, number)| *number);
-    list
 }
 
 /// Why a root has no gang: the same for all roots of a class that nothing tells apart.

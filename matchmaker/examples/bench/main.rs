@@ -2,7 +2,7 @@
 //!
 //! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all]
 //! [--incremental 0.01]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
-//! thread, in milliseconds, medians of [`ROUNDS`].
+//! thread, in milliseconds, medians of `--rounds`.
 
 mod load;
 mod measure;
@@ -20,19 +20,18 @@ use measure::{median_ms, peak_rss_mb, scalar_pair_ns};
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// How often each measurement is repeated.
-const ROUNDS: usize = 5;
-
 struct Options {
     file: String,
     prefer: Prefer,
     order: String,
     incremental: f64,
+    /// How often each measurement is repeated.
+    rounds: usize,
 }
 
 fn options() -> Fallible<Options> {
     let mut options =
-        Options { file: String::new(), prefer: Prefer::Best, order: "engine".to_owned(), incremental: 0.01 };
+        Options { file: String::new(), prefer: Prefer::Best, order: "engine".to_owned(), incremental: 0.01, rounds: 5 };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -46,6 +45,7 @@ fn options() -> Fallible<Options> {
             }
             "--order" => options.order = value()?,
             "--incremental" => options.incremental = value()?.parse()?,
+            "--rounds" => options.rounds = value()?.parse()?,
             file => options.file = file.to_owned(),
         }
     }
@@ -70,9 +70,9 @@ fn main() -> Fallible<()> {
 
 fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<serde_json::Value> {
     let ad_bytes = memory::ad_bytes(workload, config)?;
-    let ingest_ms = median_ms(ROUNDS, || workload.snapshot().map(drop))?;
+    let ingest_ms = median_ms(options.rounds, || workload.snapshot().map(drop))?;
     let mut first = None;
-    let cold_ms = median_ms(ROUNDS, || {
+    let cold_ms = median_ms(options.rounds, || {
         let snapshot = workload.snapshot()?;
         let mut engine = Engine::new();
         let cycle = engine.gangs(&snapshot, config, 0);
@@ -80,17 +80,16 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         Ok(())
     })?;
     let (snapshot, mut engine, cycle) = first.ok_or("no round was measured")?;
-    let cycle_ms = median_ms(ROUNDS, || {
-        engine.forget_answers();
-        engine.gangs(&snapshot, config, 0);
+    let cycle_ms = median_ms(options.rounds, || {
+        cycle_from_nothing(&mut engine, &snapshot, config);
         Ok(())
     })?;
     let stats = engine.stats;
-    let warm_ms = median_ms(ROUNDS, || {
+    let warm_ms = median_ms(options.rounds, || {
         engine.gangs(&snapshot, config, 0);
         Ok(())
     })?;
-    let incremental_ms = incremental(workload, &snapshot, &mut engine, config, options.incremental)?;
+    let incremental_ms = incremental(workload, &snapshot, &mut engine, config, options)?;
     let score: f64 = cycle.gangs.iter().map(|gang| gang.score.own.to_real()).sum();
     Ok(json!({
         "workload": workload.name, "ads": workload.ads.len(), "bytes": workload.bytes(), "roots": snapshot.roots.len(),
@@ -102,20 +101,27 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
     }))
 }
 
+/// A cycle over ads that are in their columns; everything else is worked out again. A function of its own for profilers.
+#[inline(never)]
+fn cycle_from_nothing(engine: &mut Engine, snapshot: &Snapshot, config: &Config) {
+    engine.forget_answers();
+    engine.gangs(snapshot, config, 0);
+}
+
 /// The time of a cycle after a share of the ads has been replaced, the replacement in the engine included.
 fn incremental(
     workload: &Workload,
     snapshot: &Snapshot,
     engine: &mut Engine,
     config: &Config,
-    share: f64,
+    options: &Options,
 ) -> Fallible<f64> {
     let mut rounds = Vec::new();
-    for round in 0..ROUNDS {
-        rounds.push(replaced(workload, snapshot, share, round)?);
+    for round in 0..options.rounds {
+        rounds.push(replaced(workload, snapshot, options.incremental, round)?);
     }
     let mut rounds = rounds.into_iter();
-    median_ms(ROUNDS, || {
+    median_ms(options.rounds, || {
         if let Some(next) = rounds.next() {
             engine.gangs(&next, config, 0);
         }

@@ -1,7 +1,6 @@
 //! Requests into amounts that can be compared with what is free.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 use classad::{Expr, Name};
 use foldhash::fast::RandomState;
@@ -9,7 +8,7 @@ use foldhash::fast::RandomState;
 use crate::capacity::{Ask, Res};
 use crate::model::{AdId, Offer, PoolAd, Snapshot};
 use crate::ports::{Ports, Rules};
-use crate::table::{Cell, Table, as_u32, as_usize};
+use crate::table::{Bits, Cell, Table, as_u32, as_usize};
 use crate::term::{Flattener, Side, Term};
 
 /// What a port asks of whoever is bound to it.
@@ -37,6 +36,9 @@ struct Terms {
     default_request: Res,
 }
 
+/// Resources by the attribute that asks for them: `RequestCpus` for `cpus`.
+pub(crate) type Resources = Vec<(Name, String)>;
+
 /// What is free of each offer of a snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Stock {
@@ -45,11 +47,12 @@ pub(crate) struct Stock {
     /// By place in the snapshot: its terms, and where its amounts begin.
     offers: Vec<Option<(u32, u32)>>,
     free: Vec<i64>,
-    takes: HashMap<(u32, u32), Option<Arc<Take>>, RandomState>,
+    /// By ask, then by terms: what is taken, once it is worked out.
+    takes: Vec<Vec<Option<Option<Take>>>>,
     asks: Vec<Asks>,
     ask_ids: HashMap<Asks, u32, RandomState>,
-    /// Ads that are held whole, by place.
-    consumed: BTreeSet<usize>,
+    /// Ads of which nothing is left for anybody, or that are held whole, by place.
+    full: Bits,
 }
 
 /// What an ask takes of an offer: by name, and in the order of the offer's capacity.
@@ -64,9 +67,12 @@ impl Stock {
     pub(crate) fn count(&mut self, snapshot: &Snapshot) {
         self.offers.clear();
         self.free.clear();
-        self.consumed = snapshot.consumed.iter().map(|id| id.place()).collect();
+        self.full = Bits::none(snapshot.len());
+        for id in &snapshot.consumed {
+            self.full.set(id.place(), true);
+        }
         let mut last: Option<(&Offer, u32)> = None;
-        for (_, ad) in snapshot.ads() {
+        for (id, ad) in snapshot.ads() {
             let Some(offer) = ad.offer() else {
                 self.offers.push(None);
                 continue;
@@ -77,19 +83,24 @@ impl Stock {
                 _ => self.terms_of(offer),
             };
             last = Some((offer, terms));
-            self.offers.push(Some((terms, as_u32(self.free.len()))));
+            let first = self.free.len();
+            self.offers.push(Some((terms, as_u32(first))));
             self.free.extend(offer.capacity.iter().map(|(name, all)| all.saturating_sub(offer.usage.used(name))));
+            // Whoever asks takes something of everything.
+            if offer.shared_by.is_none() && self.free.iter().skip(first).any(|free| *free < 1) {
+                self.full.set(id.place(), true);
+            }
         }
     }
 
-    /// Whether an ad is held whole by a gang of this cycle.
-    pub(crate) fn is_consumed(&self, place: usize) -> bool {
-        self.consumed.contains(&place)
+    /// Whether nothing is left of the ad at a place for anybody. Shared seats are never full.
+    pub(crate) fn is_full(&self, place: usize) -> bool {
+        self.full.get(place)
     }
 
     /// Holds an ad whole.
     pub(crate) fn consume(&mut self, place: usize) {
-        self.consumed.insert(place);
+        self.full.set(place, true);
     }
 
     fn terms_of(&mut self, offer: &Offer) -> u32 {
@@ -102,9 +113,11 @@ impl Stock {
         id
     }
 
-    /// The names of all resources that some offer has, in small letters.
-    pub(crate) fn resources(&self) -> BTreeSet<String> {
-        self.terms.iter().flat_map(|terms| terms.capacity.keys().map(|name| name.to_ascii_lowercase())).collect()
+    /// All resources that some offer has, in small letters, each with the attribute by which a root may ask for it.
+    pub(crate) fn resources(&self) -> Resources {
+        let names = self.terms.iter().flat_map(|terms| terms.capacity.keys().map(|name| name.to_ascii_lowercase()));
+        let names: BTreeSet<String> = names.collect();
+        names.into_iter().map(|name| (Name::new(format!("Request{name}")), name)).collect()
     }
 
     /// The number of what is asked.
@@ -119,21 +132,34 @@ impl Stock {
     }
 
     /// What an ask takes of the offer at a place, if the offer ever has it.
-    pub(crate) fn take_of(&mut self, ask: u32, place: usize) -> Option<Arc<Take>> {
+    pub(crate) fn take_of(&mut self, ask: u32, place: usize) -> Option<&Take> {
         let (terms, _) = self.offers.get(place).copied().flatten()?;
-        if let Some(known) = self.takes.get(&(ask, terms)) {
-            return known.clone();
+        self.take(ask, terms)
+    }
+
+    fn take(&mut self, ask: u32, terms: u32) -> Option<&Take> {
+        let (ask, terms) = (as_usize(ask), as_usize(terms));
+        if self.takes.len() <= ask {
+            self.takes.resize_with(ask + 1, Vec::new);
         }
-        let take = takes(self.asks.get(as_usize(ask))?, self.terms.get(as_usize(terms))?).map(Arc::new);
-        self.takes.insert((ask, terms), take.clone());
-        take
+        let by_terms = self.takes.get_mut(ask)?;
+        if by_terms.len() <= terms {
+            by_terms.resize_with(terms + 1, || None);
+        }
+        let (asks, terms_of) = (self.asks.get(ask)?, self.terms.get(terms)?);
+        by_terms.get_mut(terms)?.get_or_insert_with(|| takes(asks, terms_of)).as_ref()
     }
 
     /// Whether an ask fits into what is free.
     pub(crate) fn fits(&mut self, ask: u32, place: usize) -> bool {
-        let Some(take) = self.take_of(ask, place) else { return false };
-        let Some((_, first)) = self.offers.get(place).copied().flatten() else { return false };
-        let free = self.free.iter().skip(as_usize(first));
+        let Some((terms, first)) = self.offers.get(place).copied().flatten() else { return false };
+        let known = self.takes.get(as_usize(ask)).and_then(|by_terms| by_terms.get(as_usize(terms)));
+        if !matches!(known, Some(Some(_))) {
+            self.take(ask, terms);
+        }
+        let known = self.takes.get(as_usize(ask)).and_then(|by_terms| by_terms.get(as_usize(terms)));
+        let Some(Some(Some(take))) = known else { return false };
+        let Some(free) = self.free.get(as_usize(first)..as_usize(first) + take.amounts.len()) else { return false };
         take.amounts.iter().zip(free).all(|(amount, free)| amount <= free)
     }
 
@@ -144,6 +170,9 @@ impl Stock {
         let usage = snapshot.usage(id, offer);
         for ((name, all), free) in offer.capacity.iter().zip(self.free.iter_mut().skip(as_usize(first))) {
             *free = all.saturating_sub(usage.used(name));
+            if *free < 1 && offer.shared_by.is_none() {
+                self.full.set(id.place(), true);
+            }
         }
     }
 }
@@ -177,7 +206,7 @@ fn takes(asks: &Asks, terms: &Terms) -> Option<Take> {
 }
 
 /// What a port of a root asks.
-pub(crate) fn asks(table: &mut Table, root: &Ports, port: usize, resources: &BTreeSet<String>, rules: Rules) -> Asks {
+pub(crate) fn asks(table: &mut Table, root: &Ports, port: usize, resources: &Resources, rules: Rules) -> Asks {
     if rules == Rules::Paper {
         return Asks::Nothing;
     }
@@ -192,13 +221,12 @@ pub(crate) fn asks(table: &mut Table, root: &Ports, port: usize, resources: &BTr
         Err(asks) => return asks,
     };
     let mut attributes = Vec::new();
-    for resource in resources {
-        let name = Name::new(format!("Request{resource}"));
-        let in_port = own.attributes.place(&name).and_then(|place| own.attributes.at(place)).filter(|_| !root.implicit);
+    for (name, resource) in resources {
+        let in_port = own.attributes.place(name).and_then(|place| own.attributes.at(place)).filter(|_| !root.implicit);
         let side = if root.implicit { Side::Root } else { Side::RootBody };
         let found = match in_port {
             Some(expr) => Some((expr, Side::Root)),
-            None => root.body.place(&name).and_then(|place| root.body.at(place)).map(|expr| (expr, side)),
+            None => root.body.place(name).and_then(|place| root.body.at(place)).map(|expr| (expr, side)),
         };
         let Some((expr, side)) = found else { continue };
         match flattener.term(expr, side) {

@@ -3,25 +3,22 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use classad::{Kind, Name};
+use classad::{Ad, Expr, Kind, Name};
 use foldhash::fast::RandomState;
 
 use crate::model::PoolAd;
 use crate::ports::Ports;
-use crate::table::{Cell, ExprId, Table, own_value};
+use crate::table::{Cell, ExprId, Table, as_u32};
 
-/// All of a root that any expression of the pool can read, its own included: equal keys are equal in every edge.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RootKey(Vec<Part>);
-
+/// One thing that a root shows of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Part {
-    Text(Arc<str>),
-    Name(Name),
+    Namespace(u32),
+    /// Its ports, or what stands for them in an ad without: the whole text.
     Expr(ExprId),
+    /// The value of one of its attributes.
     Cell(Cell),
     Absent,
-    Port(usize),
 }
 
 /// What templates and owners' terms read of a root: the names that matter.
@@ -34,96 +31,178 @@ pub(crate) struct Readers {
     pub(crate) anything: bool,
 }
 
-/// The numbers of keys.
+/// Roots by what they show: equal keys are equal in every edge, as far as nobody reads more than is written.
 #[derive(Debug, Default)]
 pub(crate) struct RootKeys {
-    ids: HashMap<RootKey, u32, RandomState>,
-}
-
-impl RootKeys {
-    pub(crate) fn id(&mut self, key: RootKey) -> u32 {
-        let next = crate::table::as_u32(self.ids.len());
-        *self.ids.entry(key).or_insert(next)
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.ids.clear();
-    }
-}
-
-/// The key of a root, and whether its own expressions can read more than the key tells.
-pub(crate) fn key(table: &mut Table, root: &PoolAd, readers: &Readers) -> (RootKey, bool) {
-    let ports = &*root.ports;
-    let parts = vec![Part::Text(Arc::from(root.key.namespace.as_str()))];
-    let mut keys = Keys { table, ports, parts, reflective: false };
-    // The words that its own expressions and others' read: first where the root's ports stand, then in its body.
-    let body: Vec<Name> = ["GangRank"].iter().map(|name| Name::new(*name)).collect();
-    keys.attributes(None, body);
-    for (place, port) in ports.list.iter().enumerate() {
-        keys.parts.push(Part::Port(place));
-        if !ports.implicit {
-            keys.parts.push(Part::Name(port.label.clone()));
-        }
-        let mut names: Vec<Name> = readers.names.iter().cloned().collect();
-        for expr in [&port.constraint, &port.rank, &port.request] {
-            let Some(expr) = expr else {
-                keys.parts.push(Part::Absent);
-                continue;
-            };
-            let id = keys.table.exprs.id(expr);
-            keys.parts.push(Part::Expr(id));
-            let reads = keys.table.exprs.reads(id);
-            keys.reflective |= reads.reflective;
-            names.extend(reads.bare.iter().cloned());
-            names.extend(reads.selected.iter().map(|(base, _)| base.clone()));
-        }
-        keys.attributes(Some(place), names);
-    }
-    (RootKey(keys.parts), keys.reflective)
-}
-
-struct Keys<'a> {
-    table: &'a mut Table,
-    ports: &'a Ports,
+    ids: HashMap<Vec<Part>, u32, RandomState>,
+    namespaces: HashMap<String, u32, RandomState>,
+    readers: Readers,
+    /// For the texts that stand at the head of a key: what of the root's own attributes must be looked at.
+    wanted: HashMap<Vec<Part>, Arc<Wanted>, RandomState>,
+    /// Where `Ports` stands in ads that have the same names as the last one.
+    ports: Option<(usize, Option<usize>)>,
+    /// Where those attributes stand in ads that have the same names.
+    places: Option<(usize, Arc<Wanted>, Vec<Option<usize>>)>,
     parts: Vec<Part>,
+}
+
+/// The names that matter in roots with the same ports.
+#[derive(Debug)]
+struct Wanted {
+    names: Vec<Name>,
+    /// The root's own expressions can read more than is written in them.
     reflective: bool,
 }
 
-impl Keys<'_> {
-    /// What these names stand for, seen from a port, and what their expressions read in turn.
-    fn attributes(&mut self, port: Option<usize>, mut names: Vec<Name>) {
-        let mut seen: BTreeSet<Name> = names.iter().cloned().collect();
-        let mut next = 0;
-        while let Some(name) = names.get(next).cloned() {
-            next += 1;
-            let own = port.and_then(|port| self.ports.list.get(port)).filter(|_| !self.ports.implicit);
-            let in_port = own.and_then(|own| own.attributes.at(own.attributes.place(&name)?));
-            let in_body = self.ports.body.place(&name).and_then(|place| self.ports.body.at(place));
-            // The body's own expressions see the body's attribute, whatever the port has of that name.
-            for (expr, stands) in [(in_port, true), (in_body, false)] {
-                let Some(expr) = expr else {
-                    self.parts.push(Part::Absent);
-                    continue;
-                };
-                if let Kind::Literal(value) = expr.kind() {
-                    let cell = self.table.words.cell(value);
-                    self.parts.push(Part::Cell(cell));
-                    continue;
-                }
-                let via = port.unwrap_or(0);
-                let (words, context) = self.table.words_and_context();
-                let cell = own_value(self.ports, via, expr, stands, words, context);
-                if cell != Cell::Open {
-                    self.parts.push(Part::Cell(cell));
-                    continue;
-                }
-                let id = self.table.exprs.id(expr);
-                self.parts.push(Part::Expr(id));
-                let reads = self.table.exprs.reads(id);
-                self.reflective |= reads.reflective;
-                let more = reads.bare.iter().chain(reads.selected.iter().map(|(base, _)| base));
-                names.extend(more.filter(|name| seen.insert((*name).clone())).cloned());
+/// Attributes that say what an ad without ports wants.
+const TERMS: [&str; 5] = ["Requirements", "Constraint", "Rank", "Request", "GangRank"];
+
+impl RootKeys {
+    /// Forgets all keys: other names matter now. Says whether that was necessary.
+    pub(crate) fn read_by(&mut self, readers: Readers) {
+        self.forget();
+        if self.readers != readers {
+            self.wanted.clear();
+            self.readers = readers;
+        }
+    }
+
+    /// Forgets all keys, because ads may have changed.
+    pub(crate) fn forget(&mut self) {
+        self.ids.clear();
+        self.places = None;
+        self.ports = None;
+    }
+
+    /// The number of a root's key, and whether its own expressions can read more than the key tells.
+    pub(crate) fn of(&mut self, table: &mut Table, root: &PoolAd) -> (u32, bool) {
+        let ports = &*root.ports;
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.clear();
+        let shape = ports.body.shape_id();
+        let place = match self.ports {
+            Some((known, place)) if known == shape => place,
+            _ => ports.body.place(&Name::new("Ports")),
+        };
+        self.ports = Some((shape, place));
+        heads(table, ports, place, &mut parts);
+        let wanted = match self.wanted.get(&parts) {
+            Some(wanted) => Arc::clone(wanted),
+            None => {
+                let wanted = Arc::new(wanted(table, ports, &self.readers));
+                self.wanted.insert(parts.clone(), Arc::clone(&wanted));
+                wanted
+            }
+        };
+        parts.push(Part::Namespace(self.namespace(&root.key.namespace)));
+        let reflective = self.attributes(table, &ports.body, &wanted, &mut parts);
+        let next = as_u32(self.ids.len());
+        let id = match self.ids.get(&parts) {
+            Some(id) => *id,
+            None => {
+                self.ids.insert(parts.clone(), next);
+                next
+            }
+        };
+        self.parts = parts;
+        (id, reflective)
+    }
+
+    /// The number of a namespace.
+    pub(crate) fn namespace(&mut self, name: &str) -> u32 {
+        if let Some(id) = self.namespaces.get(name) {
+            return *id;
+        }
+        let id = as_u32(self.namespaces.len());
+        self.namespaces.insert(name.to_owned(), id);
+        id
+    }
+
+    /// The values of the names that matter; says whether an expression can read more than the key tells.
+    fn attributes(&mut self, table: &mut Table, body: &Ad, wanted: &Arc<Wanted>, parts: &mut Vec<Part>) -> bool {
+        let shape = body.shape_id();
+        let known = self.places.as_ref().is_some_and(|(of, last, _)| *of == shape && Arc::ptr_eq(last, wanted));
+        if !known {
+            let places = wanted.names.iter().map(|name| body.place(name)).collect();
+            self.places = Some((shape, Arc::clone(wanted), places));
+        }
+        let places = self.places.as_ref().map(|(_, _, places)| places.as_slice()).unwrap_or_default();
+        let mut more: Vec<Name> = Vec::new();
+        let mut reflective = wanted.reflective;
+        for place in places {
+            let expr = place.and_then(|place| body.at(place));
+            reflective |= attribute(table, expr, parts, &mut more);
+        }
+        // What expressions read in turn. Few roots have any.
+        let mut seen: BTreeSet<Name> = BTreeSet::new();
+        while let Some(name) = more.pop() {
+            if !wanted.names.contains(&name) && seen.insert(name.clone()) {
+                let expr = body.place(&name).and_then(|place| body.at(place));
+                reflective |= attribute(table, expr, parts, &mut more);
+            }
+        }
+        reflective
+    }
+}
+
+fn attribute(table: &mut Table, expr: Option<&Expr>, parts: &mut Vec<Part>, more: &mut Vec<Name>) -> bool {
+    let Some(expr) = expr else {
+        parts.push(Part::Absent);
+        return false;
+    };
+    if let Kind::Literal(value) = expr.kind() {
+        parts.push(Part::Cell(table.words.cell(value)));
+        return false;
+    }
+    let id = table.exprs.id(expr);
+    parts.push(Part::Expr(id));
+    let reads = table.exprs.reads(id);
+    more.extend(reads.bare.iter().cloned());
+    more.extend(reads.selected.iter().map(|(base, _)| base.clone()));
+    reads.reflective
+}
+
+/// The texts of the root's ports.
+fn heads(table: &mut Table, ports: &Ports, place: Option<usize>, parts: &mut Vec<Part>) {
+    if ports.implicit {
+        for name in TERMS {
+            match ports.body.get(name) {
+                Some(expr) => parts.push(Part::Expr(table.exprs.id(expr))),
+                None => parts.push(Part::Absent),
+            }
+        }
+        return;
+    }
+    match place.and_then(|place| ports.body.at(place)) {
+        Some(expr) => parts.push(Part::Expr(table.exprs.id(expr))),
+        None => {
+            for port in &ports.list {
+                parts.push(Part::Expr(table.exprs.id(&Expr::ad(port.attributes.clone()))));
             }
         }
     }
+}
+
+/// The names that matter in the attributes of roots with these ports: those that others read, and those that the ports do.
+fn wanted(table: &mut Table, ports: &Ports, readers: &Readers) -> Wanted {
+    let mut names = readers.names.clone();
+    let mut reflective = false;
+    let implicit: Vec<&Expr> =
+        if ports.implicit { TERMS.iter().filter_map(|name| ports.body.get(name)).collect() } else { Vec::new() };
+    let explicit =
+        ports.list.iter().filter(|_| !ports.implicit).flat_map(|port| port.attributes.iter().map(|(_, expr)| expr));
+    for expr in implicit.into_iter().chain(explicit) {
+        if matches!(expr.kind(), Kind::Literal(_)) {
+            continue;
+        }
+        let id = table.exprs.id(expr);
+        let reads = table.exprs.reads(id);
+        reflective |= reads.reflective;
+        names.extend(reads.bare.iter().cloned());
+        names.extend(reads.selected.iter().map(|(base, _)| base.clone()));
+    }
+    if ports.body.get("GangRank").is_some() || !ports.implicit {
+        names.insert(Name::new("GangRank"));
+    }
+    Wanted { names: names.into_iter().collect(), reflective }
 }

@@ -1,10 +1,8 @@
 //! A root's port into conditions: on one partner each, or on the partners of two ports together.
 
-use std::collections::BTreeSet;
-
 use classad::{Expr, conjuncts};
 
-use super::asks::{Asks, asks};
+use super::asks::{Asks, Resources, asks};
 use super::preds::{PredId, Preds};
 use super::ranks::{Rank, Ranks};
 use crate::model::{Config, Prefer};
@@ -55,7 +53,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) preds: &'a mut Preds,
     pub(crate) ranks: &'a mut Ranks,
     pub(crate) config: &'a Config,
-    pub(crate) resources: &'a BTreeSet<String>,
+    pub(crate) resources: &'a Resources,
     /// How many roots the plan is for.
     pub(crate) roots: usize,
 }

@@ -81,7 +81,8 @@ impl Domain {
             open.or(&may);
         }
         open.and(&may);
-        let (most, varies) = (Score::default(), false);
+        // Until they have been looked at, scores may differ.
+        let (most, varies) = (Score::default(), true);
         let mut domain = Domain { plan, ask, may, open, reflective, cold, theirs_cold, sorted: None, most, varies };
         domain.open_joins(known);
         domain.bound(known.table, known.ranks);
@@ -142,6 +143,9 @@ impl Domain {
 
     /// What a row adds to the score of a gang; none for open rows whose rank is not known.
     pub(crate) fn score(&self, row: u32, table: &Table, ranks: &Ranks) -> Option<Score> {
+        if !self.varies && !self.open.get(as_usize(row)) {
+            return Some(self.most);
+        }
         let (_, theirs) = self.theirs(row, table)?;
         let own = ranks.value(self.plan.rank, as_usize(row))?;
         let partners = ranks.value(theirs.rank, as_usize(row))?;
@@ -159,6 +163,7 @@ impl Domain {
         if let (Some(own), Some(theirs)) = (own, uniform) {
             let partners = theirs.first().copied().unwrap_or_default();
             self.most = Score { own, partners, deeper: Fx::default() };
+            self.varies = false;
             return;
         }
         let mut scores = self.may.iter().filter(|row| !self.open.get(as_usize(*row)));
@@ -187,13 +192,21 @@ impl Domain {
     }
 
     fn sort(&self, known: &mut Known<'_>) -> Vec<u32> {
-        let mut rows: Vec<u32> = self.may.iter().filter(|row| !self.open.get(as_usize(*row))).collect();
+        let mut rows = self.may.rows();
+        if self.open.any() {
+            rows.retain(|row| !self.open.get(as_usize(*row)));
+        }
         let (table, ranks) = (&*known.table, &*known.ranks);
         let first = self.plan.theirs.first().map(|theirs| theirs.rank);
         let uniform = matches!(first, Some(Rank::Same(_)) | None)
             && self.plan.theirs.iter().all(|theirs| Some(theirs.rank) == first);
         match self.plan.rank {
-            Rank::Same(_) if uniform => rows.sort_unstable_by_key(|row| table.position(*row)),
+            Rank::Same(_) if uniform => {
+                // Rows that have not been moved about are in the order of their ads.
+                if !rows.is_sorted_by_key(|row| table.position(*row)) {
+                    rows.sort_unstable_by_key(|row| table.position(*row));
+                }
+            }
             Rank::By(id) if uniform => by_place(&mut rows, ranks.order(id)),
             _ => {
                 rows.sort_by_cached_key(|row| (std::cmp::Reverse(self.score(*row, table, ranks)), table.position(*row)))

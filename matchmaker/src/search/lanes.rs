@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::domain::{Domain, Known};
 use crate::score::Score;
-use crate::table::{Cell, Columns, TextId, Words, as_usize};
+use crate::table::{Cell, Columns, Table, TextId, Words, as_u32, as_usize};
 use crate::term::{Sight, Term, number};
 
 /// A port that hangs on port 0: its candidates by template, because each template joins in its own way.
@@ -15,6 +15,9 @@ use crate::term::{Sight, Term, number};
 pub(crate) struct Spoke {
     pub(crate) port: usize,
     lanes: Vec<Lane>,
+    /// All candidates; those before `alive` are full.
+    all: Vec<u32>,
+    alive: usize,
 }
 
 #[derive(Debug)]
@@ -25,10 +28,22 @@ struct Lane {
     hub: Vec<u32>,
     /// Equalities among the joins: a column of port 0 and one of this port.
     equal: Vec<(u32, u32)>,
-    /// Candidates, the best first, in one list for each value of what must be equal.
-    lists: HashMap<Vec<Key>, Vec<u32>, RandomState>,
-    /// How far each list has been used up, by what port 0 shows of itself.
-    heads: HashMap<Vec<Cell>, usize, RandomState>,
+    /// The number of the list for each value of what must be equal.
+    keys: HashMap<Vec<Key>, u32, RandomState>,
+    /// Candidates, the best first.
+    lists: Vec<Vec<u32>>,
+    /// How far its list has been used up, for everything that port 0 may show of itself: by the code of the only column
+    /// that the joins read, or by the codes of several.
+    heads: Vec<Option<Head>>,
+    many: HashMap<Vec<u32>, Head, RandomState>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    list: u32,
+    at: usize,
+    /// The joins are known to be true of what stands there.
+    agrees: bool,
 }
 
 /// Values that `==` may find equal have equal keys; what they find is looked at again.
@@ -58,7 +73,7 @@ impl Spoke {
         sorted.retain(|row| domain.passes(*row, known));
         let mut lanes: Vec<Lane> = Vec::new();
         let mut lane_of: HashMap<usize, usize, RandomState> = HashMap::default();
-        for row in sorted {
+        for row in sorted.iter().copied() {
             let Some(template) = known.table.rows.get(as_usize(row)).map(|row| row.template) else { continue };
             let lane = *lane_of.entry(template).or_insert_with(|| {
                 let theirs = domain.plan.theirs.iter().filter(|theirs| theirs.template == template);
@@ -76,7 +91,15 @@ impl Spoke {
                 lane.put(row, &known.table.columns, &known.table.words);
             }
         }
-        Spoke { port, lanes }
+        Spoke { port, lanes, all: sorted, alive: 0 }
+    }
+
+    /// Whether nothing is left of any candidate for anybody.
+    pub(crate) fn is_empty(&mut self, known: &Known<'_>) -> bool {
+        while self.all.get(self.alive).is_some_and(|row| known.is_full(*row)) {
+            self.alive += 1;
+        }
+        self.alive >= self.all.len()
     }
 
     /// The best candidate that agrees with the partner at port 0 and has room, and what it adds to the score.
@@ -120,42 +143,102 @@ impl Lane {
                 }
             }
         }
-        Lane { joins, hub, equal, lists: HashMap::default(), heads: HashMap::default() }
+        let (keys, lists, heads, many) = (HashMap::default(), Vec::new(), Vec::new(), HashMap::default());
+        Lane { joins, hub, equal, keys, lists, heads, many }
     }
 
     fn put(&mut self, row: u32, columns: &Columns, words: &Words) {
         let each = self.equal.iter().map(|(_, own)| key(columns.cell(*own, as_usize(row)), words));
         // What is undefined or an error is equal to nothing.
-        let keys: Option<Vec<Key>> = each.collect();
-        if let Some(keys) = keys {
-            self.lists.entry(keys).or_default().push(row);
+        let Some(keys) = each.collect::<Option<Vec<Key>>>() else { return };
+        let next = as_u32(self.lists.len());
+        let list = *self.keys.entry(keys).or_insert(next);
+        if list == next {
+            self.lists.push(Vec::new());
         }
+        if let Some(list) = self.lists.get_mut(as_usize(list)) {
+            list.push(row);
+        }
+    }
+
+    /// The list for a partner at port 0; none if nothing is equal to what it shows.
+    fn list_for(&self, hub: u32, table: &Table) -> u32 {
+        let shows = |column: u32| key(table.columns.cell(column, as_usize(hub)), &table.words);
+        let keys: Option<Vec<Key>> = self.equal.iter().map(|(hub, _)| shows(*hub)).collect();
+        keys.and_then(|keys| self.keys.get(&keys)).copied().unwrap_or(u32::MAX)
     }
 
     /// The first row of the list that agrees with the partner at port 0 and has room. What is passed over can never be had
     /// again by a partner that shows the same.
     fn head(&mut self, hub: u32, port: usize, domain: &Domain, known: &mut Known<'_>, counted: bool) -> Option<u32> {
-        let shows = |column: &u32| known.table.columns.cell(*column, as_usize(hub));
-        let shown: Vec<Cell> = self.hub.iter().map(shows).collect();
-        let words = &known.table.words;
-        let keys: Option<Vec<Key>> = self.equal.iter().map(|(hub, _)| key(shows(hub), words)).collect();
-        let list = self.lists.get(&keys?)?;
-        let head = self.heads.entry(shown).or_insert(0);
-        while let Some(row) = list.get(*head) {
-            if known.has_room(*row, domain, counted) && known.agree(&self.joins, hub, *row, port) {
+        let code = |column: u32| known.table.columns.get(column)?.codes().get(as_usize(hub)).copied();
+        let place = match self.hub.as_slice() {
+            [] => 0,
+            [column] => as_usize(code(*column)?),
+            _ => usize::MAX,
+        };
+        let many: Option<Vec<u32>> = match place {
+            usize::MAX => Some(self.hub.iter().map(|column| code(*column)).collect::<Option<_>>()?),
+            _ => None,
+        };
+        if many.is_none() && self.heads.len() <= place {
+            self.heads.resize(place + 1, None);
+        }
+        let before = match &many {
+            Some(codes) => self.many.get(codes).copied(),
+            None => self.heads.get(place).copied().flatten(),
+        };
+        let mut head = before.unwrap_or_else(|| Head {
+            list: self.list_for(hub, known.table),
+            at: 0,
+            agrees: self.joins.is_empty(),
+        });
+        let found = self.advance(&mut head, hub, port, domain, known, counted);
+        match many {
+            Some(codes) => {
+                self.many.insert(codes, head);
+            }
+            None => {
+                if let Some(own) = self.heads.get_mut(place) {
+                    *own = Some(head);
+                }
+            }
+        }
+        found
+    }
+
+    fn advance(
+        &self,
+        head: &mut Head,
+        hub: u32,
+        port: usize,
+        domain: &Domain,
+        known: &mut Known<'_>,
+        counted: bool,
+    ) -> Option<u32> {
+        let list = self.lists.get(as_usize(head.list))?;
+        while let Some(row) = list.get(head.at) {
+            if known.has_room(*row, domain, counted) && (head.agrees || known.agree(&self.joins, hub, *row, port)) {
+                head.agrees = true;
                 return Some(*row);
             }
-            *head += 1;
+            head.at += 1;
+            head.agrees = self.joins.is_empty();
         }
         None
     }
 }
 
 impl Known<'_> {
+    /// Whether nothing is left of a row's ad for anybody.
+    pub(crate) fn is_full(&self, row: u32) -> bool {
+        self.table.rows.get(as_usize(row)).is_none_or(|row| self.stock.is_full(row.place))
+    }
+
     /// Whether what the domain's port asks fits into what is free of the row's ad.
     pub(crate) fn has_room(&mut self, row: u32, domain: &Domain, counted: bool) -> bool {
         let Some(place) = self.table.rows.get(as_usize(row)).map(|row| row.place) else { return false };
-        if counted { self.stock.fits(domain.ask, place) } else { !self.stock.is_consumed(place) }
+        !self.stock.is_full(place) && (!counted || self.stock.fits(domain.ask, place))
     }
 
     /// Whether joins are true of two partners. Where only the evaluator knows, that is remembered as doubt.

@@ -18,6 +18,8 @@ pub(crate) struct Progress {
     cursor: usize,
     /// Those of them that may still be the best.
     refined: BinaryHeap<Refined>,
+    /// The rows of the gang looked at last.
+    rows: Vec<u32>,
     /// Rows of port 0 that were looked at, for benchmarks.
     pub(crate) steps: u64,
 }
@@ -33,6 +35,15 @@ struct Refined {
 
 /// A gang's score and the row at each port, in order.
 pub(crate) type Rows = (Score, Vec<u32>);
+
+/// What came of looking at a row of port 0.
+enum Look {
+    Total(Score),
+    /// It can be in no gang any more.
+    Nothing,
+    /// No row can.
+    Never,
+}
 
 /// The domains and spokes of a star.
 pub(crate) struct Star<'a> {
@@ -53,6 +64,10 @@ impl Star<'_> {
         let most = self.spokes_most();
         loop {
             while let Some(row) = self.domains.get(first)?.at(progress.cursor) {
+                if known.is_full(row) {
+                    progress.cursor += 1;
+                    continue;
+                }
                 let own = self.domains.get(first)?.score(row, known.table, known.ranks)?;
                 let bound = own.plus(&most);
                 if progress
@@ -63,43 +78,60 @@ impl Star<'_> {
                     break;
                 }
                 progress.steps += 1;
-                let Some((total, rows)) = self.look(row, own, known) else {
-                    progress.cursor += 1;
-                    continue;
+                let total = match self.look(row, own, known, &mut progress.rows) {
+                    Look::Total(total) => total,
+                    Look::Nothing => {
+                        progress.cursor += 1;
+                        continue;
+                    }
+                    Look::Never => return None,
                 };
                 // Without a choice among spokes the first row that has any is the best; it may be had again.
                 if !spread && progress.refined.is_empty() {
-                    return Some((total, rows));
+                    return Some((total, progress.rows.clone()));
                 }
                 progress.cursor += 1;
                 let position = Reverse(known.table.position(row));
                 progress.refined.push(Refined { total, position, own, row });
             }
             let top = progress.refined.pop()?;
-            let Some((total, rows)) = self.look(top.row, top.own, known) else { continue };
+            let total = match self.look(top.row, top.own, known, &mut progress.rows) {
+                Look::Total(total) => total,
+                Look::Nothing => continue,
+                Look::Never => return None,
+            };
             let stale = total < top.total;
             progress.refined.push(Refined { total, ..top });
             if !stale {
-                return Some((total, rows));
+                return Some((total, progress.rows.clone()));
             }
         }
     }
 
-    /// What a row of port 0 comes to with the best of its spokes; none if it or one of them has nothing left.
-    fn look(&mut self, row: u32, own: Score, known: &mut Known<'_>) -> Option<Rows> {
-        let (first, rest) = self.ports.split_first()?;
-        let domain = self.domains.get(*first)?;
+    /// What a row of port 0 comes to with the best of its spokes, whose rows are left in `rows`.
+    fn look(&mut self, row: u32, own: Score, known: &mut Known<'_>, rows: &mut Vec<u32>) -> Look {
+        let Some((first, rest)) = self.ports.split_first() else { return Look::Never };
+        let Some(domain) = self.domains.get(*first) else { return Look::Never };
         if !known.has_room(row, domain, self.counted) || !domain.passes(row, known) {
-            return None;
+            return Look::Nothing;
         }
-        let (mut total, mut rows) = (own, vec![row]);
+        let mut total = own;
+        rows.clear();
+        rows.push(row);
         for port in rest {
-            let spoke = self.spokes.get_mut(*port)?.as_mut()?;
-            let (score, row) = spoke.best(row, self.domains.get(*port)?, known, self.counted)?;
-            total = total.plus(&score);
-            rows.push(row);
+            let (Some(Some(spoke)), Some(domain)) = (self.spokes.get_mut(*port), self.domains.get(*port)) else {
+                return Look::Never;
+            };
+            match spoke.best(row, domain, known, self.counted) {
+                Some((score, row)) => {
+                    total = total.plus(&score);
+                    rows.push(row);
+                }
+                None if spoke.is_empty(known) => return Look::Never,
+                None => return Look::Nothing,
+            }
         }
-        Some((total, rows))
+        Look::Total(total)
     }
 
     /// The most that all spokes together can add.

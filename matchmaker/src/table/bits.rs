@@ -90,6 +90,19 @@ impl Bits {
         self.words.iter().zip((0u32..).step_by(WORD)).flat_map(|(word, base)| Ones(*word).map(move |bit| base + bit))
     }
 
+    /// The rows of the set as a list, smallest first.
+    pub(crate) fn rows(&self) -> Vec<u32> {
+        let mut rows = Vec::with_capacity(self.count());
+        for (word, base) in self.words.iter().zip((0u32..).step_by(WORD)) {
+            let mut left = *word;
+            while left != 0 {
+                rows.push(base + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
+        rows
+    }
+
     /// How many bytes the set takes.
     pub(crate) fn bytes(&self) -> usize {
         self.words.len() * 8
