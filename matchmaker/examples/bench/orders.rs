@@ -5,9 +5,11 @@ use std::error::Error;
 use matchmaker::{Config, Engine, Prefer, paper};
 use serde_json::{Value, json};
 
-use crate::ROUNDS;
 use crate::load::Workload;
 use crate::measure::{median_ms, peak_rss_mb, scalar_pair_ns};
+
+/// How often each measurement is repeated.
+const ROUNDS: usize = 5;
 
 /// The same line as the engine's, as far as the paper's algorithms have something to say.
 pub(crate) fn figures(workload: &Workload, config: &Config, order: paper::Order) -> Result<Value, Box<dyn Error>> {

@@ -58,10 +58,8 @@ impl Ground {
             let place = table.rows.get(row).map_or(usize::MAX, |row| row.place);
             snapshot.ad_at(place).and_then(PoolAd::offer).is_some_and(|offer| offer.shared_by.is_some())
         });
-        let live = Bits::of(table.rows.len(), |row| {
-            table.rows.get(row).is_some_and(|row| !stock.is_consumed(row.place)) && table.live.get(row)
-        });
-        Ground {
+        let live = table.live.clone();
+        let mut ground = Ground {
             table,
             preds: Preds::default(),
             ranks: Ranks::default(),
@@ -74,7 +72,11 @@ impl Ground {
             joins: Joins::default(),
             live,
             aside: Vec::new(),
+        };
+        for id in &snapshot.consumed {
+            ground.use_up(*id);
         }
+        ground
     }
 
     /// The candidates of each port of an asking ad, by number; equal ones are made once.
