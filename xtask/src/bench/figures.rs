@@ -7,7 +7,7 @@ use e2e::repository;
 use serde_json::Value;
 
 use super::svg::{Chart, Curve};
-use super::workloads::measured;
+use super::workloads::Program;
 use crate::output::{line, step};
 
 const SIZES: [u32; 5] = [500, 1000, 2000, 3000, 4000];
@@ -38,13 +38,14 @@ impl Point {
 
 /// Counts, draws the paper's figures 7 to 12, and writes the counts into the document.
 pub(crate) fn draw() -> Result<()> {
+    let program = Program::build("bench")?;
     let mut points = Vec::new();
     for n in SIZES {
         step(&format!("counting probes, N = {n}"), || {
             for density in DENSITIES {
                 for selectivity in SELECTIVITIES {
                     let workload = format!("gang --n {n} --density {density} --selectivity {selectivity}");
-                    let line = measured(&workload, &["--order", "all"])?;
+                    let line = program.measured(&workload, &["--order", "all"])?;
                     points.push(Point { n, density, selectivity, line });
                 }
             }

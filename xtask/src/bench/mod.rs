@@ -12,7 +12,7 @@ use e2e::repository;
 use serde_json::Value;
 
 use self::rows::{Bar, ROWS, Row};
-use self::workloads::{measured, number};
+use self::workloads::{Program, number};
 use crate::output::line;
 
 pub(crate) use self::figures::draw;
@@ -21,13 +21,17 @@ const PAGE: &str = "docs/performance.md";
 const HEADS: &str = "| workload | prefers | matched | cold ms (must, stretch) | cycle ms (must, stretch) | cycle / scalar pair | \
     after 1 % changed, of a cycle | questions | steps | classes | bytes an ad | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|---|";
 
+const HARD: &str = "| pool | jobs x offers | matched | cycle ms | of a scalar scan | search | classes | questions | steps | peak MB |\n\
+    |---|---|---|---|---|---|---|---|---|---|";
+
 /// Measures every workload, or the small ones, and prints a table; on demand it takes the place of the one in the document.
 pub(crate) fn run(quick: bool, write: bool) -> Result<()> {
+    let program = Program::build("bench")?;
     let mut table = HEADS.to_owned();
     line(HEADS);
     let mut cycles = Vec::new();
     for row in ROWS.iter().filter(|row| !(quick && row.large)) {
-        let figures = measured(row.workload, &["--prefer", row.prefer])?;
+        let figures = program.measured(row.workload, &["--prefer", row.prefer])?;
         let text = shown(row, &figures);
         line(&text);
         let _ = write!(table, "\n{text}");
@@ -46,10 +50,41 @@ pub(crate) fn run(quick: bool, write: bool) -> Result<()> {
         verdict(selective, Bar { must: 1.3, stretch: 1.3 }),
     );
     line(&sums);
+    let hard = hard(if quick { "0.1" } else { "1" })?;
     if write {
         replace("bench", &format!("{table}\n\n{sums}"))?;
+        replace("hard", &hard)?;
     }
     Ok(())
+}
+
+/// The pools that are hard, a line each.
+fn hard(share: &str) -> Result<String> {
+    let mut table = HARD.to_owned();
+    line(HARD);
+    for figures in Program::build("adversarial")?.lines(&[share])? {
+        let of = |name: &str| number(&figures, name);
+        let text = |name: &str| figures.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let cycles = figures.get("cycles").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let last = |name: &str| cycles.last().map_or(f64::NAN, |cycle| number(cycle, name));
+        let row = format!(
+            "| {} | {} x {} | {} | {:.1} | {:.4} | {} | {} | {} | {} | {:.0} |",
+            text("set"),
+            of("roots"),
+            of("offers"),
+            last("matched"),
+            last("ms"),
+            of("of_a_scan"),
+            text("way"),
+            of("classes"),
+            of("questions"),
+            of("steps"),
+            of("peak_rss_mb"),
+        );
+        line(&row);
+        let _ = write!(table, "\n{row}");
+    }
+    Ok(table)
 }
 
 fn shown(row: &Row, figures: &Value) -> String {

@@ -32,18 +32,39 @@ pub(super) fn file(arguments: &str) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// What the bench program prints about the workload of these arguments.
-pub(super) fn measured(arguments: &str, options: &[&str]) -> Result<Value> {
-    let file = file(arguments)?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--release", "--package", "matchmaker", "--example", "bench", "--"]);
-    command.arg(file).args(options).current_dir(repository::root()).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command.output().context("cargo does not start")?;
-    if !output.status.success() {
-        bail!("the bench program failed on {arguments}");
+/// An example program of the engine, built for speed.
+pub(super) struct Program(PathBuf);
+
+impl Program {
+    pub(super) fn build(example: &str) -> Result<Program> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["build", "--quiet", "--release", "--package", "matchmaker", "--example", example]);
+        command.arg("--message-format=json-render-diagnostics").current_dir(repository::root());
+        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
+        let lines = output.stdout.split(|byte| *byte == b'\n');
+        let built = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        let found = built.filter_map(|line| Some(PathBuf::from(line.get("executable")?.as_str()?))).last();
+        found.map(Program).with_context(|| format!("`cargo build --example {example}` failed"))
     }
-    Ok(serde_json::from_slice(&output.stdout)?)
+
+    /// What the program prints about the workload of these arguments.
+    pub(super) fn measured(&self, arguments: &str, options: &[&str]) -> Result<Value> {
+        let file = file(arguments)?;
+        let lines = self.lines(&[&[&*file.to_string_lossy()], options].concat())?;
+        lines.into_iter().next().with_context(|| format!("nothing was printed about {arguments}"))
+    }
+
+    /// What the program prints.
+    pub(super) fn lines(&self, arguments: &[&str]) -> Result<Vec<Value>> {
+        let mut command = Command::new(&self.0);
+        let output = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+        if !output.status.success() {
+            bail!("{} {} failed", self.0.display(), arguments.join(" "));
+        }
+        let text = String::from_utf8(output.stdout)?;
+        text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    }
 }
 
 /// A number of a measured line; NaN where there is none.
