@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use claiming::{Action, Event, Reason};
 use crds::{Decision, Job, Match};
 use jiff::Timestamp;
-use kube::runtime::events::EventType;
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::view::View;
 use crate::claims::writes;
+use crate::events::Tone;
 use crate::status::Ended;
 
 impl Driver {
@@ -63,8 +63,8 @@ impl Driver {
         let patch = writes::free_root(view, &job, &ended, Timestamp::now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
-                let type_ = if ended.aborted { EventType::Warning } else { EventType::Normal };
-                self.events.tell(&job, type_, ended.reason.as_str(), &ended.message).await;
+                let type_ = if ended.aborted { Tone::Warning } else { Tone::Normal };
+                self.events.tell(&self.cluster, &job, type_, ended.reason.as_str(), &ended.message).await;
                 self.world.learn(|all| all.jobs.put(job));
                 Event::RootFreed
             }
