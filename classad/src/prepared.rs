@@ -102,7 +102,13 @@ impl Prepared {
     }
 
     fn new((root, names): (Node, Vec<Name>), context: &Context) -> Self {
-        Self { root, names, places: Places::default(), result_bytes: context.limits.result_bytes, dialect: context.dialect }
+        Self {
+            root,
+            names,
+            places: Places::default(),
+            result_bytes: context.limits.result_bytes,
+            dialect: context.dialect,
+        }
     }
 
     /// The value for a candidate; none if only [`eval`](crate::eval) can tell, which may also run out of a limit.

@@ -6,8 +6,8 @@ mod tests {
 
     use classad::{Dialect, parse_ad, parse_expr};
     use matchmaker::{
-        AdKey, Ask, Config, Consent, Cycle, Offer, PoolAd, Res, Role, Root, Rules, Search, Snapshot, Usage, Verdict, negotiate,
-        summary, why,
+        AdKey, Ask, Config, Consent, Cycle, Offer, PoolAd, Res, Role, Root, Rules, Search, Snapshot, Usage, Verdict,
+        negotiate, summary, why,
     };
 
     /// The ads of figures 2, 3 and 4 of the gangmatching paper in today's language; every Job asks.
