@@ -30,7 +30,7 @@ pub(crate) const SETS: [Set; 16] = [
     set("10,000 submitters", 10_000, submitters),
     set("depth 399 to 401", 300, depth),
     set("a view of its own label", 1000, circular),
-    set("time flips every row", 4000, time),
+    set("time flips every row", 1000, time),
     set("licenses tied to hosts", 8000, hosts),
 ];
 
