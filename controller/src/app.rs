@@ -51,7 +51,7 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
         refusals: Mutex::new(Refusals::default()),
         holdoffs: Mutex::new(HoldOffs::default()),
         events: Events::new(&identity),
-        engine: Engine::product(),
+        engine: Engine { search: config.search.into(), ..Engine::product() },
         owners,
         started: Instant::now(),
     });

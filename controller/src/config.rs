@@ -55,6 +55,10 @@ pub(crate) struct Config {
     #[arg(long, value_name = "NAME", env = "POD_NAME", default_value = "gangmatch-controller")]
     name: String,
 
+    /// How gangs are searched for. Both ways find the same ones; the plain one is slow, and for diagnosis.
+    #[arg(long, value_enum, default_value_t = SearchBy::Index)]
+    pub(crate) search: SearchBy,
+
     /// How log lines are written.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
@@ -74,6 +78,24 @@ impl From<Owners> for OwnerTrust {
         match owners {
             Owners::Stamped => OwnerTrust::Stamped,
             Owners::None => OwnerTrust::None,
+        }
+    }
+}
+
+/// How gangs are searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchBy {
+    /// By indexes over all ads.
+    Index,
+    /// One ad after the other.
+    Naive,
+}
+
+impl From<SearchBy> for Search {
+    fn from(search: SearchBy) -> Search {
+        match search {
+            SearchBy::Index => Search::Indexed,
+            SearchBy::Naive => Search::Naive,
         }
     }
 }

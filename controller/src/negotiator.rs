@@ -8,7 +8,7 @@ use crds::{Job, License, Machine, Match};
 use futures::StreamExt;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use matchmaker::{AdKey, Config as Engine, Cycle, Snapshot, negotiate};
+use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
@@ -32,6 +32,8 @@ pub(crate) struct Negotiator {
     /// Marks the Matches of this term.
     epoch: i64,
     cycles: u64,
+    /// What is known of the pool from earlier cycles; away while a cycle runs.
+    engine: Engine,
     /// What the last cycle said of each job that it could not match, by uid.
     findings: BTreeMap<String, Finding>,
     /// How often in a row statuses could not be written, and until when they are left alone, in [`Driver::now_ms`].
@@ -47,6 +49,7 @@ impl Negotiator {
             health,
             epoch,
             cycles: 0,
+            engine: Engine::new(),
             findings: BTreeMap::new(),
             write_failures: 0,
             writes_rest_until_ms: 0,
@@ -108,18 +111,23 @@ impl Negotiator {
         let now = Timestamp::now();
         let seed = i64::try_from(self.cycles).unwrap_or(0);
         let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: self.epoch };
-        let engine = Engine { seed: self.cycles, ..self.driver.engine.clone() };
+        let settings = Settings { seed: self.cycles, ..self.driver.engine.clone() };
+        let mut engine = std::mem::take(&mut self.engine);
         Some(tokio::task::spawn_blocking(move || {
-            let cycle = negotiate(&pool, &engine, now.as_second());
-            Done { pool, cycle, occasion }
+            let cycle = engine.negotiate(&pool, &settings, now.as_second());
+            Done { pool, cycle, occasion, engine }
         }))
     }
 
     fn end_cycle(&mut self, done: Option<Done>) {
-        let Some(Done { pool, cycle, occasion }) = done else {
+        let Some(Done { pool, cycle, occasion, engine }) = done else {
             tracing::error!("the cycle came to an untimely end; the next one begins anew");
             return;
         };
+        self.engine = engine;
+        for root in cycle.disagreements.iter().filter_map(|root| pool.ad(*root)) {
+            tracing::error!(job = %root.key, "the index found a gang that is none; the plain search was asked instead");
+        }
         let (gangs, unmatched) = (cycle.gangs.len(), cycle.unmatched.len());
         tracing::debug!(cycle = occasion.cycle, gangs, unmatched, "negotiated");
         for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
@@ -240,6 +248,7 @@ struct Done {
     pool: Snapshot,
     cycle: Cycle,
     occasion: Occasion,
+    engine: Engine,
 }
 
 /// The end of the running cycle; never, if none is running.
