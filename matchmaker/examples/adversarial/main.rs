@@ -3,7 +3,6 @@
 //! `cargo run -q --release -p matchmaker --example adversarial [-- SHARE]`; SHARE makes all pools smaller, for example 0.1.
 
 #[path = "../bench/measure.rs"]
-#[expect(dead_code, reason = "shared with the bench program")]
 mod measure;
 mod pool;
 mod sets;

@@ -51,17 +51,17 @@ pub enum Refusal {
     #[error("{root}, port {port}: whether {candidate} can be bound there is not for the index alone to say")]
     NotIndexed {
         /// Who asks.
-        root: AdKey,
+        root: Box<AdKey>,
         /// The number of its port, from 0.
         port: usize,
         /// Who may be a candidate there.
-        candidate: AdKey,
+        candidate: Box<AdKey>,
     },
     /// The evaluator does not agree with the index: a defect.
     #[error("{root}: the evaluator does not agree to its gang: {why}")]
     Disagreement {
         /// Who asked.
-        root: AdKey,
+        root: Box<AdKey>,
         /// What the evaluator finds wrong.
         why: String,
     },
@@ -96,7 +96,7 @@ pub fn negotiate(snapshot: &Snapshot, config: &Config, order: Order, now: i64) -
         let Some(rows) = rows else { continue };
         let gang = gang(&mut ground, root.ad, &rows, &ports);
         if let Err(why) = verify(&pool, &gang, &config, now) {
-            return Err(Refusal::Disagreement { root: ad.key.clone(), why: why.to_string() });
+            return Err(Refusal::Disagreement { root: Box::new(ad.key.clone()), why: why.to_string() });
         }
         for member in &gang.members {
             pool.take(member.ad, &member.ask);
@@ -124,7 +124,7 @@ fn refusal(snapshot: &Snapshot, root: &Root, ground: &Ground, unknown: Unknown) 
         snapshot.ad(id).map_or_else(nobody, |ad| ad.key.clone())
     };
     let (candidate, _) = ground.who(unknown.row);
-    Refusal::NotIndexed { root: key(root.ad), port: unknown.port, candidate: key(candidate) }
+    Refusal::NotIndexed { root: Box::new(key(root.ad)), port: unknown.port, candidate: Box::new(key(candidate)) }
 }
 
 fn gang(ground: &mut Ground, root: AdId, rows: &[u32], ports: &[usize]) -> Gang {
