@@ -41,14 +41,17 @@ pub(crate) fn run(quick: bool, write: bool) -> Result<()> {
         let found = cycles.iter().find(|(own, prefer, _)| *own == workload && *prefer == "first-fit");
         found.map_or(f64::NAN, |(_, _, ms)| *ms)
     };
-    let growth = (cycle(rows::LARGE) / cycle(rows::SMALL)).ln() / 25f64.ln();
     let selective = cycle(rows::SELECTIVE) / cycle(rows::SMALL);
-    let sums = format!(
-        "- Growth of the cycle from N = 4,000 to 100,000: N^{growth:.2} (must 0.9, stretch 0.7): {}\n\
-         - S = 8 takes {selective:.2} of the time of S = 1 (must 1.3): {}",
-        verdict(growth, Bar { must: 0.9, stretch: 0.7 }),
-        verdict(selective, Bar { must: 1.3, stretch: 1.3 }),
-    );
+    let bar = Bar { must: 1.3, stretch: 1.3 };
+    let mut sums = format!("- S = 8 takes {selective:.2} of the time of S = 1 (must 1.3): {}", verdict(selective, bar));
+    if !quick {
+        let growth = (cycle(rows::LARGE) / cycle(rows::SMALL)).ln() / 25f64.ln();
+        let kept = verdict(growth, Bar { must: 0.9, stretch: 0.7 });
+        let _ = write!(
+            sums,
+            "\n- The cycle grows with N^{growth:.2} from 4,000 to 100,000 (must 0.9, stretch 0.7): {kept}"
+        );
+    }
     line(&sums);
     let hard = hard(if quick { "0.1" } else { "1" })?;
     if write {
@@ -68,13 +71,13 @@ fn hard(share: &str) -> Result<String> {
         let cycles = figures.get("cycles").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let last = |name: &str| cycles.last().map_or(f64::NAN, |cycle| number(cycle, name));
         let row = format!(
-            "| {} | {} x {} | {} | {:.1} | {:.4} | {} | {} | {} | {} | {:.0} |",
+            "| {} | {} x {} | {} | {:.1} | {} | {} | {} | {} | {} | {:.0} |",
             text("set"),
             of("roots"),
             of("offers"),
             last("matched"),
             last("ms"),
-            of("of_a_scan"),
+            scan(of("of_a_scan")),
             text("way"),
             of("classes"),
             of("questions"),
@@ -131,6 +134,11 @@ fn shown(row: &Row, figures: &Value) -> String {
         of("classes"),
         of("ad_bytes"),
     )
+}
+
+/// A part of a scan, where a scan is long enough to be compared with.
+fn scan(part: f64) -> String {
+    if part.is_finite() { format!("{part:.4}") } else { "none".to_owned() }
 }
 
 /// What a value comes to; smaller is better, and what was not measured is missed.

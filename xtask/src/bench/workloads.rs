@@ -44,7 +44,7 @@ impl Program {
         let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
         let lines = output.stdout.split(|byte| *byte == b'\n');
         let built = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-        let found = built.filter_map(|line| Some(PathBuf::from(line.get("executable")?.as_str()?))).last();
+        let found = built.filter_map(|line| Some(PathBuf::from(line.get("executable")?.as_str()?))).next_back();
         found.map(Program).with_context(|| format!("`cargo build --example {example}` failed"))
     }
 
