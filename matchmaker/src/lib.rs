@@ -21,6 +21,7 @@ mod gang;
 mod index;
 mod model;
 pub mod naive;
+pub mod paper;
 mod ports;
 mod score;
 mod search;

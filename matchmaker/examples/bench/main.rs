@@ -1,11 +1,13 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
-//! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine]
+//! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all]
 //! [--incremental 0.01] [--explain]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of `--rounds`.
 
 mod load;
 mod measure;
+mod memory;
+mod orders;
 
 use std::error::Error;
 use std::io::Write;
@@ -66,12 +68,17 @@ fn main() -> Fallible<()> {
     let options = options()?;
     let workload = Workload::read(&options.file)?;
     let config = Config { prefer: options.prefer, ..Config::product() };
-    let line = figures(&workload, &config, &options)?;
+    let line = match options.order.as_str() {
+        "engine" => figures(&workload, &config, &options)?,
+        "all" => orders::counts(&workload, &config)?,
+        order => orders::figures(&workload, &config, order.parse()?)?,
+    };
     writeln!(std::io::stdout(), "{line}")?;
     Ok(())
 }
 
 fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<serde_json::Value> {
+    let ad_bytes = memory::ad_bytes(workload, config)?;
     let ingest_ms = median_ms(options.rounds, || workload.snapshot().map(drop))?;
     let mut first = None;
     let cold_ms = median_ms(options.rounds, || {
@@ -100,7 +107,7 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "warm_ms": warm_ms,
         "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
         "steps": stats.steps, "classes": stats.classes, "guided": stats.guided, "conditions": stats.conditions,
-        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "incremental_ms": incremental_ms,
+        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "ad_bytes": ad_bytes, "incremental_ms": incremental_ms,
         "explained": explained,
     }))
 }
