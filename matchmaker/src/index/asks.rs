@@ -207,7 +207,7 @@ fn takes(asks: &Asks, terms: &Terms) -> Option<Take> {
     let gives = !res.is_empty() && res.values().all(|amount| *amount >= 1);
     let there = terms.capacity.iter().zip(res.values()).all(|((_, all), amount)| amount <= all);
     let amounts = res.values().copied().collect();
-    (gives && there).then(|| Take { ask: Ask { takes: res, share: None }, amounts })
+    (gives && there).then_some(Take { ask: Ask { takes: res, share: None }, amounts })
 }
 
 /// Why an offer can never meet what is asked.
