@@ -90,14 +90,21 @@ impl Walker<'_> {
             }
             let mut kept = hubs.clone();
             match hubs.as_ref().filter(|_| joined) {
+                Some(before) if !count => {
+                    let mut rows = step.fitting.clone();
+                    if let Some(excluded) = terrain.excluded {
+                        rows.and_not(excluded);
+                    }
+                    let (hubs, rows) = self.pairs(port, dropped, before, &rows, known)?;
+                    (kept, step.fitting) = (Some(hubs), rows);
+                }
                 Some(before) => {
                     let alone = step.fitting.count();
-                    kept = Some(self.join(port, before, terrain, &mut step, known)?);
-                    if count {
-                        self.blame(port, before, &mut step, known)?;
-                        let after = kept.as_ref().map_or(0, Bits::count);
-                        step.join = Some(join_why(view, port, (before.count(), alone), (after, step.fitting.count())));
-                    }
+                    let hubs = self.join(port, before, terrain, &mut step, known)?;
+                    self.blame(port, before, &mut step, known)?;
+                    let after = (hubs.count(), step.fitting.count());
+                    step.join = Some(join_why(view, port, (before.count(), alone), after));
+                    kept = Some(hubs);
                 }
                 None if count => {
                     step.wanted = view.wanted(dropped);
