@@ -172,6 +172,7 @@ mod tests {
                 prop_assert_eq!(why.verdict == Verdict::BackingOff, backs_off, "{:?} {}", why, world.text);
                 for port in &why.ports {
                     let spoken_of = port.refused_by_job + port.refused_by_offer + port.too_small + port.busy + port.excluded;
+                    let spoken_of = spoken_of + port.incomplete;
                     prop_assert!(spoken_of <= port.candidates, "{:?}", port);
                     prop_assert!(port.conjuncts.iter().all(|part| part.rejects <= port.candidates));
                 }

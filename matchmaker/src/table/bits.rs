@@ -102,11 +102,6 @@ impl Bits {
         }
         rows
     }
-
-    /// How many bytes the set takes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.words.len() * 8
-    }
 }
 
 struct Ones(u64);
