@@ -54,6 +54,7 @@ mod tests {
     fn one_reflective_ad_leaves_classes_as_they_are() {
         let (stats, _) = counted("one reflective ad", 1000);
         assert!(stats.classes <= 10, "{stats:?}");
+        assert!(stats.steps <= 10_000, "{stats:?}");
     }
 
     #[test]
