@@ -68,7 +68,7 @@ pub(crate) fn stars(bytes: &[u8]) -> (Snapshot, String) {
         };
         text.push_str(&format!("{kind} {number}: {written}\n"));
         let parsed = classad::parse_ad(&written, classad::Dialect::Gangmatch).expect(&written);
-        let amount = i64::from(draw.pick(&["1", "2", ""]) != "") + 1;
+        let amount = i64::from(!draw.pick(&["1", "2", ""]).is_empty()) + 1;
         let (capacity, consent) = (Res::from([("slots".to_owned(), amount)]), Consent::Everybody);
         let (usage, default_request) = (Usage::default(), Res::new());
         let offer = Offer { capacity, default_request, usage, shared_by: None, consent, open: true };
