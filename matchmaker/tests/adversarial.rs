@@ -24,7 +24,10 @@ mod tests {
             let snapshot = pool.snapshot();
             let cycle = engine.negotiate(&snapshot, &config, now);
             let wanted = Engine::new().negotiate(&snapshot, &plain, now);
-            assert_eq!(cycle, wanted, "{name}, {prefer:?}");
+            // Why the others wait is compared elsewhere.
+            assert_eq!(cycle.gangs, wanted.gangs, "{name}, {prefer:?}");
+            assert_eq!((cycle.cut_short, cycle.disagreements), (wanted.cut_short, vec![]), "{name}, {prefer:?}");
+            assert_eq!(cycle.unmatched.len(), wanted.unmatched.len(), "{name}, {prefer:?}");
         }
         engine.stats
     }
