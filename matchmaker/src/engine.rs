@@ -143,7 +143,7 @@ impl Engine {
         let mut queue = Queue::of(snapshot);
         let mut checker = Checker::new(snapshot, config, now);
         let mut indexed = match config.search {
-            Search::Indexed => Some(self.prepare(snapshot, config)),
+            Search::Indexed => Some(self.prepare(snapshot, config, now)),
             Search::Naive => None,
         };
         while let Some((number, root)) = queue.next() {

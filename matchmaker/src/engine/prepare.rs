@@ -21,11 +21,16 @@ type Example = (AdId, usize, bool);
 
 impl Engine {
     /// Makes the tables those of the snapshot, and puts roots together.
-    pub(super) fn prepare(&mut self, snapshot: &Snapshot, config: &Config) -> Indexed {
+    pub(super) fn prepare(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Indexed {
         let remembered = self.table.words.len() + self.table.exprs.len() + self.table.rows.len();
         let too_much = remembered > REMEMBERED_MIN && remembered > REMEMBERED_PER_AD * snapshot.len();
         if too_much || self.settings.as_ref().is_none_or(|known| !alike(known, config)) {
             *self = Engine { settings: Some(config.clone()), table: Table::new(config.limits), ..Engine::new() };
+        }
+        if self.table.context.now != now {
+            self.table.context.now = now;
+            self.preds.another_time();
+            self.ranks.another_time();
         }
         let changes = self.table.sync(snapshot, &self.before, config.rules);
         self.before = Snapshot { roots: Vec::new(), ..snapshot.clone() };
@@ -33,6 +38,7 @@ impl Engine {
         if !changes.rows.is_empty() || changes.gone {
             self.ranks.refresh(&changes.rows, config.rank_of, &mut self.table);
         }
+        self.ranks.recompute(config.rank_of, &mut self.table);
         let known = std::mem::take(&mut self.key_of_place);
         let old = changes.same.iter().map(|place| known.get((*place)?).copied().flatten());
         self.key_of_place = old.collect();

@@ -39,6 +39,8 @@ pub(crate) struct RootKeys {
     readers: Readers,
     /// For the texts that stand at the head of a key: what of the root's own attributes must be looked at.
     wanted: HashMap<Vec<Part>, Arc<Wanted>, RandomState>,
+    /// Different ones of them.
+    shared: Vec<Arc<Wanted>>,
     /// Where `Ports` stands in ads that have the same names as the last one.
     ports: Option<(usize, Option<usize>)>,
     /// Where those attributes stand in ads that have the same names.
@@ -47,7 +49,7 @@ pub(crate) struct RootKeys {
 }
 
 /// The names that matter in roots with the same ports.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Wanted {
     names: Vec<Name>,
     /// The root's own expressions can read more than is written in them.
@@ -56,6 +58,9 @@ struct Wanted {
 
 /// How many keys are remembered before all are forgotten.
 const KEYS_MAX: usize = 1_000_000;
+
+/// How many different lists of names are compared with a new one.
+const SHARED_MAX: usize = 32;
 
 /// Attributes that say what an ad without ports wants.
 const TERMS: [&str; 5] = ["Requirements", "Constraint", "Rank", "Request", "GangRank"];
@@ -69,6 +74,7 @@ impl RootKeys {
         if other {
             self.forget();
             self.wanted.clear();
+            self.shared.clear();
             self.readers = readers.clone();
         }
         other
@@ -94,7 +100,13 @@ impl RootKeys {
         let wanted = match self.wanted.get(&parts) {
             Some(wanted) => Arc::clone(wanted),
             None => {
-                let wanted = Arc::new(wanted(table, ports, &self.readers));
+                let found = wanted(table, ports, &self.readers);
+                // Roots with other ports mostly need the same names: then their places need not be looked up again.
+                let same = self.shared.iter().find(|shared| ***shared == found).cloned();
+                let wanted = same.unwrap_or_else(|| Arc::new(found));
+                if self.shared.len() < SHARED_MAX && !self.shared.iter().any(|shared| Arc::ptr_eq(shared, &wanted)) {
+                    self.shared.push(Arc::clone(&wanted));
+                }
                 self.wanted.insert(parts.clone(), Arc::clone(&wanted));
                 wanted
             }

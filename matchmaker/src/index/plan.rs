@@ -125,7 +125,7 @@ impl Planner<'_> {
 
     /// A part of a constraint to where it belongs.
     fn sort(&mut self, term: Term, port: usize, demand: &mut Demand) {
-        if term.vars() == 1u64 << (port & 63) {
+        if term.vars() & !(1u64 << (port & 63)) == 0 {
             demand.preds.push(self.preds.id(term, self.roots));
         } else {
             demand.joins.push(term);
@@ -146,7 +146,7 @@ impl Planner<'_> {
         let side = if partner.is_some() { Side::Partner } else { Side::Root };
         match flattener.term(rank, side) {
             None => Rank::Opaque,
-            Some(term) if matches!(term, Term::Known(_)) || term.vars() == 1u64 << (port & 63) => {
+            Some(term) if term.vars() & !(1u64 << (port & 63)) == 0 => {
                 let rank = self.ranks.rank(term, self.config.rank_of, &self.table.words);
                 if let Rank::By(id) = rank {
                     self.ranks.compute(id, self.config.rank_of, self.table);

@@ -25,6 +25,8 @@ struct Pred {
     term: Term,
     columns: Vec<u32>,
     uses: usize,
+    /// Whether the answer depends on the time.
+    timely: bool,
     answer: Option<Answer>,
 }
 
@@ -55,7 +57,7 @@ impl Preds {
                 columns.push(column);
             }
         });
-        self.list.push(Pred { term: term.clone(), columns, uses, answer: None });
+        self.list.push(Pred { timely: term.is_timely(), term: term.clone(), columns, uses, answer: None });
         self.ids.insert(term, id);
         id
     }
@@ -63,6 +65,13 @@ impl Preds {
     /// How many conditions there are.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
+    }
+
+    /// Forgets what depends on the time.
+    pub(crate) fn another_time(&mut self) {
+        for pred in self.list.iter_mut().filter(|pred| pred.timely) {
+            pred.answer = None;
+        }
     }
 
     /// Looks again at rows that have changed.

@@ -80,6 +80,20 @@ impl Ranks {
         ranking.fresh = true;
     }
 
+    /// Forgets what depends on the time.
+    pub(crate) fn another_time(&mut self) {
+        for ranking in self.list.iter_mut().filter(|ranking| ranking.term.is_timely()) {
+            ranking.fresh = false;
+        }
+    }
+
+    /// Computes again what was forgotten or never computed.
+    pub(crate) fn recompute(&mut self, rank_of: fn(&Value) -> Fx, table: &mut Table) {
+        for id in 0..self.list.len() {
+            self.compute(RankId(as_u32(id)), rank_of, table);
+        }
+    }
+
     /// Looks again at rows that have changed, and puts them where they belong.
     pub(crate) fn refresh(&mut self, changed: &[u32], rank_of: fn(&Value) -> Fx, table: &mut Table) {
         let rows = table.rows.len();

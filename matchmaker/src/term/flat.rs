@@ -94,6 +94,7 @@ impl<'a> Flattener<'a> {
             Kind::Elvis { value, fallback } => {
                 Term::Elvis(Box::new([self.flat(value, side, deeper)?, self.flat(fallback, side, deeper)?]))
             }
+            Kind::Call(call) if call.function == "time" && call.arguments.is_empty() => Term::Now,
             Kind::Call(call) if !scope::pure(call) => return None,
             Kind::Call(call) => {
                 let function = call.function.clone();
@@ -118,7 +119,7 @@ impl<'a> Flattener<'a> {
     fn folded(&mut self, term: Term) -> Term {
         let known = |term: &Term| matches!(term, Term::Known(_));
         let foldable = match &term {
-            Term::Known(_) | Term::Column(..) => false,
+            Term::Known(_) | Term::Now | Term::Column(..) => false,
             Term::Unary(_, operand) => known(operand),
             Term::Binary(op, sides) => {
                 let [left, right] = &**sides;

@@ -25,6 +25,8 @@ pub(crate) type Var = u8;
 pub(crate) enum Term {
     /// A value, or what is known only to the evaluator.
     Known(Cell),
+    /// The time of the cycle.
+    Now,
     /// An attribute of the partner at a port; the number is that of the column.
     Column(Var, u32),
     /// An operator with one operand.
@@ -96,6 +98,7 @@ impl Term {
     pub(crate) fn value(&self, sight: &mut Sight<'_>, row: &dyn Fn(Var) -> usize) -> Cell {
         match self {
             Term::Known(cell) => *cell,
+            Term::Now => Cell::Int(sight.context.now),
             Term::Column(var, column) => sight.columns.cell(*column, row(*var)),
             Term::Unary(op, operand) => {
                 let operand = operand.value(sight, row);
@@ -137,7 +140,7 @@ impl Term {
     /// Calls `see` with every port and column that the term reads.
     pub(crate) fn reads(&self, see: &mut dyn FnMut(Var, u32)) {
         match self {
-            Term::Known(_) => {}
+            Term::Known(_) | Term::Now => {}
             Term::Column(var, column) => see(*var, *column),
             Term::Unary(_, operand) => operand.reads(see),
             Term::Binary(_, sides) | Term::Elvis(sides) => sides.iter().for_each(|side| side.reads(see)),
@@ -146,11 +149,23 @@ impl Term {
         }
     }
 
+    /// Whether the value depends on the time.
+    pub(crate) fn is_timely(&self) -> bool {
+        match self {
+            Term::Now => true,
+            Term::Known(_) | Term::Column(..) => false,
+            Term::Unary(_, operand) => operand.is_timely(),
+            Term::Binary(_, sides) | Term::Elvis(sides) => sides.iter().any(Term::is_timely),
+            Term::Choice(parts) => parts.iter().any(Term::is_timely),
+            Term::Whole(whole) => whole.parts.iter().any(Term::is_timely),
+        }
+    }
+
     /// The term with this value in place of every attribute.
     pub(crate) fn with(&self, cell: Cell) -> Term {
         let each = |term: &Term| term.with(cell);
         match self {
-            Term::Known(known) => Term::Known(*known),
+            Term::Known(_) | Term::Now => self.clone(),
             Term::Column(..) => Term::Known(cell),
             Term::Unary(op, operand) => Term::Unary(*op, Box::new(operand.with(cell))),
             Term::Binary(op, sides) => Term::Binary(*op, Box::new(sides.each_ref().map(each))),
@@ -163,7 +178,7 @@ impl Term {
     /// Changes the port of every attribute.
     pub(crate) fn rename(&mut self, by: &mut dyn FnMut(&mut Var)) {
         match self {
-            Term::Known(_) => {}
+            Term::Known(_) | Term::Now => {}
             Term::Column(var, _) => by(var),
             Term::Unary(_, operand) => operand.rename(by),
             Term::Binary(_, sides) | Term::Elvis(sides) => sides.iter_mut().for_each(|side| side.rename(by)),

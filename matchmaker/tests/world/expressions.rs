@@ -163,7 +163,8 @@ impl<'b> Draw<'b> {
             10 => format!("{own}[strcat(\"\", \"{}\")] isnt undefined", self.pick(&["H", "K", "A"])),
             11 => format!("size({own}.Members) {} 1", self.pick(&[">=", "<", "=="])),
             12 => format!("size(Members) {} 1", self.pick(&["<", ">=", "=="])),
-            _ => match self.below(4) {
+            _ => match self.below(5) {
+                4 => format!("time() - {term} {} 6", self.pick(&["> ", "<=", "isnt"])),
                 0 => format!("countMatches({}, {{{own}}}) == {}", self.pick(&["C", "H", "K"]), self.pick(&["1", "0"])),
                 1 => format!("size(string({own})) > 40"),
                 2 => format!("unparse({own}.H) isnt \"x\""),
