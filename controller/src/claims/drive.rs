@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use claiming::{Action, Claim, Event, step};
+use claiming::{Action, Claim, Event, Hold, step};
 use crds::{Decision, Job, Match};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -46,6 +46,8 @@ pub(super) struct Notes {
     pub(super) refusals: Vec<crds::Refusal>,
     /// The legs whose offers were read without an entry of this claim.
     pub(super) freed: BTreeSet<usize>,
+    /// What the claim knows that it has of each leg.
+    pub(super) holds: Vec<Hold>,
 }
 
 impl Driver {
@@ -79,6 +81,7 @@ impl Driver {
                 };
                 continue;
             }
+            noted(&notes, |notes| notes.holds = claim.holds());
             for action in actions {
                 running.push(self.execute(view.clone(), action, &notes));
             }
@@ -146,8 +149,20 @@ impl Driver {
             Action::Abort(reason) => self.decide(&view, action, Decision::Aborted, Some(reason), notes).await,
             Action::Release(reason) => self.decide(&view, action, Decision::Released, Some(reason), notes).await,
             Action::TellRoot => self.tell_root(&view).await,
+            Action::Confirm => self.confirm(&view).await,
             Action::Free(number) => self.free(&view, number, notes).await,
+            Action::LookForEntries => self.look_for_entries(&view, notes).await,
             Action::FreeRoot => self.free_root(&view, notes).await,
+            // Offers with an agent are closed, and nobody starts workloads: no claim asks for these yet.
+            Action::Ask(_)
+            | Action::TellAgent(_)
+            | Action::StopAgent(_)
+            | Action::MarkLost(_)
+            | Action::MakeWork
+            | Action::ClearWork
+            | Action::StartWork
+            | Action::StopWork
+            | Action::LookForWork => Event::Failed(action),
         }
     }
 
