@@ -2,7 +2,7 @@
 
 use crate::claim::{Claim, Fact, Record, Work};
 use crate::event::Action;
-use crate::leg::{Hold, Leg, Vote};
+use crate::leg::{Activity, Hold, Leg, Vote};
 use crate::reason::Reason;
 
 /// What is to be done in this state.
@@ -142,46 +142,59 @@ fn give_back(claim: &Claim) -> Vec<Action> {
     actions
 }
 
-/// Agents at work are told to stop; of one that is silent it is written that its work is lost.
+/// Agents at work, and those that may still start, are told to stop; of one that is silent at work it is written that its
+/// work is lost.
 fn stops(claim: &Claim) -> Vec<Action> {
     let mut actions = Vec::new();
-    for (number, leg) in claim.legs.iter().enumerate().filter(|(_, leg)| leg.is_active()) {
+    for (number, leg) in claim.legs.iter().enumerate() {
         match leg.speaks() {
-            Some(agent) if agent.silent => actions.push(Action::MarkLost(number)),
-            Some(agent) if !agent.release => actions.push(Action::StopAgent(number)),
+            Some(agent) if leg.is_active() && agent.silent => actions.push(Action::MarkLost(number)),
+            Some(agent) if !agent.release && (leg.is_active() || may_start(claim, leg)) => {
+                actions.push(Action::StopAgent(number));
+            }
             _ => {}
         }
     }
     actions
 }
 
+/// Whether an agent that does nothing yet may start while another one's entry is taken away. Alone it cannot: what it needs to
+/// start is the entry that is taken away. Neither can it if nobody was ever told that the claim stands.
+fn may_start(claim: &Claim, leg: &Leg) -> bool {
+    let idle = leg.speaks().is_some_and(|agent| agent.activity == Activity::Idle && !agent.release);
+    idle && has_more_agents(claim)
+}
+
+fn has_more_agents(claim: &Claim) -> bool {
+    let agents = claim.legs.iter().filter(|leg| leg.agent.is_some()).count();
+    claim.record != Record::Aborted && (agents > 1 || !claim.whole)
+}
+
 fn frees(claim: &Claim) -> Vec<Action> {
+    let legs = |agents: bool| claim.legs.iter().enumerate().filter(move |(_, leg)| leg.agent.is_some() == agents);
     // a reserve that is still under way may yet land: its answer comes first
     let reserving = |number: usize| claim.asked.contains(&Action::Reserve(number));
+    let is_open = |agents: bool| legs(agents).any(|(number, leg)| leg.is_held() || reserving(number));
     let free = |agents: bool| {
-        let all = claim.legs.iter().enumerate().filter(move |(_, leg)| leg.agent.is_some() == agents);
-        all.filter(|(number, leg)| leg.is_held() && !leg.is_active() && !reserving(*number))
-            .map(|(number, _)| Action::Free(number))
-            .collect::<Vec<_>>()
+        let all = legs(agents).filter(|(number, leg)| leg.is_held() && !reserving(*number));
+        all.map(|(number, _)| Action::Free(number)).collect()
     };
-    let open = |agents: bool| {
-        let mut all = claim.legs.iter().enumerate().filter(move |(_, leg)| leg.agent.is_some() == agents);
-        all.any(|(number, leg)| leg.is_held() || reserving(number))
-    };
-    let unread = |agents_only: bool| {
-        let mut all = claim.legs.iter().enumerate().filter(move |(_, leg)| leg.agent.is_some() || !agents_only);
-        (!claim.whole && !claim.listed) || all.any(|(number, _)| !claim.absent.contains(&number))
-    };
-    if open(true) {
-        return free(true);
+    // read without an entry, or held: an entry that nobody knows of might be an agent's at work
+    let is_unread = |(number, leg): (usize, &Leg)| !leg.is_held() && !claim.absent.contains(&number);
+    let unlisted = !claim.whole && !claim.listed;
+    let look = vec![Action::LookForEntries];
+    if is_open(true) {
+        return match claim.legs.iter().any(|leg| leg.is_active() || may_start(claim, leg)) {
+            true => Vec::new(),
+            false if has_more_agents(claim) && (unlisted || legs(true).any(is_unread)) => look,
+            false => free(true),
+        };
     }
-    let root_left = claim.root == Hold::Held;
-    if open(false) {
-        return if unread(true) { vec![Action::LookForEntries] } else { free(false) };
+    if is_open(false) {
+        return if unlisted || legs(true).any(is_unread) { look } else { free(false) };
     }
-    let reserving_root = claim.asked.contains(&Action::ReserveRoot);
-    match root_left && !reserving_root {
-        true if unread(false) => vec![Action::LookForEntries],
+    match claim.root == Hold::Held && !claim.asked.contains(&Action::ReserveRoot) {
+        true if unlisted || claim.legs.iter().enumerate().any(is_unread) => look,
         true => vec![Action::FreeRoot],
         false => Vec::new(),
     }

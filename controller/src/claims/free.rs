@@ -74,13 +74,13 @@ impl Driver {
     pub(super) async fn look_for_entries(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let failed = Event::Failed(Action::LookForEntries);
         let (freed, holds) = noted(notes, |notes| (notes.freed.clone(), notes.holds.clone()));
-        let is_known = |number: usize| freed.contains(&number) || holds.get(number) == Some(&Hold::Held);
+        let is_held = |number: usize| holds.get(number) == Some(&Hold::Held);
         if view.found.is_none() {
             if !matches!(self.list_offers().await, Answer::Done(())) {
                 return failed;
             }
         } else {
-            for (_, leg) in view.legs.iter().enumerate().filter(|(number, _)| !is_known(*number)) {
+            for (_, leg) in view.legs.iter().enumerate().filter(|(number, _)| !is_held(*number) && !freed.contains(number)) {
                 if !matches!(self.read_offer(leg).await, Answer::Done(()) | Answer::Missing) {
                     return failed;
                 }
@@ -88,15 +88,15 @@ impl Driver {
         }
         let objects = self.world.look();
         let has_entry = |offer: &OfferRef<'_>| offer.status().is_some_and(|all| all.claims.contains_key(&view.uid));
-        let is_leg = |offer: &OfferRef<'_>| {
+        let is_known = |offer: &OfferRef<'_>| {
             let place = view.legs.iter().position(|leg| leg.kind == offer.kind() && leg.key == offer.key());
-            place.is_some_and(is_known)
+            place.is_some_and(is_held)
         };
         let found = match view.found {
-            None => objects.offers().any(|offer| has_entry(&offer) && !is_leg(&offer)),
+            None => objects.offers().any(|offer| has_entry(&offer) && !is_known(&offer)),
             Some(_) => {
                 let offers = view.legs.iter().filter_map(|leg| objects.offer(&leg.kind, &leg.key));
-                offers.into_iter().any(|offer| has_entry(&offer) && !is_leg(&offer))
+                offers.into_iter().any(|offer| has_entry(&offer) && !is_known(&offer))
             }
         };
         if found { failed } else { Event::Nowhere }
