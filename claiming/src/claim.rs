@@ -134,9 +134,11 @@ impl Claim {
                 let work_goes_on = matches!(self.work, Work::None | Work::Started);
                 self.told && self.ends().is_none() && agents_know && work_goes_on
             }
-            Record::Aborted | Record::Released | Record::Gone => !self.holds_anything() && !self.has_unfinished_work(),
+            Record::Aborted | Record::Released | Record::Gone | Record::Missing => {
+                !self.holds_anything() && !self.has_unfinished_work()
+            }
             Record::Absent => self.leaving.is_some(),
-            Record::Pending | Record::Missing => false,
+            Record::Pending => false,
         }
     }
 

@@ -14,11 +14,7 @@ pub(crate) fn learn(mut claim: Claim, event: Event) -> Claim {
         }
         Event::RootReserved => hold_root(&mut claim, Hold::Held),
         Event::RootRefused(reason) => hold_root(&mut claim, Hold::Refused(reason)),
-        Event::Reserved(leg) => {
-            claim.absent.remove(&leg);
-            claim.asked.remove(&Action::LookForEntries);
-            hold(&mut claim, leg, Action::Reserve(leg), Hold::Held);
-        }
+        Event::Reserved(leg) => reserved(&mut claim, leg),
         Event::Refused(leg, reason) => hold(&mut claim, leg, Action::Reserve(leg), Hold::Refused(reason)),
         Event::Entry(leg, agent) => entry(&mut claim, leg, agent),
         Event::Agreed => {
@@ -94,6 +90,18 @@ fn hold(claim: &mut Claim, leg: usize, answered: Action, hold: Hold) {
     claim.asked.remove(&answered);
     if let Some(known) = claim.legs.get_mut(leg) {
         known.hold = hold;
+    }
+}
+
+/// The entry is there: written just now, so that its registers are as they are born; or found.
+fn reserved(claim: &mut Claim, leg: usize) {
+    claim.absent.remove(&leg);
+    claim.asked.remove(&Action::LookForEntries);
+    let born = claim.asked.contains(&Action::Reserve(leg));
+    let asked = claim.votes_at_once(leg);
+    hold(claim, leg, Action::Reserve(leg), Hold::Held);
+    if let Some(known) = claim.legs.get_mut(leg).filter(|_| born) {
+        known.agent = known.agent.map(|_| Agent { asked, ..Agent::default() });
     }
 }
 

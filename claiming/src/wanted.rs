@@ -10,6 +10,7 @@ pub(crate) fn wanted(claim: &Claim, now_ms: u64) -> Vec<Action> {
     match claim.record {
         Record::Absent if claim.leaving.is_some() => Vec::new(),
         Record::Absent => vec![Action::Record],
+        Record::Missing if claim.is_settled() => Vec::new(),
         Record::Missing => vec![Action::Confirm],
         // the Match is there after all: the caller begins again from it
         Record::Pending | Record::Committed if !claim.whole => Vec::new(),

@@ -57,7 +57,7 @@ impl Minder {
         }
         let own = self.seen.clone();
         let uid = own.as_ref().map(|stored| stored.uid);
-        let alone = now_ms.saturating_sub(self.renewed_ms) > SILENT_MS - 500;
+        let alone = self.is_alone(now_ms);
         if alone || self.works.is_some_and(|(_, object)| Some(object) != uid) {
             self.works = None;
         }
@@ -68,9 +68,14 @@ impl Minder {
             let renew = Patch::Renew { version: 0, holder: self.offer };
             return Some(self.ask(Call::Renew { sent_ms: now_ms }, Verb::Patch(Key::Alive(self.offer), renew)));
         }
-        let stored = own?;
+        let stored = own.filter(|_| !alone)?;
         let claims = &stored.offer()?.claims;
         claims.iter().find_map(|(uid, entry)| self.serve(*uid, entry, now_ms, chance))
+    }
+
+    /// Whoever could not renew his lease for so long counts as lost: he stops, and begins nothing.
+    fn is_alone(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.renewed_ms) > SILENT_MS - 1_500
     }
 
     fn serve(&mut self, claim: Uid, entry: &Entry, now_ms: u64, chance: &mut Chance) -> Option<(u64, Verb)> {
@@ -108,6 +113,7 @@ impl Minder {
         let Answer::Done(stored) = answer else { return };
         match call {
             Call::Renew { sent_ms } => self.renewed_ms = sent_ms,
+            Call::Start { .. } if self.is_alone(now_ms) => {}
             Call::Start { claim } => {
                 self.works = Some((claim, stored.uid));
                 self.ends_ms = now_ms.saturating_add(chance.between(1_000, 12_000));

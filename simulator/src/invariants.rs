@@ -65,43 +65,35 @@ impl Chronicle {
 
     /// What the world as a whole breaks.
     pub fn broken(&self, server: &Server, at_work: &AtWork) -> Option<String> {
-        let mut works: Vec<(Uid, Vec<u8>)> = Vec::new();
-        for (offer, object, claim) in at_work {
-            // an agent whose offer is gone may not have noticed yet: it counts at that offer, and nowhere else
-            let there = server.objects.get(&Key::Offer(*offer)).is_some_and(|stored| stored.uid == *object);
-            match there {
-                true => works.push((*claim, vec![*offer])),
-                false if occupied_by_others(*offer, *claim, server, at_work) => {
-                    return Some(format!("I5: offer {offer} is used again while the agent of its former object works"));
-                }
-                false => {}
-            }
-        }
-        for batch in server.objects.values().filter_map(|stored| stored.batch()).filter(|batch| batch.runs) {
-            works.push((batch.of, batch.members.iter().map(|(offer, _)| *offer).collect()));
-        }
-        for (claim, _) in &works {
-            let Some((found, stood)) = self.matches.get(claim) else { continue };
+        let mut works: Vec<(Uid, Vec<(u8, Uid)>)> =
+            at_work.iter().map(|(offer, object, claim)| (*claim, vec![(*offer, *object)])).collect();
+        let batches = server.objects.values().filter_map(|stored| stored.batch()).filter(|batch| batch.runs);
+        works.extend(batches.map(|batch| (batch.of, batch.members.clone())));
+        for (place, (claim, objects)) in works.iter().enumerate() {
+            // an agent whose offer is gone may not have noticed yet: nothing on the server tells of it
+            let unnoticed = place < at_work.len() && !objects.iter().any(|(offer, uid)| is_there(server, *offer, *uid));
+            let Some((found, stood)) = self.matches.get(claim).filter(|_| !unnoticed) else { continue };
             if !stood {
                 return Some(format!("I4: match {claim} works and was never committed"));
             }
             if let Some(what) = lacks(server, *claim, found, false) {
                 return Some(format!("I4: match {claim} works and {what}"));
             }
-        }
-        for (place, (claim, offers)) in works.iter().enumerate() {
-            for (other, others) in works.iter().skip(place + 1).filter(|(other, _)| other != claim) {
-                let shared = |offer: &&u8| others.contains(offer) && capacity(server, **offer) == 1;
-                if let Some(offer) = offers.iter().find(shared) {
-                    return Some(format!("I5: matches {claim} and {other} both work on offer {offer}"));
-                }
-                let job = |uid: &Uid| self.matches.get(uid).map(|(found, _)| found.root.1);
-                if job(claim) == job(other) {
-                    return Some(format!("I2: matches {claim} and {other} both work for one job"));
-                }
+            let job = |uid: &Uid| self.matches.get(uid).map(|(found, _)| found.root.1);
+            let twice = works.iter().take(place).any(|(other, objects)| {
+                let there = objects.iter().any(|(offer, uid)| is_there(server, *offer, *uid));
+                other != claim && there && job(other) == job(claim)
+            });
+            if twice {
+                return Some(format!("I2: match {claim} and another one work for one job"));
             }
         }
-        self.standing(server)
+        // on one object the ledger counts (I1, and I4: whoever works is in it); on two objects of one name nobody does
+        let objects: Vec<(u8, Uid)> = works.iter().flat_map(|(_, objects)| objects.iter().copied()).collect();
+        let other = |(offer, uid): &&(u8, Uid)| objects.iter().any(|(name, object)| name == offer && object != uid);
+        let twice = objects.iter().find(other);
+        twice.map(|(offer, _)| format!("I5: offer {offer} is worked on for a former object of its name, too"))
+            .or_else(|| self.standing(server))
     }
 
     fn standing(&self, server: &Server) -> Option<String> {
@@ -120,17 +112,8 @@ impl Chronicle {
     }
 }
 
-fn capacity(server: &Server, offer: u8) -> i64 {
-    let offer = server.objects.get(&Key::Offer(offer)).and_then(|stored| stored.offer());
-    // a capacity that was lowered under use says nothing of how many there may be
-    offer.map_or(1, |offer| offer.capacity.max(i64::try_from(offer.claims.len()).unwrap_or(1)))
-}
-
-fn occupied_by_others(offer: u8, claim: Uid, server: &Server, at_work: &AtWork) -> bool {
-    let current = server.objects.get(&Key::Offer(offer)).map(|stored| stored.uid);
-    let agents = at_work.iter().any(|(name, object, other)| *name == offer && *other != claim && Some(*object) == current);
-    let mut batches = server.objects.values().filter_map(|stored| stored.batch()).filter(|batch| batch.runs);
-    agents || batches.any(|batch| batch.members.iter().any(|(name, uid)| *name == offer && Some(*uid) == current))
+fn is_there(server: &Server, offer: u8, uid: Uid) -> bool {
+    server.objects.get(&Key::Offer(offer)).is_some_and(|stored| stored.uid == uid)
 }
 
 /// What of a gang's members that are still there is not held.

@@ -39,6 +39,7 @@ pub enum Patch {
     StopAgent { claim: Uid },
     MarkLost { claim: Uid },
     Free { claim: Uid, with_seat: bool },
+    TakeSeat { share: String },
     Vote { claim: Uid, vote: Vote, ballot: u64 },
     Act { claim: Uid, activity: Activity },
     Decide { uid: Uid, from: Decision, to: Decision, reason: Option<Reason> },
@@ -187,6 +188,9 @@ fn apply(stored: &Stored, body: &mut Body, patch: &Patch, planted: Planted) -> O
                 offer.shared.remove(&share);
             }
         }
+        (Body::Offer(offer), Patch::TakeSeat { share }) => {
+            offer.shared.remove(share);
+        },
         (Body::Offer(offer), patch) => registers(offer.claims.get_mut(&patch.claim()?)?, patch)?,
         (Body::Match(found), Patch::Decide { uid, from, to, reason }) => {
             (stored.uid == *uid).then_some(())?;

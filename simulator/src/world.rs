@@ -227,7 +227,7 @@ impl World {
 
     fn arrives(&mut self, from: Who, life: u32, token: u64, verb: &Verb, answered: bool) {
         let (answer, change) = self.server.ask(verb);
-        if self.logs && !matches!(verb, Verb::Get(_) | Verb::Patch(_, Patch::Renew { .. })) {
+        if self.logs && (std::env::var_os("GETS").is_some() || !matches!(verb, Verb::Get(_) | Verb::Patch(_, Patch::Renew { .. }))) {
             let text = match &answer {
                 Answer::Done(stored) => format!("done, version {}", stored.version),
                 Answer::Listed(all) => format!("{} objects", all.len()),
@@ -527,13 +527,14 @@ impl World {
         self.outcome.wrong = leaks(&self.server).or_else(waits).or_else(|| self.over_budget());
     }
 
-    /// Nobody disturbed: three writes and one for each offer to the commit, one to tell the job; as much for the end.
+    /// Nobody disturbed: three writes and one for each offer to the commit, and one to tell the job.
     fn over_budget(&self) -> Option<String> {
         let plan = &self.plan;
         let agents = plan.offers.iter().any(|(agent, _)| *agent) || plan.jobs.contains(&true);
         let disturbed = plan.lost + plan.twice + plan.late > 0 || plan.lag_ms > 5 || !plan.happenings.is_empty();
         let made = 1 + plan.offers.len() + plan.jobs.len();
-        let most = self.outcome.committed.saturating_mul(6);
+        let stood = self.chronicle.matches.values().filter(|(_, stood)| *stood);
+        let most: u64 = stood.map(|(found, _)| 4 + found.members.len() as u64).sum();
         let writes = self.outcome.writes.saturating_sub(made as u64 - 1);
         (!agents && !disturbed && writes > most)
             .then(|| format!("I13: {writes} writes for {} claims that stand", self.outcome.committed))

@@ -1,11 +1,13 @@
 //! What a coordinator has seen into new gangs, by the product's engine, and gangs into claims.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::{Arc, LazyLock};
 
 use claiming::Event;
 use matchmaker::{
-    AdKey, Ask, Config, Consent, Gang, Offer as Terms, PoolAd, Ports, Res, Role, Root, Rules, Snapshot, Usage, negotiate,
+    AdKey, Ask, Config, Consent, Offer as Terms, PoolAd, Ports, Res, Role, Root, Rules, Snapshot, Usage, negotiate,
 };
 
 use crate::coordinator::view::{View, waits};
@@ -31,13 +33,13 @@ impl Trade {
 }
 
 struct Ads {
-    job: std::sync::Arc<Ports>,
-    offers: BTreeMap<&'static str, std::sync::Arc<Ports>>,
+    job: Arc<Ports>,
+    offers: BTreeMap<&'static str, Arc<Ports>>,
 }
 
 /// Jobs want a machine and a license; a station brings its license along, so a job takes a station instead of both.
 static ADS: LazyLock<Option<Ads>> = LazyLock::new(|| {
-    let ad = |text: &str| Some(std::sync::Arc::new(Ports::of(&classad::parse_ad(text, classad::Dialect::Gangmatch).ok()?, Rules::Product)));
+    let ad = |text: &str| Some(Arc::new(Ports::of(&classad::parse_ad(text, classad::Dialect::Gangmatch).ok()?, Rules::Product)));
     let machine = ad(r#"[What = "machine"; Requirements = other.What == "job"; Rank = 1]"#)?;
     let license = ad(r#"[What = "license"; Requirements = other.What == "job" || other.What == "station"]"#)?;
     let station = ad(
@@ -51,34 +53,47 @@ static ADS: LazyLock<Option<Ads>> = LazyLock::new(|| {
     Some(Ads { job, offers: BTreeMap::from([("Machine", machine), ("License", license), ("Station", station)]) })
 });
 
-/// How much a claim takes of each offer, at most.
+/// The one resource of all offers.
 const RESOURCE: &str = "seats";
+
+/// Everything that a cycle depends on here, since the ads themselves never change.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Pool {
+    offers: Vec<Shown>,
+    /// Jobs that wait, and the offers that they are not to be matched with.
+    jobs: Vec<(u8, BTreeSet<u8>)>,
+}
+
+/// An offer as the engine sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Shown {
+    name: u8,
+    open: bool,
+    capacity: i64,
+    own: i64,
+    shared: BTreeMap<String, i64>,
+}
+
+/// A gang: the job, and the offers with what is taken of each, the share key, and the one it works for.
+type Found = (u8, Vec<(u8, i64, Option<String>, Option<usize>)>);
+
+thread_local! {
+    /// What the engine has found for each pool that it was asked about: it is a function, so once is enough.
+    static FOUND: RefCell<HashMap<Pool, Rc<Vec<Found>>>> = RefCell::default();
+}
 
 impl Coordinator {
     /// Finds gangs for the jobs that wait and begins to claim them.
     pub(super) fn find_gangs(&mut self, now_ms: u64, requests: &mut Vec<Request>) {
-        let waiting: Vec<_> = self.seen.values().filter(|stored| waits(stored, &self.seen)).cloned().collect();
-        let under_way = |uid: u64| self.drives.values().any(|drive| drive.view.root.1 == uid);
-        let waiting: Vec<_> = waiting.into_iter().filter(|stored| !under_way(stored.uid)).collect();
-        let Some(ads) = ADS.as_ref().filter(|_| !waiting.is_empty()) else { return };
-        let offers = self.seen.values().filter_map(|stored| self.offer_ad(stored, ads));
-        let jobs = waiting.iter().map(|stored| PoolAd {
-            key: key("Job", name(stored.key)),
-            uid: stored.uid.to_string(),
-            node_name: None,
-            ports: ads.job.clone(),
-            role: Role::Asks,
+        let Some(pool) = self.pool(now_ms) else { return };
+        let known = FOUND.with_borrow(|found| found.get(&pool).cloned());
+        let gangs = known.unwrap_or_else(|| {
+            let gangs = Rc::new(gangs(&pool).unwrap_or_default());
+            FOUND.with_borrow_mut(|found| found.insert(pool, gangs.clone()));
+            gangs
         });
-        let mut snapshot = Snapshot::new(offers.chain(jobs).collect());
-        for stored in &waiting {
-            let Some(ad) = snapshot.find(&key("Job", name(stored.key))) else { continue };
-            let refused = self.refusals.iter().filter(|((uid, _), until)| *uid == stored.uid && **until > now_ms);
-            let exclusions: BTreeSet<AdKey> = refused.map(|((_, offer), _)| offer_key(*offer)).collect();
-            snapshot.roots.push(Root { ad, submitter: "n".into(), priority: 0, since: 0, exclusions });
-        }
-        let config = Config { steps_max: 2_000, ..Config::product() };
-        for gang in negotiate(&snapshot, &config, 0).gangs {
-            if let Some((name, found)) = self.record(&snapshot, &gang) {
+        for gang in gangs.iter() {
+            if let Some((name, found)) = self.record(gang) {
                 let view = View::of(0, name, &found);
                 let claim = self.claim(&view, 0, now_ms);
                 self.begin(view, claim, Event::Woke, now_ms, requests);
@@ -94,54 +109,52 @@ impl Coordinator {
         self.drives.values().next().map(|drive| drive.view.root.0)
     }
 
-    fn offer_ad(&self, stored: &Stored, ads: &Ads) -> Option<PoolAd> {
+    fn pool(&self, now_ms: u64) -> Option<Pool> {
+        let mut jobs = Vec::new();
+        for stored in self.seen.values().filter(|stored| waits(stored, &self.seen)) {
+            if self.drives.values().any(|drive| drive.view.root.1 == stored.uid) {
+                continue;
+            }
+            let refused = self.refusals.range((stored.uid, 0)..=(stored.uid, u8::MAX));
+            let refused = refused.filter(|(_, until)| **until > now_ms).map(|((_, offer), _)| *offer);
+            jobs.push((name(stored.key), refused.collect()));
+        }
+        let offers = || self.seen.values().filter_map(|stored| self.shown(stored)).collect();
+        (!jobs.is_empty()).then(|| Pool { offers: offers(), jobs })
+    }
+
+    fn shown(&self, stored: &Stored) -> Option<Shown> {
         let offer = stored.offer()?;
-        let mut usage = Usage::default();
-        for entry in offer.claims.values().filter(|entry| entry.share.is_none()) {
-            usage.take(&Ask { takes: Res::from([(RESOURCE.to_owned(), entry.takes)]), share: None });
-        }
-        for (share, takes) in &offer.shared {
-            usage.take(&Ask { takes: Res::from([(RESOURCE.to_owned(), *takes)]), share: Some(share.clone()) });
-        }
+        let mut own = offer.used().saturating_sub(offer.shared.values().sum());
+        let mut shared = offer.shared.clone();
         for drive in self.drives.values().filter(|drive| !offer.claims.contains_key(&drive.view.uid)) {
             for leg in drive.view.legs.iter().filter(|leg| leg.uid == stored.uid) {
-                usage.take(&Ask { takes: Res::from([(RESOURCE.to_owned(), leg.takes)]), share: leg.share.clone() });
+                match &leg.share {
+                    Some(share) => {
+                        shared.entry(share.clone()).or_insert(leg.takes);
+                    }
+                    None => own = own.saturating_add(leg.takes),
+                }
             }
         }
-        let trade = format!("{:?}", Trade::of(name(stored.key)));
-        let share = (Trade::of(name(stored.key)) == Trade::License && offer.capacity > 1).then(|| "\"together\"".to_owned());
-        let terms = Terms {
-            capacity: Res::from([(RESOURCE.to_owned(), offer.capacity)]),
-            default_request: Res::new(),
-            usage,
-            shared_by: share.and_then(|text| classad::parse_expr(&text, classad::Dialect::Gangmatch).ok()),
-            consent: Consent::Everybody,
-            open: offer.open && self.proven.contains(&stored.uid),
-        };
-        Some(PoolAd {
-            key: offer_key(name(stored.key)),
-            uid: stored.uid.to_string(),
-            node_name: None,
-            ports: ads.offers.get(trade.as_str())?.clone(),
-            role: Role::Offers(Box::new(terms)),
-        })
+        let open = offer.open && self.proven.contains(&stored.uid);
+        Some(Shown { name: name(stored.key), open, capacity: offer.capacity, own, shared })
     }
 
     /// The Match of a gang, under the next attempt's name.
-    fn record(&self, snapshot: &Snapshot, gang: &Gang) -> Option<(Key, Match)> {
-        let job = self.seen.get(&Key::Job(number(snapshot.ad(gang.root()?)?)?))?;
+    fn record(&self, (job, legs): &Found) -> Option<(Key, Match)> {
+        let job = self.seen.get(&Key::Job(*job))?;
         let mut members = Vec::new();
-        for member in gang.members.iter().skip(1) {
-            let offer = number(snapshot.ad(member.ad)?)?;
-            let stored = self.seen.get(&Key::Offer(offer))?;
+        for (offer, takes, share, parent) in legs {
+            let stored = self.seen.get(&Key::Offer(*offer))?;
             members.push(Member {
-                offer,
+                offer: *offer,
                 uid: stored.uid,
                 generation: stored.generation,
-                takes: member.ask.takes.get(RESOURCE).copied().unwrap_or(1),
-                share: member.ask.share.clone(),
+                takes: *takes,
+                share: share.clone(),
                 agent: stored.offer()?.agent,
-                parent: member.bond.and_then(|bond| bond.parent.checked_sub(1)),
+                parent: *parent,
             });
         }
         let attempts = self.seen.keys().filter_map(|key| match key {
@@ -155,16 +168,70 @@ impl Coordinator {
     }
 }
 
+/// One cycle of the product's engine.
+fn gangs(pool: &Pool) -> Option<Vec<Found>> {
+    let ads = ADS.as_ref()?;
+    let offers = pool.offers.iter().filter_map(|offer| offer_ad(offer, ads));
+    let jobs = pool.jobs.iter().map(|(job, _)| PoolAd {
+        key: key("Job", *job),
+        uid: job.to_string(),
+        node_name: None,
+        ports: ads.job.clone(),
+        role: Role::Asks,
+    });
+    let mut snapshot = Snapshot::new(offers.chain(jobs).collect());
+    for (job, refused) in &pool.jobs {
+        let exclusions = refused.iter().map(|offer| offer_key(*offer)).collect();
+        let ad = snapshot.find(&key("Job", *job))?;
+        snapshot.roots.push(Root { ad, submitter: "n".into(), priority: 0, since: 0, exclusions });
+    }
+    let cycle = negotiate(&snapshot, &Config::product(), 0);
+    let gangs = cycle.gangs.iter().filter_map(|gang| {
+        let number = |ad| snapshot.ad(ad)?.key.name.parse::<u8>().ok();
+        let mut legs = Vec::new();
+        for member in gang.members.iter().skip(1) {
+            let takes = member.ask.takes.get(RESOURCE).copied().unwrap_or(1);
+            let parent = member.bond.and_then(|bond| bond.parent.checked_sub(1));
+            legs.push((number(member.ad)?, takes, member.ask.share.clone(), parent));
+        }
+        Some((number(gang.root()?)?, legs))
+    });
+    Some(gangs.collect())
+}
+
+fn offer_ad(offer: &Shown, ads: &Ads) -> Option<PoolAd> {
+    let amount = |amount: i64| Res::from([(RESOURCE.to_owned(), amount)]);
+    let mut usage = Usage::default();
+    usage.take(&Ask { takes: amount(offer.own), share: None });
+    for (share, takes) in &offer.shared {
+        usage.take(&Ask { takes: amount(*takes), share: Some(share.clone()) });
+    }
+    let trade = Trade::of(offer.name);
+    let is_shared = trade == Trade::License && offer.capacity > 1;
+    let shared_by = || classad::parse_expr("\"together\"", classad::Dialect::Gangmatch).ok();
+    let terms = Terms {
+        capacity: amount(offer.capacity),
+        default_request: Res::new(),
+        usage,
+        shared_by: if is_shared { shared_by() } else { None },
+        consent: Consent::Everybody,
+        open: offer.open,
+    };
+    Some(PoolAd {
+        key: offer_key(offer.name),
+        uid: offer.name.to_string(),
+        node_name: None,
+        ports: ads.offers.get(format!("{trade:?}").as_str())?.clone(),
+        role: Role::Offers(Box::new(terms)),
+    })
+}
+
 fn key(kind: &str, name: u8) -> AdKey {
     AdKey { kind: kind.to_owned(), namespace: "n".to_owned(), name: name.to_string() }
 }
 
 fn offer_key(name: u8) -> AdKey {
     key(if Trade::of(name) == Trade::License { "License" } else { "Machine" }, name)
-}
-
-fn number(ad: &PoolAd) -> Option<u8> {
-    ad.key.name.parse().ok()
 }
 
 fn name(key: Key) -> u8 {

@@ -119,6 +119,7 @@ impl Coordinator {
         }
         if self.leads.is_some() {
             requests.extend(self.prove());
+            requests.extend(self.take_seats());
             self.drive_due(now_ms, &mut requests);
             self.find_gangs(now_ms, &mut requests);
         }
@@ -176,16 +177,21 @@ impl Coordinator {
         Some(self.call(key, None, Stage::List, Verb::List))
     }
 
+    /// Shared seats on which nobody sits: those who left last may each have seen the other one.
+    fn take_seats(&mut self) -> Option<Request> {
+        let mut offers = self.seen.values().filter_map(|stored| Some((stored.key, stored.offer()?)));
+        let (key, share) = offers.find_map(|(key, offer)| {
+            let used = |share: &String| offer.claims.values().any(|entry| entry.share.as_ref() == Some(share));
+            Some((key, offer.shared.keys().find(|share| !used(share))?.clone()))
+        })?;
+        Some(self.call(key, None, Stage::Write, Verb::Patch(key, Patch::TakeSeat { share })))
+    }
+
     fn drive_due(&mut self, now_ms: u64, requests: &mut Vec<Request>) {
+        self.drives.retain(|_, drive| drive.waiting > 0 || drive.rests_until_ms > now_ms);
         for (uid, view) in views(&self.seen) {
-            if self.planted == Planted::NoSweeper && view.found.is_none() {
+            if self.planted == Planted::NoSweeper && view.found.is_none() || self.drives.contains_key(&view.key) {
                 continue;
-            }
-            if let Some(drive) = self.drives.get(&view.key) {
-                if drive.waiting > 0 || drive.rests_until_ms > now_ms {
-                    continue;
-                }
-                self.drives.remove(&view.key);
             }
             let claim = self.claim(&view, uid, now_ms);
             let event = view.leaving(&self.seen).map_or(Event::Woke, Event::Leave);
@@ -238,7 +244,7 @@ impl Coordinator {
             }
             for action in actions {
                 self.note_refusal(key, action, now_ms);
-                let Some(desk) = self.desk(key) else { return };
+                let Some(desk) = self.desk(key, now_ms) else { return };
                 match desk.begin(action) {
                     Next::Ask(verb, stage) => requests.push(self.call(key, Some(action), stage, verb)),
                     Next::Done(event) => events.push(event),
@@ -264,7 +270,7 @@ impl Coordinator {
         }
     }
 
-    fn desk(&self, key: Key) -> Option<Desk<'_>> {
+    fn desk(&self, key: Key, now_ms: u64) -> Option<Desk<'_>> {
         let drive = self.drives.get(&key)?;
         let batch = self.seen.get(&drive.view.batch_key()).map_or(0, |stored| stored.uid);
         Some(Desk {
@@ -274,6 +280,7 @@ impl Coordinator {
             ballots: &drive.ballots,
             batch,
             alive: &self.alive,
+            now_ms,
             epoch: self.leads.unwrap_or(0),
             planted: self.planted,
         })
@@ -322,7 +329,7 @@ impl Coordinator {
         if matches!(answer, Answer::Missing) {
             self.gone(key, action, &stage);
         }
-        let Some(desk) = self.desk(key) else { return requests };
+        let Some(desk) = self.desk(key, now_ms) else { return requests };
         match desk.go_on(action, stage, answer) {
             Next::Ask(verb, stage) => requests.push(self.call(key, Some(action), stage, verb)),
             Next::Done(event) => self.take_in(key, event, now_ms, &mut requests),

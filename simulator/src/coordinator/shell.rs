@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use claiming::{Action, Agent, Event, Hold, Reason, Record, Vote, Work};
 
+use crate::coordinator::SILENT_MS;
 use crate::coordinator::view::{Seen, View, from};
 use crate::objects::{Batch, Body, Decision, Entry, Key, Stored, Uid};
 use crate::planted::Planted;
@@ -48,6 +49,8 @@ pub struct Desk<'d> {
     pub batch: Uid,
     /// Which renewal of each agent's lease was seen last, and since when.
     pub alive: &'d BTreeMap<u8, (u64, u64)>,
+    /// What time it is.
+    pub now_ms: u64,
     /// Under which epoch it writes.
     pub epoch: u64,
     /// A mistake that was put in.
@@ -325,12 +328,11 @@ impl Desk<'_> {
     fn lose(&self, action: Action, answer: &Answer) -> Next {
         let Action::MarkLost(leg) = action else { return Next::Done(Event::Failed(action)) };
         let offer = self.view.legs.get(leg).map_or(u8::MAX, |leg| leg.offer);
-        let known = self.alive.get(&offer).map(|(renewals, _)| *renewals);
-        let now = match answer {
-            Answer::Done(stored) => if let Body::Lease(_, renewals) = stored.body { Some(renewals) } else { None },
-            _ => None,
-        };
-        match now == known || self.planted == Planted::LosesAlive {
+        // what was just read is known by now: a new renewal counts from now on
+        let since = self.alive.get(&offer).map_or(self.now_ms, |(_, since)| *since);
+        let read = matches!(answer, Answer::Done(_));
+        let silent = self.now_ms.saturating_sub(since) > SILENT_MS;
+        match (read && silent) || self.planted == Planted::LosesAlive {
             true => self.to_leg(action, leg, Patch::MarkLost { claim: self.view.uid }),
             false => Next::Done(Event::Failed(action)),
         }
