@@ -122,7 +122,7 @@ impl Call {
 }
 
 /// An operator with one operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
     /// `-x`
     Minus,
@@ -148,7 +148,7 @@ impl UnaryOp {
 }
 
 /// An operator with two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `x || y`
     Or,
@@ -277,6 +277,30 @@ impl Expr {
     #[must_use]
     pub fn ad(ad: Ad) -> Self {
         Self::new(Kind::Ad(ad), Span::default())
+    }
+
+    /// `op operand`.
+    #[must_use]
+    pub fn unary(op: UnaryOp, operand: Expr) -> Self {
+        Self::new(Kind::Unary { op, operand }, Span::default())
+    }
+
+    /// `left op right`.
+    #[must_use]
+    pub fn binary(op: BinaryOp, left: Expr, right: Expr) -> Self {
+        Self::new(Kind::Binary { op, left, right }, Span::default())
+    }
+
+    /// `base[index]`.
+    #[must_use]
+    pub fn subscript(base: Expr, index: Expr) -> Self {
+        Self::new(Kind::Subscript { base, index }, Span::default())
+    }
+
+    /// `function(arguments)`.
+    #[must_use]
+    pub fn call(function: Name, arguments: Vec<Expr>) -> Self {
+        Self::new(Kind::Call(Call::new(function, arguments)), Span::default())
     }
 
     /// What the expression is.

@@ -137,10 +137,7 @@ impl Ord for Name {
 
 impl Hash for Name {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for byte in self.0.text.bytes() {
-            state.write_u8(byte.to_ascii_lowercase());
-        }
-        state.write_u8(0xff);
+        state.write_u64(self.0.hash);
     }
 }
 

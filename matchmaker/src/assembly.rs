@@ -6,7 +6,7 @@ use classad::{Context, Env, Expr, FrameId, Mark, Value, eval};
 
 use crate::capacity::{Ask, Unfit};
 use crate::gang::{Bond, Gang, Member};
-use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
+use crate::model::{AdId, AdKey, Config, PoolAd, Prefer, Snapshot};
 use crate::ports::{Port, Rules};
 use crate::score::{Fx, Score};
 
@@ -194,9 +194,13 @@ impl<'s> Assembly<'s> {
         let (Some(asked), Some(offered)) = (self.port(bond.parent, bond.port), self.port(member, bond.via)) else {
             return false;
         };
+        let early = |member: usize, port: usize| self.seats.get(member)?.ad.ports.early(port);
+        let (Some(asking), Some(offering)) = (early(bond.parent, bond.port), early(member, bond.via)) else {
+            return false;
+        };
         self.connect(member);
-        let parent = offered.early.seen_from(&asked.early) && !self.accepts(bond.parent, asked, parent_port);
-        let refuses = parent || (offered.early.own(&asked.early) && !self.accepts(member, offered, child_port));
+        let parent = offering.seen_from(asking) && !self.accepts(bond.parent, asked, parent_port);
+        let refuses = parent || (offering.own(asking) && !self.accepts(member, offered, child_port));
         self.disconnect(member);
         refuses
     }
@@ -227,6 +231,9 @@ impl<'s> Assembly<'s> {
     }
 
     fn rank(&self, port: &Port, frame: FrameId) -> Fx {
+        if self.config.prefer == Prefer::FirstFit {
+            return Fx::default();
+        }
         let value = port.rank.as_ref().and_then(|rank| self.value(rank, frame));
         value.map_or(Fx::default(), |value| (self.config.rank_of)(&value))
     }
@@ -237,13 +244,13 @@ impl<'s> Assembly<'s> {
         if self.config.rules == Rules::Paper {
             return (nothing, Edge::Holds);
         }
-        let Some(offer) = self.seats.get(member).and_then(|seat| seat.ad.offer()) else {
+        let Some((id, offer)) = self.seats.get(member).and_then(|seat| Some((seat.id, seat.ad.offer()?))) else {
             return (nothing, Edge::Holds);
         };
         let Some(ask) = self.ask(bond, offer, parent_port, child_port) else {
             return (nothing, Edge::TooSmall);
         };
-        let edge = match offer.usage.fits(&offer.capacity, &ask) {
+        let edge = match self.snapshot.usage(id, offer).fits(&offer.capacity, &ask) {
             Ok(()) => Edge::Holds,
             Err(Unfit::Busy) => Edge::Busy,
             Err(Unfit::TooSmall) => Edge::TooSmall,
@@ -285,7 +292,7 @@ impl<'s> Assembly<'s> {
 
     /// The root's `GangRank`, which sees all its labels and replaces the sum of its ports' ranks.
     fn gang_rank(&mut self) -> Option<Fx> {
-        if self.config.rules == Rules::Paper {
+        if self.config.rules == Rules::Paper || self.config.prefer == Prefer::FirstFit {
             return None;
         }
         let root = self.seats.first()?;

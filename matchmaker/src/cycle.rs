@@ -1,91 +1,80 @@
 //! One negotiation cycle: order the roots, search a gang for each, count it as taken, explain the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::explain::{Unmatched, explain};
+use crate::engine::Engine;
+use crate::explain::Unmatched;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Root, Snapshot};
-use crate::naive;
-use crate::ports::Rules;
 
 /// What one cycle came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cycle {
     /// The gangs found, in the order in which their roots were served.
     pub gangs: Vec<Gang>,
-    /// Every other root, and why.
+    /// Every other root, and why it has none, as things are after the cycle.
     pub unmatched: Vec<Unmatched>,
     /// Roots whose gang may not be the best one: the search ran out of steps before it had seen them all.
     pub cut_short: Vec<AdId>,
+    /// Roots whose gang the evaluator did not find to be one: a defect of the index. They were served by the plain search.
+    pub disagreements: Vec<AdId>,
 }
 
 /// Gives every root its best gang, in turn: the submitter that holds the fewest gangs first, then the root with the higher
 /// priority, then the older one, then the smaller key. What a gang takes is gone for the roots after it.
 ///
-/// The same snapshot, configuration and time give the same cycle. `now` is in seconds since 1970.
+/// The same snapshot, configuration and time give the same cycle. `now` is in seconds since 1970. Who negotiates again and
+/// again keeps an [`Engine`], which gives the same cycles sooner.
 pub fn negotiate(snapshot: &Snapshot, config: &Config, now: i64) -> Cycle {
-    let mut pool = snapshot.clone();
-    let mut cycle = Cycle::default();
-    let mut queue = Queue::of(snapshot);
-    while let Some(root) = queue.next() {
-        if pool.consumed.contains(&root.ad) {
-            continue;
-        }
-        let found = naive::best(&pool, root.ad, &root.exclusions, config, now);
-        match found.gang {
-            Some(gang) => {
-                if found.gave_up {
-                    cycle.cut_short.push(root.ad);
-                }
-                for member in &gang.members {
-                    if let Some(offer) = pool.offer_mut(member.ad) {
-                        offer.usage.take(&member.ask);
-                    }
-                    if config.rules == Rules::Paper {
-                        pool.consumed.insert(member.ad);
-                    }
-                }
-                queue.charge(&root.submitter);
-                cycle.gangs.push(gang);
-            }
-            None => cycle.unmatched.push(explain(&pool, root, found.gave_up, config, now)),
-        }
-    }
-    cycle
+    Engine::new().negotiate(snapshot, config, now)
 }
 
 /// The roots that wait, by submitter, and what each submitter holds.
-struct Queue<'s> {
-    waiting: BTreeMap<&'s str, Vec<&'s Root>>,
-    held: BTreeMap<String, u64>,
+pub(crate) struct Queue<'s> {
+    /// The next one stands last.
+    waiting: BTreeMap<&'s str, Vec<(usize, &'s Root)>>,
+    /// The submitters that wait, who holds the fewest gangs first.
+    order: BTreeSet<(u64, &'s str)>,
+    held: &'s BTreeMap<String, u64>,
+    taken: BTreeMap<&'s str, u64>,
 }
 
 impl<'s> Queue<'s> {
-    fn of(snapshot: &'s Snapshot) -> Queue<'s> {
-        let mut waiting: BTreeMap<&str, Vec<&Root>> = BTreeMap::new();
-        for root in &snapshot.roots {
-            waiting.entry(&root.submitter).or_default().push(root);
+    pub(crate) fn of(snapshot: &'s Snapshot) -> Queue<'s> {
+        let mut waiting: BTreeMap<&str, Vec<(usize, &Root)>> = BTreeMap::new();
+        for (number, root) in snapshot.roots.iter().enumerate() {
+            waiting.entry(&root.submitter).or_default().push((number, root));
         }
         for roots in waiting.values_mut() {
-            // the next one stands last
-            roots.sort_by_key(|root| (root.priority, std::cmp::Reverse((root.since, root.ad))));
+            roots.sort_by_key(|(_, root)| (root.priority, std::cmp::Reverse((root.since, root.ad))));
         }
-        Queue { waiting, held: snapshot.held.clone() }
+        let mut queue = Queue { waiting, order: BTreeSet::new(), held: &snapshot.held, taken: BTreeMap::new() };
+        queue.order = queue.waiting.keys().map(|submitter| (queue.standing(submitter), *submitter)).collect();
+        queue
     }
 
-    fn next(&mut self) -> Option<&'s Root> {
-        let standing = |submitter: &str| self.held.get(submitter).copied().unwrap_or(0);
-        let submitter = *self.waiting.keys().min_by_key(|submitter| (standing(submitter), **submitter))?;
-        let roots = self.waiting.get_mut(submitter)?;
+    fn standing(&self, submitter: &str) -> u64 {
+        let held = self.held.get(submitter).copied().unwrap_or(0);
+        held.saturating_add(self.taken.get(submitter).copied().unwrap_or(0))
+    }
+
+    /// The root that is served next, with its number among the snapshot's roots.
+    pub(crate) fn next(&mut self) -> Option<(usize, &'s Root)> {
+        let first = *self.order.first()?;
+        let roots = self.waiting.get_mut(first.1)?;
         let root = roots.pop();
         if roots.is_empty() {
-            self.waiting.remove(submitter);
+            self.order.remove(&first);
         }
         root
     }
 
-    fn charge(&mut self, submitter: &str) {
-        let held = self.held.entry(submitter.to_owned()).or_default();
-        *held = held.saturating_add(1);
+    /// Counts one more gang for a submitter.
+    pub(crate) fn charge(&mut self, submitter: &'s str) {
+        let before = (self.standing(submitter), submitter);
+        *self.taken.entry(submitter).or_default() += 1;
+        if self.order.remove(&before) {
+            self.order.insert((self.standing(submitter), submitter));
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use classad::{Ad, Expr, Limits, Value};
 
-use crate::capacity::{Res, Usage};
+use crate::capacity::{Ask, Res, Usage};
 use crate::consent::Consent;
 use crate::ports::{Ports, Rules};
 use crate::score::Fx;
@@ -98,7 +98,9 @@ pub struct Root {
 /// All that one cycle sees, frozen.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    pub(crate) ads: Vec<PoolAd>,
+    pub(crate) ads: Arc<Vec<PoolAd>>,
+    /// What is taken of offers by gangs of this cycle, with what was taken before.
+    pub(crate) taken: BTreeMap<AdId, Usage>,
     /// Ads that a gang of this cycle holds whole: all its members under [`Rules::Paper`].
     pub(crate) consumed: BTreeSet<AdId>,
     /// An ad with nothing in it, for expressions that stand in no ad.
@@ -114,12 +116,22 @@ impl Snapshot {
     pub fn new(mut ads: Vec<PoolAd>) -> Snapshot {
         ads.sort_by(|a, b| a.key.cmp(&b.key));
         ads.dedup_by(|later, first| later.key == first.key);
-        Snapshot { ads, ..Snapshot::default() }
+        Snapshot { ads: Arc::new(ads), ..Snapshot::default() }
     }
 
     /// A snapshot in which the place in `ads` is the order; for inputs whose order is their only key.
     pub fn in_order(ads: Vec<PoolAd>) -> Snapshot {
-        Snapshot { ads, ..Snapshot::default() }
+        Snapshot { ads: Arc::new(ads), ..Snapshot::default() }
+    }
+
+    /// How many ads there are.
+    pub fn len(&self) -> usize {
+        self.ads.len()
+    }
+
+    /// Whether there is no ad.
+    pub fn is_empty(&self) -> bool {
+        self.ads.is_empty()
     }
 
     /// The ad with this key.
@@ -137,11 +149,20 @@ impl Snapshot {
         self.ads.iter().enumerate().map(|(place, ad)| (AdId(place), ad))
     }
 
-    pub(crate) fn offer_mut(&mut self, id: AdId) -> Option<&mut Offer> {
-        match &mut self.ads.get_mut(id.0)?.role {
-            Role::Offers(offer) => Some(offer),
-            Role::Asks => None,
-        }
+    /// The ad at this place.
+    pub(crate) fn ad_at(&self, place: usize) -> Option<&PoolAd> {
+        self.ads.get(place)
+    }
+
+    /// What is taken of an offer, gangs of this cycle included.
+    pub(crate) fn usage<'s>(&'s self, id: AdId, offer: &'s Offer) -> &'s Usage {
+        self.taken.get(&id).unwrap_or(&offer.usage)
+    }
+
+    /// Counts one more claim on an offer.
+    pub(crate) fn take(&mut self, id: AdId, ask: &Ask) {
+        let Some(offer) = self.ads.get(id.0).and_then(PoolAd::offer) else { return };
+        self.taken.entry(id).or_insert_with(|| offer.usage.clone()).take(ask);
     }
 }
 
@@ -160,6 +181,24 @@ impl PoolAd {
     }
 }
 
+/// How gangs are searched for. Both ways find the same ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// By indexes over all ads.
+    Indexed,
+    /// One ad after the other: slow, for diagnosis.
+    Naive,
+}
+
+/// Which of its gangs a root gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefer {
+    /// The one with the largest [`Score`](crate::Score), of equal ones the first.
+    Best,
+    /// The first in the order of its members' names, port by port, whatever anybody's rank says.
+    FirstFit,
+}
+
 /// What the operator decides about a cycle.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -175,6 +214,10 @@ pub struct Config {
     pub limits: Limits,
     /// What `random()` starts from.
     pub seed: u64,
+    /// How gangs are searched for.
+    pub search: Search,
+    /// Which of a root's gangs it gets.
+    pub prefer: Prefer,
     /// The number that a rank's value counts: [`Fx::of`], unless somebody else's arithmetic is to be compared with.
     pub rank_of: fn(&Value) -> Fx,
 }
@@ -189,6 +232,8 @@ impl Config {
             steps_max: 2_000_000,
             limits: Limits::default(),
             seed: 0,
+            search: Search::Indexed,
+            prefer: Prefer::Best,
             rank_of: Fx::of,
         }
     }

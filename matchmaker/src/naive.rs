@@ -106,7 +106,7 @@ impl<'s> Search<'s, '_, '_> {
     fn fill(&mut self, member: usize, port: usize, agenda: &mut Vec<Task>) -> ControlFlow<()> {
         let snapshot = self.snapshot;
         for (id, ad) in snapshot.ads() {
-            if !self.candidate(id, ad, member) {
+            if !candidate(snapshot, self.config, &self.assembly, id, ad, member) {
                 continue;
             }
             for via in 0..ad.ports.list.len() {
@@ -146,18 +146,25 @@ impl<'s> Search<'s, '_, '_> {
         self.assembly.disconnect(member);
         flow
     }
+}
 
-    /// Whether an ad may be tried below `member` at all.
-    fn candidate(&self, id: AdId, ad: &PoolAd, member: usize) -> bool {
-        let seats = self.assembly.seats();
-        let room = seats.len() < self.config.members_max
-            && seats.get(member).is_some_and(|parent| parent.depth < self.config.depth_max);
-        let fresh = || seats.iter().all(|seat| seat.id != id);
-        let allowed = || match (self.config.rules, ad.offer()) {
-            (Rules::Paper, _) => !self.snapshot.consumed.contains(&id),
-            (Rules::Product, Some(offer)) => offer.open && offer.consent.admits(self.assembly.root_namespace()),
-            (Rules::Product, None) => false,
-        };
-        room && ad.ports.problem.is_none() && fresh() && allowed()
-    }
+/// Whether an ad may be tried below `member` at all.
+pub(crate) fn candidate(
+    snapshot: &Snapshot,
+    config: &Config,
+    assembly: &Assembly<'_>,
+    id: AdId,
+    ad: &PoolAd,
+    member: usize,
+) -> bool {
+    let seats = assembly.seats();
+    let room =
+        seats.len() < config.members_max && seats.get(member).is_some_and(|parent| parent.depth < config.depth_max);
+    let fresh = || seats.iter().all(|seat| seat.id != id);
+    let allowed = || match (config.rules, ad.offer()) {
+        (Rules::Paper, _) => !snapshot.consumed.contains(&id),
+        (Rules::Product, Some(offer)) => offer.open && offer.consent.admits(assembly.root_namespace()),
+        (Rules::Product, None) => false,
+    };
+    room && ad.ports.problem.is_none() && fresh() && allowed()
 }

@@ -1,5 +1,7 @@
 //! An ad into its ports: the bilateral matches it needs before it can be part of a gang.
 
+use std::sync::OnceLock;
+
 use classad::{Ad, Expr, Name};
 
 use crate::early::Early;
@@ -27,7 +29,6 @@ pub struct Port {
     pub rank: Option<Expr>,
     /// What is asked of an offer: a nested ad of amounts.
     pub request: Option<Expr>,
-    pub(crate) early: Early,
 }
 
 /// An ad, taken apart.
@@ -41,6 +42,8 @@ pub struct Ports {
     pub implicit: bool,
     /// Why the ad can take no part, if it cannot.
     pub problem: Option<String>,
+    /// What of each port can be looked at before earlier ones are bound; worked out when it is first asked for.
+    early: OnceLock<Vec<Early>>,
 }
 
 /// Names that mean something else inside an expression, so that a label of that name could never be read.
@@ -63,7 +66,8 @@ const RESERVED: [&str; 13] = [
 impl Ports {
     /// The ports of an ad: its `Ports` list, or the implicit port if it has none.
     pub fn of(ad: &Ad, rules: Rules) -> Ports {
-        let mut ports = Ports { body: ad.clone(), list: Vec::new(), implicit: false, problem: None };
+        let early = OnceLock::new();
+        let mut ports = Ports { body: ad.clone(), list: Vec::new(), implicit: false, problem: None, early };
         let entries = match ad.get("Ports") {
             None => &[][..],
             Some(expr) => match expr.as_list() {
@@ -76,7 +80,7 @@ impl Ports {
             },
         };
         for (number, entry) in entries.iter().enumerate() {
-            match Port::explicit(entry, &ports.list, rules) {
+            match Port::explicit(entry, rules) {
                 Ok(port) => ports.list.push(port),
                 Err(problem) => {
                     ports.problem = Some(format!("port {number}: {problem}"));
@@ -93,6 +97,19 @@ impl Ports {
         }
         ports
     }
+
+    /// What of a port can be looked at before earlier ones are bound.
+    pub(crate) fn early(&self, port: usize) -> Option<&Early> {
+        let all = self.early.get_or_init(|| {
+            if self.implicit {
+                return vec![Early::implicit(&self.body)];
+            }
+            let earlier = |place: usize| self.list.iter().take(place).map(|port| &port.label);
+            let one = |(place, port): (usize, &Port)| Early::of(&port.attributes, earlier(place));
+            self.list.iter().enumerate().map(one).collect()
+        });
+        all.get(port)
+    }
 }
 
 impl Port {
@@ -103,11 +120,10 @@ impl Port {
             constraint: ad.get("Requirements").or_else(|| ad.get("Constraint")).cloned(),
             rank: ad.get("Rank").cloned(),
             request: ad.get("Request").cloned(),
-            early: Early::implicit(ad),
         }
     }
 
-    fn explicit(entry: &Expr, earlier: &[Port], rules: Rules) -> Result<Port, String> {
+    fn explicit(entry: &Expr, rules: Rules) -> Result<Port, String> {
         let Some(attributes) = entry.as_ad() else {
             return Err(format!("`{entry}` is no ad; write `[Label = cpu; Constraint = ...]`"));
         };
@@ -124,7 +140,6 @@ impl Port {
             rank: attributes.get("Rank").cloned(),
             request: attributes.get("Request").cloned(),
             attributes: attributes.clone(),
-            early: Early::of(attributes, earlier.iter().map(|port| &port.label)),
         })
     }
 }

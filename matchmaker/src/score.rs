@@ -68,6 +68,18 @@ pub struct Score {
     pub deeper: Fx,
 }
 
+impl Score {
+    /// The sum, level by level. The order of scores does not change when the same is added to both: a sum of parts is
+    /// largest where each part is.
+    pub(crate) fn plus(&self, other: &Score) -> Score {
+        let mut sum = *self;
+        sum.own += other.own;
+        sum.partners += other.partners;
+        sum.deeper += other.deeper;
+        sum
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

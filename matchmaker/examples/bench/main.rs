@@ -1,0 +1,123 @@
+//! A workload file into figures: how long ads take from text to gangs, one JSON line.
+//!
+//! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine]
+//! [--incremental 0.01]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
+//! thread, in milliseconds, medians of `--rounds`.
+
+mod load;
+mod measure;
+
+use std::error::Error;
+use std::io::Write;
+
+use matchmaker::{Config, Engine, Prefer, Snapshot};
+use serde_json::json;
+
+use load::{Workload, replaced};
+use measure::{median_ms, peak_rss_mb, scalar_pair_ns};
+
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+struct Options {
+    file: String,
+    prefer: Prefer,
+    order: String,
+    incremental: f64,
+    /// How often each measurement is repeated.
+    rounds: usize,
+}
+
+fn options() -> Fallible<Options> {
+    let mut options =
+        Options { file: String::new(), prefer: Prefer::Best, order: "engine".to_owned(), incremental: 0.01, rounds: 5 };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--prefer" => {
+                options.prefer = match value()?.as_str() {
+                    "best" => Prefer::Best,
+                    "first-fit" => Prefer::FirstFit,
+                    other => return Err(format!("--prefer is best or first-fit, not {other}").into()),
+                }
+            }
+            "--order" => options.order = value()?,
+            "--incremental" => options.incremental = value()?.parse()?,
+            "--rounds" => options.rounds = value()?.parse()?,
+            file => options.file = file.to_owned(),
+        }
+    }
+    if options.file.is_empty() {
+        return Err("which FILE? It holds what ../shared/bench/gen.py writes".into());
+    }
+    Ok(options)
+}
+
+fn main() -> Fallible<()> {
+    let options = options()?;
+    let workload = Workload::read(&options.file)?;
+    let config = Config { prefer: options.prefer, ..Config::product() };
+    let line = figures(&workload, &config, &options)?;
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(())
+}
+
+fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<serde_json::Value> {
+    let ingest_ms = median_ms(options.rounds, || workload.snapshot().map(drop))?;
+    let mut first = None;
+    let cold_ms = median_ms(options.rounds, || {
+        let snapshot = workload.snapshot()?;
+        let mut engine = Engine::new();
+        let cycle = engine.gangs(&snapshot, config, 0);
+        first = Some((snapshot, engine, cycle));
+        Ok(())
+    })?;
+    let (snapshot, mut engine, cycle) = first.ok_or("no round was measured")?;
+    let cycle_ms = median_ms(options.rounds, || {
+        cycle_from_nothing(&mut engine, &snapshot, config);
+        Ok(())
+    })?;
+    let stats = engine.stats;
+    let warm_ms = median_ms(options.rounds, || {
+        engine.gangs(&snapshot, config, 0);
+        Ok(())
+    })?;
+    let incremental_ms = incremental(workload, &snapshot, &mut engine, config, options)?;
+    let score: f64 = cycle.gangs.iter().map(|gang| gang.score.own.to_real()).sum();
+    Ok(json!({
+        "workload": workload.name, "ads": workload.ads.len(), "bytes": workload.bytes(), "roots": snapshot.roots.len(),
+        "prefer": format!("{:?}", config.prefer), "matched": cycle.gangs.len(), "score": score,
+        "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "warm_ms": warm_ms,
+        "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
+        "steps": stats.steps, "classes": stats.classes, "guided": stats.guided, "conditions": stats.conditions,
+        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "incremental_ms": incremental_ms,
+    }))
+}
+
+/// A cycle over ads that are in their columns; everything else is worked out again. A function of its own for profilers.
+#[inline(never)]
+fn cycle_from_nothing(engine: &mut Engine, snapshot: &Snapshot, config: &Config) {
+    engine.forget_answers();
+    engine.gangs(snapshot, config, 0);
+}
+
+/// The time of a cycle after a share of the ads has been replaced, the replacement in the engine included.
+fn incremental(
+    workload: &Workload,
+    snapshot: &Snapshot,
+    engine: &mut Engine,
+    config: &Config,
+    options: &Options,
+) -> Fallible<f64> {
+    let mut rounds = Vec::new();
+    for round in 0..options.rounds {
+        rounds.push(replaced(workload, snapshot, options.incremental, round)?);
+    }
+    let mut rounds = rounds.into_iter();
+    median_ms(options.rounds, || {
+        if let Some(next) = rounds.next() {
+            engine.gangs(&next, config, 0);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,7 @@
+//! What is known of a pool before anybody searches: conditions answered, ranks ordered, roots that ask the same put together.
+
+pub(crate) mod asks;
+pub(crate) mod classes;
+pub(crate) mod plan;
+pub(crate) mod preds;
+pub(crate) mod ranks;

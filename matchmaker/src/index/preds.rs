@@ -1,0 +1,176 @@
+//! Conditions on one partner, answered for all rows at once or, as long as hardly anybody asks, row by row.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use crate::table::{Bits, Cell, Table, as_usize};
+use crate::term::{Sight, Term};
+
+/// A condition that reads the attributes of one partner only. Equal numbers are equal conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct PredId(u32);
+
+/// All conditions that were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Preds {
+    list: Vec<Pred>,
+    ids: HashMap<Term, PredId, RandomState>,
+    /// How many rows were looked at one by one, for benchmarks.
+    pub(crate) tests: u64,
+}
+
+#[derive(Debug)]
+struct Pred {
+    term: Term,
+    columns: Vec<u32>,
+    uses: usize,
+    answer: Option<Answer>,
+}
+
+/// Of which rows a condition is true, and of which only the evaluator knows.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) yes: Bits,
+    pub(crate) open: Option<Bits>,
+}
+
+/// From how many uses on a condition is answered for all rows at once.
+const USES_MIN: usize = 4;
+
+impl Preds {
+    /// The number of a condition, which is used once more. Its port does not matter.
+    pub(crate) fn id(&mut self, term: Term, uses: usize) -> PredId {
+        let term = at_port_zero(term);
+        if let Some(id) = self.ids.get(&term) {
+            if let Some(pred) = self.list.get_mut(as_usize(id.0)) {
+                pred.uses += uses;
+            }
+            return *id;
+        }
+        let id = PredId(crate::table::as_u32(self.list.len()));
+        let mut columns = Vec::new();
+        term.reads(&mut |_, column| {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        });
+        self.list.push(Pred { term: term.clone(), columns, uses, answer: None });
+        self.ids.insert(term, id);
+        id
+    }
+
+    /// Counts further uses.
+    pub(crate) fn use_more(&mut self, id: PredId, uses: usize) {
+        if let Some(pred) = self.list.get_mut(as_usize(id.0)) {
+            pred.uses += uses;
+        }
+    }
+
+    /// How many conditions there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Forgets all answers, because rows have changed.
+    pub(crate) fn forget_answers(&mut self) {
+        for pred in &mut self.list {
+            pred.answer = None;
+        }
+    }
+
+    /// Looks again at rows that have changed.
+    pub(crate) fn refresh(&mut self, changed: &[u32], table: &mut Table) {
+        let rows = table.rows.len();
+        let (columns, words, context) = table.sight();
+        let mut sight = Sight { columns, words, context };
+        for pred in &mut self.list {
+            let Some(answer) = &mut pred.answer else { continue };
+            answer.yes.grow(rows);
+            if let Some(open) = &mut answer.open {
+                open.grow(rows);
+            }
+            for number in changed {
+                let row = as_usize(*number);
+                let truth = sight.holds(&pred.term, &|_| row);
+                answer.yes.set(row, truth == Some(true));
+                if truth.is_none() && answer.open.is_none() {
+                    answer.open = Some(Bits::none(rows));
+                }
+                if let Some(open) = &mut answer.open {
+                    open.set(row, truth.is_none());
+                }
+            }
+        }
+    }
+
+    /// The answer for all rows, if the condition is used often enough to have one.
+    pub(crate) fn answer(&mut self, id: PredId, table: &mut Table) -> Option<&Answer> {
+        let pred = self.list.get_mut(as_usize(id.0)).filter(|pred| pred.uses >= USES_MIN)?;
+        if pred.answer.is_none() {
+            pred.answer = Some(answer(&pred.term, &pred.columns, table));
+        }
+        pred.answer.as_ref()
+    }
+
+    /// Whether the condition is true of a row; none if only the evaluator knows.
+    pub(crate) fn holds(&mut self, id: PredId, row: usize, table: &mut Table) -> Option<bool> {
+        let pred = self.list.get(as_usize(id.0))?;
+        if let Some(answer) = &pred.answer {
+            return match &answer.open {
+                Some(open) if open.get(row) => None,
+                _ => Some(answer.yes.get(row)),
+            };
+        }
+        self.tests += 1;
+        let (columns, words, context) = table.sight();
+        Sight { columns, words, context }.holds(&pred.term, &|_| row)
+    }
+}
+
+fn answer(term: &Term, columns: &[u32], table: &mut Table) -> Answer {
+    let rows = table.rows.len();
+    let (own, words, context) = table.sight();
+    let mut sight = Sight { columns: own, words, context };
+    let (mut yes, mut open) = (Bits::none(rows), Bits::none(rows));
+    match columns {
+        // One attribute: its different values are looked at, not its rows.
+        [column] if own.get(*column).is_some_and(|column| column.cells().len() < rows) => {
+            let Some(column) = own.get(*column) else { return Answer { yes, open: None } };
+            let truths: Vec<Option<bool>> =
+                column.cells().iter().map(|cell| holds_of(term, *cell, &mut sight)).collect();
+            let is: Vec<bool> = truths.iter().map(|truth| *truth == Some(true)).collect();
+            yes = Bits::of_codes(column.codes(), &is);
+            if truths.contains(&None) {
+                let unknown: Vec<bool> = truths.iter().map(Option::is_none).collect();
+                open = Bits::of_codes(column.codes(), &unknown);
+            }
+        }
+        _ => {
+            for row in 0..rows {
+                match sight.holds(term, &|_| row) {
+                    Some(true) => yes.set(row, true),
+                    Some(false) => {}
+                    None => open.set(row, true),
+                }
+            }
+        }
+    }
+    let open = Some(open).filter(Bits::any);
+    Answer { yes, open }
+}
+
+/// The truth of a term that reads one attribute, where that has this value.
+fn holds_of(term: &Term, cell: Cell, sight: &mut Sight<'_>) -> Option<bool> {
+    let value = term.with(cell).value(sight, &|_| usize::MAX);
+    match value {
+        Cell::Open => None,
+        value => Some(crate::term::is_true(value, sight.words)),
+    }
+}
+
+/// The same condition as if its partner were bound at port 0.
+fn at_port_zero(mut term: Term) -> Term {
+    term.rename(&mut |var| *var = 0);
+    term
+}

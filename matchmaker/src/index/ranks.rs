@@ -1,0 +1,140 @@
+//! Ranks into orders of rows.
+
+use std::collections::HashMap;
+
+use classad::Value;
+use foldhash::fast::RandomState;
+
+use crate::score::Fx;
+use crate::table::{Bits, Cell, Table, Words, as_u32, as_usize};
+use crate::term::{Sight, Term};
+
+/// What one side of an edge thinks of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Rank {
+    /// The same of everybody.
+    Same(Fx),
+    /// By the row.
+    By(RankId),
+    /// It reads more than the two of them, or only the evaluator knows.
+    Opaque,
+}
+
+/// A rank that depends on the row alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct RankId(u32);
+
+/// All ranks that were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Ranks {
+    list: Vec<Ranking>,
+    ids: HashMap<Term, RankId, RandomState>,
+}
+
+#[derive(Debug)]
+struct Ranking {
+    term: Term,
+    values: Vec<Fx>,
+    open: Option<Bits>,
+    /// All live rows, the best first, of equal ones in the order of their ads.
+    order: Vec<u32>,
+    /// The place of each row in `order`.
+    places: Vec<u32>,
+    fresh: bool,
+}
+
+impl Ranks {
+    /// The rank that a term stands for.
+    pub(crate) fn rank(&mut self, mut term: Term, rank_of: fn(&Value) -> Fx, words: &Words) -> Rank {
+        if let Term::Known(cell) = term {
+            return number(cell, rank_of, words).map_or(Rank::Opaque, Rank::Same);
+        }
+        term.rename(&mut |var| *var = 0);
+        if let Some(id) = self.ids.get(&term) {
+            return Rank::By(*id);
+        }
+        let id = RankId(as_u32(self.list.len()));
+        self.ids.insert(term.clone(), id);
+        let (values, order, places) = (Vec::new(), Vec::new(), Vec::new());
+        self.list.push(Ranking { term, values, open: None, order, places, fresh: false });
+        Rank::By(id)
+    }
+
+    /// Computes what is not computed yet.
+    pub(crate) fn compute(&mut self, id: RankId, rank_of: fn(&Value) -> Fx, table: &mut Table) {
+        let Some(ranking) = self.list.get_mut(as_usize(id.0)).filter(|ranking| !ranking.fresh) else { return };
+        let rows = table.rows.len();
+        ranking.values.clear();
+        ranking.values.resize(rows, Fx::default());
+        ranking.open = None;
+        let (columns, words, context) = table.sight();
+        let mut sight = Sight { columns, words, context };
+        for (row, value) in ranking.values.iter_mut().enumerate() {
+            let cell = ranking.term.value(&mut sight, &|_| row);
+            match number(cell, rank_of, sight.words) {
+                Some(fx) => *value = fx,
+                None => ranking.open.get_or_insert_with(|| Bits::none(rows)).set(row, true),
+            }
+        }
+        ranking.sort(table);
+        ranking.fresh = true;
+    }
+
+    /// Forgets values and orders, because rows have changed.
+    pub(crate) fn forget_values(&mut self) {
+        for ranking in &mut self.list {
+            ranking.fresh = false;
+        }
+    }
+
+    /// The rank of a row; none if only the evaluator knows.
+    pub(crate) fn value(&self, rank: Rank, row: usize) -> Option<Fx> {
+        match rank {
+            Rank::Same(fx) => Some(fx),
+            Rank::By(id) => {
+                let ranking = self.list.get(as_usize(id.0))?;
+                let open = ranking.open.as_ref().is_some_and(|open| open.get(row));
+                ranking.values.get(row).copied().filter(|_| !open)
+            }
+            Rank::Opaque => None,
+        }
+    }
+
+    /// The rows whose rank only the evaluator knows.
+    pub(crate) fn open(&self, rank: Rank) -> Option<&Bits> {
+        match rank {
+            Rank::By(id) => self.list.get(as_usize(id.0))?.open.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// All live rows, the best first, and the place of each row in that order; both must have been computed.
+    pub(crate) fn order(&self, id: RankId) -> (&[u32], &[u32]) {
+        self.list.get(as_usize(id.0)).map_or((&[], &[]), |ranking| (&ranking.order, &ranking.places))
+    }
+}
+
+impl Ranking {
+    fn sort(&mut self, table: &Table) {
+        let value = |row: u32| self.values.get(as_usize(row)).copied().unwrap_or_default();
+        let mut order: Vec<(std::cmp::Reverse<Fx>, u32, u32)> =
+            table.live.iter().map(|row| (std::cmp::Reverse(value(row)), table.position(row), row)).collect();
+        order.sort_unstable();
+        self.order = order.into_iter().map(|(_, _, row)| row).collect();
+        self.places = vec![u32::MAX; table.rows.len()];
+        for (place, row) in self.order.iter().enumerate() {
+            if let Some(own) = self.places.get_mut(as_usize(*row)) {
+                *own = as_u32(place);
+            }
+        }
+    }
+}
+
+fn number(cell: Cell, rank_of: fn(&Value) -> Fx, words: &Words) -> Option<Fx> {
+    match cell {
+        Cell::Open => None,
+        Cell::Int(number) => Some(rank_of(&Value::Integer(number))),
+        Cell::Real(bits) => Some(rank_of(&Value::Real(f64::from_bits(bits)))),
+        other => words.value(other).map(|value| rank_of(&value)),
+    }
+}

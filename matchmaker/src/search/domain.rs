@@ -1,0 +1,258 @@
+//! A port's plan into its candidates: rows that may be bound there, best first.
+
+use crate::index::asks::Stock;
+use crate::index::plan::{Demand, PortPlan, Theirs};
+use crate::index::preds::{PredId, Preds};
+use crate::index::ranks::{Rank, Ranks};
+use crate::score::{Fx, Score};
+use crate::table::{Bits, Cell, Table, as_usize};
+
+/// The candidates of all roots with one plan at a port.
+#[derive(Debug)]
+pub(crate) struct Domain {
+    pub(crate) plan: PortPlan,
+    /// The number of what is asked, see [`Stock`].
+    pub(crate) ask: u32,
+    /// The rows of which nothing says that they are no candidates.
+    pub(crate) may: Bits,
+    /// Those of them for which the evaluator has the last word, or the first one on their rank.
+    pub(crate) open: Bits,
+    /// Some of them can read more of a root than its class says.
+    pub(crate) reflective: bool,
+    /// Conditions that are asked row by row: the root's.
+    cold: Vec<PredId>,
+    /// And those of the templates, in the order of `plan.theirs`.
+    theirs_cold: Vec<Vec<PredId>>,
+    /// All rows, the best first; made when it is needed.
+    sorted: Option<Vec<u32>>,
+    /// The largest score of a row that is not open.
+    pub(crate) most: Score,
+    /// Whether scores differ between rows.
+    pub(crate) varies: bool,
+}
+
+/// What domains are made and looked at with.
+pub(crate) struct Known<'a> {
+    pub(crate) table: &'a mut Table,
+    pub(crate) preds: &'a mut Preds,
+    pub(crate) ranks: &'a mut Ranks,
+    pub(crate) stock: &'a mut Stock,
+    /// Something was met that only the evaluator knows.
+    pub(crate) doubt: bool,
+}
+
+impl Domain {
+    /// The domain of a plan. `admitted` are the rows that roots of the plan's namespace may meet now, `shared` those whose
+    /// seats may be shared.
+    pub(crate) fn of(plan: PortPlan, admitted: &Bits, shared: &Bits, known: &mut Known<'_>) -> Domain {
+        let rows = known.table.rows.len();
+        let ask = known.stock.ask_id(&plan.asks);
+        let (mut may, mut open) = (Bits::none(rows), Bits::none(rows));
+        let mut wanted = admitted.clone();
+        if plan.own.never {
+            wanted = Bits::none(rows);
+        }
+        let cold = narrow(&plan.own, &mut wanted, &mut open, known);
+        let (mut reflective, mut theirs_cold) = (false, Vec::new());
+        for theirs in &plan.theirs {
+            let Some(template) = known.table.templates.list.get(theirs.template) else { continue };
+            let mut rows = template.rows.clone();
+            let (deep, reads_all) = (template.deep, template.reflective);
+            rows.and(&wanted);
+            if !rows.any() {
+                theirs_cold.push(Vec::new());
+                continue;
+            }
+            theirs_cold.push(narrow(&theirs.demand, &mut rows, &mut open, known));
+            if deep || reads_all || theirs.rank == Rank::Opaque {
+                open.or(&rows);
+            }
+            if let Some(unknown) = known.ranks.open(theirs.rank) {
+                open.or(unknown);
+            }
+            reflective |= reads_all && rows.any();
+            may.or(&rows);
+        }
+        if let Some(unknown) = known.ranks.open(plan.rank) {
+            open.or(unknown);
+        }
+        open.or(shared);
+        if plan.rank == Rank::Opaque || plan.asks == crate::index::asks::Asks::Opaque {
+            open.or(&may);
+        }
+        open.and(&may);
+        // Until they have been looked at, scores may differ.
+        let (most, varies) = (Score::default(), true);
+        let mut domain = Domain { plan, ask, may, open, reflective, cold, theirs_cold, sorted: None, most, varies };
+        domain.open_joins(known);
+        domain.bound(known.table, known.ranks);
+        domain
+    }
+
+    /// Rows whose joined attributes only the evaluator knows.
+    fn open_joins(&mut self, known: &mut Known<'_>) {
+        let port = self.plan.port;
+        let theirs = self.plan.theirs.iter().flat_map(|theirs| &theirs.demand.joins);
+        let mut columns = Vec::new();
+        for join in self.plan.own.joins.iter().chain(theirs) {
+            join.reads(&mut |var, column| {
+                if usize::from(var) == port {
+                    columns.push(column);
+                }
+            });
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        for column in columns {
+            self.open_cells(column, known.table);
+        }
+    }
+
+    /// Marks the rows whose value in a column only the evaluator knows.
+    pub(crate) fn open_cells(&mut self, column: u32, table: &Table) {
+        let Some(column) = table.columns.get(column).filter(|column| column.cells().contains(&Cell::Open)) else {
+            return;
+        };
+        let mut unknown = column.rows(|cell| cell == Cell::Open);
+        unknown.and(&self.may);
+        self.open.or(&unknown);
+    }
+
+    fn theirs(&self, row: u32, table: &Table) -> Option<(usize, &Theirs)> {
+        let template = table.rows.get(as_usize(row))?.template;
+        self.plan.theirs.iter().enumerate().find(|(_, theirs)| theirs.template == template)
+    }
+
+    /// Whether conditions that are asked row by row let a row pass; only the evaluator knows about open ones, which pass.
+    pub(crate) fn passes(&self, row: u32, known: &mut Known<'_>) -> bool {
+        if self.cold.is_empty() && self.theirs_cold.iter().all(Vec::is_empty) {
+            return true;
+        }
+        let place = self.theirs(row, known.table).map_or(usize::MAX, |(place, _)| place);
+        let theirs = self.theirs_cold.get(place).map(Vec::as_slice).unwrap_or_default();
+        let mut each = self.cold.iter().chain(theirs);
+        let open = self.open.get(as_usize(row));
+        each.all(|pred| match known.preds.holds(*pred, as_usize(row), known.table) {
+            Some(truth) => truth,
+            None => {
+                known.doubt |= !open;
+                true
+            }
+        })
+    }
+
+    /// What a row adds to the score of a gang; none for open rows whose rank is not known.
+    pub(crate) fn score(&self, row: u32, table: &Table, ranks: &Ranks) -> Option<Score> {
+        if !self.varies && !self.open.get(as_usize(row)) {
+            return Some(self.most);
+        }
+        let (_, theirs) = self.theirs(row, table)?;
+        let own = ranks.value(self.plan.rank, as_usize(row))?;
+        let partners = ranks.value(theirs.rank, as_usize(row))?;
+        Some(Score { own, partners, deeper: Fx::default() })
+    }
+
+    fn bound(&mut self, table: &Table, ranks: &Ranks) {
+        let same = |rank: Rank| match rank {
+            Rank::Same(fx) => Some(fx),
+            _ => None,
+        };
+        let own = same(self.plan.rank);
+        let theirs: Option<Vec<Fx>> = self.plan.theirs.iter().map(|theirs| same(theirs.rank)).collect();
+        let uniform = theirs.filter(|all| all.windows(2).all(|pair| pair.first() == pair.last()));
+        if let (Some(own), Some(theirs)) = (own, uniform) {
+            let partners = theirs.first().copied().unwrap_or_default();
+            self.most = Score { own, partners, deeper: Fx::default() };
+            self.varies = false;
+            return;
+        }
+        let mut scores = self.may.iter().filter(|row| !self.open.get(as_usize(*row)));
+        let mut score = || scores.find_map(|row| self.score(row, table, ranks));
+        let Some(first) = score() else { return };
+        let (mut most, mut varies) = (first, false);
+        while let Some(next) = score() {
+            varies |= next != first;
+            most = most.max(next);
+        }
+        (self.most, self.varies) = (most, varies);
+    }
+
+    /// The candidates that are not open, the best first, of equal ones in the order of their ads. Those that do not
+    /// [pass](Domain::passes) are among them.
+    pub(crate) fn sorted(&mut self, known: &mut Known<'_>) -> &[u32] {
+        if self.sorted.is_none() {
+            self.sorted = Some(self.sort(known));
+        }
+        self.sorted.as_deref().unwrap_or_default()
+    }
+
+    /// The row at a place of [`Domain::sorted`], which must have been asked for.
+    pub(crate) fn at(&self, place: usize) -> Option<u32> {
+        self.sorted.as_ref()?.get(place).copied()
+    }
+
+    fn sort(&self, known: &mut Known<'_>) -> Vec<u32> {
+        let mut rows = self.may.rows();
+        if self.open.any() {
+            rows.retain(|row| !self.open.get(as_usize(*row)));
+        }
+        let (table, ranks) = (&*known.table, &*known.ranks);
+        let first = self.plan.theirs.first().map(|theirs| theirs.rank);
+        let uniform = matches!(first, Some(Rank::Same(_)) | None)
+            && self.plan.theirs.iter().all(|theirs| Some(theirs.rank) == first);
+        match self.plan.rank {
+            Rank::Same(_) if uniform => {
+                // Rows that have not been moved about are in the order of their ads.
+                if !rows.is_sorted_by_key(|row| table.position(*row)) {
+                    rows.sort_unstable_by_key(|row| table.position(*row));
+                }
+            }
+            Rank::By(id) if uniform => by_place(&mut rows, ranks.order(id)),
+            _ => {
+                rows.sort_by_cached_key(|row| (std::cmp::Reverse(self.score(*row, table, ranks)), table.position(*row)))
+            }
+        }
+        rows
+    }
+}
+
+/// How many times more rows an order may have than a set before the set is sorted instead of picked out of the order.
+const SPARSE: usize = 24;
+
+fn by_place(rows: &mut Vec<u32>, (order, places): (&[u32], &[u32])) {
+    let place = |row: &u32| places.get(as_usize(*row)).copied().unwrap_or(u32::MAX);
+    if rows.len() * SPARSE < order.len() {
+        rows.sort_unstable_by_key(place);
+        return;
+    }
+    let mut wanted = Bits::none(order.len());
+    for row in rows.iter() {
+        wanted.set(as_usize(place(row)), true);
+    }
+    *rows = wanted.iter().filter_map(|place| order.get(as_usize(place)).copied()).collect();
+}
+
+/// Takes out of `rows` what a demand refuses, and adds to `open` what it does not know. Gives the conditions that are left
+/// to be asked row by row.
+fn narrow(demand: &Demand, rows: &mut Bits, open: &mut Bits, known: &mut Known<'_>) -> Vec<PredId> {
+    let mut cold = Vec::new();
+    for pred in &demand.preds {
+        let Some(answer) = known.preds.answer(*pred, known.table) else {
+            cold.push(*pred);
+            continue;
+        };
+        match &answer.open {
+            None => rows.and(&answer.yes),
+            Some(unknown) => {
+                let mut pass = answer.yes.clone();
+                pass.or(unknown);
+                rows.and(&pass);
+                open.or(unknown);
+            }
+        }
+    }
+    if demand.opaque {
+        open.or(rows);
+    }
+    cold
+}

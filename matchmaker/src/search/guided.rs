@@ -1,0 +1,269 @@
+//! Gangs of any shape: the plain search, led by what the index knows of the root's own ports.
+//!
+//! Candidates of the root's ports come from its domains, best first, and what cannot beat the best gang so far is not
+//! followed. Every edge is looked at by the evaluator, so what the index does not know costs time but no answer. The first
+//! pass finds the largest score; the second, with that as its aim, the gang with the smallest ids.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use super::domain::{Domain, Known};
+use crate::assembly::{Assembly, Edge};
+use crate::gang::{Bond, Gang};
+use crate::model::{AdId, AdKey, Config, Snapshot};
+use crate::naive::{Found, candidate};
+use crate::score::Score;
+use crate::table::as_usize;
+
+/// One way to bind one of the root's ports.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    id: AdId,
+    via: usize,
+    /// What it adds to the score; none if that is not known before.
+    score: Option<Score>,
+    position: u32,
+}
+
+/// The choices for each of the root's ports.
+#[derive(Debug)]
+pub(crate) struct Choices {
+    ports: Vec<Vec<Choice>>,
+    /// The most that the ports from each one on can add; none if nobody knows.
+    rest: Vec<Option<Score>>,
+    /// The first complete gang of the largest score need not be the one with the smallest ids.
+    twice: bool,
+}
+
+impl Choices {
+    /// The choices that the domains leave.
+    pub(crate) fn of(ports: &[usize], domains: &mut [Domain], known: &mut Known<'_>) -> Choices {
+        let (mut lists, mut varying, mut unknown) = (Vec::new(), 0, false);
+        for port in ports {
+            let Some(domain) = domains.get_mut(*port) else { continue };
+            let sorted: Vec<u32> = domain.sorted(known).to_vec();
+            let open: Vec<u32> = domain.open.iter().collect();
+            let mut list = Vec::new();
+            for row in open.iter().chain(&sorted) {
+                if !domain.passes(*row, known) {
+                    continue;
+                }
+                let sure = !domain.open.get(as_usize(*row));
+                let score = domain.score(*row, known.table, known.ranks).filter(|_| sure);
+                let Some(own) = known.table.rows.get(as_usize(*row)) else { continue };
+                list.push(Choice { id: AdId(own.place), via: own.via, score, position: known.table.position(*row) });
+            }
+            unknown |= !open.is_empty();
+            varying += usize::from(domain.varies);
+            lists.push(list);
+        }
+        let mut rest = vec![Some(Score::default())];
+        for list in lists.iter().rev() {
+            let scores: Option<Vec<Score>> = list.iter().map(|choice| choice.score).collect();
+            let most = scores.map(|scores| scores.into_iter().max().unwrap_or_default());
+            let after = rest.last().copied().flatten();
+            rest.push(most.zip(after).map(|(most, after)| most.plus(&after)));
+        }
+        rest.reverse();
+        Choices { ports: lists, rest, twice: unknown || varying > 1 }
+    }
+
+    /// The same choices in the order of their ads.
+    fn by_position(&self) -> Vec<Vec<Choice>> {
+        let mut ports = self.ports.clone();
+        for list in &mut ports {
+            list.sort_unstable_by_key(|choice| choice.position);
+        }
+        ports
+    }
+}
+
+/// The best gang of a root among these choices.
+pub(crate) fn best(
+    snapshot: &Snapshot,
+    root: AdId,
+    exclusions: &BTreeSet<AdKey>,
+    config: &Config,
+    now: i64,
+    choices: &Choices,
+) -> (Found, u64) {
+    let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
+    let mut first = Pass::new(snapshot, exclusions, config, &choices.ports, choices, bounded);
+    first.run(root, now);
+    let (steps, gave_up, best) = (first.steps, first.gave_up, first.best.take());
+    let Some(best) = best else { return (Found { gang: None, gave_up }, steps) };
+    if gave_up || !(choices.twice || !bounded) {
+        return (Found { gang: Some(best), gave_up }, steps);
+    }
+    let ordered = choices.by_position();
+    let mut second = Pass::new(snapshot, exclusions, config, &ordered, choices, bounded);
+    (second.aim, second.steps) = (Some(best.score), steps);
+    second.run(root, now);
+    // The aim was reached once; running out of steps on the way leaves the gang of the first pass.
+    let gang = second.best.take().unwrap_or(best);
+    (Found { gang: Some(gang), gave_up: second.gave_up }, second.steps)
+}
+
+#[derive(Clone, Copy)]
+enum Task {
+    Fill { member: usize, port: usize },
+    Check { member: usize },
+}
+
+struct Pass<'a> {
+    snapshot: &'a Snapshot,
+    exclusions: &'a BTreeSet<AdKey>,
+    config: &'a Config,
+    ports: &'a [Vec<Choice>],
+    choices: &'a Choices,
+    bounded: bool,
+    best: Option<Gang>,
+    /// The score to be reached; then the first gang that has it is the one.
+    aim: Option<Score>,
+    steps: u64,
+    gave_up: bool,
+}
+
+impl<'a> Pass<'a> {
+    fn new(
+        snapshot: &'a Snapshot,
+        exclusions: &'a BTreeSet<AdKey>,
+        config: &'a Config,
+        ports: &'a [Vec<Choice>],
+        choices: &'a Choices,
+        bounded: bool,
+    ) -> Pass<'a> {
+        let (best, aim, steps, gave_up) = (None, None, 0, false);
+        Pass { snapshot, exclusions, config, ports, choices, bounded, best, aim, steps, gave_up }
+    }
+
+    fn run(&mut self, root: AdId, now: i64) {
+        let Some(mut assembly) = Assembly::start(self.snapshot, root, self.config, now) else { return };
+        let ports = assembly.seats().first().map_or(0, |seat| seat.ad.ports.list.len());
+        let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
+        let _ = self.advance(&mut assembly, &mut agenda, Some(Score::default()));
+    }
+
+    /// Does the next task in every way it can be done. `so_far` is the score of the root's ports bound until now, as far as
+    /// it is known.
+    fn advance(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        let Some(task) = agenda.pop() else { return self.complete(assembly) };
+        let flow = match task {
+            Task::Fill { member: 0, port } => self.fill_root(assembly, port, agenda, so_far),
+            Task::Fill { member, port } => self.fill(assembly, member, port, agenda, so_far),
+            Task::Check { member } => self.check(assembly, member, agenda, so_far),
+        };
+        agenda.push(task);
+        flow
+    }
+
+    fn complete(&mut self, assembly: &mut Assembly<'a>) -> ControlFlow<()> {
+        let gang = assembly.gang();
+        match self.aim {
+            Some(aim) if gang.score == aim => {
+                self.best = Some(gang);
+                return ControlFlow::Break(());
+            }
+            Some(_) => {}
+            None if self.best.as_ref().is_none_or(|best| gang.beats(best)) => self.best = Some(gang),
+            None => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fill_root(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        port: usize,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        let list = self.ports.get(port).map(Vec::as_slice).unwrap_or_default();
+        let after = self.choices.rest.get(port + 1).copied().flatten();
+        for choice in list {
+            let sum = so_far.zip(choice.score).map(|(sum, score)| sum.plus(&score));
+            if let Some(bound) = sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.bounded) {
+                let hopeless = match (self.aim, &self.best) {
+                    (Some(aim), _) => bound < aim,
+                    (None, Some(best)) => bound <= best.score,
+                    (None, None) => false,
+                };
+                if hopeless {
+                    continue;
+                }
+            }
+            let Some(ad) = self.snapshot.ad(choice.id) else { continue };
+            if candidate(self.snapshot, self.config, assembly, choice.id, ad, 0) {
+                self.try_one(assembly, choice.id, choice.via, Bond { parent: 0, port, via: choice.via }, agenda, sum)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fill(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        member: usize,
+        port: usize,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        let snapshot = self.snapshot;
+        for (id, ad) in snapshot.ads() {
+            if candidate(snapshot, self.config, assembly, id, ad, member) {
+                for via in 0..ad.ports.list.len() {
+                    self.try_one(assembly, id, via, Bond { parent: member, port, via }, agenda, so_far)?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn try_one(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        id: AdId,
+        via: usize,
+        bond: Bond,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        if self.steps >= self.config.steps_max {
+            self.gave_up = true;
+            return ControlFlow::Break(());
+        }
+        self.steps += 1;
+        let Some(ad) = self.snapshot.ad(id) else { return ControlFlow::Continue(()) };
+        let (before, child) = (agenda.len(), assembly.seats().len());
+        assembly.seat(id, ad, Some(bond));
+        let fill = |port| Task::Fill { member: child, port };
+        agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
+        agenda.push(Task::Check { member: child });
+        agenda.extend((0..via).rev().map(fill));
+        let hopeless = via > 0 && assembly.refuses_early(child);
+        let flow = if hopeless { ControlFlow::Continue(()) } else { self.advance(assembly, agenda, so_far) };
+        agenda.truncate(before);
+        assembly.unseat();
+        flow
+    }
+
+    fn check(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        member: usize,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        assembly.connect(member);
+        let holds = assembly.check(member) == Edge::Holds;
+        let excluded = assembly.seats().get(member).is_some_and(|seat| self.exclusions.contains(&seat.ad.key));
+        let flow = if holds && !excluded { self.advance(assembly, agenda, so_far) } else { ControlFlow::Continue(()) };
+        assembly.disconnect(member);
+        flow
+    }
+}

@@ -1,0 +1,255 @@
+//! What can be bound to a port once port 0 is bound: for each partner at port 0, the best that agrees with it.
+
+use std::collections::HashMap;
+
+use classad::BinaryOp;
+use foldhash::fast::RandomState;
+
+use super::domain::{Domain, Known};
+use crate::score::Score;
+use crate::table::{Cell, Columns, Table, TextId, Words, as_u32, as_usize};
+use crate::term::{Sight, Term, number};
+
+/// A port that hangs on port 0: its candidates by template, because each template joins in its own way.
+#[derive(Debug)]
+pub(crate) struct Spoke {
+    pub(crate) port: usize,
+    lanes: Vec<Lane>,
+    /// All candidates; those before `alive` are full.
+    all: Vec<u32>,
+    alive: usize,
+}
+
+#[derive(Debug)]
+struct Lane {
+    /// What must be true of the partners at port 0 and at this port together.
+    joins: Vec<Term>,
+    /// The columns of port 0 that the joins read.
+    hub: Vec<u32>,
+    /// Equalities among the joins: a column of port 0 and one of this port.
+    equal: Vec<(u32, u32)>,
+    /// The number of the list for each value of what must be equal.
+    keys: HashMap<Vec<Key>, u32, RandomState>,
+    /// Candidates, the best first.
+    lists: Vec<Vec<u32>>,
+    /// How far its list has been used up, for everything that port 0 may show of itself: by the code of the only column
+    /// that the joins read, or by the codes of several.
+    heads: Vec<Option<Head>>,
+    many: HashMap<Vec<u32>, Head, RandomState>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    list: u32,
+    at: usize,
+    /// The joins are known to be true of what stands there.
+    agrees: bool,
+}
+
+/// Values that `==` may find equal have equal keys; what they find is looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Text(TextId),
+    Number(u64),
+    Other(Cell),
+}
+
+fn key(cell: Cell, words: &Words) -> Option<Key> {
+    match cell {
+        Cell::Text(id) => Some(Key::Text(words.folded(id))),
+        Cell::Undefined | Cell::Error | Cell::Open => None,
+        // Times are compared in their own ways; one list for all of them is never wrong.
+        Cell::Whole(_) => Some(Key::Other(Cell::Undefined)),
+        // Zero has two signs.
+        other => number(other).map(|number| Key::Number((number + 0.0).to_bits())),
+    }
+}
+
+impl Spoke {
+    /// The candidates of a domain, by what they share with port 0.
+    pub(crate) fn of(domain: &mut Domain, known: &mut Known<'_>) -> Spoke {
+        let port = domain.plan.port;
+        let mut sorted = domain.sorted(known).to_vec();
+        sorted.retain(|row| domain.passes(*row, known));
+        let mut lanes: Vec<Lane> = Vec::new();
+        let mut lane_of: HashMap<usize, usize, RandomState> = HashMap::default();
+        for row in sorted.iter().copied() {
+            let Some(template) = known.table.rows.get(as_usize(row)).map(|row| row.template) else { continue };
+            let lane = *lane_of.entry(template).or_insert_with(|| {
+                let theirs = domain.plan.theirs.iter().filter(|theirs| theirs.template == template);
+                let joins = theirs.flat_map(|theirs| &theirs.demand.joins).chain(&domain.plan.own.joins);
+                let joins: Vec<Term> = joins.cloned().collect();
+                match lanes.iter().position(|lane| lane.joins == joins) {
+                    Some(same) => same,
+                    None => {
+                        lanes.push(Lane::new(joins, port));
+                        lanes.len() - 1
+                    }
+                }
+            });
+            if let Some(lane) = lanes.get_mut(lane) {
+                lane.put(row, &known.table.columns, &known.table.words);
+            }
+        }
+        Spoke { port, lanes, all: sorted, alive: 0 }
+    }
+
+    /// Whether nothing is left of any candidate for anybody.
+    pub(crate) fn is_empty(&mut self, known: &Known<'_>) -> bool {
+        while self.all.get(self.alive).is_some_and(|row| known.is_full(*row)) {
+            self.alive += 1;
+        }
+        self.alive >= self.all.len()
+    }
+
+    /// The best candidate that agrees with the partner at port 0 and has room, and what it adds to the score.
+    pub(crate) fn best(
+        &mut self,
+        hub: u32,
+        domain: &Domain,
+        known: &mut Known<'_>,
+        counted: bool,
+    ) -> Option<(Score, u32)> {
+        let mut best: Option<(Score, u32, u32)> = None;
+        for lane in &mut self.lanes {
+            let Some(row) = lane.head(hub, self.port, domain, known, counted) else { continue };
+            let Some(score) = domain.score(row, known.table, known.ranks) else { continue };
+            let position = known.table.position(row);
+            if best.is_none_or(|(most, first, _)| score > most || (score == most && position < first)) {
+                best = Some((score, position, row));
+            }
+        }
+        best.map(|(score, _, row)| (score, row))
+    }
+}
+
+impl Lane {
+    fn new(joins: Vec<Term>, port: usize) -> Lane {
+        let (mut hub, mut equal) = (Vec::new(), Vec::new());
+        for join in &joins {
+            join.reads(&mut |var, column| {
+                if var == 0 && port != 0 && !hub.contains(&column) {
+                    hub.push(column);
+                }
+            });
+            if let Term::Binary(BinaryOp::Equal, sides) = join {
+                match &**sides {
+                    [Term::Column(0, hub), Term::Column(var, own)] | [Term::Column(var, own), Term::Column(0, hub)]
+                        if usize::from(*var) == port =>
+                    {
+                        equal.push((*hub, *own));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let (keys, lists, heads, many) = (HashMap::default(), Vec::new(), Vec::new(), HashMap::default());
+        Lane { joins, hub, equal, keys, lists, heads, many }
+    }
+
+    fn put(&mut self, row: u32, columns: &Columns, words: &Words) {
+        let each = self.equal.iter().map(|(_, own)| key(columns.cell(*own, as_usize(row)), words));
+        // What is undefined or an error is equal to nothing.
+        let Some(keys) = each.collect::<Option<Vec<Key>>>() else { return };
+        let next = as_u32(self.lists.len());
+        let list = *self.keys.entry(keys).or_insert(next);
+        if list == next {
+            self.lists.push(Vec::new());
+        }
+        if let Some(list) = self.lists.get_mut(as_usize(list)) {
+            list.push(row);
+        }
+    }
+
+    /// The list for a partner at port 0; none if nothing is equal to what it shows.
+    fn list_for(&self, hub: u32, table: &Table) -> u32 {
+        let shows = |column: u32| key(table.columns.cell(column, as_usize(hub)), &table.words);
+        let keys: Option<Vec<Key>> = self.equal.iter().map(|(hub, _)| shows(*hub)).collect();
+        keys.and_then(|keys| self.keys.get(&keys)).copied().unwrap_or(u32::MAX)
+    }
+
+    /// The first row of the list that agrees with the partner at port 0 and has room. What is passed over can never be had
+    /// again by a partner that shows the same.
+    fn head(&mut self, hub: u32, port: usize, domain: &Domain, known: &mut Known<'_>, counted: bool) -> Option<u32> {
+        let code = |column: u32| known.table.columns.get(column)?.codes().get(as_usize(hub)).copied();
+        let place = match self.hub.as_slice() {
+            [] => 0,
+            [column] => as_usize(code(*column)?),
+            _ => usize::MAX,
+        };
+        let many: Option<Vec<u32>> = match place {
+            usize::MAX => Some(self.hub.iter().map(|column| code(*column)).collect::<Option<_>>()?),
+            _ => None,
+        };
+        if many.is_none() && self.heads.len() <= place {
+            self.heads.resize(place + 1, None);
+        }
+        let before = match &many {
+            Some(codes) => self.many.get(codes).copied(),
+            None => self.heads.get(place).copied().flatten(),
+        };
+        let mut head =
+            before.unwrap_or_else(|| Head { list: self.list_for(hub, known.table), at: 0, agrees: self.joins.is_empty() });
+        let found = self.advance(&mut head, hub, port, domain, known, counted);
+        match many {
+            Some(codes) => {
+                self.many.insert(codes, head);
+            }
+            None => {
+                if let Some(own) = self.heads.get_mut(place) {
+                    *own = Some(head);
+                }
+            }
+        }
+        found
+    }
+
+    fn advance(
+        &self,
+        head: &mut Head,
+        hub: u32,
+        port: usize,
+        domain: &Domain,
+        known: &mut Known<'_>,
+        counted: bool,
+    ) -> Option<u32> {
+        let list = self.lists.get(as_usize(head.list))?;
+        while let Some(row) = list.get(head.at) {
+            if known.has_room(*row, domain, counted) && (head.agrees || known.agree(&self.joins, hub, *row, port)) {
+                head.agrees = true;
+                return Some(*row);
+            }
+            head.at += 1;
+            head.agrees = self.joins.is_empty();
+        }
+        None
+    }
+}
+
+impl Known<'_> {
+    /// Whether nothing is left of a row's ad for anybody.
+    pub(crate) fn is_full(&self, row: u32) -> bool {
+        self.table.rows.get(as_usize(row)).is_none_or(|row| self.stock.is_full(row.place))
+    }
+
+    /// Whether what the domain's port asks fits into what is free of the row's ad.
+    pub(crate) fn has_room(&mut self, row: u32, domain: &Domain, counted: bool) -> bool {
+        let Some(place) = self.table.rows.get(as_usize(row)).map(|row| row.place) else { return false };
+        !self.stock.is_full(place) && (!counted || self.stock.fits(domain.ask, place))
+    }
+
+    /// Whether joins are true of two partners. Where only the evaluator knows, that is remembered as doubt.
+    fn agree(&mut self, joins: &[Term], hub: u32, row: u32, port: usize) -> bool {
+        let (columns, words, context) = self.table.sight();
+        let mut sight = Sight { columns, words, context };
+        let of = |var: crate::term::Var| as_usize(if usize::from(var) == port { row } else { hub });
+        let mut known = true;
+        let agree = joins.iter().all(|join| {
+            let truth = sight.holds(join, &of);
+            known &= truth.is_some();
+            truth == Some(true)
+        });
+        self.doubt |= !known;
+        agree
+    }
+}

@@ -1,0 +1,142 @@
+//! Star-shaped gangs: every port stands alone or hangs on port 0, and no ad can be bound to two of them.
+//!
+//! The rows of port 0 are looked at best first, each with the best that its spokes can add. In a cycle availability only
+//! shrinks, so a bound that was true once stays true, and what was passed over is never looked at again (the threshold
+//! algorithm of Fagin, Lotem and Naor, with bounds that may be stale).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::domain::{Domain, Known};
+use super::lanes::Spoke;
+use crate::score::Score;
+
+/// How far the search of one class of roots has come in this cycle.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// How many of port 0's rows have been looked at.
+    cursor: usize,
+    /// Those of them that may still be the best.
+    refined: BinaryHeap<Refined>,
+    /// The rows of the gang looked at last.
+    rows: Vec<u32>,
+    /// Rows of port 0 that were looked at, for benchmarks.
+    pub(crate) steps: u64,
+}
+
+/// A row of port 0 with the best gang that it was in when it was last looked at.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Refined {
+    total: Score,
+    position: Reverse<u32>,
+    own: Score,
+    row: u32,
+}
+
+/// A gang's score and the row at each port, in order.
+pub(crate) type Rows = (Score, Vec<u32>);
+
+/// What came of looking at a row of port 0.
+enum Look {
+    Total(Score),
+    /// It can be in no gang any more.
+    Nothing,
+    /// No row can.
+    Never,
+}
+
+/// The domains and spokes of a star.
+pub(crate) struct Star<'a> {
+    pub(crate) domains: &'a mut [Domain],
+    pub(crate) spokes: &'a mut [Option<Spoke>],
+    /// The domain of each port of the class.
+    pub(crate) ports: &'a [usize],
+    /// Whether amounts are counted; if not, ads are taken whole.
+    pub(crate) counted: bool,
+}
+
+impl Star<'_> {
+    /// The best gang of the class as things are now.
+    pub(crate) fn best(&mut self, progress: &mut Progress, known: &mut Known<'_>) -> Option<Rows> {
+        let first = *self.ports.first()?;
+        self.domains.get_mut(first)?.sorted(known);
+        let spread = self.ports.iter().skip(1).any(|port| self.domains.get(*port).is_some_and(|domain| domain.varies));
+        let most = self.spokes_most();
+        loop {
+            while let Some(row) = self.domains.get(first)?.at(progress.cursor) {
+                if known.is_full(row) {
+                    progress.cursor += 1;
+                    continue;
+                }
+                let own = self.domains.get(first)?.score(row, known.table, known.ranks)?;
+                let bound = own.plus(&most);
+                if progress
+                    .refined
+                    .peek()
+                    .is_some_and(|top| bound < top.total || (bound == top.total && own == top.own))
+                {
+                    break;
+                }
+                progress.steps += 1;
+                let total = match self.look(row, own, known, &mut progress.rows) {
+                    Look::Total(total) => total,
+                    Look::Nothing => {
+                        progress.cursor += 1;
+                        continue;
+                    }
+                    Look::Never => return None,
+                };
+                // Without a choice among spokes the first row that has any is the best; it may be had again.
+                if !spread && progress.refined.is_empty() {
+                    return Some((total, progress.rows.clone()));
+                }
+                progress.cursor += 1;
+                let position = Reverse(known.table.position(row));
+                progress.refined.push(Refined { total, position, own, row });
+            }
+            let top = progress.refined.pop()?;
+            let total = match self.look(top.row, top.own, known, &mut progress.rows) {
+                Look::Total(total) => total,
+                Look::Nothing => continue,
+                Look::Never => return None,
+            };
+            let stale = total < top.total;
+            progress.refined.push(Refined { total, ..top });
+            if !stale {
+                return Some((total, progress.rows.clone()));
+            }
+        }
+    }
+
+    /// What a row of port 0 comes to with the best of its spokes, whose rows are left in `rows`.
+    fn look(&mut self, row: u32, own: Score, known: &mut Known<'_>, rows: &mut Vec<u32>) -> Look {
+        let Some((first, rest)) = self.ports.split_first() else { return Look::Never };
+        let Some(domain) = self.domains.get(*first) else { return Look::Never };
+        if !known.has_room(row, domain, self.counted) || !domain.passes(row, known) {
+            return Look::Nothing;
+        }
+        let mut total = own;
+        rows.clear();
+        rows.push(row);
+        for port in rest {
+            let (Some(Some(spoke)), Some(domain)) = (self.spokes.get_mut(*port), self.domains.get(*port)) else {
+                return Look::Never;
+            };
+            match spoke.best(row, domain, known, self.counted) {
+                Some((score, row)) => {
+                    total = total.plus(&score);
+                    rows.push(row);
+                }
+                None if spoke.is_empty(known) => return Look::Never,
+                None => return Look::Nothing,
+            }
+        }
+        Look::Total(total)
+    }
+
+    /// The most that all spokes together can add.
+    fn spokes_most(&self) -> Score {
+        let rest = self.ports.iter().skip(1).filter_map(|port| self.domains.get(*port));
+        rest.fold(Score::default(), |sum, domain| sum.plus(&domain.most))
+    }
+}

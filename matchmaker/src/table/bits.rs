@@ -1,0 +1,135 @@
+//! Sets of rows as bitmaps.
+
+/// A set of row numbers below a fixed length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+    length: usize,
+}
+
+const WORD: usize = 64;
+
+impl Bits {
+    /// No row of `length`.
+    pub(crate) fn none(length: usize) -> Bits {
+        Bits { words: vec![0; length.div_ceil(WORD)], length }
+    }
+
+    /// The rows below `length` for which `holds` is true.
+    pub(crate) fn of(length: usize, mut holds: impl FnMut(usize) -> bool) -> Bits {
+        let mut bits = Bits::none(length);
+        for (place, word) in bits.words.iter_mut().enumerate() {
+            let base = place * WORD;
+            for bit in 0..WORD.min(length - base) {
+                *word |= u64::from(holds(base + bit)) << bit;
+            }
+        }
+        bits
+    }
+
+    /// The rows whose code in `codes` is true in `truth`.
+    pub(crate) fn of_codes(codes: &[u32], truth: &[bool]) -> Bits {
+        let holds = |code: &u32| truth.get(as_usize(*code)).copied().unwrap_or(false);
+        let word = |chunk: &[u32]| chunk.iter().rev().fold(0u64, |word, code| word << 1 | u64::from(holds(code)));
+        Bits { words: codes.chunks(WORD).map(word).collect(), length: codes.len() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(crate) fn get(&self, row: usize) -> bool {
+        self.words.get(row / WORD).is_some_and(|word| word >> (row % WORD) & 1 == 1)
+    }
+
+    pub(crate) fn set(&mut self, row: usize, is: bool) {
+        if let Some(word) = self.words.get_mut(row / WORD) {
+            let bit = 1u64 << (row % WORD);
+            *word = if is { *word | bit } else { *word & !bit };
+        }
+    }
+
+    /// Makes room for more rows; none of them is in the set.
+    pub(crate) fn grow(&mut self, length: usize) {
+        self.length = self.length.max(length);
+        self.words.resize(self.length.div_ceil(WORD), 0);
+    }
+
+    pub(crate) fn and(&mut self, other: &Bits) {
+        for (own, other) in self.words.iter_mut().zip(&other.words) {
+            *own &= other;
+        }
+    }
+
+    pub(crate) fn or(&mut self, other: &Bits) {
+        for (own, other) in self.words.iter_mut().zip(&other.words) {
+            *own |= other;
+        }
+    }
+
+    pub(crate) fn and_not(&mut self, other: &Bits) {
+        for (own, other) in self.words.iter_mut().zip(&other.words) {
+            *own &= !other;
+        }
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        self.words.iter().any(|word| *word != 0)
+    }
+
+    pub(crate) fn meets(&self, other: &Bits) -> bool {
+        self.words.iter().zip(&other.words).any(|(own, other)| own & other != 0)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.words.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0)).sum()
+    }
+
+    /// The rows of the set, smallest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().zip((0u32..).step_by(WORD)).flat_map(|(word, base)| Ones(*word).map(move |bit| base + bit))
+    }
+
+    /// The rows of the set as a list, smallest first.
+    pub(crate) fn rows(&self) -> Vec<u32> {
+        let mut rows = Vec::with_capacity(self.count());
+        for (word, base) in self.words.iter().zip((0u32..).step_by(WORD)) {
+            let mut left = *word;
+            while left != 0 {
+                rows.push(base + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
+        rows
+    }
+
+    /// How many bytes the set takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.len() * 8
+    }
+}
+
+struct Ones(u64);
+
+impl Iterator for Ones {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        if self.0 == 0 {
+            return None;
+        }
+        let bit = self.0.trailing_zeros();
+        self.0 &= self.0 - 1;
+        Some(bit)
+    }
+}
+
+/// Row numbers and codes are kept in 32 bits; on every machine that this is built for a `usize` has at least as many.
+pub(crate) fn as_usize(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// The other way; a pool of more than 2^32 ads does not fit into memory.
+pub(crate) fn as_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

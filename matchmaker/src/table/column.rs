@@ -1,0 +1,132 @@
+//! One attribute of all rows, as their partners see it: a code for each row, and what each code stands for.
+
+use std::collections::HashMap;
+
+use classad::{Context, Env, Expr, Kind, Name, eval};
+use foldhash::fast::RandomState;
+
+use super::bits::{Bits, as_u32, as_usize};
+use super::cell::{Cell, Words};
+use crate::ports::Ports;
+use crate::term::scope::closed;
+
+/// The values of one attribute.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) name: Name,
+    codes: Vec<u32>,
+    cells: Vec<Cell>,
+    of_cell: HashMap<Cell, u32, RandomState>,
+    /// Where the attribute stood in the row looked at last: most rows look alike.
+    last: Option<(usize, usize, Stands)>,
+}
+
+/// Where an attribute stands, seen through a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    Port(usize),
+    Body(usize),
+    Nowhere,
+}
+
+impl Column {
+    pub(crate) fn new(name: Name) -> Column {
+        Column { name, codes: Vec::new(), cells: Vec::new(), of_cell: HashMap::default(), last: None }
+    }
+
+    /// What the rows have, by row.
+    pub(crate) fn codes(&self) -> &[u32] {
+        &self.codes
+    }
+
+    /// The different values, by code.
+    pub(crate) fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    pub(crate) fn cell(&self, row: usize) -> Cell {
+        let code = self.codes.get(row).copied().unwrap_or(u32::MAX);
+        self.cells.get(as_usize(code)).copied().unwrap_or(Cell::Undefined)
+    }
+
+    /// To be called before rows are put again: what looked like the last one may be gone.
+    pub(crate) fn forget_shape(&mut self) {
+        self.last = None;
+    }
+
+    /// Puts what a row has; rows come in order, or again.
+    pub(crate) fn put(&mut self, row: usize, ports: &Ports, via: usize, words: &mut Words, context: &Context) {
+        let cell = self.read(ports, via, words, context);
+        let next = as_u32(self.cells.len());
+        let code = *self.of_cell.entry(cell).or_insert(next);
+        if code == next {
+            self.cells.push(cell);
+        }
+        if self.codes.len() <= row {
+            self.codes.resize(row + 1, u32::MAX);
+        }
+        if let Some(own) = self.codes.get_mut(row) {
+            *own = code;
+        }
+    }
+
+    /// The rows whose value makes `truth` true.
+    pub(crate) fn rows(&self, mut truth: impl FnMut(Cell) -> bool) -> Bits {
+        let truths: Vec<bool> = self.cells.iter().map(|cell| truth(*cell)).collect();
+        Bits::of_codes(&self.codes, &truths)
+    }
+
+    fn read(&mut self, ports: &Ports, via: usize, words: &mut Words, context: &Context) -> Cell {
+        let found = match self.stands(ports, via) {
+            Stands::Port(place) => ports.list.get(via).and_then(|port| port.attributes.at(place)),
+            Stands::Body(place) => ports.body.at(place),
+            Stands::Nowhere => None,
+        };
+        let Some(expr) = found else { return Cell::Undefined };
+        if let Kind::Literal(value) = expr.kind() {
+            return words.cell(value);
+        }
+        let in_port = matches!(self.last, Some((_, _, Stands::Port(_))));
+        own_value(ports, via, expr, in_port, words, context)
+    }
+
+    fn stands(&mut self, ports: &Ports, via: usize) -> Stands {
+        let port = ports.list.get(via).filter(|_| !ports.implicit);
+        let shapes = (port.map_or(0, |port| port.attributes.shape_id()), ports.body.shape_id());
+        if let Some((port, body, stands)) = self.last
+            && (port, body) == shapes
+        {
+            return stands;
+        }
+        let in_port = port.and_then(|port| port.attributes.place(&self.name));
+        let stands = match (in_port, ports.body.place(&self.name)) {
+            (Some(place), _) => Stands::Port(place),
+            (None, Some(place)) => Stands::Body(place),
+            (None, None) => Stands::Nowhere,
+        };
+        self.last = Some((shapes.0, shapes.1, stands));
+        stands
+    }
+}
+
+/// The value of an ad's own expression if no partner has a say in it.
+pub(crate) fn own_value(
+    ports: &Ports,
+    via: usize,
+    expr: &Expr,
+    in_port: bool,
+    words: &mut Words,
+    context: &Context,
+) -> Cell {
+    if !closed(expr, ports, in_port.then_some(via)) {
+        return Cell::Open;
+    }
+    let mut env = Env::new();
+    let body = env.frame(&ports.body, None);
+    let frame = match ports.list.get(via).filter(|_| in_port && !ports.implicit) {
+        Some(port) => env.frame(&port.attributes, Some(body)),
+        None => body,
+    };
+    // What is not done within a part of the bounds is left to the evaluator with all of them.
+    eval(expr, &env, frame, context).map_or(Cell::Open, |value| words.cell(&value))
+}

@@ -1,0 +1,255 @@
+//! Ads into rows and columns: one row for each port through which an ad can be bound, one column for each attribute that
+//! some constraint or rank reads.
+
+mod bits;
+mod cell;
+mod column;
+mod reads;
+mod template;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use classad::{Context, Limits, Name};
+use foldhash::fast::RandomState;
+
+use crate::consent::Consent;
+use crate::model::{PoolAd, Snapshot};
+use crate::ports::{Ports, Rules};
+use crate::term::partial;
+
+pub(crate) use bits::{Bits, as_u32, as_usize};
+pub(crate) use cell::{Cell, TextId, Words};
+use column::Column;
+pub(crate) use column::own_value;
+pub(crate) use reads::{ExprId, Exprs};
+pub(crate) use template::Templates;
+
+/// All rows of a pool and what is known of them.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) rows: Vec<Row>,
+    /// The rows that stand for an ad of the pool; the others are free.
+    pub(crate) live: Bits,
+    /// The first row of the ad at each place of the snapshot, if it can be bound.
+    pub(crate) first_row: Vec<Option<u32>>,
+    pub(crate) columns: Columns,
+    pub(crate) words: Words,
+    pub(crate) exprs: Exprs,
+    pub(crate) templates: Templates,
+    /// The bounds of a part of an evaluation.
+    pub(crate) context: Context,
+    column_ids: HashMap<Name, u32, RandomState>,
+    /// Free rows by how many stand together.
+    free: HashMap<usize, Vec<u32>, RandomState>,
+    /// The rows in the order of their ads, and the place of each in that order: which of two has the smaller id.
+    positions: Vec<u32>,
+    /// Counts the changes of rows: what was computed for an older one may be wrong.
+    pub(crate) version: u64,
+}
+
+/// The columns of a table.
+#[derive(Debug, Default)]
+pub(crate) struct Columns(Vec<Column>);
+
+/// One way to bind an ad.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) ports: Arc<Ports>,
+    /// The port it is bound through.
+    pub(crate) via: usize,
+    /// Its ad's place in the snapshot.
+    pub(crate) place: usize,
+    /// The rows of equal constraint and rank that it belongs to.
+    pub(crate) template: usize,
+}
+
+impl Columns {
+    pub(crate) fn get(&self, column: u32) -> Option<&Column> {
+        self.0.get(as_usize(column))
+    }
+
+    pub(crate) fn cell(&self, column: u32, row: usize) -> Cell {
+        self.get(column).map_or(Cell::Undefined, |column| column.cell(row))
+    }
+}
+
+impl Table {
+    pub(crate) fn new(limits: Limits) -> Table {
+        Table {
+            rows: Vec::new(),
+            live: Bits::default(),
+            first_row: Vec::new(),
+            columns: Columns::default(),
+            words: Words::default(),
+            exprs: Exprs::default(),
+            templates: Templates::default(),
+            context: partial(&Context { limits, ..Context::default() }),
+            column_ids: HashMap::default(),
+            free: HashMap::default(),
+            positions: Vec::new(),
+            version: 0,
+        }
+    }
+
+    /// What a term needs to be evaluated.
+    pub(crate) fn sight(&mut self) -> (&Columns, &mut Words, &Context) {
+        (&self.columns, &mut self.words, &self.context)
+    }
+
+    pub(crate) fn words_and_context(&mut self) -> (&mut Words, &Context) {
+        (&mut self.words, &self.context)
+    }
+
+    /// The column of an attribute, made when it is first asked for.
+    pub(crate) fn column(&mut self, name: &Name) -> u32 {
+        if let Some(column) = self.column_ids.get(name) {
+            return *column;
+        }
+        let mut column = Column::new(name.clone());
+        for (number, row) in self.rows.iter().enumerate() {
+            column.put(number, &row.ports, row.via, &mut self.words, &self.context);
+        }
+        let id = as_u32(self.columns.0.len());
+        self.columns.0.push(column);
+        self.column_ids.insert(name.clone(), id);
+        id
+    }
+
+    /// Makes the rows those of the snapshot; what is the same as `before` stays as it is. Says which rows are new.
+    pub(crate) fn sync(&mut self, snapshot: &Snapshot, before: &Snapshot, rules: Rules) -> Vec<u32> {
+        let old_first = std::mem::take(&mut self.first_row);
+        let mut old = before.ads().map(|(_, ad)| ad).zip(old_first).peekable();
+        let (mut first_row, mut fresh) = (Vec::with_capacity(snapshot.len()), Vec::new());
+        for (id, ad) in snapshot.ads() {
+            // Ads are in the order of their keys, unless their order is all that there is.
+            while let Some((gone, first)) = old.next_if(|(old, _)| rules == Rules::Product && old.key < ad.key) {
+                self.forget(gone, first);
+            }
+            match old.next_if(|(old, _)| old.key == ad.key) {
+                Some((known, first))
+                    if Arc::ptr_eq(&known.ports, &ad.ports) && first.is_some() == takes_part(ad, rules) =>
+                {
+                    self.move_to(first, ad.ports.list.len(), id.place());
+                    first_row.push(first);
+                    continue;
+                }
+                Some((known, first)) => self.forget(known, first),
+                None => {}
+            }
+            fresh.push(id.place());
+            first_row.push(None);
+        }
+        for (gone, first) in old {
+            self.forget(gone, first);
+        }
+        let mut changed = Vec::new();
+        for place in fresh {
+            let Some(ad) = snapshot.ad_at(place).filter(|ad| takes_part(ad, rules)) else { continue };
+            let first = self.place_rows(ad, place, &mut changed);
+            if let Some(own) = first_row.get_mut(place) {
+                *own = Some(first);
+            }
+        }
+        self.first_row = first_row;
+        self.version += u64::from(!changed.is_empty());
+        self.fill(&changed);
+        self.number(snapshot);
+        changed
+    }
+
+    /// Where a row stands among all, in the order of their ads and ports.
+    pub(crate) fn position(&self, row: u32) -> u32 {
+        self.positions.get(as_usize(row)).copied().unwrap_or(u32::MAX)
+    }
+
+    fn number(&mut self, snapshot: &Snapshot) {
+        self.positions.clear();
+        self.positions.resize(self.rows.len(), u32::MAX);
+        let mut next = 0;
+        for (id, ad) in snapshot.ads() {
+            let Some(first) = self.first_row.get(id.place()).copied().flatten() else { continue };
+            for position in self.positions.iter_mut().skip(as_usize(first)).take(ad.ports.list.len()) {
+                *position = next;
+                next += 1;
+            }
+        }
+    }
+
+    /// Frees the rows of an ad.
+    fn forget(&mut self, gone: &PoolAd, first: Option<u32>) {
+        let Some(first) = first else { return };
+        let count = gone.ports.list.len();
+        for row in as_usize(first)..as_usize(first) + count {
+            self.live.set(row, false);
+            self.templates.leave(self.rows.get(row).map_or(usize::MAX, |row| row.template), row);
+        }
+        self.version += 1;
+        self.free.entry(count).or_default().push(first);
+    }
+
+    fn move_to(&mut self, first: Option<u32>, count: usize, place: usize) {
+        let Some(first) = first else { return };
+        for row in self.rows.iter_mut().skip(as_usize(first)).take(count) {
+            row.place = place;
+        }
+    }
+
+    /// Gives an ad rows that are free, or new ones.
+    fn place_rows(&mut self, ad: &PoolAd, place: usize, changed: &mut Vec<u32>) -> u32 {
+        let count = ad.ports.list.len();
+        let spare = self.free.get_mut(&count).and_then(Vec::pop);
+        let first = spare.unwrap_or_else(|| as_u32(self.rows.len()));
+        for via in 0..count {
+            let number = as_usize(first) + via;
+            let template = self.templates.of(&ad.ports, via, number, &mut self.exprs);
+            let row = Row { ports: Arc::clone(&ad.ports), via, place, template };
+            match self.rows.get_mut(number) {
+                Some(free) => *free = row,
+                None => self.rows.push(row),
+            }
+            changed.push(as_u32(number));
+        }
+        first
+    }
+
+    /// Fills the columns of changed rows.
+    fn fill(&mut self, changed: &[u32]) {
+        self.live.grow(self.rows.len());
+        self.templates.grow(self.rows.len());
+        for number in changed {
+            self.live.set(as_usize(*number), true);
+        }
+        for column in &mut self.columns.0 {
+            column.forget_shape();
+            for number in changed {
+                if let Some(row) = self.rows.get(as_usize(*number)) {
+                    column.put(as_usize(*number), &row.ports, row.via, &mut self.words, &self.context);
+                }
+            }
+        }
+    }
+}
+
+/// Whether an ad can be bound at all: what does not change while its text is the same.
+fn takes_part(ad: &PoolAd, rules: Rules) -> bool {
+    ad.ports.problem.is_none() && (rules == Rules::Paper || ad.offer().is_some())
+}
+
+/// The rows that a root of a namespace may be bound to now.
+pub(crate) fn admitted(table: &Table, snapshot: &Snapshot, namespace: &str, rules: Rules) -> Bits {
+    let mut last: Option<(&Consent, bool)> = None;
+    Bits::of(table.rows.len(), |number| {
+        let Some(row) = table.rows.get(number).filter(|_| table.live.get(number)) else { return false };
+        if rules == Rules::Paper {
+            return true;
+        }
+        let Some(offer) = snapshot.ad_at(row.place).and_then(PoolAd::offer) else { return false };
+        let admits = match last {
+            Some((consent, admits)) if *consent == offer.consent => admits,
+            _ => offer.consent.admits(namespace),
+        };
+        last = Some((&offer.consent, admits));
+        offer.open && admits
+    })
+}

@@ -1,0 +1,173 @@
+//! Rows that ask the same of whom they are bound to: one constraint, one rank, and the same names found in the same places.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use classad::{Ad, Expr, Kind, Name};
+use foldhash::fast::RandomState;
+
+use super::bits::Bits;
+use super::reads::{ExprId, Exprs};
+use crate::ports::Ports;
+
+/// What rows of one template have in common.
+#[derive(Debug)]
+pub(crate) struct Template {
+    /// One of them, or one that was: its ports and the port it is bound through.
+    pub(crate) example: (Arc<Ports>, usize),
+    pub(crate) rows: Bits,
+    /// The ad has other ports, to be bound when this one is.
+    pub(crate) deep: bool,
+    /// What it may read of its partner is not written in it, or is the whole partner.
+    pub(crate) reflective: bool,
+    /// It reads `Members`.
+    pub(crate) members: bool,
+    /// The names that it reads of its partner.
+    pub(crate) reads: BTreeSet<Name>,
+    count: usize,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    label: Option<Name>,
+    constraint: Option<ExprId>,
+    rank: Option<ExprId>,
+    /// Where each bare name of the two stands.
+    presence: Vec<(bool, bool)>,
+    /// The ad's other expressions, because of what they read.
+    others: Vec<ExprId>,
+    /// Of an ad with several ports, all of them.
+    ports: Vec<ExprId>,
+    via: usize,
+}
+
+/// All templates of a pool.
+#[derive(Debug, Default)]
+pub(crate) struct Templates {
+    pub(crate) list: Vec<Template>,
+    ids: HashMap<Key, usize, RandomState>,
+}
+
+impl Templates {
+    /// The template of a row, which joins it.
+    pub(crate) fn of(&mut self, ports: &Arc<Ports>, via: usize, row: usize, exprs: &mut Exprs) -> usize {
+        let key = key(ports, via, exprs);
+        let next = self.list.len();
+        let id = match self.ids.get(&key) {
+            Some(id) => *id,
+            None => {
+                self.list.push(template(ports, via, &key, exprs));
+                self.ids.insert(key, next);
+                next
+            }
+        };
+        if let Some(template) = self.list.get_mut(id) {
+            template.rows.grow(row + 1);
+            template.rows.set(row, true);
+            template.count += 1;
+        }
+        id
+    }
+
+    /// Takes a row out of its template.
+    pub(crate) fn leave(&mut self, id: usize, row: usize) {
+        if let Some(template) = self.list.get_mut(id) {
+            template.rows.set(row, false);
+            template.count = template.count.saturating_sub(1);
+        }
+    }
+
+    /// Makes room for more rows.
+    pub(crate) fn grow(&mut self, rows: usize) {
+        for template in &mut self.list {
+            template.rows.grow(rows);
+        }
+    }
+
+    /// The templates that have rows.
+    pub(crate) fn used(&self) -> impl Iterator<Item = (usize, &Template)> {
+        self.list.iter().enumerate().filter(|(_, template)| template.count > 0)
+    }
+}
+
+/// Attributes of a port, or of an ad with an implicit one, that are looked at in their own way.
+const TERMS: [&str; 6] = ["Ports", "Constraint", "Requirements", "Rank", "Label", "Request"];
+
+fn key(ports: &Arc<Ports>, via: usize, exprs: &mut Exprs) -> Key {
+    let port = ports.list.get(via);
+    let constraint = port.and_then(|port| port.constraint.as_ref()).map(|expr| exprs.id(expr));
+    let rank = port.and_then(|port| port.rank.as_ref()).map(|expr| exprs.id(expr));
+    let mut presence = Vec::new();
+    for id in [constraint, rank].into_iter().flatten() {
+        let reads = exprs.reads(id);
+        let in_port = |name: &Name| !ports.implicit && port.is_some_and(|port| port.attributes.place(name).is_some());
+        presence.extend(reads.bare.iter().map(|name| (in_port(name), ports.body.place(name).is_some())));
+        presence.extend(reads.selected.iter().map(|(name, _)| (in_port(name), ports.body.place(name).is_some())));
+    }
+    let mut others = Vec::new();
+    gather(&ports.body, exprs, &mut others);
+    let deep = ports.list.len() > 1;
+    if let Some(port) = port.filter(|_| !ports.implicit) {
+        gather(&port.attributes, exprs, &mut others);
+    }
+    others.sort_unstable();
+    others.dedup();
+    let whole = |port: &crate::ports::Port| Expr::ad(port.attributes.clone());
+    let all = if deep { ports.list.iter().map(|port| exprs.id(&whole(port))).collect() } else { Vec::new() };
+    let label = port.filter(|_| !ports.implicit).map(|port| port.label.clone());
+    Key { label, constraint, rank, presence, others, ports: all, via }
+}
+
+/// The expressions of an ad that are no literals.
+fn gather(ad: &Ad, exprs: &mut Exprs, found: &mut Vec<ExprId>) {
+    for (name, expr) in ad.iter() {
+        if !matches!(expr.kind(), Kind::Literal(_)) && !TERMS.iter().any(|term| name == term) {
+            found.push(exprs.id(expr));
+        }
+    }
+}
+
+fn template(ports: &Arc<Ports>, via: usize, key: &Key, exprs: &Exprs) -> Template {
+    let deep = !key.ports.is_empty();
+    let mut template = Template {
+        example: (Arc::clone(ports), via),
+        rows: Bits::default(),
+        deep,
+        reflective: false,
+        members: false,
+        reads: BTreeSet::new(),
+        count: 0,
+    };
+    let labels: Vec<&Name> = match (ports.implicit, deep) {
+        (true, _) => Vec::new(),
+        (false, true) => ports.list.iter().map(|port| &port.label).collect(),
+        (false, false) => key.label.iter().collect(),
+    };
+    let partner = |name: &Name| match ports.implicit {
+        true => name == "other" || name == "target",
+        false => labels.contains(&name),
+    };
+    for id in key.constraint.iter().chain(&key.rank).chain(&key.others).chain(&key.ports) {
+        let reads = exprs.reads(*id);
+        template.reflective |= reads.reflective;
+        for name in &reads.bare {
+            template.members |= name == "members";
+            // A partner taken as a whole may be looked at in any way.
+            template.reflective |= partner(name);
+            if ports.implicit && ports.body.place(name).is_none() {
+                template.reads.insert(name.clone());
+            }
+        }
+        for (base, name) in &reads.selected {
+            template.members |= name == "members";
+            if partner(base) {
+                template.reads.insert(name.clone());
+            }
+            // `a.b` of an own ad or of nothing: what is not found in it is looked for around it.
+            if ports.implicit && !partner(base) {
+                template.reads.extend([base.clone(), name.clone()]);
+            }
+        }
+    }
+    template
+}

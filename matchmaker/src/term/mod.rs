@@ -1,0 +1,233 @@
+//! Constraints and ranks in the form that indexes are made of: every name is resolved to the port whose partner has it.
+//!
+//! A term is an access path. It is never printed and never parsed; it must have the value of the expression that it was
+//! made of, on every row, or be [`Cell::Open`], which leaves the row to the evaluator.
+
+mod flat;
+mod ops;
+pub(crate) mod scope;
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use classad::{BinaryOp, Context, Env, Expr, Name, UnaryOp, eval};
+
+use crate::table::{Cell, Columns, Words};
+
+pub(crate) use flat::{Flattener, Side};
+pub(crate) use ops::{is_true, number};
+
+/// The number of a port of the root: the partner bound there has the attribute.
+pub(crate) type Var = u8;
+
+/// An expression over the attributes of partners.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Term {
+    /// A value, or what is known only to the evaluator.
+    Known(Cell),
+    /// An attribute of the partner at a port; the number is that of the column.
+    Column(Var, u32),
+    /// An operator with one operand.
+    Unary(UnaryOp, Box<Term>),
+    /// An operator with two operands.
+    Binary(BinaryOp, Box<[Term; 2]>),
+    /// `a ? b : c`
+    Choice(Box<[Term; 3]>),
+    /// `a ?: b`
+    Elvis(Box<[Term; 2]>),
+    /// A function, a list or a subscript over simpler terms.
+    Whole(Arc<Whole>),
+}
+
+/// An expression that the evaluator computes from the values of its parts.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    /// The expression, in which `_0`, `_1` and so on stand for the parts.
+    expr: Expr,
+    names: Vec<Name>,
+    parts: Vec<Term>,
+    /// The text of the expression: what tells two of them apart.
+    text: String,
+}
+
+impl Whole {
+    fn with(&self, parts: Vec<Term>) -> Whole {
+        Whole { expr: self.expr.clone(), names: self.names.clone(), parts, text: self.text.clone() }
+    }
+}
+
+impl PartialEq for Whole {
+    fn eq(&self, other: &Whole) -> bool {
+        self.text == other.text && self.parts == other.parts
+    }
+}
+
+impl Eq for Whole {}
+
+impl Hash for Whole {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+        self.parts.hash(state);
+    }
+}
+
+/// What a term is evaluated against.
+pub(crate) struct Sight<'t> {
+    pub(crate) columns: &'t Columns,
+    pub(crate) words: &'t mut Words,
+    /// With the bounds of a part of an evaluation, see [`partial`].
+    pub(crate) context: &'t Context,
+}
+
+/// The bounds under which parts of expressions are computed: so small that all parts of a constraint together stay within
+/// the bounds of one evaluation. What needs more is left to the evaluator.
+pub(crate) fn partial(context: &Context) -> Context {
+    let mut part = *context;
+    part.limits.fuel /= 1000;
+    part.limits.depth /= PART_OF_DEPTH;
+    part
+}
+
+/// The depth of a part of an evaluation is one in so many of the depth of a whole one.
+pub(crate) const PART_OF_DEPTH: usize = 4;
+
+impl Term {
+    /// The term's value where `row` names the row bound at each port.
+    pub(crate) fn value(&self, sight: &mut Sight<'_>, row: &dyn Fn(Var) -> usize) -> Cell {
+        match self {
+            Term::Known(cell) => *cell,
+            Term::Column(var, column) => sight.columns.cell(*column, row(*var)),
+            Term::Unary(op, operand) => {
+                let operand = operand.value(sight, row);
+                ops::unary(*op, operand).unwrap_or_else(|| sight.unary(*op, operand))
+            }
+            Term::Binary(op, sides) => {
+                let [left, right] = &**sides;
+                let left = left.value(sight, row);
+                match ops::decided(*op, left) {
+                    Some(cell) => cell,
+                    None => {
+                        let right = right.value(sight, row);
+                        ops::binary(*op, left, right, sight.words).unwrap_or_else(|| sight.binary(*op, left, right))
+                    }
+                }
+            }
+            Term::Choice(parts) => {
+                let [condition, then, otherwise] = &**parts;
+                match ops::truth(condition.value(sight, row)) {
+                    Ok(true) => then.value(sight, row),
+                    Ok(false) => otherwise.value(sight, row),
+                    Err(cell) => cell,
+                }
+            }
+            Term::Elvis(sides) => {
+                let [value, fallback] = &**sides;
+                match value.value(sight, row) {
+                    Cell::Undefined => fallback.value(sight, row),
+                    cell => cell,
+                }
+            }
+            Term::Whole(whole) => {
+                let cells: Vec<Cell> = whole.parts.iter().map(|part| part.value(sight, row)).collect();
+                sight.whole(&whole.expr, &whole.names, &cells)
+            }
+        }
+    }
+
+    /// Calls `see` with every port and column that the term reads.
+    pub(crate) fn reads(&self, see: &mut dyn FnMut(Var, u32)) {
+        match self {
+            Term::Known(_) => {}
+            Term::Column(var, column) => see(*var, *column),
+            Term::Unary(_, operand) => operand.reads(see),
+            Term::Binary(_, sides) | Term::Elvis(sides) => sides.iter().for_each(|side| side.reads(see)),
+            Term::Choice(parts) => parts.iter().for_each(|part| part.reads(see)),
+            Term::Whole(whole) => whole.parts.iter().for_each(|part| part.reads(see)),
+        }
+    }
+
+    /// The term with this value in place of every attribute.
+    pub(crate) fn with(&self, cell: Cell) -> Term {
+        let each = |term: &Term| term.with(cell);
+        match self {
+            Term::Known(known) => Term::Known(*known),
+            Term::Column(..) => Term::Known(cell),
+            Term::Unary(op, operand) => Term::Unary(*op, Box::new(operand.with(cell))),
+            Term::Binary(op, sides) => Term::Binary(*op, Box::new(sides.each_ref().map(each))),
+            Term::Choice(parts) => Term::Choice(Box::new(parts.each_ref().map(each))),
+            Term::Elvis(sides) => Term::Elvis(Box::new(sides.each_ref().map(each))),
+            Term::Whole(whole) => Term::Whole(Arc::new(whole.with(whole.parts.iter().map(each).collect()))),
+        }
+    }
+
+    /// Changes the port of every attribute.
+    pub(crate) fn rename(&mut self, by: &mut dyn FnMut(&mut Var)) {
+        match self {
+            Term::Known(_) => {}
+            Term::Column(var, _) => by(var),
+            Term::Unary(_, operand) => operand.rename(by),
+            Term::Binary(_, sides) | Term::Elvis(sides) => sides.iter_mut().for_each(|side| side.rename(by)),
+            Term::Choice(parts) => parts.iter_mut().for_each(|part| part.rename(by)),
+            Term::Whole(whole) => {
+                let mut parts = whole.parts.clone();
+                parts.iter_mut().for_each(|part| part.rename(by));
+                *whole = Arc::new(whole.with(parts));
+            }
+        }
+    }
+
+    /// The ports that the term reads, as bits.
+    pub(crate) fn vars(&self) -> u64 {
+        let mut vars = 0;
+        self.reads(&mut |var, _| vars |= 1u64 << (var & 63));
+        vars
+    }
+
+    /// Adds the term's `&&` parts to `parts`, in order.
+    pub(crate) fn conjuncts(self, parts: &mut Vec<Term>) {
+        match self {
+            Term::Binary(BinaryOp::And, sides) => {
+                let [left, right] = *sides;
+                left.conjuncts(parts);
+                right.conjuncts(parts);
+            }
+            other => parts.push(other),
+        }
+    }
+}
+
+impl Sight<'_> {
+    /// Whether a term is true; none if only the evaluator knows.
+    pub(crate) fn holds(&mut self, term: &Term, row: &dyn Fn(Var) -> usize) -> Option<bool> {
+        match term.value(self, row) {
+            Cell::Open => None,
+            cell => Some(ops::is_true(cell, self.words)),
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: Cell) -> Cell {
+        let expr = Expr::unary(op, Expr::attribute(part_name(0)));
+        self.whole(&expr, &[part_name(0)], &[operand])
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: Cell, right: Cell) -> Cell {
+        let expr = Expr::binary(op, Expr::attribute(part_name(0)), Expr::attribute(part_name(1)));
+        self.whole(&expr, &[part_name(0), part_name(1)], &[left, right])
+    }
+
+    fn whole(&mut self, expr: &Expr, names: &[Name], cells: &[Cell]) -> Cell {
+        let nothing = classad::Ad::new();
+        let mut env = Env::new();
+        let frame = env.frame(&nothing, None);
+        for (name, cell) in names.iter().zip(cells) {
+            let Some(value) = self.words.value(*cell) else { return Cell::Open };
+            env.define(frame, name.clone(), value);
+        }
+        eval(expr, &env, frame, self.context).map_or(Cell::Open, |value| self.words.cell(&value))
+    }
+}
+
+/// The name under which a part of a [`Whole`] is known.
+fn part_name(number: usize) -> Name {
+    Name::new(format!("_{number}"))
+}
