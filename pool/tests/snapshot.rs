@@ -34,6 +34,23 @@ mod tests {
         machine
     }
 
+    /// The answer to a write may come in after the watch has shown that the object was deleted.
+    #[test]
+    fn a_late_answer_does_not_bring_back_what_was_deleted() {
+        let mut all = objects(&[], &[machine("a")], &[]);
+        let key = ObjectKey::new("n", "a");
+        let mut late = Machine::clone(&all.machines.get(&key).unwrap().object);
+        late.metadata.uid = Some("first".to_owned());
+        late.metadata.resource_version = Some("7".to_owned());
+        all.machines.put(late.clone());
+        all.machines.bury(&late);
+        all.machines.put(late.clone());
+        assert!(all.machines.get(&key).is_none());
+        late.metadata.uid = Some("second".to_owned());
+        all.machines.put(late);
+        assert!(all.machines.get(&key).is_some(), "one that was made again is another one");
+    }
+
     #[test]
     fn a_label_of_the_namespace_lets_its_offers_out() {
         let here = objects(&[job("j", &[])], &[placed(open_to_all(machine("m")), "far")], &[]);

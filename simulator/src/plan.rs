@@ -62,9 +62,9 @@ impl Plan {
         let faults = !chance.permille(100);
         let often = |chance: &mut Chance, most: u64| if faults { chance.below(most) } else { 0 };
         let coordinators = if faults { 1 + chance.below(3) as u8 } else { 1 };
-        let usurpers = faults && chance.permille(300);
+        let usurpers = faults && chance.permille(400);
         let offers = (0..chance.between(2, 4)).map(|_| (chance.permille(400), 1 + chance.below(2) as i64)).collect();
-        let jobs: Vec<bool> = (0..chance.between(1, 3)).map(|_| chance.permille(400)).collect();
+        let jobs: Vec<bool> = (0..chance.between(1, 3)).map(|_| chance.permille(500)).collect();
         let mut plan = Plan {
             seed,
             coordinators,
@@ -73,14 +73,16 @@ impl Plan {
             jobs,
             lost: often(&mut chance, 80),
             twice: often(&mut chance, 60),
-            late: often(&mut chance, 60),
+            late: often(&mut chance, 150),
             lag_ms: 5 + often(&mut chance, 1_500),
             happenings: Vec::new(),
             planted,
         };
         if faults {
-            let count = chance.between(1, 8);
-            plan.happenings = (0..count).map(|_| (chance.between(500, CALM_MS - 2_000), plan.happening(&mut chance))).collect();
+            let count = chance.between(1, 10);
+            // much of it while the first claims are made
+            let when = |chance: &mut Chance| if chance.permille(600) { chance.between(100, 4_000) } else { chance.between(500, CALM_MS - 2_000) };
+            plan.happenings = (0..count).map(|_| (when(&mut chance), plan.happening(&mut chance))).collect();
             plan.complete(&mut chance);
             plan.happenings.sort_by_key(|(time, _)| *time);
         }
@@ -91,18 +93,18 @@ impl Plan {
         let coordinator = chance.below(u64::from(self.coordinators)) as u8;
         let job = chance.below(self.jobs.len() as u64) as u8;
         let offer = chance.below(self.offers.len() as u64) as u8;
-        match chance.below(20) {
+        match chance.below(24) {
             0..=3 => Happening::Crash(coordinator),
             4..=6 => Happening::Pause(coordinator, chance.between(500, 12_000)),
             7 | 8 => Happening::AgentDies(offer, chance.between(500, 12_000)),
-            9 => Happening::Suspend(job),
-            10 => Happening::Done(job),
-            11 => Happening::DeleteJob(job),
-            12 | 13 => Happening::DeleteMatch(job),
-            14 => Happening::DeleteBatch(job),
-            15 | 16 => Happening::DeleteOffer(offer),
-            17 => Happening::Evict(offer),
-            18 => Happening::Drain(offer),
+            9 | 10 => Happening::Suspend(job),
+            11 => Happening::Done(job),
+            12 => Happening::DeleteJob(job),
+            13..=17 => Happening::DeleteMatch(job),
+            18 => Happening::DeleteBatch(job),
+            19 | 20 => Happening::DeleteOffer(offer),
+            21 => Happening::Evict(offer),
+            22 => Happening::Drain(offer),
             _ => Happening::Capacity(offer, chance.below(3) as i64),
         }
     }

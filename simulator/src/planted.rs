@@ -28,11 +28,13 @@ pub enum Planted {
     StartsAtOnce,
     /// Nobody looks after what is left of deleted Matches.
     NoSweeper,
+    /// An answer that was under way brings back what was deleted in the meantime.
+    Resurrects,
 }
 
 impl Planted {
     /// All of them but none.
-    pub const ALL: [Planted; 11] = [
+    pub const ALL: [Planted; 12] = [
         Planted::NoCapacityRule,
         Planted::RemovesActive,
         Planted::DecidesTwice,
@@ -44,5 +46,6 @@ impl Planted {
         Planted::LosesAlive,
         Planted::StartsAtOnce,
         Planted::NoSweeper,
+        Planted::Resurrects,
     ];
 }

@@ -29,7 +29,8 @@ enum Who {
 enum Event {
     Arrives { from: Who, life: u32, token: u64, verb: Rc<Verb>, answered: bool },
     Answered { to: Who, life: u32, token: u64, answer: Answer },
-    Watched { by: Who, key: Key, stored: Option<Rc<Stored>>, version: u64 },
+    Watched { by: Who, life: u32, key: Key, stored: Option<Rc<Stored>>, version: u64 },
+    Relisted { by: u8, life: u32 },
     Round { of: Who, lead: bool },
     Happens(Happening),
     Batch(Key),
@@ -176,7 +177,11 @@ impl World {
         match event {
             Event::Arrives { from, life, token, verb, answered } => self.arrives(from, life, token, &verb, answered),
             Event::Answered { to, life, token, answer } => self.answered(to, life, token, answer),
-            Event::Watched { by, key, stored, version } => self.watched(by, key, stored, version),
+            Event::Watched { by, life, key, stored, version } if life == self.life(by) => {
+                self.watched(by, key, stored, version);
+            }
+            Event::Relisted { by, life } if life == self.life(Who::Coordinator(by)) => self.relisted(by),
+            Event::Watched { .. } | Event::Relisted { .. } => {}
             Event::Round { of, lead } => self.round(of, lead),
             Event::Happens(happening) => self.befalls(happening),
             Event::Batch(key) => self.batch(key),
@@ -196,8 +201,10 @@ impl World {
             let mut travel = self.chance.between(1, 15);
             let mut answered = true;
             if self.chance.permille(late) {
-                travel = self.chance.between(DEADLINE_MS, 4 * DEADLINE_MS);
-                answered = false;
+                // slow, or so slow that nobody waits for the answer any more
+                answered = self.chance.permille(600);
+                let (low, high) = if answered { (100, DEADLINE_MS - 500) } else { (DEADLINE_MS, 4 * DEADLINE_MS) };
+                travel = self.chance.between(low, high);
             }
             if self.chance.permille(lost) {
                 answered = false;
@@ -298,7 +305,8 @@ impl World {
         let at_ms = self.watched_ms.get(&place).copied().unwrap_or(0).max(self.now_ms + lag);
         self.watched_ms.insert(place, at_ms);
         self.order += 1;
-        let event = Event::Watched { by, key: change.key, stored: change.after.clone(), version: change.version };
+        let life = self.life(by);
+        let event = Event::Watched { by, life, key: change.key, stored: change.after.clone(), version: change.version };
         self.queue.push(Reverse(Later { at_ms, order: self.order, event }));
     }
 
@@ -311,7 +319,8 @@ impl World {
 
     fn watched(&mut self, by: Who, key: Key, stored: Option<Rc<Stored>>, version: u64) {
         if let Some(wait) = self.paused(by) {
-            return self.later(wait, Event::Watched { by, key, stored, version });
+            let life = self.life(by);
+            return self.later(wait, Event::Watched { by, life, key, stored, version });
         }
         let now_ms = self.now_ms;
         match by {
@@ -468,16 +477,36 @@ impl World {
         }
     }
 
-    /// It begins again, with what its cache is fed from now, or with what it was long ago.
+    /// It begins again, with what is there, or first with what was there long ago.
     fn crash(&mut self, number: u8) {
         let place = usize::from(number);
         let Some(old) = self.coordinators.get_mut(place) else { return };
-        let seen = if self.chance.permille(500) { std::mem::take(&mut old.seen) } else { self.server.objects.clone() };
+        let is_stale = self.chance.permille(500);
+        let seen = if is_stale { std::mem::take(&mut old.seen) } else { self.server.objects.clone() };
         *old = Coordinator::new(number, seen, self.plan.usurpers, self.plan.planted);
         self.lives.iter_mut().skip(place).take(1).for_each(|life| *life += 1);
         let wait = self.chance.between(50, 2_000);
         let until = self.now_ms + wait;
         self.paused_ms.iter_mut().skip(place).take(1).for_each(|paused| *paused = until);
+        if is_stale {
+            let wait = wait + self.chance.between(50, 3_000);
+            let life = self.life(Who::Coordinator(number));
+            self.later(wait, Event::Relisted { by: number, life });
+        }
+    }
+
+    /// Its cache has caught up.
+    fn relisted(&mut self, number: u8) {
+        if let Some(wait) = self.paused(Who::Coordinator(number)) {
+            let life = self.life(Who::Coordinator(number));
+            return self.later(wait, Event::Relisted { by: number, life });
+        }
+        let (now_ms, all, version) = (self.now_ms, self.server.objects.clone(), self.server.version);
+        let Some(coordinator) = self.coordinators.get_mut(usize::from(number)) else { return };
+        let gone: Vec<Key> = coordinator.seen.keys().filter(|key| !all.contains_key(key)).copied().collect();
+        gone.into_iter().for_each(|key| coordinator.forget(key, version));
+        all.values().for_each(|stored| coordinator.learn(stored, now_ms));
+        self.wake(number, 50);
     }
 
     fn makes(&mut self, key: Key, body: Body) {

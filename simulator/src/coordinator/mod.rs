@@ -46,6 +46,7 @@ pub struct Coordinator {
     alive: BTreeMap<u8, (u64, u64)>,
     refusals: BTreeMap<(Uid, u8), u64>,
     proven: BTreeSet<Uid>,
+    buried: BTreeMap<Key, u64>,
     lease: (u64, u64),
     renewed_ms: u64,
     token: u64,
@@ -79,6 +80,7 @@ impl Coordinator {
             alive: BTreeMap::new(),
             refusals: BTreeMap::new(),
             proven: BTreeSet::new(),
+            buried: BTreeMap::new(),
             lease: (0, 0),
             renewed_ms: 0,
             token: 0,
@@ -92,7 +94,9 @@ impl Coordinator {
 
     /// Takes in an object that was read or watched; an older state never replaces a newer one.
     pub fn learn(&mut self, stored: &Rc<Stored>, now_ms: u64) {
-        if self.seen.get(&stored.key).is_some_and(|known| known.version >= stored.version) {
+        let newer = |known: u64| known >= stored.version;
+        let is_known = self.seen.get(&stored.key).is_some_and(|known| newer(known.version));
+        if is_known || self.buried.get(&stored.key).copied().is_some_and(newer) {
             return;
         }
         if let (Key::Alive(offer), Body::Lease(_, renewals)) = (stored.key, &stored.body) {
@@ -101,8 +105,11 @@ impl Coordinator {
         self.seen.insert(stored.key, stored.clone());
     }
 
-    /// Takes in that an object was deleted.
+    /// Takes in that an object was deleted. An answer that was under way may still show it: that does not bring it back.
     pub fn forget(&mut self, key: Key, version: u64) {
+        if self.planted != Planted::Resurrects {
+            self.buried.insert(key, version);
+        }
         if self.seen.get(&key).is_some_and(|known| known.version < version) {
             self.seen.remove(&key);
         }
