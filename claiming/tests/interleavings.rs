@@ -128,7 +128,12 @@ mod tests {
             }
             let mut crashed = state.clone();
             let dropped = std::mem::take(&mut crashed.asked[claim]);
-            crashed.late.extend(dropped.into_iter().filter(|a| !matches!(a, Action::Check | Action::LookForEntries | Action::Confirm)).map(|a| (claim, a)));
+            crashed.late.extend(
+                dropped
+                    .into_iter()
+                    .filter(|a| !matches!(a, Action::Check | Action::LookForEntries | Action::Confirm))
+                    .map(|a| (claim, a)),
+            );
             crashed.claims[claim] = seen(&crashed.world, claim);
             tell(&mut crashed, claim, Event::Woke);
             if crashed.late.len() <= LATE_MAX {

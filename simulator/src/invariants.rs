@@ -23,8 +23,9 @@ impl Chronicle {
             let known = self.matches.entry(after.uid).or_insert_with(|| (found.clone(), false));
             known.1 |= found.decision == Decision::Committed;
             let before = change.before.as_ref().and_then(|before| before.found()).map(|found| found.decision);
-            let turned = matches!((before, found.decision), (Some(Decision::Committed), Decision::Aborted | Decision::Pending))
-                || matches!(before, Some(was) if was.is_over() && was != found.decision);
+            let turned =
+                matches!((before, found.decision), (Some(Decision::Committed), Decision::Aborted | Decision::Pending))
+                    || matches!(before, Some(was) if was.is_over() && was != found.decision);
             if turned {
                 return Some(format!("I3: match {} was {before:?} and is {:?}", after.uid, found.decision));
             }
@@ -92,7 +93,8 @@ impl Chronicle {
         let objects: Vec<(u8, Uid)> = works.iter().flat_map(|(_, objects)| objects.iter().copied()).collect();
         let other = |(offer, uid): &&(u8, Uid)| objects.iter().any(|(name, object)| name == offer && object != uid);
         let twice = objects.iter().find(other);
-        twice.map(|(offer, _)| format!("I5: offer {offer} is worked on for a former object of its name, too"))
+        twice
+            .map(|(offer, _)| format!("I5: offer {offer} is worked on for a former object of its name, too"))
             .or_else(|| self.standing(server))
     }
 

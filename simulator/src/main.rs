@@ -42,7 +42,11 @@ fn main() -> Result<ExitCode> {
             writeln!(out, "{line}")?;
         }
         writeln!(out, "{plan:#?}")?;
-        writeln!(out, "{} events, {} writes, {} ms, {} committed, {} aborted", outcome.events, outcome.writes, outcome.ended_ms, outcome.committed, outcome.aborted)?;
+        writeln!(
+            out,
+            "{} events, {} writes, {} ms, {} committed, {} aborted",
+            outcome.events, outcome.writes, outcome.ended_ms, outcome.committed, outcome.aborted
+        )?;
         match outcome.wrong {
             Some(wrong) => {
                 writeln!(out, "seed {seed}: {wrong}")?;

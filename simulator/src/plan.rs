@@ -35,7 +35,10 @@ pub struct Plan {
 
 /// What people do, and what goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is what its name says; numbers name coordinators, jobs and offers; times in milliseconds")]
+#[expect(
+    missing_docs,
+    reason = "each is what its name says; numbers name coordinators, jobs and offers; times in milliseconds"
+)]
 pub enum Happening {
     Crash(u8),
     Pause(u8, u64),
@@ -81,7 +84,9 @@ impl Plan {
         if faults {
             let count = chance.between(1, 10);
             // much of it while the first claims are made
-            let when = |chance: &mut Chance| if chance.permille(600) { chance.between(100, 4_000) } else { chance.between(500, CALM_MS - 2_000) };
+            let when = |chance: &mut Chance| {
+                if chance.permille(600) { chance.between(100, 4_000) } else { chance.between(500, CALM_MS - 2_000) }
+            };
             plan.happenings = (0..count).map(|_| (when(&mut chance), plan.happening(&mut chance))).collect();
             plan.complete(&mut chance);
             plan.happenings.sort_by_key(|(time, _)| *time);

@@ -190,7 +190,7 @@ fn apply(stored: &Stored, body: &mut Body, patch: &Patch, planted: Planted) -> O
         }
         (Body::Offer(offer), Patch::TakeSeat { share }) => {
             offer.shared.remove(share);
-        },
+        }
         (Body::Offer(offer), patch) => registers(offer.claims.get_mut(&patch.claim()?)?, patch)?,
         (Body::Match(found), Patch::Decide { uid, from, to, reason }) => {
             (stored.uid == *uid).then_some(())?;

@@ -121,7 +121,8 @@ pub fn run(plan: &Plan, logs: bool) -> Outcome {
 impl World {
     fn new(plan: &Plan, logs: bool) -> World {
         let count = usize::from(plan.coordinators);
-        let agents = plan.offers.iter().enumerate().map(|(number, (agent, _))| agent.then(|| Minder::new(number as u8)));
+        let agents =
+            plan.offers.iter().enumerate().map(|(number, (agent, _))| agent.then(|| Minder::new(number as u8)));
         World {
             plan: plan.clone(),
             chance: Chance::new(plan.seed ^ 0x5eed),
@@ -197,7 +198,8 @@ impl World {
         for (token, verb) in requests {
             let life = self.life(from);
             let verb = Rc::new(verb);
-            let (lost, twice, late) = if self.is_calm() { (0, 0, 0) } else { (self.plan.lost, self.plan.twice, self.plan.late) };
+            let (lost, twice, late) =
+                if self.is_calm() { (0, 0, 0) } else { (self.plan.lost, self.plan.twice, self.plan.late) };
             let mut travel = self.chance.between(1, 15);
             let mut answered = true;
             if self.chance.permille(late) {
@@ -234,7 +236,10 @@ impl World {
 
     fn arrives(&mut self, from: Who, life: u32, token: u64, verb: &Verb, answered: bool) {
         let (answer, change) = self.server.ask(verb);
-        if self.logs && (std::env::var_os("GETS").is_some() || !matches!(verb, Verb::Get(_) | Verb::Patch(_, Patch::Renew { .. }))) {
+        if self.logs
+            && (std::env::var_os("GETS").is_some()
+                || !matches!(verb, Verb::Get(_) | Verb::Patch(_, Patch::Renew { .. })))
+        {
             let text = match &answer {
                 Answer::Done(stored) => format!("done, version {}", stored.version),
                 Answer::Listed(all) => format!("{} objects", all.len()),
@@ -262,7 +267,8 @@ impl World {
         if !matches!(change.key, Key::Leader | Key::Alive(_)) {
             self.last_write_ms = self.now_ms;
             self.outcome.writes += 1;
-            self.outcome.wrong = self.chronicle.note(&change).or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
+            self.outcome.wrong =
+                self.chronicle.note(&change).or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
             self.count(&change);
         }
         if let Key::Batch(..) = change.key {
@@ -280,7 +286,8 @@ impl World {
     }
 
     fn count(&mut self, change: &Change) {
-        let decision = |stored: &Option<Rc<Stored>>| stored.as_ref().and_then(|stored| stored.found()).map(|found| found.decision);
+        let decision =
+            |stored: &Option<Rc<Stored>>| stored.as_ref().and_then(|stored| stored.found()).map(|found| found.decision);
         let (before, after) = (decision(&change.before), decision(&change.after));
         if before != after && before.is_some() {
             self.outcome.committed += u64::from(after == Some(crate::objects::Decision::Committed));
@@ -383,7 +390,8 @@ impl World {
             self.later(1_000, Event::Round { of, lead });
         }
         if matches!(of, Who::Agent(_)) {
-            self.outcome.wrong = self.outcome.wrong.take().or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
+            self.outcome.wrong =
+                self.outcome.wrong.take().or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
         }
     }
 
@@ -407,7 +415,8 @@ impl World {
                     agent.answered(token, &answer, now_ms, &mut self.chance);
                     self.wake_agent(number, 20);
                 }
-                self.outcome.wrong = self.outcome.wrong.take().or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
+                self.outcome.wrong =
+                    self.outcome.wrong.take().or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
             }
         }
     }
@@ -455,9 +464,21 @@ impl World {
                     agent.crash(until);
                 }
             }
-            Happening::Suspend(job) => self.edits(Key::Job(job), |body| if let Body::Job(job) = body { job.suspend = true }),
-            Happening::Resume(job) => self.edits(Key::Job(job), |body| if let Body::Job(job) = body { job.suspend = false }),
-            Happening::Done(job) => self.edits(Key::Job(job), |body| if let Body::Job(job) = body { job.done = true }),
+            Happening::Suspend(job) => self.edits(Key::Job(job), |body| {
+                if let Body::Job(job) = body {
+                    job.suspend = true
+                }
+            }),
+            Happening::Resume(job) => self.edits(Key::Job(job), |body| {
+                if let Body::Job(job) = body {
+                    job.suspend = false
+                }
+            }),
+            Happening::Done(job) => self.edits(Key::Job(job), |body| {
+                if let Body::Job(job) = body {
+                    job.done = true
+                }
+            }),
             Happening::Evict(offer) => self.edits_offer(offer, |offer| (offer.open, offer.evict) = (false, true)),
             Happening::Drain(offer) => self.edits_offer(offer, |offer| offer.open = false),
             Happening::Open(offer) => self.edits_offer(offer, |offer| (offer.open, offer.evict) = (true, false)),
@@ -520,7 +541,11 @@ impl World {
     }
 
     fn edits_offer(&mut self, name: u8, edit: impl FnOnce(&mut Offer)) {
-        self.edits(Key::Offer(name), |body| if let Body::Offer(offer) = body { edit(offer) });
+        self.edits(Key::Offer(name), |body| {
+            if let Body::Offer(offer) = body {
+                edit(offer)
+            }
+        });
     }
 
     fn deletes(&mut self, key: Key) {

@@ -28,7 +28,8 @@ pub(crate) fn broken(state: &State, setting: &Setting) -> Option<&'static str> {
         if committed && !is_whole(state, setting, gang, true) {
             return Some("I3: a claim stands without all its members");
         }
-        let untold = |offer: &Offer| offer.works[gang] && offer.entries[gang].is_some_and(|entry| !entry.agent.committed);
+        let untold =
+            |offer: &Offer| offer.works[gang] && offer.entries[gang].is_some_and(|entry| !entry.agent.committed);
         if (works[gang] && !state.stood[gang]) || state.offers.iter().any(untold) {
             return Some("I4: work without a commit");
         }

@@ -255,14 +255,7 @@ fn answers(action: Action, event: Event) -> bool {
 }
 
 /// The answer that takes a claim further, if what was seen allows it: each look was made after it was asked for.
-fn answer(
-    action: Action,
-    claim: &Claim,
-    legs: &[(usize, u8)],
-    uid: u8,
-    seen: &Seen,
-    count: usize,
-) -> Option<Event> {
+fn answer(action: Action, claim: &Claim, legs: &[(usize, u8)], uid: u8, seen: &Seen, count: usize) -> Option<Event> {
     match action {
         Action::Check => Some(Event::Agreed),
         Action::Confirm if claim.record == Record::Missing => {
@@ -276,7 +269,9 @@ fn answer(
         }
         Action::LookForWork => seen.swept.then_some(Event::NoWork),
         Action::LookForEntries => {
-            let held = |leg: usize| legs.iter().zip(claim.holds()).any(|((other, _), hold)| *other == leg && hold == Hold::Held);
+            let held = |leg: usize| {
+                legs.iter().zip(claim.holds()).any(|((other, _), hold)| *other == leg && hold == Hold::Held)
+            };
             (0..count).all(|leg| held(leg) || seen.gone[leg] || seen.absent[leg]).then_some(Event::Nowhere)
         }
         Action::Free(place) => {

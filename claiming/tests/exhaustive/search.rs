@@ -125,13 +125,17 @@ impl Search<'_> {
         for gang in 0..setting.gangs.len() {
             if state.registers[gang] == Register::Unborn {
                 if people && may_be_found(state, setting, gang) {
-                    lands(state, setting, gang, Write::Post).into_iter().for_each(|next| seen(Move::Writes(gang, Write::Post), next));
+                    lands(state, setting, gang, Write::Post)
+                        .into_iter()
+                        .for_each(|next| seen(Move::Writes(gang, Write::Post), next));
                 }
                 continue;
             }
             for write in self.asked(gang, &state.seen[gang]).iter() {
                 if people || gives_back(*write) {
-                    lands(state, setting, gang, *write).into_iter().for_each(|next| seen(Move::Writes(gang, *write), next));
+                    lands(state, setting, gang, *write)
+                        .into_iter()
+                        .for_each(|next| seen(Move::Writes(gang, *write), next));
                 }
             }
         }

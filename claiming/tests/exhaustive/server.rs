@@ -138,7 +138,8 @@ fn decide(next: &mut State, setting: &Setting, gang: usize, write: Write) -> Opt
             .find(|other| setting.gangs[*other].name == name && next.registers[*other].is_there())?;
     }
     let once = next.registers[target] == from;
-    let rewritten = setting.lacks(Without::DecisionOnce) && write == Write::Abort && next.registers[target] == Register::Committed;
+    let rewritten =
+        setting.lacks(Without::DecisionOnce) && write == Write::Abort && next.registers[target] == Register::Committed;
     (once || rewritten).then_some(())?;
     if rewritten {
         next.torn = Some("I3: a commit is taken back");

@@ -54,7 +54,8 @@ pub(crate) fn moves(state: &State, setting: &Setting, people: bool, visit: &mut 
 fn agents(state: &State, setting: &Setting, people: bool, visit: &mut impl FnMut(Move, State)) {
     for (number, offer) in state.offers.iter().enumerate() {
         for gang in 0..setting.gangs.len() {
-            let Some((leg, _)) = setting.gangs[gang].legs.iter().enumerate().find(|(_, leg)| leg.offer == number && leg.agent)
+            let Some((leg, _)) =
+                setting.gangs[gang].legs.iter().enumerate().find(|(_, leg)| leg.offer == number && leg.agent)
             else {
                 continue;
             };
@@ -67,7 +68,11 @@ fn agents(state: &State, setting: &Setting, people: bool, visit: &mut impl FnMut
                 }
                 continue;
             };
-            if offer.works[gang] && entry.agent.activity == Activity::Active && (people || entry.agent.release) && !offer.silent {
+            if offer.works[gang]
+                && entry.agent.activity == Activity::Active
+                && (people || entry.agent.release)
+                && !offer.silent
+            {
                 let what = if entry.agent.release { Move::Obeys(number, gang) } else { Move::Ended(number, gang) };
                 entry.agent.activity = Activity::Ended;
                 own.works[gang] = false;
@@ -81,14 +86,25 @@ fn agents(state: &State, setting: &Setting, people: bool, visit: &mut impl FnMut
     }
 }
 
-fn votes(state: &State, setting: &Setting, (number, gang, leg): (usize, usize, usize), visit: &mut impl FnMut(Move, State)) {
+fn votes(
+    state: &State,
+    setting: &Setting,
+    (number, gang, leg): (usize, usize, usize),
+    visit: &mut impl FnMut(Move, State),
+) {
     let offer = &state.offers[number];
     let Some(seen) = offer.entries[gang] else { return };
     let works_on = offer.works.iter().any(|works| *works) && !setting.lacks(Without::R9Agent);
     let asked = seen.agent.asked || setting.lacks(Without::ChildrenFirst);
     if seen.agent.vote == Vote::Pending && asked && !works_on {
-        for (what, vote) in [(Move::VoteYes(number, gang), Vote::Accepted), (Move::VoteNo(number, gang), Vote::Rejected)] {
-            let allowed = if vote == Vote::Accepted { may_vote_again(state, setting, number, gang) } else { setting.people.reject };
+        for (what, vote) in
+            [(Move::VoteYes(number, gang), Vote::Accepted), (Move::VoteNo(number, gang), Vote::Rejected)]
+        {
+            let allowed = if vote == Vote::Accepted {
+                may_vote_again(state, setting, number, gang)
+            } else {
+                setting.people.reject
+            };
             if !allowed {
                 continue;
             }

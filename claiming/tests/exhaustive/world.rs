@@ -152,8 +152,8 @@ pub(crate) fn decode(bits: u32) -> impl Iterator<Item = Entry> {
         agent.vote = Vote::Accepted;
         agent.release = rest % 10 >= 5;
         agent.committed = rest % 5 > 0;
-        agent.activity = [Activity::Idle, Activity::Idle, Activity::Active, Activity::Ended, Activity::Lost]
-            [(rest % 5) as usize];
+        agent.activity =
+            [Activity::Idle, Activity::Idle, Activity::Active, Activity::Ended, Activity::Lost][(rest % 5) as usize];
         Entry { agent, ballot: (rest / 10) as u8 + 1 }
     })
 }

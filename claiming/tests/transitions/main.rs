@@ -36,10 +36,12 @@ fn every_action_and_every_event_has_a_row() {
     let head = |text: &str| text.split('(').next().unwrap_or_default().to_owned();
     let rows = rows(DOCUMENT);
     let asked: BTreeSet<String> = rows.iter().flat_map(|row| &row.actions).map(|action| head(action)).collect();
-    let heard: BTreeSet<String> = rows.iter().flat_map(|row| &row.events).map(|one| head(&format!("{one:?}"))).collect();
+    let heard: BTreeSet<String> =
+        rows.iter().flat_map(|row| &row.events).map(|one| head(&format!("{one:?}"))).collect();
     let source = include_str!("../../src/event.rs");
     for (name, known) in [("Action", asked), ("Event", heard)] {
-        let body = source.split(&format!("pub enum {name} {{")).nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
+        let body =
+            source.split(&format!("pub enum {name} {{")).nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
         let variants = body.lines().map(str::trim).filter(|line| line.starts_with(char::is_uppercase));
         for variant in variants {
             let variant = variant.trim_end_matches(',').split('(').next().unwrap();

@@ -80,7 +80,9 @@ impl Driver {
                 return failed;
             }
         } else {
-            for (_, leg) in view.legs.iter().enumerate().filter(|(number, _)| !is_held(*number) && !freed.contains(number)) {
+            for (_, leg) in
+                view.legs.iter().enumerate().filter(|(number, _)| !is_held(*number) && !freed.contains(number))
+            {
                 if !matches!(self.read_offer(leg).await, Answer::Done(()) | Answer::Missing) {
                     return failed;
                 }

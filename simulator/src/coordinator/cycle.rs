@@ -28,7 +28,10 @@ enum Trade {
 impl Trade {
     /// What the offer of this name is.
     fn of(name: u8) -> Trade {
-        [Trade::Machine, Trade::License, Trade::Station, Trade::License].get(usize::from(name % 4)).copied().unwrap_or(Trade::Machine)
+        [Trade::Machine, Trade::License, Trade::Station, Trade::License]
+            .get(usize::from(name % 4))
+            .copied()
+            .unwrap_or(Trade::Machine)
     }
 }
 
@@ -39,13 +42,13 @@ struct Ads {
 
 /// Jobs want a machine and a license; a station brings its license along, so a job takes a station instead of both.
 static ADS: LazyLock<Option<Ads>> = LazyLock::new(|| {
-    let ad = |text: &str| Some(Arc::new(Ports::of(&classad::parse_ad(text, classad::Dialect::Gangmatch).ok()?, Rules::Product)));
+    let ad = |text: &str| {
+        Some(Arc::new(Ports::of(&classad::parse_ad(text, classad::Dialect::Gangmatch).ok()?, Rules::Product)))
+    };
     let machine = ad(r#"[What = "machine"; Requirements = other.What == "job"; Rank = 1]"#)?;
     let license = ad(r#"[What = "license"; Requirements = other.What == "job" || other.What == "station"]"#)?;
-    let station = ad(
-        r#"[What = "station"; Ports = {[Label = user; Requirements = user.What == "job"],
-            [Label = tool; Requirements = tool.What == "license"]}]"#,
-    )?;
+    let station = ad(r#"[What = "station"; Ports = {[Label = user; Requirements = user.What == "job"],
+            [Label = tool; Requirements = tool.What == "license"]}]"#)?;
     let job = ad(
         r#"[What = "job"; Ports = {[Label = place; Requirements = place.What == "machine" || place.What == "station"],
             [Label = extra; Requirements = extra.What == "license"]}]"#,

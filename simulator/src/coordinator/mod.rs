@@ -160,8 +160,8 @@ impl Coordinator {
             return None;
         };
         let Body::Lease(holder, _) = stored.body else { return None };
-        if holder == self.number && stored.version != self.lease.0 {
-            // a write of its own that has won
+        if holder == self.number {
+            // a write of its own that has won, whatever became of its answer
             self.leads.get_or_insert(stored.version);
             (self.lease, self.renewed_ms) = ((stored.version, now_ms), now_ms);
             return None;
@@ -318,8 +318,10 @@ impl Coordinator {
             }
             if let Answer::Listed(all) = answer {
                 let offers = all.iter().filter_map(|one| Some((one, one.offer()?)));
-                let clean = offers.filter(|(one, _)| matches!(one.key, Key::Offer(name) if !is_haunted(name, one.uid, all)));
-                let clean: Vec<Uid> = clean.map(|(one, _)| one.uid).filter(|uid| self.seen.values().any(|one| one.uid == *uid)).collect();
+                let clean =
+                    offers.filter(|(one, _)| matches!(one.key, Key::Offer(name) if !is_haunted(name, one.uid, all)));
+                let clean: Vec<Uid> =
+                    clean.map(|(one, _)| one.uid).filter(|uid| self.seen.values().any(|one| one.uid == *uid)).collect();
                 self.proven.extend(clean);
             }
             return Vec::new();

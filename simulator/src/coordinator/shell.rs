@@ -93,7 +93,9 @@ impl Desk<'_> {
             }
             Action::Abort(reason) => self.decide(Decision::Aborted, Some(reason)),
             Action::Release(reason) => self.decide(Decision::Released, Some(reason)),
-            Action::Confirm if self.planted == Planted::ConfirmsFromCache => Next::Done(Event::Confirmed(self.register())),
+            Action::Confirm if self.planted == Planted::ConfirmsFromCache => {
+                Next::Done(Event::Confirmed(self.register()))
+            }
             Action::Confirm if self.planted == Planted::BelievesAbsence && self.view.found.is_none() => {
                 Next::Done(Event::Confirmed(Record::Gone))
             }
@@ -165,11 +167,16 @@ impl Desk<'_> {
             (Action::Free(leg), Answer::Refused("C4")) => {
                 return self.to_leg(action, leg, Patch::Free { claim: self.view.uid, with_seat: false });
             }
-            (Action::Ask(leg) | Action::TellAgent(leg) | Action::StopAgent(leg) | Action::MarkLost(leg), Answer::Done(_)) => {
-                self.entry(leg).map_or(failed, |agent| Event::Entry(leg, agent))
-            }
             (
-                Action::Ask(leg) | Action::TellAgent(leg) | Action::StopAgent(leg) | Action::MarkLost(leg) | Action::Free(leg),
+                Action::Ask(leg) | Action::TellAgent(leg) | Action::StopAgent(leg) | Action::MarkLost(leg),
+                Answer::Done(_),
+            ) => self.entry(leg).map_or(failed, |agent| Event::Entry(leg, agent)),
+            (
+                Action::Ask(leg)
+                | Action::TellAgent(leg)
+                | Action::StopAgent(leg)
+                | Action::MarkLost(leg)
+                | Action::Free(leg),
                 _,
             ) => return self.reread_leg(leg, failed),
             (Action::Commit | Action::Abort(_) | Action::Release(_), Answer::Done(stored)) => {
@@ -250,7 +257,9 @@ impl Desk<'_> {
             return Event::Disagreed(Reason::StaleAd);
         }
         for leg in &self.view.legs {
-            let Some(stored) = self.seen.get(&Key::Offer(leg.offer)) else { return Event::Disagreed(Reason::MemberGone) };
+            let Some(stored) = self.seen.get(&Key::Offer(leg.offer)) else {
+                return Event::Disagreed(Reason::MemberGone);
+            };
             if (stored.uid, stored.generation) != (leg.uid, leg.generation) {
                 return Event::Disagreed(Reason::StaleAd);
             }
@@ -266,7 +275,9 @@ impl Desk<'_> {
         let event = if action == Action::LookForWork {
             let batches = all.iter().filter_map(|stored| stored.batch());
             let unfinished = batches.into_iter().find(|batch| !batch.finished || batch.runs);
-            unfinished.map_or(Event::NoWork, |batch| Event::Work(if batch.suspended { Work::Suspended } else { Work::Started }))
+            unfinished.map_or(Event::NoWork, |batch| {
+                Event::Work(if batch.suspended { Work::Suspended } else { Work::Started })
+            })
         } else {
             let known = |key: Key| self.view.legs.iter().any(|leg| Key::Offer(leg.offer) == key);
             let holds = |stored: &Stored| stored.offer().is_some_and(|offer| offer.claims.contains_key(&self.view.uid));

@@ -176,15 +176,16 @@ pub fn views(seen: &Seen) -> BTreeMap<Uid, View> {
 /// Whether a job may be matched: nobody holds it, and no Match of it is open.
 pub fn waits(stored: &Stored, seen: &Seen) -> bool {
     let Some(job) = stored.job() else { return false };
-    let open = |other: &Rc<Stored>| {
-        other.found().is_some_and(|found| found.root.1 == stored.uid && !found.decision.is_over())
-    };
+    let open =
+        |other: &Rc<Stored>| other.found().is_some_and(|found| found.root.1 == stored.uid && !found.decision.is_over());
     job.claim.is_none() && !job.finished && !job.suspend && !job.done && !seen.values().any(open)
 }
 
 /// Whether a claim on a former object of this offer's name is not over: whoever works there may still do so.
 pub fn is_haunted(offer: u8, uid: Uid, listed: &[Rc<Stored>]) -> bool {
-    let claimed = |of: Uid| listed.iter().any(|other| other.job().is_some_and(|job| job.claim.is_some_and(|claim| claim.1 == of)));
+    let claimed = |of: Uid| {
+        listed.iter().any(|other| other.job().is_some_and(|job| job.claim.is_some_and(|claim| claim.1 == of)))
+    };
     listed.iter().any(|stored| {
         let named = stored.found().is_some_and(|found| {
             let names = found.members.iter().any(|member| member.offer == offer && member.uid != uid);
