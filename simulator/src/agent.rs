@@ -84,7 +84,7 @@ impl Minder {
         let patch = |patch: Patch, offer: u8| Verb::Patch(Key::Offer(offer), patch);
         if agent.vote == Vote::Pending && agent.asked && self.works.is_none() {
             let vote = if chance.permille(850) { Vote::Accepted } else { Vote::Rejected };
-            let ballot = chance.next() | 1;
+            let ballot = chance.draw() | 1;
             return Some(self.ask(Call::Other, patch(Patch::Vote { claim, vote, ballot }, self.offer)));
         }
         if agent.activity == Activity::Idle && agent.committed && !agent.release && self.works.is_none() {

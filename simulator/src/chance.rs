@@ -8,12 +8,12 @@ impl Chance {
     /// Starts from a seed.
     pub fn new(seed: u64) -> Chance {
         let mut chance = Chance(seed ^ 0x6a09_e667_f3bc_c908);
-        chance.next();
+        chance.draw();
         chance
     }
 
     /// The next number (splitmix64).
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +23,7 @@ impl Chance {
 
     /// A number below `limit`; 0 if there is none.
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.next().checked_rem(limit).unwrap_or(0)
+        self.draw().checked_rem(limit).unwrap_or(0)
     }
 
     /// A number from `low` to `high`, both included.

@@ -86,7 +86,7 @@ fn is_whole(state: &State, setting: &Setting, gang: usize, voted: bool) -> bool 
 }
 
 /// Whether nothing is held and nobody is at work.
-pub(crate) fn is_clean(state: &State, setting: &Setting) -> bool {
+pub(crate) fn is_clean(state: &State) -> bool {
     let ledgers = state.offers.iter().all(|offer| offer.entries.iter().all(Option::is_none));
     let roots = state.roots.iter().all(|root| root.claim.is_none());
     let work = state.work.iter().all(|place| {

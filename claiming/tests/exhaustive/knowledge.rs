@@ -225,8 +225,8 @@ fn start(record: Record, root: Hold, legs: &Legs, work: Work, uid: u8, leaving: 
 /// Goes on from one claim, with every answer that its looks may get from what was seen; notes the writes it asks for.
 fn explore(start: Start, seen: &Seen, count: usize, all: &mut BTreeSet<Write>) {
     let Start { claim, legs, uid } = start;
-    let (mut known, mut open): (HashSet<Claim>, Vec<(Claim, Event, Vec<Action>)>) =
-        (HashSet::new(), vec![(claim, Event::Woke, Vec::new())]);
+    let mut known: HashSet<Claim> = HashSet::new();
+    let mut open = vec![(claim, Event::Woke, Vec::<Action>::new())];
     while let Some((before, event, mut pending)) = open.pop() {
         pending.retain(|action| !answers(*action, event));
         let (claim, actions) = step(before, event, 0);

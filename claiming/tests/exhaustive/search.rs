@@ -152,7 +152,7 @@ impl Search<'_> {
         let (mut at, mut way) = (state, Vec::new());
         loop {
             let place = digest(&at);
-            if drained.contains(&place) || is_clean(&at, self.setting) {
+            if drained.contains(&place) || is_clean(&at) {
                 drained.extend(way.into_iter().chain([place]));
                 return None;
             }

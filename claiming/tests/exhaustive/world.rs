@@ -141,7 +141,7 @@ pub(crate) fn code(entry: Entry) -> u32 {
 /// The entries that these bits stand for.
 pub(crate) fn decode(bits: u32) -> impl Iterator<Item = Entry> {
     (0..32).filter(move |place| bits & (1 << place) != 0).map(|place: u32| {
-        let mut agent = Agent { asked: place % 3 != 0, ..Agent::default() };
+        let mut agent = Agent { asked: !place.is_multiple_of(3), ..Agent::default() };
         if place < FIRST {
             agent.release = place >= 3;
             agent.vote = if place % 3 == 2 { Vote::Rejected } else { Vote::Pending };
@@ -151,7 +151,7 @@ pub(crate) fn decode(bits: u32) -> impl Iterator<Item = Entry> {
         agent.asked = true;
         agent.vote = Vote::Accepted;
         agent.release = rest % 10 >= 5;
-        agent.committed = rest % 5 > 0;
+        agent.committed = !rest.is_multiple_of(5);
         agent.activity =
             [Activity::Idle, Activity::Idle, Activity::Active, Activity::Ended, Activity::Lost][(rest % 5) as usize];
         Entry { agent, ballot: (rest / 10) as u8 + 1 }
