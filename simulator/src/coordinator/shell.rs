@@ -93,8 +93,9 @@ impl Desk<'_> {
             }
             Action::Abort(reason) => self.decide(Decision::Aborted, Some(reason)),
             Action::Release(reason) => self.decide(Decision::Released, Some(reason)),
-            Action::Confirm if self.planted == Planted::ConfirmsFromCache => {
-                Next::Done(Event::Confirmed(self.register()))
+            // it has committed, so it must stand
+            Action::Confirm if self.planted == Planted::ConfirmsFromCache && self.view.found.is_some() => {
+                Next::Done(Event::Confirmed(Record::Committed))
             }
             Action::Confirm if self.planted == Planted::BelievesAbsence && self.view.found.is_none() => {
                 Next::Done(Event::Confirmed(Record::Gone))
@@ -395,10 +396,6 @@ impl Desk<'_> {
 
     fn register_of(&self, answer: &Answer) -> Record {
         if let Answer::Done(stored) = answer { self.register_in(stored) } else { Record::Gone }
-    }
-
-    fn register(&self) -> Record {
-        self.view.record()
     }
 
     fn work(&self) -> Work {
