@@ -1,8 +1,11 @@
 //! Named expressions into an ad: source order for printing, a sorted index for lookup.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+
+use triomphe::ThinArc;
 
 use crate::expr::Expr;
 use crate::name::{self, Name};
@@ -10,15 +13,9 @@ use crate::name::{self, Name};
 /// A classified advertisement: attributes in source order, looked up without regard to case.
 ///
 /// Cloning is O(1); changing a shared ad copies it first.
-#[derive(Clone, Default)]
-pub struct Ad(Arc<Attributes>);
-
-#[derive(Clone, Default)]
-struct Attributes {
-    shape: Shape,
-    // INVARIANT: as many as the shape has names, in its order.
-    values: Vec<Expr>,
-}
+// One piece of memory: a pool is made of ads. INVARIANT: as many expressions as the shape has names, in its order.
+#[derive(Clone)]
+pub struct Ad(ThinArc<Shape, Expr>);
 
 /// The names of an ad. Ads with the same names in the same order may share one.
 #[derive(Clone, Debug, Default)]
@@ -63,90 +60,116 @@ impl Ad {
     }
 
     /// An ad with these names and as many values.
-    pub(crate) fn of_shape(shape: Shape, mut values: Vec<Expr>) -> Self {
+    pub(crate) fn of_shape(shape: Shape, values: impl ExactSizeIterator<Item = Expr>) -> Self {
         debug_assert_eq!(shape.0.list.len(), values.len(), "each name has a value");
-        values.shrink_to_fit();
-        Self(Arc::new(Attributes { shape, values }))
+        Self(ThinArc::from_header_and_iter(shape, values))
+    }
+
+    fn names(&self) -> &Names {
+        &self.0.header.header.0
+    }
+
+    fn values(&self) -> &[Expr] {
+        &self.0.slice
+    }
+
+    /// The shape of an ad that is about to be replaced: nobody else's, if the ad is nobody else's.
+    fn take_shape(&mut self) -> Shape {
+        let own = ThinArc::with_arc_mut(&mut self.0, |ad| {
+            triomphe::Arc::get_mut(ad).map(|ad| std::mem::take(ad.header_mut()))
+        });
+        own.unwrap_or_else(|| self.shape())
     }
 
     /// Sets an attribute. A name that is there already keeps its place and spelling; its old expression is returned.
+    ///
+    /// This copies the list of expressions; to put many together, collect them.
     pub fn insert(&mut self, name: Name, expr: Expr) -> Option<Expr> {
-        let attributes = Arc::make_mut(&mut self.0);
-        match attributes.shape.0.find(name.as_str(), name.folded()) {
+        let mut values = self.values().to_vec();
+        let found = self.names().find(name.as_str(), name.folded());
+        let mut shape = self.take_shape();
+        let old = match found {
             Ok(at) => {
-                let place = attributes.shape.0.index.get(at).map_or(usize::MAX, |entry| entry.place);
-                attributes.values.get_mut(place).map(|old| std::mem::replace(old, expr))
+                let place = shape.0.index.get(at).map_or(usize::MAX, |entry| entry.place);
+                values.get_mut(place).map(|old| std::mem::replace(old, expr))
             }
             Err(at) => {
-                Arc::make_mut(&mut attributes.shape.0).add(at, name);
-                attributes.values.push(expr);
+                Arc::make_mut(&mut shape.0).add(at, name);
+                values.push(expr);
                 None
             }
-        }
+        };
+        *self = Self::of_shape(shape, values.into_iter());
+        old
     }
 
     /// Takes an attribute out and returns its expression.
     pub fn remove(&mut self, name: &str) -> Option<Expr> {
-        let at = self.0.shape.0.find(name, name::folded_hash(name)).ok()?;
-        let attributes = Arc::make_mut(&mut self.0);
-        let place = attributes.shape.remove(at);
-        Some(attributes.values.remove(place))
+        let at = self.names().find(name, name::folded_hash(name)).ok()?;
+        let mut values = self.values().to_vec();
+        let mut shape = self.take_shape();
+        let removed = values.remove(shape.remove(at));
+        *self = Self::of_shape(shape, values.into_iter());
+        Some(removed)
     }
 
     /// The expression of the attribute `name`, in any case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Expr> {
-        let place = self.0.shape.0.place(name, name::folded_hash(name), |own| own == name)?;
-        self.0.values.get(place)
+        let place = self.names().place(name, name::folded_hash(name), |own| own == name)?;
+        self.values().get(place)
     }
 
     /// The same for a name whose hash is known.
     pub(crate) fn get_name(&self, name: &Name) -> Option<&Expr> {
-        let place = self.0.shape.0.place(name.as_str(), name.folded(), |own| own == name)?;
-        self.0.values.get(place)
+        self.values().get(self.place(name)?)
     }
 
     /// Where among the attributes, in source order, the one called `name` stands.
     #[must_use]
     pub fn place(&self, name: &Name) -> Option<usize> {
-        self.0.shape.0.place(name.as_str(), name.folded(), |own| own == name)
+        self.names().place(name.as_str(), name.folded(), |own| own == name)
     }
 
     /// The expression at a place, see [`Ad::place`].
     #[must_use]
     pub fn at(&self, place: usize) -> Option<&Expr> {
-        self.0.values.get(place)
+        self.values().get(place)
     }
 
     /// A number that tells lists of names apart for as long as both ads live: where it is equal, every name has the same
     /// [`Ad::place`]. Ads from one [`Reader`](crate::Reader) with the same names share it.
     #[must_use]
     pub fn shape_id(&self) -> usize {
-        Arc::as_ptr(&self.0.shape.0) as usize
+        self.0.header.header.id()
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.0.header.header.clone()
     }
 
     /// The attribute `name` with its spelling in this ad.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<(&Name, &Expr)> {
-        let place = self.0.shape.0.place(name, name::folded_hash(name), |own| own == name)?;
-        Some((self.0.shape.0.list.get(place)?, self.0.values.get(place)?))
+        let place = self.names().place(name, name::folded_hash(name), |own| own == name)?;
+        Some((self.names().list.get(place)?, self.values().get(place)?))
     }
 
     /// The attributes in source order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Name, &Expr)> + Clone {
-        self.0.shape.0.list.iter().zip(&self.0.values)
+        self.names().list.iter().zip(self.values())
     }
 
     /// How many attributes there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.values.len()
+        self.values().len()
     }
 
     /// Whether there is no attribute.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.values.is_empty()
+        self.values().is_empty()
     }
 
     /// The text as HTCondor prints it, byte for byte: attributes by length of the name, then by name.
@@ -175,6 +198,11 @@ impl Shape {
         let mut names = Names { list: names, index, table: Vec::new(), smaller: OnceLock::new() };
         names.fill_table();
         Some(Self(Arc::new(names)))
+    }
+
+    /// See [`Ad::shape_id`].
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
     }
 
     /// Removes the name at a place of the index and says at which place of the list it was.
@@ -216,6 +244,9 @@ impl Names {
     /// The place in the list of the name with this hash that `is_it`, spelled `name`.
     fn place(&self, name: &str, hash: u64, is_it: impl Fn(&Name) -> bool) -> Option<usize> {
         if self.table.is_empty() {
+            if self.list.is_empty() {
+                return None;
+            }
             let at = self.find(name, hash).ok()?;
             return self.index.get(at).map(|entry| entry.place);
         }
@@ -223,7 +254,7 @@ impl Names {
         loop {
             let place = usize::from(*self.table.get(at)?).checked_sub(1)?;
             let own = self.list.get(place)?;
-            if own.folded() == hash && is_it(own) {
+            if is_it(own) {
                 return Some(place);
             }
             at = (at + 1) & (self.table.len() - 1);
@@ -277,17 +308,30 @@ impl PartialEq for Ad {
     }
 }
 
+/// A name that comes again keeps its place and spelling and takes the later expression.
 impl FromIterator<(Name, Expr)> for Ad {
     fn from_iter<I: IntoIterator<Item = (Name, Expr)>>(attributes: I) -> Self {
-        let (names, values): (Vec<Name>, Vec<Expr>) = attributes.into_iter().unzip();
+        let (names, mut values): (Vec<Name>, Vec<Expr>) = attributes.into_iter().unzip();
         if let Some(shape) = Shape::new(names.clone()) {
-            return Self::of_shape(shape, values);
+            return Self::of_shape(shape, values.into_iter());
         }
-        let mut ad = Self::new();
-        for (name, expr) in names.into_iter().zip(values) {
-            ad.insert(name, expr);
+        let mut places: HashMap<&Name, usize> = HashMap::new();
+        let mut once = Vec::new();
+        for (from, name) in names.iter().enumerate() {
+            let to = *places.entry(name).or_insert_with(|| {
+                once.push(name.clone());
+                once.len() - 1
+            });
+            values.swap(to, from);
         }
-        ad
+        values.truncate(once.len());
+        Self::of_shape(Shape::new(once).unwrap_or_default(), values.into_iter())
+    }
+}
+
+impl Default for Ad {
+    fn default() -> Self {
+        Self::of_shape(Shape::default(), [].into_iter())
     }
 }
 

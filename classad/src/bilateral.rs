@@ -50,6 +50,8 @@ struct Surroundings {
     both: Ad,
     left: Ad,
     right: Ad,
+    /// The names of the ads and of those around them.
+    names: [Name; 4],
 }
 
 static SURROUNDINGS: LazyLock<Surroundings> = LazyLock::new(|| {
@@ -60,6 +62,7 @@ static SURROUNDINGS: LazyLock<Surroundings> = LazyLock::new(|| {
                     leftRankValue = LEFT.rank; rightRankValue = RIGHT.rank ]"),
         left: ad("[ other = .RIGHT; target = .RIGHT; my = .LEFT; ad = .LEFT ]"),
         right: ad("[ other = .LEFT; target = .LEFT; my = .RIGHT; ad = .RIGHT ]"),
+        names: ["LEFT", "RIGHT", "lCtx", "rCtx"].map(Name::new),
     }
 });
 
@@ -83,7 +86,7 @@ fn one_sided(own: &Ad, other: &Ad, context: &Context) -> (Answer, Answer) {
     let other_around = env.nested(&around.right, Some(root));
     let own = env.nested(own, Some(own_around));
     let other = env.nested(other, Some(other_around));
-    for (name, frame) in [("LEFT", own), ("RIGHT", other), ("lCtx", own_around), ("rCtx", other_around)] {
+    for (name, frame) in around.names.iter().zip([own, other, own_around, other_around]) {
         env.alias(root, name, frame);
     }
     env.set_fallback(own, other);

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use triomphe::Arc as Counted;
+
 use crate::ad::Ad;
 use crate::builtins::pattern::Compiled;
 use crate::builtins::{self, Builtin};
@@ -15,14 +17,18 @@ use crate::value::Value;
 /// Cloning is O(1). Equality ignores spans. Dropping, comparing and printing use no stack in proportion to the depth of
 /// the tree, so that a sum of a million terms is only slow.
 #[derive(Clone)]
-pub struct Expr(Arc<Node>);
+// Counted without weak references: a pool is made of nodes.
+pub struct Expr(Counted<Node>);
 
 struct Node {
     kind: Kind,
-    /// The span in half the room: a pool is made of nodes. Places beyond 4 GiB count as the end of all texts.
+    /// The span in half the room. Places beyond 4 GiB count as the end of all texts.
     start: u32,
     end: u32,
 }
+
+// A pool is made of nodes: with its count, one fits what allocators hand out as 64 bytes.
+const _: () = assert!(size_of::<Node>() <= 40, "a node must stay small");
 
 /// What an expression is.
 #[derive(Clone)]
@@ -83,7 +89,7 @@ pub enum Kind {
         fallback: Expr,
     },
     /// `size(x)`.
-    Call(Call),
+    Call(Box<Call>),
     /// `{1, 2}`.
     List(Arc<[Expr]>),
     /// `[a = 1]`.
@@ -112,6 +118,22 @@ impl Call {
             function,
             arguments: arguments.into(),
         }
+    }
+
+    /// A literal that HTCondor prints as one, but whose value has another type: `relTime("1:00")` is the real 60.0 there.
+    pub(crate) fn of_literal(literal: Expr) -> Self {
+        Self {
+            function: Name::new("relTime"),
+            arguments: [literal].into(),
+            builtin: Some(&builtins::REL_TIME_LITERAL),
+            pattern: Compiled::default(),
+        }
+    }
+
+    /// The literal that is printed instead of the call.
+    pub(crate) fn as_literal(&self) -> Option<&Expr> {
+        let special = self.builtin.is_some_and(|builtin| std::ptr::eq(builtin, &builtins::REL_TIME_LITERAL));
+        self.arguments.first().filter(|_| special)
     }
 
     /// The table entry of the function, if there is such a function.
@@ -195,6 +217,10 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
+    pub(crate) fn shifts(self) -> bool {
+        matches!(self, Self::ShiftLeft | Self::ShiftRight | Self::ShiftRightUnsigned)
+    }
+
     /// The operator as the printer writes it.
     #[must_use]
     pub fn symbol(self) -> &'static str {
@@ -223,6 +249,17 @@ impl BinaryOp {
         }
     }
 
+    /// Whether this is `==`, `!=`, `<`, `<=`, `>` or `>=`.
+    pub(crate) fn compares(self) -> bool {
+        use BinaryOp::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+        matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+    }
+
+    /// Whether the value can only be true, false, undefined or error.
+    pub(crate) fn gives_truth(self) -> bool {
+        self.compares() || matches!(self, Self::And | Self::Or | Self::Is | Self::Isnt)
+    }
+
     /// How tightly the operator binds; all of them group to the left.
     #[must_use]
     pub fn precedence(self) -> u8 {
@@ -246,7 +283,7 @@ impl Expr {
     #[must_use]
     pub fn new(kind: Kind, span: Span) -> Self {
         let narrow = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
-        Self(Arc::new(Node { kind, start: narrow(span.start), end: narrow(span.end) }))
+        Self(Counted::new(Node { kind, start: narrow(span.start), end: narrow(span.end) }))
     }
 
     /// An expression that evaluates to `value`; lists and ads become list and ad expressions.
@@ -300,7 +337,7 @@ impl Expr {
     /// `function(arguments)`.
     #[must_use]
     pub fn call(function: Name, arguments: Vec<Expr>) -> Self {
-        Self::new(Kind::Call(Call::new(function, arguments)), Span::default())
+        Self::new(Kind::Call(Box::new(Call::new(function, arguments))), Span::default())
     }
 
     /// What the expression is.
@@ -392,7 +429,7 @@ impl Expr {
 
     /// Tells two places of the tree apart for as long as both live.
     pub(crate) fn address(&self) -> usize {
-        Arc::as_ptr(&self.0) as usize
+        Counted::as_ptr(&self.0) as usize
     }
 
     /// Whether both are the same kind of node with the same words in it, whatever their children are.
@@ -425,7 +462,7 @@ impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
         let mut pending = vec![(self, other)];
         while let Some((left, right)) = pending.pop() {
-            if Arc::ptr_eq(&left.0, &right.0) {
+            if Counted::ptr_eq(&left.0, &right.0) {
                 continue;
             }
             match (left.kind(), right.kind()) {
@@ -470,7 +507,7 @@ impl Drop for Node {
         let mut pending = Vec::new();
         self.kind.take_children(&mut pending);
         while let Some(expr) = pending.pop() {
-            if let Some(mut node) = Arc::into_inner(expr.0) {
+            if let Some(mut node) = Counted::into_unique(expr.0) {
                 node.kind.take_children(&mut pending);
             }
         }

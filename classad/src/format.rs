@@ -8,7 +8,9 @@ mod scan;
 mod tree;
 
 use crate::diagnostic::Diagnostics;
-use crate::text::{Dialect, Form, lexer, parse_expr, parse_json, read_ad};
+use crate::text::lexer::Escapes;
+use crate::text::write::write_ads;
+use crate::text::{Dialect, Form, lexer, parse_expr, read_ad, read_ads};
 
 /// The text of an ad in any form, or of an expression, laid out for people, with a newline at its end.
 ///
@@ -34,15 +36,19 @@ pub fn format(text: &str, dialect: Dialect) -> Result<String, Diagnostics> {
         Some('[') => match read_ad(text, dialect, Form::Brackets).into_result() {
             Ok(_) => Ok(laid_out(text)),
             // `[a = 1].a` is an expression that begins with an ad.
-            Err(wrong) => parse_expr(text, dialect).map(|_| laid_out(text)).map_err(|_| wrong),
+            Err(wrong) => match (parse_expr(text, dialect), Form::of(text)) {
+                (Ok(_), _) => Ok(laid_out(text)),
+                (Err(_), Form::Json) => json(text, dialect),
+                (Err(_), _) => Err(wrong),
+            },
         },
         Some('{') => match parse_expr(text, dialect) {
             Ok(_) => Ok(laid_out(text)),
-            Err(_) => parse_json(text, dialect).map(|ad| json(text).unwrap_or_else(|| ad.to_json())),
+            Err(_) => json(text, dialect),
         },
         _ => match parse_expr(text, dialect) {
             Ok(_) => Ok(laid_out(text)),
-            Err(wrong) => match read_ad(text, dialect, Form::Long).into_result() {
+            Err(wrong) => match read_ads(text, dialect).into_result() {
                 Ok(_) => Ok(long(text)),
                 // A text with one line is an expression with a mistake rather than an ad.
                 Err(lines) => Err(if text.trim().contains('\n') { lines } else { wrong }),
@@ -51,14 +57,31 @@ pub fn format(text: &str, dialect: Dialect) -> Result<String, Diagnostics> {
     }
 }
 
+/// Whether there is a comment in a text with ads, in whatever form they are.
+#[must_use]
+pub fn has_comments(text: &str) -> bool {
+    match Form::of(text) {
+        Form::Json => false,
+        Form::Long => {
+            text.lines().any(|line| line.trim_start().starts_with('#') || lexer::has_comments(line, Escapes::QuoteOnly))
+        }
+        Form::Brackets | Form::Any => lexer::has_comments(text, Escapes::All),
+    }
+}
+
 fn laid_out(text: &str) -> String {
     layout::print(&tree::document(&scan::words(text)))
 }
 
 /// JSON with its fields in their order, one a line.
-fn json(text: &str) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    serde_json::to_string_pretty(&value).ok().map(|text| text + "\n")
+fn json(text: &str, dialect: Dialect) -> Result<String, Diagnostics> {
+    let ads = read_ads(text, dialect).into_result()?;
+    let as_written: Result<serde_json::Value, _> = serde_json::from_str(text);
+    Ok(match as_written {
+        Ok(value) => format!("{value:#}\n"),
+        // Several objects, one after the other, or deeper inside each other than the library reads.
+        Err(_) => write_ads(&ads, Form::Json).unwrap_or_default(),
+    })
 }
 
 /// One attribute a line stays one attribute a line.

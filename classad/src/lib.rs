@@ -36,6 +36,7 @@ mod expr;
 mod format;
 mod name;
 mod partial;
+mod prepared;
 pub mod protocol;
 mod render;
 mod text;
@@ -53,10 +54,14 @@ pub use eval::limits::{Context, Exhausted, Limit, Limits};
 pub use eval::scope::{Env, FrameId, Mark};
 pub use eval::{eval, eval_attribute};
 pub use expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
-pub use format::format;
+pub use format::{format, has_comments};
 pub use name::Name;
 pub use partial::{Partial, specialize};
+pub use prepared::{Prepared, View};
 pub use render::{Colour, Output, render};
 pub use text::reader::Reader;
-pub use text::{Dialect, Form, Reading, parse_ad, parse_any, parse_expr, parse_json, parse_long, read_ad, read_expr};
+pub use text::write::{Unwritable, write_ads};
+pub use text::{
+    Dialect, Form, Reading, parse_ad, parse_any, parse_expr, parse_json, parse_long, read_ad, read_ads, read_expr,
+};
 pub use value::Value;

@@ -12,7 +12,7 @@ use crate::eval::arena::Arena;
 use crate::eval::eval;
 use crate::eval::limits::{Context, Exhausted, Limit};
 use crate::eval::machine::{Machine, ScopeId};
-use crate::eval::scope::{Env, FrameId};
+use crate::eval::scope::{Env, FrameId, PARTNER};
 use crate::expr::{BinaryOp, Call, Expr, Kind};
 use crate::name::Name;
 use crate::value::Value;
@@ -81,8 +81,8 @@ impl Env<'_> {
     /// Leaves open who the partner of `frame` is: what `other` and `target` mean, and bare names that are found nowhere
     /// else. See [`Env::leave_open`].
     pub fn leave_partner_open(&mut self, frame: FrameId) {
-        for name in ["other", "target"] {
-            self.leave_open(frame, &Name::new(name));
+        for name in &*PARTNER {
+            self.leave_open(frame, name);
         }
         let unknown = self.nested(&NOTHING, None);
         self.define_rest(unknown, OPEN.clone());
@@ -99,7 +99,7 @@ static NOTHING: LazyLock<Ad> = LazyLock::new(Ad::new);
 static OPEN: LazyLock<Expr> = LazyLock::new(|| {
     let mut call = Call::new(Name::new("open"), Vec::new());
     call.builtin = Some(&STOP);
-    Expr::new(Kind::Call(call), MARK)
+    Expr::new(Kind::Call(Box::new(call)), MARK)
 });
 
 static STOP: Builtin = Builtin {
@@ -109,7 +109,8 @@ static STOP: Builtin = Builtin {
     body: Body::Lazy(|_, _, _, _| Err(Limit::Fuel)),
 };
 
-fn is_open(stop: Exhausted) -> bool {
+/// Whether evaluation stopped at an open name.
+pub(crate) fn is_open(stop: Exhausted) -> bool {
     stop.span == MARK
 }
 
@@ -215,7 +216,8 @@ impl Known<'_> {
             false if TAKES_ELEMENTS.contains(&function) => self.items(argument, depth),
             false => self.reduce(argument, depth),
         });
-        Expr::new(Kind::Call(Call::new(call.function.clone(), arguments.collect())), expr.span())
+        let call = Call::new(call.function.clone(), arguments.collect());
+        Expr::new(Kind::Call(Box::new(call)), expr.span())
     }
 }
 

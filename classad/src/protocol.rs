@@ -13,13 +13,16 @@ use crate::text::{Dialect, parse_ad, parse_expr};
 use crate::value::Value;
 
 /// The answer to one request, with the request's `id`. Anything else than the three ops is `{"unsupported": op}`.
+///
+/// Requests are in HTCondor's own dialect, unless they have `"dialect": "gangmatch"`.
 #[must_use]
 pub fn answer(request: &Json) -> Json {
     let text = |field: &str| request.get(field).and_then(Json::as_str).unwrap_or_default();
+    let dialect = if text("dialect") == "gangmatch" { Dialect::Gangmatch } else { Dialect::Htcondor };
     let mut answer = match text("op") {
-        "eval" => answer_eval(text("ad"), text("expr")),
-        "parse" => answer_parse(text("kind"), text("text")),
-        "match" => answer_match(text("left"), text("right")),
+        "eval" => answer_eval(text("ad"), text("expr"), dialect),
+        "parse" => answer_parse(text("kind"), text("text"), dialect),
+        "match" => answer_match(text("left"), text("right"), dialect),
         other => json!({ "unsupported": other }),
     };
     if let (Some(id), Some(fields)) = (request.get("id"), answer.as_object_mut()) {
@@ -28,27 +31,27 @@ pub fn answer(request: &Json) -> Json {
     answer
 }
 
-fn answer_eval(ad: &str, expr: &str) -> Json {
-    let Ok(ad) = parse_ad(ad, Dialect::Htcondor) else { return json!({ "parse_error": "ad" }) };
-    let Ok(expr) = parse_expr(expr, Dialect::Htcondor) else { return json!({ "parse_error": "expr" }) };
+fn answer_eval(ad: &str, expr: &str, dialect: Dialect) -> Json {
+    let Ok(ad) = parse_ad(ad, dialect) else { return json!({ "parse_error": "ad" }) };
+    let Ok(expr) = parse_expr(expr, dialect) else { return json!({ "parse_error": "expr" }) };
     let mut env = Env::new();
     let frame = env.frame(&ad, None);
-    json!({ "value": outcome(&eval(&expr, &env, frame, &Context::default())) })
+    json!({ "value": outcome(&eval(&expr, &env, frame, &context(dialect))) })
 }
 
-fn answer_parse(kind: &str, text: &str) -> Json {
+fn answer_parse(kind: &str, text: &str, dialect: Dialect) -> Json {
     let canonical = match kind {
-        "ad" => parse_ad(text, Dialect::Htcondor).map(|ad| ad.canonical()),
-        _ => parse_expr(text, Dialect::Htcondor).map(|expr| expr.canonical()),
+        "ad" => parse_ad(text, dialect).map(|ad| ad.canonical()),
+        _ => parse_expr(text, dialect).map(|expr| expr.canonical()),
     };
     json!({ "ok": canonical.is_ok(), "canonical": canonical.ok() })
 }
 
-fn answer_match(left: &str, right: &str) -> Json {
-    let (Ok(left), Ok(right)) = (parse_ad(left, Dialect::Htcondor), parse_ad(right, Dialect::Htcondor)) else {
+fn answer_match(left: &str, right: &str, dialect: Dialect) -> Json {
+    let (Ok(left), Ok(right)) = (parse_ad(left, dialect), parse_ad(right, dialect)) else {
         return json!({ "parse_error": "ad" });
     };
-    let both = bilateral(&left, &right, &Context::default());
+    let both = bilateral(&left, &right, &context(dialect));
     json!({
         "left_ok": both.left_ok(),
         "right_ok": both.right_ok(),
@@ -56,6 +59,10 @@ fn answer_match(left: &str, right: &str) -> Json {
         "left_rank": outcome(&both.left_rank),
         "right_rank": outcome(&both.right_rank),
     })
+}
+
+fn context(dialect: Dialect) -> Context {
+    Context { dialect, ..Context::default() }
 }
 
 /// The protocol knows no exhaustion; to its partners it looks like ERROR.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use crate::diagnostic::{Diagnostic, Severity, Span};
 
@@ -35,6 +35,12 @@ pub enum Output {
     File,
 }
 
+/// How many bytes of source are shown whole.
+const SHOWN_MAX: usize = 4000;
+
+/// How many bytes of longer lines are shown.
+const NEAR_MAX: usize = 60;
+
 /// The remarks on a text that is called `name`, each with its lines of `source`, its code and what to write instead.
 ///
 /// ```
@@ -65,17 +71,39 @@ fn group<'d>(diagnostic: &'d Diagnostic, source: &'d str, name: &'d str) -> Grou
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
+    let floor = |at: usize| (0..=at.min(source.len())).rev().find(|at| source.is_char_boundary(*at)).unwrap_or(0);
+    let spans = std::iter::once(diagnostic.span).chain(diagnostic.related.iter().map(|related| related.span));
+    let (mut first, mut last) = (source.len(), 0);
+    for span in spans {
+        (first, last) = (first.min(floor(span.start)), last.max(floor(span.end)));
+    }
+    // The lines that are shown, and no others: looking through all the rest takes its time.
+    let before = source.get(..first).unwrap_or_default();
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let end = source.get(last..).and_then(|rest| rest.find('\n')).map_or(source.len(), |length| last + length);
     let range = |span: Span| {
-        let floor = |at: usize| (0..=at.min(source.len())).rev().find(|at| source.is_char_boundary(*at)).unwrap_or(0);
-        floor(span.start)..floor(span.end).max(floor(span.start))
+        let within = |at: usize| floor(at).clamp(start, end) - start;
+        within(span.start)..within(span.end).max(within(span.start))
     };
-    let mut snippet =
-        Snippet::source(source).path(name).annotation(AnnotationKind::Primary.span(range(diagnostic.span)));
+    let line = before.matches('\n').count() + 1;
+    let text = source.get(start..end).unwrap_or_default();
+    let mut snippet = Snippet::source(text).path(name).line_start(line);
+    snippet = snippet.annotation(AnnotationKind::Primary.span(range(diagnostic.span)));
     if let Some(related) = &diagnostic.related {
         let other = AnnotationKind::Context.span(range(related.span)).label(related.message.as_str());
         snippet = snippet.annotation(other);
     }
-    let group = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code).element(snippet);
+    let group = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code);
+    let group = if end - start > SHOWN_MAX {
+        let place = Origin::path(name).line(diagnostic.position.line).char_column(diagnostic.position.column);
+        let at = floor(diagnostic.span.start);
+        let near = source.get(at..floor(at + NEAR_MAX).min(end)).unwrap_or_default();
+        group
+            .element(place)
+            .element(Level::NOTE.message(format!("the line is long; there it goes on `{}`", near.trim())))
+    } else {
+        group.element(snippet)
+    };
     match &diagnostic.hint {
         Some(hint) => group.element(Level::HELP.message(hint.as_str())),
         None => group,

@@ -275,7 +275,10 @@ mod tests {
 
     #[test]
     fn nul() {
-        assert_snapshot!(expr(r#""a\0""#), @r#"line 1, column 3: escape stands for the character NUL, which no string may contain; leave it out"#);
+        assert_snapshot!(expr(r#""a\0""#), @r#"line 1, column 3: escape stands for the character NUL, which no string and no name may contain; leave it out"#);
+        assert_snapshot!(expr("\"a\0\""), @r#"line 1, column 3: found the character NUL, which no string and no name may contain; leave it out"#);
+        assert_snapshot!(json(r#"{"A": "a\u0000"}"#), @r#"line 1, column 9: escape stands for the character NUL, which no string and no name may contain; leave it out"#);
+        assert_snapshot!(json("{\"A\0\": 1}"), @r#"line 1, column 4: found the character NUL, which no string and no name may contain; leave it out"#);
     }
 
     #[test]
@@ -450,12 +453,64 @@ mod tests {
 
     #[test]
     fn json_form() {
-        assert_snapshot!(json(r#"{"Cpus": 4, "Rank": "/Expr(a b)/"}"#), @r#"line 1, column 13: attribute `Rank`: there is no operator between `a` and `b`; write an operator between them, such as `==` or `&&`"#);
+        assert_snapshot!(json(r#"{"Cpus": 4, "Rank": "/Expr(a b)/"}"#), @r#"line 1, column 30: attribute `Rank`: there is no operator between `a` and `b`; write an operator between them, such as `==` or `&&`"#);
     }
 
     #[test]
     fn json_broken() {
-        assert_snapshot!(json(r#"{"Cpus": 4,}"#), @r#"line 1, column 12: this is no JSON object: trailing comma"#);
+        assert_snapshot!(json(r#"{"Cpus": 4,}"#), @r#"line 1, column 11: comma before the end; take the comma out"#);
+        assert_snapshot!(json(r#"{"Cpus" = 4}"#), @r#"line 1, column 9: expected `:` after the attribute name, found `=`; JSON has `:` between name and value"#);
+        assert_snapshot!(json(r#"{"Cpus": 4; "Disk": 1}"#), @r#"line 1, column 11: expected `,` or the `}` for `{` of line 1, column 1, found `;`; JSON has `,` between attributes"#);
+        assert_snapshot!(json(r#"{"Cpus": x > 4}"#), @r#"line 1, column 10: expected a value, found `x`; write an expression as `"/Expr(...)/"`, a string with `"` around it"#);
+        assert_snapshot!(json(r#"{Cpus: 4}"#), @r#"line 1, column 2: expected an attribute name in double quotes, found `Cpus`; write `"` around names"#);
+        assert_snapshot!(json(r#"{"Cpus": 010}"#), @r#"line 1, column 10: expected a value, found `010`; write numbers as `1`, `-0.5` or `1e3`"#);
+        assert_snapshot!(json(r#"{"Cpus": 'a'}"#), @r#"line 1, column 10: expected a value, found `'`; write `"` around strings"#);
+        assert_snapshot!(json("{\"A\": \"a\nb\"}"), @r#"line 1, column 9: a string of JSON cannot hold a line break or another control character; write `\u000a`"#);
+        assert_snapshot!(json(r#"{"A": "\x41"}"#), @r#"line 1, column 8: `\x` stands for no character; JSON has the escapes \" \\ \/ \b \f \n \r \t and \u0041"#);
+        assert_snapshot!(json(r#"{"A": "a"#), @r#"line 1, column 7: missing closing quote: the string that begins here does not end; write `"` where it ends; a `"` inside is written `\"`"#);
+        assert_snapshot!(json(r#"{"A": 1} {"B": 2}"#), @r#"line 1, column 10: expected the end of the text, found `{`"#);
+        assert_snapshot!(json(r#"{"A": 9223372036854775808}"#), @r#"line 1, column 7: attribute `A`: `9223372036854775808` does not fit an integer of 64 bits; write `9223372036854775808.0`"#);
+        assert_snapshot!(json(r#"{"": 1, "00:15": 2}"#), @r#"line 1, column 2: the attribute has no name"#);
+    }
+
+    #[test]
+    fn json_twice() {
+        assert_snapshot!(json(r#"{"Cpus": 4, "CPUS": 5}"#), @r#"warning: line 1, column 13: attribute `CPUS` is given twice; this value replaces that of `Cpus`; remove one of them"#);
+    }
+
+    #[test]
+    fn forms_that_are_not_read() {
+        assert_snapshot!(long("apiVersion: v1\n"), @"line 1, column 1: this line is no attribute; this looks like YAML; of a manifest, give the ad alone, or write `Name = value`");
+        assert_snapshot!(long("<c><a n=\"A\"><i>1</i></a></c>"), @"line 1, column 1: this line is no attribute; the XML form is not read; give what `condor_status -long` prints");
+    }
+
+    #[test]
+    fn unit_apart() {
+        assert_snapshot!(expr("Memory > 4 GB"), @"line 1, column 12: there is no operator between `4` and `GB`; write `4G` or `4Gi` for powers of 1024");
+    }
+
+    #[test]
+    fn second_ad() {
+        assert_snapshot!(long("A = 1\n\nA = 2\nB = 1\n"), @r#"line 3, column 1: a second ad begins here, since an empty line ends an ad; take the empty line out, or keep one of the ads"#);
+    }
+
+    #[test]
+    fn a_flood_of_mistakes_is_cut_and_long_lines_are_not_shown_whole() {
+        let count = |text: &str| classad::read_ads(text, Dialect::Gangmatch).diagnostics.len();
+        assert_eq!(count(&"@".repeat(100_000)), 40);
+        assert_eq!(count(&"a = 1\n".repeat(100_000)), 40);
+        assert_eq!(count(&format!("{{{}\"a\":1}}", "\"a\":1,".repeat(100_000))), 40);
+        // Errors come through, however many warnings there are.
+        let text = format!("[ {} b = ]", "a = sise(1); ".repeat(1000));
+        let reading = classad::read_ads(&text, Dialect::Gangmatch);
+        assert!(reading.read.is_none() && reading.diagnostics.iter().any(|one| one.severity == Severity::Error));
+        let last = reading.diagnostics.last().unwrap().clone();
+        assert_snapshot!(render(&[last], &text, "job.ad", Colour::Never), @r"
+        error[unexpected-token]: expected an expression, found `]`
+        --> job.ad:1:13008
+         = note: the line is long; there it goes on `]`
+         = help: write a value after `=`, or take the attribute out
+        ");
     }
 
     #[test]
@@ -508,7 +563,7 @@ mod tests {
             Dialect::Gangmatch,
         );
         let long = classad::parse_any(
-            "# x\nA = 1\nS = \"a\\\"b\\c\"\nL = {1, B}\n\nN = [c = 2]\nR = A + 1\nU = undefined\n",
+            "# x\nA = 1\nS = \"a\\\"b\\c\"\nL = {1, B}\nN = [c = 2]\nR = A + 1\nU = undefined\n",
             Dialect::Gangmatch,
         );
         let json = classad::parse_any(

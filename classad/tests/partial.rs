@@ -156,6 +156,8 @@ mod tests {
             "MY.c",
             "random(10)",
             "parent.a",
+            "relTime(\"1:00\")",
+            "absTime(5)",
         ])
         .prop_map(str::to_owned)
     }
@@ -234,6 +236,26 @@ mod tests {
         (env, frame)
     }
 
+    /// So that the law below says something.
+    #[test]
+    fn of_random_texts_many_are_known_many_stay_open_and_many_change() {
+        use proptest::strategy::ValueTree;
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let own = ad("[ x = a + 1; y = c; z = 7 ]");
+        let values = [Value::from(1), Value::from("s"), Value::from(true), Value::Undefined];
+        let (mut known, mut changed, mut kept) = (0, 0, 0);
+        for _ in 0..300 {
+            let whole = expr(&text().new_tree(&mut runner).unwrap().current());
+            let (env, frame) = split(&own, &values, 5, true);
+            match specialize(&whole, &env, frame, &Context::default()) {
+                Partial::Known(_) => known += 1,
+                Partial::Open(rest) if rest != whole => changed += 1,
+                Partial::Open(_) => kept += 1,
+            }
+        }
+        assert!(known > 60 && changed > 40 && kept > 20, "known {known}, changed {changed}, kept {kept}");
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1500))]
         #[test]
@@ -248,7 +270,7 @@ mod tests {
             for mask in 0..16 {
                 let (some, at) = split(&own, &values, mask, true);
                 let rest = specialize(&whole, &some, at, &context).into_expr();
-                let again = parse_expr(&rest.to_string(), Dialect::Htcondor);
+                let again = parse_expr(&rest.to_string(), Dialect::Gangmatch);
                 prop_assert_eq!(again.as_ref(), Ok(&rest), "what is left prints and reads back: {}", rest);
                 let got = eval(&rest, &all, frame, &context);
                 // What is left needs no more than the whole: if it runs out, so does the whole.

@@ -56,6 +56,45 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_evaluated_in_a_partner_sees_no_labels_of_it() {
+        let job = ad("[ Cmd = \"run\"; Tags = { [ t = 1 ], [ t = 2; cpu = 3 ] } ]");
+        let port = ad("[ Host = cpu.Name; Deep = [ n = 5 ]; Own = evalInEachContext(cpu.Name, { self, [ a = 1 ] }) ]");
+        let machine = ad("[ Name = \"m1\" ]");
+        let license = ad(
+            "[ Peek = evalInEachContext(cpu.Name, {requester}); Count = countMatches(cpu.Name == \"m1\", {requester});
+               Quoted = evalInEachContext(eval(\"cpu.Name\"), {requester}); Inner = evalInEachContext([x = cpu.Name].x, {requester});
+               Tagged = evalInEachContext(cpu.Name, requester.Tags); Nested = evalInEachContext(cpu.Name, {requester.Deep});
+               Meant = evalInEachContext(Wish, {requester}); Wish = cpu.Name; Twice = evalInEachContext(evalInEachContext(cpu, {self}), {requester});
+               Fine = evalInEachContext({Host, Cmd, self.Host, n}, {requester, requester.Deep});
+               Mine = evalInEachContext(requester.Cmd, {self, [ b = 1 ]}); Theirs = requester.Own ]",
+        );
+        let mut env = Env::new();
+        let job = env.frame(&job, None);
+        let port = env.frame(&port, Some(job));
+        let machine = env.frame(&machine, None);
+        let license = env.frame(&license, None);
+        env.bind(port, &name("cpu"), machine);
+        env.bind(license, &name("requester"), port);
+        for (expr, want) in [
+            ("Peek", "{ undefined }"),
+            ("Count", "0"),
+            ("Quoted", "{ undefined }"),
+            ("Inner", "{ undefined }"),
+            // An attribute of that name is seen, and a number has no `Name`.
+            ("Tagged", "{ undefined,error }"),
+            ("Nested", "{ undefined }"),
+            ("Meant", "{ undefined }"),
+            ("Twice", "{ { undefined } }"),
+            ("Fine", "{ { \"m1\",\"run\",\"m1\",undefined },{ \"m1\",\"run\",\"m1\",5 } }"),
+            // Labels of the ad that the expression stands in are seen.
+            ("Mine", "{ \"run\",\"run\" }"),
+            ("Theirs", "{ \"m1\",\"m1\" }"),
+        ] {
+            assert_eq!(at(&env, license, expr), want, "{expr}");
+        }
+    }
+
+    #[test]
     fn a_later_label_hides_an_earlier_one_until_it_is_unbound() {
         let (empty, one, two) = (ad("[]"), ad("[ n = 1 ]"), ad("[ n = 2 ]"));
         let mut env = Env::new();

@@ -14,6 +14,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use crate::leader::Leadership;
+
 /// Who writes, in managed fields and events.
 pub(crate) const MANAGER: &str = "gangmatch";
 /// A request that takes longer is taken for lost; what it would have done is found out by looking.
@@ -24,6 +26,8 @@ const REQUESTS_MAX: usize = 32;
 /// The API server.
 pub(crate) struct Cluster {
     pub(crate) client: Client,
+    /// Nothing is written but by the leader.
+    pub(crate) leadership: Leadership,
     requests: Semaphore,
 }
 
@@ -67,7 +71,11 @@ pub(crate) struct Refused {
 impl Cluster {
     /// Connects with a kubeconfig file, or with what the surroundings offer. The library's own retries are off: each write
     /// here is followed up by a look at what it did.
-    pub(crate) async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Cluster> {
+    pub(crate) async fn connect(
+        kubeconfig: Option<&Path>,
+        identity: &str,
+        leadership: Leadership,
+    ) -> anyhow::Result<Cluster> {
         let mut config = match kubeconfig {
             Some(file) => {
                 Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &KubeConfigOptions::default()).await?
@@ -75,7 +83,10 @@ impl Cluster {
             None => Config::infer().await?,
         };
         config.default_retry = false;
-        Ok(Cluster { client: Client::try_from(config)?, requests: Semaphore::new(REQUESTS_MAX) })
+        // Which of several replicas it was, in the server's audit log.
+        let agent = format!("gangmatch-controller/{} ({identity})", env!("CARGO_PKG_VERSION"));
+        config.headers.push((axum::http::header::USER_AGENT, agent.parse()?));
+        Ok(Cluster { client: Client::try_from(config)?, leadership, requests: Semaphore::new(REQUESTS_MAX) })
     }
 
     pub(crate) fn api<K>(&self, namespace: &str) -> Api<K>
@@ -96,20 +107,20 @@ impl Cluster {
         match patch {
             Change::Json(patch) => {
                 let patch = Patch::<serde_json::Value>::Json(patch.clone());
-                self.ask(api.patch_status(&key.name, &params, &patch)).await
+                self.write(api.patch_status(&key.name, &params, &patch)).await
             }
-            Change::Merge(patch) => self.ask(api.patch_status(&key.name, &params, &Patch::Merge(patch))).await,
+            Change::Merge(patch) => self.write(api.patch_status(&key.name, &params, &Patch::Merge(patch))).await,
         }
     }
 
-    /// Creates an object.
+    /// Creates an object. Nothing is tested before, so whatever forbids it, a quota or a policy, has refused it.
     pub(crate) async fn create<K>(&self, object: &K) -> Answer<K>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
     {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let api = self.api::<K>(object.meta().namespace.as_deref().unwrap_or(""));
-        self.ask(api.create(&params, object)).await
+        self.write(async { api.create(&params, object).await.map_err(definite) }).await
     }
 
     /// Reads an object as it is now, not as a cache has it.
@@ -128,7 +139,7 @@ impl Cluster {
         let params = DeleteParams::default()
             .preconditions(Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
         let api = self.api::<K>(&key.namespace);
-        self.ask(api.delete(&key.name, &params)).await.map(|_| ())
+        self.write(api.delete(&key.name, &params)).await.map(|_| ())
     }
 
     /// Lists all objects of a kind as they are now, not as a cache has them.
@@ -141,9 +152,26 @@ impl Cluster {
     }
 
     async fn ask<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
+        self.within(request, |_| Some(DEADLINE)).await
+    }
+
+    /// Only the leader writes, and only as long as it is sure to be it: whether it is, is asked when the request's turn has
+    /// come, and the request ends with the term.
+    async fn write<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
+        self.within(request, |leadership| leadership.current().map(|(_, left)| left.min(DEADLINE))).await
+    }
+
+    async fn within<K>(
+        &self,
+        request: impl Future<Output = Result<K, Error>>,
+        limit: impl FnOnce(&Leadership) -> Option<Duration>,
+    ) -> Answer<K> {
         let Ok(_turn) = self.requests.acquire().await else { return Answer::Lost("shutting down".to_owned()) };
-        match timeout(DEADLINE, request).await {
-            Err(_) => Answer::Lost(format!("no answer within {} s", DEADLINE.as_secs())),
+        let Some(limit) = limit(&self.leadership) else {
+            return Answer::Lost("this process does not lead".to_owned());
+        };
+        match timeout(limit, request).await {
+            Err(_) => Answer::Lost(format!("no answer within {} ms", limit.as_millis())),
             Ok(Ok(object)) => Answer::Done(object),
             Ok(Err(Error::Api(status))) => answer(*status),
             Ok(Err(error)) => Answer::Lost(error.to_string()),
@@ -158,6 +186,16 @@ pub(crate) enum Change {
     Json(json_patch::Patch),
     /// Unguarded: for what may be done any number of times.
     Merge(serde_json::Value),
+}
+
+fn definite(error: Error) -> Error {
+    match error {
+        Error::Api(mut status) if matches!(status.code, 400 | 403 | 413) => {
+            status.code = 422;
+            Error::Api(status)
+        }
+        other => other,
+    }
 }
 
 fn answer<K>(status: kube::core::Status) -> Answer<K> {

@@ -1,10 +1,16 @@
-//! The wiring, in the order in which things happen: connect, serve probes, list and watch, negotiate, stop.
+//! The wiring, in the order in which things happen: connect, serve probes, list and watch, stand for election; negotiate while
+//! elected; stop.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+use kube::Client;
 use matchmaker::Config as Engine;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::api::Cluster;
 use crate::claims::Driver;
@@ -12,17 +18,26 @@ use crate::collector;
 use crate::config::Config;
 use crate::events::Events;
 use crate::flights::Flights;
+use crate::holdoffs::HoldOffs;
+use crate::leader::{Campaign, Leadership};
 use crate::negotiator::Negotiator;
 use crate::probes::{self, Health};
 use crate::refusals::Refusals;
 use crate::world::World;
 
-/// How long claims under way are given to come to rest when the process is told to stop.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long claims under way are given to come to rest when the process is told to stop. What is left of them is found by
+/// whoever leads next, who is kept waiting by this.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long giving the lease back may take; else it runs out by itself.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How often a process that does not lead says that it is alive.
+const BEAT: Duration = Duration::from_secs(5);
 
 /// Runs the operator until a signal ends it.
 pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
-    let cluster = Cluster::connect(config.kubeconfig.as_deref()).await?;
+    let identity = config.identity(std::process::id(), Timestamp::now());
+    let leadership = if config.leader_elect { Leadership::standby() } else { Leadership::alone() };
+    let cluster = Cluster::connect(config.kubeconfig.as_deref(), &identity, leadership.clone()).await?;
     let client = cluster.client.clone();
     let owners = config.owner_trust.into();
     let world = Arc::new(World::new(owners));
@@ -34,16 +49,20 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
         world: world.clone(),
         flights: flights.clone(),
         refusals: Mutex::new(Refusals::default()),
-        events: Events::new(client.clone()),
-        engine: Engine::product(),
+        holdoffs: Mutex::new(HoldOffs::default()),
+        events: Events::new(&identity),
+        engine: Engine { search: config.search.into(), ..Engine::product() },
         owners,
         started: Instant::now(),
     });
+    let (stop, stopped) = oneshot::channel();
+    let mut campaign = None;
     let operator = async {
         collector::start(&client, &world).await;
         health.set_ready();
-        tracing::info!("all kinds are listed; negotiating");
-        Negotiator::new(driver, config, health.clone()).run().await;
+        tracing::info!(identity, "all kinds are listed");
+        campaign = config.leader_elect.then(|| stand(&client, &config, &identity, &leadership, stopped));
+        operate(&driver, &config, &health, &leadership).await;
     };
     let (mut terminated, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
@@ -53,8 +72,45 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
         _ = interrupted.recv() => {}
     }
     rest(&flights).await;
+    leadership.end();
+    drop(stop);
+    if let Some(campaign) = campaign {
+        timeout(FAREWELL, campaign).await.ok();
+    }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Stands for election until `stopped` comes.
+fn stand(
+    client: &Client,
+    config: &Config,
+    identity: &str,
+    leadership: &Leadership,
+    stopped: oneshot::Receiver<()>,
+) -> JoinHandle<()> {
+    let namespace = config.lease_namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
+    let campaign = Campaign::new(client.clone(), &namespace, identity, config.lease(), leadership.clone());
+    tokio::spawn(campaign.run(async {
+        stopped.await.ok();
+    }))
+}
+
+/// Negotiates in each term anew. In between nothing is written; what is known is kept up to date all the time.
+async fn operate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, leadership: &Leadership) {
+    loop {
+        let term = loop {
+            health.beat();
+            if let Ok(term) = timeout(BEAT, leadership.gained()).await {
+                break term;
+            }
+        };
+        let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), term.epoch);
+        tokio::select! {
+            () = negotiator.run() => {}
+            () = leadership.over(term) => {}
+        }
+    }
 }
 
 /// Waits for claims under way; what is left of them is found again by whoever starts next.

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crds::{Job, License, Machine, Match};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::Api;
 use kube::core::DeserializeGuard;
+use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
 use pool::{ObjectKey, Objects};
@@ -16,6 +18,30 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use crate::world::World;
+
+/// The pauses between attempts to watch. The longest is short: with it begins what everybody waits for when the API server is
+/// back, and there are few watches.
+const PAUSE_MIN: Duration = Duration::from_millis(200);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// The next pause.
+struct Pauses(Duration);
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let pause = self.0;
+        self.0 = pause.saturating_mul(2).min(PAUSE_MAX);
+        Some(pause)
+    }
+}
+
+impl Backoff for Pauses {
+    fn reset(&mut self) {
+        self.0 = PAUSE_MIN;
+    }
+}
 
 /// A kind that is kept in the picture.
 trait Kept: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {
@@ -110,7 +136,7 @@ fn spawn<K: Kept>(client: &Client, world: &Arc<World>, listed: &mpsc::Sender<()>
 
 async fn watch<K: Kept>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed: mpsc::Sender<()>) {
     let name = K::kind(&()).into_owned();
-    let events = watcher(api, watcher::Config::default().timeout(60)).default_backoff().into_stream();
+    let events = watcher(api, watcher::Config::default().timeout(60)).backoff(Pauses(PAUSE_MIN)).into_stream();
     let mut events = std::pin::pin!(events);
     let mut seen = BTreeSet::new();
     while let Some(event) = events.next().await {
@@ -147,5 +173,18 @@ fn take_in<K: Kept>(world: &World, object: DeserializeGuard<K>, name: &str) {
             tracing::error!(kind = name, object = %key, error = invalid.error, "object cannot be read; it takes no part");
             world.learn(|all| K::remove(all, &key));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_never_pauses_for_long() {
+        let mut pauses = Pauses(PAUSE_MIN);
+        assert!(pauses.by_ref().take(100).all(|pause| pause <= PAUSE_MAX));
+        pauses.reset();
+        assert_eq!(pauses.next(), Some(PAUSE_MIN));
     }
 }

@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
+use clap::{ArgAction, Parser, ValueEnum};
 use pool::OwnerTrust;
+use sha2::{Digest, Sha256};
+
+use crate::leader::Timing;
 
 /// Finds gangs of Jobs, Machines and Licenses, and claims them.
 #[derive(Clone, Debug, Parser)]
@@ -35,6 +38,27 @@ pub(crate) struct Config {
     #[arg(long, value_enum, default_value_t = Owners::Stamped)]
     pub(crate) owner_trust: Owners,
 
+    /// Whether controllers elect one of them by a Lease, and the others write nothing. Without it there must be only one.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    pub(crate) leader_elect: bool,
+
+    /// Where the Lease is; without it the namespace of the pod, or of the kubeconfig.
+    #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
+    pub(crate) lease_namespace: Option<String>,
+
+    /// How long a leader may be silent, in seconds: then another one takes over. It writes nothing any more after two thirds
+    /// of that.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..=300))]
+    lease_seconds: u64,
+
+    /// What this process is called in the Lease; a mark of its own is added.
+    #[arg(long, value_name = "NAME", env = "POD_NAME", default_value = "gangmatch-controller")]
+    name: String,
+
+    /// How gangs are searched for. Both ways find the same ones; the plain one is slow, and for diagnosis.
+    #[arg(long, value_enum, default_value_t = SearchBy::Index)]
+    pub(crate) search: SearchBy,
+
     /// How log lines are written.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
@@ -58,6 +82,24 @@ impl From<Owners> for OwnerTrust {
     }
 }
 
+/// How gangs are searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchBy {
+    /// By indexes over all ads.
+    Index,
+    /// One ad after the other.
+    Naive,
+}
+
+impl From<SearchBy> for Search {
+    fn from(search: SearchBy) -> Search {
+        match search {
+            SearchBy::Index => Search::Indexed,
+            SearchBy::Naive => Search::Naive,
+        }
+    }
+}
+
 /// The form of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
@@ -72,7 +114,32 @@ impl Config {
         Duration::from_secs(self.cycle_seconds.max(1))
     }
 
+    pub(crate) fn lease(&self) -> Timing {
+        Timing { lease_ms: self.lease_seconds.saturating_mul(1000) }
+    }
+
+    /// A name that no other process has, nor this one after a restart: whoever takes over waits, even from its namesake.
+    pub(crate) fn identity(&self, process: u32, started: jiff::Timestamp) -> String {
+        let mark = Sha256::digest(format!("{} {process} {}", self.name, started.as_nanosecond()));
+        let mark: String = mark.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        format!("{}_{mark}", self.name)
+    }
+
     pub(crate) fn debounce(&self) -> Duration {
         Duration::from_millis(self.debounce_milliseconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_another_name_after_a_restart() {
+        let config = Config::try_parse_from(["gangmatch-controller", "--name=pod-a"]).unwrap();
+        let at = |second| jiff::Timestamp::from_second(second).unwrap();
+        let names = [config.identity(1, at(0)), config.identity(1, at(1)), config.identity(2, at(0))];
+        assert!(names.iter().all(|name| name.starts_with("pod-a_") && name.len() == "pod-a_".len() + 8));
+        assert!(names[0] != names[1] && names[0] != names[2]);
     }
 }

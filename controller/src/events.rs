@@ -1,32 +1,121 @@
 //! What happened to a claim into Events on its job.
 
-use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use kube::{Client, Resource};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::api::MANAGER;
+use crds::Job;
+use jiff::Timestamp;
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::{Resource, ResourceExt};
+
+use crate::api::{Cluster, MANAGER};
+
+/// A warning is not given again for this long if only its words differ: Events are for people, not for counting.
+const QUIET: Duration = Duration::from_secs(300);
+/// The longest name of an object.
+const NAME_MAX: usize = 253;
+/// The longest note, in bytes.
+const NOTE_MAX: usize = 1024;
 
 /// Writes Events.
-pub(crate) struct Events(Recorder);
+pub(crate) struct Events {
+    identity: String,
+    /// When a job was warned last, by its uid and the reason.
+    warned: Mutex<BTreeMap<(String, String), Instant>>,
+}
+
+/// How serious it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// As it should be.
+    Normal,
+    /// Somebody should look at it.
+    Warning,
+}
 
 impl Events {
-    pub(crate) fn new(client: Client) -> Events {
-        let reporter = Reporter { controller: format!("{MANAGER}.dev/controller"), instance: None };
-        Events(Recorder::new(client, reporter))
+    pub(crate) fn new(identity: &str) -> Events {
+        Events { identity: identity.to_owned(), warned: Mutex::default() }
     }
 
     /// Tells a job what became of its claim. An Event that cannot be written is lost: the conditions say the same.
-    pub(crate) async fn tell(&self, job: &crds::Job, type_: EventType, reason: &str, note: &str) {
-        let event = Event {
-            type_,
-            reason: reason.to_owned(),
-            note: Some(note.to_owned()).filter(|note| !note.is_empty()),
-            action: "Claiming".to_owned(),
-            secondary: None,
-        };
-        let about: ObjectReference = job.object_ref(&());
-        if let Err(error) = self.0.publish(&event, &about).await {
-            tracing::debug!(%error, reason, "event not written");
+    pub(crate) async fn tell(&self, cluster: &Cluster, job: &Job, tone: Tone, reason: &str, note: &str) {
+        if tone == Tone::Warning && self.is_told(&job.uid().unwrap_or_default(), reason, Instant::now()) {
+            return;
         }
+        let event = event(job, tone, reason, note, &self.identity, Timestamp::now());
+        let answer = cluster.create(&event).await;
+        tracing::debug!(reason, ?answer, "event");
+    }
+
+    fn is_told(&self, job_uid: &str, reason: &str, now: Instant) -> bool {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        warned.retain(|_, at| now.saturating_duration_since(*at) < QUIET);
+        let key = (job_uid.to_owned(), reason.to_owned());
+        let told = warned.contains_key(&key);
+        warned.entry(key).or_insert(now);
+        told
+    }
+}
+
+/// The Event. Its name is that of the job, as far as there is room, and the time.
+fn event(job: &Job, tone: Tone, reason: &str, note: &str, identity: &str, now: Timestamp) -> Event {
+    let mark = format!(".{:x}", now.as_nanosecond());
+    let mut name = cut(&job.name_any(), NAME_MAX.saturating_sub(mark.len())).to_owned();
+    name.truncate(name.trim_end_matches(['.', '-']).len());
+    Event {
+        metadata: ObjectMeta { name: Some(name + &mark), namespace: job.namespace(), ..ObjectMeta::default() },
+        action: Some("Claiming".to_owned()),
+        event_time: Some(MicroTime(now)),
+        note: Some(cut(note, NOTE_MAX).to_owned()).filter(|note| !note.is_empty()),
+        reason: Some(reason.to_owned()),
+        regarding: Some(job.object_ref(&())),
+        reporting_controller: Some(format!("{MANAGER}.dev/controller")),
+        reporting_instance: Some(cut(identity, 128).to_owned()),
+        type_: Some(if tone == Tone::Warning { "Warning" } else { "Normal" }.to_owned()),
+        ..Event::default()
+    }
+}
+
+/// The beginning of a text, at most so many bytes.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::job;
+    use serde_json::json;
+
+    #[test]
+    fn a_job_with_the_longest_name_gets_its_events() {
+        let now = Timestamp::from_second(1_795_000_000).unwrap();
+        for (name, kept) in [("a".repeat(253), 236), (format!("{}.{}", "a".repeat(235), "b".repeat(17)), 235)] {
+            let mut job = job(&json!({}), &json!({}));
+            job.metadata.name = Some(name.clone());
+            let event = event(&job, Tone::Normal, "Claimed", &"ü".repeat(600), "pod_1", now);
+            let made = event.metadata.name.unwrap();
+            assert_eq!(made, format!("{}.18e91efd5bd38000", "a".repeat(kept)), "{}", made.len());
+            assert!(made.len() <= 253);
+            assert_eq!(event.regarding.unwrap().name, Some(name), "it is about the job all the same");
+            assert_eq!(event.note.unwrap().len(), 1024);
+        }
+    }
+
+    #[test]
+    fn a_warning_is_not_repeated_for_a_while() {
+        let (events, now) = (Events::new("pod_1"), Instant::now());
+        assert!(!events.is_told("u", "CapacityTaken", now));
+        assert!(events.is_told("u", "CapacityTaken", now + QUIET / 2));
+        assert!(!events.is_told("u", "StaleAd", now + QUIET / 2));
+        assert!(!events.is_told("another", "CapacityTaken", now + QUIET / 2));
+        assert!(!events.is_told("u", "CapacityTaken", now + QUIET));
     }
 }

@@ -2,6 +2,7 @@
 
 mod api;
 mod app;
+mod backoff;
 mod claims;
 mod collector;
 mod config;
@@ -9,6 +10,8 @@ mod events;
 #[cfg(test)]
 mod fixtures;
 mod flights;
+mod holdoffs;
+mod leader;
 mod negotiator;
 mod patch;
 mod probes;
@@ -18,9 +21,40 @@ mod telemetry;
 mod world;
 
 use clap::Parser;
+use tokio::runtime::Runtime;
 
 fn main() -> anyhow::Result<()> {
     let config = config::Config::parse();
     telemetry::start(&config);
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(app::run(config))
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    finish(runtime, app::run(config))
+}
+
+/// Runs it to its end, and waits for nothing else: a cycle that is still searching is abandoned with its threads.
+fn finish<T>(runtime: Runtime, run: impl Future<Output = T>) -> T {
+    let result = runtime.block_on(run);
+    runtime.shutdown_background();
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_cycle_that_is_still_searching_does_not_keep_the_process() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let (begun, (hold, held)) = (Instant::now(), mpsc::channel::<()>());
+        super::finish(runtime, async {
+            let (searches, searching) = mpsc::channel();
+            tokio::task::spawn_blocking(move || {
+                searches.send(()).unwrap();
+                held.recv_timeout(Duration::from_secs(60)).ok();
+            });
+            searching.recv().unwrap();
+        });
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        drop(hold);
+    }
 }

@@ -8,16 +8,16 @@ use crds::{Job, License, Machine, Match};
 use futures::StreamExt;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use matchmaker::{AdKey, Config as Engine, Cycle, Snapshot, negotiate};
+use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
 use crate::api::{Answer, Change};
-use crate::claims::{Driver, due};
+use crate::claims::{Driver, due, wiped};
 use crate::config::Config;
 use crate::flights::flight;
 use crate::probes::Health;
-use crate::status::{Finding, Update, finding, updates};
+use crate::status::{Finding, Update, finding, next_timeout, updates};
 
 /// The most status writes under way at once.
 const WRITES_MAX: usize = 16;
@@ -29,7 +29,11 @@ pub(crate) struct Negotiator {
     pub(crate) driver: Arc<Driver>,
     pub(crate) config: Config,
     pub(crate) health: Arc<Health>,
+    /// Marks the Matches of this term.
+    epoch: i64,
     cycles: u64,
+    /// What is known of the pool from earlier cycles; away while a cycle runs.
+    engine: Engine,
     /// What the last cycle said of each job that it could not match, by uid.
     findings: BTreeMap<String, Finding>,
     /// How often in a row statuses could not be written, and until when they are left alone, in [`Driver::now_ms`].
@@ -38,12 +42,14 @@ pub(crate) struct Negotiator {
 }
 
 impl Negotiator {
-    pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>) -> Negotiator {
+    pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
         Negotiator {
             driver,
             config,
             health,
+            epoch,
             cycles: 0,
+            engine: Engine::new(),
             findings: BTreeMap::new(),
             write_failures: 0,
             writes_rest_until_ms: 0,
@@ -62,7 +68,7 @@ impl Negotiator {
                 due = false;
             }
             self.write_statuses(&objects).await;
-            let pause = self.pause();
+            let pause = self.pause(&objects);
             tokio::select! {
                 () = self.driver.world.changed() => {
                     tokio::time::sleep(self.config.debounce()).await;
@@ -83,6 +89,11 @@ impl Negotiator {
                 tokio::spawn(self.driver.clone().drive(view, under_way));
             }
         }
+        for (view, numbers) in wiped(objects) {
+            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
+                tokio::spawn(self.driver.clone().restore(view, numbers, under_way));
+            }
+        }
         for (key, uid) in due.outlived {
             let driver = self.driver.clone();
             tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
@@ -99,19 +110,24 @@ impl Negotiator {
         self.cycles += 1;
         let now = Timestamp::now();
         let seed = i64::try_from(self.cycles).unwrap_or(0);
-        let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: 0 };
-        let engine = Engine { seed: self.cycles, ..self.driver.engine.clone() };
+        let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: self.epoch };
+        let settings = Settings { seed: self.cycles, ..self.driver.engine.clone() };
+        let mut engine = std::mem::take(&mut self.engine);
         Some(tokio::task::spawn_blocking(move || {
-            let cycle = negotiate(&pool, &engine, now.as_second());
-            Done { pool, cycle, occasion }
+            let cycle = engine.negotiate(&pool, &settings, now.as_second());
+            Done { pool, cycle, occasion, engine }
         }))
     }
 
     fn end_cycle(&mut self, done: Option<Done>) {
-        let Some(Done { pool, cycle, occasion }) = done else {
+        let Some(Done { pool, cycle, occasion, engine }) = done else {
             tracing::error!("the cycle came to an untimely end; the next one begins anew");
             return;
         };
+        self.engine = engine;
+        for root in cycle.disagreements.iter().filter_map(|root| pool.ad(*root)) {
+            tracing::error!(job = %root.key, "the index found a gang that is none; the plain search was asked instead");
+        }
         let (gangs, unmatched) = (cycle.gangs.len(), cycle.unmatched.len());
         tracing::debug!(cycle = occasion.cycle, gangs, unmatched, "negotiated");
         for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
@@ -123,18 +139,17 @@ impl Negotiator {
     }
 
     fn outlook(&self, objects: &Objects) -> Outlook {
-        let jobs: BTreeMap<String, i64> = objects
-            .jobs
-            .iter()
-            .map(|(_, held)| (held.object.uid().unwrap_or_default(), held.object.metadata.generation.unwrap_or(0)))
-            .collect();
+        let jobs = generations(objects);
         let offer = |key: &AdKey| {
             let found = objects.offer(&key.kind, &ObjectKey::new(&key.namespace, &key.name))?;
             found.metadata().generation
         };
         let mut refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         let exclusions = refusals.exclusions(self.driver.now_ms(), |uid| jobs.get(uid).copied(), offer);
-        Outlook { flights: self.driver.flights.gangs(), held_back: self.driver.flights.jobs(), exclusions }
+        let mut held_back = self.driver.flights.jobs();
+        let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+        held_back.extend(holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied()).into_keys());
+        Outlook { flights: self.driver.flights.gangs(), held_back, exclusions }
     }
 
     /// Hands new gangs on to be claimed, as many as may be under way at once; the others are found again.
@@ -161,6 +176,7 @@ impl Negotiator {
         if self.driver.now_ms() < self.writes_rest_until_ms {
             return;
         }
+        self.findings.extend(self.held_off(objects));
         let due = updates(objects, &self.findings, &self.driver.flights.jobs(), Timestamp::now());
         let writes = due.into_iter().map(|update| self.write(update));
         let lost: Vec<String> =
@@ -173,6 +189,16 @@ impl Negotiator {
         let pause = WRITES_REST_MS.saturating_mul(1 << self.write_failures.min(5));
         self.write_failures = self.write_failures.saturating_add(1);
         self.writes_rest_until_ms = self.driver.now_ms().saturating_add(pause);
+    }
+
+    /// The jobs whose Match the server would not take, and what is said of them.
+    fn held_off(&self, objects: &Objects) -> BTreeMap<String, Finding> {
+        let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+        if holdoffs.is_empty() {
+            return BTreeMap::new();
+        }
+        let jobs = generations(objects);
+        holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied())
     }
 
     /// Writes one status; why not, if nobody took it. If the object has changed in the meantime, the change comes by watch and
@@ -193,17 +219,28 @@ impl Negotiator {
         lost(answer).map(|why| format!("{} {key}: {why}", update.kind))
     }
 
-    /// How long to wait if nothing changes: until the next cycle is due, or a pause after a refusal ends.
-    fn pause(&self) -> Duration {
-        let every = self.config.cycle_every();
+    /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends,
+    /// or a job has waited long enough.
+    fn pause(&self, objects: &Objects) -> Duration {
+        let timeout =
+            next_timeout(objects, Timestamp::now()).map(|seconds| Duration::from_secs(seconds.saturating_add(1)));
+        let every = timeout.map_or(self.config.cycle_every(), |timeout| timeout.min(self.config.cycle_every()));
         let now = self.driver.now_ms();
-        let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
+        let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let rested = Some(self.writes_rest_until_ms).filter(|until| *until > now);
-        match refusals.next_ms(now).into_iter().chain(rested).min() {
+        match refusals.into_iter().chain(holdoffs).chain(rested).min() {
             Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
             None => every,
         }
     }
+}
+
+/// The generation of each job, by uid.
+fn generations(objects: &Objects) -> BTreeMap<String, i64> {
+    let of =
+        |held: &pool::Held<Job>| (held.object.uid().unwrap_or_default(), held.object.metadata.generation.unwrap_or(0));
+    objects.jobs.iter().map(|(_, held)| of(held)).collect()
 }
 
 /// What a cycle came to.
@@ -211,6 +248,7 @@ struct Done {
     pool: Snapshot,
     cycle: Cycle,
     occasion: Occasion,
+    engine: Engine,
 }
 
 /// The end of the running cycle; never, if none is running.

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::{Job, Retry};
+use crds::Retry;
 use matchmaker::AdKey;
+
+use crate::backoff::pause_ms;
 
 /// What is remembered, by the job's uid. Kept in memory only: losing it costs a few attempts.
 #[derive(Debug, Default)]
@@ -27,16 +29,12 @@ pub(crate) struct Refused {
 }
 
 impl Refusals {
-    /// Remembers a no at `now_ms`. The pause doubles with each one, from `backoffSeconds` up to `maxBackoffSeconds`; up to a
-    /// quarter of it is taken off by `jitter` (0 to 255), so that jobs that failed together do not come back together.
+    /// Remembers a no at `now_ms`. The pause doubles with each one, as the job's `retry` says.
     pub(crate) fn remember(&mut self, job_uid: &str, refused: &Refused, retry: &Retry, now_ms: u64, jitter: u8) {
         let offers = self.0.entry(job_uid.to_owned()).or_default();
         let known =
             offers.get(&refused.offer).filter(|known| known.about == refused.about).map_or(0, |known| known.times);
-        let first = u64::try_from(retry.backoff_seconds).unwrap_or(0).saturating_mul(1000);
-        let most = u64::try_from(retry.max_backoff_seconds).unwrap_or(0).saturating_mul(1000);
-        let pause = first.saturating_mul(1 << known.min(20)).min(most);
-        let pause = pause - pause / 4 * u64::from(jitter) / 255;
+        let pause = pause_ms(retry, known, jitter);
         let remembered = Remembered { times: known + 1, until_ms: now_ms.saturating_add(pause), about: refused.about };
         offers.insert(refused.offer.clone(), remembered);
     }
@@ -72,11 +70,6 @@ impl Refusals {
     }
 }
 
-/// How a job wants to be retried.
-pub(crate) fn retry_of(job: &Job) -> Retry {
-    job.spec.retry.clone().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,10 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn jitter_takes_off_a_quarter_at_most() {
+    fn a_refusal_keeps_nobody_else_waiting() {
         let mut refusals = Refusals::default();
-        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1) }, &retry(), 0, 255);
-        assert_eq!(refusals.next_ms(0), Some(3_750));
+        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1) }, &retry(), 0, 0);
+        let all = refusals.exclusions(1, |_| Some(1), |_| Some(1));
+        let only = BTreeMap::from([("job".to_owned(), BTreeSet::from([key("sim")]))]);
+        assert_eq!(all, only, "one job, and one offer of all it may take");
     }
 
     #[test]

@@ -63,7 +63,8 @@ pub struct JobSpec {
     #[schemars(range(min = 1))]
     pub claim_seconds: Option<i32>,
 
-    /// Longest time in all that the job waits unclaimed, in seconds; then it is finished. Absent: it waits for ever.
+    /// Longest time in all that the job waits unclaimed, in seconds, without the time in which it is suspended; then it is
+    /// finished. Absent: it waits for ever.
     /// Example: 86400
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -111,7 +112,8 @@ impl Default for JobSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// How many rejections the job survives. Absent: no limit. Example: 10
+    /// How many rejections in a row the job survives; one more and it is finished. It is counted anew once the job was claimed.
+    /// Absent: no limit. Example: 10
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub limit: Option<i32>,

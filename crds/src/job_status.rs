@@ -38,6 +38,21 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<i32>,
 
+    /// How many attempts were called off because somebody said no, since the job was claimed last; spec.retry.limit counts these.
+    /// Example: 2
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejections: Option<i32>,
+
+    /// Since when the job waits to be claimed, RFC 3339; absent while it is claimed, suspended or finished. Example:
+    /// 2026-11-21T14:00:00Z
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub waiting_since: Option<Time>,
+
+    /// How long it had waited before that, in seconds; spec.matchTimeoutSeconds counts both. Example: 3600
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_seconds: Option<i64>,
+
     /// The last rejections, newest first; at most 5. Example: [{kind: License, namespace: eda, name: sim, reason: Rejected}]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 5, "x-kubernetes-list-type" = "atomic"))]

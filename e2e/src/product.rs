@@ -141,6 +141,12 @@ fn last_of_each(flags: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 impl Controller<'_> {
+    /// The name of its pod, with which its identity in the Lease begins.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What it listens on, `127.0.0.1:PORT`: `/livez` and `/readyz`.
     #[must_use]
     pub fn address(&self) -> &str {

@@ -159,6 +159,15 @@ fn the_chart_gives_the_controller_its_rights_and_no_others() {
     product::install_chart(plane, &[]).unwrap();
     let controller = product::controller_kubeconfig(plane).unwrap();
     assert_eq!(succeeds(plane, &controller, &["auth", "can-i", "list", "matches.gangmatch.dev", "-A"]).trim(), "yes");
+    let lease = ["auth", "can-i", "update", "leases.coordination.k8s.io/gangmatch", "-n", product::NAMESPACE];
+    assert_eq!(succeeds(plane, &controller, &lease).trim(), "yes", "the lease by which it leads");
+    // no other lease: the answer is no
+    refusal(
+        plane,
+        &controller,
+        &["auth", "can-i", "update", "leases.coordination.k8s.io/other", "-n", product::NAMESPACE],
+    );
+    refusal(plane, &controller, &["auth", "can-i", "update", "leases.coordination.k8s.io/gangmatch", "-n", "default"]);
     let words = refusal(plane, &controller, &["get", "secrets", "--all-namespaces"]);
     assert!(words.contains("forbidden"), "{words}");
 }

@@ -6,6 +6,7 @@ mod manifests;
 mod offline;
 mod schema;
 mod table;
+mod texts;
 
 use clap::{Parser, Subcommand};
 
@@ -28,6 +29,9 @@ enum Verb {
     /// Lay out ads and expressions for people.
     #[command(after_help = command::fmt::AFTER_HELP)]
     Fmt(command::fmt::Arguments),
+    /// Write ads in another form: brackets, HTCondor's long form, JSON.
+    #[command(after_help = command::convert::AFTER_HELP)]
+    Convert(command::convert::Arguments),
     /// Print the value of an expression.
     #[command(after_help = command::eval::AFTER_HELP)]
     Eval(command::eval::Arguments),
@@ -38,6 +42,7 @@ fn main() -> std::process::ExitCode {
         Verb::Match(arguments) => command::match_::run(&arguments, &mut std::io::stdout().lock()),
         Verb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),
         Verb::Fmt(arguments) => command::fmt::run(&arguments, &mut std::io::stdout().lock()),
+        Verb::Convert(arguments) => command::convert::run(&arguments, &mut std::io::stdout().lock()),
         Verb::Eval(arguments) => command::eval::run(&arguments, &mut std::io::stdout().lock()),
     };
     match done {

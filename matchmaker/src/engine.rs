@@ -1,6 +1,7 @@
 //! The engine: what it knows of a pool, kept from one cycle to the next, and the cycle itself.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
@@ -31,6 +32,15 @@ pub struct Engine {
     ranks: Ranks,
     stock: Stock,
     keys: RootKeys,
+    /// By the number of a root's key: what its ports come to.
+    plans: Vec<Option<Arc<Planned>>>,
+    plan_ids: HashMap<PortPlan, usize, RandomState>,
+    /// The plans by number.
+    ports: Vec<PortPlan>,
+    /// What plans were made for: the templates, and the resources of the pool.
+    planned_for: (u64, Resources),
+    /// By place in the snapshot before: the number of a root's key, and whether its expressions read more than that tells.
+    key_of_place: Vec<Option<(u32, bool)>>,
     before: Snapshot,
     settings: Option<Config>,
     /// What the last cycle did.
@@ -93,6 +103,11 @@ impl Engine {
             ranks: Ranks::default(),
             stock: Stock::default(),
             keys: RootKeys::default(),
+            plans: Vec::new(),
+            plan_ids: HashMap::default(),
+            ports: Vec::new(),
+            planned_for: (0, Vec::new()),
+            key_of_place: Vec::new(),
             before: Snapshot::default(),
             settings: None,
             stats: Stats::default(),
@@ -101,9 +116,17 @@ impl Engine {
 
     /// Forgets every answer, and keeps the ads in their columns: for benchmarks of what a cycle costs from there on.
     pub fn forget_answers(&mut self) {
+        self.forget_plans();
+        self.keys.forget();
+        self.key_of_place.clear();
+    }
+
+    fn forget_plans(&mut self) {
         self.preds = Preds::default();
         self.ranks = Ranks::default();
-        self.keys.forget();
+        self.plans.clear();
+        self.plan_ids.clear();
+        self.ports.clear();
     }
 
     /// One cycle, see [`crate::negotiate`].
@@ -166,16 +189,20 @@ impl Engine {
 
     /// Makes the tables those of the snapshot, and puts roots together.
     fn prepare(&mut self, snapshot: &Snapshot, config: &Config) -> Indexed {
-        if self.settings.as_ref().is_none_or(|known| !alike(known, config)) {
+        let remembered = self.table.words.len() + self.table.exprs.len() + self.table.rows.len();
+        let too_much = remembered > REMEMBERED_MIN && remembered > REMEMBERED_PER_AD * snapshot.len();
+        if too_much || self.settings.as_ref().is_none_or(|known| !alike(known, config)) {
             *self = Engine { settings: Some(config.clone()), table: Table::new(config.limits), ..Engine::new() };
         }
-        let version = self.table.version;
-        let changed = self.table.sync(snapshot, &self.before, config.rules);
+        let changes = self.table.sync(snapshot, &self.before, config.rules);
         self.before = Snapshot { roots: Vec::new(), ..snapshot.clone() };
-        self.preds.refresh(&changed, &mut self.table);
-        if self.table.version != version {
-            self.ranks.forget_values();
+        self.preds.refresh(&changes.rows, &mut self.table);
+        if !changes.rows.is_empty() || changes.gone {
+            self.ranks.refresh(&changes.rows, config.rank_of, &mut self.table);
         }
+        let known = std::mem::take(&mut self.key_of_place);
+        let old = changes.same.iter().map(|place| known.get((*place)?).copied().flatten());
+        self.key_of_place = old.collect();
         self.stock.count(snapshot);
         self.stats = Stats::default();
         let mut indexed = Indexed::default();
@@ -188,30 +215,38 @@ impl Engine {
     fn classify(&mut self, snapshot: &Snapshot, config: &Config, indexed: &mut Indexed) {
         let resources = self.stock.resources();
         let readers = readers(&self.table, snapshot, &resources);
-        self.keys.read_by(readers.clone());
+        if self.keys.read_by(&readers) {
+            self.key_of_place.clear();
+            self.plans.clear();
+        }
+        let planned_for = (self.table.templates.version, resources);
+        if self.planned_for != planned_for || self.preds.len() > CONDITIONS_MAX {
+            self.forget_plans();
+            self.planned_for = planned_for;
+        }
+        self.key_of_place.resize(snapshot.len(), None);
         let mut key_of = Vec::with_capacity(snapshot.roots.len());
-        let mut examples: Vec<(AdId, usize, bool)> = Vec::new();
+        let mut examples: BTreeMap<u32, (AdId, usize, bool)> = BTreeMap::new();
         for root in &snapshot.roots {
             let Some(ad) = snapshot.ad(root.ad).filter(|ad| ad.ports.problem.is_none()) else {
                 key_of.push(None);
                 continue;
             };
-            let (id, reflective) = self.keys.of(&mut self.table, ad);
-            match examples.get_mut(as_usize(id)) {
-                Some((_, roots, _)) => *roots += 1,
-                None => examples.push((root.ad, 1, reflective)),
+            let known = self.key_of_place.get(root.ad.place()).copied().flatten();
+            let (id, reflective) = known.unwrap_or_else(|| self.keys.of(&mut self.table, ad));
+            if let Some(own) = self.key_of_place.get_mut(root.ad.place()) {
+                *own = Some((id, reflective));
             }
+            let (_, roots, _) = examples.entry(id).or_insert((root.ad, 0, reflective));
+            *roots += 1;
             key_of.push(Some(id));
         }
         let mut namespaces: BTreeMap<u32, &str> = BTreeMap::new();
-        let mut plans: Vec<Vec<PortPlan>> = Vec::with_capacity(examples.len());
-        for (example, roots, _) in &examples {
+        for (id, (example, roots, _)) in &examples {
             let Some(ad) = snapshot.ad(*example) else { continue };
             let namespace = self.keys.namespace(&ad.key.namespace);
             namespaces.insert(namespace, &ad.key.namespace);
-            let (table, preds, ranks) = (&mut self.table, &mut self.preds, &mut self.ranks);
-            let mut planner = Planner { table, preds, ranks, config, resources: &resources, roots: *roots };
-            plans.push((0..ad.ports.list.len()).map(|port| planner.port(&ad.ports, port, namespace)).collect());
+            self.plan(*id, ad, namespace, *roots, config);
         }
         let shared = Bits::of(self.table.rows.len(), |row| {
             let place = self.table.rows.get(row).map_or(usize::MAX, |row| row.place);
@@ -221,43 +256,74 @@ impl Engine {
         for (number, name) in &namespaces {
             admitted_to.insert(*number, admitted(&self.table, snapshot, name, config.rules));
         }
-        let mut domain_ids: HashMap<PortPlan, usize, RandomState> = HashMap::default();
-        let mut class_ids: HashMap<(Vec<usize>, Option<usize>), usize, RandomState> = HashMap::default();
-        let mut class_of_key = Vec::with_capacity(plans.len());
-        for (number, (plan, (example, _, reads_all))) in plans.into_iter().zip(&examples).enumerate() {
-            let mut ports = Vec::with_capacity(plan.len());
-            for port in plan {
-                let id = match domain_ids.get(&port) {
-                    Some(id) => *id,
+        let mut domain_of: Vec<Option<usize>> = vec![None; self.ports.len()];
+        let mut class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState> = HashMap::default();
+        let mut class_of_key: HashMap<u32, usize, RandomState> = HashMap::default();
+        for (id, (_, _, reads_all)) in &examples {
+            let Some(planned) = self.plans.get(as_usize(*id)).cloned().flatten() else { continue };
+            let mut ports = Vec::with_capacity(planned.ports.len());
+            for plan in &planned.ports {
+                let known = domain_of.get(*plan).copied().flatten();
+                let domain = match known {
+                    Some(domain) => domain,
                     None => {
-                        let id = indexed.domains.len();
-                        domain_ids.insert(port.clone(), id);
+                        let Some(port) = self.ports.get(*plan).cloned() else { continue };
                         let nobody = Bits::none(self.table.rows.len());
                         let admitted = admitted_to.get(&port.namespace).unwrap_or(&nobody);
                         let domain = Domain::of(port, admitted, &shared, &mut self.known());
                         indexed.domains.push(domain);
                         indexed.spokes.push(None);
-                        id
+                        indexed.domains.len() - 1
                     }
                 };
-                ports.push(id);
+                if let Some(own) = domain_of.get_mut(*plan) {
+                    *own = Some(domain);
+                }
+                ports.push(domain);
             }
             let ranked = config.rules == Rules::Product && config.prefer == Prefer::Best;
-            let gang_rank = ranked && snapshot.ad(*example).is_some_and(|ad| ad.ports.body.get("GangRank").is_some());
+            let gang_rank = ranked && planned.gang_rank;
             let next = indexed.classes.len();
             // Where the evaluator has a say, it may tell roots apart whose plans are equal.
             let open = ports.iter().any(|port| indexed.domains.get(*port).is_some_and(|domain| domain.open.any()));
-            let alone = Some(number).filter(|_| open || gang_rank || *reads_all);
+            let alone = Some(*id).filter(|_| open || gang_rank || *reads_all);
             let class = *class_ids.entry((ports.clone(), alone)).or_insert(next);
             if class == next {
                 let mut class = self.class(ports, gang_rank, &readers, config, indexed);
                 class.reflective |= reads_all;
                 indexed.classes.push(class);
             }
-            class_of_key.push(class);
+            class_of_key.insert(*id, class);
         }
-        indexed.class_of = key_of.iter().map(|key| class_of_key.get(as_usize((*key)?)).copied()).collect();
+        let class_of = |key: &Option<u32>| class_of_key.get(&(*key)?).copied();
+        indexed.class_of = key_of.iter().map(class_of).collect();
         indexed.key_of = key_of;
+    }
+
+    /// Plans the ports of roots with a key, of which `ad` is one, unless that was done before.
+    fn plan(&mut self, id: u32, ad: &PoolAd, namespace: u32, roots: usize, config: &Config) {
+        if self.plans.len() <= as_usize(id) {
+            self.plans.resize(as_usize(id) + 1, None);
+        }
+        if self.plans.get(as_usize(id)).is_some_and(Option::is_some) {
+            return;
+        }
+        let (table, preds, ranks) = (&mut self.table, &mut self.preds, &mut self.ranks);
+        let mut planner = Planner { table, preds, ranks, config, resources: &self.planned_for.1, roots };
+        let mut ports = Vec::with_capacity(ad.ports.list.len());
+        for port in 0..ad.ports.list.len() {
+            let plan = planner.port(&ad.ports, port, namespace);
+            let next = self.ports.len();
+            let number = *self.plan_ids.entry(plan).or_insert_with_key(|plan| {
+                self.ports.push(plan.clone());
+                next
+            });
+            ports.push(number);
+        }
+        let planned = Planned { ports, gang_rank: ad.ports.body.get("GangRank").is_some() };
+        if let Some(own) = self.plans.get_mut(as_usize(id)) {
+            *own = Some(Arc::new(planned));
+        }
     }
 
     fn class(
@@ -421,6 +487,23 @@ impl Engine {
         Gang { members, score }
     }
 }
+
+/// What roots with one key come to.
+#[derive(Debug)]
+struct Planned {
+    /// The number of the plan of each port.
+    ports: Vec<usize>,
+    gang_rank: bool,
+}
+
+/// How many strings, expressions and rows are remembered for each ad, beyond which everything is forgotten: what ads had
+/// that are gone.
+const REMEMBERED_PER_AD: usize = 200;
+/// So many are always remembered.
+const REMEMBERED_MIN: usize = 1_000_000;
+
+/// How many conditions are remembered before all are forgotten.
+const CONDITIONS_MAX: usize = 200_000;
 
 /// What one cycle searches in.
 #[derive(Default)]

@@ -37,6 +37,28 @@ mod tests {
         }
 
         #[test]
+        fn what_it_remembers_never_changes_an_answer(bytes in bytes(), masks in proptest::collection::vec(any::<u16>(), 2..6)) {
+            let whole = world(&bytes, Rules::Product, 9);
+            let other = world(&bytes[bytes.len() / 2..], Rules::Product, 9);
+            let mut engine = Engine::new();
+            for mask in masks {
+                // Some ads go, some come back, and now and then one is another under the same name.
+                let pool = if mask & 0x8000 == 0 { &whole } else { &other };
+                let kept = |place: usize| mask >> (place % 15) & 1 == 1;
+                let ads = pool.snapshot.ads().filter(|(id, _)| kept(id.place())).map(|(_, ad)| ad.clone()).collect();
+                let mut snapshot = Snapshot::new(ads);
+                for root in &pool.snapshot.roots {
+                    let key = &pool.snapshot.ad(root.ad).unwrap().key;
+                    if let Some(ad) = snapshot.find(key) {
+                        snapshot.roots.push(matchmaker::Root { ad, ..root.clone() });
+                    }
+                }
+                let world = World { snapshot, config: pool.config.clone(), text: format!("{mask:x} {}", pool.text) };
+                same(&world, &mut engine)?;
+            }
+        }
+
+        #[test]
         fn finds_it_first_fit(bytes in bytes()) {
             let mut world = world(&bytes, Rules::Product, 9);
             world.config.prefer = Prefer::FirstFit;

@@ -19,5 +19,5 @@ pub use key::ObjectKey;
 pub use objects::{Held, Objects, OfferRef, OwnerTrust, Shelf};
 pub use recall::{Recalled, gang_of};
 pub use record::{Occasion, record};
-pub use snapshot::{Flight, Outlook, Standing, may_ask, snapshot};
+pub use snapshot::{Flight, Outlook, Standing, forgotten, may_ask, snapshot};
 pub use usage::{usage, usage_without, used_text};

@@ -1,9 +1,10 @@
 //! What is known now into the frozen snapshot of one negotiation cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crds::conditions::types;
-use crds::{ClaimPolicy, Decision, Job, Offering, conditions};
+use crds::{ClaimPolicy, Decision, Job, Match, Member, Offering, conditions};
 use kube::ResourceExt;
 use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Root, Snapshot};
 
@@ -83,9 +84,15 @@ fn has_open_match(job: &Job, objects: &Objects) -> bool {
 /// accepted job is in it; those that wait are its roots.
 pub fn snapshot(objects: &Objects, outlook: &Outlook) -> Snapshot {
     let haunted = haunted(objects);
+    let forgetful: BTreeSet<(AdKey, String)> = forgotten(objects)
+        .into_iter()
+        .map(|(_, member)| (ad_key(&member.kind, &ObjectKey::new(&member.namespace, &member.name)), member.uid.clone()))
+        .collect();
     let offers = objects.offers().filter_map(|found| {
         let mut ad = offer_ad(found, objects, outlook)?;
-        if let (true, Role::Offers(offer)) = (haunted.contains(&(ad.key.clone(), ad.uid.clone())), &mut ad.role) {
+        let name = (ad.key.clone(), ad.uid.clone());
+        let closed = haunted.contains(&name) || forgetful.contains(&name);
+        if let (true, Role::Offers(offer)) = (closed, &mut ad.role) {
             offer.open = false;
         }
         Some(ad)
@@ -136,6 +143,27 @@ fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
         let key = ObjectKey::new(&member.namespace, &member.name);
         if let Some(offer) = objects.offer(&member.kind, &key).filter(|offer| offer.uid() != member.uid) {
             all.insert((ad_key(&member.kind, &key), offer.uid().to_owned()));
+        }
+    }
+    all
+}
+
+/// Claims that stand, and whose entry has gone from the ledger of an offer: somebody has wiped its status. What else was in
+/// it may be gone too, so nothing of such an offer is given away before the entries are back.
+pub fn forgotten(objects: &Objects) -> Vec<(&Arc<Match>, &Member)> {
+    let stands = |found: &&Arc<Match>| {
+        found.status.as_ref().is_some_and(|status| status.decision == Decision::Committed)
+            && found.metadata.deletion_timestamp.is_none()
+    };
+    let mut all = Vec::new();
+    for found in objects.matches.values().filter(stands) {
+        let uid = found.metadata.uid.as_deref().unwrap_or("");
+        for member in found.spec.members.iter().skip(1) {
+            let offer = objects.offer(&member.kind, &ObjectKey::new(&member.namespace, &member.name));
+            let Some(offer) = offer.filter(|offer| offer.uid() == member.uid) else { continue };
+            if !offer.status().is_some_and(|status| status.claims.contains_key(uid)) {
+                all.push((found, member));
+            }
         }
     }
     all

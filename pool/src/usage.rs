@@ -9,21 +9,20 @@ pub fn usage(status: Option<&OfferStatus>) -> Usage {
 }
 
 /// What is taken of an offer by all Matches but this one (by uid): a gang that is looked at again does not stand in its
-/// own way.
+/// own way. A seat that nobody sits on is taken as long as it is there: so the API server counts it.
 pub fn usage_without(status: Option<&OfferStatus>, match_uid: &str) -> Usage {
     let Some(status) = status else { return Usage::default() };
     let mut usage = Usage { outside: status.outside.clone(), ..Usage::default() };
-    for (uid, entry) in &status.claims {
-        if uid == match_uid {
-            continue;
+    let own_key = status.claims.get(match_uid).and_then(|entry| entry.share.as_ref());
+    let others = || status.claims.iter().filter(|(uid, _)| *uid != match_uid).map(|(_, entry)| entry);
+    for (key, held) in &status.shared {
+        let alone = own_key == Some(key) && !others().any(|entry| entry.share.as_ref() == Some(key));
+        if !alone {
+            usage.take(&Ask { takes: held.clone(), share: Some(key.clone()) });
         }
-        match &entry.share {
-            None => usage.take(&Ask { takes: entry.takes.clone(), share: None }),
-            Some(key) => {
-                let held = status.shared.get(key).unwrap_or(&entry.takes).clone();
-                usage.take(&Ask { takes: held, share: Some(key.clone()) });
-            }
-        }
+    }
+    for entry in others() {
+        usage.take(&Ask { takes: entry.takes.clone(), share: entry.share.clone() });
     }
     usage
 }
@@ -38,4 +37,44 @@ pub fn used_text(capacity: &Res, usage: &Usage) -> String {
 
 fn outside(usage: &Usage, name: &str) -> i64 {
     usage.outside.get(name).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crds::ClaimEntry;
+
+    fn seats(amount: i64) -> Res {
+        Res::from([("seats".to_owned(), amount)])
+    }
+
+    fn status(entries: &[(&str, Option<&str>)], shared: &[(&str, i64)]) -> OfferStatus {
+        let entry = |share: &Option<&str>| ClaimEntry {
+            takes: seats(1),
+            share: share.map(str::to_owned),
+            ..ClaimEntry::default()
+        };
+        OfferStatus {
+            claims: entries.iter().map(|(uid, share)| ((*uid).to_owned(), entry(share))).collect(),
+            shared: shared.iter().map(|(key, amount)| ((*key).to_owned(), seats(*amount))).collect(),
+            ..OfferStatus::default()
+        }
+    }
+
+    #[test]
+    fn a_seat_without_sitters_is_taken() {
+        let status = status(&[("u", None)], &[("a", 2)]);
+        assert_eq!(usage(Some(&status)).used("seats"), 3);
+        assert_eq!(usage_without(Some(&status), "u").used("seats"), 2);
+    }
+
+    #[test]
+    fn a_claim_does_not_stand_in_its_own_way() {
+        let shared = status(&[("u", Some("a")), ("v", Some("b"))], &[("a", 1), ("b", 1)]);
+        assert_eq!(usage_without(Some(&shared), "u").used("seats"), 1, "its seat is its own");
+        let together = status(&[("u", Some("a")), ("v", Some("a"))], &[("a", 1)]);
+        assert_eq!(usage_without(Some(&together), "u").used("seats"), 1, "the other one keeps it");
+        let unseated = status(&[("u", Some("a"))], &[]);
+        assert_eq!(usage(Some(&unseated)).used("seats"), 1, "a seat that was wiped is taken all the same");
+    }
 }

@@ -8,11 +8,11 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use crds::{
-        AllowedNamespaces, ClaimEntry, ClaimPolicy, Job, JobClaim, JobStatus, Machine, NamespacesFrom, OfferStatus,
-        Offering, Res,
+        AllowedNamespaces, ClaimEntry, ClaimPolicy, Decision, Job, JobClaim, JobStatus, Machine, MatchStatus,
+        NamespacesFrom, OfferStatus, Offering, Res,
     };
     use matchmaker::{AdKey, Ask, Config, negotiate};
-    use pool::{Flight, ObjectKey, Objects, Outlook, Standing, may_ask, snapshot};
+    use pool::{Flight, ObjectKey, Objects, Occasion, Outlook, Standing, forgotten, may_ask, record, snapshot};
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};
 
@@ -140,5 +140,32 @@ mod tests {
         let broken = license("l", 1, &[port("my", "true")]);
         let objects = objects(&[job("j", &[])], &[], &[broken]);
         assert_eq!(snapshot(&objects, &Outlook::default()).ads().count(), 1);
+    }
+
+    #[test]
+    fn an_offer_that_has_lost_a_claim_is_closed_until_it_is_back() {
+        let mut objects = objects(&[job("j", &[])], &[], &[license("l", 2, &[])]);
+        let pool = snapshot(&objects, &Outlook::default());
+        let cycle = negotiate(&pool, &Config::product(), 0);
+        let occasion = Occasion { cycle: "1".to_owned(), time: jiff::Timestamp::UNIX_EPOCH, seed: 1, epoch: 1 };
+        let mut found = record(&objects, &pool, &cycle.gangs[0], &occasion).unwrap();
+        found.metadata.uid = Some("u".to_owned());
+        objects.jobs.put(job("next", &[]));
+        for (decision, lost) in [(Decision::Pending, 0), (Decision::Committed, 1), (Decision::Released, 0)] {
+            found.status = Some(MatchStatus { decision, ..MatchStatus::default() });
+            objects.put_match(found.clone());
+            assert_eq!(forgotten(&objects).len(), lost, "{decision:?}");
+            let next =
+                matched(&objects, &Outlook { held_back: BTreeSet::from(["uid-j".to_owned()]), ..Outlook::default() });
+            assert_eq!(next, 1 - lost, "{decision:?}");
+        }
+        found.status = Some(MatchStatus { decision: Decision::Committed, ..MatchStatus::default() });
+        objects.put_match(found);
+        let mut restored = license("l", 2, &[]);
+        let entry = ClaimEntry { takes: Res::from([("seats".to_owned(), 1)]), ..ClaimEntry::default() };
+        let claims = BTreeMap::from([("u".to_owned(), entry)]);
+        restored.status = Some(OfferStatus { claims, ..OfferStatus::default() });
+        objects.licenses.put(restored);
+        assert_eq!(matched(&objects, &Outlook::default()), 1, "one seat is left, and only the other job asks");
     }
 }

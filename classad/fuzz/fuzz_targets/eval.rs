@@ -36,7 +36,7 @@ fuzz_target!(|text: &str| {
 
 fn context() -> Context {
     let limits = Limits { fuel: 20_000, result_bytes: 1 << 14, ..Limits::default() };
-    Context { now: 1_000_000_000, local_offset: 3600, seed: 7, limits }
+    Context { now: 1_000_000_000, local_offset: 3600, seed: 7, limits, ..Context::default() }
 }
 
 /// The value in a port's frame with a label bound, and in a frame with a partner.

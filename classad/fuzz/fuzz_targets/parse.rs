@@ -1,7 +1,7 @@
 //! Any text, in every form and both dialects, is read or refused with a reason that lies inside the text.
 #![no_main]
 
-use classad::{Dialect, Form, read_ad, read_expr};
+use classad::{Dialect, Form, read_ad, read_ads, read_expr};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -12,6 +12,8 @@ fuzz_target!(|text: &str| {
             let ad = read_ad(text, dialect, form);
             remarks.push((ad.read.is_some(), ad.diagnostics));
         }
+        let ads = read_ads(text, dialect);
+        remarks.push((ads.read.is_some(), ads.diagnostics));
         for (read, diagnostics) in remarks {
             assert!(read || !diagnostics.is_empty(), "refused without a reason");
             for diagnostic in diagnostics {

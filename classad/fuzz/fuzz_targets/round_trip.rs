@@ -1,7 +1,7 @@
 //! What is read prints as text that reads back as the same tree, in every form.
 #![no_main]
 
-use classad::{Dialect, Reader, parse_ad, parse_expr, parse_json};
+use classad::{Ad, Dialect, Reader, parse_ad, parse_expr, parse_json, parse_long, read_ads};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -15,11 +15,20 @@ fuzz_target!(|text: &str| {
             let _ = expr.canonical();
         }
         if let Ok(ad) = parse_ad(text, dialect) {
-            let again = parse_ad(&ad.to_string(), dialect);
-            assert_eq!(again.as_ref().ok(), Some(&ad), "printed as {ad}");
             assert_eq!(Reader::new(dialect).ad(text).as_ref().ok(), Some(&ad), "as one of many");
-            let json = ad.to_json();
-            assert_eq!(parse_json(&json, dialect).as_ref().ok(), Some(&ad), "as JSON {json}");
+        }
+        for ad in read_ads(text, dialect).read.unwrap_or_default() {
+            in_every_form(&ad, dialect);
         }
     }
 });
+
+fn in_every_form(ad: &Ad, dialect: Dialect) {
+    let again = parse_ad(&ad.to_string(), dialect);
+    assert_eq!(again.as_ref().ok(), Some(ad), "printed as {ad}");
+    let json = ad.to_json();
+    assert_eq!(parse_json(&json, dialect).as_ref().ok(), Some(ad), "as JSON {json}");
+    if let Ok(long) = ad.to_long() {
+        assert_eq!(parse_long(&long, dialect).as_ref().ok(), Some(ad), "as lines {long}");
+    }
+}

@@ -18,7 +18,7 @@ fuzz_target!(|text: &str| {
     let Ok(expr) = parse_expr(text, Dialect::Gangmatch) else { return };
     // Far from all limits: what is left may need fewer steps than the whole.
     let limits = Limits { fuel: 20_000, ..Limits::default() };
-    let context = Context { now: 1_000_000_000, local_offset: 3600, seed: 7, limits };
+    let context = Context { now: 1_000_000_000, local_offset: 3600, seed: 7, limits, ..Context::default() };
     let [own, partner] = &*ADS;
     let mut open = Env::new();
     let frame = open.frame(own, None);

@@ -2,14 +2,7 @@
 
 use fancy_regex::RegexBuilder;
 
-/// The groups of one match.
-pub(crate) type Captures<'t> = fancy_regex::Captures<'t, str>;
-
-/// Whether patterns beyond regular languages are matched, too.
-pub(crate) const BACKTRACKS: bool = true;
-
-/// How much memory a compiled pattern and its automaton may take, in bytes.
-const COMPILED_MAX: usize = 1 << 20;
+use crate::builtins::engine::{COMPILED_MAX, Groups};
 
 /// How often one match may go back. What needs more does not match.
 const BACKTRACKS_MAX: usize = 10_000;
@@ -44,7 +37,8 @@ impl Regex {
         self.0.is_match(text).unwrap_or(false)
     }
 
-    pub(crate) fn captures_iter<'r, 't>(&'r self, text: &'t str) -> impl Iterator<Item = Captures<'t>> + use<'r, 't> {
-        self.0.captures_iter(text).map_while(Result::ok)
+    pub(crate) fn matches<'r>(&'r self, text: &'r str) -> impl Iterator<Item = Groups> + 'r {
+        let found = self.0.captures_iter(text).map_while(Result::ok);
+        found.map(|captures| captures.iter().map(|group| group.map(|group| group.range())).collect())
     }
 }

@@ -2,11 +2,9 @@
 
 mod aggregate;
 mod convert;
-#[cfg(not(feature = "pcre"))]
 mod engine;
 #[cfg(feature = "pcre")]
-#[path = "engine_pcre.rs"]
-mod engine;
+mod engine_pcre;
 mod environment;
 mod list;
 pub(crate) mod number;
@@ -30,6 +28,7 @@ use crate::expr::{Call, Expr};
 
 pub use page::builtins_page;
 pub use table::BUILTINS;
+pub(crate) use table::REL_TIME_LITERAL;
 
 /// A built-in function.
 #[derive(Debug)]

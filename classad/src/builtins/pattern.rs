@@ -3,15 +3,19 @@
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 
-use crate::builtins::engine::{self, Regex};
+use crate::builtins::engine::{self, Engine, Regex};
 use crate::expr::Expr;
+use crate::text::Dialect;
 
 /// How long a pattern may be, in bytes.
 const PATTERN_MAX: usize = 1024;
 
 /// The pattern of a call whose pattern and options are literals; compiled by the first evaluation, kept with the tree.
 #[derive(Clone, Default)]
-pub(crate) struct Compiled(Option<Arc<OnceLock<Option<Regex>>>>);
+pub(crate) struct Compiled(Option<Arc<OnceLock<Kept>>>);
+
+/// A pattern compiled by an engine; none if that engine does not take it.
+type Kept = (Engine, Option<Regex>);
 
 impl Compiled {
     /// A place for a pattern, if the function has one and its arguments can be known before evaluation.
@@ -26,10 +30,12 @@ impl Compiled {
     }
 
     /// The compiled pattern; literal arguments are the same at every evaluation, so the first one's is right.
-    pub(crate) fn get(&self, pattern: &str, options: &str, wanted: Wanted) -> Option<Regex> {
-        match &self.0 {
-            Some(cell) => cell.get_or_init(|| compile(pattern, options, wanted)).clone(),
-            None => compile(pattern, options, wanted),
+    pub(crate) fn get(&self, pattern: &str, options: &str, wanted: Wanted, dialect: Dialect) -> Option<Regex> {
+        let engine = Engine::of(dialect);
+        let compiled = || compile(pattern, options, wanted, dialect);
+        match self.0.as_ref().map(|cell| cell.get_or_init(|| (engine, compiled()))) {
+            Some((kept_for, kept)) if *kept_for == engine => kept.clone(),
+            _ => compiled(),
         }
     }
 }
@@ -44,14 +50,14 @@ pub(crate) enum Wanted {
 }
 
 /// A compiled pattern; none if it is wrong, too large or beyond regular languages.
-pub(crate) fn compile(pattern: &str, options: &str, wanted: Wanted) -> Option<Regex> {
+pub(crate) fn compile(pattern: &str, options: &str, wanted: Wanted, dialect: Dialect) -> Option<Regex> {
     if pattern.len() > PATTERN_MAX {
         return None;
     }
     // Without multi-line mode PCRE's `$` matches before a last newline, too. Where nothing can follow it, and nobody asks what
     // was matched, that newline may as well be matched.
     let newline = wanted == Wanted::Truth && !options.contains('m') && !has_inline_options(pattern);
-    engine::build(translated(pattern, newline).as_deref(), pattern, options)
+    engine::build(Engine::of(dialect), translated(pattern, newline).as_deref(), pattern, options)
 }
 
 /// `(?m)`

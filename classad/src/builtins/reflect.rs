@@ -9,7 +9,7 @@ use crate::eval::lazy::Lazy;
 use crate::eval::lookup::{Found, Use};
 use crate::eval::machine::{Bounded, Machine, Outcome, ScopeId};
 use crate::expr::{Call, Expr, Kind};
-use crate::text::{Dialect, parse_expr};
+use crate::text::parse_expr;
 
 /// `ifThenElse(condition, then, otherwise)`: only the chosen one is evaluated.
 pub(crate) fn if_then_else<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
@@ -38,7 +38,7 @@ pub(crate) fn eval<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, s
     let value = machine.eval(argument, scope)?;
     let Text::Is(text) = machine.text(&value)? else { return Ok(Lazy::Error) };
     machine.spend(text.len())?;
-    let Ok(expr) = parse_expr(&text, Dialect::Htcondor) else { return Ok(Lazy::Error) };
+    let Ok(expr) = parse_expr(&text, machine.context.dialect) else { return Ok(Lazy::Error) };
     let expr = machine.keep(expr);
     machine.eval(expr, scope)
 }
@@ -79,7 +79,7 @@ pub(crate) fn unresolved<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e C
         return Ok(Lazy::string(names.join(",")));
     };
     match machine.eval(pattern, scope)? {
-        Lazy::String(pattern) => Ok(match pattern::compile(&pattern, "i", Wanted::Truth) {
+        Lazy::String(pattern) => Ok(match pattern::compile(&pattern, "i", Wanted::Truth, machine.context.dialect) {
             Some(regex) => Lazy::Boolean(names.iter().any(|name| regex.is_match(name))),
             None => Lazy::Error,
         }),
@@ -154,7 +154,7 @@ fn each_context<'e>(
     scope: ScopeId,
 ) -> Bounded<Result<Vec<Lazy<'e>>, Lazy<'e>>> {
     let [expr, list] = &*call.arguments else { return Ok(Err(Lazy::Error)) };
-    let expr = expression_meant(machine, expr, scope)?;
+    let (expr, home) = expression_meant(machine, expr, scope)?;
     let items = match machine.eval(list, scope)? {
         Lazy::Undefined => return Ok(Err(Lazy::Undefined)),
         Lazy::List(items) => machine.items(&items)?,
@@ -163,7 +163,10 @@ fn each_context<'e>(
     let mut values = Vec::new();
     for item in items {
         values.push(match item {
-            Lazy::Ad(inner) => machine.eval(expr, inner)?,
+            Lazy::Ad(inner) => {
+                let inner = machine.as_guest(inner, home);
+                machine.eval(expr, inner)?
+            }
             Lazy::Undefined => Lazy::Undefined,
             _ => Lazy::Error,
         });
@@ -171,8 +174,9 @@ fn each_context<'e>(
     Ok(Ok(values))
 }
 
-/// An attribute stands for its expression here: `countMatches(MY.RequireGPUs, TARGET.AvailableGPUs)`.
-fn expression_meant<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<&'e Expr> {
+/// An attribute stands for its expression here: `countMatches(MY.RequireGPUs, TARGET.AvailableGPUs)`. Also where the
+/// expression stands.
+fn expression_meant<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<(&'e Expr, ScopeId)> {
     let found = match expr.unparenthesized().kind() {
         Kind::Attribute { name, absolute: false } => machine.look_up(scope, name, Use::Bare),
         Kind::Attribute { name, absolute: true } => machine.look_up(machine.root(scope), name, Use::Selected),
@@ -183,7 +187,7 @@ fn expression_meant<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeI
         _ => Found::Nothing,
     };
     Ok(match found {
-        Found::Attribute(meant, _) => meant,
-        _ => expr,
+        Found::Attribute(meant, home) => (meant, home),
+        _ => (expr, scope),
     })
 }

@@ -1,9 +1,9 @@
 //! Patterns into what this engine reads otherwise than PCRE, with what to write instead.
 
-use crate::builtins::engine;
 use crate::builtins::pattern::{self, Wanted};
 use crate::diagnostic::Span;
 use crate::expr::{Call, Expr};
+use crate::text::Dialect;
 use crate::value::Value;
 
 /// What is wrong with a pattern.
@@ -75,13 +75,10 @@ fn place(literal: Span, pattern: &str, refusal: &Refusal) -> Span {
 pub(crate) fn refusal(pattern: &str, options: &str, substitutes: bool) -> Option<Refusal> {
     let found = scan(pattern, options.contains('m'), substitutes);
     let unsupported = found.as_ref().is_some_and(|found| found.code == "unsupported-regex");
-    if unsupported && engine::BACKTRACKS && pattern::compile(pattern, options, Wanted::Text).is_some() {
-        return None;
-    }
     if unsupported {
         return found;
     }
-    if pattern::compile(pattern, options, Wanted::Text).is_none() {
+    if pattern::compile(pattern, options, Wanted::Text, Dialect::Gangmatch).is_none() {
         return Some(Refusal {
             code: "bad-regex",
             message: format!("`{}` is no pattern that can be matched here", shown(pattern)),

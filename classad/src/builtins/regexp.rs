@@ -1,6 +1,6 @@
 //! Texts searched with regular expressions, and rewritten.
 
-use crate::builtins::engine::{Captures, Regex};
+use crate::builtins::engine::{Groups, Regex};
 use crate::builtins::pattern::Wanted;
 use crate::builtins::strict;
 use crate::builtins::stringlist::{delimiters, items};
@@ -32,7 +32,7 @@ fn prepare<'e>(
         Some(Lazy::String(pattern)) => {
             machine.charge(pattern.len())?;
             let wanted = if options_at == 2 { Wanted::Truth } else { Wanted::Text };
-            call.pattern.get(pattern, &options, wanted)
+            call.pattern.get(pattern, &options, wanted, machine.context.dialect)
         }
         _ => None,
     };
@@ -112,7 +112,8 @@ pub(crate) fn string_list_regexp_member<'e>(
     };
     // Here, and only here, the letters of the options may be in upper case.
     let options = options.to_ascii_lowercase();
-    let Some(pattern) = call.pattern.get(&pattern, &options, Wanted::Truth) else { return Ok(Lazy::Error) };
+    let compiled = call.pattern.get(&pattern, &options, Wanted::Truth, machine.context.dialect);
+    let Some(pattern) = compiled else { return Ok(Lazy::Error) };
     let items = items(&list, delimiters);
     if items.is_empty() {
         return Ok(Lazy::Undefined);
@@ -154,13 +155,13 @@ fn substitute<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId, imp
     pay(machine, pattern, text)?;
     let mut out = String::new();
     let mut at = 0;
-    for captures in pattern.captures_iter(text).take(if all { usize::MAX } else { 1 }) {
-        let Some(whole) = captures.get(0) else { continue };
+    for groups in pattern.matches(text).take(if all { usize::MAX } else { 1 }) {
+        let Some(Some(whole)) = groups.first() else { continue };
         if full {
-            out.push_str(text.get(at..whole.start()).unwrap_or_default());
+            out.push_str(text.get(at..whole.start).unwrap_or_default());
         }
-        let Some(()) = expand(template, &captures, &mut out) else { return Ok(Lazy::Error) };
-        at = whole.end();
+        let Some(()) = expand(template, text, &groups, &mut out) else { return Ok(Lazy::Error) };
+        at = whole.end;
         machine.charge(out.len())?;
         machine.spend(1)?;
     }
@@ -171,8 +172,8 @@ fn substitute<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId, imp
 }
 
 /// The substitute with `\0` to `\9` filled in; none if a group lies beyond the last one that matched.
-fn expand(template: &str, captures: &Captures<'_>, out: &mut String) -> Option<()> {
-    let matched = (0..captures.len()).rfind(|group| captures.get(*group).is_some()).unwrap_or(0);
+fn expand(template: &str, text: &str, groups: &Groups, out: &mut String) -> Option<()> {
+    let matched = groups.iter().rposition(Option::is_some).unwrap_or(0);
     let mut characters = template.chars();
     while let Some(character) = characters.next() {
         let mut after = characters.clone();
@@ -182,7 +183,8 @@ fn expand(template: &str, captures: &Captures<'_>, out: &mut String) -> Option<(
                 if group > matched {
                     return None;
                 }
-                out.push_str(captures.get(group).map_or("", |group| group.as_str()));
+                let range = groups.get(group).cloned().flatten();
+                out.push_str(range.and_then(|range| text.get(range)).unwrap_or_default());
                 characters = after;
             }
             _ => out.push(character),

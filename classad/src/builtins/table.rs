@@ -198,3 +198,7 @@ pub const BUILTINS: &[Builtin] = &[
     entry("userHome", 1, 2, "A user's home directory; here the default, or undefined.", Values(environment::user_home)),
     entry("userMap", 2, 4, "What a map has for a user; here the default, or undefined.", Values(environment::user_map)),
 ];
+
+/// What evaluates `relTime("...")` in HTCondor's dialect; in the manual it is the function of that name.
+pub(crate) static REL_TIME_LITERAL: Builtin =
+    entry("relTime", 1, 1, "The seconds of a relative time.", Values(time::rel_time_as_real));

@@ -72,6 +72,14 @@ pub(crate) fn rel_time<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outco
     })
 }
 
+/// `relTime("1:00")` as HTCondor 25 has it: the text is a relative time, the value is a real.
+pub(crate) fn rel_time_as_real<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(match argument(arguments, 0) {
+        Lazy::RelTime(seconds) => Lazy::Real(*seconds),
+        _ => Lazy::Error,
+    })
+}
+
 /// A field of an absolute time in the local zone, or of a relative time (days, hours, minutes, seconds).
 fn field(
     machine: &Machine<'_>,

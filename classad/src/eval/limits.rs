@@ -1,6 +1,7 @@
 //! What one evaluation may use, and what it means to run out.
 
 use crate::diagnostic::Span;
+use crate::text::Dialect;
 
 /// The bounds of one evaluation. The same inputs always use the same amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,9 @@ pub struct Context {
     pub seed: u64,
     /// The bounds.
     pub limits: Limits,
+    /// How far to follow HTCondor where the language leaves it: in its own dialect a shift by 64 places or by a negative
+    /// number does what its machine does, `eval` reads its dialect, and patterns are those of PCRE if that is built in.
+    pub dialect: Dialect,
 }
 
 /// A limit was reached. This is no value: no expression can catch it.

@@ -1,30 +1,57 @@
 //! The four-valued tables: and, or, not, identity.
 
 use crate::eval::lazy::Lazy;
+use crate::expr::BinaryOp;
+
+/// What a value counts as where a truth is wanted. Unlike values it travels in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Truth {
+    False,
+    True,
+    Undefined,
+    /// ERROR, and whatever is neither a boolean nor a number.
+    Error,
+}
 
 /// `left && right` or `left || right`, once it is known that the left side does not decide alone.
 ///
 /// `absorbing` is the truth that decides: false for `&&`, true for `||`. An ERROR on the left has won already.
-pub(crate) fn join(left: &Lazy<'_>, right: &Lazy<'_>, absorbing: bool) -> Lazy<'static> {
+pub(crate) fn join(left: Truth, right: Truth, absorbing: Truth) -> Truth {
     match (left, right) {
-        (_, Lazy::Undefined) => Lazy::Undefined,
-        (_, right) => match right.truth() {
-            None => Lazy::Error,
-            Some(truth) if truth == absorbing => Lazy::Boolean(absorbing),
-            Some(_) if matches!(left, Lazy::Undefined) => Lazy::Undefined,
-            Some(truth) => Lazy::Boolean(truth),
-        },
+        (_, Truth::Undefined | Truth::Error) => right,
+        (Truth::Undefined, right) if right != absorbing => Truth::Undefined,
+        (_, right) => right,
     }
 }
 
-/// What the left side of `&&` (absorbing false) or `||` (absorbing true) decides alone.
-pub(crate) fn decided(left: &Lazy<'_>, absorbing: bool) -> Option<Lazy<'static>> {
-    match left {
-        Lazy::Undefined => None,
-        other => match other.truth() {
-            None => Some(Lazy::Error),
-            Some(truth) => (truth == absorbing).then_some(Lazy::Boolean(absorbing)),
-        },
+/// Whether the left side of `&&` (absorbing false) or `||` (absorbing true) decides alone.
+pub(crate) fn decides(left: Truth, absorbing: Truth) -> bool {
+    left == absorbing || left == Truth::Error
+}
+
+impl From<bool> for Truth {
+    fn from(truth: bool) -> Self {
+        if truth { Self::True } else { Self::False }
+    }
+}
+
+impl From<&Lazy<'_>> for Truth {
+    fn from(value: &Lazy<'_>) -> Self {
+        match value {
+            Lazy::Undefined => Self::Undefined,
+            other => other.truth().map_or(Self::Error, Self::from),
+        }
+    }
+}
+
+impl From<Truth> for Lazy<'_> {
+    fn from(truth: Truth) -> Self {
+        match truth {
+            Truth::False => Self::Boolean(false),
+            Truth::True => Self::Boolean(true),
+            Truth::Undefined => Self::Undefined,
+            Truth::Error => Self::Error,
+        }
     }
 }
 
@@ -34,6 +61,11 @@ pub(crate) fn not(operand: &Lazy<'_>) -> Lazy<'static> {
         Lazy::Undefined => Lazy::Undefined,
         other => other.truth().map_or(Lazy::Error, |truth| Lazy::Boolean(!truth)),
     }
+}
+
+/// `left is right` or `left isnt right`.
+pub(crate) fn identity(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Truth {
+    identical(left, right).map_or(Truth::Error, |same| Truth::from(same == (op == BinaryOp::Is)))
 }
 
 /// `left is right`: never undefined, and an error only for two lists or two ads.

@@ -3,7 +3,7 @@
 use crate::ad::Ad;
 use crate::eval::lazy::{Items, Lazy};
 use crate::eval::machine::{Machine, Outcome, ScopeId};
-use crate::eval::scope::FrameId;
+use crate::eval::scope::{Frame, FrameId};
 use crate::expr::{Expr, Kind};
 use crate::name::{BuiltinName, Name};
 
@@ -34,6 +34,24 @@ impl<'e> Machine<'e> {
             self.look_up(scope, name, Use::Bare)
         };
         self.value_of(found)
+    }
+
+    /// `label.x`, as most selections are: what `expr`, a bare name, means is no value that somebody has to hold.
+    pub(crate) fn select_from_name(
+        &mut self,
+        expr: &'e Expr,
+        label: &Name,
+        name: &Name,
+        scope: ScopeId,
+    ) -> Outcome<'e> {
+        self.start(expr)?;
+        self.enter()?;
+        let base = match self.look_up(scope, label, Use::Bare) {
+            Found::Scope(scope) => Lazy::Ad(scope),
+            found => self.value_of(found)?,
+        };
+        self.leave();
+        self.select(&base, name)
     }
 
     /// `base.x`
@@ -94,57 +112,84 @@ impl<'e> Machine<'e> {
 
     /// What `name` means in `start`, or else in the scopes around it, or else for the partner.
     pub(crate) fn look_up(&mut self, start: ScopeId, name: &Name, how: Use) -> Found<'e> {
-        let mut current = Some(start);
-        while let Some(scope) = current {
-            let frame = self.frame(scope);
+        let mut scope = start;
+        let fallback = loop {
+            let Some(frame) = self.env.get(FrameId::from_index(scope.0)) else {
+                if let Some(real) = self.guest_of(scope) {
+                    return self.look_up(real, name, Use::Selected);
+                }
+                if let Some(found) = self.look_in_nested(scope, name) {
+                    return found;
+                }
+                match self.parent(scope) {
+                    Some(parent) => scope = parent,
+                    None => break None,
+                }
+                continue;
+            };
             if let Some(found) = self.look_in(scope, frame, name, how) {
                 return found;
             }
-            current = match frame {
-                Some(frame) => self.env.parent(frame).map(|parent| ScopeId(parent.index())),
-                None => self.parent(scope),
-            };
-        }
-        let fallback = self.frame(start).filter(|_| how == Use::Bare).and_then(|frame| self.env.fallback(frame));
+            match frame.parent {
+                Some(parent) => scope = ScopeId(parent.index()),
+                None => break self.env.get(FrameId::from_index(start.0)).and_then(|frame| frame.fallback),
+            }
+        };
         match fallback {
-            Some(partner) => self.look_up(ScopeId(partner.index()), name, Use::Selected),
-            None => Found::Nothing,
+            Some(partner) if how == Use::Bare => self.look_up(ScopeId(partner.index()), name, Use::Selected),
+            _ => Found::Nothing,
         }
     }
 
-    /// What `name` means in one scope: an attribute, a label, a name that every ad has, another frame.
-    fn look_in(&mut self, scope: ScopeId, frame: Option<FrameId>, name: &Name, how: Use) -> Option<Found<'e>> {
-        if let Some((expr, scope)) = self.own(scope, name) {
+    /// What `name` means in one frame: an attribute, a label, a name that every ad has, another frame.
+    fn look_in(&mut self, scope: ScopeId, frame: &'e Frame<'e>, name: &Name, how: Use) -> Option<Found<'e>> {
+        if let Some((expr, scope)) = self.own_in(scope, frame, name) {
             return Some(Found::Attribute(expr, scope));
         }
-        if let (Some(frame), Use::Bare) = (frame, how)
-            && let Some(view) = self.env.label(frame, name)
+        if how == Use::Bare
+            && let Some(view) = frame.label(name)
         {
             return Some(Found::Scope(ScopeId(view.index())));
         }
-        match name.builtin() {
-            Some(BuiltinName::Itself) => return Some(Found::Scope(scope)),
-            Some(BuiltinName::Root) => return Some(Found::Scope(self.root(scope))),
-            Some(BuiltinName::Parent) => return Some(self.parent(scope).map_or(Found::Nothing, Found::Scope)),
-            Some(BuiltinName::Now) => return Some(Found::Now),
-            None => {}
+        if let Some(builtin) = name.builtin() {
+            return self.built_in(scope, builtin);
         }
-        let target = self.env.alias_of(frame?, name)?;
-        Some(Found::Scope(ScopeId(target.index())))
+        frame.alias(name).map(|target| Found::Scope(ScopeId(target.index())))
+    }
+
+    /// What `name` means in an ad written in an expression.
+    fn look_in_nested(&self, scope: ScopeId, name: &Name) -> Option<Found<'e>> {
+        if let Some(expr) = self.ad(scope).and_then(|ad| ad.get_name(name)) {
+            return Some(Found::Attribute(expr, scope));
+        }
+        self.built_in(scope, name.builtin()?)
+    }
+
+    /// A name that every ad has.
+    fn built_in(&self, scope: ScopeId, name: BuiltinName) -> Option<Found<'e>> {
+        Some(match name {
+            BuiltinName::Itself => Found::Scope(scope),
+            BuiltinName::Root => Found::Scope(self.root(scope)),
+            BuiltinName::Parent => self.parent(scope).map_or(Found::Nothing, Found::Scope),
+            BuiltinName::Now => Found::Now,
+        })
     }
 
     /// A defined value or an attribute of the ad itself.
     pub(crate) fn own(&mut self, scope: ScopeId, name: &Name) -> Option<(&'e Expr, ScopeId)> {
-        let env = self.env;
-        if let Some(frame) = self.frame(scope) {
-            if let Some(expr) = env.defined(frame, name) {
-                // A literal needs no scope.
-                let scope = if matches!(expr.kind(), Kind::Literal(_)) { scope } else { self.nowhere() };
-                return Some((expr, scope));
-            }
-            return env.ad(frame)?.get_name(name).map(|expr| (expr, scope));
+        match self.env.get(FrameId::from_index(scope.0)) {
+            Some(frame) => self.own_in(scope, frame, name),
+            None => self.ad(scope)?.get_name(name).map(|expr| (expr, scope)),
         }
-        self.ad(scope)?.get_name(name).map(|expr| (expr, scope))
+    }
+
+    fn own_in(&mut self, scope: ScopeId, frame: &'e Frame<'e>, name: &Name) -> Option<(&'e Expr, ScopeId)> {
+        if let Some(expr) = frame.definition(name) {
+            // A literal needs no scope.
+            let scope = if matches!(expr.kind(), Kind::Literal(_)) { scope } else { self.nowhere() };
+            return Some((expr, scope));
+        }
+        frame.ad.get_name(name).map(|expr| (expr, scope))
     }
 
     /// The same, and for a port's frame the attributes of the ad behind it.
@@ -179,6 +224,10 @@ impl<'e> Machine<'e> {
             Some(frame) => self.env.parent(frame).map(|parent| ScopeId(parent.index())),
             None => self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.parent),
         }
+    }
+
+    fn guest_of(&self, scope: ScopeId) -> Option<ScopeId> {
+        self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.guest_of)
     }
 
     /// The outermost ad around a scope.

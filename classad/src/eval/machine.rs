@@ -9,9 +9,10 @@ use crate::builtins::Body;
 use crate::eval::arena::{self, Arena, Made};
 use crate::eval::lazy::{Items, Lazy};
 use crate::eval::limits::{Context, Exhausted, Limit};
+use crate::eval::logic::{self, Truth};
 use crate::eval::memo::{Memo, Place, PlaceHasher, Slot};
+use crate::eval::ops;
 use crate::eval::scope::Env;
-use crate::eval::{logic, ops};
 use crate::expr::{BinaryOp, Call, Expr, Kind};
 use crate::partial;
 use crate::value::Value;
@@ -30,6 +31,8 @@ pub(crate) type Outcome<'e> = Bounded<Lazy<'e>>;
 pub(crate) struct Nested<'e> {
     pub(crate) ad: &'e Ad,
     pub(crate) parent: Option<ScopeId>,
+    /// The scope that this one is a guest's view of: names mean there what they mean in a selection.
+    pub(crate) guest_of: Option<ScopeId>,
 }
 
 pub(crate) struct Machine<'e> {
@@ -78,8 +81,7 @@ impl<'e> Machine<'e> {
 
     /// The value of `expr` in `scope`, its outermost layer only.
     pub(crate) fn eval(&mut self, expr: &'e Expr, scope: ScopeId) -> Outcome<'e> {
-        self.here = Some(expr);
-        self.spend(1)?;
+        self.start(expr)?;
         match expr.unparenthesized().kind() {
             Kind::Literal(value) => Ok(Lazy::scalar(value)),
             Kind::List(items) => Ok(Lazy::List(Items::Written(items, scope))),
@@ -101,10 +103,13 @@ impl<'e> Machine<'e> {
     fn operate(&mut self, expr: &'e Expr, kind: &'e Kind, scope: ScopeId) -> Outcome<'e> {
         match kind {
             Kind::Attribute { name, absolute } => self.refer(name, *absolute, scope),
-            Kind::Select { base, name } => {
-                let base = self.eval(base, scope);
-                self.select(base.as_ref().map_err(|limit| *limit)?, name)
-            }
+            Kind::Select { base, name } => match base.kind() {
+                Kind::Attribute { name: label, absolute: false } => self.select_from_name(base, label, name, scope),
+                _ => {
+                    let base = self.eval(base, scope);
+                    self.select(base.as_ref().map_err(|limit| *limit)?, name)
+                }
+            },
             Kind::Subscript { base, index } => {
                 let base = self.eval(base, scope)?;
                 let index = self.eval(index, scope)?;
@@ -131,32 +136,52 @@ impl<'e> Machine<'e> {
 
     /// Values are looked at where they were returned: moving one out of its result takes longer than most operators.
     fn binary(&mut self, op: BinaryOp, left: &'e Expr, right: &'e Expr, scope: ScopeId) -> Outcome<'e> {
+        if op.gives_truth() {
+            return self.judge(op, left, right, scope).map(Lazy::from);
+        }
         let left = self.eval(left, scope);
         let left = left.as_ref().map_err(|limit| *limit)?;
-        let absorbing = match op {
-            BinaryOp::And => Some(false),
-            BinaryOp::Or => Some(true),
-            _ => None,
-        };
-        if let (Some(absorbing), Lazy::Boolean(truth)) = (absorbing, left)
-            && *truth == absorbing
-        {
-            return Ok(Lazy::Boolean(absorbing));
+        let right = self.eval(right, scope);
+        Ok(ops::binary_in(self.context.dialect, op, left, right.as_ref().map_err(|limit| *limit)?))
+    }
+
+    /// The value of an operator that gives a truth.
+    fn judge(&mut self, op: BinaryOp, left: &'e Expr, right: &'e Expr, scope: ScopeId) -> Bounded<Truth> {
+        if matches!(op, BinaryOp::And | BinaryOp::Or) {
+            let absorbing = Truth::from(op == BinaryOp::Or);
+            let left = self.truth(left, scope)?;
+            if logic::decides(left, absorbing) {
+                return Ok(left);
+            }
+            return Ok(logic::join(left, self.truth(right, scope)?, absorbing));
         }
-        if let Some(value) = absorbing.and_then(|absorbing| logic::decided(left, absorbing)) {
-            return Ok(value);
+        let left = self.eval(left, scope);
+        let left = left.as_ref().map_err(|limit| *limit)?;
+        if let Kind::Literal(value) = right.kind()
+            && op.compares()
+        {
+            self.start(right)?;
+            return Ok(ops::comparison_with(op, left, value));
         }
         let right = self.eval(right, scope);
         let right = right.as_ref().map_err(|limit| *limit)?;
-        match (absorbing, left, right) {
-            // The rows of the tables that matter most.
-            (Some(_), Lazy::Boolean(_), Lazy::Boolean(truth)) => Ok(Lazy::Boolean(*truth)),
-            (Some(absorbing), _, _) => Ok(logic::join(left, right, absorbing)),
-            (None, _, _) if matches!(op, BinaryOp::Is | BinaryOp::Isnt) => match logic::identical(left, right) {
-                Some(same) => Ok(Lazy::Boolean(same == (op == BinaryOp::Is))),
-                None => Ok(Lazy::Error),
-            },
-            _ => Ok(ops::binary(op, left, right)),
+        Ok(match op {
+            BinaryOp::Is | BinaryOp::Isnt => logic::identity(op, left, right),
+            _ => ops::comparison(op, left, right),
+        })
+    }
+
+    /// What an operand of `&&` or `||` counts as.
+    fn truth(&mut self, expr: &'e Expr, scope: ScopeId) -> Bounded<Truth> {
+        match expr.unparenthesized().kind() {
+            Kind::Binary { op, left, right } if op.gives_truth() => {
+                self.start(expr)?;
+                self.enter()?;
+                let truth = self.judge(*op, left, right, scope);
+                self.leave();
+                truth
+            }
+            _ => self.eval(expr, scope).as_ref().map(Truth::from).map_err(|limit| *limit),
         }
     }
 
@@ -234,8 +259,22 @@ impl<'e> Machine<'e> {
 
     pub(crate) fn add_scope(&mut self, ad: &'e Ad, parent: Option<ScopeId>) -> ScopeId {
         let scope = ScopeId(self.env.len() + self.nested.len());
-        self.nested.push(Nested { ad, parent });
+        self.nested.push(Nested { ad, parent, guest_of: None });
         scope
+    }
+
+    /// The scope for an expression of `home` that is evaluated in the ad of `scope`: labels around that ad are private to the
+    /// expressions that stand there.
+    pub(crate) fn as_guest(&mut self, scope: ScopeId, home: ScopeId) -> ScopeId {
+        let chain = |start| std::iter::successors(Some(start), |at| self.parent(*at));
+        let labelled = |at: &ScopeId| self.frame(*at).is_some_and(|frame| self.env.labels(frame) > 0);
+        let private = chain(scope).any(|at| labelled(&at) && !chain(home).any(|own| own == at));
+        let Some(ad) = self.ad(scope).filter(|_| private) else { return scope };
+        let guest = self.add_scope(ad, self.parent(scope));
+        if let Some(nested) = self.nested.last_mut() {
+            nested.guest_of = Some(scope);
+        }
+        guest
     }
 
     /// Keeps a tree made during the evaluation until its end.
@@ -257,11 +296,22 @@ impl<'e> Machine<'e> {
         partial::refuse_open(expr).inspect_err(|_| self.here = Some(expr))
     }
 
+    /// The first step of each expression.
+    pub(crate) fn start(&mut self, expr: &'e Expr) -> Bounded<()> {
+        self.here = Some(expr);
+        self.spend(1)
+    }
+
     /// Uses up fuel.
     pub(crate) fn spend(&mut self, steps: usize) -> Bounded<()> {
         let steps = u64::try_from(steps).unwrap_or(u64::MAX);
         self.fuel = self.fuel.checked_sub(steps).ok_or(Limit::Fuel)?;
         Ok(())
+    }
+
+    /// How many steps were taken so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.context.limits.fuel.saturating_sub(self.fuel)
     }
 
     /// Uses up fuel for handling `bytes` bytes of text; text longer than a result may be is refused.

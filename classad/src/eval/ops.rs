@@ -3,9 +3,11 @@
 use std::cmp::Ordering;
 
 use crate::eval::lazy::Lazy;
-use crate::eval::logic;
+use crate::eval::logic::{self, Truth};
 use crate::expr::{BinaryOp, UnaryOp};
+use crate::text::Dialect;
 use crate::text::number::to_real;
+use crate::value::Value;
 
 /// An operator that needs the values of both sides: ERROR beats UNDEFINED, both beat the rest.
 pub(crate) fn binary(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
@@ -15,12 +17,7 @@ pub(crate) fn binary(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'s
         _ => {}
     }
     match op {
-        BinaryOp::Equal
-        | BinaryOp::NotEqual
-        | BinaryOp::Less
-        | BinaryOp::LessEqual
-        | BinaryOp::Greater
-        | BinaryOp::GreaterEqual => compare(op, left, right),
+        _ if op.compares() => compare(op, left, right).into(),
         BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder => {
             arithmetic(op, left, right)
         }
@@ -28,6 +25,18 @@ pub(crate) fn binary(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'s
             (Lazy::Integer(left), Lazy::Integer(right)) => bits(op, *left, *right),
             _ => Lazy::Error,
         },
+    }
+}
+
+/// The same as the dialect has it: only in HTCondor's are there shifts by less than 0 or more than 63 places.
+pub(crate) fn binary_in(dialect: Dialect, op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
+    match (left, right) {
+        (Lazy::Integer(_), Lazy::Integer(places))
+            if dialect == Dialect::Gangmatch && op.shifts() && !(0..64).contains(places) =>
+        {
+            Lazy::Error
+        }
+        _ => binary(op, left, right),
     }
 }
 
@@ -47,12 +56,32 @@ pub(crate) fn unary(op: UnaryOp, operand: &Lazy<'_>) -> Lazy<'static> {
     }
 }
 
-fn compare(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
+/// A comparison, without the detour over a value.
+pub(crate) fn comparison(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Truth {
+    match (left, right) {
+        (Lazy::Error, _) | (_, Lazy::Error) => Truth::Error,
+        (Lazy::Undefined, _) | (_, Lazy::Undefined) => Truth::Undefined,
+        _ => compare(op, left, right),
+    }
+}
+
+/// A comparison with a literal: those that matter most without making a value of it.
+pub(crate) fn comparison_with(op: BinaryOp, left: &Lazy<'_>, right: &Value) -> Truth {
+    match (left, right) {
+        (Lazy::Integer(left), Value::Integer(right)) => Truth::from(holds(op, Some(left.cmp(right)))),
+        (Lazy::String(left), Value::String(right)) if op == BinaryOp::Equal => {
+            Truth::from(left.eq_ignore_ascii_case(right))
+        }
+        _ => comparison(op, left, &Lazy::scalar(right)),
+    }
+}
+
+fn compare(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Truth {
     let ordering = match (left, right) {
         (Lazy::String(left), Lazy::String(right)) => match op {
             // Most comparisons of strings ask for equality only, which different lengths decide.
-            BinaryOp::Equal => return Lazy::Boolean(left.eq_ignore_ascii_case(right)),
-            BinaryOp::NotEqual => return Lazy::Boolean(!left.eq_ignore_ascii_case(right)),
+            BinaryOp::Equal => return Truth::from(left.eq_ignore_ascii_case(right)),
+            BinaryOp::NotEqual => return Truth::from(!left.eq_ignore_ascii_case(right)),
             _ => Some(crate::name::compare(left, right)),
         },
         (Lazy::AbsTime { seconds: left, .. }, Lazy::AbsTime { seconds: right, .. }) => Some(left.cmp(right)),
@@ -60,14 +89,14 @@ fn compare(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {
         (Lazy::Integer(left), Lazy::Integer(right)) => Some(left.cmp(right)),
         _ => match (left.number(), right.number()) {
             (Some(left), Some(right)) => left.partial_cmp(&right),
-            _ => return Lazy::Error,
+            _ => return Truth::Error,
         },
     };
-    Lazy::Boolean(holds(op, ordering))
+    Truth::from(holds(op, ordering))
 }
 
 /// Whether a comparison holds; without an order (NaN) only `!=` does.
-fn holds(op: BinaryOp, ordering: Option<Ordering>) -> bool {
+pub(crate) fn holds(op: BinaryOp, ordering: Option<Ordering>) -> bool {
     match op {
         BinaryOp::Equal => ordering == Some(Ordering::Equal),
         BinaryOp::NotEqual => ordering != Some(Ordering::Equal),
@@ -146,7 +175,8 @@ fn scaled(length: f64, factor: &Lazy<'_>, op: BinaryOp) -> Lazy<'static> {
     if op == BinaryOp::Divide && factor == 0.0 { Lazy::Error } else { Lazy::RelTime(result) }
 }
 
-/// Of the number of places to shift by, the lowest six bits count, as on the machines that the reference runs on.
+/// Of the number of places to shift by, the lowest six bits count, as on the machines that the reference runs on; 128 places
+/// and more, the places to the other side, and `>>>` by none are its own.
 fn bits(op: BinaryOp, left: i64, right: i64) -> Lazy<'static> {
     let places = u32::try_from(right & 63).unwrap_or(0);
     Lazy::Integer(match op {

@@ -1,5 +1,7 @@
 //! Ads into what an evaluation can see: frames that may point at each other freely.
 
+use std::sync::LazyLock;
+
 use crate::ad::Ad;
 use crate::expr::Expr;
 use crate::name::Name;
@@ -32,6 +34,9 @@ pub struct Env<'a> {
     live: usize,
 }
 
+/// What the partner is called.
+pub(crate) static PARTNER: LazyLock<[Name; 2]> = LazyLock::new(|| ["other", "target"].map(Name::new));
+
 /// A frame of an [`Env`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FrameId(u32);
@@ -41,9 +46,9 @@ pub struct FrameId(u32);
 pub struct Mark(usize);
 
 #[derive(Clone, Debug)]
-struct Frame<'a> {
-    ad: &'a Ad,
-    parent: Option<FrameId>,
+pub(crate) struct Frame<'a> {
+    pub(crate) ad: &'a Ad,
+    pub(crate) parent: Option<FrameId>,
     defined: Vec<(Name, Expr)>,
     /// What every other name is defined as.
     rest: Option<Expr>,
@@ -51,7 +56,7 @@ struct Frame<'a> {
     /// Names for other frames that selections see too.
     aliases: Vec<(Name, FrameId)>,
     /// Where bare names go that are found nowhere else.
-    fallback: Option<FrameId>,
+    pub(crate) fallback: Option<FrameId>,
     seed: u64,
     /// Whether this is a port's frame, which with its parent makes up a view.
     view: bool,
@@ -68,6 +73,18 @@ impl FrameId {
 }
 
 impl<'a> Frame<'a> {
+    pub(crate) fn definition(&self, name: &Name) -> Option<&Expr> {
+        self.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr).or(self.rest.as_ref())
+    }
+
+    pub(crate) fn label(&self, name: &Name) -> Option<FrameId> {
+        self.labels.iter().rev().find(|(own, _)| own == name).map(|(_, view)| *view)
+    }
+
+    pub(crate) fn alias(&self, name: &Name) -> Option<FrameId> {
+        self.aliases.iter().find(|(own, _)| own == name).map(|(_, target)| *target)
+    }
+
     fn new(ad: &'a Ad, parent: Option<FrameId>) -> Self {
         Self {
             ad,
@@ -146,6 +163,13 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// Takes a definition back.
+    pub(crate) fn undefine(&mut self, frame: FrameId, name: &Name) {
+        if let Some(frame) = self.get_mut(frame) {
+            frame.defined.retain(|(own, _)| own != name);
+        }
+    }
+
     /// Lets bare names in `frame` and in what is nested in it reach `view` as `label`. A later label hides an earlier one
     /// of the same name.
     pub fn bind(&mut self, frame: FrameId, label: &Name, view: FrameId) {
@@ -170,8 +194,9 @@ impl<'a> Env<'a> {
     /// Makes `other` the partner of `frame`: `other` and `target` mean it, and bare names in expressions directly in the ad
     /// (not in ads nested in it) fall through to it.
     pub fn partner(&mut self, frame: FrameId, other: FrameId) {
-        self.alias(frame, "other", other);
-        self.alias(frame, "target", other);
+        for name in &*PARTNER {
+            self.alias(frame, name, other);
+        }
         self.set_fallback(frame, other);
     }
 
@@ -195,10 +220,10 @@ impl<'a> Env<'a> {
     }
 
     /// Gives `frame` a name for another frame that selections see too.
-    pub(crate) fn alias(&mut self, frame: FrameId, name: &str, target: FrameId) {
+    pub(crate) fn alias(&mut self, frame: FrameId, name: &Name, target: FrameId) {
         if let Some(frame) = self.get_mut(frame) {
             frame.aliases.retain(|(own, _)| own != name);
-            frame.aliases.push((Name::new(name), target));
+            frame.aliases.push((name.clone(), target));
         }
     }
 
@@ -208,12 +233,18 @@ impl<'a> Env<'a> {
         }
     }
 
+    pub(crate) fn restore_fallback(&mut self, frame: FrameId, fallback: Option<FrameId>) {
+        if let Some(frame) = self.get_mut(frame) {
+            frame.fallback = fallback;
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.live
     }
 
-    fn get(&self, frame: FrameId) -> Option<&Frame<'a>> {
-        self.frames.get(frame.index()).filter(|_| frame.index() < self.live)
+    pub(crate) fn get(&self, frame: FrameId) -> Option<&Frame<'a>> {
+        self.frames.get(..self.live)?.get(frame.index())
     }
 
     fn get_mut(&mut self, frame: FrameId) -> Option<&mut Frame<'a>> {
@@ -241,18 +272,10 @@ impl<'a> Env<'a> {
         self.get(frame).map_or(0, |frame| frame.seed)
     }
 
-    pub(crate) fn defined(&self, frame: FrameId, name: &Name) -> Option<&Expr> {
-        let frame = self.get(frame)?;
-        frame.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr).or(frame.rest.as_ref())
-    }
-
-    pub(crate) fn label(&self, frame: FrameId, name: &Name) -> Option<FrameId> {
-        let frame = self.get(frame)?;
-        frame.labels.iter().rev().find(|(own, _)| own == name).map(|(_, view)| *view)
-    }
-
-    pub(crate) fn alias_of(&self, frame: FrameId, name: &Name) -> Option<FrameId> {
-        let frame = self.get(frame)?;
-        frame.aliases.iter().find(|(own, _)| own == name).map(|(_, target)| *target)
+    /// Whether the frame itself gives the name a meaning that no partner can change.
+    pub(crate) fn names(&self, frame: FrameId, name: &Name) -> bool {
+        self.get(frame).is_some_and(|frame| {
+            frame.definition(name).is_some() || frame.ad.get_name(name).is_some() || frame.label(name).is_some()
+        })
     }
 }

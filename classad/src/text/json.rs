@@ -1,113 +1,276 @@
-//! HTCondor's JSON form into an ad and back: scalars as they are, other expressions as `"/Expr(...)/"`.
-
-use serde_json::{Map, Number, Value as Json};
+//! HTCondor's JSON form into an ad: scalars as they are, other expressions as `"/Expr(...)/"`.
+//!
+//! Read here and not by a library, so that every attribute knows its place in the text, and so that an attribute that is
+//! given twice is noticed.
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
 use crate::expr::{Expr, Kind};
 use crate::name::Name;
+use crate::text::jsonstring::{self, Decoded};
+use crate::text::lexer::{self, Escapes};
+use crate::text::parser::{DEPTH_MAX, Parser};
 use crate::text::report::{Report, Reported};
-use crate::text::{Dialect, parse_expr};
+use crate::text::{Dialect, mistake, syntax};
 use crate::value::Value;
+
+/// How many open constructs of the grammar an element of a list counts as, in brackets and so here.
+const ELEMENT_DEPTH: usize = 3;
 
 /// The whole text as one ad.
 pub(crate) fn ad(dialect: Dialect, report: &mut Report<'_>) -> Result<Ad, Reported> {
-    let source = report.source();
-    let object: Map<String, Json> = match serde_json::from_str(source) {
-        Ok(object) => object,
-        Err(fault) => {
-            let at = offset(source, fault.line(), fault.column());
-            let message = fault.to_string();
-            let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-            return Err(report.error("json", Span::new(at, at), format!("this is no JSON object: {message}"), None));
-        }
-    };
-    attributes(&object, dialect, report)
-}
-
-fn attributes(object: &Map<String, Json>, dialect: Dialect, report: &mut Report<'_>) -> Result<Ad, Reported> {
-    let mut ad = Ad::new();
-    for (name, value) in object {
-        let expr = expr(name, value, dialect, report)?;
-        ad.insert(Name::new(name.as_str()), expr);
+    let mut scan = Scan { at: 0, dialect, report };
+    let ad = scan.object(0)?;
+    scan.blanks();
+    match scan.peek() {
+        None => Ok(ad),
+        Some(_) => Err(scan.unexpected("the end of the text")),
     }
-    Ok(ad)
 }
 
-fn expr(name: &str, value: &Json, dialect: Dialect, report: &mut Report<'_>) -> Result<Expr, Reported> {
-    Ok(match value {
-        Json::Null => Expr::literal(Value::Undefined),
-        Json::Bool(truth) => Expr::literal(Value::Boolean(*truth)),
-        Json::Number(number) => Expr::literal(self::number(name, number, report)?),
-        Json::String(text) => match text.strip_prefix("/Expr(").and_then(|rest| rest.strip_suffix(")/")) {
-            Some(text) => quoted_expr(name, text, dialect, report)?,
-            None => Expr::literal(Value::string(text.as_str())),
-        },
-        Json::Array(items) => {
-            Expr::list(items.iter().map(|item| expr(name, item, dialect, report)).collect::<Result<_, _>>()?)
-        }
-        Json::Object(object) => Expr::ad(attributes(object, dialect, report)?),
-    })
-}
-
-fn number(name: &str, number: &Number, report: &mut Report<'_>) -> Result<Value, Reported> {
-    if let Some(integer) = number.as_i64() {
-        return Ok(Value::Integer(integer));
-    }
-    match number.as_f64() {
-        Some(real) if !number.is_u64() => Ok(Value::Real(real)),
-        _ => {
-            let span = place(report.source(), name);
-            let message = format!("attribute `{name}`: `{number}` does not fit an integer of 64 bits");
-            Err(report.error("number-range", span, message, None))
+/// The whole text as ads: objects and lists of objects, one after the other.
+pub(crate) fn ads(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<Ad>, Reported> {
+    let mut scan = Scan { at: 0, dialect, report };
+    let mut ads = Vec::new();
+    loop {
+        scan.blanks();
+        match scan.peek() {
+            None => return Ok(ads),
+            Some(b'[') => scan.separated(b'[', b']', |scan| {
+                ads.push(scan.object(0)?);
+                Ok(())
+            })?,
+            Some(_) => ads.push(scan.object(0)?),
         }
     }
 }
 
-fn quoted_expr(name: &str, text: &str, dialect: Dialect, report: &mut Report<'_>) -> Result<Expr, Reported> {
-    parse_expr(text, dialect).map_err(|diagnostics| {
-        let span = place(report.source(), name);
-        report.adopt(span, &format!("attribute `{name}`"), diagnostics);
-        Reported
-    })
+struct Scan<'r, 't> {
+    at: usize,
+    dialect: Dialect,
+    report: &'r mut Report<'t>,
 }
 
-/// Where an attribute stands in the text: JSON values come without their places.
-fn place(source: &str, name: &str) -> Span {
-    let quoted = format!("\"{name}\"");
-    source.find(&quoted).map_or(Span::default(), |start| Span::new(start, start + quoted.len()))
-}
-
-/// The byte at a line and a column, both counted from 1, columns in bytes as serde_json counts them.
-fn offset(source: &str, line: usize, column: usize) -> usize {
-    let start: usize = source.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    let at = (start + column.saturating_sub(1)).min(source.len());
-    (0..=at).rev().find(|at| source.is_char_boundary(*at)).unwrap_or(0)
-}
-
-/// The ad as JSON: literals, lists and ads as they are, any other expression as `/Expr(...)/`.
-pub(crate) fn object(ad: &Ad) -> Map<String, Json> {
-    ad.iter().map(|(name, expr)| (name.as_str().to_owned(), json(expr))).collect()
-}
-
-fn json(expr: &Expr) -> Json {
-    let native = match expr.kind() {
-        Kind::Literal(Value::Undefined) => Some(Json::Null),
-        Kind::Literal(Value::Boolean(truth)) => Some(Json::Bool(*truth)),
-        Kind::Literal(Value::Integer(number)) => Some(Json::from(*number)),
-        Kind::Literal(Value::Real(number)) => Number::from_f64(*number).map(Json::Number),
-        Kind::Literal(Value::String(text)) if !text.starts_with("/Expr(") => Some(Json::from(&**text)),
-        Kind::List(items) => Some(items.iter().map(json).collect()),
-        Kind::Ad(ad) => Some(Json::Object(object(ad))),
-        _ => None,
-    };
-    native.unwrap_or_else(|| Json::from(format!("/Expr({expr})/")))
-}
-
-impl Ad {
-    /// HTCondor's JSON form, on one line, attributes in source order.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        Json::Object(object(self)).to_string()
+impl<'t> Scan<'_, 't> {
+    fn rest(&self) -> &'t str {
+        self.report.source().get(self.at..).unwrap_or_default()
     }
+
+    fn peek(&self) -> Option<u8> {
+        self.rest().bytes().next()
+    }
+
+    fn blanks(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+    }
+
+    /// `{ "Name": value, ... }`
+    fn object(&mut self, depth: usize) -> Result<Ad, Reported> {
+        self.blanks();
+        if self.peek() != Some(b'{') {
+            return Err(self.unexpected("`{` and an ad"));
+        }
+        let mut ad = Ad::new();
+        self.separated(b'{', b'}', |scan| {
+            let start = scan.at;
+            if scan.peek() != Some(b'"') {
+                return Err(scan.unexpected("an attribute name in double quotes"));
+            }
+            let name = scan.string()?.text;
+            let span = Span::new(start, scan.at);
+            let name = scan.name(span, name)?;
+            scan.blanks();
+            if scan.peek() != Some(b':') {
+                return Err(scan.unexpected("`:` after the attribute name"));
+            }
+            scan.at += 1;
+            let expr = scan.value(name.as_str(), depth)?;
+            if let Some((earlier, _)) = ad.entry(name.as_str()) {
+                syntax::duplicate(scan.report, span, &name, &earlier.clone());
+            }
+            ad.insert(name, expr);
+            Ok(())
+        })?;
+        Ok(ad)
+    }
+
+    /// The name of an attribute, unless brackets could not hold it.
+    fn name(&mut self, span: Span, text: String) -> Result<Name, Reported> {
+        if text.is_empty() {
+            return Err(self.report.error("empty-name", span, "the attribute has no name".into(), None));
+        }
+        if self.dialect == Dialect::Gangmatch && mistake::looks_like_time(&text) {
+            let message = format!("`{text}` looks like a time, and is no attribute name");
+            return Err(self.report.error("quoted-time", span, message, None));
+        }
+        Ok(Name::new(text))
+    }
+
+    /// What stands between two brackets, separated by commas.
+    fn separated(
+        &mut self,
+        open: u8,
+        close: u8,
+        mut item: impl FnMut(&mut Self) -> Result<(), Reported>,
+    ) -> Result<(), Reported> {
+        let start = Span::new(self.at, self.at + 1);
+        self.at += 1;
+        self.blanks();
+        if self.peek() == Some(close) {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.blanks();
+            item(self)?;
+            self.blanks();
+            match self.peek() {
+                Some(b',') => {
+                    let comma = Span::new(self.at, self.at + 1);
+                    self.at += 1;
+                    self.blanks();
+                    if self.peek() == Some(close) {
+                        let hint = Some("take the comma out".to_owned());
+                        return Err(self.report.error("trailing-comma", comma, "comma before the end".into(), hint));
+                    }
+                }
+                Some(byte) if byte == close => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => {
+                    let position = start.position(self.report.source());
+                    let (open, close) = (char::from(open), char::from(close));
+                    let expected = format!(
+                        "`,` or the `{close}` for `{open}` of line {}, column {}",
+                        position.line, position.column
+                    );
+                    return Err(self.unexpected(&expected));
+                }
+            }
+        }
+    }
+
+    /// The value of an attribute, or an element of a list in it, in so many lists and ads.
+    fn value(&mut self, name: &str, depth: usize) -> Result<Expr, Reported> {
+        self.blanks();
+        let start = self.at;
+        if (depth + 1) * ELEMENT_DEPTH > DEPTH_MAX {
+            return Err(syntax::nested_too_deeply(self.report, Span::new(start, start + 1)));
+        }
+        let kind = match self.peek() {
+            Some(b'"') => {
+                let decoded = self.string()?;
+                match decoded.text.strip_prefix("/Expr(").and_then(|rest| rest.strip_suffix(")/")) {
+                    Some(text) => return self.quoted_expr(name, text, &decoded, depth),
+                    None => Kind::Literal(Value::string(decoded.text)),
+                }
+            }
+            Some(b'{') => Kind::Ad(self.object(depth + 1)?),
+            Some(b'[') => {
+                let mut items = Vec::new();
+                self.separated(b'[', b']', |scan| {
+                    items.push(scan.value(name, depth + 1)?);
+                    Ok(())
+                })?;
+                Kind::List(items.into())
+            }
+            _ => Kind::Literal(self.plain(name)?),
+        };
+        Ok(Expr::new(kind, Span::new(start, self.at)))
+    }
+
+    /// A number or a word.
+    fn plain(&mut self, name: &str) -> Result<Value, Reported> {
+        let part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_');
+        let length = self.rest().bytes().take_while(part).count();
+        let text = self.rest().get(..length).unwrap_or_default();
+        let span = Span::new(self.at, self.at + length);
+        let value = match text {
+            "null" => Value::Undefined,
+            "true" => Value::Boolean(true),
+            "false" => Value::Boolean(false),
+            _ if is_number(text) => match (text.parse(), text.parse()) {
+                (Ok(integer), _) => Value::Integer(integer),
+                (_, Ok(real)) if text.contains(['.', 'e', 'E']) => Value::Real(real),
+                _ => {
+                    let message = format!("attribute `{name}`: `{text}` does not fit an integer of 64 bits");
+                    return Err(self.report.error("number-range", span, message, Some(format!("write `{text}.0`"))));
+                }
+            },
+            _ => return Err(self.unexpected("a value")),
+        };
+        self.at = span.end;
+        Ok(value)
+    }
+
+    fn string(&mut self) -> Result<Decoded, Reported> {
+        let decoded = jsonstring::decode(self.report, self.at)?;
+        self.at = decoded.end;
+        Ok(decoded)
+    }
+
+    /// An expression in a string. Its spans are those of the text that it stands in.
+    fn quoted_expr(&mut self, name: &str, text: &str, decoded: &Decoded, depth: usize) -> Result<Expr, Reported> {
+        let mut inner = Report::new(text).in_dialect(self.dialect);
+        let mut tokens = lexer::tokens(Span::new(0, text.len()), self.dialect, Escapes::All, &mut inner);
+        let prefix = decoded.text.len() - text.len() - ")/".len();
+        let place = |span: Span| decoded.place(Span::new(span.start + prefix, span.end + prefix));
+        for token in &mut tokens {
+            token.span = place(token.span);
+        }
+        let context = format!("attribute `{name}`");
+        self.report.adopt(&context, inner.finish(Ok(())).diagnostics, place);
+        let before = self.report.len();
+        let expr = Parser::new(&tokens, self.dialect, self.report).below(depth * ELEMENT_DEPTH).whole_expr();
+        self.report.name_context(before, &context);
+        expr
+    }
+
+    /// Something else than what JSON wants here.
+    fn unexpected(&mut self, expected: &str) -> Reported {
+        let rest = self.rest();
+        let word = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '+' | '-');
+        let length = match rest.chars().next() {
+            Some(first) if word(first) => rest.find(|character| !word(character)).unwrap_or(rest.len()),
+            first => first.map_or(0, char::len_utf8),
+        };
+        let found: String = rest.get(..length).unwrap_or_default().chars().take(40).collect();
+        let hint = match rest.bytes().next() {
+            Some(b'\'') => Some("write `\"` around strings"),
+            Some(b'/' | b'#') => Some("JSON has no comments"),
+            Some(b'=') => Some("JSON has `:` between name and value"),
+            Some(b';') => Some("JSON has `,` between attributes"),
+            Some(b'0'..=b'9' | b'-' | b'+' | b'.') if expected == "a value" => {
+                Some("write numbers as `1`, `-0.5` or `1e3`")
+            }
+            Some(b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'(' | b'!') if expected == "a value" => {
+                Some("write an expression as `\"/Expr(...)/\"`, a string with `\"` around it")
+            }
+            Some(b'A'..=b'Z' | b'a'..=b'z' | b'_') => Some("write `\"` around names"),
+            _ => None,
+        };
+        let found = if found.is_empty() {
+            "the end of the text".to_owned()
+        } else {
+            format!("`{}`", jsonstring::printable(&found))
+        };
+        let span = Span::new(self.at, self.at + length);
+        self.report.error("json", span, format!("expected {expected}, found {found}"), hint.map(str::to_owned))
+    }
+}
+
+/// Whether JSON takes the text for a number.
+fn is_number(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (mantissa, exponent) =
+        text.split_once(['e', 'E']).map_or((text, None), |(before, after)| (before, Some(after)));
+    let (whole, fraction) = mantissa.split_once('.').map_or((mantissa, None), |(before, after)| (before, Some(after)));
+    let whole = whole.strip_prefix('-').unwrap_or(whole);
+    let exponent = exponent.map(|exponent| exponent.strip_prefix(['+', '-']).unwrap_or(exponent));
+    digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(digits)
 }

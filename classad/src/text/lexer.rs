@@ -22,9 +22,18 @@ pub(crate) enum Escapes {
 pub(crate) fn tokens(within: Span, dialect: Dialect, escapes: Escapes, report: &mut Report<'_>) -> Vec<Token> {
     let source = report.source();
     let text = source.get(..within.end).unwrap_or(source);
-    let mut lexer = Lexer { text, at: within.start, dialect, escapes, report, tokens: Vec::new() };
+    let mut lexer = Lexer::new(text, dialect, escapes, report);
+    lexer.at = within.start;
     while lexer.token() {}
     lexer.tokens
+}
+
+/// Whether there is a comment between the tokens.
+pub(crate) fn has_comments(text: &str, escapes: Escapes) -> bool {
+    let mut report = Report::new(text);
+    let mut lexer = Lexer::new(text, Dialect::Htcondor, escapes, &mut report);
+    while lexer.token() {}
+    lexer.comments > 0
 }
 
 struct Lexer<'t, 'r> {
@@ -34,9 +43,14 @@ struct Lexer<'t, 'r> {
     escapes: Escapes,
     report: &'r mut Report<'t>,
     tokens: Vec<Token>,
+    comments: usize,
 }
 
-impl Lexer<'_, '_> {
+impl<'t, 'r> Lexer<'t, 'r> {
+    fn new(text: &'t str, dialect: Dialect, escapes: Escapes, report: &'r mut Report<'t>) -> Self {
+        Self { text, at: 0, dialect, escapes, report, tokens: Vec::new(), comments: 0 }
+    }
+
     /// Adds the next token; false after the end.
     fn token(&mut self) -> bool {
         if let Err(start) = self.skip_blanks() {
@@ -81,8 +95,10 @@ impl Lexer<'_, '_> {
             self.skip_spaces();
             let rest = self.text.get(self.at..).unwrap_or_default();
             if rest.starts_with("//") {
+                self.comments += 1;
                 self.at += rest.find('\n').unwrap_or(rest.len());
             } else if rest.starts_with("/*") {
+                self.comments += 1;
                 let inside = rest.get(2..).unwrap_or_default();
                 self.at += inside.find("*/").ok_or(self.at)? + 4;
             } else {
@@ -180,7 +196,7 @@ impl Lexer<'_, '_> {
                     let escape = self.at;
                     match self.escape() {
                         Some(0) => {
-                            mistake::nul(self.report, Span::new(escape, self.at));
+                            mistake::nul(self.report, Span::new(escape, self.at), mistake::Nul::Escape);
                             sound = false;
                         }
                         Some(byte) => bytes.push(byte),
@@ -194,7 +210,7 @@ impl Lexer<'_, '_> {
                 // What could not be printed so that it reads back.
                 Some(0) => {
                     self.at += 1;
-                    mistake::nul(self.report, Span::new(self.at - 1, self.at));
+                    mistake::nul(self.report, Span::new(self.at - 1, self.at), mistake::Nul::Byte);
                     sound = false;
                 }
                 Some(byte) => {
@@ -312,17 +328,26 @@ const SYMBOLS: [(&str, TokenKind); 35] = [
     ("}", TokenKind::CloseBrace),
 ];
 
+/// The characters that the words of a text begin with, as long as each is a single bracket.
+pub(crate) fn first_characters(text: &str) -> impl Iterator<Item = char> + '_ {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let (character, after) = first(rest?)?;
+        rest = matches!(character, '[' | '{').then_some(after);
+        Some(character)
+    })
+}
+
 /// The first character after white space and comments.
 pub(crate) fn first_character(text: &str) -> Option<char> {
+    first(text).map(|(character, _)| character)
+}
+
+fn first(text: &str) -> Option<(char, &str)> {
     let mut report = Report::new(text);
-    let mut lexer = Lexer {
-        text,
-        at: 0,
-        dialect: Dialect::Htcondor,
-        escapes: Escapes::All,
-        report: &mut report,
-        tokens: Vec::new(),
-    };
+    let mut lexer = Lexer::new(text, Dialect::Htcondor, Escapes::All, &mut report);
     lexer.skip_blanks().ok()?;
-    text.get(lexer.at..).and_then(|rest| rest.chars().next())
+    let rest = text.get(lexer.at..)?;
+    let character = rest.chars().next()?;
+    Some((character, rest.get(character.len_utf8()..)?))
 }

@@ -1,7 +1,8 @@
-//! HTCondor's long form, one `Name = expression` a line, into an ad.
+//! HTCondor's long form, one `Name = expression` a line, into ads: an empty line ends an ad.
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
+use crate::expr::BinaryOp;
 use crate::name::Name;
 use crate::text::lexer::{self, Escapes};
 use crate::text::parser::Parser;
@@ -12,33 +13,72 @@ use crate::text::{Dialect, syntax};
 /// How many lines may be wrong before reading stops.
 const MISTAKES_MAX: usize = 20;
 
-/// The whole text as one ad; empty lines and lines that begin with `#` are passed over.
+/// The whole text as one ad.
 pub(crate) fn ad(dialect: Dialect, report: &mut Report<'_>) -> Result<Ad, Reported> {
+    let mut ads = read(dialect, report)?.into_iter();
+    let (first, second) = (ads.next(), ads.next());
+    if let Some((_, span)) = second {
+        return Err(report.error(
+            "second-ad",
+            span,
+            "a second ad begins here, since an empty line ends an ad".into(),
+            Some("take the empty line out, or keep one of the ads".into()),
+        ));
+    }
+    Ok(first.map(|(ad, _)| ad).unwrap_or_default())
+}
+
+/// The whole text as ads.
+pub(crate) fn ads(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<Ad>, Reported> {
+    Ok(read(dialect, report)?.into_iter().map(|(ad, _)| ad).collect())
+}
+
+/// All ads, each with the name that it begins with. Lines with nothing but a comment are passed over.
+fn read(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<(Ad, Span)>, Reported> {
     let source = report.source();
-    let mut ad = Ad::new();
-    let mut mistakes = 0;
-    let mut start = 0;
+    let mut ads: Vec<(Ad, Span)> = Vec::new();
+    let (mut mistakes, mut start, mut ended) = (0, 0, true);
     for line in source.split_inclusive('\n') {
-        let within = Span::new(start, start + line.len());
-        start = within.end;
-        let blank = line.trim_start();
-        if blank.is_empty() || blank.starts_with('#') || blank.starts_with("//") {
+        let within = Span::new(start, start + line.trim_end().len());
+        start += line.len();
+        let text = line.trim_start();
+        if text.is_empty() {
+            ended = true;
+        }
+        if text.is_empty() || text.starts_with('#') || text.starts_with("//") {
             continue;
         }
-        if attribute(within, dialect, report, &mut ad).is_err() {
-            mistakes += 1;
-            if mistakes > MISTAKES_MAX {
-                break;
+        match attribute(within, dialect, report) {
+            Ok(None) => {}
+            Ok(Some((name, span, expr))) => {
+                if std::mem::take(&mut ended) {
+                    ads.push((Ad::new(), span));
+                }
+                let Some((ad, _)) = ads.last_mut() else { continue };
+                if let Some((earlier, _)) = ad.entry(name.as_str()) {
+                    syntax::duplicate(report, span, &name, &earlier.clone());
+                }
+                ad.insert(name, expr);
+            }
+            Err(Reported) => {
+                mistakes += 1;
+                if mistakes > MISTAKES_MAX {
+                    break;
+                }
             }
         }
     }
-    if mistakes > 0 { Err(Reported) } else { Ok(ad) }
+    if mistakes > 0 { Err(Reported) } else { Ok(ads) }
 }
 
-fn attribute(within: Span, dialect: Dialect, report: &mut Report<'_>, ad: &mut Ad) -> Result<(), Reported> {
+/// The attribute of a line; none if there is only a comment.
+fn attribute(
+    within: Span,
+    dialect: Dialect,
+    report: &mut Report<'_>,
+) -> Result<Option<(Name, Span, crate::Expr)>, Reported> {
     let tokens = lexer::tokens(within, dialect, Escapes::QuoteOnly, report);
-    // A line with nothing but a comment.
-    let [first, second, ..] = tokens.as_slice() else { return Ok(()) };
+    let [first, second, ..] = tokens.as_slice() else { return Ok(None) };
     let name = match (&first.kind, &second.kind) {
         (TokenKind::Name(name) | TokenKind::QuotedName(name), TokenKind::Assign) => Name::new(name.clone()),
         (TokenKind::Bad, _) | (_, TokenKind::Bad) => return Err(Reported),
@@ -47,15 +87,22 @@ fn attribute(within: Span, dialect: Dialect, report: &mut Report<'_>, ad: &mut A
                 "no-attribute",
                 first.span,
                 "this line is no attribute".into(),
-                Some("write `Name = value`, or put the ad in brackets: `[ Name = value ]`".into()),
+                Some(instead(&first.kind, &second.kind).into()),
             ));
         }
     };
     let rest = tokens.get(2..).unwrap_or_default();
     let expr = Parser::new(rest, dialect, report).whole_expr()?;
-    if let Some((earlier, _)) = ad.entry(name.as_str()) {
-        syntax::duplicate(report, first.span, &name, &earlier.clone());
+    Ok(Some((name, first.span, expr)))
+}
+
+/// What to write instead of a line that begins with these words.
+fn instead(first: &TokenKind, second: &TokenKind) -> &'static str {
+    match (first, second) {
+        (TokenKind::Name(_), TokenKind::Colon) => {
+            "this looks like YAML; of a manifest, give the ad alone, or write `Name = value`"
+        }
+        (TokenKind::Operator(BinaryOp::Less), _) => "the XML form is not read; give what `condor_status -long` prints",
+        _ => "write `Name = value`, or put the ad in brackets: `[ Name = value ]`",
     }
-    ad.insert(name, expr);
-    Ok(())
 }

@@ -22,14 +22,22 @@ pub(crate) fn open_quote(report: &mut Report<'_>, span: Span, quote: u8) -> Repo
     )
 }
 
+/// How a NUL is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nul {
+    /// `\0`, `\u0000`
+    Escape,
+    /// The byte itself.
+    Byte,
+}
+
 /// `"\0"`
-pub(crate) fn nul(report: &mut Report<'_>, span: Span) -> Reported {
-    report.error(
-        "nul",
-        span,
-        "escape stands for the character NUL, which no string may contain".into(),
-        Some("leave it out".into()),
-    )
+pub(crate) fn nul(report: &mut Report<'_>, span: Span, how: Nul) -> Reported {
+    let message = match how {
+        Nul::Escape => "escape stands for the character NUL, which no string and no name may contain",
+        Nul::Byte => "found the character NUL, which no string and no name may contain",
+    };
+    report.error("nul", span, message.into(), Some("leave it out".into()))
 }
 
 /// `"\351"`
@@ -52,13 +60,16 @@ pub(crate) fn empty_name(report: &mut Report<'_>, span: Span) -> Reported {
     )
 }
 
+/// Whether there is a colon between digits.
+pub(crate) fn looks_like_time(name: &str) -> bool {
+    let clock =
+        |window: &[u8]| matches!(window, [hours, b':', minutes] if hours.is_ascii_digit() && minutes.is_ascii_digit());
+    name.as_bytes().windows(3).any(clock)
+}
+
 /// `'00:15'`: true if it was refused.
 pub(crate) fn quoted_time(report: &mut Report<'_>, span: Span, text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let clock = bytes
-        .windows(3)
-        .any(|window| matches!(window, [hours, b':', minutes] if hours.is_ascii_digit() && minutes.is_ascii_digit()));
-    if !clock {
+    if !looks_like_time(text) {
         return false;
     }
     let length = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'+' | b'.' | b'-' | b' '));

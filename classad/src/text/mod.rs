@@ -1,17 +1,23 @@
 //! Text into trees and trees into text, in every form an ad is written in.
 
 pub(crate) mod json;
+mod jsonstring;
 pub(crate) mod lexer;
+pub(crate) mod literals;
 pub(crate) mod longform;
 pub(crate) mod mistake;
 pub(crate) mod number;
 pub(crate) mod parser;
+pub(crate) mod paths;
 pub(crate) mod print;
 pub(crate) mod reader;
 pub(crate) mod report;
+pub(crate) mod scan;
+pub(crate) mod sharing;
 pub(crate) mod syntax;
 pub(crate) mod time;
 pub(crate) mod token;
+pub(crate) mod write;
 
 use crate::ad::Ad;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
@@ -19,6 +25,7 @@ use crate::expr::Expr;
 use lexer::Escapes;
 use parser::Parser;
 use report::Report;
+use sharing::Sharing;
 
 /// What beyond HTCondor's language is read, and what is refused although HTCondor reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +73,22 @@ pub fn parse_expr(text: &str, dialect: Dialect) -> Result<Expr, Diagnostics> {
 /// If the text is not exactly one ad.
 pub fn parse_ad(text: &str, dialect: Dialect) -> Result<Ad, Diagnostics> {
     read_ad(text, dialect, Form::Brackets).into_result()
+}
+
+/// The same for one of many ads, with names and shapes that others have too.
+pub(crate) fn parse_ad_sharing(text: &str, dialect: Dialect, sharing: &mut Sharing) -> Result<Ad, Diagnostics> {
+    let mut report = Report::new(text).in_dialect(dialect);
+    let tokens = lexer::tokens(Span::new(0, text.len()), dialect, Escapes::All, &mut report);
+    let ad = Parser::new(&tokens, dialect, &mut report).sharing(sharing).whole_ad();
+    report.finish(ad).into_result()
+}
+
+/// An expression with such names and shapes; none if the text is not exactly one.
+pub(crate) fn parse_expr_sharing(text: &str, dialect: Dialect, sharing: &mut Sharing) -> Option<Expr> {
+    let mut report = Report::new(text).in_dialect(dialect);
+    let tokens = lexer::tokens(Span::new(0, text.len()), dialect, Escapes::All, &mut report);
+    let expr = Parser::new(&tokens, dialect, &mut report).sharing(sharing).whole_expr();
+    report.finish(expr).read
 }
 
 /// Reads HTCondor's long form: one `Name = expression` a line.
@@ -116,7 +139,36 @@ pub fn read_ad(text: &str, dialect: Dialect, form: Form) -> Reading<Ad> {
     report.finish(ad)
 }
 
+/// Reads all ads of a text, in their order, in whatever form they are; see [`Form::of`]. In brackets and in JSON they may
+/// stand one after the other or in a list, in the long form an empty line ends an ad.
+#[must_use]
+pub fn read_ads(text: &str, dialect: Dialect) -> Reading<Vec<Ad>> {
+    let mut report = Report::new(text).in_dialect(dialect);
+    let ads = match Form::of(text) {
+        Form::Long => longform::ads(dialect, &mut report),
+        Form::Json => json::ads(dialect, &mut report),
+        Form::Brackets | Form::Any => {
+            let tokens = lexer::tokens(Span::new(0, text.len()), dialect, Escapes::All, &mut report);
+            Parser::new(&tokens, dialect, &mut report).whole_ads()
+        }
+    };
+    report.finish(ads)
+}
+
 impl Form {
+    /// The form of a text with any number of ads, told by what it begins with: `[ Name` and `{ [` are brackets, `{ "` and
+    /// `[ {` JSON, anything else is the long form.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let mut characters = lexer::first_characters(text);
+        match (characters.next(), characters.next()) {
+            (Some('['), Some('{')) => Self::Json,
+            (Some('['), _) | (Some('{'), Some('[')) => Self::Brackets,
+            (Some('{'), _) => Self::Json,
+            _ => Self::Long,
+        }
+    }
+
     /// The form meant by [`Form::Any`] for this text.
     fn resolve(self, text: &str) -> Self {
         match (self, lexer::first_character(text)) {

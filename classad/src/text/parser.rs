@@ -5,24 +5,29 @@ use crate::diagnostic::Span;
 use crate::expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
 use crate::name::Name;
 use crate::text::report::{Report, Reported};
+use crate::text::sharing::Sharing;
 use crate::text::token::{Keyword, Token, TokenKind};
 use crate::text::{Dialect, syntax, time};
 use crate::value::Value;
 
 /// How many expressions, operands of a sign and operands of a suffix may be open at a time, as in HTCondor: about 165
 /// parentheses.
-const DEPTH_MAX: usize = 500;
+pub(crate) const DEPTH_MAX: usize = 500;
 
 /// How many attributes of one ad may be wrong before reading stops.
 const MISTAKES_MAX: usize = 20;
 
 type Parsed<T> = Result<T, Reported>;
 
+/// An attribute of an ad, with the place of its name.
+pub(crate) type Attribute = (Name, Span, Expr);
+
 pub(crate) struct Parser<'p, 't> {
     pub(crate) tokens: &'p [Token],
     pub(crate) at: usize,
     pub(crate) dialect: Dialect,
     pub(crate) report: &'p mut Report<'t>,
+    sharing: Option<&'p mut Sharing>,
     depth: usize,
     ads: usize,
 }
@@ -32,7 +37,17 @@ static END: Token = Token { kind: TokenKind::End, span: Span { start: 0, end: 0 
 impl<'p, 't> Parser<'p, 't> {
     /// A parser for tokens that end with [`TokenKind::End`].
     pub(crate) fn new(tokens: &'p [Token], dialect: Dialect, report: &'p mut Report<'t>) -> Self {
-        Self { tokens, at: 0, dialect, report, depth: 0, ads: 0 }
+        Self { tokens, at: 0, dialect, report, sharing: None, depth: 0, ads: 0 }
+    }
+
+    /// With names and shapes that other trees have too.
+    pub(crate) fn sharing(self, sharing: &'p mut Sharing) -> Self {
+        Self { sharing: Some(sharing), ..self }
+    }
+
+    /// The same for a text that stands inside others, in so many open constructs.
+    pub(crate) fn below(self, depth: usize) -> Self {
+        Self { depth, ..self }
     }
 
     /// The whole text as one expression.
@@ -49,8 +64,34 @@ impl<'p, 't> Parser<'p, 't> {
             return Err(syntax::no_ad(&mut self));
         }
         let (ad, _) = self.ad()?;
+        let next = self.peek();
+        if next.kind == TokenKind::OpenBracket {
+            return Err(syntax::second_ad(self.report, next.span));
+        }
         self.end()?;
         Ok(ad)
+    }
+
+    /// The whole text as ads, one after the other, or as a list of ads in braces.
+    pub(crate) fn whole_ads(mut self) -> Parsed<Vec<Ad>> {
+        if self.peek().kind == TokenKind::OpenBrace {
+            let list = self.expr()?;
+            self.end()?;
+            let items = list.as_list().unwrap_or_default();
+            let no_ad = items.iter().find(|item| item.as_ad().is_none());
+            return match no_ad {
+                Some(item) => Err(syntax::no_ad_in_list(self.report, item.span())),
+                None => Ok(items.iter().filter_map(Expr::as_ad).cloned().collect()),
+            };
+        }
+        let mut ads = Vec::new();
+        while self.peek().kind != TokenKind::End {
+            if self.peek().kind != TokenKind::OpenBracket {
+                return Err(syntax::no_ad(&mut self));
+            }
+            ads.push(self.ad()?.0);
+        }
+        Ok(ads)
     }
 
     pub(crate) fn peek(&self) -> &'p Token {
@@ -228,11 +269,16 @@ impl<'p, 't> Parser<'p, 't> {
         let (arguments, end) = self.items(open, &TokenKind::CloseParen)?;
         let span = start.to(end);
         if let Some(literal) = self.literal_call(&name, &arguments, span)? {
-            return Ok(Expr::new(Kind::Literal(literal), span));
+            let relative = matches!(literal, Value::RelTime(_));
+            let literal = Expr::new(Kind::Literal(literal), span);
+            return Ok(match self.dialect {
+                Dialect::Htcondor if relative => Expr::new(Kind::Call(Box::new(Call::of_literal(literal))), span),
+                _ => literal,
+            });
         }
         let call = Call::new(name, arguments);
         syntax::check_call(self.report, start, &call);
-        Ok(Expr::new(Kind::Call(call), span))
+        Ok(Expr::new(Kind::Call(Box::new(call)), span))
     }
 
     /// Calls that are how a literal is written: `absTime("...")`, `relTime("...")`, `real("INF")`.
@@ -263,7 +309,11 @@ impl<'p, 't> Parser<'p, 't> {
         match &token.kind {
             TokenKind::Name(text) | TokenKind::QuotedName(text) => {
                 self.advance();
-                Ok((Name::new(text.clone()), token.span))
+                let name = match &mut self.sharing {
+                    Some(sharing) => sharing.name(text),
+                    None => Name::new(text.clone()),
+                };
+                Ok((name, token.span))
             }
             _ => Err(syntax::reserved_name(self, token).unwrap_or_else(|| syntax::unexpected(self, expected))),
         }
@@ -300,7 +350,22 @@ impl<'p, 't> Parser<'p, 't> {
     fn ad(&mut self) -> Parsed<(Ad, Span)> {
         let open = self.advance().span;
         self.ads += 1;
-        let mut ad = Ad::new();
+        let mut attributes = Vec::new();
+        let read = self.attributes(open, &mut attributes);
+        self.ads -= 1;
+        // Remarks first: they come even if the ad is refused.
+        syntax::duplicates(self.report, &attributes);
+        let end = read?;
+        let attributes: Vec<(Name, Expr)> = attributes.into_iter().map(|(name, _, expr)| (name, expr)).collect();
+        let ad = match &mut self.sharing {
+            Some(sharing) => sharing.ad(attributes),
+            None => attributes.into_iter().collect(),
+        };
+        Ok((ad, open.to(end)))
+    }
+
+    /// The attributes of an ad and its closing bracket.
+    fn attributes(&mut self, open: Span, attributes: &mut Vec<Attribute>) -> Parsed<Span> {
         let mut first_semicolon = None;
         let mut mistakes = 0;
         loop {
@@ -311,29 +376,25 @@ impl<'p, 't> Parser<'p, 't> {
                 break;
             }
             let depth = self.depth;
-            match self.attribute(&mut ad, open) {
-                Ok(()) => {}
+            match self.attribute(open) {
+                Ok(attribute) => attributes.push(attribute),
                 Err(Reported) if self.ads == 1 && mistakes < MISTAKES_MAX && self.recover(open) => {
                     mistakes += 1;
                     self.depth = depth;
                 }
-                Err(Reported) => {
-                    self.ads -= 1;
-                    return Err(Reported);
-                }
+                Err(Reported) => return Err(Reported),
             }
         }
         let end = self.advance().span;
-        self.ads -= 1;
         match first_semicolon {
-            Some(span) if ad.is_empty() && mistakes == 0 => Err(syntax::lone_semicolon(self.report, span)),
+            Some(span) if attributes.is_empty() && mistakes == 0 => Err(syntax::lone_semicolon(self.report, span)),
             _ if mistakes > 0 => Err(Reported),
-            _ => Ok((ad, open.to(end))),
+            _ => Ok(end),
         }
     }
 
     /// `Name = expression`, up to the semicolon or bracket that follows it.
-    fn attribute(&mut self, ad: &mut Ad, open: Span) -> Parsed<()> {
+    fn attribute(&mut self, open: Span) -> Parsed<Attribute> {
         let (name, span) = match self.peek().kind {
             TokenKind::End => return Err(syntax::not_closed(self, &TokenKind::CloseBracket, open)),
             _ => self.name("an attribute name")?,
@@ -345,11 +406,7 @@ impl<'p, 't> Parser<'p, 't> {
         if !matches!(self.peek().kind, TokenKind::Semicolon | TokenKind::CloseBracket) {
             return Err(syntax::not_closed(self, &TokenKind::CloseBracket, open));
         }
-        if let Some((first, _)) = ad.entry(name.as_str()) {
-            syntax::duplicate(self.report, span, &name, &first.clone());
-        }
-        ad.insert(name, expr);
-        Ok(())
+        Ok((name, span, expr))
     }
 
     /// Goes on after a mistake: to the next semicolon or the closing bracket of the ad opened at `open`. False at the end.

@@ -15,6 +15,8 @@ enum Style {
     Readable,
     /// HTCondor's own one-line text, byte for byte, with its losses: quotes after a dot, digits of reals.
     Canonical,
+    /// HTCondor's long form, in which a backslash stands for itself.
+    Long,
 }
 
 /// Readable text on one line that parses back to an equal tree.
@@ -33,6 +35,17 @@ impl Expr {
         let _ = print(self, Style::Canonical, &mut text);
         text
     }
+
+    /// The line of the long form in which `name` stands for this expression. Some texts it cannot hold.
+    pub(crate) fn long_line(&self, name: &Name) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = write_name(&mut text, name, Style::Long);
+        text.push_str(" = ");
+        let _ = print(self, Style::Long, &mut text);
+        text.push('\n');
+        text
+    }
 }
 
 enum Piece<'e> {
@@ -48,9 +61,9 @@ fn print(expr: &Expr, style: Style, out: &mut dyn Write) -> fmt::Result {
     while let Some(piece) = pending.pop() {
         match piece {
             Piece::Text(text) => out.write_str(text)?,
-            Piece::Name(name) => write_name(out, name)?,
+            Piece::Name(name) => write_name(out, name, style)?,
             Piece::LooseName(name) if style == Style::Canonical => out.write_str(name.as_str())?,
-            Piece::LooseName(name) => write_name(out, name)?,
+            Piece::LooseName(name) => write_name(out, name, style)?,
             Piece::Expr(expr) => {
                 if let Kind::Literal(value) = expr.kind() {
                     write_scalar(out, value, style)?;
@@ -75,12 +88,17 @@ fn spread<'e>(expr: &'e Expr, style: Style, into: &mut Vec<Piece<'e>>) {
         Kind::Literal(_) => {}
         Kind::Attribute { name, absolute: false } => into.push(Piece::Name(name)),
         Kind::Attribute { name, absolute: true } => into.extend([Text("."), LooseName(name)]),
-        Kind::Select { base, name } => into.extend([Piece::Expr(base), Text("."), LooseName(name)]),
+        Kind::Select { base, name } => {
+            // `21.x` would be read as a number.
+            let number = matches!(base.kind(), Kind::Literal(Value::Integer(_) | Value::Real(_)));
+            let dot = if number && style != Style::Canonical { Text(" .") } else { Text(".") };
+            into.extend([Piece::Expr(base), dot, LooseName(name)]);
+        }
         Kind::Subscript { base, index } => into.extend([Piece::Expr(base), Text("["), Piece::Expr(index), Text("]")]),
         Kind::Unary { op, operand } => {
             into.extend([Text(" "), Text(op.symbol())]);
             // `-1` would be read as one literal.
-            if *op == UnaryOp::Minus && style == Style::Readable && starts_with_digit(operand) {
+            if *op == UnaryOp::Minus && style != Style::Canonical && starts_with_digit(operand) {
                 into.push(Text(" "));
             }
             into.push(Piece::Expr(operand));
@@ -92,6 +110,7 @@ fn spread<'e>(expr: &'e Expr, style: Style, into: &mut Vec<Piece<'e>>) {
             into.extend([Piece::Expr(condition), Text(" ? "), Piece::Expr(then), Text(" : "), Piece::Expr(otherwise)]);
         }
         Kind::Elvis { value, fallback } => into.extend([Piece::Expr(value), Text(" ?: "), Piece::Expr(fallback)]),
+        Kind::Call(call) if call.as_literal().is_some() => into.extend(call.as_literal().map(Piece::Expr)),
         Kind::Call(call) => {
             into.extend([LooseName(&call.function), Text("(")]);
             spread_items(&call.arguments, into);
@@ -147,10 +166,12 @@ fn spread_ad<'e>(ad: &'e Ad, style: Style, into: &mut Vec<Piece<'e>>) {
     into.push(Piece::Text(" ]"));
 }
 
-fn write_name(out: &mut dyn Write, name: &Name) -> fmt::Result {
+fn write_name(out: &mut dyn Write, name: &Name, style: Style) -> fmt::Result {
     // `parent` is no reserved word, but HTCondor quotes it; read back it is the same name.
     if name.is_plain() && *name != "parent" {
         out.write_str(name.as_str())
+    } else if style == Style::Long {
+        write!(out, "'{name}'")
     } else {
         write_quoted(out, name.as_str(), '\'', Style::Canonical)
     }
@@ -163,6 +184,7 @@ fn write_scalar(out: &mut dyn Write, value: &Value, style: Style) -> fmt::Result
         Value::Boolean(truth) => write!(out, "{truth}"),
         Value::Integer(number) => write!(out, "{number}"),
         Value::Real(number) => write_real(out, *number, style),
+        Value::String(text) if style == Style::Long => write!(out, "\"{}\"", text.replace('"', "\\\"")),
         Value::String(text) => write_quoted(out, text, '"', style),
         Value::AbsTime { seconds, offset } => {
             write!(out, "absTime(\"{}\")", time::absolute_text(*seconds, *offset))
@@ -179,7 +201,7 @@ fn write_real(out: &mut dyn Write, number: f64, style: Style) -> fmt::Result {
         out.write_str("real(\"NaN\")")
     } else if number.is_infinite() {
         out.write_str(if number > 0.0 { "real(\"INF\")" } else { "real(\"-INF\")" })
-    } else if number == 0.0 || style == Style::Readable {
+    } else if number == 0.0 || style != Style::Canonical {
         // The shortest digits that read back to the same number: `1.5`, `-0.0`, `1e-7`.
         write!(out, "{number:?}")
     } else {
@@ -204,7 +226,7 @@ fn write_quoted(out: &mut dyn Write, text: &str, quote: char, style: Style) -> f
             '\\' => out.write_str("\\\\")?,
             _ if character == quote => write!(out, "\\{quote}")?,
             ' '..='~' => out.write_char(character)?,
-            _ if style == Style::Readable && !character.is_control() => out.write_char(character)?,
+            _ if style != Style::Canonical && !character.is_control() => out.write_char(character)?,
             _ => {
                 let mut buffer = [0; 4];
                 for byte in character.encode_utf8(&mut buffer).bytes() {

@@ -1,7 +1,10 @@
 //! Remarks made while reading into what the caller gets: a result, or a reading with warnings.
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Span};
+use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::text::{Dialect, Reading};
+
+/// How many errors, and how many warnings, are kept: nobody reads more, and each takes a look through the whole text.
+const REMARKS_MAX: usize = 40;
 
 /// The remarks on one text so far.
 pub(crate) struct Report<'t> {
@@ -43,16 +46,36 @@ impl<'t> Report<'t> {
         self.add(Severity::Warning, code, span, message, hint);
     }
 
+    /// Whether there are not yet too many remarks of this kind.
+    pub(crate) fn takes(&self, severity: Severity) -> bool {
+        self.list.iter().filter(|remark| remark.severity == severity).count() < REMARKS_MAX
+    }
+
     fn add(&mut self, severity: Severity, code: &'static str, span: Span, message: String, hint: Option<String>) {
+        if !self.takes(severity) {
+            return;
+        }
         let position = span.position(self.source);
         self.list.push(Diagnostic { severity, code, span, position, message, hint, related: None });
     }
 
-    /// Takes over remarks made on a part of the text under another name.
-    pub(crate) fn adopt(&mut self, span: Span, context: &str, diagnostics: Diagnostics) {
-        for inner in diagnostics.into_vec() {
+    /// Takes over remarks made on a text that stands in this one, each where `place` says.
+    pub(crate) fn adopt(&mut self, context: &str, remarks: Vec<Diagnostic>, place: impl Fn(Span) -> Span) {
+        for inner in remarks {
             let message = format!("{context}: {}", inner.message);
-            self.add(inner.severity, inner.code, span, message, inner.hint);
+            self.add(inner.severity, inner.code, place(inner.span), message, inner.hint);
+        }
+    }
+
+    /// How many remarks there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Puts the context before the messages of all remarks but the first `count`.
+    pub(crate) fn name_context(&mut self, count: usize, context: &str) {
+        for remark in self.list.iter_mut().skip(count) {
+            remark.message = format!("{context}: {}", remark.message);
         }
     }
 

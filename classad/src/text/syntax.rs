@@ -1,11 +1,15 @@
 //! What the parser stumbles over into sentences that say what to write instead.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
 use crate::builtins::{self, refusal};
-use crate::diagnostic::Span;
+use crate::diagnostic::{Severity, Span};
 use crate::expr::{BinaryOp, Call};
 use crate::name::Name;
 use crate::text::Dialect;
-use crate::text::parser::Parser;
+use crate::text::parser::{Attribute, Parser};
 use crate::text::report::{Report, Reported};
 use crate::text::token::{Token, TokenKind};
 
@@ -178,12 +182,24 @@ fn word_operator(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &To
         "like" | "matches" => "write `regexp(\"pattern\", x)`",
         _ => {
             let message = adjacent_operands(parser, parser.peek());
-            let hint = Some("write an operator between them, such as `==` or `&&`".to_owned());
-            return Some(parser.report.error("missing-operator", span, message, hint));
+            let hint = unit_apart(parser, word)
+                .unwrap_or_else(|| "write an operator between them, such as `==` or `&&`".to_owned());
+            return Some(parser.report.error("missing-operator", span, message, Some(hint)));
         }
     };
     let message = format!("`{word}` is no operator");
     Some(parser.report.error("word-operator", span, message, Some(hint.to_owned())))
+}
+
+/// `4 GB`: what to write for a number and its unit.
+fn unit_apart(parser: &Parser<'_, '_>, word: &str) -> Option<String> {
+    let before = parser.previous().filter(|_| parser.dialect == Dialect::Gangmatch)?;
+    let number = matches!(before.kind, TokenKind::Integer(_) | TokenKind::Real(_));
+    let letter = word.get(..1)?.to_ascii_uppercase();
+    let rest = word.get(1..)?.to_ascii_lowercase();
+    let unit = matches!(letter.as_str(), "K" | "M" | "G" | "T") && matches!(rest.as_str(), "" | "b" | "i" | "ib");
+    let text = parser.report.source().get(before.span.start..before.span.end)?;
+    (number && unit).then(|| format!("write `{text}{letter}` or `{text}{letter}i` for powers of 1024"))
 }
 
 /// `not a`, `if a then b`: the previous word, read as a name, and what to write instead.
@@ -220,10 +236,32 @@ pub(crate) fn no_ad(parser: &mut Parser<'_, '_>) -> Reported {
     )
 }
 
+/// `[ a = 1 ] [ b = 2 ]` where one ad is wanted.
+pub(crate) fn second_ad(report: &mut Report<'_>, span: Span) -> Reported {
+    let hint = "keep one of the ads here".to_owned();
+    report.error("second-ad", span, "a second ad begins here, after the end of the first".into(), Some(hint))
+}
+
+/// `{ [ a = 1 ], 2 }` where ads are wanted.
+pub(crate) fn no_ad_in_list(report: &mut Report<'_>, span: Span) -> Reported {
+    let text = report.source().get(span.start..span.end).unwrap_or_default().to_owned();
+    report.error(
+        "no-ad",
+        span,
+        format!("expected an ad in brackets, found `{}`", shortened(&text)),
+        Some("write `{ [ Name = value; ... ], [ ... ] }`".into()),
+    )
+}
+
 /// Deeper than the parser goes.
 pub(crate) fn too_deep(parser: &mut Parser<'_, '_>) -> Reported {
     let span = parser.peek().span;
-    parser.report.error(
+    nested_too_deeply(parser.report, span)
+}
+
+/// The same for any reader.
+pub(crate) fn nested_too_deeply(report: &mut Report<'_>, span: Span) -> Reported {
+    report.error(
         "too-deep",
         span,
         "expression is nested too deeply".into(),
@@ -247,6 +285,17 @@ pub(crate) fn bad_time(report: &mut Report<'_>, span: Span, function: &Name, tex
 }
 
 /// `[a = 1; A = 2]`
+pub(crate) fn duplicates(report: &mut Report<'_>, attributes: &[Attribute]) {
+    let mut firsts: HashMap<&Name, &Name, RandomState> = HashMap::default();
+    for (name, span, _) in attributes {
+        let first = *firsts.entry(name).or_insert(name);
+        if !std::ptr::eq(first, name) {
+            duplicate(report, *span, name, first);
+        }
+    }
+}
+
+/// One attribute that takes the place of an earlier one.
 pub(crate) fn duplicate(report: &mut Report<'_>, span: Span, name: &Name, first: &Name) {
     report.warning(
         "duplicate-attribute",
@@ -270,6 +319,7 @@ pub(crate) fn needless_quotes(report: &mut Report<'_>, span: Span, name: &Name) 
 pub(crate) fn check_call(report: &mut Report<'_>, span: Span, call: &Call) {
     let name = &call.function;
     match call.builtin() {
+        None if !report.takes(Severity::Warning) => {}
         None => {
             let hint = builtins::similar(name.as_str()).map(|similar| format!("did you mean `{similar}`?"));
             report.warning("unknown-function", span, format!("there is no function `{name}`"), hint);
@@ -322,8 +372,11 @@ fn found(source: &str, token: &Token) -> String {
 
 /// The source text, cut where it is long.
 fn snippet(source: &str, span: Span) -> String {
+    shortened(source.get(span.start..span.end).unwrap_or_default())
+}
+
+fn shortened(text: &str) -> String {
     const LENGTH_MAX: usize = 40;
-    let text = source.get(span.start..span.end).unwrap_or_default();
     let mut short: String = text.chars().take(LENGTH_MAX).collect();
     if short.len() < text.len() {
         short.push_str("...");

@@ -28,6 +28,17 @@ impl Case {
         group.contains("/quirk_")
     }
 
+    /// The case's own name.
+    pub(crate) fn id(&self) -> &str {
+        self.fields["id"].as_str().unwrap_or_default()
+    }
+
+    /// The expression of a case whose value is not ERROR.
+    pub(crate) fn meaningful(&self) -> Option<&str> {
+        let error = self.fields["want"].get("error").is_some() || self.fields["want"].get("parse_error").is_some();
+        self.fields["expr"].as_str().filter(|_| !error)
+    }
+
     /// What the case asks.
     pub(crate) fn summary(&self) -> String {
         let field = |name: &str| self.fields[name].as_str().unwrap_or_default();
@@ -39,19 +50,29 @@ impl Case {
     }
 }
 
-/// All cases but the gangs; none, with a word on standard error, where they are not at hand.
-pub(crate) fn cases() -> Option<Vec<Case>> {
+/// The cases of this repository.
+pub(crate) fn own_cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|found| found == "jsonl")).collect();
+    paths.sort();
+    paths.iter().flat_map(|path| read(path)).collect()
+}
+
+fn read(path: &Path) -> Vec<Case> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| Case::new(serde_json::from_str(line).unwrap()).unwrap()).collect()
+}
+
+/// All shared cases but the gangs; none, with a word on standard error, where they are not at hand.
+pub(crate) fn shared_cases() -> Option<Vec<Case>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/conformance/visible");
     if !folder.is_dir() {
         eprintln!("SKIPPED: no conformance cases at {}", folder.display());
         return None;
     }
     let files = ["eval", "parse", "match", "upstream_eval", "upstream_parse", "upstream_match"];
-    let lines = files.into_iter().flat_map(|file| {
-        let text = std::fs::read_to_string(folder.join(format!("{file}.jsonl"))).unwrap();
-        text.lines().map(str::to_owned).collect::<Vec<_>>()
-    });
-    Some(lines.map(|line| Case::new(serde_json::from_str(&line).unwrap()).unwrap()).collect())
+    Some(files.into_iter().flat_map(|file| read(&folder.join(format!("{file}.jsonl")))).collect())
 }
 
 /// Whether the answer to a case is right, or what is wrong with it.

@@ -5,14 +5,41 @@ use std::sync::Mutex;
 use claiming::{Action, Event, Reason, Record};
 use crds::{Decision, Job, Match};
 use jiff::Timestamp;
-use kube::runtime::events::EventType;
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
-use crate::claims::view::View;
+use crate::claims::view::{Leg, View};
 use crate::claims::writes;
+use crate::events::Tone;
+
+/// What is said of an offer that was not reserved in time.
+const NO_ANSWER: &str = "not reserved within reserveTimeoutSeconds";
 
 impl Driver {
+    /// Calls the claim off. Who has not answered in time has said no as well: else he would be asked again at once.
+    pub(super) async fn abort(&self, view: &View, reason: Reason, notes: &Mutex<Notes>) -> Event {
+        let late: Vec<&Leg> = match reason {
+            Reason::ReserveTimedOut => {
+                let objects = self.world.look();
+                let held = |leg: &&Leg| {
+                    let offer = objects.offer(&leg.kind, &leg.key);
+                    offer
+                        .is_some_and(|offer| offer.status().is_some_and(|status| status.claims.contains_key(&view.uid)))
+                };
+                view.legs.iter().filter(|leg| !held(leg)).collect()
+            }
+            _ => Vec::new(),
+        };
+        if let Some(leg) = late.first() {
+            noted(notes, |notes| notes.message = format!("{} {}: {NO_ANSWER}", leg.kind, leg.key));
+        }
+        let event = self.decide(view, Action::Abort(reason), Decision::Aborted, Some(reason), notes).await;
+        if event == Event::Decided(Record::Aborted) {
+            late.iter().for_each(|leg| self.refused(view, leg, reason, NO_ANSWER, notes));
+        }
+        event
+    }
+
     /// Turns the register, or finds out who has turned it.
     pub(super) async fn decide(
         &self,
@@ -90,11 +117,12 @@ impl Driver {
 
     /// Tells the job that its claim stands.
     pub(super) async fn tell_root(&self, view: &View) -> Event {
-        let (Some(job), Some(found)) = (self.job(view), &view.found) else { return Event::Told };
-        let patch = writes::tell_root(view, found, &job, Timestamp::now());
+        let held = self.world.look().jobs.get(&view.root.key).cloned();
+        let (Some(held), Some(found)) = (held, &view.found) else { return Event::Told };
+        let patch = writes::tell_root(view, found, &held, Timestamp::now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
-                self.events.tell(&job, EventType::Normal, "Claimed", &found.spec.summary).await;
+                self.events.tell(&self.cluster, &job, Tone::Normal, "Claimed", &found.spec.summary).await;
                 self.world.learn(|all| all.jobs.put(job));
                 Event::Told
             }

@@ -17,6 +17,7 @@ use crate::claims::leave::leave;
 use crate::claims::view::{Leg, View};
 use crate::events::Events;
 use crate::flights::{Flights, UnderWay};
+use crate::holdoffs::HoldOffs;
 use crate::refusals::Refusals;
 use crate::world::World;
 
@@ -26,6 +27,7 @@ pub(crate) struct Driver {
     pub(crate) world: Arc<World>,
     pub(crate) flights: Arc<Flights>,
     pub(crate) refusals: Mutex<Refusals>,
+    pub(crate) holdoffs: Mutex<HoldOffs>,
     pub(crate) events: Events,
     pub(crate) engine: Engine,
     pub(crate) owners: OwnerTrust,
@@ -33,7 +35,7 @@ pub(crate) struct Driver {
 }
 
 /// How long a claim rests after an action came to nothing.
-const REST: Duration = Duration::from_millis(500);
+pub(super) const REST: Duration = Duration::from_millis(500);
 
 /// What one drive has learned beside the claim's state.
 #[derive(Default)]
@@ -48,6 +50,8 @@ pub(super) struct Notes {
     pub(super) freed: BTreeSet<usize>,
     /// What the claim knows that it has of each leg.
     pub(super) holds: Vec<Hold>,
+    /// The server would not take the Match: there is nothing to rest for.
+    pub(super) unwritten: bool,
 }
 
 impl Driver {
@@ -72,7 +76,7 @@ impl Driver {
             let mut actions = self.take_in(&mut claim, &view, event);
             if let Some(place) = actions.iter().position(|action| *action == Action::Record) {
                 actions.remove(place);
-                event = match self.record(&view).await {
+                event = match self.record(&view, &notes).await {
                     Ok(written) => {
                         view = Arc::new(View::of(written));
                         Event::Recorded
@@ -90,24 +94,24 @@ impl Driver {
                 None => break,
             };
         }
-        if failed {
+        if failed && !noted(&notes, |notes| notes.unwritten) {
             tokio::time::sleep(REST).await;
         }
         drop(under_way);
         self.world.ring();
     }
 
-    /// One event into the claim, and with it the wish of a party to leave.
+    /// One event into the claim, and before it the wish of a party to leave: for one that leaves nothing more is reserved.
     fn take_in(&self, claim: &mut Claim, view: &View, event: Event) -> Vec<Action> {
-        let (next, mut actions) = step(claim.clone(), event, self.now_ms());
-        *claim = next;
+        let mut actions = Vec::new();
         if claim.leaving.is_none()
             && let Some(reason) = leave(view, &self.world.look(), Timestamp::now().as_second())
         {
-            let (next, more) = step(claim.clone(), Event::Leave(reason), self.now_ms());
-            *claim = next;
-            actions.extend(more);
+            (*claim, actions) = step(claim.clone(), Event::Leave(reason), self.now_ms());
         }
+        let (next, more) = step(claim.clone(), event, self.now_ms());
+        *claim = next;
+        actions.extend(more);
         actions
     }
 
@@ -119,14 +123,20 @@ impl Driver {
     }
 
     /// Writes the Match. One of that name that is there already is gone on with later, as it stands.
-    async fn record(&self, view: &View) -> Result<Match, Event> {
+    async fn record(&self, view: &View, notes: &Mutex<Notes>) -> Result<Match, Event> {
         let failed = Event::Failed(Action::Record);
         let Some(found) = &view.found else { return Err(failed) };
         match self.cluster.create(found.as_ref()).await {
             Answer::Done(written) => {
                 tracing::info!(r#match = %view.key, members = written.spec.summary, "gang found");
+                self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid);
                 self.world.learn(|all| all.put_match(written.clone()));
                 Ok(written)
+            }
+            Answer::Refused(refused) => {
+                noted(notes, |notes| notes.unwritten = true);
+                self.unwritten(view, &refused.message).await;
+                Err(failed)
             }
             Answer::Exists => match self.cluster.get::<Match>(&view.key).await {
                 Answer::Done(stored) => {
@@ -146,7 +156,7 @@ impl Driver {
             Action::Reserve(number) => self.reserve(&view, number, notes).await,
             Action::Check => self.check(&view, notes).await,
             Action::Commit => self.decide(&view, action, Decision::Committed, None, notes).await,
-            Action::Abort(reason) => self.decide(&view, action, Decision::Aborted, Some(reason), notes).await,
+            Action::Abort(reason) => self.abort(&view, reason, notes).await,
             Action::Release(reason) => self.decide(&view, action, Decision::Released, Some(reason), notes).await,
             Action::TellRoot => self.tell_root(&view).await,
             Action::Confirm => self.confirm(&view).await,

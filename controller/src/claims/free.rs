@@ -5,13 +5,13 @@ use std::sync::Mutex;
 use claiming::{Action, Event, Hold, Reason, Record};
 use crds::{Decision, Job, Match};
 use jiff::Timestamp;
-use kube::runtime::events::EventType;
 use pool::OfferRef;
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::view::View;
 use crate::claims::writes;
+use crate::events::Tone;
 use crate::status::Ended;
 
 impl Driver {
@@ -115,8 +115,8 @@ impl Driver {
         let patch = writes::free_root(view, &job, &ended, Timestamp::now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
-                let type_ = if ended.aborted { EventType::Warning } else { EventType::Normal };
-                self.events.tell(&job, type_, ended.reason.as_str(), &ended.message).await;
+                let type_ = if ended.aborted { Tone::Warning } else { Tone::Normal };
+                self.events.tell(&self.cluster, &job, type_, ended.reason.as_str(), &ended.message).await;
                 self.world.learn(|all| all.jobs.put(job));
                 Event::RootFreed
             }

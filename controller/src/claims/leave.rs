@@ -3,7 +3,7 @@
 use claiming::{Reason, Record};
 use crds::{Job, Offering};
 use kube::ResourceExt;
-use pool::Objects;
+use pool::{Objects, OfferRef, consent};
 
 use crate::claims::view::View;
 
@@ -47,10 +47,17 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
         match offer {
             None => return Some(if committed { Reason::MemberLost } else { Reason::MemberGone }),
             Some(offer) if committed && offer.fields().offering == Offering::Evict => return Some(Reason::Evicted),
+            // Whoever wrote the Match: nothing is reserved where the owner has not agreed to be asked.
+            Some(offer) if !committed && !consents(offer, view, objects) => return Some(Reason::NotAllowed),
             Some(_) => {}
         }
     }
     None
+}
+
+fn consents(offer: OfferRef<'_>, view: &View, objects: &Objects) -> bool {
+    let allowed = offer.fields().allowed_namespaces.as_ref();
+    consent(allowed, &offer.key().namespace, &objects.namespaces).admits(&view.root.key.namespace)
 }
 
 fn by_time(view: &View, job: &Job, now: i64) -> Option<Reason> {

@@ -9,6 +9,7 @@ mod leave;
 mod offers;
 mod refusal;
 mod reserve;
+mod restore;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -16,3 +17,4 @@ mod writes;
 
 pub(crate) use drive::Driver;
 pub(crate) use due::due;
+pub(crate) use restore::wiped;

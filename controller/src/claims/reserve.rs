@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{Answer, Refused};
+use crate::backoff::{jitter, retry_of};
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::view::{Leg, View};
 use crate::claims::{refusal, writes};
-use crate::refusals::retry_of;
+use crate::events::Tone;
 
 impl Driver {
     pub(super) async fn reserve_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
@@ -39,11 +40,12 @@ impl Driver {
 
     pub(super) async fn reserve(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
         let Some(leg) = view.legs.get(number) else { return Event::Failed(Action::Reserve(number)) };
+        let epoch = self.cluster.leadership.epoch();
         let patch = {
             let objects = self.world.look();
             objects
                 .offer(&leg.kind, &leg.key)
-                .map(|offer| writes::reserve(view, leg, offer, &objects, Timestamp::now()))
+                .map(|offer| writes::reserve(view, leg, offer, &objects, epoch, Timestamp::now()))
         };
         let Some(patch) = patch else { return Event::Refused(number, Reason::MemberGone) };
         let answer = self.patch_offer(leg, &patch, notes).await;
@@ -58,6 +60,19 @@ impl Driver {
             Answer::Missing => Event::Refused(number, Reason::MemberGone),
             answer => self.lost(view, Action::Reserve(number), &answer),
         }
+    }
+
+    /// Remembers that the server would not take the Match, and tells the job. The offers are free again at once: nothing was
+    /// reserved.
+    pub(super) async fn unwritten(&self, view: &View, message: &str) {
+        let Some(job) = self.job(view) else { return };
+        let pause_ms = {
+            let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+            let about = (view.root.uid.as_str(), view.root.generation);
+            holdoffs.remember(about, message, &retry_of(&job), self.now_ms())
+        };
+        tracing::warn!(r#match = %view.key, message, pause_ms, "Match not written; the job pauses");
+        self.events.tell(&self.cluster, &job, Tone::Warning, "FailedCreate", message).await;
     }
 
     /// Remembers that an offer said no: in the process, for the next cycle, and in the job's status, for people.
@@ -77,7 +92,7 @@ impl Driver {
         });
         let Some(job) = self.job(view) else { return };
         let refused = crate::refusals::Refused { offer: ad_key(leg), about: (view.root.generation, leg.generation) };
-        let jitter = view.uid.bytes().fold(0u8, u8::wrapping_add);
+        let jitter = jitter(&view.root.uid, view.found.as_ref().map_or(0, |found| found.spec.attempt));
         let mut memory = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         memory.remember(&view.root.uid, &refused, &retry_of(&job), self.now_ms(), jitter);
     }

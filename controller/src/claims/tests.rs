@@ -126,7 +126,7 @@ fn a_reserve_tests_what_was_matched_and_adds_one_entry() {
     let mut view = the_view(&objects);
     view.legs[1].share = Some("a".to_owned());
     let offer = objects.offer("License", &key("license")).unwrap();
-    let patch = json_of(writes::reserve(&view, &view.legs[1], offer, &objects, Timestamp::UNIX_EPOCH));
+    let patch = json_of(writes::reserve(&view, &view.legs[1], offer, &objects, Some(7), Timestamp::UNIX_EPOCH));
     let at = |path: &str| patch.as_array().unwrap().iter().find(|op| op["path"] == path).unwrap().clone();
     assert_eq!(at("/metadata/uid"), json!({"op": "test", "path": "/metadata/uid", "value": "u-license"}));
     assert_eq!(at("/metadata/generation")["op"], "test");
@@ -134,6 +134,7 @@ fn a_reserve_tests_what_was_matched_and_adds_one_entry() {
     let entry = at("/status/claims/u-match");
     assert_eq!((&entry["op"], &entry["value"]["vote"]), (&json!("add"), &json!("Accepted")));
     assert_eq!(at("/status/used")["value"], "1/1 seats");
+    assert_eq!(at("/status/epoch"), json!({"op": "add", "path": "/status/epoch", "value": 7}));
     assert!(patch.as_array().unwrap().iter().take(2).all(|op| op["op"] == "test"), "tests come first");
 }
 
@@ -172,4 +173,71 @@ fn a_decision_tests_the_register_it_turns() {
         assert_eq!(patch[1], json!({"op": "test", "path": "/status/decision", "value": from}), "{to:?}");
         assert_eq!(patch[2]["op"], "replace");
     }
+}
+
+#[test]
+fn a_claim_that_was_wiped_from_its_job_is_put_back() {
+    let mut objects = world(&committed());
+    objects.jobs.put(job(&json!({}), &json!({})));
+    let due = due(&objects, 0).claims;
+    assert_eq!(due.len(), 1, "the job does not know of it any more");
+    let claim = due[0].claim(&objects, 0);
+    assert_eq!(step(claim, Event::Woke, 0).1, [Action::TellRoot]);
+    let held = objects.jobs.get(&key("job")).unwrap();
+    let patch = json_of(writes::tell_root(&due[0], &found(&committed()), held, Timestamp::UNIX_EPOCH));
+    let ops = patch.as_array().unwrap();
+    assert_eq!(ops[0], json!({"op": "test", "path": "/metadata/uid", "value": "u-job"}));
+    assert!(ops.iter().all(|op| op["op"] != "test" || op["path"] != "/status/claim/uid"), "there is none to test");
+    let claim = json!({"op": "add", "path": "/status/claim", "value": {"match": "match", "uid": MATCH_UID}});
+    assert!(ops.contains(&claim), "{patch}");
+    assert!(ops.iter().any(|op| op["path"] == "/status/conditions"));
+}
+
+#[test]
+fn an_entry_that_was_wiped_from_an_offer_is_written_back_from_the_match() {
+    let mut objects = world(&committed());
+    assert!(super::wiped(&objects).is_empty());
+    objects.licenses.put(license(&json!({}), &json!({})));
+    let all = super::wiped(&objects);
+    let [(view, numbers)] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((view.uid.as_str(), numbers.as_slice()), (MATCH_UID, &[1][..]));
+    let offer = objects.offer("License", &key("license")).unwrap();
+    let patch = json_of(writes::restore(view, &view.legs[1], offer, &objects, Some(7), Timestamp::UNIX_EPOCH));
+    let ops = patch.as_array().unwrap();
+    assert_eq!(
+        ops[1],
+        json!({"op": "test", "path": "/metadata/resourceVersion", "value": "1"}),
+        "exactly the wiped state"
+    );
+    let entry = ops.iter().find(|op| op["path"] == "/status/claims/u-match").unwrap();
+    assert_eq!((&entry["value"]["takes"], &entry["value"]["match"]), (&json!({"seats": 1}), &json!("ns/match")));
+    objects.licenses.remove(&key("license"));
+    assert!(super::wiped(&objects).is_empty(), "of one that is gone there is nothing to restore");
+    let mut undecided = world(&json!({"decision": "Pending"}));
+    undecided.licenses.put(license(&json!({}), &json!({})));
+    assert!(super::wiped(&undecided).is_empty(), "one that is not reserved yet is not lost");
+}
+
+#[test]
+fn nothing_is_reserved_where_the_owner_has_not_agreed() {
+    let mut objects = world(&json!({"decision": "Pending"}));
+    let mut forged = found(&json!({"decision": "Pending"}));
+    forged.spec.members[2].namespace = "far".to_owned();
+    forged.metadata.resource_version = Some("2".to_owned());
+    objects.put_match(forged);
+    let mut far = license(&json!({}), &json!({}));
+    far.metadata.namespace = Some("far".to_owned());
+    objects.licenses.put(far.clone());
+    let view = the_view(&objects);
+    assert_eq!(leave(&view, &objects, 0), Some(Reason::NotAllowed), "it takes jobs of its own namespace only");
+    let (claim, before) = step(view.claim(&objects, u64::MAX), Event::Leave(Reason::NotAllowed), 0);
+    assert_eq!(before, [Action::Abort(Reason::NotAllowed)], "and no reserve");
+    assert_eq!(step(claim, Event::Woke, 0).1, []);
+    far.spec.offer.allowed_namespaces =
+        Some(crds::AllowedNamespaces { from: crds::NamespacesFrom::All, selector: None });
+    far.metadata.resource_version = Some("3".to_owned());
+    objects.licenses.put(far);
+    let labels = [("gangmatch.dev/offers".to_owned(), "cluster".to_owned())].into();
+    objects.namespaces.insert("far".to_owned(), labels);
+    assert_eq!(leave(&the_view(&objects), &objects, 0), None);
 }

@@ -132,8 +132,9 @@ impl View {
     /// Whether the job's status says that this claim stands.
     fn is_told(&self, objects: &Objects) -> bool {
         let Some(held) = objects.jobs.get(&self.root.key) else { return true };
-        let conditions = held.object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        crds::conditions::find(conditions, crds::conditions::types::CLAIMED).is_some_and(|found| found.status == "True")
+        let Some(status) = held.object.status.as_ref() else { return false };
+        let claimed = crds::conditions::find(&status.conditions, crds::conditions::types::CLAIMED);
+        status.claim.is_some() && claimed.is_some_and(|found| found.status == "True")
     }
 }
 

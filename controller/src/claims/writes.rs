@@ -25,11 +25,16 @@ pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Ti
     Change::Json(guarded.status(&from, &to).build())
 }
 
-/// Tells the job that its claim stands.
-pub(crate) fn tell_root(view: &View, found: &Match, job: &Job, now: Timestamp) -> Change {
-    let from = job.status.clone().unwrap_or_default();
-    let to = status::job_claimed(job, found, now);
-    Change::Json(holds(view).status(&from, &to).build())
+/// Tells the job that its claim stands. If somebody has taken the claim out of its status, it is put back: the server refuses
+/// that while another claim is there.
+pub(crate) fn tell_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> Change {
+    let from = held.object.status.clone().unwrap_or_default();
+    let to = status::job_claimed(held, found, &view.uid, now);
+    let guarded = match from.claim {
+        Some(_) => holds(view),
+        None => Ops::default().test(&["metadata", "uid"], view.root.uid.as_str()),
+    };
+    Change::Json(guarded.status(&from, &to).build())
 }
 
 /// Gives the job back, and tells it why.
@@ -43,8 +48,46 @@ fn holds(view: &View) -> Ops {
     Ops::default().test(&["status", "claim", "uid"], view.uid.as_str())
 }
 
-/// Enters the claim into an offer's ledger.
-pub(crate) fn reserve(view: &View, leg: &Leg, offer: OfferRef<'_>, objects: &Objects, now: Timestamp) -> Change {
+/// Enters the claim into an offer's ledger. The epoch fences it: of a leader that was replaced without knowing it nothing more
+/// is taken, once its successor has written here.
+pub(crate) fn reserve(
+    view: &View,
+    leg: &Leg,
+    offer: OfferRef<'_>,
+    objects: &Objects,
+    epoch: Option<i64>,
+    now: Timestamp,
+) -> Change {
+    let guarded =
+        Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "generation"], leg.generation);
+    enter(guarded, view, leg, offer, objects, epoch, now)
+}
+
+/// Enters a claim that stands into a ledger that has lost it: exactly the state that was seen without it. What the offer says
+/// by now does not matter any more.
+pub(crate) fn restore(
+    view: &View,
+    leg: &Leg,
+    offer: OfferRef<'_>,
+    objects: &Objects,
+    epoch: Option<i64>,
+    now: Timestamp,
+) -> Change {
+    let version = offer.metadata().resource_version.clone().unwrap_or_default();
+    let guarded =
+        Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "resourceVersion"], version);
+    enter(guarded, view, leg, offer, objects, epoch, now)
+}
+
+fn enter(
+    guarded: Ops,
+    view: &View,
+    leg: &Leg,
+    offer: OfferRef<'_>,
+    objects: &Objects,
+    epoch: Option<i64>,
+    now: Timestamp,
+) -> Change {
     let from = offer.status().cloned().unwrap_or_default();
     let entry = ClaimEntry {
         match_key: view.key.to_string(),
@@ -53,8 +96,7 @@ pub(crate) fn reserve(view: &View, leg: &Leg, offer: OfferRef<'_>, objects: &Obj
         vote: Vote::Accepted,
         ..ClaimEntry::default()
     };
-    let mut ops =
-        Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "generation"], leg.generation);
+    let mut ops = guarded;
     let mut after = from.clone();
     if let Some(key) = leg.share.as_ref().filter(|key| !from.shared.contains_key(*key)) {
         ops = ops.add(&["status", "shared", key], json!(leg.takes));
@@ -62,6 +104,9 @@ pub(crate) fn reserve(view: &View, leg: &Leg, offer: OfferRef<'_>, objects: &Obj
     }
     ops = ops.add(&["status", "claims", &view.uid], json!(entry));
     after.claims.insert(view.uid.clone(), entry);
+    if let Some(epoch) = epoch.filter(|epoch| *epoch > 0) {
+        ops = ops.add(&["status", "epoch"], epoch);
+    }
     Change::Json(derived(ops, offer, &from, after, objects, now).build())
 }
 

@@ -12,10 +12,16 @@ use kube::ResourceExt;
 use pool::{Held, Standing};
 
 use crate::status::finding::{Finding, cut};
+use crate::status::waiting;
 
 const REFUSALS_MAX: usize = 5;
 /// Changed counts alone are told this often at most.
 const RECOUNT_SECONDS: i64 = 300;
+/// Other words and other blame under the same reason are told this often at most. What an expression says of chance may change
+/// in every cycle.
+const REWORD_SECONDS: i64 = 30;
+/// And another reason.
+const REASON_SECONDS: i64 = 2;
 
 /// How a claim ended, for its job.
 #[derive(Clone, Debug)]
@@ -49,6 +55,13 @@ impl<'j> Draft<'j> {
 
     fn holds(&self, type_: &str) -> bool {
         is_true(&self.status.conditions, type_)
+    }
+
+    /// The job is over.
+    fn finish(&mut self, reason: &'static str, message: impl Into<String>) {
+        waiting::end(&mut self.status, self.now);
+        self.status.finished_at = Some(Time(self.now));
+        self.say(types::FINISHED, Holds::True, reason, message);
     }
 
     /// The phase follows from the conditions. A job without a workload is `Claimed` and never `Running`: what runs under
@@ -91,8 +104,15 @@ pub(crate) fn job_reserving(held: &Held<Job>, found: &Match, match_uid: &str, no
 }
 
 /// Everybody is claimed.
-pub(crate) fn job_claimed(job: &Job, found: &Match, now: Timestamp) -> JobStatus {
+pub(crate) fn job_claimed(held: &Held<Job>, found: &Match, match_uid: &str, now: Timestamp) -> JobStatus {
+    let job = held.object.as_ref();
     let mut draft = Draft::of(job, now);
+    accepted(&mut draft, held);
+    draft.status.claim = Some(JobClaim { match_name: found.name_any(), uid: match_uid.to_owned() });
+    draft.status.attempts = Some(found.spec.attempt.max(draft.status.attempts.unwrap_or(0)));
+    waiting::begin(job, &mut draft.status, now);
+    waiting::end(&mut draft.status, now);
+    draft.status.rejections = None;
     draft.status.members = Some(found.spec.summary.clone());
     draft.status.why = None;
     draft.status.unmatched = None;
@@ -129,14 +149,38 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
         draft.say(types::STARTED, Holds::False, reason, "");
     }
     match ended.reason {
-        Reason::Done | Reason::ClaimExpired => {
-            draft.status.finished_at = Some(Time(now));
-            draft.say(types::FINISHED, Holds::True, reason, ended.message.clone());
+        Reason::Done | Reason::ClaimExpired => draft.finish(reason, ended.message.clone()),
+        Reason::Suspended => {
+            waiting::end(&mut draft.status, now);
+            draft.say(types::MATCHED, Holds::False, reasons::SUSPENDED, "spec.suspend is true");
         }
-        Reason::Suspended => draft.say(types::MATCHED, Holds::False, reasons::SUSPENDED, "spec.suspend is true"),
-        _ => draft.say(types::MATCHED, Holds::False, reasons::PENDING_EVALUATION, "to be matched again"),
+        _ => {
+            waiting::begin(job, &mut draft.status, now);
+            draft.say(types::MATCHED, Holds::False, reasons::PENDING_EVALUATION, "to be matched again");
+            if ended.aborted && is_rejection(ended.reason) {
+                rejected(&mut draft, ended);
+            }
+        }
     }
     draft.done()
+}
+
+/// Whether a claim was called off because somebody said no, and not because the job or its Match were taken back.
+fn is_rejection(reason: Reason) -> bool {
+    !matches!(reason, Reason::JobTaken | Reason::JobDeleted | Reason::MatchDeleted)
+}
+
+/// One rejection more: perhaps the one too many.
+fn rejected(draft: &mut Draft<'_>, ended: &Ended) {
+    let times = draft.status.rejections.unwrap_or(0).saturating_add(1);
+    draft.status.rejections = Some(times);
+    let limit = draft.job.spec.retry.as_ref().and_then(|retry| retry.limit);
+    if let Some(limit) = limit.filter(|limit| times > *limit) {
+        let last = format!("{}: {}", ended.reason, ended.message);
+        let message = cut(&format!("rejected {times} times, spec.retry.limit is {limit}; the last time {last}"), 1024);
+        draft.status.why = Some(cut(&message, 256));
+        draft.finish(reasons::RETRY_LIMIT_REACHED, message);
+    }
 }
 
 /// A job that no Match holds: where it stands, and what the last cycle found about it.
@@ -157,37 +201,56 @@ pub(crate) fn job_waiting(
             draft.say(types::MATCHED, Holds::False, reasons::NOT_ACCEPTED, "the ad was not accepted");
         }
         Standing::Suspended => {
+            waiting::end(&mut draft.status, now);
             draft.status.why = None;
             draft.status.unmatched = None;
             draft.say(types::MATCHED, Holds::False, reasons::SUSPENDED, "spec.suspend is true");
         }
-        Standing::Waits => waits(&mut draft, finding),
+        Standing::Waits => {
+            waiting::begin(job, &mut draft.status, now);
+            waits(&mut draft, finding);
+            times_out(&mut draft);
+        }
         Standing::Finished if job.spec.done && !draft.holds(types::FINISHED) => {
             draft.status.why = None;
             draft.status.unmatched = None;
-            draft.status.finished_at = Some(Time(now));
             draft.say(types::MATCHED, Holds::False, reasons::DONE, "finished before it was claimed");
-            draft.say(types::FINISHED, Holds::True, reasons::DONE, "spec.done is true");
+            draft.finish(reasons::DONE, "spec.done is true");
         }
         Standing::Finished | Standing::Held => {}
     }
     draft.done()
 }
 
-/// A new reason is told at once, and so is other blame: a port where now somebody refuses or is taken and nobody was
-/// before. Mere counts are told now and then: thousands of waiting jobs must not write in every cycle.
+/// It has waited as long as it wants to.
+fn times_out(draft: &mut Draft<'_>) {
+    if waiting::left(draft.job, &draft.status, draft.now).is_some_and(|left| left <= 0) {
+        let limit = draft.job.spec.match_timeout_seconds.unwrap_or(0);
+        let why = draft.status.why.as_ref().map(|why| format!("; at the end: {why}")).unwrap_or_default();
+        draft.finish(reasons::MATCH_TIMED_OUT, format!("not claimed within spec.matchTimeoutSeconds ({limit} s){why}"));
+    }
+}
+
+/// A new reason is told at once; other blame, a port where now somebody refuses or is taken and nobody was before, a little
+/// later; mere counts now and then. Thousands of waiting jobs must not write in every cycle, and what is written starts one.
 fn waits(draft: &mut Draft<'_>, finding: Option<&Finding>) {
     let Some(finding) = finding else { return };
     let said = conditions::find(&draft.status.conditions, types::MATCHED);
     let same_reason = said.is_some_and(|said| said.reason == finding.reason);
     let current = said.is_some_and(|said| said.observed_generation == draft.job.metadata.generation);
     let told_at = draft.status.unmatched.as_ref().and_then(|told| told.at.as_ref());
-    let fresh = told_at.is_some_and(|at| draft.now.as_second() - at.0.as_second() < RECOUNT_SECONDS);
+    let told_for =
+        |seconds: i64| told_at.is_none_or(|at| draft.now.as_second().saturating_sub(at.0.as_second()) >= seconds);
     let told = draft.status.unmatched.as_ref();
     let same_blame = told.is_some_and(|told| blame(told) == blame(&finding.counts));
     let same_counts =
         told.is_some_and(|told| told.ports == finding.counts.ports && told.conjuncts == finding.counts.conjuncts);
-    if same_reason && current && same_blame && (fresh || same_counts) {
+    let keeps = match (same_reason, same_blame) {
+        (true, true) => same_counts || !told_for(RECOUNT_SECONDS),
+        (true, false) => !told_for(REWORD_SECONDS),
+        (false, _) => !told_for(REASON_SECONDS),
+    };
+    if current && keeps {
         return;
     }
     draft.status.why = Some(finding.why.clone());

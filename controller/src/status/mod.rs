@@ -6,10 +6,12 @@ mod matches;
 mod offer;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod write;
 
 pub(crate) use finding::{Finding, finding};
 pub(crate) use job::{Ended, job_claimed, job_freed, job_reserving, job_waiting};
 pub(crate) use matches::decision_conditions;
 pub(crate) use offer::offer_status;
+pub(crate) use waiting::next_timeout;
 pub(crate) use write::{Update, updates};

@@ -29,6 +29,25 @@ fn busy(count: i64) -> Finding {
     }
 }
 
+fn held_job(job: crds::Job) -> pool::Held<crds::Job> {
+    let mut objects = Objects::default();
+    objects.jobs.put(job);
+    objects.jobs.get(&key("job")).cloned().unwrap()
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// The job after this status, of this spec.
+fn after(spec: &Value, status: &JobStatus) -> crds::Job {
+    job(spec, &serde_json::to_value(status).unwrap())
+}
+
+fn rejected(reason: Reason) -> Ended {
+    Ended { reason, message: "License ns/license: over capacity".into(), refusals: Vec::new(), aborted: true }
+}
+
 fn reason(status: &JobStatus, type_: &str) -> String {
     find(&status.conditions, type_).map(|found| found.reason.clone()).unwrap_or_default()
 }
@@ -50,7 +69,10 @@ fn mere_counts_are_not_written_again_but_other_blame_is() {
     let mut other = busy(3);
     other.counts.ports[0].refused_by_job = 1;
     other.why = "one refused".into();
-    assert_eq!(waiting(&json!({}), &told, Some(&other)).why.as_deref(), Some("one refused"));
+    assert_eq!(waiting(&json!({}), &told, Some(&other)).why.as_deref(), Some("3 taken"), "not yet");
+    let held = held_job(job(&json!({}), &told));
+    let later = job_waiting(&held, pool::Standing::Waits, Some(&other), at(30));
+    assert_eq!(later.why.as_deref(), Some("one refused"));
 }
 
 #[test]
@@ -79,7 +101,8 @@ fn the_way_to_a_claim_and_back() {
         (Some(JobPhase::Reserving), Some(1), None)
     );
     let reserving = job(&json!({}), &serde_json::to_value(reserving).unwrap());
-    let claimed = job_claimed(&reserving, &found(&json!({})), NOW);
+    let reserving = held_job(reserving);
+    let claimed = job_claimed(&reserving, &found(&json!({})), MATCH_UID, NOW);
     assert_eq!(claimed.phase, Some(JobPhase::Claimed), "without a workload nothing is known to run");
     assert_eq!(claimed.members.as_deref(), Some("cpu=ns/machine license=ns/license"));
     let claimed = job(&json!({}), &serde_json::to_value(claimed).unwrap());
@@ -175,4 +198,96 @@ fn a_seat_that_nobody_sits_on_is_taken_away() {
     let removed = json!({"op": "remove", "path": "/status/shared"});
     assert!(patch.as_array().unwrap().contains(&removed), "{patch}");
     assert_eq!(patch[0]["path"], "/metadata/resourceVersion", "nobody may have sat down meanwhile");
+}
+
+#[test]
+fn a_job_that_is_rejected_too_often_is_finished_and_says_so() {
+    let spec = json!({"retry": {"limit": 1}});
+    let first = job_freed(&job(&spec, &json!({})), &rejected(Reason::CapacityTaken), NOW);
+    assert_eq!((first.rejections, first.phase), (Some(1), Some(JobPhase::Pending)));
+    let taken_back = job_freed(&after(&spec, &first), &rejected(Reason::MatchDeleted), NOW);
+    assert_eq!((taken_back.rejections, taken_back.phase), (Some(1), Some(JobPhase::Pending)), "nobody said no");
+    let second = job_freed(&after(&spec, &first), &rejected(Reason::CapacityTaken), NOW);
+    assert_eq!((second.phase, reason(&second, "Finished")), (Some(JobPhase::Failed), "RetryLimitReached".into()));
+    assert!(second.finished_at.is_some() && second.waiting_since.is_none());
+    let why = "rejected 2 times, spec.retry.limit is 1; the last time CapacityTaken: License ns/license: over capacity";
+    assert_eq!(find(&second.conditions, "Finished").unwrap().message, why);
+    assert_eq!(second.why.as_deref(), Some(why));
+    let over = held_job(after(&spec, &second));
+    assert_eq!(may_ask(&over, &Objects::default()), pool::Standing::Finished);
+    let unlimited = job_freed(&after(&json!({}), &first), &rejected(Reason::CapacityTaken), NOW);
+    assert_eq!((unlimited.rejections, unlimited.phase), (Some(2), Some(JobPhase::Pending)));
+}
+
+#[test]
+fn rejections_are_counted_anew_after_a_claim() {
+    let first = job_freed(&job(&json!({}), &json!({})), &rejected(Reason::StaleAd), NOW);
+    let claimed = job_claimed(&held_job(after(&json!({}), &first)), &found(&json!({})), MATCH_UID, NOW);
+    assert_eq!(claimed.rejections, None);
+}
+
+fn wait_until(spec: &Value, status: &JobStatus, second: i64) -> JobStatus {
+    let held = held_job(after(spec, status));
+    job_waiting(&held, may_ask(&held, &Objects::default()), Some(&busy(3)), at(second))
+}
+
+#[test]
+fn a_job_that_waits_too_long_is_finished_and_time_claimed_or_paused_does_not_count() {
+    let (spec, paused) = (json!({"matchTimeoutSeconds": 100}), json!({"matchTimeoutSeconds": 100, "suspend": true}));
+    let waits = wait_until(&spec, &JobStatus::default(), 1000);
+    assert_eq!(waits.waiting_since.as_ref().map(|since| since.0), Some(at(1000)));
+    let waits = wait_until(&paused, &waits, 1030);
+    assert_eq!((waits.waiting_since.is_none(), waits.waited_seconds), (true, Some(30)));
+    let waits = wait_until(&spec, &waits, 2000);
+    let claimed = job_claimed(&held_job(after(&spec, &waits)), &found(&json!({})), MATCH_UID, at(2040));
+    assert_eq!((claimed.waiting_since.is_none(), claimed.waited_seconds), (true, Some(70)));
+    let lost = Ended { reason: Reason::MemberLost, message: String::new(), refusals: Vec::new(), aborted: false };
+    let again = job_freed(&after(&spec, &claimed), &lost, at(5000));
+    let still = wait_until(&spec, &again, 5029);
+    assert_eq!(still.phase, Some(JobPhase::Pending));
+    let over = wait_until(&spec, &still, 5030);
+    assert_eq!((over.phase, reason(&over, "Finished")), (Some(JobPhase::Failed), "MatchTimedOut".into()));
+    let message = "not claimed within spec.matchTimeoutSeconds (100 s); at the end: 3 taken";
+    assert_eq!(find(&over.conditions, "Finished").unwrap().message, message);
+}
+
+#[test]
+fn what_a_job_waited_before_it_was_seen_counts() {
+    let mut early = job(&json!({"matchTimeoutSeconds": 100}), &json!({}));
+    early.metadata.creation_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(900)));
+    let mut objects = Objects::default();
+    objects.jobs.put(early);
+    let first = job_waiting(objects.jobs.get(&key("job")).unwrap(), pool::Standing::Waits, None, at(950));
+    let mut seen = crds::Job::clone(&objects.jobs.get(&key("job")).unwrap().object);
+    seen.status = Some(first);
+    objects.jobs.put(seen);
+    assert_eq!(super::next_timeout(&objects, at(960)), Some(40));
+}
+
+#[test]
+fn words_of_chance_do_not_write_in_every_cycle() {
+    let found = |reason: &'static str, blamed: i64, second: i64| {
+        let mut finding = busy(3);
+        finding.counts.ports[0].refused_by_job = blamed;
+        finding.counts.at = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(second)));
+        Finding { reason, why: format!("{reason} {blamed} {second}"), ..finding }
+    };
+    let told = |status: &JobStatus, finding: &Finding, second: i64| {
+        let held = held_job(after(&json!({}), status));
+        job_waiting(&held, pool::Standing::Waits, Some(finding), at(second))
+    };
+    let mut status = told(&JobStatus::default(), &found("NoCandidates", 0, 100), 100);
+    let mut writes = 0;
+    for cycle in 0..600 {
+        let second = 100 + cycle / 10;
+        let next = told(&status, &found("NoCandidates", i64::from(cycle % 2 == 0), second), second);
+        writes += i32::from(next != status);
+        status = next;
+    }
+    assert!((1..=2).contains(&writes), "{writes} writes in a minute of ten cycles a second");
+    let next = told(&status, &found("WaitingForCapacity", 0, 170), 170);
+    assert_eq!(reason(&next, "Matched"), "WaitingForCapacity", "another reason is told soon");
+    let soon = told(&next, &found("NoCandidates", 0, 171), 171);
+    assert_eq!(reason(&soon, "Matched"), "WaitingForCapacity", "but not in every cycle either");
+    assert_eq!(reason(&told(&soon, &found("NoCandidates", 0, 172), 172), "Matched"), "NoCandidates");
 }

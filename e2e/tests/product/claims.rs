@@ -62,11 +62,15 @@ fn lift(here: &Namespace, policy: &str) {
 
 /// A job under way to `cheap`, held up before its license is reserved, with its machine reserved.
 fn half_way(test: &str) -> (Namespace, String) {
+    half_way_of(test, &job("j", "sim"))
+}
+
+fn half_way_of(test: &str, manifest: &str) -> (Namespace, String) {
     let here = here(test);
     here.apply(&[machine("m"), license("cheap", "sim", 1, 1)].concat());
     here.wait("gml/cheap", "Ready");
     let policy = hold_up_reserves(&here);
-    here.apply(&job("j", "sim"));
+    here.apply(manifest);
     here.until("the machine to be reserved", || (here.entries("gmm/m") == 1).then_some(()));
     assert_eq!(condition(&here.get("gmj/j"), "Claimed").1, "Reserving");
     (here, policy)
@@ -89,6 +93,44 @@ fn a_refused_reserve_gives_all_back_and_the_job_is_matched_elsewhere() {
     let first = here.list("gmatch").into_iter().find(|found| text(found, "/status/decision") == "Aborted").unwrap();
     assert_eq!(text(&first, "/status/reason"), "CapacityTaken");
     assert_eq!(here.entries("gmm/m"), 1, "one entry: that of the second attempt");
+}
+
+#[test]
+fn a_job_that_survives_no_rejection_is_finished_by_the_first() {
+    let manifest = job("j", "sim").replace("spec: {attributes", "spec: {retry: {limit: 0}, attributes");
+    let (here, policy) = half_way_of("limit", &manifest);
+    let seat = r#"{"status": {"outside": {"seats": 1}}}"#;
+    here.kubectl(&["patch", "gml/cheap", "--subresource=status", "--type=merge", "-p", seat], None);
+    here.apply(&license("dear", "sim", 1, 9));
+    lift(&here, &policy);
+    let why = here.wait_reason("gmj/j", "Finished", "RetryLimitReached");
+    assert!(why.starts_with("rejected 1 times, spec.retry.limit is 0; the last time CapacityTaken: "), "{why}");
+    here.wait("gmj/j", "jsonpath={.status.phase}=Failed");
+    assert_eq!(text(&here.get("gmj/j"), "/status/refusals/0/name"), "cheap");
+    here.until("the machine to be free", || (here.entries("gmm/m") == 0).then_some(()));
+    assert_eq!(here.list("gmatch").len(), 1, "no second attempt");
+}
+
+#[test]
+fn an_offer_that_does_not_answer_in_time_is_left_out_for_a_while() {
+    let manifest = job("j", "sim").replace("spec: {attributes", "spec: {reserveTimeoutSeconds: 5, attributes");
+    let (here, policy) = half_way_of("late", &manifest);
+    here.apply(&license("dear", "sim", 1, 9));
+    let of_attempt = |attempt: i64| {
+        let all = here.list("gmatch");
+        all.into_iter()
+            .find(|found| found.pointer("/spec/attempt").and_then(serde_json::Value::as_i64) == Some(attempt))
+    };
+    let second = here.until("a second attempt", || of_attempt(2));
+    assert!(text(&second, "/spec/summary").ends_with("/dear"), "elsewhere: {second}");
+    assert_eq!(text(&of_attempt(1).unwrap(), "/status/reason"), "ReserveTimedOut");
+    let job = here.get("gmj/j");
+    assert_eq!(
+        (text(&job, "/status/refusals/0/name"), text(&job, "/status/refusals/0/reason")),
+        ("cheap".into(), "ReserveTimedOut".into())
+    );
+    lift(&here, &policy);
+    here.wait("gmj/j", "Claimed");
 }
 
 #[test]

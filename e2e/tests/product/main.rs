@@ -4,4 +4,6 @@
 mod claims;
 mod gangs;
 mod idle;
+mod leader;
+mod repairs;
 mod stage;

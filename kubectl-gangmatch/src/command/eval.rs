@@ -1,13 +1,13 @@
 //! `eval`: an expression and the ads around it into its value.
 
-use std::fs;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::ValueEnum;
 use classad::{Ad, Colour, Context, Dialect, Env, Form, Output, Reading, eval, read_ad, read_expr, render};
+
+use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -53,7 +53,10 @@ enum Shape {
 /// Prints the value. Warnings on the expression go to standard error.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let text = match arguments.expr.as_str() {
-        "-" => std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?,
+        "-" => match texts::read(Path::new("-"))? {
+            Ok(read) => read.text,
+            Err(problem) => return refused(&problem),
+        },
         text => text.to_owned(),
     };
     let own = read_file(arguments.ad.as_deref())?;
@@ -90,8 +93,16 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
 /// The ad of a file; an empty one without a file, none if it cannot be understood.
 fn read_file(path: Option<&Path>) -> anyhow::Result<Option<Ad>> {
     let Some(path) = path else { return Ok(Some(Ad::new())) };
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    told(read_ad(&text, Dialect::Gangmatch, Form::Any), &text, &path.display().to_string())
+    match texts::read(path)? {
+        Ok(Text { name, text }) => told(read_ad(&text, Dialect::Gangmatch, Form::Any), &text, &name),
+        Err(problem) => refused(&problem).map(|_| None),
+    }
+}
+
+/// Says what is wrong.
+fn refused(problem: &str) -> anyhow::Result<ExitCode> {
+    writeln!(std::io::stderr(), "error: {problem}")?;
+    Ok(ExitCode::FAILURE)
 }
 
 /// What was read, after its remarks have gone to standard error.

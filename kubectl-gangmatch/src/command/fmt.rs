@@ -9,6 +9,7 @@ use anyhow::Context;
 use classad::{Dialect, format, render};
 
 use crate::command::eval::colour;
+use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -48,11 +49,13 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
 
 fn one(arguments: &Arguments, file: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     let input = file.as_os_str() == "-";
-    let text = match input {
-        true => std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?,
-        false => fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?,
+    let Text { name, text } = match texts::read(file)? {
+        Ok(read) => read,
+        Err(problem) => {
+            writeln!(std::io::stderr(), "error: {problem}")?;
+            return Ok(false);
+        }
     };
-    let name = if input { "standard input".to_owned() } else { file.display().to_string() };
     let laid_out = match format(&text, Dialect::Gangmatch) {
         Ok(laid_out) => laid_out,
         Err(wrong) => {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use crds::Match;
 use kube::ResourceExt;
-use matchmaker::{Config, Cycle, Snapshot, Unmatched, hint, negotiate, why};
+use matchmaker::{Config, Cycle, Search, Snapshot, Unmatched, hint, negotiate, why};
 use pool::{Objects, Occasion, Outlook, record, snapshot};
 
 use crate::manifests;
@@ -46,9 +46,30 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME")]
     now: Option<jiff::Timestamp>,
 
+    /// How gangs are searched for. Both ways find the same ones; the plain one is slow, and for diagnosis.
+    #[arg(long, value_enum, default_value_t = SearchBy::Index)]
+    search: SearchBy,
+
     /// A table, or the Matches as they would be written.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SearchBy {
+    /// By indexes over all ads.
+    Index,
+    /// One ad after the other.
+    Naive,
+}
+
+impl From<SearchBy> for Search {
+    fn from(search: SearchBy) -> Search {
+        match search {
+            SearchBy::Index => Search::Indexed,
+            SearchBy::Naive => Search::Naive,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -67,7 +88,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
     problems.sort();
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let pool = snapshot(&objects, &Outlook::default());
-    let cycle = negotiate(&pool, &Config::product(), now.as_second());
+    let config = Config { search: arguments.search.into(), ..Config::product() };
+    let cycle = negotiate(&pool, &config, now.as_second());
     let occasion = Occasion { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
     let matches: Vec<Match> = cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &occasion)).collect();
     match arguments.output {

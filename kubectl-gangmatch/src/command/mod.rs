@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+pub(crate) mod convert;
 pub(crate) mod eval;
 pub(crate) mod fmt;
 pub(crate) mod lint;

@@ -54,24 +54,29 @@ struct Wanted {
     reflective: bool,
 }
 
+/// How many keys are remembered before all are forgotten.
+const KEYS_MAX: usize = 1_000_000;
+
 /// Attributes that say what an ad without ports wants.
 const TERMS: [&str; 5] = ["Requirements", "Constraint", "Rank", "Request", "GangRank"];
 
 impl RootKeys {
-    /// Forgets all keys: other names matter now. Says whether that was necessary.
-    pub(crate) fn read_by(&mut self, readers: Readers) {
-        self.forget();
-        if self.readers != readers {
-            self.wanted.clear();
-            self.readers = readers;
-        }
-    }
-
-    /// Forgets all keys, because ads may have changed.
-    pub(crate) fn forget(&mut self) {
-        self.ids.clear();
+    /// Makes ready for another snapshot. If other names matter now, all keys are forgotten, and that is said.
+    pub(crate) fn read_by(&mut self, readers: &Readers) -> bool {
         self.places = None;
         self.ports = None;
+        let other = self.readers != *readers || self.ids.len() > KEYS_MAX;
+        if other {
+            self.forget();
+            self.wanted.clear();
+            self.readers = readers.clone();
+        }
+        other
+    }
+
+    /// Forgets all keys.
+    pub(crate) fn forget(&mut self) {
+        self.ids.clear();
     }
 
     /// The number of a root's key, and whether its own expressions can read more than the key tells.
@@ -187,8 +192,10 @@ fn heads(table: &mut Table, ports: &Ports, place: Option<usize>, parts: &mut Vec
 fn wanted(table: &mut Table, ports: &Ports, readers: &Readers) -> Wanted {
     let mut names = readers.names.clone();
     let mut reflective = false;
-    let implicit: Vec<&Expr> = if ports.implicit { TERMS.iter().filter_map(|name| ports.body.get(name)).collect() } else { Vec::new() };
-    let explicit = ports.list.iter().filter(|_| !ports.implicit).flat_map(|port| port.attributes.iter().map(|(_, expr)| expr));
+    let implicit: Vec<&Expr> =
+        if ports.implicit { TERMS.iter().filter_map(|name| ports.body.get(name)).collect() } else { Vec::new() };
+    let explicit =
+        ports.list.iter().filter(|_| !ports.implicit).flat_map(|port| port.attributes.iter().map(|(_, expr)| expr));
     for expr in implicit.into_iter().chain(explicit) {
         if matches!(expr.kind(), Kind::Literal(_)) {
             continue;

@@ -60,23 +60,9 @@ impl Preds {
         id
     }
 
-    /// Counts further uses.
-    pub(crate) fn use_more(&mut self, id: PredId, uses: usize) {
-        if let Some(pred) = self.list.get_mut(as_usize(id.0)) {
-            pred.uses += uses;
-        }
-    }
-
     /// How many conditions there are.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
-    }
-
-    /// Forgets all answers, because rows have changed.
-    pub(crate) fn forget_answers(&mut self) {
-        for pred in &mut self.list {
-            pred.answer = None;
-        }
     }
 
     /// Looks again at rows that have changed.

@@ -80,10 +80,31 @@ impl Ranks {
         ranking.fresh = true;
     }
 
-    /// Forgets values and orders, because rows have changed.
-    pub(crate) fn forget_values(&mut self) {
-        for ranking in &mut self.list {
-            ranking.fresh = false;
+    /// Looks again at rows that have changed, and puts them where they belong.
+    pub(crate) fn refresh(&mut self, changed: &[u32], rank_of: fn(&Value) -> Fx, table: &mut Table) {
+        let rows = table.rows.len();
+        for ranking in self.list.iter_mut().filter(|ranking| ranking.fresh) {
+            ranking.values.resize(rows, Fx::default());
+            if let Some(open) = &mut ranking.open {
+                open.grow(rows);
+            }
+            let (columns, words, context) = table.sight();
+            let mut sight = Sight { columns, words, context };
+            for row in changed {
+                let row = as_usize(*row);
+                let cell = ranking.term.value(&mut sight, &|_| row);
+                let number = number(cell, rank_of, sight.words);
+                if let Some(value) = ranking.values.get_mut(row) {
+                    *value = number.unwrap_or_default();
+                }
+                if number.is_none() && ranking.open.is_none() {
+                    ranking.open = Some(Bits::none(rows));
+                }
+                if let Some(open) = &mut ranking.open {
+                    open.set(row, number.is_none());
+                }
+            }
+            ranking.merge(changed, table);
         }
     }
 
@@ -115,18 +136,49 @@ impl Ranks {
 }
 
 impl Ranking {
+    /// The order without rows that are gone or have changed, and with these put in.
+    fn merge(&mut self, changed: &[u32], table: &Table) {
+        let mut moved = Bits::none(table.rows.len());
+        for row in changed {
+            moved.set(as_usize(*row), true);
+        }
+        let value = |row: u32| self.values.get(as_usize(row)).copied().unwrap_or_default();
+        let place = |row: &u32| (std::cmp::Reverse(value(*row)), table.position(*row));
+        let mut fresh: Vec<u32> = changed.to_vec();
+        fresh.sort_by_cached_key(place);
+        let mut fresh = fresh.into_iter().peekable();
+        let mut order = Vec::with_capacity(self.order.len() + changed.len());
+        for row in &self.order {
+            if !table.live.get(as_usize(*row)) || moved.get(as_usize(*row)) {
+                continue;
+            }
+            while let Some(first) = fresh.next_if(|first| place(first) < place(row)) {
+                order.push(first);
+            }
+            order.push(*row);
+        }
+        order.extend(fresh);
+        self.order = order;
+        self.number(table.rows.len());
+    }
+
+    fn number(&mut self, rows: usize) {
+        self.places.clear();
+        self.places.resize(rows, u32::MAX);
+        for (place, row) in self.order.iter().enumerate() {
+            if let Some(own) = self.places.get_mut(as_usize(*row)) {
+                *own = as_u32(place);
+            }
+        }
+    }
+
     fn sort(&mut self, table: &Table) {
         let value = |row: u32| self.values.get(as_usize(row)).copied().unwrap_or_default();
         let mut order: Vec<(std::cmp::Reverse<Fx>, u32, u32)> =
             table.live.iter().map(|row| (std::cmp::Reverse(value(row)), table.position(row), row)).collect();
         order.sort_unstable();
         self.order = order.into_iter().map(|(_, _, row)| row).collect();
-        self.places = vec![u32::MAX; table.rows.len()];
-        for (place, row) in self.order.iter().enumerate() {
-            if let Some(own) = self.places.get_mut(as_usize(*row)) {
-                *own = as_u32(place);
-            }
-        }
+        self.number(table.rows.len());
     }
 }
 

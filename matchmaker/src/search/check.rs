@@ -45,9 +45,7 @@ impl<'s> Checker<'s> {
                 let earlier = self.frame(snapshot.ad(earlier.ad)?);
                 self.env.bind(own, &port.label, earlier);
             }
-            for (ad, label, frame, view) in
-                [(root, &port.label, own, theirs), (partner, &via.label, theirs, own)]
-            {
+            for (ad, label, frame, view) in [(root, &port.label, own, theirs), (partner, &via.label, theirs, own)] {
                 match ad.ports.implicit {
                     true => self.env.partner(frame, view),
                     false => self.env.bind(frame, label, view),

@@ -188,8 +188,11 @@ impl Lane {
             Some(codes) => self.many.get(codes).copied(),
             None => self.heads.get(place).copied().flatten(),
         };
-        let mut head =
-            before.unwrap_or_else(|| Head { list: self.list_for(hub, known.table), at: 0, agrees: self.joins.is_empty() });
+        let mut head = before.unwrap_or_else(|| Head {
+            list: self.list_for(hub, known.table),
+            at: 0,
+            agrees: self.joins.is_empty(),
+        });
         let found = self.advance(&mut head, hub, port, domain, known, counted);
         match many {
             Some(codes) => {

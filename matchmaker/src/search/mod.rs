@@ -1,7 +1,7 @@
 //! The search for a root's best gang over what the index knows.
 
-pub(crate) mod domain;
 pub(crate) mod check;
+pub(crate) mod domain;
 pub(crate) mod guided;
 pub(crate) mod lanes;
 pub(crate) mod list;

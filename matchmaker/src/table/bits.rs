@@ -34,10 +34,6 @@ impl Bits {
         Bits { words: codes.chunks(WORD).map(word).collect(), length: codes.len() }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.length
-    }
-
     pub(crate) fn get(&self, row: usize) -> bool {
         self.words.get(row / WORD).is_some_and(|word| word >> (row % WORD) & 1 == 1)
     }
@@ -64,12 +60,6 @@ impl Bits {
     pub(crate) fn or(&mut self, other: &Bits) {
         for (own, other) in self.words.iter_mut().zip(&other.words) {
             *own |= other;
-        }
-    }
-
-    pub(crate) fn and_not(&mut self, other: &Bits) {
-        for (own, other) in self.words.iter_mut().zip(&other.words) {
-            *own &= !other;
         }
     }
 
@@ -101,11 +91,6 @@ impl Bits {
             }
         }
         rows
-    }
-
-    /// How many bytes the set takes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.words.len() * 8
     }
 }
 

@@ -44,8 +44,17 @@ pub(crate) struct Table {
     free: HashMap<usize, Vec<u32>, RandomState>,
     /// The rows in the order of their ads, and the place of each in that order: which of two has the smaller id.
     positions: Vec<u32>,
-    /// Counts the changes of rows: what was computed for an older one may be wrong.
-    pub(crate) version: u64,
+}
+
+/// What is not as it was in the snapshot before.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    /// Rows of ads that are new or have changed.
+    pub(crate) rows: Vec<u32>,
+    /// Some rows stand for no ad any more.
+    pub(crate) gone: bool,
+    /// For each place of the snapshot, the place before of an ad that is the same.
+    pub(crate) same: Vec<Option<usize>>,
 }
 
 /// The columns of a table.
@@ -88,7 +97,6 @@ impl Table {
             column_ids: HashMap::default(),
             free: HashMap::default(),
             positions: Vec::new(),
-            version: 0,
         }
     }
 
@@ -116,32 +124,37 @@ impl Table {
         id
     }
 
-    /// Makes the rows those of the snapshot; what is the same as `before` stays as it is. Says which rows are new.
-    pub(crate) fn sync(&mut self, snapshot: &Snapshot, before: &Snapshot, rules: Rules) -> Vec<u32> {
+    /// Makes the rows those of the snapshot; what is the same as `before` stays as it is.
+    pub(crate) fn sync(&mut self, snapshot: &Snapshot, before: &Snapshot, rules: Rules) -> Changes {
         let old_first = std::mem::take(&mut self.first_row);
-        let mut old = before.ads().map(|(_, ad)| ad).zip(old_first).peekable();
+        let mut old = before.ads().zip(old_first).peekable();
         let (mut first_row, mut fresh) = (Vec::with_capacity(snapshot.len()), Vec::new());
+        let (mut same, mut gone_rows) = (Vec::with_capacity(snapshot.len()), false);
         for (id, ad) in snapshot.ads() {
             // Ads are in the order of their keys, unless their order is all that there is.
-            while let Some((gone, first)) = old.next_if(|(old, _)| rules == Rules::Product && old.key < ad.key) {
-                self.forget(gone, first);
+            while let Some(((_, gone), first)) =
+                old.next_if(|((_, old), _)| rules == Rules::Product && old.key < ad.key)
+            {
+                gone_rows |= self.forget(gone, first);
             }
-            match old.next_if(|(old, _)| old.key == ad.key) {
-                Some((known, first))
+            match old.next_if(|((_, old), _)| old.key == ad.key) {
+                Some(((place, known), first))
                     if Arc::ptr_eq(&known.ports, &ad.ports) && first.is_some() == takes_part(ad, rules) =>
                 {
                     self.move_to(first, ad.ports.list.len(), id.place());
                     first_row.push(first);
+                    same.push(Some(place.place()));
                     continue;
                 }
-                Some((known, first)) => self.forget(known, first),
+                Some(((_, known), first)) => gone_rows |= self.forget(known, first),
                 None => {}
             }
+            same.push(None);
             fresh.push(id.place());
             first_row.push(None);
         }
-        for (gone, first) in old {
-            self.forget(gone, first);
+        for ((_, gone), first) in old {
+            gone_rows |= self.forget(gone, first);
         }
         let mut changed = Vec::new();
         for place in fresh {
@@ -152,10 +165,9 @@ impl Table {
             }
         }
         self.first_row = first_row;
-        self.version += u64::from(!changed.is_empty());
         self.fill(&changed);
         self.number(snapshot);
-        changed
+        Changes { rows: changed, gone: gone_rows, same }
     }
 
     /// Where a row stands among all, in the order of their ads and ports.
@@ -176,16 +188,16 @@ impl Table {
         }
     }
 
-    /// Frees the rows of an ad.
-    fn forget(&mut self, gone: &PoolAd, first: Option<u32>) {
-        let Some(first) = first else { return };
+    /// Frees the rows of an ad; says whether it had any.
+    fn forget(&mut self, gone: &PoolAd, first: Option<u32>) -> bool {
+        let Some(first) = first else { return false };
         let count = gone.ports.list.len();
         for row in as_usize(first)..as_usize(first) + count {
             self.live.set(row, false);
             self.templates.leave(self.rows.get(row).map_or(usize::MAX, |row| row.template), row);
         }
-        self.version += 1;
         self.free.entry(count).or_default().push(first);
+        true
     }
 
     fn move_to(&mut self, first: Option<u32>, count: usize, place: usize) {

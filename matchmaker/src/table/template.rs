@@ -45,6 +45,8 @@ struct Key {
 #[derive(Debug, Default)]
 pub(crate) struct Templates {
     pub(crate) list: Vec<Template>,
+    /// Counts how often a template came into use or fell out of it.
+    pub(crate) version: u64,
     ids: HashMap<Key, usize, RandomState>,
 }
 
@@ -64,6 +66,7 @@ impl Templates {
         if let Some(template) = self.list.get_mut(id) {
             template.rows.grow(row + 1);
             template.rows.set(row, true);
+            self.version += u64::from(template.count == 0);
             template.count += 1;
         }
         id
@@ -74,6 +77,7 @@ impl Templates {
         if let Some(template) = self.list.get_mut(id) {
             template.rows.set(row, false);
             template.count = template.count.saturating_sub(1);
+            self.version += u64::from(template.count == 0);
         }
     }
 

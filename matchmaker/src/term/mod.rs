@@ -182,18 +182,6 @@ impl Term {
         self.reads(&mut |var, _| vars |= 1u64 << (var & 63));
         vars
     }
-
-    /// Adds the term's `&&` parts to `parts`, in order.
-    pub(crate) fn conjuncts(self, parts: &mut Vec<Term>) {
-        match self {
-            Term::Binary(BinaryOp::And, sides) => {
-                let [left, right] = *sides;
-                left.conjuncts(parts);
-                right.conjuncts(parts);
-            }
-            other => parts.push(other),
-        }
-    }
 }
 
 impl Sight<'_> {

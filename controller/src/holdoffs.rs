@@ -1,0 +1,96 @@
+//! Matches that the API server would not take, over a quota or by a policy, into pauses of their jobs: nothing is in the way of
+//! others meanwhile.
+
+use std::collections::BTreeMap;
+
+use crds::conditions::reasons;
+use crds::{Retry, Unmatched};
+
+use crate::backoff::{jitter, pause_ms};
+use crate::status::Finding;
+
+/// What is remembered, by the job's uid. Kept in memory only: losing it costs one attempt.
+#[derive(Debug, Default)]
+pub(crate) struct HoldOffs(BTreeMap<String, HoldOff>);
+
+#[derive(Debug)]
+struct HoldOff {
+    times: i32,
+    until_ms: u64,
+    /// The generation of the job that it was about.
+    generation: i64,
+    why: String,
+}
+
+impl HoldOffs {
+    /// Remembers that the server would not take a Match of this job, in its words. How long the job pauses, in milliseconds.
+    pub(crate) fn remember(&mut self, job: (&str, i64), why: &str, retry: &Retry, now_ms: u64) -> u64 {
+        let (uid, generation) = job;
+        let times = self.0.get(uid).filter(|known| known.generation == generation).map_or(0, |known| known.times);
+        let pause = pause_ms(retry, u32::try_from(times).unwrap_or(0), jitter(uid, times)).max(1000);
+        let why = format!("its Match cannot be written: {why}");
+        let held = HoldOff { times: times.saturating_add(1), until_ms: now_ms.saturating_add(pause), generation, why };
+        self.0.insert(uid.to_owned(), held);
+        pause
+    }
+
+    /// A Match of this job was written.
+    pub(crate) fn forget(&mut self, job_uid: &str) {
+        self.0.remove(job_uid);
+    }
+
+    /// The jobs that are not to be matched at `now_ms`, and what is said of them. Whoever has changed his job is not kept waiting;
+    /// `generation` tells what a job is now.
+    pub(crate) fn held(&mut self, now_ms: u64, generation: impl Fn(&str) -> Option<i64>) -> BTreeMap<String, Finding> {
+        self.0.retain(|uid, held| generation(uid) == Some(held.generation));
+        let still = self.0.iter().filter(|(_, held)| now_ms < held.until_ms);
+        still.map(|(uid, held)| (uid.clone(), finding(&held.why))).collect()
+    }
+
+    /// Whether nobody is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// When the next pause ends, if one is running.
+    pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
+        self.0.values().map(|held| held.until_ms).filter(|until| *until > now_ms).min()
+    }
+}
+
+fn finding(why: &str) -> Finding {
+    Finding { reason: reasons::BACKING_OFF, why: why.chars().take(256).collect(), counts: Unmatched::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_whose_match_is_not_taken_pauses_longer_each_time() {
+        let (mut holdoffs, retry) = (HoldOffs::default(), Retry::default());
+        let mut now = 0;
+        let mut pauses = Vec::new();
+        for _ in 0..4 {
+            let pause = holdoffs.remember(("u", 1), "exceeded quota", &retry, now);
+            assert!(holdoffs.held(now + pause - 1, |_| Some(1)).contains_key("u"));
+            assert!(holdoffs.held(now + pause, |_| Some(1)).is_empty());
+            assert_eq!(holdoffs.next_ms(now), Some(now + pause));
+            now += pause;
+            pauses.push(pause / 1000);
+        }
+        assert!(pauses.windows(2).all(|two| two[0] < two[1]) && pauses[3] >= 30, "{pauses:?}");
+        holdoffs.forget("u");
+        assert!(holdoffs.remember(("u", 1), "", &retry, now) <= 5_000, "it begins again after one that was taken");
+    }
+
+    #[test]
+    fn it_is_told_and_a_changed_job_is_tried_at_once() {
+        let mut holdoffs = HoldOffs::default();
+        holdoffs.remember(("u", 1), "exceeded quota", &Retry::default(), 0);
+        let told = holdoffs.held(1, |_| Some(1));
+        assert_eq!(told["u"].reason, "BackingOff");
+        assert_eq!(told["u"].why, "its Match cannot be written: exceeded quota");
+        assert!(holdoffs.held(1, |_| Some(2)).is_empty() && holdoffs.is_empty());
+    }
+}

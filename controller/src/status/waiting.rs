@@ -1,0 +1,42 @@
+//! How long a job has waited to be claimed, and whether that is longer than it wants to.
+
+use crds::{Job, JobStatus};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use pool::{Objects, Standing, may_ask};
+
+/// The job waits from now on, or still.
+pub(super) fn begin(job: &Job, status: &mut JobStatus, now: Timestamp) {
+    if status.waiting_since.is_none() {
+        // What it has waited before anybody saw it counts, too.
+        let created = job.metadata.creation_timestamp.clone().filter(|_| status.waited_seconds.is_none());
+        status.waiting_since = Some(created.unwrap_or(Time(now)));
+    }
+}
+
+/// It does not wait any more: it is claimed, paused or finished.
+pub(super) fn end(status: &mut JobStatus, now: Timestamp) {
+    status.waited_seconds = Some(waited(status, now));
+    status.waiting_since = None;
+}
+
+/// How long it has waited in all, in seconds.
+fn waited(status: &JobStatus, now: Timestamp) -> i64 {
+    let before = status.waited_seconds.unwrap_or(0);
+    let since = status.waiting_since.as_ref().map_or(0, |since| now.as_second().saturating_sub(since.0.as_second()));
+    before.saturating_add(since.max(0))
+}
+
+/// In how many seconds it has waited long enough; `None` if it waits for ever.
+pub(super) fn left(job: &Job, status: &JobStatus, now: Timestamp) -> Option<i64> {
+    Some(i64::from(job.spec.match_timeout_seconds?).saturating_sub(waited(status, now)))
+}
+
+/// When the next job has waited long enough, in seconds from now.
+pub(crate) fn next_timeout(objects: &Objects, now: Timestamp) -> Option<u64> {
+    let waiting =
+        objects.jobs.iter().map(|(_, held)| held).filter(|held| held.object.spec.match_timeout_seconds.is_some());
+    let waiting = waiting.filter(|held| may_ask(held, objects) == Standing::Waits);
+    let left = waiting.filter_map(|held| left(&held.object, held.object.status.as_ref()?, now));
+    left.filter_map(|seconds| u64::try_from(seconds).ok()).min()
+}

@@ -1,0 +1,102 @@
+//! `convert`: ads in any form into the same ads in another.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use classad::{Ad, Dialect, Form, Severity, has_comments, read_ads, render, write_ads};
+
+use crate::command::eval::colour;
+use crate::texts::{self, Text};
+
+/// What `--help` says below the options.
+pub(crate) const AFTER_HELP: &str = "\
+The form of the input is told by what it begins with: `[ Name` and `{ [` are brackets, `{ \"` and `[ {` JSON, anything
+else is the long form. Ads keep their number and order. Comments are lost, which is said on standard error.
+
+Examples:
+  condor_status -long | kubectl gangmatch convert --to classad
+  kubectl gangmatch convert --to json machine.ad
+
+Exit status:
+  0  everything was converted
+  1  a text cannot be read, has no ad, or cannot be written in that form; nothing is printed then
+  2  a wrong option, no such file";
+
+/// What to convert, and into what.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The form to write.
+    #[arg(long, value_enum, value_name = "FORM")]
+    to: Target,
+
+    /// Files with ads, in any form; - or none for standard input.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Target {
+    /// An object; of several ads, a list of objects.
+    Json,
+    /// One attribute a line, an empty line between ads.
+    Long,
+    /// In brackets, laid out as by `fmt`.
+    Classad,
+}
+
+/// Prints all ads of all files, or what is wrong with them.
+pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let input = [PathBuf::from("-")];
+    let files: &[PathBuf] = if arguments.files.is_empty() { &input } else { &arguments.files };
+    let mut ads = Vec::new();
+    let mut fine = true;
+    for file in files {
+        match one(file)? {
+            Some(found) => ads.extend(found),
+            None => fine = false,
+        }
+    }
+    if !fine {
+        return Ok(ExitCode::FAILURE);
+    }
+    let form = match arguments.to {
+        Target::Json => Form::Json,
+        Target::Long => Form::Long,
+        Target::Classad => Form::Brackets,
+    };
+    let plain: Vec<Ad> = ads.iter().map(|(_, ad)| ad.clone()).collect();
+    match write_ads(&plain, form) {
+        Ok(text) => write!(out, "{text}")?,
+        Err(stop) => {
+            let place = ads.get(stop.ad).map_or("", |(place, _)| place);
+            writeln!(std::io::stderr(), "error: {place}: {stop}; write --to classad or --to json")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The ads of a file, each with the file's name; none if they cannot be read, which has been said.
+fn one(file: &Path) -> anyhow::Result<Option<Vec<(String, Ad)>>> {
+    let Text { name, text } = match texts::read(file)? {
+        Ok(read) => read,
+        Err(problem) => {
+            writeln!(std::io::stderr(), "error: {problem}")?;
+            return Ok(None);
+        }
+    };
+    let reading = read_ads(&text, Dialect::Gangmatch);
+    write!(std::io::stderr(), "{}", render(&reading.diagnostics, &text, &name, colour()))?;
+    let Some(ads) = reading.read else { return Ok(None) };
+    if ads.is_empty() {
+        writeln!(std::io::stderr(), "error: {name}: there is no ad in it")?;
+        return Ok(None);
+    }
+    debug_assert!(reading.diagnostics.iter().all(|one| one.severity == Severity::Warning), "errors leave no ads");
+    if has_comments(&text) {
+        writeln!(std::io::stderr(), "note: {name}: comments are not kept")?;
+    }
+    Ok(Some(ads.into_iter().map(|ad| (name.clone(), ad)).collect()))
+}

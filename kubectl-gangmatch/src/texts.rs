@@ -1,0 +1,45 @@
+//! Files and standard input into ClassAd text, or the reason why they have none.
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Context;
+
+/// The largest text that is read, in bytes.
+const BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// A text and what to call it in messages.
+pub(crate) struct Text {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// The text of a file; of standard input if it is called `-`. A mark at the beginning that some editors write is left out.
+///
+/// # Errors
+/// The file cannot be opened or read. What it holds may be no text all the same, which the inner result says.
+pub(crate) fn read(file: &Path) -> anyhow::Result<Result<Text, String>> {
+    let mut bytes = Vec::new();
+    let (name, read) = if file.as_os_str() == "-" {
+        ("standard input".to_owned(), std::io::stdin().take(BYTES_MAX + 1).read_to_end(&mut bytes))
+    } else {
+        let open = std::fs::File::open(file).and_then(|open| open.take(BYTES_MAX + 1).read_to_end(&mut bytes));
+        (file.display().to_string(), open)
+    };
+    read.with_context(|| format!("cannot read {name}"))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > BYTES_MAX {
+        return Ok(Err(format!("{name} is larger than {} MiB", BYTES_MAX / 1024 / 1024)));
+    }
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => {
+            let text = text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned);
+            Ok(Text { name, text })
+        }
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let before = error.as_bytes().get(..at).unwrap_or_default();
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            Err(format!("{name}:{line}: byte {} of the file is not UTF-8; save it as UTF-8", at + 1))
+        }
+    })
+}
