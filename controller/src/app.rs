@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use kube::Client;
 use matchmaker::Config as Engine;
+use pool::Objects;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -105,12 +106,18 @@ async fn operate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, le
                 break term;
             }
         };
-        let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), term.epoch);
+        leadership.at_least(highest_epoch(&driver.world.look()));
+        let epoch = leadership.epoch().unwrap_or(0);
+        let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), epoch);
         tokio::select! {
             () = negotiator.run() => {}
             () = leadership.over(term) => {}
         }
     }
+}
+
+fn highest_epoch(objects: &Objects) -> i64 {
+    objects.offers().filter_map(|offer| offer.status()).map(|status| status.epoch).max().unwrap_or(0)
 }
 
 /// Waits for claims under way; what is left of them is found again by whoever starts next.

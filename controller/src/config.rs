@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser, ValueEnum};
+use matchmaker::Search;
 use pool::OwnerTrust;
 use sha2::{Digest, Sha256};
 

@@ -17,6 +17,7 @@ mod patch;
 mod probes;
 mod refusals;
 mod status;
+mod statuses;
 mod telemetry;
 mod world;
 

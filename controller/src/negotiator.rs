@@ -4,25 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crds::{Job, License, Machine, Match};
-use futures::StreamExt;
+use crds::{Job, Match};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
-use crate::api::{Answer, Change};
 use crate::claims::{Driver, due, wiped};
 use crate::config::Config;
 use crate::flights::flight;
 use crate::probes::Health;
-use crate::status::{Finding, Update, finding, next_timeout, updates};
+use crate::status::{Finding, finding, next_timeout};
+use crate::statuses::Statuses;
 
-/// The most status writes under way at once.
-const WRITES_MAX: usize = 16;
-/// The first pause after statuses could not be written, in milliseconds; it doubles up to 32 times that.
-const WRITES_REST_MS: u64 = 1000;
+/// How often wiped ledgers are looked for.
+const REPAIR_EVERY_MS: u64 = 1000;
 
 /// The loop and what it remembers from one time round to the next.
 pub(crate) struct Negotiator {
@@ -36,9 +33,9 @@ pub(crate) struct Negotiator {
     engine: Engine,
     /// What the last cycle said of each job that it could not match, by uid.
     findings: BTreeMap<String, Finding>,
-    /// How often in a row statuses could not be written, and until when they are left alone, in [`Driver::now_ms`].
-    write_failures: u32,
-    writes_rest_until_ms: u64,
+    statuses: Statuses,
+    /// When wiped ledgers are looked for next.
+    repair_at_ms: u64,
 }
 
 impl Negotiator {
@@ -51,8 +48,8 @@ impl Negotiator {
             cycles: 0,
             engine: Engine::new(),
             findings: BTreeMap::new(),
-            write_failures: 0,
-            writes_rest_until_ms: 0,
+            statuses: Statuses::default(),
+            repair_at_ms: 0,
         }
     }
 
@@ -63,11 +60,13 @@ impl Negotiator {
             self.health.beat();
             let objects = self.driver.world.look().clone();
             self.drive_claims(&objects);
+            self.repair(&objects);
             if due && running.is_none() {
                 running = self.start_cycle(&objects);
                 due = false;
             }
-            self.write_statuses(&objects).await;
+            self.findings.extend(self.held_off(&objects));
+            self.statuses.write(&self.driver, &objects, &self.findings).await;
             let pause = self.pause(&objects);
             tokio::select! {
                 () = self.driver.world.changed() => {
@@ -89,14 +88,23 @@ impl Negotiator {
                 tokio::spawn(self.driver.clone().drive(view, under_way));
             }
         }
+        for (key, uid) in due.outlived {
+            let driver = self.driver.clone();
+            tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
+        }
+    }
+
+    /// Starts writing back what was wiped. This is looked for now and then only; meanwhile nothing of those offers is given away.
+    fn repair(&mut self, objects: &Objects) {
+        let now = self.driver.now_ms();
+        if now < self.repair_at_ms {
+            return;
+        }
+        self.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
         for (view, numbers) in wiped(objects) {
             if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
                 tokio::spawn(self.driver.clone().restore(view, numbers, under_way));
             }
-        }
-        for (key, uid) in due.outlived {
-            let driver = self.driver.clone();
-            tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
         }
     }
 
@@ -170,27 +178,6 @@ impl Negotiator {
         }
     }
 
-    /// Writes the statuses that are due. While the server takes none, it is asked with growing pauses, and the log says it
-    /// once a round instead of once an object.
-    async fn write_statuses(&mut self, objects: &Objects) {
-        if self.driver.now_ms() < self.writes_rest_until_ms {
-            return;
-        }
-        self.findings.extend(self.held_off(objects));
-        let due = updates(objects, &self.findings, &self.driver.flights.jobs(), Timestamp::now());
-        let writes = due.into_iter().map(|update| self.write(update));
-        let lost: Vec<String> =
-            futures::stream::iter(writes).buffer_unordered(WRITES_MAX).filter_map(std::future::ready).collect().await;
-        let Some(first) = lost.first() else {
-            self.write_failures = 0;
-            return;
-        };
-        tracing::warn!(statuses = lost.len(), first, "statuses not written; they are tried again");
-        let pause = WRITES_REST_MS.saturating_mul(1 << self.write_failures.min(5));
-        self.write_failures = self.write_failures.saturating_add(1);
-        self.writes_rest_until_ms = self.driver.now_ms().saturating_add(pause);
-    }
-
     /// The jobs whose Match the server would not take, and what is said of them.
     fn held_off(&self, objects: &Objects) -> BTreeMap<String, Finding> {
         let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -199,24 +186,6 @@ impl Negotiator {
         }
         let jobs = generations(objects);
         holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied())
-    }
-
-    /// Writes one status; why not, if nobody took it. If the object has changed in the meantime, the change comes by watch and
-    /// the status is made anew.
-    async fn write(&self, update: Update) -> Option<String> {
-        let (driver, key, patch) = (&self.driver, update.key, Change::Json(update.patch));
-        let answer = match update.kind {
-            "Job" => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
-                driver.world.learn(|all| all.jobs.put(found));
-            }),
-            "Machine" => driver.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
-                driver.world.learn(|all| all.machines.put(found));
-            }),
-            _ => driver.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
-                driver.world.learn(|all| all.licenses.put(found));
-            }),
-        };
-        lost(answer).map(|why| format!("{} {key}: {why}", update.kind))
     }
 
     /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends,
@@ -228,7 +197,7 @@ impl Negotiator {
         let now = self.driver.now_ms();
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
-        let rested = Some(self.writes_rest_until_ms).filter(|until| *until > now);
+        let rested = self.statuses.next_ms(now);
         match refusals.into_iter().chain(holdoffs).chain(rested).min() {
             Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
             None => every,
@@ -276,13 +245,4 @@ fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, 
         Some((uid, finding(unmatched, now)))
     });
     told.collect()
-}
-
-/// Why a status was not written, unless it is because the object has moved on.
-fn lost(answer: Answer<()>) -> Option<String> {
-    match answer {
-        Answer::Refused(refused) if !refused.rules.is_empty() => Some(refused.message),
-        Answer::Lost(why) => Some(why),
-        Answer::Done(_) | Answer::Refused(_) | Answer::Missing | Answer::Exists => None,
-    }
 }

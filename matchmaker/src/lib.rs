@@ -1,11 +1,13 @@
 //! The engine: turns a frozen [`Snapshot`] of ads into a [`Cycle`] of gangs, and says for every other root why it waits.
 //!
-//! One function, [`negotiate`]. It knows ClassAds and nothing of Kubernetes, of claims or of time: what it needs of those
-//! is in the snapshot. A gang is a tree of ads in which every port is bound, every edge is a bilateral match and every
-//! request fits (R. Raman, M. Livny, M. Solomon, *Policy Driven Heterogeneous Resource Co-Allocation with Gangmatching*,
-//! sections 4.1 and 4.2); the best gang of a root is the one with the largest [`Score`].
+//! One function, [`negotiate`], and an [`Engine`] for those who call it again and again. It knows ClassAds and nothing of
+//! Kubernetes, of claims or of time: what it needs of those is in the snapshot. A gang is a tree of ads in which every port
+//! is bound, every edge is a bilateral match and every request fits (R. Raman, M. Livny, M. Solomon, *Policy Driven
+//! Heterogeneous Resource Co-Allocation with Gangmatching*, sections 4.1 and 4.2); the best gang of a root is the one with
+//! the largest [`Score`].
 //!
-//! The search is [`naive`]: all gangs, one after the other. It is the definition of what any faster search has to find.
+//! The plain search, [`naive`], is the definition of what is found: all gangs, one after the other. The engine finds the
+//! same by way of a table of all ads: `table` -> `term` -> `index` -> `search`.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod assembly;

@@ -104,7 +104,7 @@ fn enter(
     }
     ops = ops.add(&["status", "claims", &view.uid], json!(entry));
     after.claims.insert(view.uid.clone(), entry);
-    if let Some(epoch) = epoch.filter(|epoch| *epoch > 0) {
+    if let Some(epoch) = epoch {
         ops = ops.add(&["status", "epoch"], epoch);
     }
     Change::Json(derived(ops, offer, &from, after, objects, now).build())

@@ -57,7 +57,7 @@ impl Campaign {
                     let rest = Duration::from_millis(until_ms.saturating_sub(self.now_ms()));
                     tokio::select! {
                         () = &mut stop => break,
-                        () = tokio::time::sleep(rest) => self.candidate.woke(),
+                        () = tokio::time::sleep(rest) => self.candidate.woke(self.now_ms()),
                     }
                 }
                 next => self.go(next).await,

@@ -114,9 +114,9 @@ impl Candidate {
     }
 
     /// The rest is over, and what was read before it may have changed.
-    pub(crate) fn woke(&mut self) {
+    pub(crate) fn woke(&mut self, now_ms: u64) {
         // A leader's own last write is what it replaces next: if somebody has touched it, the server says so.
-        self.fresh &= self.term.is_some();
+        self.fresh &= self.term(now_ms).is_some();
     }
 
     fn found(&mut self, found: Option<Stored>, now_ms: u64) {

@@ -1,6 +1,7 @@
 //! The term that this process is in, for everybody in it who writes: whether it leads, since which write, and until when.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -9,6 +10,8 @@ use tokio::sync::watch;
 #[derive(Clone, Debug)]
 pub(crate) struct Leadership {
     lead: Arc<watch::Sender<Option<Lead>>>,
+    /// The highest epoch that was found on an offer when a term began.
+    floor: Arc<AtomicI64>,
 }
 
 /// A time of leading.
@@ -33,12 +36,13 @@ impl Lead {
 impl Leadership {
     /// Nobody leads yet.
     pub(crate) fn standby() -> Leadership {
-        Leadership { lead: Arc::new(watch::Sender::new(None)) }
+        Leadership { lead: Arc::new(watch::Sender::new(None)), floor: Arc::default() }
     }
 
     /// There is nobody else: this process leads as long as it runs.
     pub(crate) fn alone() -> Leadership {
-        Leadership { lead: Arc::new(watch::Sender::new(Some(Lead { epoch: 0, until: None }))) }
+        let lead = Some(Lead { epoch: 0, until: None });
+        Leadership { lead: Arc::new(watch::Sender::new(lead)), floor: Arc::default() }
     }
 
     /// Begins or prolongs a term.
@@ -57,9 +61,16 @@ impl Leadership {
         Some((lead, lead.left(Instant::now())?))
     }
 
-    /// The epoch to write under.
+    /// The epoch to write under; `None` if this process does not lead, or nobody is elected.
     pub(crate) fn epoch(&self) -> Option<i64> {
-        self.current().map(|(lead, _)| lead.epoch)
+        let (lead, _) = self.current().filter(|(lead, _)| lead.epoch > 0)?;
+        Some(lead.epoch.max(self.floor.load(Ordering::Relaxed)))
+    }
+
+    /// Offers have been found with this epoch: a lower one would be refused by them. Versions begin anew when objects are
+    /// carried over to another cluster with their statuses.
+    pub(crate) fn at_least(&self, epoch: i64) {
+        self.floor.fetch_max(epoch, Ordering::Relaxed);
     }
 
     /// Waits for a term to begin.
@@ -107,7 +118,17 @@ mod tests {
         leadership.set(9, now + Duration::from_secs(3600));
         leadership.end();
         assert_eq!(leadership.epoch(), None);
-        assert_eq!(Leadership::alone().epoch(), Some(0));
+        assert_eq!(Leadership::alone().epoch(), None, "nobody is elected");
+    }
+
+    #[test]
+    fn an_epoch_is_not_lower_than_what_offers_have_seen() {
+        let leadership = Leadership::standby();
+        leadership.set(7, Instant::now() + Duration::from_secs(3600));
+        leadership.at_least(5);
+        assert_eq!(leadership.epoch(), Some(7));
+        leadership.at_least(900);
+        assert_eq!(leadership.epoch(), Some(900), "they come from another cluster");
     }
 
     #[test]
