@@ -59,10 +59,8 @@ mod tests {
         let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
         trusted.namespaces.insert("far".to_owned(), labels);
         assert_eq!(matched(&trusted, &Outlook::default()), 1);
-        let silent = Objects {
-            namespaces: trusted.namespaces.clone(),
-            ..objects(&[job("j", &[])], &[placed(machine("m"), "far")], &[])
-        };
+        let mut silent = objects(&[job("j", &[])], &[placed(machine("m"), "far")], &[]);
+        silent.namespaces = trusted.namespaces.clone();
         assert_eq!(matched(&silent, &Outlook::default()), 0, "the owner has not said so");
     }
 

@@ -42,6 +42,8 @@ pub struct Coordinator {
     pub planted: Planted,
     drives: BTreeMap<Key, Drive>,
     calls: BTreeMap<u64, (Key, Option<Action>, Stage)>,
+    /// When the calls about its lease were sent: an answer counts from then on, however late it is read.
+    lease_calls: BTreeMap<u64, u64>,
     first_seen: BTreeMap<Uid, u64>,
     alive: BTreeMap<u8, (u64, u64)>,
     refusals: BTreeMap<(Uid, u8), u64>,
@@ -76,6 +78,7 @@ impl Coordinator {
             planted,
             drives: BTreeMap::new(),
             calls: BTreeMap::new(),
+            lease_calls: BTreeMap::new(),
             first_seen: BTreeMap::new(),
             alive: BTreeMap::new(),
             refusals: BTreeMap::new(),
@@ -144,7 +147,13 @@ impl Coordinator {
             Some(_) => Verb::Patch(Key::Leader, Patch::Renew { version: self.lease.0, holder: self.number }),
             None => Verb::Get(Key::Leader),
         };
-        Some(self.call(Key::Leader, None, Stage::Write, verb))
+        Some(self.lease_call(verb, now_ms))
+    }
+
+    fn lease_call(&mut self, verb: Verb, now_ms: u64) -> Request {
+        let request = self.call(Key::Leader, None, Stage::Write, verb);
+        self.lease_calls.insert(request.0, now_ms);
+        request
     }
 
     fn step_down(&mut self) {
@@ -152,7 +161,7 @@ impl Coordinator {
         self.drives.clear();
     }
 
-    fn lease_answered(&mut self, answer: &Answer, now_ms: u64) -> Option<Request> {
+    fn lease_answered(&mut self, sent_ms: u64, answer: &Answer, now_ms: u64) -> Option<Request> {
         let Answer::Done(stored) = answer else {
             if self.leads.is_some() && matches!(answer, Answer::Refused(_)) {
                 self.step_down();
@@ -162,8 +171,10 @@ impl Coordinator {
         let Body::Lease(holder, _) = stored.body else { return None };
         if holder == self.number {
             // a write of its own that has won, whatever became of its answer
-            self.leads.get_or_insert(stored.version);
-            (self.lease, self.renewed_ms) = ((stored.version, now_ms), now_ms);
+            if now_ms.saturating_sub(sent_ms) <= STEP_DOWN_MS && stored.version >= self.lease.0 {
+                self.leads.get_or_insert(stored.version);
+                (self.lease, self.renewed_ms) = ((stored.version, now_ms), sent_ms);
+            }
             return None;
         }
         if stored.version != self.lease.0 {
@@ -172,7 +183,7 @@ impl Coordinator {
         let free = holder == u8::MAX || now_ms.saturating_sub(self.lease.1) > FOLLOW_MS;
         free.then(|| {
             let verb = Verb::Patch(Key::Leader, Patch::Renew { version: self.lease.0, holder: self.number });
-            self.call(Key::Leader, None, Stage::Write, verb)
+            self.lease_call(verb, now_ms)
         })
     }
 
@@ -314,7 +325,8 @@ impl Coordinator {
         }
         let Some(action) = action else {
             if key == Key::Leader {
-                return self.lease_answered(answer, now_ms).into_iter().collect();
+                let sent_ms = self.lease_calls.remove(&token).unwrap_or(0);
+                return self.lease_answered(sent_ms, answer, now_ms).into_iter().collect();
             }
             if let Answer::Listed(all) = answer {
                 let offers = all.iter().filter_map(|one| Some((one, one.offer()?)));
@@ -326,6 +338,10 @@ impl Coordinator {
             }
             return Vec::new();
         };
+        if matches!(answer, Answer::Refused("epoch")) {
+            // somebody has led since: to go on under the old epoch would be refused for ever
+            self.step_down();
+        }
         let mut requests = Vec::new();
         let Some(drive) = self.drives.get_mut(&key) else { return requests };
         drive.waiting = drive.waiting.saturating_sub(1);
