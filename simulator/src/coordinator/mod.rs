@@ -159,6 +159,8 @@ impl Coordinator {
     fn step_down(&mut self) {
         self.leads = None;
         self.drives.clear();
+        // what they have asked for is answered to nobody
+        self.calls.retain(|_, (_, action, _)| action.is_none());
     }
 
     fn lease_answered(&mut self, sent_ms: u64, answer: &Answer, now_ms: u64) -> Option<Request> {
