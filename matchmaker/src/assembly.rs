@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use classad::{Context, Env, Expr, FrameId, Mark, Value, eval};
 
-use crate::capacity::{Ask, Unfit};
+use crate::capacity::{Ask, Misfit, Unfit};
 use crate::gang::{Bond, Gang, Member};
 use crate::model::{AdId, AdKey, Config, PoolAd, Prefer, Snapshot};
 use crate::ports::{Port, Rules};
@@ -35,6 +35,8 @@ pub(crate) struct Seat<'s> {
     pub(crate) bond: Option<Bond>,
     pub(crate) depth: usize,
     ask: Ask,
+    /// Why what is asked of it can never be had.
+    pub(crate) misfit: Option<Misfit>,
     ranks: EdgeRanks,
     /// Where its frames begin.
     mark: Mark,
@@ -109,7 +111,7 @@ impl<'s> Assembly<'s> {
         }
         let depth = bond.and_then(|bond| self.seats.get(bond.parent)).map_or(0, |parent| parent.depth + 1);
         let (ask, ranks) = (Ask::default(), EdgeRanks::default());
-        self.seats.push(Seat { id, ad, bond, depth, ask, ranks, mark, body, ports });
+        self.seats.push(Seat { id, ad, bond, depth, ask, misfit: None, ranks, mark, body, ports });
     }
 
     /// Takes the last member off again. Its edge must be disconnected.
@@ -179,12 +181,13 @@ impl<'s> Assembly<'s> {
             return Edge::ChildRefuses;
         }
         let ranks = EdgeRanks { parent: self.rank(asked, parent_port), child: self.rank(offered, child_port) };
-        let (ask, edge) = self.fit(bond, member, parent_port, child_port);
+        let (ask, fit) = self.fit(bond, member, parent_port, child_port);
         if let Some(seat) = self.seats.get_mut(member) {
             seat.ranks = ranks;
             seat.ask = ask;
+            seat.misfit = fit.err();
         }
-        edge
+        fit.unwrap_or(Edge::TooSmall)
     }
 
     /// Whether one end of a member's edge refuses the other already now, though the member's earlier ports are not bound:
@@ -239,21 +242,28 @@ impl<'s> Assembly<'s> {
     }
 
     /// The amounts an edge takes of its child, and whether they are there.
-    fn fit(&mut self, bond: Bond, member: usize, parent_port: FrameId, child_port: FrameId) -> (Ask, Edge) {
+    fn fit(
+        &mut self,
+        bond: Bond,
+        member: usize,
+        parent_port: FrameId,
+        child_port: FrameId,
+    ) -> (Ask, Result<Edge, Misfit>) {
         let nothing = Ask::default();
         if self.config.rules == Rules::Paper {
-            return (nothing, Edge::Holds);
+            return (nothing, Ok(Edge::Holds));
         }
         let Some((id, offer)) = self.seats.get(member).and_then(|seat| Some((seat.id, seat.ad.offer()?))) else {
-            return (nothing, Edge::Holds);
+            return (nothing, Ok(Edge::Holds));
         };
-        let Some(ask) = self.ask(bond, offer, parent_port, child_port) else {
-            return (nothing, Edge::TooSmall);
+        let ask = match self.ask(bond, offer, parent_port, child_port) {
+            Ok(ask) => ask,
+            Err(misfit) => return (nothing, Err(misfit)),
         };
         let edge = match self.snapshot.usage(id, offer).fits(&offer.capacity, &ask) {
-            Ok(()) => Edge::Holds,
-            Err(Unfit::Busy) => Edge::Busy,
-            Err(Unfit::TooSmall) => Edge::TooSmall,
+            Ok(()) => Ok(Edge::Holds),
+            Err(Unfit::Busy) => Ok(Edge::Busy),
+            Err(Unfit::TooSmall) => Err(Misfit::TooMuch),
         };
         (ask, edge)
     }

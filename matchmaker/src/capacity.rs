@@ -25,6 +25,19 @@ pub struct Ask {
     pub share: Option<String>,
 }
 
+/// Why a request can never be met by an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// It is no amount: no integer of at least 1.
+    NoAmount,
+    /// It names what the offer does not have.
+    NotOffered,
+    /// The offer's `sharedBy` is an error.
+    NoSeat,
+    /// The offer never has that much.
+    TooMuch,
+}
+
 /// Why a demand does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::Engine;
-use crate::explain::Unmatched;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Root, Snapshot};
+use crate::why::Unmatched;
 
 /// What one cycle came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

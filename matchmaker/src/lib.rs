@@ -21,6 +21,7 @@ mod gang;
 mod index;
 mod model;
 pub mod naive;
+pub mod paper;
 mod ports;
 mod score;
 mod search;
@@ -29,12 +30,13 @@ mod share;
 mod table;
 mod term;
 mod verify;
+mod why;
 
 pub use capacity::{Ask, Res, Unfit, Usage};
 pub use consent::Consent;
 pub use cycle::{Cycle, negotiate};
 pub use engine::{Engine, Stats};
-pub use explain::{ConjunctCount, PortCount, Unmatched, Verdict, explain};
+pub use explain::explain;
 pub use gang::{Bond, Gang, Member};
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Prefer, Role, Root, Search, Snapshot};
 pub use ports::{Port, Ports, Rules};
@@ -42,3 +44,7 @@ pub use score::{Fx, Score};
 pub use sentences::{hint, summary, why};
 pub use share::{NoSeat, share_key};
 pub use verify::{Disagreement, verify};
+pub use why::{
+    ConjunctCount, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation, Relaxed, Unmatched, Verdict,
+    WhyNot,
+};

@@ -32,7 +32,8 @@ pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, confi
         ControlFlow::Continue(())
     };
     let strict = |_: &Assembly<'_>, _: usize, edge: Edge| edge == Edge::Holds;
-    let gave_up = search(snapshot, root, exclusions, config, now, &mut Visitor { edge: &strict, gang: &mut keep });
+    let mut visitor = Visitor { edge: &strict, waits: &|_, _| {}, gang: &mut keep };
+    let gave_up = search(snapshot, root, exclusions, config, now, &mut visitor);
     Found { gang: best, gave_up }
 }
 
@@ -44,7 +45,8 @@ pub fn gangs(snapshot: &Snapshot, root: AdId, cap: usize, config: &Config, now: 
         if all.len() < cap { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let strict = |_: &Assembly<'_>, _: usize, edge: Edge| edge == Edge::Holds;
-    search(snapshot, root, &BTreeSet::new(), config, now, &mut Visitor { edge: &strict, gang: &mut keep });
+    let mut visitor = Visitor { edge: &strict, waits: &|_, _| {}, gang: &mut keep };
+    search(snapshot, root, &BTreeSet::new(), config, now, &mut visitor);
     all
 }
 
@@ -52,6 +54,8 @@ pub fn gangs(snapshot: &Snapshot, root: AdId, cap: usize, config: &Config, now: 
 pub(crate) struct Visitor<'v> {
     /// An edge was looked at: the assembly, the member at its lower end, the outcome. Says whether to go on with it.
     pub(crate) edge: &'v dyn Fn(&Assembly<'_>, usize, Edge) -> bool,
+    /// An ad was seated at one of the root's ports, but has partners of its own to find before its edge is looked at.
+    pub(crate) waits: &'v dyn Fn(&Assembly<'_>, usize),
     /// A gang is complete. Says whether to go on with others.
     pub(crate) gang: &'v mut dyn FnMut(&mut Assembly<'_>) -> ControlFlow<()>,
 }
@@ -123,6 +127,9 @@ impl<'s> Search<'s, '_, '_> {
                 agenda.push(Task::Check { member: child });
                 agenda.extend((0..via).rev().map(fill));
                 let hopeless = via > 0 && self.assembly.refuses_early(child);
+                if via > 0 && member == 0 && !hopeless {
+                    (self.visitor.waits)(&self.assembly, child);
+                }
                 let flow = if hopeless { ControlFlow::Continue(()) } else { self.advance(agenda) };
                 agenda.truncate(before);
                 self.assembly.unseat();

@@ -1,8 +1,8 @@
 //! A reason as data into one sentence for people. The only place where the engine's findings are worded.
 
-use crate::explain::{PortCount, Unmatched, Verdict};
 use crate::gang::Gang;
 use crate::model::Snapshot;
+use crate::why::{ConjunctCount, JoinWhy, Limit, PortCount, Relaxation, Relaxed, Unmatched, Verdict};
 
 /// The members of a gang by label: `cpu=grid/foo license=eda/sim`.
 pub fn summary(snapshot: &Snapshot, gang: &Gang) -> String {
@@ -27,12 +27,18 @@ fn verdict(unmatched: &Unmatched) -> String {
     let port = |number: usize| unmatched.ports.get(number).cloned().unwrap_or_default();
     match &unmatched.verdict {
         Verdict::Unusable(problem) => problem.clone(),
-        Verdict::NoCandidates { port: number } => no_candidates(&port(*number)),
-        Verdict::RefusedByOffers { port: number } => refused(&port(*number)),
-        Verdict::NoConsistentGang => {
-            let labels: Vec<String> = unmatched.ports.iter().map(|port| format!("`{}`", port.label)).collect();
-            format!("ports {} can each be bound, but no ads fit together", labels.join(", "))
+        Verdict::Limit(Limit::Members) => "a gang for this ad has more members than gangs may have".to_owned(),
+        Verdict::Limit(Limit::Depth) => "a gang for this ad is deeper than gangs may be".to_owned(),
+        Verdict::Never { port: number, core } => never(&port(*number), core),
+        Verdict::NoCandidates { port: number } | Verdict::RefusedByOffers { port: number } => {
+            let refuses = matches!(unmatched.verdict, Verdict::RefusedByOffers { .. });
+            match conflict(unmatched, *number) {
+                Some(join) => disagreement(unmatched, join),
+                None if refuses => refused(&port(*number)),
+                None => no_candidates(&port(*number)),
+            }
         }
+        Verdict::NoConsistentGang => inconsistent(unmatched),
         Verdict::WaitingForCapacity => waiting(unmatched),
         Verdict::BackingOff => "the only ads that fit refused a short while ago; they are asked again soon".to_owned(),
         Verdict::GaveUp => "the search ran out of steps; give the constraints an equality that narrows them".to_owned(),
@@ -41,13 +47,22 @@ fn verdict(unmatched: &Unmatched) -> String {
 
 /// What could be written instead; empty if there is nothing to say.
 pub fn hint(unmatched: &Unmatched) -> String {
-    let (Verdict::NoCandidates { port } | Verdict::RefusedByOffers { port }) = &unmatched.verdict else {
+    match &unmatched.verdict {
+        Verdict::Never { .. } => return "change the constraint: no ad can satisfy it".to_owned(),
+        Verdict::Limit(_) => return "ask for fewer partners, or let the operator raise the limit".to_owned(),
+        _ => {}
+    }
+    let (Verdict::NoCandidates { port: number } | Verdict::RefusedByOffers { port: number }) = &unmatched.verdict
+    else {
         return String::new();
     };
-    let Some(port) = unmatched.ports.get(*port) else { return String::new() };
+    let Some(port) = unmatched.ports.get(*number) else { return String::new() };
     if port.candidates == 0 {
         return "create Machine and License ads, or let their owners allow this namespace: allowedNamespaces"
             .to_owned();
+    }
+    if let Some(hint) = unmatched.relaxations.first().and_then(|way| relaxation(unmatched, way)) {
+        return hint;
     }
     let never = port.conjuncts.iter().find(|part| part.rejects == port.candidates);
     match (&unmatched.verdict, never) {
@@ -55,13 +70,96 @@ pub fn hint(unmatched: &Unmatched) -> String {
         (Verdict::NoCandidates { .. }, None) => {
             "each part of the constraint is true of some ad, but all parts of none; relax one".to_owned()
         }
-        _ if port.too_small > 0 => format!("{} have less in all than is asked of them", ads(port.too_small)),
+        _ if port.misfits.no_amount > 0 => "write each amount as a whole number of at least 1".to_owned(),
+        _ if port.misfits.not_offered > 0 => {
+            format!("{} not have a resource that is asked for", ads(port.misfits.not_offered, "does", "do"))
+        }
+        _ if port.too_small > 0 => {
+            format!("{} less in all than is asked for", ads(port.too_small, "has", "have"))
+        }
         _ => "the owners decide: compare your ad with what their constraints ask".to_owned(),
     }
 }
 
-fn ads(count: u64) -> String {
+/// The shortest way to a gang, if it is the root's author who can go it.
+fn relaxation(unmatched: &Unmatched, way: &Relaxation) -> Option<String> {
+    let mut texts = Vec::new();
+    for part in &way.parts {
+        match part {
+            Relaxed::Conjunct { port, conjunct } => {
+                texts.push(unmatched.ports.get(*port)?.conjuncts.get(*conjunct)?);
+            }
+            Relaxed::Request { .. } | Relaxed::Owners { .. } => return None,
+        }
+    }
+    let offers = way.offers.map_or_else(String::new, |offers| format!(" {}", ads(offers, "fits", "fit")));
+    match texts.as_slice() {
+        [ConjunctCount { text, nearest: Some(nearest), .. }] => Some(format!(
+            "without `{text}`{offers}; with {} in the place of its number {}",
+            nearest.value,
+            ads(nearest.offers, "does", "do")
+        )),
+        [part] if offers.is_empty() => Some(format!("leave out `{}`", part.text)),
+        [part] => Some(format!("without `{}`{offers}", part.text)),
+        parts => {
+            let parts: Vec<String> = parts.iter().map(|part| format!("`{}`", part.text)).collect();
+            let told = if offers.is_empty() { String::new() } else { format!(":{offers}") };
+            Some(format!("leave out {}{told}", parts.join(" and ")))
+        }
+    }
+}
+
+/// `1 ad has`, `2 ads have`.
+fn ads(count: u64, one: &str, many: &str) -> String {
+    let verb = if count == 1 { one } else { many };
+    format!("{} {verb}", number_of_ads(count))
+}
+
+fn number_of_ads(count: u64) -> String {
     if count == 1 { "1 ad".to_owned() } else { format!("{count} ads") }
+}
+
+fn never(port: &PortCount, core: &[usize]) -> String {
+    let texts: Vec<String> =
+        core.iter().filter_map(|part| port.conjuncts.get(*part)).map(|part| format!("`{}`", part.text)).collect();
+    match texts.len() {
+        0 => format!("port `{}`: the constraint is true of no ad that could be", port.label),
+        1 => format!("port `{}`: {} is true of no ad that could be", port.label, texts.join("")),
+        _ => format!("port `{}`: {} cannot be true together", port.label, texts.join(" and ")),
+    }
+}
+
+/// Agreement between ports that nobody has, though somebody is fine at each.
+fn conflict(unmatched: &Unmatched, port: usize) -> Option<&JoinWhy> {
+    unmatched.joins.iter().find(|join| join.port == port && join.before.1 > 0 && join.after.0 == 0)
+}
+
+fn disagreement(unmatched: &Unmatched, join: &JoinWhy) -> String {
+    let label = |port: usize| unmatched.ports.get(port).map_or("", |port| port.label.as_str());
+    let parts = unmatched.ports.get(join.port).map(|port| port.conjuncts.as_slice()).unwrap_or_default();
+    let mut texts: Vec<String> =
+        join.conjuncts.iter().filter_map(|part| parts.get(*part)).map(|part| format!("`{}`", part.text)).collect();
+    if join.owners {
+        texts.push("what their owners ask".to_owned());
+    }
+    format!(
+        "{} for `{}` and {} for `{}`, but no two of them agree on {}",
+        ads(join.before.0, "fits", "fit"),
+        label(join.with),
+        ads(join.before.1, "fits", "fit"),
+        label(join.port),
+        texts.join(" and ")
+    )
+}
+
+fn inconsistent(unmatched: &Unmatched) -> String {
+    let lone = |port: &&PortCount| port.incomplete > 0 && port.fits_when_free() == 0;
+    if let Some(port) = unmatched.ports.iter().find(lone) {
+        let needs = ads(port.incomplete, "needs partners of its own that are", "need partners of their own that are");
+        return format!("port `{}`: {needs} missing", port.label);
+    }
+    let labels: Vec<String> = unmatched.ports.iter().map(|port| format!("`{}`", port.label)).collect();
+    format!("ports {} can each be bound, but no ads fit together", labels.join(", "))
 }
 
 fn no_candidates(port: &PortCount) -> String {
@@ -73,41 +171,41 @@ fn no_candidates(port: &PortCount) -> String {
     let parts: Vec<String> =
         worst.iter().take(2).map(|part| format!("`{}` rejects {}", part.text, part.rejects)).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    format!("port `{}`: none of {} satisfies the job's constraint{parts}", port.label, ads(port.candidates))
+    let number = number_of_ads(port.candidates);
+    format!("port `{}`: none of {number} satisfies the job's constraint{parts}", port.label)
 }
 
 fn refused(port: &PortCount) -> String {
+    let misfits = port.misfits;
+    let told = misfits.no_amount + misfits.not_offered + misfits.no_seat;
     let mut parts = Vec::new();
     for (count, what) in [
         (port.refused_by_job, "not what the job wants"),
         (port.refused_by_offer, "refused by their owner's constraint"),
-        (port.too_small, "too small for the request"),
+        (misfits.no_amount, "asked for what is no amount"),
+        (misfits.not_offered, "without a resource that is asked for"),
+        (misfits.no_seat, "with a sharedBy that is an error"),
+        (port.too_small.saturating_sub(told), "too small for the request"),
     ] {
         if count > 0 {
             parts.push(format!("{count} {what}"));
         }
     }
-    format!("port `{}`: of {}, {}", port.label, ads(port.candidates), parts.join(", "))
+    format!("port `{}`: of {}, {}", port.label, number_of_ads(port.candidates), parts.join(", "))
 }
 
 fn waiting(unmatched: &Unmatched) -> String {
-    // A port at which something is free is not what the job waits for, unless there is no other.
-    let free = |port: &PortCount| {
-        let told = [port.refused_by_job, port.refused_by_offer, port.too_small, port.busy, port.excluded];
-        port.candidates > told.iter().sum()
-    };
     let taken = |port: &&PortCount| port.busy > 0;
-    let blocked = unmatched.ports.iter().filter(taken).any(|port| !free(port));
+    // A port at which something is free is not what the job waits for, unless there is no other.
+    let blocked = unmatched.ports.iter().filter(taken).any(|port| port.free_now() == 0);
     let busy: Vec<String> = unmatched
         .ports
         .iter()
         .filter(taken)
-        .filter(|port| !blocked || !free(port))
-        .map(|port| format!("port `{}`: {} that would match {} taken", port.label, ads(port.busy), is(port.busy)))
+        .filter(|port| !blocked || port.free_now() == 0)
+        .map(|port| {
+            format!("port `{}`: {} taken", port.label, ads(port.busy, "that would match is", "that would match are"))
+        })
         .collect();
     busy.join("; ")
-}
-
-fn is(count: u64) -> &'static str {
-    if count == 1 { "is" } else { "are" }
 }

@@ -24,7 +24,11 @@ mod tests {
         let (plain, indexed) =
             (naive(&world.snapshot, &world.config), engine.negotiate(&world.snapshot, &world.config, NOW));
         prop_assert_eq!(&indexed.disagreements, &vec![], "{}", world.text);
-        prop_assert_eq!(indexed, plain, "{}", world.text);
+        prop_assert_eq!(&indexed.gangs, &plain.gangs, "{}", world.text);
+        prop_assert_eq!(&indexed.cut_short, &plain.cut_short, "{}", world.text);
+        // How that is found out is another matter: tests/why.rs.
+        let roots = |cycle: &Cycle| cycle.unmatched.iter().map(|unmatched| unmatched.root).collect::<Vec<_>>();
+        prop_assert_eq!(roots(&indexed), roots(&plain), "{}", world.text);
         Ok(())
     }
 

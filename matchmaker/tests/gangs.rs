@@ -287,8 +287,8 @@ mod tests {
     #[test]
     fn a_search_has_an_end() {
         let pool = pool().job("j", TWO).machine("m", MACHINE).license("l", LICENSE);
-        let plain = Config { search: Search::Naive, ..Config::product() };
-        assert_eq!(pool.verdict(&Config { steps_max: 2, ..plain }), Verdict::GaveUp);
+        let plain = Config { steps_max: 2, search: Search::Naive, ..Config::product() };
+        assert_eq!(pool.verdict(&plain), Verdict::GaveUp);
         for config in [Config { members_max: 2, ..Config::product() }, Config { depth_max: 0, ..Config::product() }] {
             assert!(pool.cycle(&config).1.gangs.is_empty());
         }

@@ -16,7 +16,7 @@ mod tests {
     };
     use proptest::prelude::*;
 
-    use super::pools::{add, emptied, rebuilt};
+    use super::pools::{emptied, rebuilt};
     use super::world::{World, runs, world};
 
     const NOW: i64 = 7;
@@ -31,6 +31,13 @@ mod tests {
 
     fn offer_of<'s>(pool: &'s Snapshot, member: &matchmaker::Member) -> Option<&'s Offer> {
         pool.ad(member.ad).and_then(PoolAd::offer)
+    }
+
+    /// Amounts by name, added up.
+    fn add(sum: &mut BTreeMap<String, i64>, more: &Res) {
+        for (name, amount) in more {
+            *sum.entry(name.clone()).or_default() += amount;
+        }
     }
 
     /// What is held of each offer after the cycle, counted from the gangs alone: a shared seat once for its key, at its largest.
@@ -172,6 +179,7 @@ mod tests {
                 prop_assert_eq!(why.verdict == Verdict::BackingOff, backs_off, "{:?} {}", why, world.text);
                 for port in &why.ports {
                     let spoken_of = port.refused_by_job + port.refused_by_offer + port.too_small + port.busy + port.excluded;
+                    let spoken_of = spoken_of + port.incomplete;
                     prop_assert!(spoken_of <= port.candidates, "{:?}", port);
                     prop_assert!(port.conjuncts.iter().all(|part| part.rejects <= port.candidates));
                 }

@@ -1,5 +1,6 @@
 //! Turns a developer's verb into builds, a control plane, tests or generated files.
 
+mod bench;
 mod check;
 mod demo;
 mod generate;
@@ -58,6 +59,17 @@ enum Verb {
         #[arg(long)]
         check: bool,
     },
+    /// Measure the engine on generated workloads, and print a table of it beside what is wanted.
+    Bench {
+        /// Leave out the workloads of 100,000 jobs.
+        #[arg(long)]
+        quick: bool,
+        /// Put the table into docs/performance.md.
+        #[arg(long)]
+        write: bool,
+    },
+    /// Count the probes of the paper's algorithms, and draw its figures into docs/figures.
+    Figures,
     /// Check the house rules alone: imports, file sizes, words, links.
     Tidy,
 }
@@ -95,6 +107,8 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Check => check::run()?,
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,
+        Verb::Bench { quick, write } => bench::run(quick, write)?,
+        Verb::Figures => bench::draw()?,
         Verb::Tidy => check::tidy()?,
     }
     Ok(ExitCode::SUCCESS)

@@ -40,7 +40,7 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, now: Timestamp) -> Find
                 label: port.label.clone(),
                 candidates: count(port.candidates),
                 refused_by_job: count(port.refused_by_job),
-                refused_by_offer: count(port.refused_by_offer.saturating_add(port.too_small)),
+                refused_by_offer: count(port.refused_by_offer + port.too_small + port.incomplete),
                 busy: count(port.busy.saturating_add(port.excluded)),
             })
             .collect(),
@@ -52,9 +52,9 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, now: Timestamp) -> Find
 fn reason(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Unusable(_) => reasons::NOT_ACCEPTED,
-        Verdict::NoCandidates { .. } => reasons::NO_CANDIDATES,
+        Verdict::Never { .. } | Verdict::NoCandidates { .. } => reasons::NO_CANDIDATES,
         Verdict::RefusedByOffers { .. } => reasons::REFUSED_BY_OFFERS,
-        Verdict::NoConsistentGang => reasons::NO_CONSISTENT_GANG,
+        Verdict::Limit(_) | Verdict::NoConsistentGang => reasons::NO_CONSISTENT_GANG,
         Verdict::WaitingForCapacity => reasons::WAITING_FOR_CAPACITY,
         Verdict::BackingOff => reasons::BACKING_OFF,
         Verdict::GaveUp => reasons::SEARCH_BUDGET_EXHAUSTED,

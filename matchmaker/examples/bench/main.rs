@@ -1,11 +1,13 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
-//! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine]
-//! [--incremental 0.01]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
+//! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all]
+//! [--incremental 0.01] [--explain]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of `--rounds`.
 
 mod load;
 mod measure;
+mod memory;
+mod orders;
 
 use std::error::Error;
 use std::io::Write;
@@ -25,11 +27,19 @@ struct Options {
     incremental: f64,
     /// How often each measurement is repeated.
     rounds: usize,
+    /// Explains the roots without a gang, too.
+    explain: bool,
 }
 
 fn options() -> Fallible<Options> {
-    let mut options =
-        Options { file: String::new(), prefer: Prefer::Best, order: "engine".to_owned(), incremental: 0.01, rounds: 5 };
+    let mut options = Options {
+        file: String::new(),
+        prefer: Prefer::Best,
+        order: "engine".to_owned(),
+        incremental: 0.01,
+        rounds: 5,
+        explain: false,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -44,6 +54,7 @@ fn options() -> Fallible<Options> {
             "--order" => options.order = value()?,
             "--incremental" => options.incremental = value()?.parse()?,
             "--rounds" => options.rounds = value()?.parse()?,
+            "--explain" => options.explain = true,
             file => options.file = file.to_owned(),
         }
     }
@@ -57,12 +68,17 @@ fn main() -> Fallible<()> {
     let options = options()?;
     let workload = Workload::read(&options.file)?;
     let config = Config { prefer: options.prefer, ..Config::product() };
-    let line = figures(&workload, &config, &options)?;
+    let line = match options.order.as_str() {
+        "engine" => figures(&workload, &config, &options)?,
+        "all" => orders::counts(&workload, &config)?,
+        order => orders::figures(&workload, &config, order.parse()?)?,
+    };
     writeln!(std::io::stdout(), "{line}")?;
     Ok(())
 }
 
 fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<serde_json::Value> {
+    let ad_bytes = memory::ad_bytes(workload, config)?;
     let ingest_ms = median_ms(options.rounds, || workload.snapshot().map(drop))?;
     let mut first = None;
     let cold_ms = median_ms(options.rounds, || {
@@ -83,6 +99,7 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         Ok(())
     })?;
     let incremental_ms = incremental(workload, &snapshot, &mut engine, config, options)?;
+    let explained = if options.explain { explained(&mut engine, &snapshot, config, options)? } else { json!(null) };
     let score: f64 = cycle.gangs.iter().map(|gang| gang.score.own.to_real()).sum();
     Ok(json!({
         "workload": workload.name, "ads": workload.ads.len(), "bytes": workload.bytes(), "roots": snapshot.roots.len(),
@@ -90,7 +107,34 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "warm_ms": warm_ms,
         "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
         "steps": stats.steps, "classes": stats.classes, "guided": stats.guided, "conditions": stats.conditions,
-        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "incremental_ms": incremental_ms,
+        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "ad_bytes": ad_bytes, "incremental_ms": incremental_ms,
+        "explained": explained,
+    }))
+}
+
+/// What a cycle costs with all explanations, and what is explained how.
+fn explained(
+    engine: &mut Engine,
+    snapshot: &Snapshot,
+    config: &Config,
+    options: &Options,
+) -> Fallible<serde_json::Value> {
+    let cycle_ms = median_ms(options.rounds, || {
+        cycle_from_nothing(engine, snapshot, config);
+        Ok(())
+    })?;
+    let mut unmatched = Vec::new();
+    let with_reasons_ms = median_ms(options.rounds, || {
+        engine.forget_answers();
+        unmatched = engine.negotiate(snapshot, config, 0).unmatched;
+        Ok(())
+    })?;
+    let reasons: std::collections::HashSet<_> =
+        unmatched.iter().map(|found| std::sync::Arc::as_ptr(&found.why)).collect();
+    Ok(json!({
+        "unmatched": unmatched.len(), "reasons": reasons.len(), "indexed": unmatched.iter().filter(|found| found.indexed).count(),
+        "cycle_ms": cycle_ms, "with_reasons_ms": with_reasons_ms, "explain_ms": with_reasons_ms - cycle_ms,
+        "first": unmatched.first().map(|found| format!("{} -- {}", matchmaker::why(found), matchmaker::hint(found))),
     }))
 }
 

@@ -1,16 +1,15 @@
 //! Time, memory, and what a pair costs the evaluator.
 
 use std::error::Error;
-use std::time::Instant;
 
 use classad::{Context, Env, eval};
 use matchmaker::{Config, PoolAd, Snapshot};
+use rustix::time::{ClockId, clock_gettime};
 
-/// Milliseconds this thread has run, or has existed where the system does not say.
-fn thread_ms(started: Instant) -> f64 {
-    let scheduler = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanoseconds = scheduler.as_deref().and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
-    nanoseconds.map_or_else(|| started.elapsed().as_secs_f64() * 1e3, |nanoseconds| nanoseconds / 1e6)
+/// Milliseconds this thread has run. What `/proc` says of it is as old as the last tick of the clock.
+fn thread_ms() -> f64 {
+    let ran = clock_gettime(ClockId::ThreadCPUTime);
+    ran.tv_sec as f64 * 1e3 + ran.tv_nsec as f64 / 1e6
 }
 
 /// The median time of some rounds of `work`.
@@ -18,12 +17,11 @@ pub(crate) fn median_ms(
     rounds: usize,
     mut work: impl FnMut() -> Result<(), Box<dyn Error>>,
 ) -> Result<f64, Box<dyn Error>> {
-    let started = Instant::now();
     let mut times = Vec::new();
     for _ in 0..rounds {
-        let before = thread_ms(started);
+        let before = thread_ms();
         work()?;
-        times.push(thread_ms(started) - before);
+        times.push(thread_ms() - before);
     }
     times.sort_by(f64::total_cmp);
     let median = times.get(rounds / 2).copied().unwrap_or(f64::NAN);

@@ -3,7 +3,7 @@
 use classad::{FrameId, Name, Value};
 
 use super::Assembly;
-use crate::capacity::{Ask, Res};
+use crate::capacity::{Ask, Misfit, Res};
 use crate::gang::Bond;
 use crate::model::Offer;
 use crate::share::share_key;
@@ -12,15 +12,22 @@ impl Assembly<'_> {
     /// What the parent's port takes of the offer: `Request` of the port, else its attribute `Request<resource>`, else the
     /// offer's default, else 1 of `seats` and `slots` and the whole of everything else.
     ///
-    /// `None`: an amount is no integer of at least 1, names what the offer does not have, or `sharedBy` is an error.
-    pub(super) fn ask(&mut self, bond: Bond, offer: &Offer, parent_port: FrameId, child_port: FrameId) -> Option<Ask> {
+    /// # Errors
+    /// Why it can never be had, of whatever the offer has in all.
+    pub(super) fn ask(
+        &mut self,
+        bond: Bond,
+        offer: &Offer,
+        parent_port: FrameId,
+        child_port: FrameId,
+    ) -> Result<Ask, Misfit> {
         let mut takes = self.requested(bond, offer, parent_port)?;
         for (name, all) in &offer.capacity {
             if takes.contains_key(name) {
                 continue;
             }
             let amount = match self.request_attribute(bond, name, parent_port) {
-                Some(value) => amount(&value)?,
+                Some(value) => amount(&value).ok_or(Misfit::NoAmount)?,
                 None => match (offer.default_request.get(name), name.as_str()) {
                     (Some(default), _) => *default,
                     (None, "seats" | "slots") => 1,
@@ -31,20 +38,23 @@ impl Assembly<'_> {
         }
         // Who has nothing has nothing to give: a claim holds something.
         if takes.is_empty() || takes.values().any(|amount| *amount < 1) {
-            return None;
+            return Err(Misfit::TooMuch);
         }
-        Some(Ask { takes, share: self.share(offer, parent_port, child_port)? })
+        let share = self.share(offer, parent_port, child_port).ok_or(Misfit::NoSeat)?;
+        Ok(Ask { takes, share })
     }
 
-    /// The port's `Request`, under the offer's names; empty if it has none, `None` if it is anything but a nested ad of
-    /// amounts of what the offer has.
-    fn requested(&self, bond: Bond, offer: &Offer, frame: FrameId) -> Option<Res> {
-        let Some(request) = self.port(bond.parent, bond.port)?.request.as_ref() else {
-            return Some(Res::new());
+    /// The port's `Request`, under the offer's names; empty if it has none.
+    fn requested(&self, bond: Bond, offer: &Offer, frame: FrameId) -> Result<Res, Misfit> {
+        let Some(request) = self.port(bond.parent, bond.port).and_then(|port| port.request.as_ref()) else {
+            return Ok(Res::new());
         };
-        let value = self.value(request, frame)?;
+        let value = self.value(request, frame).ok_or(Misfit::NoAmount)?;
+        let amounts: Option<Vec<(&Name, i64)>> =
+            value.as_ad().and_then(|ad| ad.iter().map(|(name, value)| Some((name, amount(value)?))).collect());
         let offered = |name: &Name| offer.capacity.keys().find(|own| name.as_str().eq_ignore_ascii_case(own)).cloned();
-        value.as_ad()?.iter().map(|(name, value)| Some((offered(name)?, amount(value)?))).collect()
+        let named = |(name, amount)| Some((offered(name)?, amount));
+        amounts.ok_or(Misfit::NoAmount)?.into_iter().map(named).collect::<Option<Res>>().ok_or(Misfit::NotOffered)
     }
 
     /// The value of `RequestCpus` and its like, if the port or its ad has that attribute.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use classad::{Expr, Name};
 use foldhash::fast::RandomState;
 
-use crate::capacity::{Ask, Res};
+use crate::capacity::{Ask, Misfit, Res};
 use crate::model::{AdId, Offer, PoolAd, Snapshot};
 use crate::ports::{Ports, Rules};
 use crate::table::{Bits, Cell, Table, as_u32, as_usize};
@@ -113,6 +113,11 @@ impl Stock {
         id
     }
 
+    /// The number of what the offer at a place has in all: equal numbers can meet the same requests.
+    pub(crate) fn terms_at(&self, place: usize) -> Option<u32> {
+        self.offers.get(place).copied().flatten().map(|(terms, _)| terms)
+    }
+
     /// All resources that some offer has, in small letters, each with the attribute by which a root may ask for it.
     pub(crate) fn resources(&self) -> Resources {
         let names = self.terms.iter().flat_map(|terms| terms.capacity.keys().map(|name| name.to_ascii_lowercase()));
@@ -202,7 +207,22 @@ fn takes(asks: &Asks, terms: &Terms) -> Option<Take> {
     let gives = !res.is_empty() && res.values().all(|amount| *amount >= 1);
     let there = terms.capacity.iter().zip(res.values()).all(|((_, all), amount)| amount <= all);
     let amounts = res.values().copied().collect();
-    (gives && there).then(|| Take { ask: Ask { takes: res, share: None }, amounts })
+    (gives && there).then_some(Take { ask: Ask { takes: res, share: None }, amounts })
+}
+
+/// Why an offer can never meet what is asked.
+pub(crate) fn misfit(asks: &Asks, offer: &Offer) -> Misfit {
+    let Asks::Amounts { requested, attributes } = asks else { return Misfit::NoAmount };
+    let named = |name: &str| requested.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+    let offered = |name: &str| offer.capacity.keys().any(|own| own.eq_ignore_ascii_case(name));
+    let read = |name: &str| attributes.iter().any(|(own, amount)| own.eq_ignore_ascii_case(name) && amount.is_none());
+    if requested.iter().any(|(name, _)| !offered(name)) {
+        return Misfit::NotOffered;
+    }
+    match offer.capacity.keys().any(|name| !named(name) && read(name)) {
+        true => Misfit::NoAmount,
+        false => Misfit::TooMuch,
+    }
 }
 
 /// What a port of a root asks.

@@ -29,7 +29,7 @@ struct Pred {
 }
 
 /// Of which rows a condition is true, and of which only the evaluator knows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) yes: Bits,
     pub(crate) open: Option<Bits>,
@@ -99,6 +99,24 @@ impl Preds {
         pred.answer.as_ref()
     }
 
+    /// The answer for all rows, whoever asked for it before. It is kept only if the condition is used often.
+    pub(crate) fn all(&mut self, term: Term, table: &mut Table) -> Answer {
+        let term = at_port_zero(term);
+        if let Some(answer) = self.ids.get(&term).copied().and_then(|id| self.answer(id, table)) {
+            return answer.clone();
+        }
+        let mut columns = Vec::new();
+        term.reads(&mut |_, column| {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        });
+        match columns.as_slice() {
+            [column] => answer_by_value(&term, *column, table),
+            _ => answer(&term, &columns, table),
+        }
+    }
+
     /// Whether the condition is true of a row; none if only the evaluator knows.
     pub(crate) fn holds(&mut self, id: PredId, row: usize, table: &mut Table) -> Option<bool> {
         let pred = self.list.get(as_usize(id.0))?;
@@ -144,6 +162,24 @@ fn answer(term: &Term, columns: &[u32], table: &mut Table) -> Answer {
     }
     let open = Some(open).filter(Bits::any);
     Answer { yes, open }
+}
+
+/// The same where one attribute is read: of rows with equal values the first is looked at.
+fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
+    let rows = table.rows.len();
+    let (columns, words, context) = table.sight();
+    let mut sight = Sight { columns, words, context };
+    let Some(column) = columns.get(column) else { return Answer { yes: Bits::none(rows), open: None } };
+    let mut truths: Vec<Option<Option<bool>>> = vec![None; column.cells().len()];
+    for (row, code) in column.codes().iter().enumerate() {
+        if let Some(truth) = truths.get_mut(as_usize(*code)).filter(|truth| truth.is_none()) {
+            *truth = Some(sight.holds(term, &|_| row));
+        }
+    }
+    let is: Vec<bool> = truths.iter().map(|truth| *truth == Some(Some(true))).collect();
+    let unknown: Vec<bool> = truths.iter().map(|truth| *truth == Some(None)).collect();
+    let open = unknown.contains(&true).then(|| Bits::of_codes(column.codes(), &unknown)).filter(Bits::any);
+    Answer { yes: Bits::of_codes(column.codes(), &is), open }
 }
 
 /// The truth of a term that reads one attribute, where that has this value.

@@ -33,6 +33,8 @@ pub(crate) struct Choices {
     rest: Vec<Option<Score>>,
     /// The first complete gang of the largest score need not be the one with the smallest ids.
     twice: bool,
+    /// The same choices in the order of their ads; made when they are needed.
+    by_position: Option<Vec<Vec<Choice>>>,
 }
 
 impl Choices {
@@ -65,16 +67,33 @@ impl Choices {
             rest.push(most.zip(after).map(|(most, after)| most.plus(&after)));
         }
         rest.reverse();
-        Choices { ports: lists, rest, twice: unknown || varying > 1 }
+        // Of a single port, ids are compared as choices are met.
+        let twice = lists.len() > 1 && (unknown || varying > 1);
+        Choices { ports: lists, rest, twice, by_position: None }
     }
 
-    /// The same choices in the order of their ads.
-    fn by_position(&self) -> Vec<Vec<Choice>> {
+    /// Puts the choices into the order of their ads, beside the other one.
+    fn order_by_position(&mut self) {
+        if self.by_position.is_some() {
+            return;
+        }
         let mut ports = self.ports.clone();
         for list in &mut ports {
             list.sort_unstable_by_key(|choice| choice.position);
         }
-        ports
+        self.by_position = Some(ports);
+    }
+
+    /// Takes out what has no room any more. In a cycle it will have none again.
+    fn forget(&mut self, spent: &BTreeSet<(usize, AdId, usize)>) {
+        if spent.is_empty() {
+            return;
+        }
+        for ports in [Some(&mut self.ports), self.by_position.as_mut()].into_iter().flatten() {
+            for (port, list) in ports.iter_mut().enumerate() {
+                list.retain(|choice| !spent.contains(&(port, choice.id, choice.via)));
+            }
+        }
     }
 }
 
@@ -85,18 +104,20 @@ pub(crate) fn best(
     exclusions: &BTreeSet<AdKey>,
     config: &Config,
     now: i64,
-    choices: &Choices,
+    choices: &mut Choices,
 ) -> (Found, u64) {
     let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
     let mut first = Pass::new(snapshot, exclusions, config, &choices.ports, choices, bounded);
     first.run(root, now);
-    let (steps, gave_up, best) = (first.steps, first.gave_up, first.best.take());
+    let Pass { steps, gave_up, best, spent, .. } = first;
+    choices.forget(&spent);
     let Some(best) = best else { return (Found { gang: None, gave_up }, steps) };
-    if gave_up || !(choices.twice || !bounded) {
+    if gave_up || !choices.twice {
         return (Found { gang: Some(best), gave_up }, steps);
     }
-    let ordered = choices.by_position();
-    let mut second = Pass::new(snapshot, exclusions, config, &ordered, choices, bounded);
+    choices.order_by_position();
+    let ordered = choices.by_position.as_deref().unwrap_or_default();
+    let mut second = Pass::new(snapshot, exclusions, config, ordered, choices, bounded);
     (second.aim, second.steps) = (Some(best.score), steps);
     second.run(root, now);
     // The aim was reached once; running out of steps on the way leaves the gang of the first pass.
@@ -122,6 +143,8 @@ struct Pass<'a> {
     aim: Option<Score>,
     steps: u64,
     gave_up: bool,
+    /// Choices that all would have agreed to, had they room: by port, ad and the ad's own port.
+    spent: BTreeSet<(usize, AdId, usize)>,
 }
 
 impl<'a> Pass<'a> {
@@ -133,8 +156,8 @@ impl<'a> Pass<'a> {
         choices: &'a Choices,
         bounded: bool,
     ) -> Pass<'a> {
-        let (best, aim, steps, gave_up) = (None, None, 0, false);
-        Pass { snapshot, exclusions, config, ports, choices, bounded, best, aim, steps, gave_up }
+        let (best, aim, steps, gave_up, spent) = (None, None, 0, false, BTreeSet::new());
+        Pass { snapshot, exclusions, config, ports, choices, bounded, best, aim, steps, gave_up, spent }
     }
 
     fn run(&mut self, root: AdId, now: i64) {
@@ -190,7 +213,7 @@ impl<'a> Pass<'a> {
             if let Some(bound) = sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.bounded) {
                 let hopeless = match (self.aim, &self.best) {
                     (Some(aim), _) => bound < aim,
-                    (None, Some(best)) => bound <= best.score,
+                    (None, Some(best)) => bound < best.score || (bound == best.score && self.is_behind(best, choice)),
                     (None, None) => false,
                 };
                 if hopeless {
@@ -260,10 +283,31 @@ impl<'a> Pass<'a> {
         so_far: Option<Score>,
     ) -> ControlFlow<()> {
         assembly.connect(member);
-        let holds = assembly.check(member) == Edge::Holds;
+        let edge = assembly.check(member);
+        let holds = edge == Edge::Holds;
+        if edge == Edge::Busy {
+            self.note_spent(assembly, member);
+        }
         let excluded = assembly.seats().get(member).is_some_and(|seat| self.exclusions.contains(&seat.ad.key));
         let flow = if holds && !excluded { self.advance(assembly, agenda, so_far) } else { ControlFlow::Continue(()) };
         assembly.disconnect(member);
         flow
+    }
+
+    /// Whether a gang of equal score through this choice cannot be the one with the smallest ids, or another pass will tell.
+    fn is_behind(&self, best: &Gang, choice: &Choice) -> bool {
+        let first = best.members.get(1).and_then(|member| Some((member.ad, member.bond?.via)));
+        self.ports.len() > 1 || first.is_none_or(|first| (choice.id, choice.via) > first)
+    }
+
+    /// What is asked of a choice whose score is known is the same for all roots that have these choices.
+    fn note_spent(&mut self, assembly: &Assembly<'a>, member: usize) {
+        let Some(seat) = assembly.seats().get(member) else { return };
+        let Some(bond) = seat.bond.filter(|bond| bond.parent == 0) else { return };
+        let list = self.ports.get(bond.port).map(Vec::as_slice).unwrap_or_default();
+        let own = |choice: &&Choice| choice.id == seat.id && choice.via == bond.via;
+        if list.iter().find(own).is_some_and(|choice| choice.score.is_some()) {
+            self.spent.insert((bond.port, seat.id, bond.via));
+        }
     }
 }

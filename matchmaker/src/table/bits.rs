@@ -34,6 +34,10 @@ impl Bits {
         Bits { words: codes.chunks(WORD).map(word).collect(), length: codes.len() }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
     pub(crate) fn get(&self, row: usize) -> bool {
         self.words.get(row / WORD).is_some_and(|word| word >> (row % WORD) & 1 == 1)
     }
@@ -60,6 +64,12 @@ impl Bits {
     pub(crate) fn or(&mut self, other: &Bits) {
         for (own, other) in self.words.iter_mut().zip(&other.words) {
             *own |= other;
+        }
+    }
+
+    pub(crate) fn and_not(&mut self, other: &Bits) {
+        for (own, other) in self.words.iter_mut().zip(&other.words) {
+            *own &= !other;
         }
     }
 

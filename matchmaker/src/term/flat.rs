@@ -266,8 +266,8 @@ impl<'a> Flattener<'a> {
         if let Some(expr) = port.and_then(|port| port.attributes.at(port.attributes.place(name)?)) {
             return Meaning::Own(expr, Side::Root);
         }
-        let seen = root.list.iter().take(self.port + 1).enumerate();
-        if let Some((place, _)) = seen.filter(|(_, port)| port.label == *name).last() {
+        let seen = root.list.iter().enumerate().take(self.port + 1);
+        if let Some((place, _)) = seen.rev().find(|(_, port)| port.label == *name) {
             return Var::try_from(place).map_or(Meaning::Special, Meaning::View);
         }
         match self.body(name) {

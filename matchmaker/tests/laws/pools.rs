@@ -1,8 +1,6 @@
-//! A pool into one that differs a little, and amounts into sums.
+//! A pool into one that differs a little.
 
-use std::collections::BTreeMap;
-
-use matchmaker::{PoolAd, Res, Role, Snapshot, Usage};
+use matchmaker::{PoolAd, Role, Snapshot, Usage};
 
 /// The same pool with nothing taken.
 pub(crate) fn emptied(snapshot: &Snapshot) -> Snapshot {
@@ -21,11 +19,4 @@ pub(crate) fn rebuilt(snapshot: &Snapshot, change: impl Fn(&mut PoolAd)) -> Snap
     made.roots = snapshot.roots.clone();
     made.held = snapshot.held.clone();
     made
-}
-
-/// Amounts by name, added up.
-pub(crate) fn add(sum: &mut BTreeMap<String, i64>, more: &Res) {
-    for (name, amount) in more {
-        *sum.entry(name.clone()).or_default() += amount;
-    }
 }

@@ -77,7 +77,7 @@ fn is_test(path: &str) -> bool {
 }
 
 fn is_benchmark(path: &str) -> bool {
-    path.ends_with("examples/bench.rs")
+    path.ends_with("examples/bench.rs") || path.contains("/examples/bench/") || path.starts_with("xtask/src/bench/")
 }
 
 /// Whether the line has the word, as a whole word or with an `s`.

@@ -1,0 +1,116 @@
+//! Roots that are searched together, and in which way.
+
+use std::collections::BTreeSet;
+
+use super::Engine;
+use super::prepare::Indexed;
+use crate::index::classes::Readers;
+use crate::model::Config;
+use crate::search::domain::Domain;
+use crate::search::guided::Choices;
+use crate::search::lanes::Spoke;
+use crate::search::list::Progress;
+use crate::table::Bits;
+
+/// Roots that are searched together.
+#[derive(Debug)]
+pub(super) struct Class {
+    /// The domain of each port.
+    pub(super) ports: Vec<usize>,
+    /// Every port stands alone or hangs on port 0, and the index knows everything.
+    pub(super) star: bool,
+    /// Some candidate can tell roots of the class apart.
+    pub(super) reflective: bool,
+    /// Nothing is left for it in this cycle.
+    pub(super) dead: bool,
+    pub(super) gave_up: bool,
+    pub(super) progress: Progress,
+    pub(super) choices: Option<Choices>,
+}
+
+impl Engine {
+    /// The class of roots whose ports have these domains.
+    pub(super) fn class(
+        &mut self,
+        ports: Vec<usize>,
+        gang_rank: bool,
+        readers: &Readers,
+        config: &Config,
+        indexed: &mut Indexed,
+    ) -> Class {
+        let room = ports.len() < config.members_max && config.depth_max >= 1 && !ports.is_empty();
+        let star = room && !gang_rank && self.is_star(&ports, indexed);
+        let of = |port: &usize| indexed.domains.get(*port);
+        let reflective = ports.iter().filter_map(of).any(|domain| domain.reflective);
+        // Who reads which members were bound where may read the root's own name, two ports away.
+        let deep = |domain: &Domain| {
+            domain
+                .plan
+                .theirs
+                .iter()
+                .any(|theirs| self.table.templates.list.get(theirs.template).is_some_and(|template| template.deep))
+        };
+        let told = readers.members && ports.iter().filter_map(of).any(deep);
+        let dead = ports.iter().filter_map(of).any(|domain| !domain.may.any());
+        if !star && !dead {
+            self.stats.guided += 1;
+        }
+        let progress = Progress::default();
+        Class {
+            ports,
+            star,
+            reflective: reflective || told || readers.anything,
+            dead,
+            gave_up: false,
+            progress,
+            choices: None,
+        }
+    }
+
+    /// Whether every port of a class stands alone or hangs on port 0, and nothing is left to the evaluator. Makes the
+    /// spokes.
+    fn is_star(&mut self, ports: &[usize], indexed: &mut Indexed) -> bool {
+        let Some((first, rest)) = ports.split_first() else { return false };
+        let mut columns = BTreeSet::new();
+        for (number, port) in ports.iter().enumerate() {
+            let Some(domain) = indexed.domains.get(*port) else { return false };
+            let allowed = 1u64 | 1u64 << (number & 63);
+            let theirs = domain.plan.theirs.iter().flat_map(|theirs| &theirs.demand.joins);
+            for join in domain.plan.own.joins.iter().chain(theirs) {
+                if number == 0 || join.vars() & !allowed != 0 {
+                    return false;
+                }
+                join.reads(&mut |var, column| {
+                    if var == 0 {
+                        columns.insert(column);
+                    }
+                });
+            }
+        }
+        if let Some(hub) = indexed.domains.get_mut(*first) {
+            for column in columns {
+                hub.open_cells(column, &self.table);
+            }
+        }
+        let mut seen: Option<Bits> = None;
+        for port in ports {
+            let Some(domain) = indexed.domains.get(*port) else { return false };
+            if domain.open.any() || seen.as_ref().is_some_and(|seen| seen.meets(&domain.may)) {
+                return false;
+            }
+            match &mut seen {
+                Some(seen) => seen.or(&domain.may),
+                None => seen = Some(domain.may.clone()),
+            }
+        }
+        for port in rest {
+            let (Some(domain), Some(spoke)) = (indexed.domains.get_mut(*port), indexed.spokes.get_mut(*port)) else {
+                return false;
+            };
+            if spoke.is_none() {
+                *spoke = Some(Spoke::of(domain, &mut self.known()));
+            }
+        }
+        true
+    }
+}

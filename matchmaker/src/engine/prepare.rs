@@ -1,0 +1,246 @@
+//! A snapshot into what a cycle searches in: tables brought up to date, roots put together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use super::class::Class;
+use super::{Engine, Stats};
+use crate::index::asks::Resources;
+use crate::index::classes::Readers;
+use crate::index::plan::Planner;
+use crate::model::{AdId, Config, PoolAd, Prefer, Snapshot};
+use crate::ports::Rules;
+use crate::search::domain::Domain;
+use crate::search::lanes::Spoke;
+use crate::table::{Bits, Table, admitted, as_usize};
+
+/// One of the roots with a key, how many there are, and whether their expressions can read more than the key tells.
+type Example = (AdId, usize, bool);
+
+impl Engine {
+    /// Makes the tables those of the snapshot, and puts roots together.
+    pub(super) fn prepare(&mut self, snapshot: &Snapshot, config: &Config) -> Indexed {
+        let remembered = self.table.words.len() + self.table.exprs.len() + self.table.rows.len();
+        let too_much = remembered > REMEMBERED_MIN && remembered > REMEMBERED_PER_AD * snapshot.len();
+        if too_much || self.settings.as_ref().is_none_or(|known| !alike(known, config)) {
+            *self = Engine { settings: Some(config.clone()), table: Table::new(config.limits), ..Engine::new() };
+        }
+        let changes = self.table.sync(snapshot, &self.before, config.rules);
+        self.before = Snapshot { roots: Vec::new(), ..snapshot.clone() };
+        self.preds.refresh(&changes.rows, &mut self.table);
+        if !changes.rows.is_empty() || changes.gone {
+            self.ranks.refresh(&changes.rows, config.rank_of, &mut self.table);
+        }
+        let known = std::mem::take(&mut self.key_of_place);
+        let old = changes.same.iter().map(|place| known.get((*place)?).copied().flatten());
+        self.key_of_place = old.collect();
+        self.stock.count(snapshot);
+        self.stats = Stats::default();
+        let mut indexed = Indexed::default();
+        self.classify(snapshot, config, &mut indexed);
+        self.stats.classes = indexed.classes.len() as u64;
+        self.stats.conditions = self.preds.len() as u64;
+        indexed
+    }
+
+    /// Puts roots together.
+    fn classify(&mut self, snapshot: &Snapshot, config: &Config, indexed: &mut Indexed) {
+        let resources = self.stock.resources();
+        let readers = readers(&self.table, snapshot, &resources);
+        if self.keys.read_by(&readers) {
+            self.key_of_place.clear();
+            self.plans.clear();
+        }
+        let planned_for = (self.table.templates.version, resources);
+        if self.planned_for != planned_for || self.preds.len() > CONDITIONS_MAX {
+            self.forget_plans();
+            self.planned_for = planned_for;
+        }
+        let examples = self.keys_of(snapshot, indexed);
+        let mut namespaces: BTreeMap<u32, &str> = BTreeMap::new();
+        for (id, (example, roots, _)) in &examples {
+            let Some(ad) = snapshot.ad(*example) else { continue };
+            let namespace = self.keys.namespace(&ad.key.namespace);
+            namespaces.insert(namespace, &ad.key.namespace);
+            self.plan(*id, ad, namespace, *roots, config);
+        }
+        let ports_of = self.domains(snapshot, config, &examples, &namespaces, indexed);
+        let mut class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState> = HashMap::default();
+        let mut class_of_key: HashMap<u32, usize, RandomState> = HashMap::default();
+        for ((id, (_, _, reads_all)), ports) in examples.iter().zip(ports_of) {
+            let ranked = config.rules == Rules::Product && config.prefer == Prefer::Best;
+            let planned = self.plans.get(as_usize(*id)).and_then(Option::as_ref);
+            let gang_rank = ranked && planned.is_some_and(|planned| planned.gang_rank);
+            let next = indexed.classes.len();
+            // Where the evaluator has a say, it may tell roots apart whose plans are equal.
+            let open = ports.iter().any(|port| indexed.domains.get(*port).is_some_and(|domain| domain.open.any()));
+            let alone = Some(*id).filter(|_| open || gang_rank || *reads_all);
+            let class = *class_ids.entry((ports.clone(), alone)).or_insert(next);
+            if class == next {
+                let mut class = self.class(ports, gang_rank, &readers, config, indexed);
+                class.reflective |= reads_all;
+                indexed.classes.push(class);
+            }
+            class_of_key.insert(*id, class);
+        }
+        let class_of = |key: &Option<u32>| class_of_key.get(&(*key)?).copied();
+        indexed.class_of = indexed.key_of.iter().map(class_of).collect();
+    }
+
+    /// The keys of all roots, and an example of each.
+    fn keys_of(&mut self, snapshot: &Snapshot, indexed: &mut Indexed) -> BTreeMap<u32, Example> {
+        self.key_of_place.resize(snapshot.len(), None);
+        let mut examples: BTreeMap<u32, Example> = BTreeMap::new();
+        for root in &snapshot.roots {
+            let Some(ad) = snapshot.ad(root.ad).filter(|ad| ad.ports.problem.is_none()) else {
+                indexed.key_of.push(None);
+                continue;
+            };
+            let known = self.key_of_place.get(root.ad.place()).copied().flatten();
+            let (id, reflective) = known.unwrap_or_else(|| self.keys.of(&mut self.table, ad));
+            if let Some(own) = self.key_of_place.get_mut(root.ad.place()) {
+                *own = Some((id, reflective));
+            }
+            let (_, roots, _) = examples.entry(id).or_insert((root.ad, 0, reflective));
+            *roots += 1;
+            indexed.key_of.push(Some(id));
+        }
+        examples
+    }
+
+    /// The domains of each key's ports, in the order of the keys.
+    fn domains(
+        &mut self,
+        snapshot: &Snapshot,
+        config: &Config,
+        examples: &BTreeMap<u32, Example>,
+        namespaces: &BTreeMap<u32, &str>,
+        indexed: &mut Indexed,
+    ) -> Vec<Vec<usize>> {
+        let nobody = Bits::none(self.table.rows.len());
+        let shared = Bits::of(self.table.rows.len(), |row| {
+            let place = self.table.rows.get(row).map_or(usize::MAX, |row| row.place);
+            snapshot.ad_at(place).and_then(PoolAd::offer).is_some_and(|offer| offer.shared_by.is_some())
+        });
+        let admit = |name: &&str| admitted(&self.table, snapshot, name, config.rules);
+        let admitted_to: BTreeMap<u32, Bits> = namespaces.iter().map(|(number, name)| (*number, admit(name))).collect();
+        let mut domain_of: HashMap<usize, usize, RandomState> = HashMap::default();
+        let mut ports_of = Vec::with_capacity(examples.len());
+        for id in examples.keys() {
+            let planned = self.plans.get(as_usize(*id)).cloned().flatten();
+            let plans = planned.as_ref().map(|planned| planned.ports.as_slice()).unwrap_or_default();
+            let mut ports = Vec::with_capacity(plans.len());
+            for plan in plans {
+                let next = indexed.domains.len();
+                let domain = *domain_of.entry(*plan).or_insert(next);
+                if domain == next
+                    && let Some(port) = self.ports.get(*plan).cloned()
+                {
+                    let admitted = admitted_to.get(&port.namespace).unwrap_or(&nobody);
+                    let domain = Domain::of(port, admitted, &shared, &mut self.known());
+                    indexed.domains.push(domain);
+                    indexed.spokes.push(None);
+                }
+                ports.push(domain);
+            }
+            ports_of.push(ports);
+        }
+        ports_of
+    }
+
+    /// Plans the ports of roots with a key, of which `ad` is one, unless that was done before.
+    fn plan(&mut self, id: u32, ad: &PoolAd, namespace: u32, roots: usize, config: &Config) {
+        if self.plans.len() <= as_usize(id) {
+            self.plans.resize(as_usize(id) + 1, None);
+        }
+        if self.plans.get(as_usize(id)).is_some_and(Option::is_some) {
+            return;
+        }
+        let (table, preds, ranks) = (&mut self.table, &mut self.preds, &mut self.ranks);
+        let mut planner = Planner { table, preds, ranks, config, resources: &self.planned_for.1, roots };
+        let mut ports = Vec::with_capacity(ad.ports.list.len());
+        for port in 0..ad.ports.list.len() {
+            let plan = planner.port(&ad.ports, port, namespace);
+            let next = self.ports.len();
+            let number = *self.plan_ids.entry(plan).or_insert_with_key(|plan| {
+                self.ports.push(plan.clone());
+                next
+            });
+            ports.push(number);
+        }
+        let planned = Planned { ports, gang_rank: ad.ports.body.get("GangRank").is_some() };
+        if let Some(own) = self.plans.get_mut(as_usize(id)) {
+            *own = Some(Arc::new(planned));
+        }
+    }
+}
+
+/// What roots with one key come to.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// The number of the plan of each port.
+    ports: Vec<usize>,
+    gang_rank: bool,
+}
+
+/// How many strings, expressions and rows are remembered for each ad, beyond which everything is forgotten: what ads had
+/// that are gone.
+const REMEMBERED_PER_AD: usize = 200;
+/// So many are always remembered.
+const REMEMBERED_MIN: usize = 1_000_000;
+
+/// How many conditions are remembered before all are forgotten.
+const CONDITIONS_MAX: usize = 200_000;
+
+/// What one cycle searches in.
+#[derive(Default)]
+pub(super) struct Indexed {
+    /// By the number of the root: what it shows of itself.
+    pub(super) key_of: Vec<Option<u32>>,
+    pub(super) class_of: Vec<Option<usize>>,
+    pub(super) classes: Vec<Class>,
+    pub(super) domains: Vec<Domain>,
+    pub(super) spokes: Vec<Option<Spoke>>,
+}
+
+impl Indexed {
+    /// What a root shows of itself, as a number, and whether anybody can see more of it.
+    pub(super) fn shows(&self, number: usize) -> (Option<u32>, bool) {
+        let class = self.class_of.get(number).copied().flatten().and_then(|class| self.classes.get(class));
+        (self.key_of.get(number).copied().flatten(), class.is_none_or(|class| class.reflective))
+    }
+}
+
+/// Whether what was computed under one configuration holds under another.
+fn alike(one: &Config, other: &Config) -> bool {
+    one.rules == other.rules
+        && one.limits == other.limits
+        && one.prefer == other.prefer
+        && std::ptr::fn_addr_eq(one.rank_of, other.rank_of)
+}
+
+/// The names that anybody in the pool reads of a root.
+fn readers(table: &Table, snapshot: &Snapshot, resources: &Resources) -> Readers {
+    let mut readers = Readers::default();
+    for (_, template) in table.templates.used() {
+        readers.names.extend(template.reads.iter().cloned());
+        readers.members |= template.members;
+    }
+    readers.names.extend(resources.iter().map(|(name, _)| name.clone()));
+    let mut last = None;
+    for (_, ad) in snapshot.ads() {
+        let Some(expr) = ad.offer().and_then(|offer| offer.shared_by.as_ref()) else { continue };
+        if last.replace(expr).is_some_and(|last| last == expr) {
+            continue;
+        }
+        for path in classad::references(expr) {
+            readers.members |= path.iter().any(|name| name == "members");
+            readers.anything |= path.len() == 1;
+            readers.names.extend(path.get(1).cloned());
+        }
+        readers.anything |= classad::is_reflective(expr);
+    }
+    readers
+}

@@ -1,0 +1,89 @@
+//! One root into its best gang as things are now.
+
+use super::Engine;
+use super::prepare::Indexed;
+use crate::cycle::Cycle;
+use crate::gang::{Bond, Gang, Member};
+use crate::model::{AdId, Config, Root, Snapshot};
+use crate::naive;
+use crate::ports::Rules;
+use crate::score::Score;
+use crate::search::check::Checker;
+use crate::search::domain::Domain;
+use crate::search::guided::{self, Choices};
+use crate::search::list::Star;
+use crate::table::as_usize;
+
+impl Engine {
+    /// The best gang of a root as things are now.
+    #[expect(clippy::too_many_arguments, reason = "what the cycle is made of")]
+    pub(super) fn best(
+        &mut self,
+        indexed: &mut Indexed,
+        pool: &Snapshot,
+        number: usize,
+        root: &Root,
+        config: &Config,
+        now: i64,
+        cycle: &mut Cycle,
+        checker: &mut Checker<'_>,
+    ) -> naive::Found {
+        let nothing = naive::Found { gang: None, gave_up: false };
+        let Some(id) = indexed.class_of.get(number).copied().flatten() else { return nothing };
+        let Indexed { classes, domains, spokes, .. } = indexed;
+        let Some(class) = classes.get_mut(id) else { return nothing };
+        if class.dead {
+            return naive::Found { gang: None, gave_up: class.gave_up };
+        }
+        self.stats.questions += 1;
+        let itself = self.table.first_row.get(root.ad.place()).copied().flatten();
+        let meets_itself = itself.is_some_and(|row| {
+            let may = |port: &usize| domains.get(*port).is_some_and(|domain| domain.may.get(as_usize(row)));
+            class.ports.iter().any(may)
+        });
+        if class.star && root.exclusions.is_empty() && !meets_itself {
+            let mut known = self.known();
+            let counted = config.rules == Rules::Product;
+            let mut star = Star { domains, spokes, ports: &class.ports, counted };
+            let before = class.progress.steps;
+            let rows = star.best(&mut class.progress, &mut known);
+            let doubt = known.doubt;
+            self.stats.steps += class.progress.steps - before;
+            if !doubt {
+                let Some((score, rows)) = rows else {
+                    class.dead = true;
+                    return nothing;
+                };
+                let gang = self.gang(root.ad, score, &rows, &class.ports, domains);
+                if checker.holds(&gang) {
+                    return naive::Found { gang: Some(gang), gave_up: false };
+                }
+                cycle.disagreements.push(root.ad);
+                return naive::best(pool, root.ad, &root.exclusions, config, now);
+            }
+            // From here on the evaluator has the last word on every edge of this class.
+            class.star = false;
+        }
+        let choices = class.choices.get_or_insert_with(|| Choices::of(&class.ports, domains, &mut self.known()));
+        let (found, steps) = guided::best(pool, root.ad, &root.exclusions, config, now, choices);
+        self.stats.steps += steps;
+        if found.gang.is_none() && root.exclusions.is_empty() && !class.reflective && !meets_itself {
+            class.dead = true;
+            class.gave_up = found.gave_up;
+        }
+        found
+    }
+
+    fn gang(&mut self, root: AdId, score: Score, rows: &[u32], ports: &[usize], domains: &[Domain]) -> Gang {
+        let mut members = vec![Member { ad: root, bond: None, ask: Default::default() }];
+        for (port, (row, domain)) in rows.iter().zip(ports).enumerate() {
+            let (Some(row), Some(domain)) = (self.table.rows.get(as_usize(*row)), domains.get(*domain)) else {
+                continue;
+            };
+            let (place, via) = (row.place, row.via);
+            let ask = self.stock.take_of(domain.ask, place).map(|take| take.ask.clone()).unwrap_or_default();
+            members.push(Member { ad: AdId(place), bond: Some(Bond { parent: 0, port, via }), ask });
+        }
+        Gang { members, score }
+    }
+}

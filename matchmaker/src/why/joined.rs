@@ -1,0 +1,180 @@
+//! Partners at two ports that must agree: which of each side agree with any of the other.
+
+use std::collections::HashMap;
+
+use classad::BinaryOp;
+use foldhash::fast::RandomState;
+
+use crate::search::domain::Known;
+use crate::table::{Bits, Cell, Words, as_usize};
+use crate::term::{Sight, Term, Var, number};
+
+/// The rows of each side that agree with some row of the other, not counting themselves.
+pub(crate) struct Agreed {
+    pub(crate) hubs: Bits,
+    pub(crate) rows: Bits,
+}
+
+/// Rows of one side that show the same.
+struct Group {
+    cells: Vec<Cell>,
+    rows: Vec<u32>,
+    agrees: bool,
+}
+
+/// Who agrees on `terms`, which read port 0 and `port`. None if that takes the evaluator, or too many comparisons.
+pub(crate) fn agreed(terms: &[Term], hubs: &Bits, rows: &Bits, port: usize, known: &mut Known<'_>) -> Option<Agreed> {
+    let mut columns: [Vec<u32>; 2] = Default::default();
+    let mut foreign = false;
+    for term in terms {
+        term.reads(&mut |var, column| {
+            let side = if var == 0 { columns.first_mut() } else { columns.last_mut() };
+            foreign |= var != 0 && usize::from(var) != port;
+            if let Some(side) = side.filter(|side| !side.contains(&column)) {
+                side.push(column);
+            }
+        });
+    }
+    if foreign || port == 0 {
+        return None;
+    }
+    let [hub_columns, row_columns] = columns;
+    let mut hub_groups = groups(hubs, &hub_columns, known)?;
+    let mut row_groups = groups(rows, &row_columns, known)?;
+    let equal = equalities(terms, port, &hub_columns, &row_columns);
+    let words = &known.table.words;
+    let keys = |group: &Group, side: fn(&(usize, usize)) -> usize| -> Option<Vec<Key>> {
+        equal.iter().map(|pair| key(*group.cells.get(side(pair))?, words)).collect()
+    };
+    let row_keys: Vec<Option<Vec<Key>>> = row_groups.iter().map(|group| keys(group, |pair| pair.1)).collect();
+    let mut by_key: HashMap<Vec<Key>, Vec<usize>, RandomState> = HashMap::default();
+    for (place, group) in hub_groups.iter().enumerate() {
+        // What is undefined or an error is equal to nothing.
+        if let Some(keys) = keys(group, |pair| pair.0) {
+            by_key.entry(keys).or_default().push(place);
+        }
+    }
+    let mut tests = TESTS_PER_ROW * (hub_groups.len() + row_groups.len()) + TESTS_FREE;
+    let (mut good_hubs, mut good_rows) = (Bits::none(hubs.len()), Bits::none(rows.len()));
+    for (group, keys) in row_groups.iter_mut().zip(row_keys) {
+        let Some(rivals) = keys.and_then(|keys| by_key.get(&keys)) else { continue };
+        // The only hub that agrees, if there is only one: it does not agree with itself.
+        let (mut sole, mut more) = (None, false);
+        for place in rivals {
+            let Some(hub) = hub_groups.get_mut(*place).filter(|hub| !(hub.agrees && more)) else { continue };
+            tests = tests.checked_sub(1)?;
+            let (Some(one), Some(other)) = (hub.rows.first(), group.rows.first()) else { continue };
+            if !agree(terms, *one, *other, port, known)? {
+                continue;
+            }
+            group.agrees = true;
+            hub.agrees |= hub.rows.iter().any(|hub| group.rows.iter().take(2).any(|row| row != hub));
+            more |= sole.is_some() || hub.rows.len() > 1;
+            sole = Some(*one);
+        }
+        for row in group.rows.iter().filter(|row| group.agrees && (more || sole != Some(**row))) {
+            good_rows.set(as_usize(*row), true);
+        }
+    }
+    for row in hub_groups.iter().filter(|hub| hub.agrees).flat_map(|hub| &hub.rows) {
+        good_hubs.set(as_usize(*row), true);
+    }
+    Some(Agreed { hubs: good_hubs, rows: good_rows })
+}
+
+/// How many comparisons there may be for each different row, and how many in any case.
+const TESTS_PER_ROW: usize = 64;
+const TESTS_FREE: usize = 100_000;
+
+fn groups(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec<Group>> {
+    match columns {
+        [] => Some(vec![Group { cells: Vec::new(), rows: rows.iter().collect(), agrees: false }]),
+        [column] => {
+            let column = known.table.columns.get(*column)?;
+            // By code; rows that the column does not know share the last place.
+            let unknown = column.cells().len();
+            let mut places = vec![usize::MAX; unknown + 1];
+            let mut groups: Vec<Group> = Vec::new();
+            for row in rows.iter() {
+                let code = column.codes().get(as_usize(row)).map_or(unknown, |code| as_usize(*code).min(unknown));
+                let place = places.get_mut(code)?;
+                if let Some(group) = groups.get_mut(*place) {
+                    group.rows.push(row);
+                    continue;
+                }
+                *place = groups.len();
+                groups.push(Group { cells: vec![column.cell(as_usize(row))], rows: vec![row], agrees: false });
+            }
+            let open = groups.iter().any(|group| group.cells.contains(&Cell::Open));
+            (!open).then_some(groups)
+        }
+        _ => groups_of_many(rows, columns, known),
+    }
+}
+
+fn groups_of_many(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec<Group>> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: HashMap<Vec<Cell>, usize, RandomState> = HashMap::default();
+    for row in rows.iter() {
+        let cell = |column: &u32| known.table.columns.cell(*column, as_usize(row));
+        let cells: Vec<Cell> = columns.iter().map(cell).collect();
+        if cells.contains(&Cell::Open) {
+            return None;
+        }
+        match places.get(&cells).and_then(|place| groups.get_mut(*place)) {
+            Some(group) => group.rows.push(row),
+            None => {
+                places.insert(cells.clone(), groups.len());
+                groups.push(Group { cells, rows: vec![row], agrees: false });
+            }
+        }
+    }
+    Some(groups)
+}
+
+/// Pairs of columns, by their places, that must be equal.
+fn equalities(terms: &[Term], port: usize, hubs: &[u32], rows: &[u32]) -> Vec<(usize, usize)> {
+    let place = |columns: &[u32], column: &u32| columns.iter().position(|own| own == column);
+    let pair = |term: &Term| match term {
+        Term::Binary(BinaryOp::Equal, sides) => match &**sides {
+            [Term::Column(0, hub), Term::Column(var, row)] | [Term::Column(var, row), Term::Column(0, hub)]
+                if usize::from(*var) == port =>
+            {
+                place(hubs, hub).zip(place(rows, row))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    terms.iter().filter_map(pair).collect()
+}
+
+/// Values that `==` may find equal have equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Text(crate::table::TextId),
+    Number(u64),
+    Other,
+}
+
+fn key(cell: Cell, words: &Words) -> Option<Key> {
+    match cell {
+        Cell::Text(id) => Some(Key::Text(words.folded(id))),
+        Cell::Undefined | Cell::Error | Cell::Open => None,
+        Cell::Whole(_) => Some(Key::Other),
+        // Zero has two signs.
+        other => number(other).map(|number| Key::Number((number + 0.0).to_bits())),
+    }
+}
+
+fn agree(terms: &[Term], hub: u32, row: u32, port: usize, known: &mut Known<'_>) -> Option<bool> {
+    let (columns, words, context) = known.table.sight();
+    let mut sight = Sight { columns, words, context };
+    let of = |var: Var| as_usize(if usize::from(var) == port { row } else { hub });
+    for term in terms {
+        if !sight.holds(term, &of)? {
+            return Some(false);
+        }
+    }
+    Some(true)
+}

@@ -1,0 +1,156 @@
+//! Curves into a picture: SVG, without any library.
+
+use std::fmt::Write as _;
+
+/// A chart of curves over one axis.
+pub(super) struct Chart {
+    pub(super) title: String,
+    pub(super) across: &'static str,
+    pub(super) up: &'static str,
+    pub(super) curves: Vec<Curve>,
+    /// Single points with a word beside them.
+    pub(super) marks: Vec<(f64, f64, &'static str)>,
+}
+
+/// One curve.
+pub(super) struct Curve {
+    pub(super) name: String,
+    pub(super) points: Vec<(f64, f64)>,
+    pub(super) dashed: bool,
+}
+
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 420.0;
+const LEFT: f64 = 80.0;
+const RIGHT: f64 = 190.0;
+const TOP: f64 = 40.0;
+const BOTTOM: f64 = 50.0;
+const COLOURS: [&str; 9] =
+    ["#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b", "#17becf", "#e377c2", "#444444"];
+
+impl Chart {
+    /// The chart as a file.
+    pub(super) fn svg(&self) -> String {
+        let all = || self.curves.iter().flat_map(|curve| &curve.points).copied();
+        let marks = || self.marks.iter().map(|(x, y, _)| (*x, *y));
+        let (right, top) =
+            all().chain(marks()).fold((0.0f64, 0.0f64), |(x, y), point| (x.max(point.0), y.max(point.1)));
+        let scale = Scale { right: ceiling(right), top: ceiling(top) };
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
+             font-size=\"12\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n\
+             <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{}</text>\n",
+            escaped(&self.title)
+        );
+        self.axes(&scale, &mut svg);
+        for (place, curve) in self.curves.iter().enumerate() {
+            curve.draw(place, &scale, &mut svg);
+        }
+        for (x, y, word) in &self.marks {
+            let (x, y) = scale.place(*x, *y);
+            let _ = write!(
+                svg,
+                "<path d=\"M{:.1} {:.1}l10 10m0 -10l-10 10\" stroke=\"black\" stroke-width=\"2\"/>\n\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
+                x - 5.0,
+                y - 5.0,
+                x - 10.0,
+                y - 6.0,
+                escaped(word)
+            );
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn axes(&self, scale: &Scale, svg: &mut String) {
+        for part in 0..=4u8 {
+            let share = f64::from(part) / 4.0;
+            let (x, _) = scale.place(scale.right * share, 0.0);
+            let (_, y) = scale.place(0.0, scale.top * share);
+            let _ = write!(
+                svg,
+                "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\n<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n\
+                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
+                WIDTH - RIGHT,
+                LEFT - 6.0,
+                y + 4.0,
+                grouped(scale.top * share),
+                HEIGHT - BOTTOM + 18.0,
+                grouped(scale.right * share)
+            );
+        }
+        let _ = write!(
+            svg,
+            "<path d=\"M{LEFT} {TOP}V{:.1}H{:.1}\" fill=\"none\" stroke=\"black\"/>\n\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
+             <text x=\"16\" y=\"{:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 16 {:.1})\">{}</text>\n",
+            HEIGHT - BOTTOM,
+            WIDTH - RIGHT,
+            (LEFT + WIDTH - RIGHT) / 2.0,
+            HEIGHT - 12.0,
+            self.across,
+            HEIGHT / 2.0,
+            HEIGHT / 2.0,
+            self.up
+        );
+    }
+}
+
+impl Curve {
+    fn draw(&self, place: usize, scale: &Scale, svg: &mut String) {
+        let colour = COLOURS.get(place % COLOURS.len()).copied().unwrap_or("black");
+        let dash = if self.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+        let mut points = String::new();
+        for (x, y) in &self.points {
+            let (x, y) = scale.place(*x, *y);
+            let _ = write!(points, "{x:.1},{y:.1} ");
+        }
+        let x = WIDTH - RIGHT + 12.0;
+        let y = (0..place).fold(TOP + 14.0, |y, _| y + 18.0);
+        let _ = write!(
+            svg,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"{dash}/>\n\
+             <path d=\"M{x} {:.1}h22\" stroke=\"{colour}\" stroke-width=\"2.5\"{dash}/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>\n",
+            points.trim_end(),
+            y - 4.0,
+            x + 28.0,
+            escaped(&self.name)
+        );
+    }
+}
+
+struct Scale {
+    right: f64,
+    top: f64,
+}
+
+impl Scale {
+    fn place(&self, x: f64, y: f64) -> (f64, f64) {
+        let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
+        (LEFT + width * x / self.right, HEIGHT - BOTTOM - height * y / self.top)
+    }
+}
+
+/// The next number that four even steps lead to.
+fn ceiling(value: f64) -> f64 {
+    let unit = 10f64.powf(value.max(1.0).log10().floor());
+    let steps = [1.0, 1.2, 1.6, 2.0, 2.4, 3.2, 4.0, 4.8, 6.0, 8.0, 10.0];
+    steps.into_iter().map(|step| step * unit).find(|step| *step >= value).unwrap_or(value)
+}
+
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
