@@ -21,10 +21,14 @@
 
 mod claim;
 mod event;
+mod learn;
+mod leg;
 mod reason;
 mod step;
+mod wanted;
 
-pub use claim::{Claim, Hold, Record};
+pub use claim::{Claim, Record, Work};
 pub use event::{Action, Event};
+pub use leg::{Activity, Agent, Hold, Leg, Vote};
 pub use reason::Reason;
 pub use step::step;

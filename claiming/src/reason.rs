@@ -19,6 +19,8 @@ pub enum Reason {
     ReserveTimedOut,
     /// Aborted: the job is held by another Match.
     JobTaken,
+    /// Aborted: an agent voted no.
+    Rejected,
     /// The job was deleted.
     JobDeleted,
     /// The job was suspended.
@@ -33,11 +35,19 @@ pub enum Reason {
     MemberLost,
     /// Released: an owner takes the offer back.
     Evicted,
+    /// Released: an agent has been silent too long.
+    AgentLost,
+    /// Released: the work has ended well.
+    Completed,
+    /// Released: the work has failed.
+    WorkloadFailed,
+    /// Released: the work did not start in time.
+    StartTimedOut,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Reason; 14] = [
+    pub const ALL: [Reason; 19] = [
         Reason::CapacityTaken,
         Reason::StaleAd,
         Reason::RequirementsChanged,
@@ -45,6 +55,7 @@ impl Reason {
         Reason::NotAllowed,
         Reason::ReserveTimedOut,
         Reason::JobTaken,
+        Reason::Rejected,
         Reason::JobDeleted,
         Reason::Suspended,
         Reason::Done,
@@ -52,6 +63,10 @@ impl Reason {
         Reason::MatchDeleted,
         Reason::MemberLost,
         Reason::Evicted,
+        Reason::AgentLost,
+        Reason::Completed,
+        Reason::WorkloadFailed,
+        Reason::StartTimedOut,
     ];
 
     /// The word.
@@ -64,6 +79,7 @@ impl Reason {
             Reason::NotAllowed => "NotAllowed",
             Reason::ReserveTimedOut => "ReserveTimedOut",
             Reason::JobTaken => "JobTaken",
+            Reason::Rejected => "Rejected",
             Reason::JobDeleted => "JobDeleted",
             Reason::Suspended => "Suspended",
             Reason::Done => "Done",
@@ -71,6 +87,10 @@ impl Reason {
             Reason::MatchDeleted => "MatchDeleted",
             Reason::MemberLost => "MemberLost",
             Reason::Evicted => "Evicted",
+            Reason::AgentLost => "AgentLost",
+            Reason::Completed => "Completed",
+            Reason::WorkloadFailed => "WorkloadFailed",
+            Reason::StartTimedOut => "StartTimedOut",
         }
     }
 

@@ -37,7 +37,7 @@ mod tests {
         NoWriteOnce,
     }
 
-    fn land(world: &mut World, claim: usize, action: Action, rules: Rules) -> Option<Event> {
+    fn land(world: &mut World, claim: usize, action: Action, knows: &Claim, rules: Rules) -> Option<Event> {
         let record = world.records[claim];
         let ended = matches!(record, Record::Aborted | Record::Released | Record::Gone);
         Some(match action {
@@ -85,6 +85,12 @@ mod tests {
                     Event::Failed(action)
                 }
             }
+            Action::LookForEntries => {
+                let known = knows.holds();
+                let found = (0..LEGS).find(|leg| world.entries[*leg].contains(&claim) && known[*leg] != Hold::Held);
+                found.map_or(Event::Nowhere, Event::Reserved)
+            }
+            Action::Confirm => Event::Confirmed(record),
             Action::FreeRoot => {
                 if ended && world.entries.iter().all(|entries| !entries.contains(&claim)) {
                     world.roots[claim] = false;
@@ -93,6 +99,7 @@ mod tests {
                     Event::Failed(action)
                 }
             }
+            other => panic!("{other:?}: nobody here has an agent or a batch Job"),
         })
     }
 
@@ -114,14 +121,19 @@ mod tests {
             for action in &state.asked[claim] {
                 let mut next = state.clone();
                 next.asked[claim].remove(action);
-                if let Some(event) = land(&mut next.world, claim, *action, rules) {
+                if let Some(event) = land(&mut next.world, claim, *action, &state.claims[claim], rules) {
                     tell(&mut next, claim, event);
                 }
                 all.push(next);
             }
             let mut crashed = state.clone();
             let dropped = std::mem::take(&mut crashed.asked[claim]);
-            crashed.late.extend(dropped.into_iter().filter(|a| *a != Action::Check).map(|a| (claim, a)));
+            crashed.late.extend(
+                dropped
+                    .into_iter()
+                    .filter(|a| !matches!(a, Action::Check | Action::LookForEntries | Action::Confirm))
+                    .map(|a| (claim, a)),
+            );
             crashed.claims[claim] = seen(&crashed.world, claim);
             tell(&mut crashed, claim, Event::Woke);
             if crashed.late.len() <= LATE_MAX {
@@ -137,7 +149,7 @@ mod tests {
         for (claim, action) in &state.late {
             let mut next = state.clone();
             next.late.remove(&(*claim, *action));
-            let _ = land(&mut next.world, *claim, *action, rules);
+            let _ = land(&mut next.world, *claim, *action, &state.claims[*claim], rules);
             all.push(next);
         }
         all
@@ -164,7 +176,8 @@ mod tests {
                 state.claims[claim] = seen(&state.world, claim);
                 tell(&mut state, claim, Event::Leave(Reason::Done));
                 while let Some(action) = state.asked[claim].pop_first() {
-                    if let Some(event) = land(&mut state.world, claim, action, Rules::All) {
+                    let knows = state.claims[claim].clone();
+                    if let Some(event) = land(&mut state.world, claim, action, &knows, Rules::All) {
                         tell(&mut state, claim, event);
                     }
                 }

@@ -47,6 +47,7 @@ impl Backoff for Pauses {
 trait Kept: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {
     fn put(self, objects: &mut Objects);
     fn remove(objects: &mut Objects, key: &ObjectKey);
+    fn bury(&self, objects: &mut Objects);
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>);
 }
 
@@ -60,6 +61,10 @@ macro_rules! kept_on {
 
             fn remove(objects: &mut Objects, key: &ObjectKey) {
                 objects.$shelf.remove(key);
+            }
+
+            fn bury(&self, objects: &mut Objects) {
+                objects.$shelf.bury(self);
             }
 
             fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
@@ -82,6 +87,10 @@ impl Kept for Match {
         objects.matches.remove(key);
     }
 
+    fn bury(&self, objects: &mut Objects) {
+        objects.bury_match(self);
+    }
+
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
         objects.matches.retain(|key, _| seen.contains(key));
     }
@@ -94,6 +103,10 @@ impl Kept for Namespace {
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
         objects.namespaces.remove(&key.name);
+    }
+
+    fn bury(&self, objects: &mut Objects) {
+        objects.namespaces.remove(&self.name_any());
     }
 
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
@@ -139,7 +152,10 @@ async fn watch<K: Kept>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed
                 let _ = listed.try_send(());
             }
             Ok(watcher::Event::Apply(object)) => take_in(&world, object, &name),
-            Ok(watcher::Event::Delete(object)) => world.learn(|all| K::remove(all, &ObjectKey::of(&object))),
+            Ok(watcher::Event::Delete(object)) => world.learn(|all| match &object.0 {
+                Ok(gone) => gone.bury(all),
+                Err(_) => K::remove(all, &ObjectKey::of(&object)),
+            }),
             Err(error) => tracing::warn!(kind = name, %error, "watch interrupted; it starts again"),
         }
     }

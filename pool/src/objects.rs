@@ -1,6 +1,6 @@
 //! All objects known now, by kind and key: what watch events and answers to writes have shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crds::ad::Rejected;
@@ -34,12 +34,13 @@ pub enum OwnerTrust {
 #[derive(Clone, Debug)]
 pub struct Shelf<K> {
     held: BTreeMap<ObjectKey, Held<K>>,
+    buried: Buried,
     owners: OwnerTrust,
 }
 
 impl<K> Default for Shelf<K> {
     fn default() -> Self {
-        Shelf { held: BTreeMap::new(), owners: OwnerTrust::default() }
+        Shelf { held: BTreeMap::new(), buried: Buried::default(), owners: OwnerTrust::default() }
     }
 }
 
@@ -51,7 +52,7 @@ impl<K: Advertises> Shelf<K> {
         }
         let key = ObjectKey::of(&object);
         let held = self.held.get(&key);
-        if held.is_some_and(|held| is_newer(held.object.as_ref(), &object)) {
+        if held.is_some_and(|held| is_newer(held.object.as_ref(), &object)) || self.buried.holds(&object) {
             return;
         }
         let ad = match held.filter(|held| held.object.same_ad(&object)) {
@@ -73,6 +74,15 @@ impl<K: Advertises> Shelf<K> {
         self.held.remove(key);
     }
 
+    /// Forgets an object that was deleted: what was read of it before and comes in late does not bring it back.
+    pub fn bury(&mut self, object: &K) {
+        let key = ObjectKey::of(object);
+        if self.held.get(&key).is_some_and(|held| held.object.uid() == object.uid()) {
+            self.held.remove(&key);
+        }
+        self.buried.take(object);
+    }
+
     /// Forgets all objects that `keep` does not name.
     pub fn retain(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
         self.held.retain(|key, _| keep(key));
@@ -86,6 +96,37 @@ impl<K: Advertises> Shelf<K> {
     /// All objects, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Held<K>)> {
         self.held.iter()
+    }
+}
+
+/// The uids of objects that were deleted last: more than can be deleted while an answer is under way.
+#[derive(Clone, Debug, Default)]
+struct Buried(Arc<Uids>);
+
+#[derive(Clone, Debug, Default)]
+struct Uids {
+    known: BTreeSet<String>,
+    in_order: VecDeque<String>,
+}
+
+impl Buried {
+    const MOST: usize = 4096;
+
+    fn take<K: ResourceExt>(&mut self, object: &K) {
+        let Some(uid) = object.uid() else { return };
+        let all = Arc::make_mut(&mut self.0);
+        if all.known.insert(uid.clone()) {
+            all.in_order.push_back(uid);
+        }
+        if all.in_order.len() > Buried::MOST
+            && let Some(oldest) = all.in_order.pop_front()
+        {
+            all.known.remove(&oldest);
+        }
+    }
+
+    fn holds<K: ResourceExt>(&self, object: &K) -> bool {
+        !self.0.known.is_empty() && object.uid().is_some_and(|uid| self.0.known.contains(&uid))
     }
 }
 
@@ -111,6 +152,7 @@ pub struct Objects {
     pub matches: BTreeMap<ObjectKey, Arc<Match>>,
     /// The labels of all namespaces.
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    buried: Buried,
 }
 
 /// An offer of either kind.
@@ -206,10 +248,19 @@ impl Objects {
     /// Takes in a Match as it was seen, unless what is held is newer.
     pub fn put_match(&mut self, object: Match) {
         let key = ObjectKey::of(&object);
-        if self.matches.get(&key).is_some_and(|held| is_newer(held.as_ref(), &object)) {
+        if self.matches.get(&key).is_some_and(|held| is_newer(held.as_ref(), &object)) || self.buried.holds(&object) {
             return;
         }
         self.matches.insert(key, Arc::new(object));
+    }
+
+    /// Forgets a Match that was deleted, as [`Shelf::bury`] does.
+    pub fn bury_match(&mut self, object: &Match) {
+        let key = ObjectKey::of(object);
+        if self.matches.get(&key).is_some_and(|held| held.uid() == object.uid()) {
+            self.matches.remove(&key);
+        }
+        self.buried.take(object);
     }
 
     /// Takes over an object that is not here, if it is there.

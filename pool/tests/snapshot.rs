@@ -34,6 +34,23 @@ mod tests {
         machine
     }
 
+    /// The answer to a write may come in after the watch has shown that the object was deleted.
+    #[test]
+    fn a_late_answer_does_not_bring_back_what_was_deleted() {
+        let mut all = objects(&[], &[machine("a")], &[]);
+        let key = ObjectKey::new("n", "a");
+        let mut late = Machine::clone(&all.machines.get(&key).unwrap().object);
+        late.metadata.uid = Some("first".to_owned());
+        late.metadata.resource_version = Some("7".to_owned());
+        all.machines.put(late.clone());
+        all.machines.bury(&late);
+        all.machines.put(late.clone());
+        assert!(all.machines.get(&key).is_none());
+        late.metadata.uid = Some("second".to_owned());
+        all.machines.put(late);
+        assert!(all.machines.get(&key).is_some(), "one that was made again is another one");
+    }
+
     #[test]
     fn a_label_of_the_namespace_lets_its_offers_out() {
         let here = objects(&[job("j", &[])], &[placed(open_to_all(machine("m")), "far")], &[]);
@@ -42,10 +59,8 @@ mod tests {
         let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
         trusted.namespaces.insert("far".to_owned(), labels);
         assert_eq!(matched(&trusted, &Outlook::default()), 1);
-        let silent = Objects {
-            namespaces: trusted.namespaces.clone(),
-            ..objects(&[job("j", &[])], &[placed(machine("m"), "far")], &[])
-        };
+        let mut silent = objects(&[job("j", &[])], &[placed(machine("m"), "far")], &[]);
+        silent.namespaces = trusted.namespaces.clone();
         assert_eq!(matched(&silent, &Outlook::default()), 0, "the owner has not said so");
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use claiming::{Action, Claim, Event, step};
+use claiming::{Action, Claim, Event, Hold, step};
 use crds::{Decision, Job, Match};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -48,6 +48,8 @@ pub(super) struct Notes {
     pub(super) refusals: Vec<crds::Refusal>,
     /// The legs whose offers were read without an entry of this claim.
     pub(super) freed: BTreeSet<usize>,
+    /// What the claim knows that it has of each leg.
+    pub(super) holds: Vec<Hold>,
     /// The server would not take the Match: there is nothing to rest for.
     pub(super) unwritten: bool,
 }
@@ -83,6 +85,7 @@ impl Driver {
                 };
                 continue;
             }
+            noted(&notes, |notes| notes.holds = claim.holds());
             for action in actions {
                 running.push(self.execute(view.clone(), action, &notes));
             }
@@ -156,8 +159,20 @@ impl Driver {
             Action::Abort(reason) => self.abort(&view, reason, notes).await,
             Action::Release(reason) => self.decide(&view, action, Decision::Released, Some(reason), notes).await,
             Action::TellRoot => self.tell_root(&view).await,
+            Action::Confirm => self.confirm(&view).await,
             Action::Free(number) => self.free(&view, number, notes).await,
+            Action::LookForEntries => self.look_for_entries(&view, notes).await,
             Action::FreeRoot => self.free_root(&view, notes).await,
+            // Offers with an agent are closed, and nobody starts workloads: no claim asks for these yet.
+            Action::Ask(_)
+            | Action::TellAgent(_)
+            | Action::StopAgent(_)
+            | Action::MarkLost(_)
+            | Action::MakeWork
+            | Action::ClearWork
+            | Action::StartWork
+            | Action::StopWork
+            | Action::LookForWork => Event::Failed(action),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Mutex;
 
-use claiming::{Action, Event, Reason};
+use claiming::{Action, Event, Hold, Reason, Record};
 use crds::{Decision, Job, Match};
 use jiff::Timestamp;
+use pool::OfferRef;
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
@@ -52,11 +53,62 @@ impl Driver {
         }
     }
 
-    /// Gives the job back, once every offer was read without an entry of this claim.
+    /// What the server says of the register now.
+    pub(super) async fn confirm(&self, view: &View) -> Event {
+        match self.cluster.get::<Match>(&view.key).await {
+            Answer::Missing => Event::Confirmed(Record::Gone),
+            Answer::Done(found) if found.metadata.uid.as_deref() != Some(view.uid.as_str()) => {
+                Event::Confirmed(Record::Gone)
+            }
+            Answer::Done(found) => {
+                let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
+                self.world.learn(|all| all.put_match(found));
+                Event::Confirmed(writes::record(decision))
+            }
+            answer => self.lost(view, Action::Confirm, &answer),
+        }
+    }
+
+    /// Looks for entries of this claim where none is known: at its own offers; at all, if the Match is gone and nobody knows
+    /// its members. One that is found is in the picture of the world then: the claim begins again from it.
+    pub(super) async fn look_for_entries(&self, view: &View, notes: &Mutex<Notes>) -> Event {
+        let failed = Event::Failed(Action::LookForEntries);
+        let (freed, holds) = noted(notes, |notes| (notes.freed.clone(), notes.holds.clone()));
+        let is_held = |number: usize| holds.get(number) == Some(&Hold::Held);
+        if view.found.is_none() {
+            if !matches!(self.list_offers().await, Answer::Done(())) {
+                return failed;
+            }
+        } else {
+            for (_, leg) in
+                view.legs.iter().enumerate().filter(|(number, _)| !is_held(*number) && !freed.contains(number))
+            {
+                if !matches!(self.read_offer(leg).await, Answer::Done(()) | Answer::Missing) {
+                    return failed;
+                }
+            }
+        }
+        let objects = self.world.look();
+        let has_entry = |offer: &OfferRef<'_>| offer.status().is_some_and(|all| all.claims.contains_key(&view.uid));
+        let is_known = |offer: &OfferRef<'_>| {
+            let place = view.legs.iter().position(|leg| leg.kind == offer.kind() && leg.key == offer.key());
+            place.is_some_and(is_held)
+        };
+        let found = match view.found {
+            None => objects.offers().any(|offer| has_entry(&offer) && !is_known(&offer)),
+            Some(_) => {
+                let offers = view.legs.iter().filter_map(|leg| objects.offer(&leg.kind, &leg.key));
+                offers.into_iter().any(|offer| has_entry(&offer) && !is_known(&offer))
+            }
+        };
+        if found { failed } else { Event::Nowhere }
+    }
+
+    /// Gives the job back. Before, every offer was read without an entry of this claim.
     pub(super) async fn free_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let failed = Event::Failed(Action::FreeRoot);
         let Some(job) = self.job(view) else { return Event::RootFreed };
-        if !self.has_ended(view).await || !self.is_nowhere(view, notes).await {
+        if !self.has_ended(view).await {
             return failed;
         }
         let ended = self.ended(view, notes);
@@ -73,30 +125,6 @@ impl Driver {
                 self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
                 self.lost(view, Action::FreeRoot, &answer)
             }
-        }
-    }
-
-    /// Whether no offer has an entry of this claim any more. Those that were not freed just now are read anew; if the Match
-    /// is gone and nobody knows its members, all offers are.
-    async fn is_nowhere(&self, view: &View, notes: &Mutex<Notes>) -> bool {
-        let freed = noted(notes, |notes| notes.freed.clone());
-        if view.found.is_none() {
-            if !matches!(self.list_offers().await, Answer::Done(())) {
-                return false;
-            }
-        } else {
-            for (_, leg) in view.legs.iter().enumerate().filter(|(number, _)| !freed.contains(number)) {
-                if !matches!(self.read_offer(leg).await, Answer::Done(()) | Answer::Missing) {
-                    return false;
-                }
-            }
-        }
-        let objects = self.world.look();
-        let held =
-            |offer: pool::OfferRef<'_>| offer.status().is_some_and(|status| status.claims.contains_key(&view.uid));
-        match view.found {
-            None => !objects.offers().any(held),
-            Some(_) => !view.legs.iter().filter_map(|leg| objects.offer(&leg.kind, &leg.key)).any(held),
         }
     }
 

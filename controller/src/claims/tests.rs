@@ -32,7 +32,7 @@ fn a_claim_is_seen_as_it_is() {
     let objects = world(&committed());
     let claim = the_view(&objects).claim(&objects, 0);
     assert_eq!((claim.record, claim.root, claim.told), (Record::Committed, Hold::Held, false));
-    assert_eq!(claim.legs, [Hold::Held, Hold::Held]);
+    assert_eq!(claim.holds(), [Hold::Held, Hold::Held]);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn another_object_of_the_name_is_not_the_member() {
     again.metadata.uid = Some("u-another".to_owned());
     again.metadata.resource_version = Some("2".to_owned());
     objects.machines.put(again);
-    assert_eq!(the_view(&objects).claim(&objects, 0).legs, [Hold::Gone, Hold::Held]);
+    assert_eq!(the_view(&objects).claim(&objects, 0).holds(), [Hold::Gone, Hold::Held]);
 }
 
 #[test]
@@ -50,10 +50,19 @@ fn what_is_left_of_a_deleted_match_is_found_by_its_uid() {
     let mut objects = world(&committed());
     objects.matches.clear();
     let view = the_view(&objects);
-    assert_eq!(view.record(), Record::Gone);
+    assert_eq!(view.record(), Record::Missing);
     let claim = view.claim(&objects, 0);
-    assert_eq!((claim.root, claim.legs.as_slice()), (Hold::Held, &[Hold::Held, Hold::Held][..]));
-    assert_eq!(step(claim, Event::Woke, 0).1, [Action::Free(0), Action::Free(1)]);
+    assert_eq!((claim.root, claim.holds()), (Hold::Held, vec![Hold::Held, Hold::Held]));
+    let steps = [
+        (Event::Woke, vec![Action::Confirm]),
+        (Event::Confirmed(Record::Gone), vec![Action::LookForEntries]),
+        (Event::Nowhere, vec![Action::Free(0), Action::Free(1)]),
+    ];
+    steps.into_iter().fold(claim, |claim, (event, actions)| {
+        let (claim, asked) = step(claim, event, 0);
+        assert_eq!(asked, actions, "{event:?}");
+        claim
+    });
 }
 
 /// Something happens to the world.

@@ -88,7 +88,7 @@ impl View {
     /// The register, as last seen.
     pub(crate) fn record(&self) -> Record {
         match &self.found {
-            None => Record::Gone,
+            None => Record::Missing,
             Some(_) if self.uid.is_empty() => Record::Absent,
             Some(found) => match found.status.as_ref().map(|status| status.decision).unwrap_or_default() {
                 Decision::Pending => Record::Pending,
@@ -104,6 +104,7 @@ impl View {
         let record = self.record();
         let legs = self.legs.iter().map(|leg| self.leg_hold(leg, objects)).collect();
         let mut claim = Claim::seen(record, self.root_hold(objects), legs, deadline_ms);
+        claim.whole = self.found.is_some();
         claim.told = record == Record::Committed && self.is_told(objects);
         claim
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 /// Who may import whom, of our own crates, tests included. Nobody imports a program.
-const IMPORTS: [(&str, &[&str]); 9] = [
+const IMPORTS: [(&str, &[&str]); 10] = [
     ("classad", &[]),
     ("claiming", &[]),
     ("matchmaker", &["classad"]),
@@ -13,6 +13,7 @@ const IMPORTS: [(&str, &[&str]); 9] = [
     ("pool", &["classad", "matchmaker", "crds"]),
     ("controller", &["classad", "claiming", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["classad", "claiming", "matchmaker", "crds", "pool"]),
+    ("simulator", &["classad", "claiming", "matchmaker", "crds", "pool"]),
     ("e2e", &["crds"]),
     ("xtask", &["crds", "e2e"]),
 ];
