@@ -52,7 +52,7 @@ pub use builtins::{Arity, BUILTINS, Builtin, builtins_page};
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Related, Severity, Span};
 pub use eval::limits::{Context, Exhausted, Limit, Limits};
 pub use eval::scope::{Env, FrameId, Mark};
-pub use eval::{eval, eval_attribute};
+pub use eval::{eval, eval_attribute, eval_counted};
 pub use expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
 pub use format::{format, has_comments};
 pub use name::Name;

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use classad::{Context, Env, Expr, FrameId, Mark, Value, eval};
+use classad::{Context, Env, Expr, FrameId, Mark, Value, eval_counted};
 
 use crate::capacity::{Ask, Misfit, Unfit};
 use crate::gang::{Bond, Gang, Member};
@@ -26,7 +26,12 @@ pub(crate) struct Assembly<'s> {
     seats: Vec<Seat<'s>>,
     /// How many evaluations ran out of depth or fuel.
     exhausted: Cell<u64>,
+    /// How much fuel all evaluations have used.
+    fuel: Cell<u64>,
 }
+
+/// How much fuel counts as one step of a search: more than looking at a usual edge takes.
+const FUEL_OF_A_STEP: u64 = 200;
 
 /// One member and its frames.
 pub(crate) struct Seat<'s> {
@@ -73,8 +78,15 @@ impl<'s> Assembly<'s> {
     /// A gang of the root alone; `None` if the root can take no part.
     pub(crate) fn start(snapshot: &'s Snapshot, root: AdId, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
         let context = Context { now, seed: config.seed, limits: config.limits, ..Context::default() };
-        let mut assembly =
-            Assembly { snapshot, config, context, env: Env::new(), seats: Vec::new(), exhausted: Cell::new(0) };
+        let mut assembly = Assembly {
+            snapshot,
+            config,
+            context,
+            env: Env::new(),
+            seats: Vec::new(),
+            exhausted: Cell::new(0),
+            fuel: Cell::new(0),
+        };
         let ad = snapshot.ad(root)?;
         if ad.ports.problem.is_some() {
             return None;
@@ -221,11 +233,18 @@ impl<'s> Assembly<'s> {
     }
 
     fn value(&self, expr: &Expr, frame: FrameId) -> Option<Value> {
-        let outcome = eval(expr, &self.env, frame, &self.context);
+        let mut used = self.fuel.get();
+        let outcome = eval_counted(expr, &self.env, frame, &self.context, &mut used);
+        self.fuel.set(used);
         if outcome.is_err() {
             self.exhausted.set(self.exhausted.get().saturating_add(1));
         }
         outcome.ok()
+    }
+
+    /// What all evaluations so far have cost, in steps of a search.
+    pub(crate) fn cost(&self) -> u64 {
+        self.fuel.get() / FUEL_OF_A_STEP
     }
 
     /// How many evaluations have run out of depth or fuel so far: each counts as no match, or as no rank.

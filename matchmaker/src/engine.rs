@@ -4,7 +4,7 @@ mod class;
 mod prepare;
 mod serve;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -42,6 +42,8 @@ pub struct Engine {
     planned_for: (u64, Resources),
     /// By place in the snapshot before: the number of a root's key, and whether its expressions read more than that tells.
     key_of_place: Vec<Option<(u32, bool)>>,
+    /// The steps that the evaluator has taken in this cycle, by submitter.
+    spent: BTreeMap<String, u64>,
     before: Snapshot,
     settings: Option<Config>,
     /// What the last cycle did.
@@ -94,6 +96,7 @@ impl Engine {
             ports: Vec::new(),
             planned_for: (0, Vec::new()),
             key_of_place: Vec::new(),
+            spent: BTreeMap::new(),
             before: Snapshot::default(),
             settings: None,
             stats: Stats::default(),

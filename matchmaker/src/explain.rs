@@ -29,6 +29,9 @@ struct Sight {
 /// All that was seen, by port and ad.
 type Sights = BTreeMap<(usize, AdId), Sight>;
 
+/// How many candidates are looked at for the counts of a root whose search was cut short.
+const STEPS_AFTER_GIVING_UP: u64 = 10_000;
+
 /// Why `root` has no gang in `snapshot`: searches once more as if nothing were taken and nobody had refused.
 pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config, now: i64) -> Unmatched {
     let told = |verdict, ports, exhausted| {
@@ -89,7 +92,9 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
         only_busy |= needs(Edge::Busy) && !needs(Edge::Excluded);
         ControlFlow::Continue(())
     };
-    let budget = Config { steps_max: config.steps_max / 4, ..config.clone() };
+    // Why a search was cut short is known: only a few counts are wanted.
+    let steps_max = if gave_up { STEPS_AFTER_GIVING_UP.min(config.steps_max) } else { config.steps_max / 4 };
+    let budget = Config { steps_max, ..config.clone() };
     let mut visitor = Visitor { edge: &look, waits: &waits, gang: &mut gang };
     // A search that was cut short proves nothing but what it found.
     let cut = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);

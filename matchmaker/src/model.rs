@@ -210,6 +210,9 @@ pub struct Config {
     pub depth_max: usize,
     /// The most candidates tried for one root before the search gives up.
     pub steps_max: u64,
+    /// The most candidates tried for all roots of one submitter in a cycle where the index cannot answer alone: nobody's
+    /// jobs keep those of others waiting. What evaluations cost beyond the usual counts as steps, too.
+    pub submitter_steps_max: u64,
     /// The bounds of a single evaluation.
     pub limits: Limits,
     /// What `random()` starts from.
@@ -230,6 +233,7 @@ impl Config {
             members_max: 16,
             depth_max: 4,
             steps_max: 2_000_000,
+            submitter_steps_max: 4_000_000,
             limits: Limits::default(),
             seed: 0,
             search: Search::Indexed,
@@ -240,6 +244,13 @@ impl Config {
 
     /// The settings under which the paper's own examples are stated: every ad is a candidate, nothing is counted.
     pub fn paper() -> Config {
-        Config { rules: Rules::Paper, members_max: 64, depth_max: 64, steps_max: u64::MAX, ..Config::product() }
+        Config {
+            rules: Rules::Paper,
+            members_max: 64,
+            depth_max: 64,
+            steps_max: u64::MAX,
+            submitter_steps_max: u64::MAX,
+            ..Config::product()
+        }
     }
 }

@@ -114,7 +114,7 @@ impl<'s> Search<'s, '_, '_> {
                 continue;
             }
             for via in 0..ad.ports.list.len() {
-                if self.steps >= self.config.steps_max {
+                if self.steps.saturating_add(self.assembly.cost()) >= self.config.steps_max {
                     self.gave_up = true;
                     return ControlFlow::Break(());
                 }

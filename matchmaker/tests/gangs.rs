@@ -297,6 +297,22 @@ mod tests {
     }
 
     #[test]
+    fn nobody_can_use_up_the_cycle_of_others() {
+        let greedy = "[Ports = {[Label = m; Constraint = eval(\"m.Nothing\") is 1]}]";
+        let modest = "[Ports = {[Label = m; Constraint = eval(\"m.A\") is 1]}]";
+        let mut pool = pool();
+        for number in 0..20 {
+            pool = pool.machine(&format!("m{number:02}"), "[A = 1; Ports = {[Label = r; Constraint = true]}]");
+            pool = pool.job_of(&format!("greedy{number:02}"), greedy, "a", 0, 0);
+        }
+        let config = Config { submitter_steps_max: 50, ..Config::product() };
+        let (_, cycle) = pool.job_of("modest", modest, "b", 0, 9).cycle(&config);
+        assert_eq!(cycle.gangs.len(), 1, "the greedy ones come first, and have run out");
+        let gave_up = cycle.unmatched.iter().filter(|why| why.verdict == Verdict::GaveUp).count();
+        assert_eq!((cycle.unmatched.len(), gave_up), (20, 18), "2 were looked at on 20 machines each");
+    }
+
+    #[test]
     fn a_port_never_reached_has_not_refused() {
         let stuck = "[M = 1; Ports = {[Label = user], [Label = server; Constraint = false]}]";
         let pool = pool().job("j", TWO).machine("m", stuck).license("l", LICENSE);

@@ -30,6 +30,26 @@ pub fn eval(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Resul
     })
 }
 
+/// The same, and adds the fuel that was used to `used`: who evaluates often can see what it costs altogether.
+///
+/// # Errors
+/// If a limit of the context is reached; an expression cannot catch that.
+pub fn eval_counted(
+    expr: &Expr,
+    env: &Env<'_>,
+    at: FrameId,
+    context: &Context,
+    used: &mut u64,
+) -> Result<Value, Exhausted> {
+    let arena = Arena::default();
+    Machine::new(env, context, &arena).run(|machine| {
+        let outcome = machine.eval(expr, ScopeId(at.index()));
+        let value = outcome.and_then(|value| machine.force(&value));
+        *used = used.saturating_add(machine.spent());
+        value
+    })
+}
+
 /// The value of the attribute `name` of the frame `at` itself, defined values included; UNDEFINED if it has none.
 ///
 /// # Errors

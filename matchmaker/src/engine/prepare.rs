@@ -44,6 +44,7 @@ impl Engine {
         self.key_of_place = old.collect();
         self.stock.count(snapshot);
         self.stats = Stats::default();
+        self.spent.clear();
         let mut indexed = Indexed::default();
         self.classify(snapshot, config, &mut indexed);
         self.stats.classes = indexed.classes.len() as u64;

@@ -65,9 +65,16 @@ impl Engine {
             class.star = false;
         }
         let choices = class.choices.get_or_insert_with(|| Choices::of(&class.ports, domains, &mut self.known()));
-        let (found, steps) = guided::best(pool, root.ad, &root.exclusions, config, now, choices);
+        let spent = self.spent.entry(root.submitter.clone()).or_default();
+        let steps_max = config.steps_max.min(config.submitter_steps_max.saturating_sub(*spent));
+        if steps_max == 0 {
+            return naive::Found { gang: None, gave_up: true };
+        }
+        let (found, steps) = guided::best(pool, root.ad, &root.exclusions, config, now, choices, steps_max);
+        *spent = spent.saturating_add(steps);
         self.stats.steps += steps;
-        if found.gang.is_none() && root.exclusions.is_empty() && !class.reflective && !meets_itself {
+        let whole = steps_max == config.steps_max || !found.gave_up;
+        if found.gang.is_none() && whole && root.exclusions.is_empty() && !class.reflective && !meets_itself {
             class.dead = true;
             class.gave_up = found.gave_up;
         }

@@ -97,7 +97,8 @@ impl Choices {
     }
 }
 
-/// The best gang of a root among these choices.
+/// The best gang of a root among these choices, found in at most `steps_max` steps, and how many it took.
+#[expect(clippy::too_many_arguments, reason = "what a search depends on")]
 pub(crate) fn best(
     snapshot: &Snapshot,
     root: AdId,
@@ -105,9 +106,10 @@ pub(crate) fn best(
     config: &Config,
     now: i64,
     choices: &mut Choices,
+    steps_max: u64,
 ) -> (Found, u64) {
     let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
-    let mut first = Pass::new(snapshot, exclusions, config, &choices.ports, choices, bounded);
+    let mut first = Pass::new(snapshot, exclusions, config, &choices.ports, choices, bounded, steps_max);
     first.run(root, now);
     let Pass { steps, gave_up, best, spent, .. } = first;
     choices.forget(&spent);
@@ -117,7 +119,7 @@ pub(crate) fn best(
     }
     choices.order_by_position();
     let ordered = choices.by_position.as_deref().unwrap_or_default();
-    let mut second = Pass::new(snapshot, exclusions, config, ordered, choices, bounded);
+    let mut second = Pass::new(snapshot, exclusions, config, ordered, choices, bounded, steps_max);
     (second.aim, second.steps) = (Some(best.score), steps);
     second.run(root, now);
     // The aim was reached once; running out of steps on the way leaves the gang of the first pass.
@@ -142,6 +144,7 @@ struct Pass<'a> {
     /// The score to be reached; then the first gang that has it is the one.
     aim: Option<Score>,
     steps: u64,
+    steps_max: u64,
     gave_up: bool,
     /// Choices that all would have agreed to, had they room: by port, ad and the ad's own port.
     spent: BTreeSet<(usize, AdId, usize)>,
@@ -155,9 +158,10 @@ impl<'a> Pass<'a> {
         ports: &'a [Vec<Choice>],
         choices: &'a Choices,
         bounded: bool,
+        steps_max: u64,
     ) -> Pass<'a> {
         let (best, aim, steps, gave_up, spent) = (None, None, 0, false, BTreeSet::new());
-        Pass { snapshot, exclusions, config, ports, choices, bounded, best, aim, steps, gave_up, spent }
+        Pass { snapshot, exclusions, config, ports, choices, bounded, best, aim, steps, steps_max, gave_up, spent }
     }
 
     fn run(&mut self, root: AdId, now: i64) {
@@ -165,6 +169,8 @@ impl<'a> Pass<'a> {
         let ports = assembly.seats().first().map_or(0, |seat| seat.ad.ports.list.len());
         let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
         let _ = self.advance(&mut assembly, &mut agenda, Some(Score::default()));
+        // What evaluations cost beyond the usual counts as well.
+        self.steps = self.steps.saturating_add(assembly.cost());
     }
 
     /// Does the next task in every way it can be done. `so_far` is the score of the root's ports bound until now, as far as
@@ -256,7 +262,7 @@ impl<'a> Pass<'a> {
         agenda: &mut Vec<Task>,
         so_far: Option<Score>,
     ) -> ControlFlow<()> {
-        if self.steps >= self.config.steps_max {
+        if self.steps.saturating_add(assembly.cost()) >= self.steps_max {
             self.gave_up = true;
             return ControlFlow::Break(());
         }
