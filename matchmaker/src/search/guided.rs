@@ -98,7 +98,6 @@ impl Choices {
 }
 
 /// The best gang of a root among these choices, found in at most `steps_max` steps, and how many it took.
-#[expect(clippy::too_many_arguments, reason = "what a search depends on")]
 pub(crate) fn best(
     snapshot: &Snapshot,
     root: AdId,
