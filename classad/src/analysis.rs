@@ -11,7 +11,7 @@ use crate::diagnostic::Span;
 use crate::eval::eval;
 use crate::eval::limits::Context;
 use crate::eval::scope::Env;
-use crate::expr::{BinaryOp, Expr, Kind};
+use crate::expr::{BinaryOp, Call, Expr, Kind};
 use crate::name::Name;
 use crate::value::Value;
 
@@ -115,39 +115,49 @@ pub fn conjuncts(expr: &Expr) -> Vec<Expr> {
     found
 }
 
+/// Functions that depend on more than the values of their arguments: on the context, on texts that are read at run time, or
+/// on expressions that are evaluated elsewhere.
+const IMPURE: [&str; 24] = [
+    "time",
+    "currentTime",
+    "dayTime",
+    "timeZoneOffset",
+    "absTime",
+    "formatTime",
+    "splitTime",
+    "getYear",
+    "getMonth",
+    "getDayOfYear",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDays",
+    "getHours",
+    "getMinutes",
+    "getSeconds",
+    "random",
+    "eval",
+    "unparse",
+    "unresolved",
+    "userHome",
+    "userMap",
+    "evalInEachContext",
+    "countMatches",
+];
+
+/// Whether the value of a call depends on the values of its arguments alone: on no clock, no chance, no surroundings.
+#[must_use]
+pub fn is_pure(call: &Call) -> bool {
+    call.builtin().is_none_or(|builtin| !IMPURE.contains(&builtin.name))
+}
+
 /// The value of an expression that has the same one everywhere and always: it reads no name, no clock and no chance.
 #[must_use]
 pub fn constant(expr: &Expr) -> Option<Value> {
-    /// Functions that depend on more than their arguments: the context, or texts that are read.
-    const CHANGING: [&str; 22] = [
-        "time",
-        "currentTime",
-        "dayTime",
-        "timeZoneOffset",
-        "absTime",
-        "formatTime",
-        "splitTime",
-        "getYear",
-        "getMonth",
-        "getDayOfYear",
-        "getDayOfMonth",
-        "getDayOfWeek",
-        "getDays",
-        "getHours",
-        "getMinutes",
-        "getSeconds",
-        "random",
-        "eval",
-        "unparse",
-        "unresolved",
-        "userHome",
-        "userMap",
-    ];
     let mut pending = vec![expr];
     while let Some(expr) = pending.pop() {
         match expr.kind() {
             Kind::Attribute { .. } => return None,
-            Kind::Call(call) if call.builtin().is_some_and(|builtin| CHANGING.contains(&builtin.name)) => return None,
+            Kind::Call(call) if !is_pure(call) => return None,
             _ => pending.extend(expr.children()),
         }
     }

@@ -44,8 +44,8 @@ mod value;
 
 pub use ad::Ad;
 pub use analysis::{
-    Cost, Never, conjuncts, constant, contradictions, cost, is_reflective, lint, lint_ad, never_true, references,
-    similar,
+    Cost, Never, conjuncts, constant, contradictions, cost, is_pure, is_reflective, lint, lint_ad, never_true,
+    references, similar,
 };
 pub use bilateral::{Bilateral, bilateral};
 pub use builtins::{Arity, BUILTINS, Builtin, builtins_page};

@@ -41,7 +41,9 @@ fn verdict(unmatched: &Unmatched) -> String {
         Verdict::NoConsistentGang => inconsistent(unmatched),
         Verdict::WaitingForCapacity => waiting(unmatched),
         Verdict::BackingOff => "the only ads that fit refused a short while ago; they are asked again soon".to_owned(),
-        Verdict::GaveUp => "the search ran out of steps; give the constraints an equality that narrows them".to_owned(),
+        Verdict::GaveUp => "the search ran out of steps, its own or those of its namespace in this cycle; \
+                            give the constraints an equality that narrows them, without `eval`"
+            .to_owned(),
     }
 }
 

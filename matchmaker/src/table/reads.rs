@@ -5,11 +5,11 @@ use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use classad::{Expr, Kind, Name, Value, references};
+use classad::{Expr, Kind, Name, Value, is_pure, references};
 use foldhash::fast::RandomState;
 
 use super::bits::as_u32;
-use crate::term::scope::{is_special, pure};
+use crate::term::scope::is_special;
 
 /// Equal numbers are equal expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -131,7 +131,7 @@ fn reflective(expr: &Expr) -> bool {
     let mut pending = vec![expr];
     while let Some(expr) = pending.pop() {
         match expr.kind() {
-            Kind::Call(call) if !pure(call) && !timely(call) => return true,
+            Kind::Call(call) if !is_pure(call) && !timely(call) => return true,
             Kind::Subscript { index, .. } if index.as_literal().is_none() => return true,
             Kind::Attribute { absolute: true, .. } => return true,
             Kind::Attribute { name, .. } if leads_anywhere(name) => return true,

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use classad::{BinaryOp, Expr, Kind, Name};
+use classad::{BinaryOp, Expr, Kind, Name, is_pure};
 
 use super::{Sight, Term, Var, Whole, ops, part_name, scope};
 use crate::ports::Ports;
@@ -95,7 +95,7 @@ impl<'a> Flattener<'a> {
                 Term::Elvis(Box::new([self.flat(value, side, deeper)?, self.flat(fallback, side, deeper)?]))
             }
             Kind::Call(call) if call.function == "time" && call.arguments.is_empty() => Term::Now,
-            Kind::Call(call) if !scope::pure(call) => return None,
+            Kind::Call(call) if !is_pure(call) => return None,
             Kind::Call(call) => {
                 let function = call.function.clone();
                 self.whole(&call.arguments, side, deeper, |parts| Expr::call(function, parts))?

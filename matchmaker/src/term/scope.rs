@@ -1,50 +1,14 @@
 //! Whether an expression of an ad depends on the ad alone.
 
-use classad::{Expr, Kind, Name};
+use classad::{Expr, Kind, Name, is_pure};
 
 use crate::ports::Ports;
-
-/// Functions whose value depends on more than their arguments' values: on time, chance, the environment, or on
-/// expressions that are read at run time or evaluated elsewhere.
-const ELSEWHERE: [&str; 26] = [
-    "time",
-    "currentTime",
-    "dayTime",
-    "timeZoneOffset",
-    "absTime",
-    "formatTime",
-    "splitTime",
-    "getYear",
-    "getMonth",
-    "getDayOfYear",
-    "getDayOfMonth",
-    "getDayOfWeek",
-    "getDays",
-    "getHours",
-    "getMinutes",
-    "getSeconds",
-    "random",
-    "eval",
-    "unparse",
-    "unresolved",
-    "userHome",
-    "userMap",
-    "evalInEachContext",
-    "countMatches",
-    "debug",
-    "interval",
-];
 
 /// Names that mean something else than an attribute, wherever they are not attributes.
 const SPECIAL: [&str; 9] = ["self", "my", "parent", "toplevel", "root", "currenttime", "other", "target", "members"];
 
 /// How deep references are followed from one expression into the next.
 const NESTING_MAX: usize = 24;
-
-/// Whether a function's value depends on the values of its arguments alone.
-pub(crate) fn pure(call: &classad::Call) -> bool {
-    !ELSEWHERE.iter().any(|name| call.function == *name)
-}
 
 /// Whether a name means something else than an attribute.
 pub(crate) fn is_special(name: &Name) -> bool {
@@ -72,7 +36,7 @@ fn closed_within(expr: &Expr, ports: &Ports, port: Option<usize>, nesting: usize
             // What is not found in a nested ad is looked for around it; a selection can lead anywhere.
             Kind::Select { .. } | Kind::Ad(_) => return false,
             Kind::Subscript { index, .. } if index.as_literal().is_none() => return false,
-            Kind::Call(call) if !pure(call) => return false,
+            Kind::Call(call) if !is_pure(call) => return false,
             _ => pending.extend(expr.children()),
         }
     }
