@@ -139,7 +139,7 @@ impl Engine {
     }
 
     fn run(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Run {
-        let mut pool = snapshot.clone();
+        let mut pool = snapshot.without_roots();
         pool.taken.clear();
         let mut cycle = Cycle::default();
         let mut failed = Vec::new();

@@ -1,7 +1,7 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
 //! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all]
-//! [--incremental 0.01] [--explain]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
+//! [--incremental 0.01] [--explain] [--profile]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of `--rounds`.
 
 mod load;
@@ -29,6 +29,8 @@ struct Options {
     rounds: usize,
     /// Explains the roots without a gang, too.
     explain: bool,
+    /// Runs one cycle and reads no clock: for profilers, which count instructions.
+    profile: bool,
 }
 
 fn options() -> Fallible<Options> {
@@ -39,6 +41,7 @@ fn options() -> Fallible<Options> {
         incremental: 0.01,
         rounds: 5,
         explain: false,
+        profile: false,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -55,6 +58,7 @@ fn options() -> Fallible<Options> {
             "--incremental" => options.incremental = value()?.parse()?,
             "--rounds" => options.rounds = value()?.parse()?,
             "--explain" => options.explain = true,
+            "--profile" => options.profile = true,
             file => options.file = file.to_owned(),
         }
     }
@@ -68,6 +72,13 @@ fn main() -> Fallible<()> {
     let options = options()?;
     let workload = Workload::read(&options.file)?;
     let config = Config { prefer: options.prefer, ..Config::product() };
+    if options.profile {
+        let snapshot = workload.snapshot()?;
+        let mut engine = Engine::new();
+        engine.gangs(&snapshot, &config, 0);
+        cycle_from_nothing(&mut engine, &snapshot, &Config { second_look: false, ..config });
+        return Ok(());
+    }
     let line = match options.order.as_str() {
         "engine" => figures(&workload, &config, &options)?,
         "all" => orders::counts(&workload, &config)?,

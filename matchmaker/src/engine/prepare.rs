@@ -33,15 +33,16 @@ impl Engine {
             self.ranks.another_time();
         }
         let changes = self.table.sync(snapshot, &self.before, config.rules);
-        self.before = Snapshot { roots: Vec::new(), ..snapshot.clone() };
+        self.before = snapshot.without_roots();
         self.preds.refresh(&changes.rows, &mut self.table);
         if !changes.rows.is_empty() || changes.gone {
             self.ranks.refresh(&changes.rows, config.rank_of, &mut self.table);
         }
         self.ranks.recompute(config.rank_of, &mut self.table);
-        let known = std::mem::take(&mut self.key_of_place);
-        let old = changes.same.iter().map(|place| known.get((*place)?).copied().flatten());
-        self.key_of_place = old.collect();
+        if let Some(same) = &changes.same {
+            let known = std::mem::take(&mut self.key_of_place);
+            self.key_of_place = same.iter().map(|place| known.get((*place)?).copied().flatten()).collect();
+        }
         self.stock.count(snapshot);
         self.stats = Stats::default();
         self.spent.clear();

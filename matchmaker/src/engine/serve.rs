@@ -55,7 +55,7 @@ impl Engine {
                     return nothing;
                 };
                 let gang = self.gang(root.ad, score, &rows, &class.ports, domains);
-                if checker.holds(&gang) {
+                if !config.second_look || checker.holds(&gang) {
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
                 cycle.disagreements.push(root.ad);

@@ -1,6 +1,7 @@
 //! Requests into amounts that can be compared with what is free.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use classad::{Expr, Name};
 use foldhash::fast::RandomState;
@@ -47,6 +48,10 @@ pub(crate) struct Stock {
     /// By place in the snapshot: its terms, and where its amounts begin.
     offers: Vec<Option<(u32, u32)>>,
     free: Vec<i64>,
+    /// The ads that were counted, and what was free of them before anything was taken.
+    counted: Arc<Vec<Arc<PoolAd>>>,
+    free_at_first: Vec<i64>,
+    full_at_first: Bits,
     /// By ask, then by terms: what is taken, once it is worked out.
     takes: Vec<Vec<Option<Option<Take>>>>,
     asks: Vec<Asks>,
@@ -65,30 +70,42 @@ pub(crate) struct Take {
 impl Stock {
     /// Counts what is free now.
     pub(crate) fn count(&mut self, snapshot: &Snapshot) {
-        self.offers.clear();
-        self.free.clear();
-        self.full = Bits::none(snapshot.len());
+        if !Arc::ptr_eq(&snapshot.ads, &self.counted) {
+            self.count_all(snapshot);
+            self.counted = Arc::clone(&snapshot.ads);
+        }
+        self.free.clone_from(&self.free_at_first);
+        self.full.clone_from(&self.full_at_first);
         for id in &snapshot.consumed {
             self.full.set(id.place(), true);
         }
+    }
+
+    /// What is free before anything is taken in a cycle.
+    fn count_all(&mut self, snapshot: &Snapshot) {
+        self.offers.clear();
+        self.free_at_first.clear();
+        self.full_at_first = Bits::none(snapshot.len());
         let mut last: Option<(&Offer, u32)> = None;
         for (id, ad) in snapshot.ads() {
             let Some(offer) = ad.offer() else {
                 self.offers.push(None);
                 continue;
             };
-            let like = |last: &Offer| last.capacity == offer.capacity && last.default_request == offer.default_request;
+            let like =
+                |last: &Offer| last.capacity.is(&offer.capacity) && last.default_request.is(&offer.default_request);
             let terms = match last {
                 Some((last, terms)) if like(last) => terms,
                 _ => self.terms_of(offer),
             };
             last = Some((offer, terms));
-            let first = self.free.len();
+            let first = self.free_at_first.len();
             self.offers.push(Some((terms, as_u32(first))));
-            self.free.extend(offer.capacity.iter().map(|(name, all)| all.saturating_sub(offer.usage.used(name))));
+            let free = offer.capacity.iter().map(|(name, all)| all.saturating_sub(offer.usage.used(name)));
+            self.free_at_first.extend(free);
             // Whoever asks takes something of everything.
-            if offer.shared_by.is_none() && self.free.iter().skip(first).any(|free| *free < 1) {
-                self.full.set(id.place(), true);
+            if offer.shared_by.is_none() && self.free_at_first.iter().skip(first).any(|free| *free < 1) {
+                self.full_at_first.set(id.place(), true);
             }
         }
     }

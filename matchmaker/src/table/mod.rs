@@ -53,8 +53,8 @@ pub(crate) struct Changes {
     pub(crate) rows: Vec<u32>,
     /// Some rows stand for no ad any more.
     pub(crate) gone: bool,
-    /// For each place of the snapshot, the place before of an ad that is the same.
-    pub(crate) same: Vec<Option<usize>>,
+    /// For each place of the snapshot, the place before of an ad that is the same; none if nothing is another or elsewhere.
+    pub(crate) same: Option<Vec<Option<usize>>>,
 }
 
 /// The columns of a table.
@@ -126,31 +126,36 @@ impl Table {
 
     /// Makes the rows those of the snapshot; what is the same as `before` stays as it is.
     pub(crate) fn sync(&mut self, snapshot: &Snapshot, before: &Snapshot, rules: Rules) -> Changes {
+        if Arc::ptr_eq(&snapshot.ads, &before.ads) && self.first_row.len() == snapshot.len() {
+            return Changes { rows: Vec::new(), gone: false, same: None };
+        }
         let old_first = std::mem::take(&mut self.first_row);
-        let mut old = before.ads().zip(old_first).peekable();
+        let mut old = before.ads.iter().enumerate().zip(old_first).peekable();
         let (mut first_row, mut fresh) = (Vec::with_capacity(snapshot.len()), Vec::new());
         let (mut same, mut gone_rows) = (Vec::with_capacity(snapshot.len()), false);
-        for (id, ad) in snapshot.ads() {
+        for (now, ad) in snapshot.ads.iter().enumerate() {
             // Ads are in the order of their keys, unless their order is all that there is.
-            while let Some(((_, gone), first)) =
-                old.next_if(|((_, old), _)| rules == Rules::Product && old.key < ad.key)
-            {
+            let is_before = |old: &PoolAd| rules == Rules::Product && old.key < ad.key;
+            while let Some(((_, gone), first)) = old.next_if(|((_, old), _)| !Arc::ptr_eq(old, ad) && is_before(old)) {
                 gone_rows |= self.forget(gone, first);
             }
-            match old.next_if(|((_, old), _)| old.key == ad.key) {
+            match old.next_if(|((_, old), _)| Arc::ptr_eq(old, ad) || old.key == ad.key) {
                 Some(((place, known), first))
-                    if Arc::ptr_eq(&known.ports, &ad.ports) && first.is_some() == takes_part(ad, rules) =>
+                    if Arc::ptr_eq(known, ad)
+                        || Arc::ptr_eq(&known.ports, &ad.ports) && first.is_some() == takes_part(ad, rules) =>
                 {
-                    self.move_to(first, ad.ports.list.len(), id.place());
+                    if place != now {
+                        self.move_to(first, ad.ports.list.len(), now);
+                    }
                     first_row.push(first);
-                    same.push(Some(place.place()));
+                    same.push(Some(place));
                     continue;
                 }
                 Some(((_, known), first)) => gone_rows |= self.forget(known, first),
                 None => {}
             }
             same.push(None);
-            fresh.push(id.place());
+            fresh.push(now);
             first_row.push(None);
         }
         for ((_, gone), first) in old {
@@ -167,7 +172,7 @@ impl Table {
         self.first_row = first_row;
         self.fill(&changed);
         self.number(snapshot);
-        Changes { rows: changed, gone: gone_rows, same }
+        Changes { rows: changed, gone: gone_rows, same: Some(same) }
     }
 
     /// Where a row stands among all, in the order of their ads and ports.
