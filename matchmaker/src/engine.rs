@@ -12,9 +12,10 @@ use foldhash::fast::RandomState;
 use crate::cycle::{Cycle, Queue};
 use crate::index::asks::{Resources, Stock};
 use crate::index::classes::RootKeys;
-use crate::index::plan::PortPlan;
+use crate::index::plan::{Made, PortPlan};
 use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
+use crate::index::roots::Roots;
 use crate::model::{Config, Search, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
@@ -32,9 +33,11 @@ pub struct Engine {
     preds: Preds,
     ranks: Ranks,
     stock: Stock,
+    roots: Roots,
     keys: RootKeys,
     /// By the number of a root's key: what its ports come to.
     plans: Vec<Option<Arc<Planned>>>,
+    made: Made,
     plan_ids: HashMap<PortPlan, usize, RandomState>,
     /// The plans by number.
     ports: Vec<PortPlan>,
@@ -90,8 +93,10 @@ impl Engine {
             preds: Preds::default(),
             ranks: Ranks::default(),
             stock: Stock::default(),
+            roots: Roots::default(),
             keys: RootKeys::default(),
             plans: Vec::new(),
+            made: Made::default(),
             plan_ids: HashMap::default(),
             ports: Vec::new(),
             planned_for: (0, Vec::new()),
@@ -114,6 +119,7 @@ impl Engine {
         self.preds = Preds::default();
         self.ranks = Ranks::default();
         self.plans.clear();
+        self.made = Made::default();
         self.plan_ids.clear();
         self.ports.clear();
     }
@@ -166,7 +172,7 @@ impl Engine {
             }
             for member in &gang.members {
                 pool.take(member.ad, &member.ask);
-                self.stock.recount(&pool, member.ad);
+                self.stock.recount(&pool, member.ad, &member.ask);
                 if config.rules == Rules::Paper {
                     pool.consumed.insert(member.ad);
                     self.stock.consume(member.ad.place());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use classad::{Expr, Name};
 use foldhash::fast::RandomState;
 
+use super::memo::Trace;
 use crate::capacity::{Ask, Misfit, Res};
 use crate::model::{AdId, Offer, PoolAd, Snapshot};
 use crate::ports::{Ports, Rules};
@@ -186,9 +187,16 @@ impl Stock {
     }
 
     /// Looks again at what is free of an offer of which something was taken.
-    pub(crate) fn recount(&mut self, snapshot: &Snapshot, id: AdId) {
-        let Some((_, first)) = self.offers.get(id.place()).copied().flatten() else { return };
+    pub(crate) fn recount(&mut self, snapshot: &Snapshot, id: AdId, ask: &Ask) {
+        let Some((terms, first)) = self.offers.get(id.place()).copied().flatten() else { return };
         let Some(offer) = snapshot.ad(id).and_then(PoolAd::offer) else { return };
+        if offer.shared_by.is_none() && self.subtract(terms, first, ask) {
+            let left = self.free.get(as_usize(first)..as_usize(first) + offer.capacity.len()).unwrap_or_default();
+            if left.iter().any(|free| *free < 1) {
+                self.full.set(id.place(), true);
+            }
+            return;
+        }
         let usage = snapshot.usage(id, offer);
         for ((name, all), free) in offer.capacity.iter().zip(self.free.iter_mut().skip(as_usize(first))) {
             *free = all.saturating_sub(usage.used(name));
@@ -196,6 +204,20 @@ impl Stock {
                 self.full.set(id.place(), true);
             }
         }
+    }
+}
+
+impl Stock {
+    /// Takes amounts from what is free; does nothing and says so if they are not in the order of the capacity.
+    fn subtract(&mut self, terms: u32, first: u32, ask: &Ask) -> bool {
+        let Some(terms) = self.terms.get(as_usize(terms)) else { return false };
+        if ask.share.is_some() || !terms.capacity.keys().eq(ask.takes.keys()) {
+            return false;
+        }
+        for (free, amount) in self.free.iter_mut().skip(as_usize(first)).zip(ask.takes.values()) {
+            *free = free.saturating_sub(*amount);
+        }
+        true
     }
 }
 
@@ -243,15 +265,29 @@ pub(crate) fn misfit(asks: &Asks, offer: &Offer) -> Misfit {
 }
 
 /// What a port of a root asks.
-pub(crate) fn asks(table: &mut Table, root: &Ports, port: usize, resources: &Resources, rules: Rules) -> Asks {
+pub(crate) fn asks(
+    table: &mut Table,
+    root: &Ports,
+    port: usize,
+    resources: &Resources,
+    rules: Rules,
+    trace: &mut Trace,
+) -> Asks {
     if rules == Rules::Paper {
         return Asks::Nothing;
     }
-    let Some(own) = root.list.get(port) else { return Asks::Opaque };
     let mut flattener = Flattener::new(table, root, port, true);
+    let asks = asks_of(&mut flattener, resources);
+    trace.add(std::mem::take(&mut flattener.trace));
+    asks
+}
+
+fn asks_of(flattener: &mut Flattener<'_>, resources: &Resources) -> Asks {
+    let (root, port) = (flattener.root, flattener.port);
+    let Some(own) = root.list.get(port) else { return Asks::Opaque };
     let requested = match &own.request {
         None => Ok(Vec::new()),
-        Some(request) => requested(&mut flattener, request),
+        Some(request) => requested(flattener, request),
     };
     let requested = match requested {
         Ok(requested) => requested,
@@ -259,13 +295,7 @@ pub(crate) fn asks(table: &mut Table, root: &Ports, port: usize, resources: &Res
     };
     let mut attributes = Vec::new();
     for (name, resource) in resources {
-        let in_port = own.attributes.place(name).and_then(|place| own.attributes.at(place)).filter(|_| !root.implicit);
-        let side = if root.implicit { Side::Root } else { Side::RootBody };
-        let found = match in_port {
-            Some(expr) => Some((expr, Side::Root)),
-            None => root.body.place(name).and_then(|place| root.body.at(place)).map(|expr| (expr, side)),
-        };
-        let Some((expr, side)) = found else { continue };
+        let Some((expr, side)) = flattener.requester(name) else { continue };
         match flattener.term(expr, side) {
             Some(Term::Known(cell)) => attributes.push((resource.clone(), amount(cell))),
             _ => return Asks::Opaque,

@@ -62,6 +62,15 @@ impl Preds {
         id
     }
 
+    /// Conditions are used once more, by so many.
+    pub(crate) fn used(&mut self, preds: &[PredId], uses: usize) {
+        for id in preds {
+            if let Some(pred) = self.list.get_mut(as_usize(id.0)) {
+                pred.uses += uses;
+            }
+        }
+    }
+
     /// How many conditions there are.
     pub(crate) fn len(&self) -> usize {
         self.list.len()

@@ -5,6 +5,7 @@ use crate::index::plan::{Demand, PortPlan, Theirs};
 use crate::index::preds::{PredId, Preds};
 use crate::index::ranks::{Rank, Ranks};
 use crate::score::{Fx, Score};
+use crate::search::order::Order;
 use crate::table::{Bits, Cell, Table, as_usize};
 
 /// The candidates of all roots with one plan at a port.
@@ -23,8 +24,8 @@ pub(crate) struct Domain {
     cold: Vec<PredId>,
     /// And those of the templates, in the order of `plan.theirs`.
     theirs_cold: Vec<Vec<PredId>>,
-    /// All rows, the best first; made when it is needed.
-    sorted: Option<Vec<u32>>,
+    /// Made when it is needed.
+    order: Option<Order>,
     /// The largest score of a row that is not open.
     pub(crate) most: Score,
     /// Whether scores differ between rows.
@@ -77,13 +78,13 @@ impl Domain {
             open.or(unknown);
         }
         open.or(shared);
-        if plan.rank == Rank::Opaque || plan.asks == crate::index::asks::Asks::Opaque {
+        if plan.rank == Rank::Opaque || *plan.asks == crate::index::asks::Asks::Opaque {
             open.or(&may);
         }
         open.and(&may);
         // Until they have been looked at, scores may differ.
         let (most, varies) = (Score::default(), true);
-        let mut domain = Domain { plan, ask, may, open, reflective, cold, theirs_cold, sorted: None, most, varies };
+        let mut domain = Domain { plan, ask, may, open, reflective, cold, theirs_cold, order: None, most, varies };
         domain.open_joins(known);
         domain.bound(known.table, known.ranks);
         domain
@@ -177,59 +178,49 @@ impl Domain {
         (self.most, self.varies) = (most, varies);
     }
 
-    /// The candidates that are not open, the best first, of equal ones in the order of their ads. Those that do not
-    /// [pass](Domain::passes) are among them.
-    pub(crate) fn sorted(&mut self, known: &mut Known<'_>) -> &[u32] {
-        if self.sorted.is_none() {
-            self.sorted = Some(self.sort(known));
-        }
-        self.sorted.as_deref().unwrap_or_default()
+    /// The candidates that are not open, the best first. Those that do not [pass](Domain::passes) are among them.
+    pub(crate) fn order(&mut self, known: &Known<'_>) -> &Order {
+        let order = match self.order.take() {
+            Some(order) => order,
+            None => self.in_order(known),
+        };
+        self.order.insert(order)
     }
 
-    /// The row at a place of [`Domain::sorted`], which must have been asked for.
-    pub(crate) fn at(&self, place: usize) -> Option<u32> {
-        self.sorted.as_ref()?.get(place).copied()
+    /// The first candidate at a place of the order or after it, and its place. The order must have been asked for.
+    pub(crate) fn next(&self, place: usize, ranks: &Ranks) -> Option<(usize, u32)> {
+        self.order.as_ref()?.next(place, ranks)
     }
 
-    fn sort(&self, known: &mut Known<'_>) -> Vec<u32> {
-        let mut rows = self.may.rows();
+    fn in_order(&self, known: &Known<'_>) -> Order {
+        let mut rows = self.may.clone();
         if self.open.any() {
-            rows.retain(|row| !self.open.get(as_usize(*row)));
+            rows.and_not(&self.open);
         }
         let (table, ranks) = (&*known.table, &*known.ranks);
         let first = self.plan.theirs.first().map(|theirs| theirs.rank);
         let uniform = matches!(first, Some(Rank::Same(_)) | None)
             && self.plan.theirs.iter().all(|theirs| Some(theirs.rank) == first);
         match self.plan.rank {
-            Rank::Same(_) if uniform => {
-                // Rows that have not been moved about are in the order of their ads.
-                if !rows.is_sorted_by_key(|row| table.position(*row)) {
-                    rows.sort_unstable_by_key(|row| table.position(*row));
+            // Rows that have not been moved about are in the order of their ads.
+            Rank::Same(_) if uniform && table.in_order => Order::Plain(rows),
+            Rank::By(id) if uniform => {
+                let (order, places) = ranks.order(id);
+                let mut taken = Bits::none(order.len());
+                for row in rows.iter() {
+                    taken.set(places.get(as_usize(row)).map_or(usize::MAX, |place| as_usize(*place)), true);
                 }
+                Order::Ranked(taken, id)
             }
-            Rank::By(id) if uniform => by_place(&mut rows, ranks.order(id)),
             _ => {
-                rows.sort_by_cached_key(|row| (std::cmp::Reverse(self.score(*row, table, ranks)), table.position(*row)))
+                let mut rows = rows.rows();
+                rows.sort_by_cached_key(|row| {
+                    (std::cmp::Reverse(self.score(*row, table, ranks)), table.position(*row))
+                });
+                Order::Listed(rows)
             }
         }
-        rows
     }
-}
-
-/// How many times more rows an order may have than a set before the set is sorted instead of picked out of the order.
-const SPARSE: usize = 24;
-
-fn by_place(rows: &mut Vec<u32>, (order, places): (&[u32], &[u32])) {
-    let place = |row: &u32| places.get(as_usize(*row)).copied().unwrap_or(u32::MAX);
-    if rows.len() * SPARSE < order.len() {
-        rows.sort_unstable_by_key(place);
-        return;
-    }
-    let mut wanted = Bits::none(order.len());
-    for row in rows.iter() {
-        wanted.set(as_usize(place(row)), true);
-    }
-    *rows = wanted.iter().filter_map(|place| order.get(as_usize(place)).copied()).collect();
 }
 
 /// Takes out of `rows` what a demand refuses, and adds to `open` what it does not know. Gives the conditions that are left

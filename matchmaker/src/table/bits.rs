@@ -85,6 +85,17 @@ impl Bits {
         self.words.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0)).sum()
     }
 
+    /// The smallest row of the set that is not below `from`.
+    pub(crate) fn next(&self, from: usize) -> Option<u32> {
+        let mut place = from / WORD;
+        let mut word = self.words.get(place)? & (u64::MAX << (from % WORD));
+        while word == 0 {
+            place += 1;
+            word = *self.words.get(place)?;
+        }
+        Some(as_u32(place * WORD) + word.trailing_zeros())
+    }
+
     /// The rows of the set, smallest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().zip((0u32..).step_by(WORD)).flat_map(|(word, base)| Ones(*word).map(move |bit| base + bit))

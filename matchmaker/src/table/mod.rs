@@ -44,6 +44,8 @@ pub(crate) struct Table {
     free: HashMap<usize, Vec<u32>, RandomState>,
     /// The rows in the order of their ads, and the place of each in that order: which of two has the smaller id.
     positions: Vec<u32>,
+    /// That is the order of the rows themselves.
+    pub(crate) in_order: bool,
 }
 
 /// What is not as it was in the snapshot before.
@@ -97,6 +99,7 @@ impl Table {
             column_ids: HashMap::default(),
             free: HashMap::default(),
             positions: Vec::new(),
+            in_order: true,
         }
     }
 
@@ -183,9 +186,11 @@ impl Table {
     fn number(&mut self, snapshot: &Snapshot) {
         self.positions.clear();
         self.positions.resize(self.rows.len(), u32::MAX);
-        let mut next = 0;
+        let (mut next, mut before) = (0, None);
+        self.in_order = true;
         for (id, ad) in snapshot.ads() {
             let Some(first) = self.first_row.get(id.place()).copied().flatten() else { continue };
+            self.in_order &= before.replace(first).is_none_or(|before| before < first);
             for position in self.positions.iter_mut().skip(as_usize(first)).take(ad.ports.list.len()) {
                 *position = next;
                 next += 1;

@@ -1,0 +1,166 @@
+//! Plans made before into plans: what a port comes to depends on its text and on those attributes of the root that were read
+//! on the way, and most roots share both.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use classad::Name;
+use foldhash::fast::RandomState;
+
+use super::roots::{Attribute, Roots};
+use crate::model::PoolAd;
+use crate::table::{Table, as_u32};
+
+/// A value that is kept once: equal numbers are equal values.
+#[derive(Debug)]
+pub(crate) struct Kept<T> {
+    id: u32,
+    value: Arc<T>,
+}
+
+impl<T> Clone for Kept<T> {
+    fn clone(&self) -> Kept<T> {
+        Kept { id: self.id, value: Arc::clone(&self.value) }
+    }
+}
+
+impl<T> PartialEq for Kept<T> {
+    fn eq(&self, other: &Kept<T>) -> bool {
+        self.id == other.id
+    }
+}
+
+impl<T> Eq for Kept<T> {}
+
+impl<T> Hash for Kept<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl<T> Deref for Kept<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// Values that are kept once.
+#[derive(Debug)]
+pub(crate) struct Keeper<T>(HashMap<Arc<T>, u32, RandomState>);
+
+impl<T> Default for Keeper<T> {
+    fn default() -> Keeper<T> {
+        Keeper(HashMap::default())
+    }
+}
+
+impl<T: Hash + Eq> Keeper<T> {
+    /// The value as it is kept.
+    pub(crate) fn keep(&mut self, value: T) -> Kept<T> {
+        if let Some((value, id)) = self.0.get_key_value(&value) {
+            return Kept { id: *id, value: Arc::clone(value) };
+        }
+        let (id, value) = (as_u32(self.0.len()), Arc::new(value));
+        self.0.insert(Arc::clone(&value), id);
+        Kept { id, value }
+    }
+}
+
+/// What of a root's own attributes was read while something was worked out.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    names: Vec<Attribute>,
+    /// More was read than stands in `names`.
+    pub(crate) more: bool,
+}
+
+impl Trace {
+    /// An attribute was looked for.
+    pub(crate) fn read(&mut self, port: Option<usize>, name: &Name) {
+        if !self.names.iter().any(|(known, own)| *known == port && own == name) {
+            self.names.push((port, name.clone()));
+        }
+    }
+
+    /// What was read here was read there as well.
+    pub(crate) fn add(&mut self, other: Trace) {
+        self.more |= other.more;
+        for (port, name) in &other.names {
+            self.read(*port, name);
+        }
+    }
+}
+
+/// A root and all others, as columns.
+pub(crate) struct Seen<'a> {
+    pub(crate) roots: &'a mut Roots,
+    pub(crate) row: u32,
+    pub(crate) ads: &'a [Arc<PoolAd>],
+}
+
+/// What was worked out for a text, a port of it, and somebody at the other end.
+type Place = (u32, usize, usize);
+
+/// What was worked out before, by what was read for it.
+#[derive(Debug)]
+pub(crate) struct Memo<T>(HashMap<Place, Vec<Branch<T>>, RandomState>);
+
+#[derive(Debug)]
+struct Branch<T> {
+    columns: Vec<u32>,
+    made: HashMap<Box<[u32]>, T, RandomState>,
+}
+
+impl<T> Default for Memo<T> {
+    fn default() -> Memo<T> {
+        Memo(HashMap::default())
+    }
+}
+
+/// How many ways of reading a text are told apart.
+const BRANCHES_MAX: usize = 4;
+
+impl<T: Clone> Memo<T> {
+    /// What was worked out for a root that shows the same. `port` is the root's, `other` whoever is at the other end.
+    pub(crate) fn recall(&self, seen: &Seen<'_>, port: usize, other: usize) -> Option<T> {
+        let (head, _) = seen.roots.head_of(seen.row);
+        let mut key = Vec::new();
+        self.0.get(&(head, port, other))?.iter().find_map(|branch| {
+            key.clear();
+            key.extend(branch.columns.iter().map(|column| seen.roots.shows(*column, seen.row).0.0));
+            branch.made.get(key.as_slice()).cloned()
+        })
+    }
+
+    /// Remembers what was worked out.
+    pub(crate) fn note(
+        &mut self,
+        seen: &mut Seen<'_>,
+        port: usize,
+        other: usize,
+        trace: Trace,
+        table: &mut Table,
+        made: T,
+    ) {
+        if trace.more {
+            return;
+        }
+        let columns: Vec<u32> = trace.names.iter().map(|name| seen.roots.column(name, seen.ads, table)).collect();
+        let shown: Vec<_> = columns.iter().map(|column| seen.roots.shows(*column, seen.row)).collect();
+        // What is an expression reads on.
+        if shown.iter().any(|(_, expr)| expr.is_some()) {
+            return;
+        }
+        let key: Box<[u32]> = shown.iter().map(|(code, _)| code.0).collect();
+        let branches = self.0.entry((seen.roots.head_of(seen.row).0, port, other)).or_default();
+        if let Some(branch) = branches.iter_mut().find(|branch| branch.columns == columns) {
+            branch.made.insert(key, made);
+        } else if branches.len() < BRANCHES_MAX {
+            branches.push(Branch { columns, made: [(key, made)].into_iter().collect() });
+        }
+    }
+}

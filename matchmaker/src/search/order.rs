@@ -1,0 +1,42 @@
+//! Candidates in the order in which they are looked at, found one by one.
+
+use crate::index::ranks::{RankId, Ranks};
+use crate::table::{Bits, as_usize};
+
+/// Rows, the best first, of equal ones in the order of their ads.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Written out.
+    Listed(Vec<u32>),
+    /// The order of rows is that of their ads, and nobody prefers any.
+    Plain(Bits),
+    /// Their places in the order of a rank.
+    Ranked(Bits, RankId),
+}
+
+impl Order {
+    /// The first row at a place or after it, and its place.
+    pub(crate) fn next(&self, place: usize, ranks: &Ranks) -> Option<(usize, u32)> {
+        match self {
+            Order::Listed(rows) => rows.get(place).map(|row| (place, *row)),
+            Order::Plain(rows) => rows.next(place).map(|row| (as_usize(row), row)),
+            Order::Ranked(places, rank) => {
+                let place = as_usize(places.next(place)?);
+                let (order, _) = ranks.order(*rank);
+                order.get(place).map(|row| (place, *row))
+            }
+        }
+    }
+
+    /// All rows.
+    pub(crate) fn rows(&self, ranks: &Ranks) -> Vec<u32> {
+        match self {
+            Order::Listed(rows) => rows.clone(),
+            Order::Plain(rows) => rows.rows(),
+            Order::Ranked(places, rank) => {
+                let (order, _) = ranks.order(*rank);
+                places.iter().filter_map(|place| order.get(as_usize(place)).copied()).collect()
+            }
+        }
+    }
+}
