@@ -21,7 +21,7 @@ use crate::naive;
 use crate::ports::Rules;
 use crate::search::check::Checker;
 use crate::search::domain::Known;
-use crate::table::Table;
+use crate::table::{Bits, Table, as_usize};
 use crate::why::{Asked, Whys};
 
 use prepare::{Indexed, Planned};
@@ -33,6 +33,8 @@ pub struct Engine {
     preds: Preds,
     ranks: Ranks,
     stock: Stock,
+    /// Rows of which nothing is left for anybody.
+    full: Bits,
     roots: Roots,
     keys: RootKeys,
     /// By the number of a root's key: what its ports come to.
@@ -93,6 +95,7 @@ impl Engine {
             preds: Preds::default(),
             ranks: Ranks::default(),
             stock: Stock::default(),
+            full: Bits::default(),
             roots: Roots::default(),
             keys: RootKeys::default(),
             plans: Vec::new(),
@@ -177,6 +180,7 @@ impl Engine {
                     pool.consumed.insert(member.ad);
                     self.stock.consume(member.ad.place());
                 }
+                self.fill_up(member.ad.place());
             }
             queue.charge(&root.submitter);
             cycle.gangs.push(gang);
@@ -184,8 +188,20 @@ impl Engine {
         Run { cycle, failed, pool, indexed }
     }
 
+    /// Marks the rows of an ad of which nothing is left.
+    fn fill_up(&mut self, place: usize) {
+        if !self.stock.is_full(place) {
+            return;
+        }
+        let Some(first) = self.table.first_row.get(place).copied().flatten() else { return };
+        let rows = self.table.rows.iter().enumerate().skip(as_usize(first));
+        for (row, _) in rows.take_while(|(_, row)| row.place == place) {
+            self.full.set(row, true);
+        }
+    }
+
     fn known(&mut self) -> Known<'_> {
         let (table, preds, ranks, stock) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.stock);
-        Known { table, preds, ranks, stock, doubt: false }
+        Known { table, preds, ranks, stock, full: &self.full, doubt: false }
     }
 }

@@ -100,6 +100,11 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         Ok(())
     })?;
     let (snapshot, mut engine, cycle) = first.ok_or("no round was measured")?;
+    let search_alone = Config { second_look: false, ..config.clone() };
+    let search_ms = median_ms(options.rounds, || {
+        cycle_from_nothing(&mut engine, &snapshot, &search_alone);
+        Ok(())
+    })?;
     let cycle_ms = median_ms(options.rounds, || {
         cycle_from_nothing(&mut engine, &snapshot, config);
         Ok(())
@@ -115,7 +120,7 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
     Ok(json!({
         "workload": workload.name, "ads": workload.ads.len(), "bytes": workload.bytes(), "roots": snapshot.roots.len(),
         "prefer": format!("{:?}", config.prefer), "matched": cycle.gangs.len(), "score": score,
-        "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "warm_ms": warm_ms,
+        "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "search_ms": search_ms, "warm_ms": warm_ms,
         "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
         "steps": stats.steps, "classes": stats.classes, "guided": stats.guided, "conditions": stats.conditions,
         "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "ad_bytes": ad_bytes, "incremental_ms": incremental_ms,

@@ -46,6 +46,8 @@ impl Engine {
             self.roots.moved(same);
         }
         self.stock.count(snapshot);
+        let (rows, stock) = (&self.table.rows, &self.stock);
+        self.full = Bits::of(rows.len(), |row| rows.get(row).is_none_or(|row| stock.is_full(row.place)));
         self.stats = Stats::default();
         self.spent.clear();
         let mut indexed = Indexed::default();

@@ -81,15 +81,18 @@ impl RootKeys {
         key.extend([head, namespace]);
         let mut more: Vec<Name> = Vec::new();
         let mut reflective = wanted.reflective;
-        for column in &wanted.columns {
-            reflective |= shows(*column, asker.row, table, roots, &mut key, &mut more);
+        if !roots.show_all(&wanted.columns, asker.row, &mut key) {
+            for column in &wanted.columns {
+                reflective |= reads(*column, asker.row, table, roots, &mut more);
+            }
         }
         // What expressions read in turn. Few roots have any.
         let mut seen: BTreeSet<Name> = BTreeSet::new();
         while let Some(name) = more.pop() {
             if !wanted.names.contains(&name) && seen.insert(name.clone()) {
                 let column = roots.column(&(None, name), asker.ads, table);
-                reflective |= shows(column, asker.row, table, roots, &mut key, &mut more);
+                key.push(roots.shows(column, asker.row).0.0);
+                reflective |= reads(column, asker.row, table, roots, &mut more);
             }
         }
         let id = match self.ids.get(key.as_slice()) {
@@ -120,11 +123,9 @@ impl RootKeys {
     }
 }
 
-/// Puts what a root shows in a column at the end of its key. Says whether that can read more than is written in it.
-fn shows(column: u32, row: u32, table: &Table, roots: &Roots, key: &mut Vec<u32>, more: &mut Vec<Name>) -> bool {
-    let (code, expr) = roots.shows(column, row);
-    key.push(code.0);
-    let Some(expr) = expr else { return false };
+/// What an expression that a root shows in a column reads. Says whether it can read more than is written in it.
+fn reads(column: u32, row: u32, table: &Table, roots: &Roots, more: &mut Vec<Name>) -> bool {
+    let Some(expr) = roots.shows(column, row).1 else { return false };
     let reads = table.exprs.reads(expr);
     more.extend(reads.bare.iter().cloned());
     more.extend(reads.selected.iter().map(|(base, _)| base.clone()));

@@ -40,6 +40,10 @@ pub(crate) struct Roots {
     heads: Vec<(u32, u32)>,
     head_ids: HashMap<Vec<Part>, u32, RandomState>,
     columns: Vec<Column>,
+    /// Row by row, what the root shows in each column.
+    codes: Vec<Code>,
+    /// How many codes a row has room for.
+    width: usize,
     column_ids: HashMap<Attribute, u32, RandomState>,
     parts: HashMap<Part, Code, RandomState>,
     /// By code: the expression that it stands for, if it is no value.
@@ -50,12 +54,14 @@ pub(crate) struct Roots {
 #[derive(Debug)]
 struct Column {
     attribute: Attribute,
-    codes: Vec<Code>,
     /// Some root has an expression here.
     has_exprs: bool,
     /// Where the name stands in ads that have the same names as the last one.
     last: Option<(usize, Option<usize>)>,
 }
+
+/// Where there is no root, or no column.
+const NOTHING: Code = Code(u32::MAX);
 
 /// Attributes that say what an ad without ports wants.
 pub(crate) const TERMS: [&str; 5] = ["Requirements", "Constraint", "Rank", "Request", "GangRank"];
@@ -90,8 +96,8 @@ impl Roots {
             Some(own) => *own = head,
             None => self.heads.push(head),
         }
-        for column in &mut self.columns {
-            column.put(row, &ad.ports, table, &mut self.parts, &mut self.exprs);
+        for number in 0..self.columns.len() {
+            self.put(number, row, &ad.ports, table);
         }
         self.row_of_place.resize(ads.max(place + 1), None);
         if let Some(own) = self.row_of_place.get_mut(place) {
@@ -105,24 +111,59 @@ impl Roots {
         if let Some(column) = self.column_ids.get(attribute) {
             return *column;
         }
-        let mut column = Column { attribute: attribute.clone(), codes: Vec::new(), has_exprs: false, last: None };
-        for (ad, row) in ads.iter().zip(&self.row_of_place) {
-            if let Some(row) = row {
-                column.put(*row, &ad.ports, table, &mut self.parts, &mut self.exprs);
+        let number = self.columns.len();
+        self.columns.push(Column { attribute: attribute.clone(), has_exprs: false, last: None });
+        self.column_ids.insert(attribute.clone(), as_u32(number));
+        if self.columns.len() > self.width {
+            self.widen();
+        }
+        for (place, ad) in ads.iter().enumerate() {
+            if let Some(row) = self.row_of_place.get(place).copied().flatten() {
+                self.put(number, row, &ad.ports, table);
             }
         }
-        let id = as_u32(self.columns.len());
-        self.columns.push(column);
-        self.column_ids.insert(attribute.clone(), id);
-        id
+        as_u32(number)
     }
 
     /// What a root shows in a column, and the expression that stands there if it is neither a value nor nothing.
     pub(crate) fn shows(&self, column: u32, row: u32) -> (Code, Option<ExprId>) {
-        let Some(column) = self.columns.get(as_usize(column)) else { return (Code(u32::MAX), None) };
-        let code = column.codes.get(as_usize(row)).copied().unwrap_or(Code(u32::MAX));
-        let expr = || self.exprs.get(as_usize(code.0)).copied().flatten();
-        (code, if column.has_exprs { expr() } else { None })
+        let place = as_usize(row) * self.width + as_usize(column);
+        let code = self.codes.get(place).copied().unwrap_or(NOTHING);
+        let has_exprs = self.columns.get(as_usize(column)).is_some_and(|column| column.has_exprs);
+        (code, if has_exprs { self.exprs.get(as_usize(code.0)).copied().flatten() } else { None })
+    }
+
+    /// What a root shows in some columns, and whether it is values, or nothing, in all of them.
+    pub(crate) fn show_all(&self, columns: &[u32], row: u32, key: &mut Vec<u32>) -> bool {
+        let first = as_usize(row) * self.width;
+        let codes = self.codes.get(first..first + self.width).unwrap_or_default();
+        key.extend(columns.iter().map(|column| codes.get(as_usize(*column)).unwrap_or(&NOTHING).0));
+        !columns.iter().any(|column| self.columns.get(as_usize(*column)).is_some_and(|column| column.has_exprs))
+    }
+
+    /// Makes room for more columns.
+    fn widen(&mut self) {
+        let (before, after) = (self.width, (self.columns.len() + self.columns.len() / 2).max(8));
+        let mut codes = vec![NOTHING; self.heads.len() * after];
+        if before > 0 {
+            for (new, old) in codes.chunks_mut(after).zip(self.codes.chunks(before)) {
+                new.iter_mut().zip(old).for_each(|(new, old)| *new = *old);
+            }
+        }
+        (self.codes, self.width) = (codes, after);
+    }
+
+    /// Puts what a root shows in a column.
+    fn put(&mut self, column: usize, row: u32, ports: &Ports, table: &mut Table) {
+        let Some(own) = self.columns.get_mut(column) else { return };
+        let code = own.read(ports, table, &mut self.parts, &mut self.exprs);
+        let place = as_usize(row) * self.width + column;
+        if self.codes.len() <= place {
+            self.codes.resize((as_usize(row) + 1) * self.width, NOTHING);
+        }
+        if let Some(own) = self.codes.get_mut(place) {
+            *own = code;
+        }
     }
 
     /// The texts of a root's ports, as a number, and its namespace.
@@ -154,14 +195,13 @@ impl Roots {
 }
 
 impl Column {
-    fn put(
+    fn read(
         &mut self,
-        row: u32,
         ports: &Ports,
         table: &mut Table,
         parts: &mut HashMap<Part, Code, RandomState>,
         exprs: &mut Vec<Option<ExprId>>,
-    ) {
+    ) -> Code {
         let (port, name) = &self.attribute;
         let ad = match port {
             Some(port) => ports.list.get(*port).map_or(&ports.body, |port| &port.attributes),
@@ -187,13 +227,7 @@ impl Column {
             exprs.push(expr);
         }
         self.has_exprs |= expr.is_some();
-        let row = as_usize(row);
-        if self.codes.len() <= row {
-            self.codes.resize(row + 1, Code(u32::MAX));
-        }
-        if let Some(own) = self.codes.get_mut(row) {
-            *own = code;
-        }
+        code
     }
 }
 

@@ -121,7 +121,7 @@ impl Ground {
     fn candidates(&mut self, plan: PortPlan, admitted: &Bits, config: &Config) -> Candidates {
         let links = self.joins.links(&plan);
         let (table, preds, ranks, stock) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.stock);
-        let mut known = Known { table, preds, ranks, stock, doubt: false };
+        let mut known = Known { table, preds, ranks, stock, full: &Bits::default(), doubt: false };
         let domain = Domain::of(plan, admitted, &self.shared, &mut known);
         let counted = config.rules == Rules::Product;
         let (mut rows, mut open) = (domain.may.clone(), domain.open.clone());

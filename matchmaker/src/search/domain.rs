@@ -38,6 +38,8 @@ pub(crate) struct Known<'a> {
     pub(crate) preds: &'a mut Preds,
     pub(crate) ranks: &'a mut Ranks,
     pub(crate) stock: &'a mut Stock,
+    /// Rows of which nothing is left for anybody.
+    pub(crate) full: &'a Bits,
     /// Something was met that only the evaluator knows.
     pub(crate) doubt: bool,
 }
@@ -187,9 +189,10 @@ impl Domain {
         self.order.insert(order)
     }
 
-    /// The first candidate at a place of the order or after it, and its place. The order must have been asked for.
-    pub(crate) fn next(&self, place: usize, ranks: &Ranks) -> Option<(usize, u32)> {
-        self.order.as_ref()?.next(place, ranks)
+    /// The first candidate at a place of the order or after it of which something is left, and its place. The order must
+    /// have been asked for.
+    pub(crate) fn next(&self, place: usize, known: &Known<'_>) -> Option<(usize, u32)> {
+        self.order.as_ref()?.next(place, known.full, known.ranks)
     }
 
     fn in_order(&self, known: &Known<'_>) -> Order {

@@ -232,7 +232,7 @@ impl Lane {
 impl Known<'_> {
     /// Whether nothing is left of a row's ad for anybody.
     pub(crate) fn is_full(&self, row: u32) -> bool {
-        self.table.rows.get(as_usize(row)).is_none_or(|row| self.stock.is_full(row.place))
+        self.full.get(as_usize(row))
     }
 
     /// Whether what the domain's port asks fits into what is free of the row's ad.

@@ -63,12 +63,8 @@ impl Star<'_> {
         let spread = self.ports.iter().skip(1).any(|port| self.domains.get(*port).is_some_and(|domain| domain.varies));
         let most = self.spokes_most();
         loop {
-            while let Some((place, row)) = self.domains.get(first)?.next(progress.cursor, known.ranks) {
+            while let Some((place, row)) = self.domains.get(first)?.next(progress.cursor, known) {
                 progress.cursor = place;
-                if known.is_full(row) {
-                    progress.cursor += 1;
-                    continue;
-                }
                 let own = self.domains.get(first)?.score(row, known.table, known.ranks)?;
                 let bound = own.plus(&most);
                 if progress

@@ -15,15 +15,26 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// The first row at a place or after it, and its place.
-    pub(crate) fn next(&self, place: usize, ranks: &Ranks) -> Option<(usize, u32)> {
+    /// The first row at a place or after it that is not in a set, and its place.
+    pub(crate) fn next(&self, place: usize, without: &Bits, ranks: &Ranks) -> Option<(usize, u32)> {
         match self {
-            Order::Listed(rows) => rows.get(place).map(|row| (place, *row)),
-            Order::Plain(rows) => rows.next(place).map(|row| (as_usize(row), row)),
+            Order::Listed(rows) => {
+                let rest = rows.get(place..)?;
+                let found = rest.iter().position(|row| !without.get(as_usize(*row)))?;
+                rest.get(found).map(|row| (place + found, *row))
+            }
+            Order::Plain(rows) => rows.next_without(place, without).map(|row| (as_usize(row), row)),
             Order::Ranked(places, rank) => {
-                let place = as_usize(places.next(place)?);
                 let (order, _) = ranks.order(*rank);
-                order.get(place).map(|row| (place, *row))
+                let mut next = place;
+                loop {
+                    let place = as_usize(places.next(next)?);
+                    let row = *order.get(place)?;
+                    if !without.get(as_usize(row)) {
+                        return Some((place, row));
+                    }
+                    next = place + 1;
+                }
             }
         }
     }

@@ -96,6 +96,21 @@ impl Bits {
         Some(as_u32(place * WORD) + word.trailing_zeros())
     }
 
+    /// The same of those that are not in another set.
+    pub(crate) fn next_without(&self, from: usize, without: &Bits) -> Option<u32> {
+        let left = |place: usize| {
+            let out = without.words.get(place).copied().unwrap_or(0);
+            self.words.get(place).map(|word| word & !out)
+        };
+        let mut place = from / WORD;
+        let mut word = left(place)? & (u64::MAX << (from % WORD));
+        while word == 0 {
+            place += 1;
+            word = left(place)?;
+        }
+        Some(as_u32(place * WORD) + word.trailing_zeros())
+    }
+
     /// The rows of the set, smallest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().zip((0u32..).step_by(WORD)).flat_map(|(word, base)| Ones(*word).map(move |bit| base + bit))
