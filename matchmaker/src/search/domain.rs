@@ -1,6 +1,7 @@
 //! A port's plan into its candidates: rows that may be bound there, best first.
 
 use crate::index::asks::Stock;
+use crate::index::orders::{OrderId, Orders, places_of};
 use crate::index::plan::{Demand, PortPlan, Theirs};
 use crate::index::preds::{PredId, Preds};
 use crate::index::ranks::{Rank, Ranks};
@@ -37,6 +38,7 @@ pub(crate) struct Known<'a> {
     pub(crate) table: &'a mut Table,
     pub(crate) preds: &'a mut Preds,
     pub(crate) ranks: &'a mut Ranks,
+    pub(crate) orders: &'a mut Orders,
     pub(crate) stock: &'a mut Stock,
     /// Rows of which nothing is left for anybody.
     pub(crate) full: &'a Bits,
@@ -88,7 +90,7 @@ impl Domain {
         let (most, varies) = (Score::default(), true);
         let mut domain = Domain { plan, ask, may, open, reflective, cold, theirs_cold, order: None, most, varies };
         domain.open_joins(known);
-        domain.bound(known.table, known.ranks);
+        domain.bound(known);
         domain
     }
 
@@ -118,7 +120,11 @@ impl Domain {
         };
         let mut unknown = column.rows(|cell| cell == Cell::Open);
         unknown.and(&self.may);
-        self.open.or(&unknown);
+        unknown.and_not(&self.open);
+        if unknown.any() {
+            self.open.or(&unknown);
+            self.order = None;
+        }
     }
 
     fn theirs(&self, row: u32, table: &Table) -> Option<(usize, &Theirs)> {
@@ -155,33 +161,28 @@ impl Domain {
         Some(Score { own, partners, deeper: Fx::default() })
     }
 
-    fn bound(&mut self, table: &Table, ranks: &Ranks) {
-        let same = |rank: Rank| match rank {
-            Rank::Same(fx) => Some(fx),
-            _ => None,
-        };
-        let own = same(self.plan.rank);
-        let theirs: Option<Vec<Fx>> = self.plan.theirs.iter().map(|theirs| same(theirs.rank)).collect();
-        let uniform = theirs.filter(|all| all.windows(2).all(|pair| pair.first() == pair.last()));
-        if let (Some(own), Some(theirs)) = (own, uniform) {
-            let partners = theirs.first().copied().unwrap_or_default();
+    /// What every partner thinks of the root, if all think the same.
+    fn partners(&self) -> Option<Fx> {
+        let mut all = self.plan.theirs.iter().map(|theirs| same(theirs.rank));
+        let first = all.next().unwrap_or(Some(Fx::default()))?;
+        all.all(|other| other == Some(first)).then_some(first)
+    }
+
+    fn bound(&mut self, known: &mut Known<'_>) {
+        if let (Some(own), Some(partners)) = (same(self.plan.rank), self.partners()) {
             self.most = Score { own, partners, deeper: Fx::default() };
             self.varies = false;
             return;
         }
-        let mut scores = self.may.iter().filter(|row| !self.open.get(as_usize(*row)));
-        let mut score = || scores.find_map(|row| self.score(row, table, ranks));
-        let Some(first) = score() else { return };
-        let (mut most, mut varies) = (first, false);
-        while let Some(next) = score() {
-            varies |= next != first;
-            most = most.max(next);
-        }
-        (self.most, self.varies) = (most, varies);
+        let order = self.in_order(known);
+        let (first, last) = order.ends(known.orders, known.ranks);
+        let score = |row: Option<u32>| self.score(row?, known.table, known.ranks);
+        let (best, worst) = (score(first).unwrap_or_default(), score(last).unwrap_or_default());
+        (self.most, self.varies, self.order) = (best, best != worst, Some(order));
     }
 
     /// The candidates that are not open, the best first. Those that do not [pass](Domain::passes) are among them.
-    pub(crate) fn order(&mut self, known: &Known<'_>) -> &Order {
+    pub(crate) fn order(&mut self, known: &mut Known<'_>) -> &Order {
         let order = match self.order.take() {
             Some(order) => order,
             None => self.in_order(known),
@@ -192,37 +193,32 @@ impl Domain {
     /// The first candidate at a place of the order or after it of which something is left, and its place. The order must
     /// have been asked for.
     pub(crate) fn next(&self, place: usize, known: &Known<'_>) -> Option<(usize, u32)> {
-        self.order.as_ref()?.next(place, known.full, known.ranks)
+        self.order.as_ref()?.next(place, known.full, known.orders, known.ranks)
     }
 
-    fn in_order(&self, known: &Known<'_>) -> Order {
+    fn in_order(&self, known: &mut Known<'_>) -> Order {
         let mut rows = self.may.clone();
         if self.open.any() {
             rows.and_not(&self.open);
         }
         let (table, ranks) = (&*known.table, &*known.ranks);
-        let first = self.plan.theirs.first().map(|theirs| theirs.rank);
-        let uniform = matches!(first, Some(Rank::Same(_)) | None)
-            && self.plan.theirs.iter().all(|theirs| Some(theirs.rank) == first);
-        match self.plan.rank {
+        let id = match (self.plan.rank, self.partners()) {
             // Rows that have not been moved about are in the order of their ads.
-            Rank::Same(_) if uniform && table.in_order => Order::Plain(rows),
-            Rank::By(id) if uniform => {
-                let (order, places) = ranks.order(id);
-                let mut taken = Bits::none(order.len());
-                for row in rows.iter() {
-                    taken.set(places.get(as_usize(row)).map_or(usize::MAX, |place| as_usize(*place)), true);
-                }
-                Order::Ranked(taken, id)
+            (Rank::Same(_), Some(_)) if table.in_order => return Order::Plain(rows),
+            (Rank::By(rank), Some(_)) => OrderId::Rank(rank),
+            (own, _) => {
+                let theirs: Vec<_> = self.plan.theirs.iter().map(|theirs| (theirs.template, theirs.rank)).collect();
+                known.orders.both(own, &theirs, ranks, table)
             }
-            _ => {
-                let mut rows = rows.rows();
-                rows.sort_by_cached_key(|row| {
-                    (std::cmp::Reverse(self.score(*row, table, ranks)), table.position(*row))
-                });
-                Order::Listed(rows)
-            }
-        }
+        };
+        Order::Ranked(places_of(&rows, known.orders.get(id, ranks)), id)
+    }
+}
+
+fn same(rank: Rank) -> Option<Fx> {
+    match rank {
+        Rank::Same(fx) => Some(fx),
+        Rank::By(_) | Rank::Opaque => None,
     }
 }
 

@@ -96,6 +96,13 @@ impl Bits {
         Some(as_u32(place * WORD) + word.trailing_zeros())
     }
 
+    /// The largest row of the set.
+    pub(crate) fn last(&self) -> Option<u32> {
+        let place = self.words.iter().rposition(|word| *word != 0)?;
+        let word = self.words.get(place)?;
+        Some(as_u32(place * WORD) + word.checked_ilog2()?)
+    }
+
     /// The same of those that are not in another set.
     pub(crate) fn next_without(&self, from: usize, without: &Bits) -> Option<u32> {
         let left = |place: usize| {

@@ -161,20 +161,6 @@ impl Term {
         }
     }
 
-    /// The term with this value in place of every attribute.
-    pub(crate) fn with(&self, cell: Cell) -> Term {
-        let each = |term: &Term| term.with(cell);
-        match self {
-            Term::Known(_) | Term::Now => self.clone(),
-            Term::Column(..) => Term::Known(cell),
-            Term::Unary(op, operand) => Term::Unary(*op, Box::new(operand.with(cell))),
-            Term::Binary(op, sides) => Term::Binary(*op, Box::new(sides.each_ref().map(each))),
-            Term::Choice(parts) => Term::Choice(Box::new(parts.each_ref().map(each))),
-            Term::Elvis(sides) => Term::Elvis(Box::new(sides.each_ref().map(each))),
-            Term::Whole(whole) => Term::Whole(Arc::new(whole.with(whole.parts.iter().map(each).collect()))),
-        }
-    }
-
     /// Changes the port of every attribute.
     pub(crate) fn rename(&mut self, by: &mut dyn FnMut(&mut Var)) {
         match self {
