@@ -12,7 +12,6 @@ use foldhash::fast::RandomState;
 use crate::cycle::{Cycle, Queue};
 use crate::index::asks::{Resources, Stock};
 use crate::index::classes::RootKeys;
-use crate::index::orders::Orders;
 use crate::index::plan::{Made, PortPlan};
 use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
@@ -33,7 +32,6 @@ pub struct Engine {
     table: Table,
     preds: Preds,
     ranks: Ranks,
-    orders: Orders,
     stock: Stock,
     /// Rows of which nothing is left for anybody.
     full: Bits,
@@ -96,7 +94,6 @@ impl Engine {
             table: Table::new(config.limits),
             preds: Preds::default(),
             ranks: Ranks::default(),
-            orders: Orders::default(),
             stock: Stock::default(),
             full: Bits::default(),
             roots: Roots::default(),
@@ -124,7 +121,6 @@ impl Engine {
     fn forget_plans(&mut self) {
         self.preds = Preds::default();
         self.ranks = Ranks::default();
-        self.orders.forget();
         self.plans.clear();
         self.made = Made::default();
         self.plan_ids.clear();
@@ -206,6 +202,6 @@ impl Engine {
 
     fn known(&mut self) -> Known<'_> {
         let (table, preds, ranks, stock) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.stock);
-        Known { table, preds, ranks, orders: &mut self.orders, stock, full: &self.full, doubt: false }
+        Known { table, preds, ranks, stock, full: &self.full, doubt: false }
     }
 }

@@ -32,17 +32,12 @@ impl Engine {
             self.table.context.now = now;
             self.preds.another_time();
             self.ranks.another_time();
-            self.orders.forget();
         }
         let changes = self.table.sync(snapshot, &self.before, config.rules);
         self.before = snapshot.without_roots();
         self.preds.refresh(&changes.rows, &mut self.table);
         if !changes.rows.is_empty() || changes.gone {
             self.ranks.refresh(&changes.rows, config.rank_of, &mut self.table);
-        }
-        match changes.same {
-            Some(_) => self.orders.forget(),
-            None => self.orders.make_room(),
         }
         self.ranks.recompute(config.rank_of, &mut self.table);
         if let Some(same) = &changes.same {

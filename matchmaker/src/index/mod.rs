@@ -3,7 +3,6 @@
 pub(crate) mod asks;
 pub(crate) mod classes;
 pub(crate) mod memo;
-pub(crate) mod orders;
 pub(crate) mod plan;
 pub(crate) mod preds;
 pub(crate) mod ranks;

@@ -8,7 +8,6 @@ use super::Unknown;
 use super::joins::{JoinId, Joins, Links};
 use crate::capacity::Ask;
 use crate::index::asks::Stock;
-use crate::index::orders::Orders;
 use crate::index::plan::{Made, Planner, PortPlan};
 use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
@@ -122,8 +121,7 @@ impl Ground {
     fn candidates(&mut self, plan: PortPlan, admitted: &Bits, config: &Config) -> Candidates {
         let links = self.joins.links(&plan);
         let (table, preds, ranks, stock) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.stock);
-        let mut orders = Orders::default();
-        let mut known = Known { table, preds, ranks, orders: &mut orders, stock, full: &Bits::default(), doubt: false };
+        let mut known = Known { table, preds, ranks, stock, full: &Bits::default(), doubt: false };
         let domain = Domain::of(plan, admitted, &self.shared, &mut known);
         let counted = config.rules == Rules::Product;
         let (mut rows, mut open) = (domain.may.clone(), domain.open.clone());

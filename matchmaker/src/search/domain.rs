@@ -1,12 +1,11 @@
 //! A port's plan into its candidates: rows that may be bound there, best first.
 
 use crate::index::asks::Stock;
-use crate::index::orders::{OrderId, Orders, places_of};
 use crate::index::plan::{Demand, PortPlan, Theirs};
 use crate::index::preds::{PredId, Preds};
 use crate::index::ranks::{Rank, Ranks};
 use crate::score::{Fx, Score};
-use crate::search::order::Order;
+use crate::search::order::{Order, settle};
 use crate::table::{Bits, Cell, Table, as_usize};
 
 /// The candidates of all roots with one plan at a port.
@@ -38,7 +37,6 @@ pub(crate) struct Known<'a> {
     pub(crate) table: &'a mut Table,
     pub(crate) preds: &'a mut Preds,
     pub(crate) ranks: &'a mut Ranks,
-    pub(crate) orders: &'a mut Orders,
     pub(crate) stock: &'a mut Stock,
     /// Rows of which nothing is left for anybody.
     pub(crate) full: &'a Bits,
@@ -129,7 +127,8 @@ impl Domain {
 
     fn theirs(&self, row: u32, table: &Table) -> Option<(usize, &Theirs)> {
         let template = table.rows.get(as_usize(row))?.template;
-        self.plan.theirs.iter().enumerate().find(|(_, theirs)| theirs.template == template)
+        let place = self.plan.theirs.binary_search_by_key(&template, |theirs| theirs.template).ok()?;
+        self.plan.theirs.get(place).map(|theirs| (place, theirs))
     }
 
     /// Whether conditions that are asked row by row let a row pass; only the evaluator knows about open ones, which pass.
@@ -168,21 +167,21 @@ impl Domain {
         all.all(|other| other == Some(first)).then_some(first)
     }
 
-    fn bound(&mut self, known: &mut Known<'_>) {
+    fn bound(&mut self, known: &Known<'_>) {
         if let (Some(own), Some(partners)) = (same(self.plan.rank), self.partners()) {
             self.most = Score { own, partners, deeper: Fx::default() };
             self.varies = false;
             return;
         }
         let order = self.in_order(known);
-        let (first, last) = order.ends(known.orders, known.ranks);
+        let (first, last) = order.ends(known.ranks);
         let score = |row: Option<u32>| self.score(row?, known.table, known.ranks);
         let (best, worst) = (score(first).unwrap_or_default(), score(last).unwrap_or_default());
         (self.most, self.varies, self.order) = (best, best != worst, Some(order));
     }
 
     /// The candidates that are not open, the best first. Those that do not [pass](Domain::passes) are among them.
-    pub(crate) fn order(&mut self, known: &mut Known<'_>) -> &Order {
+    pub(crate) fn order(&mut self, known: &Known<'_>) -> &Order {
         let order = match self.order.take() {
             Some(order) => order,
             None => self.in_order(known),
@@ -193,25 +192,41 @@ impl Domain {
     /// The first candidate at a place of the order or after it of which something is left, and its place. The order must
     /// have been asked for.
     pub(crate) fn next(&self, place: usize, known: &Known<'_>) -> Option<(usize, u32)> {
-        self.order.as_ref()?.next(place, known.full, known.orders, known.ranks)
+        self.order.as_ref()?.next(place, known.full, known.ranks)
     }
 
-    fn in_order(&self, known: &mut Known<'_>) -> Order {
+    fn in_order(&self, known: &Known<'_>) -> Order {
         let mut rows = self.may.clone();
         if self.open.any() {
             rows.and_not(&self.open);
         }
         let (table, ranks) = (&*known.table, &*known.ranks);
-        let id = match (self.plan.rank, self.partners()) {
+        let uniform = self.partners().is_some();
+        let mut rows = match self.plan.rank {
+            Rank::By(id) => {
+                let (order, places) = ranks.order(id);
+                let ranked = Order::Ranked(rows.permuted(places, order.len()), id);
+                if uniform {
+                    return ranked;
+                }
+                ranked.rows(ranks)
+            }
             // Rows that have not been moved about are in the order of their ads.
-            (Rank::Same(_), Some(_)) if table.in_order => return Order::Plain(rows),
-            (Rank::By(rank), Some(_)) => OrderId::Rank(rank),
-            (own, _) => {
-                let theirs: Vec<_> = self.plan.theirs.iter().map(|theirs| (theirs.template, theirs.rank)).collect();
-                known.orders.both(own, &theirs, ranks, table)
+            _ if uniform && table.in_order => return Order::Plain(rows),
+            _ => {
+                let mut rows = rows.rows();
+                if !table.in_order {
+                    rows.sort_by_key(|row| table.position(*row));
+                }
+                rows
             }
         };
-        Order::Ranked(places_of(&rows, known.orders.get(id, ranks)), id)
+        if !uniform {
+            let own = |row: u32| ranks.value(self.plan.rank, as_usize(row));
+            let partners = |row: u32| ranks.value(self.theirs(row, table)?.1.rank, as_usize(row));
+            settle(&mut rows, own, partners);
+        }
+        Order::Listed(rows)
     }
 }
 

@@ -118,6 +118,22 @@ impl Bits {
         Some(as_u32(place * WORD) + word.trailing_zeros())
     }
 
+    /// For each row of the set the number that stands in its place in `places`, as far as it is below `length`.
+    pub(crate) fn permuted(&self, places: &[u32], length: usize) -> Bits {
+        let mut bits = Bits::none(length);
+        for (word, places) in self.words.iter().zip(places.chunks(WORD)) {
+            let mut left = *word;
+            while left != 0 {
+                let place = places.get(as_usize(left.trailing_zeros())).map_or(usize::MAX, |place| as_usize(*place));
+                left &= left - 1;
+                if let Some(word) = bits.words.get_mut(place / WORD) {
+                    *word |= 1u64 << (place % WORD);
+                }
+            }
+        }
+        bits
+    }
+
     /// The rows of the set, smallest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().zip((0u32..).step_by(WORD)).flat_map(|(word, base)| Ones(*word).map(move |bit| base + bit))
