@@ -66,7 +66,7 @@ impl Engine {
             self.plans.clear();
         }
         let planned_for = (self.table.templates.version, resources);
-        if self.planned_for != planned_for || self.preds.len() > CONDITIONS_MAX {
+        if self.planned_for != planned_for || self.preds.len().max(self.made.len()) > CONDITIONS_MAX {
             self.forget_plans();
             self.planned_for = planned_for;
         }

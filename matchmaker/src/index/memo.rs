@@ -1,5 +1,5 @@
-//! Plans made before into plans: what a port comes to depends on its text and on those attributes of the root that were read
-//! on the way, and most roots share both.
+//! Plans made before into plans: what an expression comes to depends on its text and on those attributes of the root that were
+//! read on the way, and most roots share both.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -86,7 +86,7 @@ impl Trace {
         }
     }
 
-    /// What was read here was read there as well.
+    /// What was read there was read here as well.
     pub(crate) fn add(&mut self, other: Trace) {
         self.more |= other.more;
         for (port, name) in &other.names {
@@ -102,8 +102,12 @@ pub(crate) struct Seen<'a> {
     pub(crate) ads: &'a [Arc<PoolAd>],
 }
 
-/// What was worked out for a text, a port of it, and somebody at the other end.
-type Place = (u32, usize, usize);
+/// What was worked out for the labels of a root, one of its ports, and an expression.
+type Place = (u32, usize, Whose);
+
+/// The template at the other end and which of its expressions it is; or nobody's number, and the number of the root's
+/// expression among all.
+pub(crate) type Whose = (usize, usize);
 
 /// What was worked out before, by what was read for it.
 #[derive(Debug)]
@@ -121,19 +125,29 @@ impl<T> Default for Memo<T> {
     }
 }
 
+/// How many attributes an expression may read to be remembered.
+const COLUMNS_MAX: usize = 24;
+
 /// How many ways of reading a text are told apart.
 const BRANCHES_MAX: usize = 4;
 
 impl<T: Clone> Memo<T> {
-    /// What was worked out for a root that shows the same. `port` is the root's, `other` whoever is at the other end.
-    pub(crate) fn recall(&self, seen: &Seen<'_>, port: usize, other: usize) -> Option<T> {
-        let (head, _) = seen.roots.head_of(seen.row);
-        let mut key = Vec::new();
-        self.0.get(&(head, port, other))?.iter().find_map(|branch| {
-            key.clear();
-            key.extend(branch.columns.iter().map(|column| seen.roots.shows(*column, seen.row).0.0));
-            branch.made.get(key.as_slice()).cloned()
+    /// What was worked out for a root that shows the same.
+    pub(crate) fn recall(&self, seen: &Seen<'_>, port: usize, whose: Whose) -> Option<T> {
+        let labels = seen.roots.labels_of(seen.row);
+        self.0.get(&(labels, port, whose))?.iter().find_map(|branch| {
+            let mut room = [0; COLUMNS_MAX];
+            let key = room.get_mut(..branch.columns.len())?;
+            for (own, column) in key.iter_mut().zip(&branch.columns) {
+                *own = seen.roots.shows(*column, seen.row).0.0;
+            }
+            branch.made.get(&*key).cloned()
         })
+    }
+
+    /// How much is remembered.
+    pub(crate) fn len(&self) -> usize {
+        self.0.values().flatten().map(|branch| branch.made.len()).sum()
     }
 
     /// Remembers what was worked out.
@@ -141,22 +155,17 @@ impl<T: Clone> Memo<T> {
         &mut self,
         seen: &mut Seen<'_>,
         port: usize,
-        other: usize,
+        whose: Whose,
         trace: Trace,
         table: &mut Table,
         made: T,
     ) {
-        if trace.more {
+        if trace.more || trace.names.len() > COLUMNS_MAX {
             return;
         }
         let columns: Vec<u32> = trace.names.iter().map(|name| seen.roots.column(name, seen.ads, table)).collect();
-        let shown: Vec<_> = columns.iter().map(|column| seen.roots.shows(*column, seen.row)).collect();
-        // What is an expression reads on.
-        if shown.iter().any(|(_, expr)| expr.is_some()) {
-            return;
-        }
-        let key: Box<[u32]> = shown.iter().map(|(code, _)| code.0).collect();
-        let branches = self.0.entry((seen.roots.head_of(seen.row).0, port, other)).or_default();
+        let key: Box<[u32]> = columns.iter().map(|column| seen.roots.shows(*column, seen.row).0.0).collect();
+        let branches = self.0.entry((seen.roots.labels_of(seen.row), port, whose)).or_default();
         if let Some(branch) = branches.iter_mut().find(|branch| branch.columns == columns) {
             branch.made.insert(key, made);
         } else if branches.len() < BRANCHES_MAX {

@@ -62,12 +62,10 @@ impl Preds {
         id
     }
 
-    /// Conditions are used once more, by so many.
-    pub(crate) fn used(&mut self, preds: &[PredId], uses: usize) {
-        for id in preds {
-            if let Some(pred) = self.list.get_mut(as_usize(id.0)) {
-                pred.uses += uses;
-            }
+    /// A condition is used once more, by so many.
+    pub(crate) fn used(&mut self, id: PredId, uses: usize) {
+        if let Some(pred) = self.list.get_mut(as_usize(id.0)) {
+            pred.uses += uses;
         }
     }
 
@@ -87,7 +85,7 @@ impl Preds {
     pub(crate) fn refresh(&mut self, changed: &[u32], table: &mut Table) {
         let rows = table.rows.len();
         let (columns, words, context) = table.sight();
-        let mut sight = Sight { columns, words, context };
+        let mut sight = Sight::new(columns, words, context);
         for pred in &mut self.list {
             let Some(answer) = &mut pred.answer else { continue };
             answer.yes.grow(rows);
@@ -143,7 +141,7 @@ impl Preds {
         }
         self.tests += 1;
         let (columns, words, context) = table.sight();
-        Sight { columns, words, context }.holds(&pred.term, &|_| row)
+        Sight::new(columns, words, context).holds(&pred.term, &|_| row)
     }
 }
 
@@ -153,7 +151,7 @@ fn answer(term: &Term, columns: &[u32], table: &mut Table) -> Answer {
     }
     let rows = table.rows.len();
     let (columns, words, context) = table.sight();
-    let mut sight = Sight { columns, words, context };
+    let mut sight = Sight::new(columns, words, context);
     let (mut yes, mut open) = (Bits::none(rows), Bits::none(rows));
     for row in 0..rows {
         match sight.holds(term, &|_| row) {
@@ -169,7 +167,7 @@ fn answer(term: &Term, columns: &[u32], table: &mut Table) -> Answer {
 fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
     let rows = table.rows.len();
     let (columns, words, context) = table.sight();
-    let mut sight = Sight { columns, words, context };
+    let mut sight = Sight::new(columns, words, context);
     let Some(column) = columns.get(column) else { return Answer { yes: Bits::none(rows), open: None } };
     let mut truths: Vec<Option<Option<bool>>> = vec![None; column.cells().len()];
     for (row, code) in column.codes().iter().enumerate() {

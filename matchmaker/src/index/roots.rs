@@ -36,9 +36,9 @@ pub(crate) struct Roots {
     /// By place in the snapshot.
     row_of_place: Vec<Option<u32>>,
     free: Vec<u32>,
-    /// By row: the texts of its ports without their values, as a number, and its namespace.
-    heads: Vec<(u32, u32)>,
+    heads: Vec<Head>,
     head_ids: HashMap<Vec<Part>, u32, RandomState>,
+    label_ids: HashMap<Vec<Name>, u32, RandomState>,
     columns: Vec<Column>,
     /// Row by row, what the root shows in each column.
     codes: Vec<Code>,
@@ -49,6 +49,15 @@ pub(crate) struct Roots {
     /// By code: the expression that it stands for, if it is no value.
     exprs: Vec<Option<ExprId>>,
     namespaces: HashMap<String, u32, RandomState>,
+}
+
+/// What is known of a root beside its attributes, all as numbers.
+#[derive(Debug)]
+struct Head {
+    /// The texts of its ports without their values.
+    text: u32,
+    labels: u32,
+    namespace: u32,
 }
 
 #[derive(Debug)]
@@ -90,7 +99,8 @@ impl Roots {
         if let Some(row) = self.row_of_place.get(place).copied().flatten() {
             return row;
         }
-        let head = (self.head(table, &ad.ports), self.namespace(&ad.key.namespace));
+        let (text, labels) = (self.text(table, &ad.ports), self.labels(&ad.ports));
+        let head = Head { text, labels, namespace: self.namespace(&ad.key.namespace) };
         let row = self.free.pop().unwrap_or_else(|| as_u32(self.heads.len()));
         match self.heads.get_mut(as_usize(row)) {
             Some(own) => *own = head,
@@ -168,7 +178,12 @@ impl Roots {
 
     /// The texts of a root's ports, as a number, and its namespace.
     pub(crate) fn head_of(&self, row: u32) -> (u32, u32) {
-        self.heads.get(as_usize(row)).copied().unwrap_or((u32::MAX, u32::MAX))
+        self.heads.get(as_usize(row)).map_or((u32::MAX, u32::MAX), |head| (head.text, head.namespace))
+    }
+
+    /// The labels of a root's ports, as a number.
+    pub(crate) fn labels_of(&self, row: u32) -> u32 {
+        self.heads.get(as_usize(row)).map_or(u32::MAX, |head| head.labels)
     }
 
     /// How much is remembered.
@@ -186,8 +201,15 @@ impl Roots {
         id
     }
 
+    /// The number of the labels of a root's ports.
+    fn labels(&mut self, ports: &Ports) -> u32 {
+        let next = as_u32(self.label_ids.len());
+        let list = if ports.implicit { &[][..] } else { &ports.list };
+        *self.label_ids.entry(list.iter().map(|port| port.label.clone()).collect()).or_insert(next)
+    }
+
     /// The number of the texts of a root's ports.
-    fn head(&mut self, table: &mut Table, ports: &Ports) -> u32 {
+    fn text(&mut self, table: &mut Table, ports: &Ports) -> u32 {
         let parts = heads(table, ports);
         let next = as_u32(self.head_ids.len());
         *self.head_ids.entry(parts).or_insert(next)

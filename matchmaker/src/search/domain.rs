@@ -167,6 +167,22 @@ impl Domain {
         all.all(|other| other == Some(first)).then_some(first)
     }
 
+    /// What the rows of each template think of the root; open ones think nothing here.
+    fn partners_by_template<'r>(&self, table: &Table, ranks: &'r Ranks) -> Vec<Partners<'r>> {
+        let mut all = Vec::new();
+        all.resize_with(table.templates.list.len(), || Partners::Same(Fx::default()));
+        for theirs in &self.plan.theirs {
+            if let Some(own) = all.get_mut(theirs.template) {
+                *own = match theirs.rank {
+                    Rank::Same(fx) => Partners::Same(fx),
+                    Rank::By(id) => Partners::By(ranks.values(id)),
+                    Rank::Opaque => Partners::Same(Fx::default()),
+                };
+            }
+        }
+        all
+    }
+
     fn bound(&mut self, known: &Known<'_>) {
         if let (Some(own), Some(partners)) = (same(self.plan.rank), self.partners()) {
             self.most = Score { own, partners, deeper: Fx::default() };
@@ -223,11 +239,23 @@ impl Domain {
         };
         if !uniform {
             let own = |row: u32| ranks.value(self.plan.rank, as_usize(row));
-            let partners = |row: u32| ranks.value(self.theirs(row, table)?.1.rank, as_usize(row));
-            settle(&mut rows, own, partners);
+            let template = |row: u32| table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.template);
+            let of_template = self.partners_by_template(table, ranks);
+            settle(&mut rows, own, |row| match of_template.get(template(row)) {
+                Some(Partners::Same(fx)) => *fx,
+                Some(Partners::By(values)) => values.get(as_usize(row)).copied().unwrap_or_default(),
+                None => Fx::default(),
+            });
         }
         Order::Listed(rows)
     }
+}
+
+/// What rows of one template think of a root.
+enum Partners<'r> {
+    Same(Fx),
+    /// By row.
+    By(&'r [Fx]),
 }
 
 fn same(rank: Rank) -> Option<Fx> {

@@ -244,7 +244,7 @@ impl Known<'_> {
     /// Whether joins are true of two partners. Where only the evaluator knows, that is remembered as doubt.
     fn agree(&mut self, joins: &[Term], hub: u32, row: u32, port: usize) -> bool {
         let (columns, words, context) = self.table.sight();
-        let mut sight = Sight { columns, words, context };
+        let mut sight = Sight::new(columns, words, context);
         let of = |var: crate::term::Var| as_usize(if usize::from(var) == port { row } else { hub });
         let mut known = true;
         let agree = joins.iter().all(|join| {

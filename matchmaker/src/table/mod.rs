@@ -10,7 +10,7 @@ mod template;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use classad::{Context, Limits, Name};
+use classad::{Ad, Context, Limits, Name};
 use foldhash::fast::RandomState;
 
 use crate::consent::Consent;
@@ -61,7 +61,11 @@ pub(crate) struct Changes {
 
 /// The columns of a table.
 #[derive(Debug, Default)]
-pub(crate) struct Columns(Vec<Column>);
+pub(crate) struct Columns {
+    list: Vec<Column>,
+    /// An ad with nothing in it, for expressions that stand in no ad.
+    pub(crate) nothing: Ad,
+}
 
 /// One way to bind an ad.
 #[derive(Debug)]
@@ -77,7 +81,7 @@ pub(crate) struct Row {
 
 impl Columns {
     pub(crate) fn get(&self, column: u32) -> Option<&Column> {
-        self.0.get(as_usize(column))
+        self.list.get(as_usize(column))
     }
 
     pub(crate) fn cell(&self, column: u32, row: usize) -> Cell {
@@ -121,8 +125,8 @@ impl Table {
         for (number, row) in self.rows.iter().enumerate() {
             column.put(number, &row.ports, row.via, &mut self.words, &self.context);
         }
-        let id = as_u32(self.columns.0.len());
-        self.columns.0.push(column);
+        let id = as_u32(self.columns.list.len());
+        self.columns.list.push(column);
         self.column_ids.insert(name.clone(), id);
         id
     }
@@ -242,7 +246,7 @@ impl Table {
         for number in changed {
             self.live.set(as_usize(*number), true);
         }
-        for column in &mut self.columns.0 {
+        for column in &mut self.columns.list {
             column.forget_shape();
             for number in changed {
                 if let Some(row) = self.rows.get(as_usize(*number)) {

@@ -136,7 +136,7 @@ impl<'a> Flattener<'a> {
             return term;
         }
         let (columns, words, context) = self.table.sight();
-        let value = term.value(&mut Sight { columns, words, context }, &|_| usize::MAX);
+        let value = term.value(&mut Sight::new(columns, words, context), &|_| usize::MAX);
         // What is not known in this way may be known in another: the term stays as it is.
         if value == Cell::Open { term } else { Term::Known(value) }
     }
@@ -242,12 +242,8 @@ impl<'a> Flattener<'a> {
     fn in_port(&mut self, name: &Name) -> Option<&'a Expr> {
         let root = self.root;
         let port = root.list.get(self.port).filter(|_| !root.implicit)?;
-        let found = port.attributes.at(port.attributes.place(name)?)?;
-        // Other expressions are part of the port's text.
-        if matches!(found.kind(), Kind::Literal(_)) {
-            self.trace.read(Some(self.port), name);
-        }
-        Some(found)
+        self.trace.read(Some(self.port), name);
+        port.attributes.at(port.attributes.place(name)?)
     }
 
     fn body(&mut self, name: &Name) -> Option<(&'a Expr, Side)> {

@@ -10,7 +10,7 @@ pub(crate) mod scope;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use classad::{BinaryOp, Context, Env, Expr, Name, UnaryOp, eval};
+use classad::{BinaryOp, Context, Env, Expr, Name, UnaryOp, Value, eval};
 
 use crate::table::{Cell, Columns, Words};
 
@@ -79,6 +79,15 @@ pub(crate) struct Sight<'t> {
     pub(crate) words: &'t mut Words,
     /// With the bounds of a part of an evaluation, see [`partial`].
     pub(crate) context: &'t Context,
+    /// Empty but while the evaluator is asked.
+    env: Env<'t>,
+}
+
+impl<'t> Sight<'t> {
+    /// What is seen in these columns.
+    pub(crate) fn new(columns: &'t Columns, words: &'t mut Words, context: &'t Context) -> Sight<'t> {
+        Sight { columns, words, context, env: Env::new() }
+    }
 }
 
 /// The bounds under which parts of expressions are computed: so small that all parts of a constraint together stay within
@@ -205,14 +214,17 @@ impl Sight<'_> {
     }
 
     fn whole(&mut self, expr: &Expr, names: &[Name], cells: &[Cell]) -> Cell {
-        let nothing = classad::Ad::new();
-        let mut env = Env::new();
-        let frame = env.frame(&nothing, None);
-        for (name, cell) in names.iter().zip(cells) {
-            let Some(value) = self.words.value(*cell) else { return Cell::Open };
-            env.define(frame, name.clone(), value);
+        if cells.contains(&Cell::Open) {
+            return Cell::Open;
         }
-        eval(expr, &env, frame, self.context).map_or(Cell::Open, |value| self.words.cell(&value))
+        let mark = self.env.mark();
+        let frame = self.env.frame(&self.columns.nothing, None);
+        for (name, cell) in names.iter().zip(cells) {
+            self.env.define(frame, name.clone(), self.words.value(*cell).unwrap_or(Value::Undefined));
+        }
+        let value = eval(expr, &self.env, frame, self.context);
+        self.env.reset(mark);
+        value.map_or(Cell::Open, |value| self.words.cell(&value))
     }
 }
 
