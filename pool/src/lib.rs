@@ -7,6 +7,7 @@
 mod ads;
 mod agents;
 mod consent;
+mod introduction;
 mod key;
 mod objects;
 mod recall;
@@ -17,6 +18,7 @@ mod usage;
 pub use ads::{Advertises, Prepared};
 pub use agents::{Life, is_lease_of_agent, lease_key};
 pub use consent::{consent, trusted};
+pub use introduction::introduction;
 pub use key::ObjectKey;
 pub use objects::{Held, Objects, OfferRef, OwnerTrust, Shelf};
 pub use recall::{Recalled, gang_of};
