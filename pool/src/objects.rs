@@ -10,6 +10,7 @@ use kube::ResourceExt;
 
 use crate::ads::{Advertises, Prepared, prepare};
 use crate::key::ObjectKey;
+use crate::work::Works;
 
 /// One object with its ad.
 #[derive(Clone, Debug)]
@@ -152,6 +153,8 @@ pub struct Objects {
     pub matches: BTreeMap<ObjectKey, Arc<Match>>,
     /// The labels of all namespaces.
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    /// Batch Jobs and pods.
+    pub works: Works,
     buried: Buried,
 }
 
