@@ -167,11 +167,12 @@ mod tests {
         let job = job(&json!({"ports": ports, "workload": workload}), &json!({}));
         objects.jobs.put(job.clone());
         let tolerations = json!([{"Key": "lab", "Operator": "Exists", "EFFECT": "NoSchedule", "Other": 1}, 7]);
-        objects.machines.put(machine(
-            &json!({"nodeName": "n1", "attributes": {"tolerations": tolerations}}),
-            &json!({}),
-        ));
-        objects.licenses.put(license(&json!({"attributes": {"Server": "27000@lic"}, "capacity": {"seats": 3}}), &json!({})));
+        objects
+            .machines
+            .put(machine(&json!({"nodeName": "n1", "attributes": {"tolerations": tolerations}}), &json!({})));
+        objects
+            .licenses
+            .put(license(&json!({"attributes": {"Server": "27000@lic"}, "capacity": {"seats": 3}}), &json!({})));
         let mut found = found(&json!({}));
         found.spec.members[1].parent_port = Some("p".to_owned());
         found.spec.members[2].parent_port = Some("q".to_owned());
@@ -201,7 +202,8 @@ mod tests {
     fn a_machine_that_is_no_node_allows_nothing() {
         let mut objects = Objects::default();
         objects.machines.put(machine(&json!({"attributes": {"Tolerations": [{"Operator": "Exists"}]}}), &json!({})));
-        let gang = gang(&found(&json!({})), &job(&json!({}), &json!({})), &objects, &Engine::product(), Timestamp::UNIX_EPOCH);
+        let gang =
+            gang(&found(&json!({})), &job(&json!({}), &json!({})), &objects, &Engine::product(), Timestamp::UNIX_EPOCH);
         assert!(gang.nodes().is_empty() && gang.seats.iter().all(|seat| seat.tolerations.is_empty()));
     }
 

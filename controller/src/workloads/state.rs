@@ -107,7 +107,8 @@ mod tests {
         let template = json!({"workload": {"jobTemplate": {}}});
         let reference = json!({"workload": {"jobRef": {"name": "match"}}});
         let nothing = json!({});
-        let told = json!({"claim": {"match": "match", "uid": MATCH_UID}, "workload": {"name": "match", "uid": "u-batch"}});
+        let told =
+            json!({"claim": {"match": "match", "uid": MATCH_UID}, "workload": {"name": "match", "uid": "u-batch"}});
         let another = |batch: &mut BatchJob| batch.match_uid = Some("u-other".to_owned());
         let table: [(&str, &Value, &Value, Option<BatchJob>, Work); 12] = [
             ("wants none", &nothing, &nothing, None, Work::None),
@@ -131,6 +132,9 @@ mod tests {
     #[test]
     fn of_a_job_that_is_not_seen_the_work_is_looked_for() {
         let objects = Objects::default();
-        assert_eq!(work(&Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), &objects), &objects), Work::Absent);
+        assert_eq!(
+            work(&Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), &objects), &objects),
+            Work::Absent
+        );
     }
 }

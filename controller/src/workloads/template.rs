@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crds::{ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_MATCH_UID};
 use serde_json::{Map, Value, json};
 
-use crate::workloads::place::{list, placement, taken};
 use crate::workloads::Gang;
+use crate::workloads::place::{list, placement, taken};
 
 /// The batch Job, as it is sent. The template is kept as it is written, known here or not; what a claim needs is added.
 ///
@@ -28,7 +28,9 @@ pub(crate) fn batch_job(template: &BTreeMap<String, Value>, gang: &Gang) -> Valu
     mark(&mut pod_metadata, gang, &[]);
     let mut pod_spec = taken(&mut pod, "spec");
     pod_spec.extend(placement(&pod_spec, gang));
-    for kind in ["containers", "initContainers"].into_iter().filter(|kind| pod_spec.contains_key(*kind)).collect::<Vec<_>>() {
+    for kind in
+        ["containers", "initContainers"].into_iter().filter(|kind| pod_spec.contains_key(*kind)).collect::<Vec<_>>()
+    {
         let containers = list(&mut pod_spec, kind).into_iter().map(|container| with_environment(container, gang));
         let containers = containers.collect();
         pod_spec.insert(kind.to_owned(), Value::Array(containers));
@@ -125,7 +127,8 @@ mod tests {
         assert_eq!(at(&format!("{pod}/spec/newField")), 1, "what is not known here is kept");
         assert!(at(&format!("{pod}/spec/affinity")).is_object());
         let env = at(&format!("{pod}/spec/containers/0/env"));
-        let value = |name: &str| env.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()["value"].clone();
+        let value =
+            |name: &str| env.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()["value"].clone();
         assert_eq!(value("LICENSE"), "mine", "what the container sets itself stays");
         assert_eq!((value("GANGMATCH_MATCH"), value("GANGMATCH_CPU_NODE")), (json!("sim-1234"), json!("n1")));
         assert_eq!(at(&format!("{pod}/spec/initContainers")), Value::Null);
