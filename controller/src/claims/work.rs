@@ -197,7 +197,7 @@ impl Driver {
                     answer => return self.lost(view, Action::StartWork, &answer),
                 };
                 let Some(gang) = self.gang(view, &job) else { return failed };
-                workloads::start_taken(&current.spec, (&read.uid, &read.version), &gang)
+                workloads::start_taken(&current, (&read.uid, &read.version), &gang)
             }
         };
         match self.cluster.patch::<Batch>(&batch.key, patch).await {
@@ -268,8 +268,7 @@ impl Driver {
         false
     }
 
-    /// Takes the claim's label off somebody else's batch Job, and lets its template be changed again: with a start time, it
-    /// could not be.
+    /// Gives somebody else's batch Job back as it was. As long as it has a start time, its template cannot be changed.
     async fn hand_back(&self, batch: &BatchJob, uid: &str) -> Answer<()> {
         if batch.started.is_some() {
             let answer = self.cluster.patch_status::<Batch>(&batch.key, &workloads::never_started()).await;
@@ -277,8 +276,12 @@ impl Driver {
                 return answer.map(|_| ());
             }
         }
-        let patch = workloads::hand_back(&batch.uid, uid);
-        self.cluster.patch::<Batch>(&batch.key, patch).await.map(|_| ())
+        match self.cluster.get::<Raw>(&batch.key).await {
+            Answer::Done(current) => {
+                self.cluster.patch::<Batch>(&batch.key, workloads::hand_back(&current, uid)).await.map(|_| ())
+            }
+            answer => answer.map(|_| ()),
+        }
     }
 
     /// Asks the server for batch Jobs and pods of the claim that have not finished.

@@ -245,3 +245,50 @@ fn work_that_ends_while_no_controller_runs_is_found_ended() {
     free(&here, &["gmm/m", "gml/l"]);
     assert_eq!(here.list("jobs.batch").len(), 1, "it was not begun again");
 }
+
+/// A batch Job that somebody has made for himself, suspended.
+fn batch(name: &str, ends: Ends) -> String {
+    let mut spec = template(ends)["spec"].clone();
+    spec["suspend"] = json!(true);
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}).to_string()
+}
+
+#[test]
+fn a_batch_job_that_is_there_is_started_on_the_claimed_node_and_its_end_ends_the_claim() {
+    let here = Stage::with_pods().namespace("taken");
+    let node = node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&batch("mine", Ends::Well));
+    here.apply(&job("j", &["cpu"], &json!({"jobRef": {"name": "mine"}})));
+    let pod = here.until("its pod", || pods(&here).into_iter().next());
+    let variable = |pod: &Value, name: &str| text(pod, &format!("/metadata/annotations/env.gangmatch.dev~1{name}"));
+    assert_eq!(variable(&pod, "GANGMATCH_CPU_NODE"), node);
+    assert_eq!(variable(&pod, "GANGMATCH_LICENSE_NAME"), "l");
+    here.wait_reason("gmj/j", "Finished", "Completed");
+    assert_eq!(text(&pods(&here).remove(0), "/spec/nodeName"), node);
+    free(&here, &["gmm/m", "gml/l"]);
+    here.delete("gmj/j");
+    here.until("the Match to be collected", || here.list("gmatch").is_empty().then_some(()));
+    assert_eq!(text(&here.get("job.batch/mine"), "/metadata/name"), "mine", "it is not ours to delete");
+}
+
+#[test]
+fn a_batch_job_that_is_there_is_suspended_at_the_release_and_started_elsewhere() {
+    let here = Stage::with_pods().namespace("lent");
+    let first = node(&here, "a");
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&batch("mine", Ends::Never));
+    here.apply(&job("j", &["cpu"], &json!({"jobRef": {"name": "mine"}})));
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    assert_eq!(text(&running(&here).remove(0), "/spec/nodeName"), first);
+    here.merge("gmm/a", r#"{"spec": {"offering": "Evict"}}"#);
+    free(&here, &["gmm/a", "gml/l"]);
+    assert!(running(&here).is_empty());
+    let mine = here.get("job.batch/mine");
+    assert_eq!(mine.pointer("/spec/suspend"), Some(&json!(true)));
+    assert!(mine.pointer("/metadata/labels/gangmatch.dev~1match-uid").is_none());
+    let second = node(&here, "b");
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    assert_eq!(text(&running(&here).remove(0), "/spec/nodeName"), second);
+    assert_eq!(text(&here.get("gmj/j"), "/status/workload/name"), "mine");
+}
