@@ -97,6 +97,9 @@ impl Driver {
         {
             return Event::Failed(action);
         }
+        if reason == Some(Reason::StartTimedOut) {
+            self.start_timed_out(view, notes);
+        }
         let message = noted(notes, |notes| notes.message.clone());
         let patch = {
             let objects = self.world.look();
@@ -167,6 +170,7 @@ impl Driver {
                 }
                 false
             }
+            Reason::WorkloadFailed => self.is_work_gone(view).await,
             _ => true,
         }
     }
