@@ -63,13 +63,14 @@ async fn watch(
     claim: String,
     done: mpsc::UnboundedSender<String>,
 ) {
+    // held here: waiting for a child closes what is left in it
+    let mut input = guard.stdin.take();
     tokio::select! {
         status = guard.wait() => {
             tracing::info!(claim, status = ?status.ok().and_then(|status| status.code()), "the work has ended");
             done.send(claim).ok();
         }
         grace = stopped.recv() => {
-            let mut input = guard.stdin.take();
             if let (Some(input), Some(grace)) = (&mut input, grace)
                 && input.write_all(&[STOP]).await.is_ok()
             {
