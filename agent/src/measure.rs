@@ -41,8 +41,8 @@ pub(crate) enum Seats {
 
 /// Looks at everything.
 pub(crate) async fn measure(config: &Config, memory: &mut Memory) -> Measured {
-    let mut found = Measured::default();
-    found.attributes = host::attributes(&texts(&config.proc), memory, Timestamp::now().as_second());
+    let attributes = host::attributes(&texts(&config.proc), memory, Timestamp::now().as_second());
+    let mut found = Measured { attributes, ..Measured::default() };
     for (name, command) in &config.attribute {
         match printed(command).await {
             Ok(text) => {

@@ -78,7 +78,7 @@ fn refused(part: &Expr, env: &Env<'_>, frame: FrameId, now: i64, others: &[&Name
 
 /// Whether an expression reads something of a partner at another port.
 fn is_about(part: &Expr, others: &[&Name]) -> bool {
-    references(part).iter().filter_map(|path| path.first()).any(|first| others.contains(&first) || first == &"Members")
+    references(part).iter().filter_map(|path| path.first()).any(|first| others.contains(&first) || *first == "Members")
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, me
     let mut all = Vec::new();
     for name in mentioned(ad, &label) {
         let attribute = Expr::new(
-            Kind::Select { base: Expr::attribute(label.clone()).into(), name: name.clone() },
+            Kind::Select { base: Expr::attribute(label.clone()), name: name.clone() },
             classad::Span::default(),
         );
         match assembly.value_at(member, bond.via, &attribute) {
