@@ -5,7 +5,7 @@ use crds::{ClaimPolicy, NamespacesFrom, OfferState, OfferStatus, Offering};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::Usage;
-use pool::{Objects, OfferRef, trusted, usage, used_text};
+use pool::{NodeTrouble, Objects, OfferRef, node_trouble, trusted, usage, used_text};
 
 use crate::status::job::acceptance;
 
@@ -55,6 +55,9 @@ fn readiness(
         let message = "this version asks no agents for their vote: set claimPolicy to Auto to offer it".to_owned();
         return (Holds::False, reasons::AGENT_LOST, message);
     }
+    if let Some((reason, message)) = node(offer, objects) {
+        return (Holds::False, reason, message);
+    }
     let namespace = offer.key().namespace;
     let wants_others = fields.allowed_namespaces.as_ref().is_some_and(|allowed| allowed.from != NamespacesFrom::Same);
     let message = match wants_others && !trusted(&namespace, &objects.namespaces) {
@@ -69,6 +72,19 @@ fn readiness(
         (false, false) => (Holds::True, reasons::CLAIMED, message),
         (false, true) => (Holds::True, reasons::AVAILABLE, message),
     }
+}
+
+/// What its node has against it.
+fn node(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)> {
+    let name = offer.node_name().unwrap_or_default();
+    Some(match node_trouble(offer, objects)? {
+        NodeTrouble::Missing => (reasons::NODE_MISSING, format!("there is no node {name}")),
+        NodeTrouble::NotReady => (reasons::NODE_NOT_READY, format!("node {name} is not ready")),
+        NodeTrouble::Cordoned => (reasons::NODE_CORDONED, format!("node {name} is cordoned")),
+        NodeTrouble::Duplicate(first) => {
+            (reasons::DUPLICATE_NODE, format!("node {name} is offered by the older Machine {first} already"))
+        }
+    })
 }
 
 fn state(offer: OfferRef<'_>, ready: Holds, reason: &str) -> OfferState {
