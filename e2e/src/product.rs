@@ -201,8 +201,16 @@ impl Controller<'_> {
     /// # Errors
     /// When it runs, or does not become ready.
     pub fn restart(&self) -> Result<()> {
-        self.processes.restart(&self.name)?;
+        self.spawn_again()?;
         self.wait_until_ready()
+    }
+
+    /// The same without the wait.
+    ///
+    /// # Errors
+    /// When it runs, or does not start.
+    pub fn spawn_again(&self) -> Result<()> {
+        self.processes.restart(&self.name)
     }
 }
 

@@ -1,0 +1,7 @@
+//! Turns faults between the real controller and the real API server into histories that the auditor finds nothing in.
+
+mod leaders;
+mod matrix;
+mod members;
+mod outages;
+mod play;
