@@ -19,7 +19,12 @@ pub fn root() -> PathBuf {
 /// When it does not compile; the compiler's own words are on stderr.
 pub fn program(name: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    // Under `cargo test` these are of the test's own crate. Build scripts that read them would run again each time.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_a_crate(&name.to_string_lossy())) {
+        command.env_remove(name);
+    }
+    let output = command
         // The whole workspace's features, so that the dependencies of a test run are not compiled a second time.
         .args(["build", "--quiet", "--workspace", "--bin", name, "--message-format=json-render-diagnostics"])
         .current_dir(root())
@@ -36,4 +41,8 @@ pub fn program(name: &str) -> Result<PathBuf> {
         .filter(|message| message.pointer("/target/name").and_then(Value::as_str) == Some(name))
         .find_map(|message| message.get("executable").and_then(Value::as_str).map(PathBuf::from))
         .with_context(|| format!("cargo built no executable named `{name}`"))
+}
+
+fn is_of_a_crate(variable: &str) -> bool {
+    variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }

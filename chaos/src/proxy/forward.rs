@@ -51,7 +51,7 @@ async fn pass(shared: Arc<Shared>, asked: Asked, fault: Option<Fault>, parts: re
         Some(Fault::Lost) => return cut(),
         Some(Fault::KilledBefore) => return kill(),
         Some(Fault::Refused(status)) => return refused(status),
-        Some(Fault::Held) => shared.release.notified().await,
+        Some(Fault::Held) => drop(shared.let_go.subscribe().wait_for(|may_go| *may_go).await),
         Some(Fault::AnswerLost | Fault::KilledAfter | Fault::DoneAndRefused(_)) | None => {}
     }
     let answer = upstream(&shared, &asked, parts, body).await;

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use axum::Router;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 pub use flow::Flow;
 pub use plan::{Asked, Fault, Plan, Weather};
@@ -43,8 +43,8 @@ struct Shared {
     plan: Mutex<Plan>,
     log: Mutex<Vec<Logged>>,
     flow: watch::Sender<Flow>,
-    /// Lets held writes go.
-    release: Notify,
+    /// Whether held writes may go.
+    let_go: watch::Sender<bool>,
     /// Nothing comes through: the controller is dead, or as good as dead.
     severed: watch::Sender<bool>,
     /// Rings when a fault kills the controller.
@@ -68,7 +68,7 @@ impl Proxy {
             plan: Mutex::new(Plan::new(seed)),
             log: Mutex::default(),
             flow: watch::Sender::new(Flow::Open),
-            release: Notify::new(),
+            let_go: watch::Sender::new(false),
             severed: watch::Sender::new(false),
             deaths: watch::Sender::new(0),
         });
@@ -117,9 +117,9 @@ impl Proxy {
         self.shared.flow.send_replace(flow);
     }
 
-    /// Lets all held writes go.
+    /// Lets all held writes go, and those that would be held from now on.
     pub fn release(&self) {
-        self.shared.release.notify_waiters();
+        self.shared.let_go.send_replace(true);
     }
 
     /// Cuts every connection and lets nothing through, or lets things through again.
