@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::NamespaceResourceScope;
@@ -66,6 +67,13 @@ pub(crate) struct Refused {
     pub(crate) rules: Vec<String>,
     /// The whole message.
     pub(crate) message: String,
+}
+
+impl Refused {
+    /// Whether the rule with this message said no.
+    pub(crate) fn says(&self, text: &str) -> bool {
+        self.rules.iter().any(|rule| rule.contains(text))
+    }
 }
 
 impl Cluster {
@@ -149,6 +157,13 @@ impl Cluster {
     {
         let api: Api<K> = Api::all(self.client.clone());
         self.ask(api.list(&ListParams::default())).await.map(|list| list.items)
+    }
+
+    /// Reads the Lease of an agent as it is now; none if there is none. By its name from the list: no other right is needed.
+    pub(crate) async fn lease(&self, key: &ObjectKey) -> Answer<Option<LeaseSpec>> {
+        let only = ListParams::default().fields(&format!("metadata.name={}", key.name));
+        let list = self.ask(self.api::<Lease>(&key.namespace).list(&only)).await;
+        list.map(|list| list.items.into_iter().next().and_then(|lease| lease.spec))
     }
 
     async fn ask<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {

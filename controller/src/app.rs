@@ -54,7 +54,6 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
         events: Events::new(&identity),
         engine: Engine { search: config.search.into(), ..Engine::product() },
         owners,
-        started: Instant::now(),
     });
     let (stop, stopped) = oneshot::channel();
     let mut campaign = None;

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use crds::{Job, License, Machine, Match};
 use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::Api;
 use kube::core::DeserializeGuard;
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
-use pool::{ObjectKey, Objects};
+use pool::{ObjectKey, Objects, is_lease_of_agent};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
@@ -122,9 +123,10 @@ pub(crate) async fn start(client: &Client, world: &Arc<World>) {
     spawn::<License>(client, world, &listed);
     spawn::<Match>(client, world, &listed);
     spawn::<Namespace>(client, world, &listed);
+    tokio::spawn(watch_leases(Api::all(client.clone()), world.clone(), listed.clone()));
     drop(listed);
     let mut kinds = 0;
-    while kinds < 5 && each_listed.recv().await.is_some() {
+    while kinds < 6 && each_listed.recv().await.is_some() {
         kinds += 1;
     }
 }
@@ -157,6 +159,32 @@ async fn watch<K: Kept>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed
                 Err(_) => K::remove(all, &ObjectKey::of(&object)),
             }),
             Err(error) => tracing::warn!(kind = name, %error, "watch interrupted; it starts again"),
+        }
+    }
+}
+
+/// Watches the Leases of agents for ever. Those by which nodes show that they are alive are left out: they are many.
+async fn watch_leases(api: Api<Lease>, world: Arc<World>, listed: mpsc::Sender<()>) {
+    let config = watcher::Config::default().timeout(60).fields("metadata.namespace!=kube-node-lease");
+    let mut events = std::pin::pin!(watcher(api, config).backoff(Pauses(PAUSE_MIN)).into_stream());
+    let mut seen = BTreeSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(watcher::Event::Init) => seen.clear(),
+            Ok(watcher::Event::InitApply(lease)) if is_lease_of_agent(&lease.name_any()) => {
+                seen.insert(ObjectKey::of(&lease));
+                world.saw_lease(ObjectKey::of(&lease), lease.spec);
+            }
+            Ok(watcher::Event::InitDone) => {
+                world.listed_leases(&seen);
+                let _ = listed.try_send(());
+            }
+            Ok(watcher::Event::Apply(lease)) if is_lease_of_agent(&lease.name_any()) => {
+                world.saw_lease(ObjectKey::of(&lease), lease.spec);
+            }
+            Ok(watcher::Event::Delete(lease)) => world.saw_lease(ObjectKey::of(&lease), None),
+            Ok(watcher::Event::InitApply(_) | watcher::Event::Apply(_)) => {}
+            Err(error) => tracing::warn!(kind = "Lease", %error, "watch interrupted; it starts again"),
         }
     }
 }

@@ -15,6 +15,7 @@ mod leader;
 mod negotiator;
 mod patch;
 mod probes;
+mod pulses;
 mod refusals;
 mod status;
 mod statuses;

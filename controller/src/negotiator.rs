@@ -11,7 +11,7 @@ use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
-use crate::claims::{Driver, due, wiped};
+use crate::claims::{Driver, Moment, due, wiped};
 use crate::config::Config;
 use crate::flights::flight;
 use crate::probes::Health;
@@ -58,8 +58,10 @@ impl Negotiator {
         let (mut running, mut due): (Option<JoinHandle<Done>>, bool) = (None, true);
         loop {
             self.health.beat();
+            let (agents_changed, silence_ms) = self.driver.world.look_after_agents();
+            due |= agents_changed;
             let objects = self.driver.world.look().clone();
-            self.drive_claims(&objects);
+            let timeout_ms = self.drive_claims(&objects);
             self.repair(&objects);
             if due && running.is_none() {
                 running = self.start_cycle(&objects);
@@ -67,7 +69,7 @@ impl Negotiator {
             }
             self.findings.extend(self.held_off(&objects));
             self.statuses.write(&self.driver, &objects, &self.findings).await;
-            let pause = self.pause(&objects);
+            let pause = self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
                     tokio::time::sleep(self.config.debounce()).await;
@@ -79,9 +81,16 @@ impl Negotiator {
         }
     }
 
-    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep.
-    fn drive_claims(&self, objects: &Objects) {
-        let due = due(objects, Timestamp::now().as_second());
+    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. When the first of
+    /// the others runs out of time.
+    fn drive_claims(&self, objects: &Objects) -> Option<u64> {
+        let moment = Moment {
+            now: Timestamp::now().as_second(),
+            now_ms: self.driver.now_ms(),
+            epoch: self.driver.cluster.leadership.epoch(),
+            deadline_ms: &|view| self.driver.deadline(view),
+        };
+        let due = due(objects, &moment);
         self.driver.flights.forget_unless(&due.undecided);
         for view in due.claims {
             if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
@@ -92,6 +101,7 @@ impl Negotiator {
             let driver = self.driver.clone();
             tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
         }
+        due.next_ms
     }
 
     /// Starts writing back what was wiped. This is looked for now and then only; meanwhile nothing of those offers is given away.
@@ -188,9 +198,9 @@ impl Negotiator {
         holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied())
     }
 
-    /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends,
-    /// or a job has waited long enough.
-    fn pause(&self, objects: &Objects) -> Duration {
+    /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends, a job has waited long
+    /// enough, or a vote or a sign of life has been awaited long enough.
+    fn pause(&self, objects: &Objects, awaited_ms: Option<u64>) -> Duration {
         let timeout =
             next_timeout(objects, Timestamp::now()).map(|seconds| Duration::from_secs(seconds.saturating_add(1)));
         let every = timeout.map_or(self.config.cycle_every(), |timeout| timeout.min(self.config.cycle_every()));
@@ -198,7 +208,7 @@ impl Negotiator {
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let rested = self.statuses.next_ms(now);
-        match refusals.into_iter().chain(holdoffs).chain(rested).min() {
+        match refusals.into_iter().chain(holdoffs).chain(rested).chain(awaited_ms).min() {
             Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
             None => every,
         }

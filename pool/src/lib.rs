@@ -5,6 +5,7 @@
 //! as a Match; [`gang_of`] reads one back, to be looked at once more on the members as they are.
 
 mod ads;
+mod agents;
 mod consent;
 mod key;
 mod objects;
@@ -14,6 +15,7 @@ mod snapshot;
 mod usage;
 
 pub use ads::{Advertises, Prepared};
+pub use agents::{Life, is_lease_of_agent, lease_key};
 pub use consent::{consent, trusted};
 pub use key::ObjectKey;
 pub use objects::{Held, Objects, OfferRef, OwnerTrust, Shelf};

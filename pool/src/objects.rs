@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 
 use crate::ads::{Advertises, Prepared, prepare};
+use crate::agents::Life;
 use crate::key::ObjectKey;
 
 /// One object with its ad.
@@ -152,6 +153,8 @@ pub struct Objects {
     pub matches: BTreeMap<ObjectKey, Arc<Match>>,
     /// The labels of all namespaces.
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    /// What is known of the agents of offers, by kind and key. Whoever is not in it is not known yet.
+    pub agents: Arc<BTreeMap<(String, ObjectKey), Life>>,
     buried: Buried,
 }
 
@@ -279,6 +282,11 @@ impl Objects {
             "License" => self.licenses.get(key).map(OfferRef::License),
             _ => None,
         }
+    }
+
+    /// What is known of the agent of the offer of this kind and key.
+    pub fn agent(&self, kind: &str, key: &ObjectKey) -> Life {
+        self.agents.get(&(kind.to_owned(), key.clone())).copied().unwrap_or_default()
     }
 
     /// All offers, machines first, by key.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use claiming::{Action, Claim, Event, Hold, step};
 use crds::{Decision, Job, Match};
@@ -31,7 +31,6 @@ pub(crate) struct Driver {
     pub(crate) events: Events,
     pub(crate) engine: Engine,
     pub(crate) owners: OwnerTrust,
-    pub(crate) started: Instant,
 }
 
 /// How long a claim rests after an action came to nothing.
@@ -52,11 +51,13 @@ pub(super) struct Notes {
     pub(super) holds: Vec<Hold>,
     /// The server would not take the Match: there is nothing to rest for.
     pub(super) unwritten: bool,
+    /// The ballot of each leg as it was read when the claim learned of its vote: a commit names this one.
+    pub(super) ballots: Vec<String>,
 }
 
 impl Driver {
     pub(crate) fn now_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.world.now_ms()
     }
 
     /// The claim of a Match that is to be written.
@@ -68,11 +69,15 @@ impl Driver {
     pub(crate) async fn drive(self: Arc<Self>, view: View, under_way: UnderWay) {
         let mut view = Arc::new(view);
         let deadline = self.deadline(&view);
-        let mut claim = view.claim(&self.world.look(), deadline);
-        let notes = Mutex::new(Notes { members: Objects::new(self.owners), ..Notes::default() });
+        let (mut claim, ballots) = {
+            let objects = self.world.look();
+            (view.claim(&objects, deadline, self.cluster.leadership.epoch()), view.ballots(&objects))
+        };
+        let notes = Mutex::new(Notes { members: Objects::new(self.owners), ballots, ..Notes::default() });
         let (mut running, mut event, mut failed) = (FuturesUnordered::new(), Event::Woke, false);
         loop {
             failed |= matches!(event, Event::Failed(_));
+            self.note_ballot(&view, &event, &notes);
             let mut actions = self.take_in(&mut claim, &view, event);
             if let Some(place) = actions.iter().position(|action| *action == Action::Record) {
                 actions.remove(place);
@@ -115,7 +120,8 @@ impl Driver {
         actions
     }
 
-    fn deadline(&self, view: &View) -> u64 {
+    /// When an undecided claim is called off, counted from when this process saw it first.
+    pub(crate) fn deadline(&self, view: &View) -> u64 {
         let timeout = view.found.as_ref().map_or(30, |found| found.spec.reserve_timeout_seconds);
         let timeout = u64::try_from(timeout).unwrap_or(30).saturating_mul(1000);
         let age = if view.uid.is_empty() { 0 } else { self.flights.age_ms(&view.uid) };
@@ -163,16 +169,13 @@ impl Driver {
             Action::Free(number) => self.free(&view, number, notes).await,
             Action::LookForEntries => self.look_for_entries(&view, notes).await,
             Action::FreeRoot => self.free_root(&view, notes).await,
-            // Offers with an agent are closed, and nobody starts workloads: no claim asks for these yet.
-            Action::Ask(_)
-            | Action::TellAgent(_)
-            | Action::StopAgent(_)
-            | Action::MarkLost(_)
-            | Action::MakeWork
-            | Action::ClearWork
-            | Action::StartWork
-            | Action::StopWork
-            | Action::LookForWork => Event::Failed(action),
+            Action::Ask(number) => self.ask(&view, number).await,
+            Action::TellAgent(number) => self.tell_agent(&view, number, notes).await,
+            Action::StopAgent(number) => self.stop_agent(&view, number).await,
+            Action::MarkLost(number) => self.mark_lost(&view, number).await,
+            Action::MakeWork | Action::ClearWork | Action::StartWork | Action::StopWork | Action::LookForWork => {
+                self.do_work(&view, action).await
+            }
         }
     }
 

@@ -17,23 +17,43 @@ pub(crate) struct Due {
     pub(crate) undecided: BTreeSet<String>,
     /// Ended Matches beyond what their jobs want to keep, with their uids.
     pub(crate) outlived: Vec<(ObjectKey, String)>,
+    /// When the first of the undecided is called off, if it waits for somebody until then.
+    pub(crate) next_ms: Option<u64>,
 }
 
-/// Which claims need driving. `now` is in seconds since 1970.
-pub(crate) fn due(objects: &Objects, now: i64) -> Due {
-    let mut due = Due { claims: Vec::new(), undecided: BTreeSet::new(), outlived: outlived(objects) };
+/// What counts beside the objects.
+pub(crate) struct Moment<'m> {
+    /// Seconds since 1970.
+    pub(crate) now: i64,
+    /// The same moment on this process's monotonic clock.
+    pub(crate) now_ms: u64,
+    /// The epoch under which this process leads; `None` if nobody is elected.
+    pub(crate) epoch: Option<i64>,
+    /// When an undecided claim is called off, on the monotonic clock.
+    pub(crate) deadline_ms: &'m dyn Fn(&View) -> u64,
+}
+
+/// Which claims need driving.
+pub(crate) fn due(objects: &Objects, moment: &Moment<'_>) -> Due {
+    let mut due = Due { claims: Vec::new(), undecided: BTreeSet::new(), outlived: outlived(objects), next_ms: None };
     for (uid, view) in views(objects) {
         // A Match speaks for a job of its own namespace only, whoever wrote it.
         if view.record() == Record::Pending && view.key.namespace != view.root.key.namespace {
             continue;
         }
-        if view.record() == Record::Pending {
-            due.undecided.insert(uid);
-        }
-        let claim = view.claim(objects, u64::MAX);
-        let event = leave(&view, objects, now).map_or(Event::Woke, Event::Leave);
-        if !step(claim, event, 0).1.is_empty() {
+        let deadline_ms = match view.record() {
+            Record::Pending => {
+                due.undecided.insert(uid);
+                (moment.deadline_ms)(&view)
+            }
+            _ => u64::MAX,
+        };
+        let claim = view.claim(objects, deadline_ms, moment.epoch);
+        let event = leave(&view, objects, moment.now).map_or(Event::Woke, Event::Leave);
+        if !step(claim, event, moment.now_ms).1.is_empty() {
             due.claims.push(view);
+        } else if deadline_ms > moment.now_ms && deadline_ms != u64::MAX {
+            due.next_ms = Some(due.next_ms.map_or(deadline_ms, |next| next.min(deadline_ms)));
         }
     }
     due
@@ -53,7 +73,7 @@ fn outlived(objects: &Objects) -> Vec<(ObjectKey, String)> {
         ended.sort_by_key(|found| std::cmp::Reverse(found.spec.attempt));
         for found in ended.into_iter().skip(keep) {
             let view = View::of(crds::Match::clone(found));
-            if view.claim(objects, u64::MAX).is_settled() {
+            if view.claim(objects, u64::MAX, None).is_settled() {
                 all.push((view.key, view.uid));
             }
         }

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use claiming::{Action, Event, Hold, Reason, Record};
+use crds::rules::message;
 use crds::{Decision, Job, Match};
 use jiff::Timestamp;
 use pool::OfferRef;
@@ -34,6 +35,11 @@ impl Driver {
                     noted(notes, |notes| notes.freed.insert(number));
                     return Event::Freed(number);
                 }
+                // Its agent is still at work.
+                Answer::Refused(refused) if refused.says(message::ACTIVE) => {
+                    self.read_offer(leg).await;
+                    return self.entry_of(view, number).unwrap_or(failed);
+                }
                 // Somebody has sat down beside it in the meantime: the seat stays.
                 Answer::Refused(_) if with_seat => {}
                 answer => return self.lost(view, Action::Free(number), &answer),
@@ -42,7 +48,7 @@ impl Driver {
         failed
     }
 
-    async fn has_ended(&self, view: &View) -> bool {
+    pub(super) async fn has_ended(&self, view: &View) -> bool {
         match self.cluster.get::<Match>(&view.key).await {
             Answer::Missing => true,
             Answer::Done(found) => {

@@ -1,5 +1,6 @@
 //! Claims: what the objects show of each, why it should end, which writes that means, and who makes them.
 
+mod agents;
 mod check;
 mod decide;
 mod drive;
@@ -8,13 +9,15 @@ mod free;
 mod leave;
 mod offers;
 mod refusal;
+mod registers;
 mod reserve;
 mod restore;
 #[cfg(test)]
 mod tests;
 mod view;
+mod work;
 mod writes;
 
 pub(crate) use drive::Driver;
-pub(crate) use due::due;
+pub(crate) use due::{Moment, due};
 pub(crate) use restore::wiped;

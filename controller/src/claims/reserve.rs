@@ -11,7 +11,7 @@ use crate::api::{Answer, Refused};
 use crate::backoff::{jitter, retry_of};
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::view::{Leg, View};
-use crate::claims::{refusal, writes};
+use crate::claims::{refusal, registers, writes};
 use crate::events::Tone;
 
 impl Driver {
@@ -43,9 +43,10 @@ impl Driver {
         let epoch = self.cluster.leadership.epoch();
         let patch = {
             let objects = self.world.look();
+            let introduced = registers::introduced(view, number, &objects);
             objects
                 .offer(&leg.kind, &leg.key)
-                .map(|offer| writes::reserve(view, leg, offer, &objects, epoch, Timestamp::now()))
+                .map(|offer| writes::reserve(view, leg, introduced, offer, &objects, epoch, Timestamp::now()))
         };
         let Some(patch) = patch else { return Event::Refused(number, Reason::MemberGone) };
         let answer = self.patch_offer(leg, &patch, notes).await;

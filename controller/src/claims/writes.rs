@@ -4,13 +4,14 @@
 //! changes nothing.
 
 use claiming::{Reason, Record};
-use crds::{ClaimEntry, Decision, Job, Match, OfferStatus, Vote};
+use crds::{ClaimEntry, Decision, Job, Match, OfferStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Held, Objects, OfferRef};
 use serde_json::{Value, json};
 
 use crate::api::Change;
+use crate::claims::registers::{Introduced, birth};
 use crate::claims::view::{Leg, View};
 use crate::patch::Ops;
 use crate::status::{self, decision_conditions};
@@ -53,6 +54,7 @@ fn holds(view: &View) -> Ops {
 pub(crate) fn reserve(
     view: &View,
     leg: &Leg,
+    introduced: Introduced,
     offer: OfferRef<'_>,
     objects: &Objects,
     epoch: Option<i64>,
@@ -60,7 +62,7 @@ pub(crate) fn reserve(
 ) -> Change {
     let guarded =
         Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "generation"], leg.generation);
-    enter(guarded, view, leg, offer, objects, epoch, now)
+    enter(guarded, (view, leg, birth(view, leg, introduced)), offer, objects, epoch, now)
 }
 
 /// Enters a claim that stands into a ledger that has lost it: exactly the state that was seen without it. What the offer says
@@ -76,26 +78,18 @@ pub(crate) fn restore(
     let version = offer.metadata().resource_version.clone().unwrap_or_default();
     let guarded =
         Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "resourceVersion"], version);
-    enter(guarded, view, leg, offer, objects, epoch, now)
+    enter(guarded, (view, leg, birth(view, leg, Introduced::default())), offer, objects, epoch, now)
 }
 
 fn enter(
     guarded: Ops,
-    view: &View,
-    leg: &Leg,
+    (view, leg, entry): (&View, &Leg, ClaimEntry),
     offer: OfferRef<'_>,
     objects: &Objects,
     epoch: Option<i64>,
     now: Timestamp,
 ) -> Change {
     let from = offer.status().cloned().unwrap_or_default();
-    let entry = ClaimEntry {
-        match_key: view.key.to_string(),
-        takes: leg.takes.clone(),
-        share: leg.share.clone(),
-        vote: Vote::Accepted,
-        ..ClaimEntry::default()
-    };
     let mut ops = guarded;
     let mut after = from.clone();
     if let Some(key) = leg.share.as_ref().filter(|key| !from.shared.contains_key(*key)) {
