@@ -27,7 +27,9 @@ fn leaks(key: &Key, object: &Object, world: &World) -> Vec<String> {
     let stands = |uid: &str| world.found(uid).filter(|found| decision(found) == Decision::Committed);
     if let Some(ledger) = object.ledger() {
         let unheld = |uid: &&String| !stands(uid).is_some_and(|found| names(found, key, object.uid()));
-        all.extend(ledger.claims.keys().filter(unheld).map(|uid| format!("an entry of {uid}, whose claim does not stand")));
+        all.extend(
+            ledger.claims.keys().filter(unheld).map(|uid| format!("an entry of {uid}, whose claim does not stand")),
+        );
         let empty = |seat: &&String| !ledger.claims.values().any(|entry| entry.share.as_ref() == Some(seat));
         all.extend(ledger.shared.keys().filter(empty).map(|seat| format!("nobody sits on the seat `{seat}`")));
     }
@@ -57,7 +59,12 @@ fn in_vain(objects: &Objects, now: i64) -> Vec<(Key, String)> {
     let cycle = Engine::new().negotiate(&pool, &Config::product(), now);
     let roots = cycle.gangs.iter().filter_map(|gang| pool.ad(gang.root()?));
     let mut all: Vec<(Key, String)> = roots
-        .map(|root| (Key::new(Kind::Job, &root.key.namespace, &root.key.name), "it waits, and there is a gang for it".to_owned()))
+        .map(|root| {
+            (
+                Key::new(Kind::Job, &root.key.namespace, &root.key.name),
+                "it waits, and there is a gang for it".to_owned(),
+            )
+        })
         .collect();
     for (key, held) in objects.jobs.iter().filter(|(_, held)| may_ask(held, objects) == Standing::Waits) {
         let status = held.object.status.as_ref();

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 /// An object of ours from its spec.
 fn object<K: serde::de::DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
-    let written = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+    let written =
+        json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
     match serde_json::from_value(written) {
         Ok(object) => object,
         Err(error) => unreadable(&error),
@@ -27,7 +28,8 @@ pub fn machine(name: &str) -> Machine {
 /// A license with so many seats, valid anywhere.
 #[must_use]
 pub fn license(name: &str, seats: u64) -> License {
-    let spec = json!({"attributes": {"App": "sim"}, "constraint": "other.Type == \"Job\"", "capacity": {"seats": seats}});
+    let spec =
+        json!({"attributes": {"App": "sim"}, "constraint": "other.Type == \"Job\"", "capacity": {"seats": seats}});
     object("License", name, &spec)
 }
 

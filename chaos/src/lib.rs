@@ -11,6 +11,7 @@ mod etcd;
 mod proxy;
 mod replica;
 mod scene;
+mod soak;
 mod stage;
 
 pub use ads::{job, license, machine};
@@ -18,4 +19,5 @@ pub use etcd::Follower;
 pub use proxy::{Asked, Fault, Flow, Logged, Plan, Proxy, Weather};
 pub use replica::Replica;
 pub use scene::Scene;
+pub use soak::{Report, Soak, soak};
 pub use stage::Stage;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
+use e2e::Access;
 use e2e::control_plane::processes::Signal;
 use e2e::product::{self, Controller};
-use e2e::Access;
 use tokio::sync::watch;
 use tokio::task::block_in_place;
 

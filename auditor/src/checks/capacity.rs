@@ -13,7 +13,8 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
         let (now, was) = (used(after, resource), before.map_or(0, |ledger| used(ledger, resource)));
         let outside = after.outside.get(resource).copied().unwrap_or(0);
         if now > was && now.saturating_add(outside) > *has {
-            let what = format!("{now} {resource} given away and {outside} taken outside, of {has}; before it was {was}");
+            let what =
+                format!("{now} {resource} given away and {outside} taken outside, of {has}; before it was {was}");
             all.push(step.violation(Invariant::Capacity, what));
         }
     }
@@ -33,7 +34,8 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
 
 /// What is given away of a resource: by entries with a seat of their own, and by shared seats.
 fn used(ledger: &OfferStatus, resource: &str) -> i64 {
-    let own = ledger.claims.values().filter(|entry| entry.share.is_none()).filter_map(|entry| entry.takes.get(resource));
+    let own =
+        ledger.claims.values().filter(|entry| entry.share.is_none()).filter_map(|entry| entry.takes.get(resource));
     let shared = ledger.shared.values().filter_map(|seat| seat.get(resource));
     own.chain(shared).sum()
 }

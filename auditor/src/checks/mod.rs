@@ -74,14 +74,7 @@ impl<'s> Step<'s> {
 
 /// Everything that is broken in this revision.
 pub(crate) fn all(step: &Step<'_>) -> Vec<Violation> {
-    let checks = [
-        capacity::check,
-        entry::check,
-        gang::check,
-        held::check,
-        register::check,
-        status::check,
-        validity::check,
-    ];
+    let checks =
+        [capacity::check, entry::check, gang::check, held::check, register::check, status::check, validity::check];
     checks.iter().flat_map(|check| check(step)).collect()
 }

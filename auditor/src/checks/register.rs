@@ -17,7 +17,9 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
     let mut all = Vec::new();
     let (was, is) = (decision(before), decision(after));
     let forward = match (was, is) {
-        (Decision::Pending, Decision::Committed | Decision::Aborted) | (Decision::Committed, Decision::Released) => true,
+        (Decision::Pending, Decision::Committed | Decision::Aborted) | (Decision::Committed, Decision::Released) => {
+            true
+        }
         (was, is) => was == is,
     };
     if !forward {

@@ -8,7 +8,8 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
     let Some(after) = step.after else { return Vec::new() };
     let mut all = Vec::new();
     let conditions = conditions(after);
-    let spoken = observed(after).into_iter().chain(conditions.iter().filter_map(|condition| condition.observed_generation));
+    let spoken =
+        observed(after).into_iter().chain(conditions.iter().filter_map(|condition| condition.observed_generation));
     if let Some(ahead) = spoken.filter(|spoken| *spoken > after.generation()).max() {
         let what = format!("its status speaks of generation {ahead}, it is at {}", after.generation());
         all.push(step.violation(Invariant::TruthfulStatus, what));

@@ -22,9 +22,13 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
     for member in &found.spec.members {
         let key = Kind::of(&member.kind).map(|kind| Key::new(kind, &member.namespace, &member.name));
         let object = reserved.iter().find(|(held, _)| key.as_ref() == Some(held)).map(|(_, object)| object);
-        let as_matched = |object: &&&Arc<Object>| (object.uid(), object.generation()) == (&member.uid, member.generation);
+        let as_matched =
+            |object: &&&Arc<Object>| (object.uid(), object.generation()) == (&member.uid, member.generation);
         if object.filter(as_matched).is_none() {
-            let what = format!("committed, and {} {}/{} was never reserved as it was matched", member.kind, member.namespace, member.name);
+            let what = format!(
+                "committed, and {} {}/{} was never reserved as it was matched",
+                member.kind, member.namespace, member.name
+            );
             all.push(step.violation(Invariant::Validity, what));
         }
     }

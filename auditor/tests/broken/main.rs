@@ -128,8 +128,8 @@ fn told(until_step: At) -> history::History {
 fn work_without_a_commit_is_found() {
     assert_eq!(told(At::Committed).broken(), nothing());
     assert_eq!(told(At::LicenseReserved).broken(), only(NoEffectBeforeCommit));
-    let unasked =
-        until(At::Committed).then(machine(), |machine| machine["status"]["claims"][MATCH]["activity"] = json!("Active"));
+    let unasked = until(At::Committed)
+        .then(machine(), |machine| machine["status"]["claims"][MATCH]["activity"] = json!("Active"));
     assert_eq!(unasked.broken(), only(NoEffectBeforeCommit));
     let stopped = told(At::Committed)
         .then(machine(), |machine| machine["status"]["claims"][MATCH]["release"] = json!(true))
@@ -155,7 +155,8 @@ fn an_entry_that_changes_is_found() {
     };
     assert_eq!(entry("vote", json!("Rejected")).broken(), only(Entry));
     assert_eq!(entry("match", json!("default/other")).broken(), only(Entry));
-    let back = told(At::Committed).then(machine(), |machine| machine["status"]["claims"][MATCH]["committed"] = json!(false));
+    let back =
+        told(At::Committed).then(machine(), |machine| machine["status"]["claims"][MATCH]["committed"] = json!(false));
     assert_eq!(back.broken(), only(Entry));
     let ballot = entry("ballot", json!("a"));
     assert_eq!(ballot.broken(), nothing());

@@ -21,19 +21,20 @@ pub enum Flow {
 /// The same bytes, as far as the flow lets them.
 pub(super) fn through(body: kube::client::Body, flow: watch::Receiver<Flow>, severed: watch::Receiver<bool>) -> Body {
     let chunks = body.into_data_stream().map(|chunk| chunk.map_err(std::io::Error::other));
-    let stream = futures::stream::unfold((Box::pin(chunks), flow, severed), |(mut chunks, mut flow, mut severed)| async move {
-        loop {
-            let now = *flow.borrow_and_update();
-            if *severed.borrow_and_update() || matches!(now, Flow::Cut | Flow::Expired) {
-                return Some((Err(std::io::Error::other("cut")), (chunks, flow, severed)));
+    let stream =
+        futures::stream::unfold((Box::pin(chunks), flow, severed), |(mut chunks, mut flow, mut severed)| async move {
+            loop {
+                let now = *flow.borrow_and_update();
+                if *severed.borrow_and_update() || matches!(now, Flow::Cut | Flow::Expired) {
+                    return Some((Err(std::io::Error::other("cut")), (chunks, flow, severed)));
+                }
+                tokio::select! {
+                    chunk = chunks.next(), if now == Flow::Open => return Some((chunk?, (chunks, flow, severed))),
+                    changed = flow.changed() => changed.ok()?,
+                    changed = severed.changed() => changed.ok()?,
+                }
             }
-            tokio::select! {
-                chunk = chunks.next(), if now == Flow::Open => return Some((chunk?, (chunks, flow, severed))),
-                changed = flow.changed() => changed.ok()?,
-                changed = severed.changed() => changed.ok()?,
-            }
-        }
-    });
+        });
     Body::from_stream(stream)
 }
 

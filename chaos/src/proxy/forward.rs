@@ -33,15 +33,17 @@ pub(super) async fn forward(State(shared): State<Arc<Shared>>, request: Request)
         return refused(410);
     }
     // On a task of its own: what has left the controller arrives, even if the controller dies meanwhile.
-    let passing = pass(shared.clone(), asked.clone(), fault, parts, body);
-    let answer = tokio::spawn(passing).await.unwrap_or_else(|_| cut());
-    let status = if answer.status() == NO_ANSWER { 0 } else { answer.status().as_u16() };
-    let line = Logged { at, asked, fault, status };
-    shared.log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
-    answer
+    let passing = async move {
+        let answer = pass(&shared, &asked, fault, parts, body).await;
+        let status = if answer.status() == NO_ANSWER { 0 } else { answer.status().as_u16() };
+        let line = Logged { at, asked, fault, status };
+        shared.log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        answer
+    };
+    tokio::spawn(passing).await.unwrap_or_else(|_| cut())
 }
 
-async fn pass(shared: Arc<Shared>, asked: Asked, fault: Option<Fault>, parts: request::Parts, body: Bytes) -> Answer {
+async fn pass(shared: &Shared, asked: &Asked, fault: Option<Fault>, parts: request::Parts, body: Bytes) -> Answer {
     let kill = || {
         shared.severed.send_replace(true);
         shared.deaths.send_modify(|deaths| *deaths += 1);
@@ -54,7 +56,7 @@ async fn pass(shared: Arc<Shared>, asked: Asked, fault: Option<Fault>, parts: re
         Some(Fault::Held) => drop(shared.let_go.subscribe().wait_for(|may_go| *may_go).await),
         Some(Fault::AnswerLost | Fault::KilledAfter | Fault::DoneAndRefused(_)) | None => {}
     }
-    let answer = upstream(&shared, &asked, parts, body).await;
+    let answer = upstream(shared, asked, parts, body).await;
     match fault {
         Some(Fault::AnswerLost) => cut(),
         Some(Fault::KilledAfter) => kill(),

@@ -151,7 +151,10 @@ mod tests {
     fn what_is_no_write_is_known() {
         let write = |method, path| Asked::new(method, path).is_write();
         assert!(write("PATCH", PATCH) && !write("GET", PATCH));
-        assert!(!write("PUT", "/apis/coordination.k8s.io/v1/namespaces/s/leases/gangmatch"), "who leads is another matter");
+        assert!(
+            !write("PUT", "/apis/coordination.k8s.io/v1/namespaces/s/leases/gangmatch"),
+            "who leads is another matter"
+        );
         assert!(Asked::new("GET", "/apis/gangmatch.dev/v1alpha1/jobs?watch=true&timeoutSeconds=60").is_watch());
         assert_eq!(Asked::new("GET", "/api/v1/namespaces?watch=true").namespace, None);
     }

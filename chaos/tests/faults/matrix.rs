@@ -36,7 +36,11 @@ fn killed_at_every_write(name: &str, fault: Fault) {
         stage.rest().await?;
         println!("{name}: {} of {writes} writes struck", replica.killed - before);
         // How often a job is told that it waits depends on when it is seen first: the last writes may not come to pass.
-        ensure!(replica.killed - before >= writes - 3, "only {} of {writes} writes were struck", replica.killed - before);
+        ensure!(
+            replica.killed - before >= writes - 3,
+            "only {} of {writes} writes were struck",
+            replica.killed - before
+        );
         Ok(())
     });
 }

@@ -82,7 +82,10 @@ fn a_server_that_is_too_busy_is_not_stormed() {
         }
         let again = calm.elapsed();
         let rate = refused as f64 / begun.elapsed().as_secs_f64();
-        println!("429: {refused} requests refused in {STORM:?} for 4 gangs; all claimed {} ms after", again.as_millis());
+        println!(
+            "429: {refused} requests refused in {STORM:?} for 4 gangs; all claimed {} ms after",
+            again.as_millis()
+        );
         ensure!(rate <= 40.0, "{rate} requests a second against a server that says 429");
         ensure!(again <= Duration::from_secs(10), "{again:?}");
         stage.rest().await?;

@@ -150,7 +150,9 @@ fn derived(
     if to.state != from.state {
         ops = ops.add(&["status", "state"], json!(to.state));
     }
-    if to.conditions != from.conditions {
+    // Of an offer that nobody has looked at yet they are told by whoever looks first: this write may come late, and would date
+    // them back.
+    if to.conditions != from.conditions && !from.conditions.is_empty() {
         ops = ops.add(&["status", "conditions"], json!(to.conditions));
     }
     ops
