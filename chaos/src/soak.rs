@@ -91,7 +91,7 @@ impl Play {
             self.people(&here).await.ok();
             self.fault().await?;
             for replica in &mut self.replicas {
-                self.report.note("killed at a write", usize::from(replica.die_if_struck()?));
+                replica.die_if_struck()?;
             }
             tokio::time::sleep(Duration::from_millis(PAUSE_MS)).await;
         }

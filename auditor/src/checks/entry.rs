@@ -16,7 +16,7 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
             let what = format!("the entry of {uid} says committed, its Match never was");
             all.push(step.violation(Invariant::NoEffectBeforeCommit, what));
         }
-        let works = is.activity == Activity::Active && !was.is_some_and(|was| was.activity == Activity::Active);
+        let works = is.activity == Activity::Active && was.is_none_or(|was| was.activity != Activity::Active);
         if works && !is.committed {
             let what = format!("the entry of {uid} became active, and was not committed");
             all.push(step.violation(Invariant::NoEffectBeforeCommit, what));

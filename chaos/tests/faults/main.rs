@@ -1,4 +1,5 @@
 //! Turns faults between the real controller and the real API server into histories that the auditor finds nothing in.
+#![cfg(test)]
 
 mod leaders;
 mod matrix;
