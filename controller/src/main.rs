@@ -20,6 +20,7 @@ mod refusals;
 mod status;
 mod statuses;
 mod telemetry;
+mod workloads;
 mod world;
 
 use clap::Parser;

@@ -101,6 +101,9 @@ impl Negotiator {
             let driver = self.driver.clone();
             tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
         }
+        for batch in due.outlived_work {
+            tokio::spawn(self.driver.clone().clean_up(batch));
+        }
         due.next_ms
     }
 

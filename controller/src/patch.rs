@@ -25,7 +25,7 @@ impl Ops {
         self
     }
 
-    fn remove(mut self, path: &[&str]) -> Ops {
+    pub(crate) fn remove(mut self, path: &[&str]) -> Ops {
         self.0.push(PatchOperation::Remove(RemoveOperation { path: pointer(path) }));
         self
     }

@@ -45,6 +45,14 @@ impl World {
         self.changed.notify_one();
     }
 
+    /// Changes the picture, and rings the bell if that was new.
+    pub(crate) fn learn_if_new(&self, change: impl FnOnce(&mut Objects) -> bool) {
+        let is_new = change(&mut self.look());
+        if is_new {
+            self.changed.notify_one();
+        }
+    }
+
     /// Takes in the Lease of an agent; `None`: there is none. The bell rings only if that brings somebody back.
     pub(crate) fn saw_lease(&self, key: ObjectKey, lease: Option<LeaseSpec>) {
         if self.pulses().saw(key, lease, self.now_ms()) {

@@ -34,7 +34,8 @@ pub use keys::match_name;
 pub use license::{License, LicenseSpec};
 pub use machine::{Machine, MachineSpec};
 pub use match_::{
-    Cycle, Decision, LABEL_ATTEMPT, LABEL_MATCH_UID, LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,
+    ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, Cycle, Decision, LABEL_ATTEMPT, LABEL_MATCH_UID,
+    LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,
 };
 pub use offer::{
     Agent, AllowedNamespaces, ClaimPolicy, Disclosure, DynamicAttribute, DynamicType, NamespacesFrom, Offer,

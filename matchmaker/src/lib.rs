@@ -43,7 +43,7 @@ pub use ports::{Port, Ports, Rules};
 pub use score::{Fx, Score};
 pub use sentences::{hint, summary, why};
 pub use share::{NoSeat, share_key};
-pub use verify::{Disagreement, verify};
+pub use verify::{Disagreement, evaluate, verify};
 pub use why::{
     ConjunctCount, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation, Relaxed, Unmatched, Verdict,
     WhyNot,

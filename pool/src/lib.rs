@@ -13,6 +13,7 @@ mod recall;
 mod record;
 mod snapshot;
 mod usage;
+mod work;
 
 pub use ads::{Advertises, Prepared};
 pub use agents::{Life, is_lease_of_agent, lease_key};
@@ -23,3 +24,4 @@ pub use recall::{Recalled, gang_of};
 pub use record::{Occasion, record};
 pub use snapshot::{Flight, Outlook, Standing, forgotten, may_ask, snapshot};
 pub use usage::{usage, usage_without, used_text};
+pub use work::{BatchJob, Works, has_finished};

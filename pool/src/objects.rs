@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use crate::ads::{Advertises, Prepared, prepare};
 use crate::agents::Life;
 use crate::key::ObjectKey;
+use crate::work::Works;
 
 /// One object with its ad.
 #[derive(Clone, Debug)]
@@ -153,6 +154,8 @@ pub struct Objects {
     pub matches: BTreeMap<ObjectKey, Arc<Match>>,
     /// The labels of all namespaces.
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    /// Batch Jobs and pods.
+    pub works: Works,
     /// What is known of the agents of offers, by kind and key. Whoever is not in it is not known yet.
     pub agents: Arc<BTreeMap<(String, ObjectKey), Life>>,
     buried: Buried,

@@ -55,6 +55,9 @@ impl Driver {
         {
             return Event::Failed(action);
         }
+        if reason == Some(Reason::StartTimedOut) {
+            self.start_timed_out(view, notes);
+        }
         let message = noted(notes, |notes| notes.message.clone());
         let latest = self.world.look().matches.get(&view.key).cloned().unwrap_or_else(|| found.clone());
         let patch = writes::decide(view, &latest, to, reason, &message, Timestamp::now());
@@ -111,6 +114,7 @@ impl Driver {
                 }
                 false
             }
+            Reason::WorkloadFailed => self.is_work_gone(view).await,
             _ => true,
         }
     }

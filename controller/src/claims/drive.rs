@@ -15,6 +15,7 @@ use pool::{Objects, OwnerTrust};
 use crate::api::{Answer, Cluster};
 use crate::claims::leave::leave;
 use crate::claims::view::{Leg, View};
+use crate::claims::work::Read;
 use crate::events::Events;
 use crate::flights::{Flights, UnderWay};
 use crate::holdoffs::HoldOffs;
@@ -53,6 +54,8 @@ pub(super) struct Notes {
     pub(super) unwritten: bool,
     /// The ballot of each leg as it was read when the claim learned of its vote: a commit names this one.
     pub(super) ballots: Vec<String>,
+    /// The batch Job as it was read last: what is started is this one.
+    pub(super) work: Read,
 }
 
 impl Driver {
@@ -69,11 +72,12 @@ impl Driver {
     pub(crate) async fn drive(self: Arc<Self>, view: View, under_way: UnderWay) {
         let mut view = Arc::new(view);
         let deadline = self.deadline(&view);
-        let (mut claim, ballots) = {
+        let (mut claim, ballots, work) = {
             let objects = self.world.look();
-            (view.claim(&objects, deadline, self.cluster.leadership.epoch()), view.ballots(&objects))
+            let claim = view.claim(&objects, deadline, self.cluster.leadership.epoch());
+            (claim, view.ballots(&objects), Read::of(&view, &objects))
         };
-        let notes = Mutex::new(Notes { members: Objects::new(self.owners), ballots, ..Notes::default() });
+        let notes = Mutex::new(Notes { members: Objects::new(self.owners), ballots, work, ..Notes::default() });
         let (mut running, mut event, mut failed) = (FuturesUnordered::new(), Event::Woke, false);
         loop {
             failed |= matches!(event, Event::Failed(_));
@@ -174,7 +178,7 @@ impl Driver {
             Action::StopAgent(number) => self.stop_agent(&view, number).await,
             Action::MarkLost(number) => self.mark_lost(&view, number).await,
             Action::MakeWork | Action::ClearWork | Action::StartWork | Action::StopWork | Action::LookForWork => {
-                self.do_work(&view, action).await
+                self.do_work(&view, action, notes).await
             }
         }
     }

@@ -1,10 +1,11 @@
 //! The objects into the claims that need somebody to drive them on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use claiming::{Event, Record, step};
+use claiming::{Action, Event, Record, step};
 use kube::ResourceExt;
-use pool::{ObjectKey, Objects};
+use pool::{BatchJob, ObjectKey, Objects};
 
 use crate::claims::leave::leave;
 use crate::claims::view::{View, views};
@@ -17,6 +18,8 @@ pub(crate) struct Due {
     pub(crate) undecided: BTreeSet<String>,
     /// Ended Matches beyond what their jobs want to keep, with their uids.
     pub(crate) outlived: Vec<(ObjectKey, String)>,
+    /// Batch Jobs that were made for Matches that are gone, and have ended.
+    pub(crate) outlived_work: Vec<Arc<BatchJob>>,
     /// When the first of the undecided is called off, if it waits for somebody until then.
     pub(crate) next_ms: Option<u64>,
 }
@@ -35,8 +38,15 @@ pub(crate) struct Moment<'m> {
 
 /// Which claims need driving.
 pub(crate) fn due(objects: &Objects, moment: &Moment<'_>) -> Due {
-    let mut due = Due { claims: Vec::new(), undecided: BTreeSet::new(), outlived: outlived(objects), next_ms: None };
-    for (uid, view) in views(objects) {
+    let views = views(objects);
+    let mut due = Due {
+        claims: Vec::new(),
+        undecided: BTreeSet::new(),
+        outlived: outlived(objects),
+        outlived_work: outlived_work(objects, &views),
+        next_ms: None,
+    };
+    for (uid, view) in views {
         // A Match speaks for a job of its own namespace only, whoever wrote it.
         if view.record() == Record::Pending && view.key.namespace != view.root.key.namespace {
             continue;
@@ -50,13 +60,22 @@ pub(crate) fn due(objects: &Objects, moment: &Moment<'_>) -> Due {
         };
         let claim = view.claim(objects, deadline_ms, moment.epoch);
         let event = leave(&view, objects, moment.now).map_or(Event::Woke, Event::Leave);
-        if !step(claim, event, moment.now_ms).1.is_empty() {
+        let asked = step(claim, event, moment.now_ms).1;
+        // of pods that are still to end nothing is asked: their end is seen
+        let waits = asked == [Action::LookForWork] && objects.works.pods_of(&view.uid) > 0;
+        if !asked.is_empty() && !waits {
             due.claims.push(view);
         } else if deadline_ms > moment.now_ms && deadline_ms != u64::MAX {
             due.next_ms = Some(due.next_ms.map_or(deadline_ms, |next| next.min(deadline_ms)));
         }
     }
     due
+}
+
+/// Batch Jobs go with the Match that they were made for.
+fn outlived_work(objects: &Objects, views: &BTreeMap<String, View>) -> Vec<Arc<BatchJob>> {
+    let over = objects.works.labelled().filter(|(_, batch)| batch.made && batch.ended.is_some());
+    over.filter(|(uid, _)| !views.contains_key(*uid)).map(|(_, batch)| batch.clone()).collect()
 }
 
 /// The oldest ended Matches of each job beyond its `matchHistoryLimit`. Those that still hold something stay.

@@ -83,7 +83,7 @@ impl Driver {
         let pause_ms = {
             let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
             let about = (view.root.uid.as_str(), view.root.generation);
-            holdoffs.remember(about, message, &retry_of(&job), self.now_ms())
+            holdoffs.remember(about, &format!("its Match cannot be written: {message}"), &retry_of(&job), self.now_ms())
         };
         tracing::warn!(r#match = %view.key, message, pause_ms, "Match not written; the job pauses");
         self.events.tell(&self.cluster, &job, Tone::Warning, "FailedCreate", message).await;

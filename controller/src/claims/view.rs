@@ -220,7 +220,7 @@ pub(super) fn entry<'o>(offer: OfferRef<'o>, uid: &str) -> Option<&'o crds::Clai
     offer.status()?.claims.get(uid)
 }
 
-/// All claims that the objects show, by uid of the Match: of Matches, and of entries and jobs that name one that is gone.
+/// All claims that the objects show, by uid of the Match: of Matches, and of entries, jobs and batch Jobs that name one that is gone.
 pub(crate) fn views(objects: &Objects) -> BTreeMap<String, View> {
     let mut all: BTreeMap<String, View> = BTreeMap::new();
     for found in objects.matches.values() {
@@ -238,6 +238,10 @@ pub(crate) fn views(objects: &Objects) -> BTreeMap<String, View> {
         if let Some(claim) = held.object.status.as_ref().and_then(|status| status.claim.as_ref()) {
             orphans.entry(claim.uid.clone()).or_insert_with(|| ObjectKey::new(&key.namespace, &claim.match_name));
         }
+    }
+    for (uid, batch) in objects.works.labelled().filter(|(_, batch)| batch.ended.is_none()) {
+        let name = batch.match_name.as_ref().unwrap_or(&batch.key.name);
+        orphans.entry(uid.to_owned()).or_insert_with(|| ObjectKey::new(&batch.key.namespace, name));
     }
     for (uid, key) in orphans {
         if let Entry::Vacant(vacant) = all.entry(uid) {

@@ -10,11 +10,12 @@ use anyhow::{Context, Result, bail};
 
 use super::access::{Access, Authority, Tools};
 use super::binaries::Binaries;
-use super::components::{Component, Options, Plan, Ports, User, audit_policy};
+use super::components::{Component, Options, Plan, Ports, STAGES, User, audit_policy};
 use super::kubeconfig;
 use super::pki::{self, Pki};
 use super::ports;
 use super::processes::{self, Place, Processes, Signal};
+use super::stages::with_ends;
 use crate::polling::until;
 
 /// How long a component may take until it answers, on a busy machine.
@@ -223,6 +224,7 @@ fn write_files(plan: &Plan<'_>) -> Result<Vec<(User, PathBuf)>> {
         write(&format!("{}.kubeconfig", component.name()), user, groups)?;
     }
     fs::write(plan.folder.join("audit-policy.json"), audit_policy()?)?;
+    fs::write(plan.folder.join(STAGES), with_ends(&fs::read_to_string(plan.binaries.path(STAGES))?))?;
     declare(&plan.options.users, plan.folder, &cluster)
 }
 

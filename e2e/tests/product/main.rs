@@ -7,3 +7,4 @@ mod idle;
 mod leader;
 mod repairs;
 mod stage;
+mod work;
