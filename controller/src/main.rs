@@ -13,6 +13,7 @@ mod flights;
 mod holdoffs;
 mod leader;
 mod negotiator;
+mod nodes;
 mod patch;
 mod probes;
 mod proofs;

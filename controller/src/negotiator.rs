@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use crate::claims::{Driver, Moment, due, newest_epoch, wiped};
 use crate::config::Config;
 use crate::flights::flight;
+use crate::nodes::Keeper;
 use crate::probes::Health;
 use crate::status::{Finding, finding, next_timeout};
 use crate::statuses::Statuses;
@@ -34,6 +35,7 @@ pub(crate) struct Negotiator {
     /// What the last cycle said of each job that it could not match, by uid.
     findings: BTreeMap<String, Finding>,
     statuses: Statuses,
+    nodes: Keeper,
     /// When wiped ledgers are looked for next.
     repair_at_ms: u64,
 }
@@ -49,6 +51,7 @@ impl Negotiator {
             engine: Engine::new(),
             findings: BTreeMap::new(),
             statuses: Statuses::default(),
+            nodes: Keeper::default(),
             repair_at_ms: 0,
         }
     }
@@ -74,7 +77,8 @@ impl Negotiator {
             }
             self.findings.extend(self.held_off(&objects));
             self.statuses.write(&self.driver, &objects, &self.findings).await;
-            let pause = self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).min());
+            let nodes_ms = self.nodes.keep(&self.driver, &objects).await;
+            let pause = self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).chain(nodes_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
                     tokio::time::sleep(self.config.debounce()).await;

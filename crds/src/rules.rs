@@ -83,6 +83,19 @@ pub(crate) fn machine_spec() -> Vec<Rule> {
     rules
 }
 
+/// The rules on a MachineClass's spec: those of an offer, that the ad is not text, and that the namespace stays.
+pub(crate) fn machine_class_spec() -> Vec<Rule> {
+    let mut rules = offer_spec();
+    rules
+        .push(Rule::new("!has(self.classad)").message("of a class the ad is written in fields").field_path(".classad"));
+    rules.push(
+        Rule::new("self.__namespace__ == oldSelf.__namespace__")
+            .message("namespace is immutable")
+            .field_path(".namespace"),
+    );
+    rules
+}
+
 /// The rule on the list of ports.
 pub(crate) fn ports() -> Vec<Rule> {
     vec![Rule::new(PORT_LABELS).message("port labels differ, whatever their case")]

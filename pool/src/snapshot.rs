@@ -12,6 +12,7 @@ use crate::ads::{Advertises, Prepared};
 use crate::agents::Life;
 use crate::consent::consent;
 use crate::key::ObjectKey;
+use crate::node::node_trouble;
 use crate::objects::{Held, Objects, OfferRef};
 use crate::usage::usage;
 
@@ -148,6 +149,15 @@ fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
             all.insert((ad_key(&member.kind, &key), offer.uid().to_owned()));
         }
     }
+    // of a Match that is gone its batch Job still names the members
+    let at_work =
+        objects.works.labelled().filter(|(uid, batch)| batch.ended.is_none() || objects.works.pods_of(uid) > 0);
+    for [kind, namespace, name, uid] in at_work.flat_map(|(_, batch)| &batch.members) {
+        let key = ObjectKey::new(namespace, name);
+        if let Some(offer) = objects.offer(kind, &key).filter(|offer| offer.uid() != uid) {
+            all.insert((ad_key(kind, &key), offer.uid().to_owned()));
+        }
+    }
     all
 }
 
@@ -209,7 +219,9 @@ pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook
         usage,
         shared_by: prepared.shared_by.clone(),
         consent: consent(fields.allowed_namespaces.as_ref(), &key.namespace, &objects.namespaces),
-        open: is_open(found, objects) && !outlook.unproven.contains(found.uid()),
+        open: is_open(found, objects)
+            && node_trouble(found, objects).is_none()
+            && !outlook.unproven.contains(found.uid()),
     };
     Some(PoolAd {
         key,

@@ -35,6 +35,7 @@ impl Driver {
             let world = self.world.look();
             members.namespaces = world.namespaces.clone();
             members.agents = world.agents.clone();
+            members.nodes = world.nodes.clone();
             let keys = view.legs.iter().map(|leg| (leg.kind.as_str(), &leg.key)).chain([("Job", &view.root.key)]);
             keys.for_each(|(kind, key)| members.copy_missing(kind, key, &world));
         }

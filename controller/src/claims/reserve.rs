@@ -38,9 +38,12 @@ impl Driver {
                 Event::RootReserved
             }
             Answer::Refused(refused) => {
+                self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
+                if self.job(view).is_some_and(|job| is_claimed_by(&job, view)) {
+                    return Event::RootReserved;
+                }
                 let reason = refusal::of_job(&refused);
                 noted(notes, |notes| notes.message = format!("job {}: {}", view.root.key, first(&refused)));
-                self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
                 Event::RootRefused(reason)
             }
             Answer::Missing => Event::RootRefused(Reason::JobDeleted),
@@ -69,14 +72,24 @@ impl Driver {
                 Event::Failed(Action::Reserve(number))
             }
             Answer::Refused(refused) => {
+                self.read_offer(leg).await;
+                if self.is_entered(view, leg) {
+                    return Event::Reserved(number);
+                }
                 let reason = refusal::of_offer(&refused);
                 self.refused(view, &No { leg, message: first(&refused), for_good: false }, reason, notes);
-                self.read_offer(leg).await;
                 Event::Refused(number, reason)
             }
             Answer::Missing => Event::Refused(number, Reason::MemberGone),
             answer => self.lost(view, Action::Reserve(number), &answer),
         }
+    }
+
+    /// Whether the offer has the claim's entry: an earlier write, whose answer was lost, has made it.
+    fn is_entered(&self, view: &View, leg: &Leg) -> bool {
+        let objects = self.world.look();
+        let offer = objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid);
+        offer.is_some_and(|offer| offer.status().is_some_and(|status| status.claims.contains_key(&view.uid)))
     }
 
     /// Remembers that the server would not take the Match, and tells the job. The offers are free again at once: nothing was
@@ -118,6 +131,12 @@ impl Driver {
         let mut memory = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         memory.remember(&view.root.uid, &refused, &retry_of(&job), self.now_ms(), jitter);
     }
+}
+
+/// The same of the job.
+fn is_claimed_by(job: &Job, view: &View) -> bool {
+    let claim = job.status.as_ref().and_then(|status| status.claim.as_ref());
+    job.metadata.uid.as_deref() == Some(view.root.uid.as_str()) && claim.is_some_and(|claim| claim.uid == view.uid)
 }
 
 fn first(refused: &Refused) -> String {

@@ -145,11 +145,25 @@ fn a_reserve_tests_what_was_matched_and_adds_one_entry() {
     assert_eq!(at("/metadata/uid"), json!({"op": "test", "path": "/metadata/uid", "value": "u-license"}));
     assert_eq!(at("/metadata/generation")["op"], "test");
     assert_eq!(at("/status/shared/a")["value"], json!({"seats": 1}));
-    let entry = at("/status/claims/u-match");
+    let first = patch.as_array().unwrap().iter().find(|op| op["path"] == "/status/claims/u-match").unwrap();
+    assert_eq!(*first, json!({"op": "test", "path": "/status/claims/u-match", "value": null}), "only once");
+    let entry = patch.as_array().unwrap().iter().rfind(|op| op["path"] == "/status/claims/u-match").unwrap();
     assert_eq!((&entry["op"], &entry["value"]["vote"]), (&json!("add"), &json!("Accepted")));
     assert_eq!(at("/status/used")["value"], "1/1 seats");
     assert_eq!(at("/status/epoch"), json!({"op": "add", "path": "/status/epoch", "value": 7}));
-    assert!(patch.as_array().unwrap().iter().take(2).all(|op| op["op"] == "test"), "tests come first");
+    assert!(patch.as_array().unwrap().iter().take(3).all(|op| op["op"] == "test"), "tests come first");
+    assert!(!patch.to_string().contains("conditions"), "a late write would date those of a fresh offer back");
+}
+
+#[test]
+fn a_job_is_reserved_only_once() {
+    let objects = world(&json!({"decision": "Pending"}));
+    let view = the_view(&objects);
+    let held = objects.jobs.get(&view.root.key).unwrap();
+    let found = view.found.as_ref().unwrap();
+    let patch = json_of(writes::reserve_root(&view, found, held, Timestamp::UNIX_EPOCH));
+    let claim = patch.as_array().unwrap().iter().find(|op| op["path"] == "/status/claim").unwrap();
+    assert_eq!(*claim, json!({"op": "test", "path": "/status/claim", "value": null}));
 }
 
 #[test]

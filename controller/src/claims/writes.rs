@@ -16,13 +16,15 @@ use crate::claims::view::{Leg, View};
 use crate::patch::Ops;
 use crate::status::{self, decision_conditions};
 
-/// Reserves the job for this Match.
+/// Reserves the job for this Match. Only once: if it comes late, after the claim was told or given back, it must not say that
+/// the job is being reserved. (`null` is what is not there.)
 pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> Change {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_reserving(held, found, &view.uid, now);
     let guarded = Ops::default()
         .test(&["metadata", "uid"], view.root.uid.as_str())
-        .test(&["metadata", "generation"], view.root.generation);
+        .test(&["metadata", "generation"], view.root.generation)
+        .test(&["status", "claim"], Value::Null);
     Change::Json(guarded.status(&from, &to).build())
 }
 
@@ -49,7 +51,7 @@ fn holds(view: &View) -> Ops {
     Ops::default().test(&["status", "claim", "uid"], view.uid.as_str())
 }
 
-/// Enters the claim into an offer's ledger. The epoch fences it: of a leader that was replaced without knowing it nothing more
+/// Enters the claim into an offer's ledger, only once. The epoch fences it: of a leader that was replaced without knowing it nothing more
 /// is taken, once its successor has written here.
 pub(crate) fn reserve(
     view: &View,
@@ -60,8 +62,10 @@ pub(crate) fn reserve(
     epoch: Option<i64>,
     now: Timestamp,
 ) -> Change {
-    let guarded =
-        Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "generation"], leg.generation);
+    let guarded = Ops::default()
+        .test(&["metadata", "uid"], leg.uid.as_str())
+        .test(&["metadata", "generation"], leg.generation)
+        .test(&["status", "claims", &view.uid], Value::Null);
     enter(guarded, (view, leg, birth(view, leg, introduced)), offer, objects, epoch, now)
 }
 
@@ -109,6 +113,7 @@ fn enter(
 /// be done any number of times.
 pub(crate) fn free(view: &View, offer: OfferRef<'_>, with_seat: bool, objects: &Objects, now: Timestamp) -> Change {
     let mut after = offer.status().cloned().unwrap_or_default();
+    let is_known = !after.conditions.is_empty();
     let entry = after.claims.remove(&view.uid);
     let seat = entry.and_then(|entry| entry.share).filter(|_| with_seat);
     if let Some(key) = &seat {
@@ -119,10 +124,15 @@ pub(crate) fn free(view: &View, offer: OfferRef<'_>, with_seat: bool, objects: &
         "claims": {&view.uid: Value::Null},
         "used": derived.used,
         "state": derived.state,
-        "conditions": derived.conditions,
     });
-    if let (Some(key), Some(fields)) = (seat, status.as_object_mut()) {
-        fields.insert("shared".to_owned(), json!({key: Value::Null}));
+    if let Some(fields) = status.as_object_mut() {
+        // As for a reserve: of an offer that nobody has looked at yet they are told by whoever looks first.
+        if is_known {
+            fields.insert("conditions".to_owned(), json!(derived.conditions));
+        }
+        if let Some(key) = seat {
+            fields.insert("shared".to_owned(), json!({key: Value::Null}));
+        }
     }
     Change::Merge(json!({"status": status}))
 }
@@ -150,7 +160,9 @@ fn derived(
     if to.state != from.state {
         ops = ops.add(&["status", "state"], json!(to.state));
     }
-    if to.conditions != from.conditions {
+    // Of an offer that nobody has looked at yet they are told by whoever looks first: this write may come late, and would date
+    // them back.
+    if to.conditions != from.conditions && !from.conditions.is_empty() {
         ops = ops.add(&["status", "conditions"], json!(to.conditions));
     }
     ops

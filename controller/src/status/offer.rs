@@ -5,7 +5,7 @@ use crds::{ClaimPolicy, NamespacesFrom, OfferState, OfferStatus, Offering};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::Usage;
-use pool::{Life, Objects, OfferRef, lease_key, trusted, usage, used_text};
+use pool::{Life, NodeTrouble, Objects, OfferRef, lease_key, node_trouble, trusted, usage, used_text};
 
 use crate::status::job::acceptance;
 
@@ -65,6 +65,9 @@ fn readiness(
     if lost {
         return (Holds::False, reasons::AGENT_LOST, alive(offer, life).2);
     }
+    if let Some((reason, message)) = node(offer, objects) {
+        return (Holds::False, reason, message);
+    }
     let namespace = offer.key().namespace;
     let wants_others = fields.allowed_namespaces.as_ref().is_some_and(|allowed| allowed.from != NamespacesFrom::Same);
     let message = match wants_others && !trusted(&namespace, &objects.namespaces) {
@@ -94,6 +97,19 @@ fn alive(offer: OfferRef<'_>, life: Life) -> (Holds, &'static str, String) {
             (Holds::Unknown, reasons::NO_LEASE, format!("there is no Lease {lease} that somebody holds"))
         }
     }
+}
+
+/// What its node has against it.
+fn node(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)> {
+    let name = offer.node_name().unwrap_or_default();
+    Some(match node_trouble(offer, objects)? {
+        NodeTrouble::Missing => (reasons::NODE_MISSING, format!("there is no node {name}")),
+        NodeTrouble::NotReady => (reasons::NODE_NOT_READY, format!("node {name} is not ready")),
+        NodeTrouble::Cordoned => (reasons::NODE_CORDONED, format!("node {name} is cordoned")),
+        NodeTrouble::Duplicate(first) => {
+            (reasons::DUPLICATE_NODE, format!("node {name} is offered by the older Machine {first} already"))
+        }
+    })
 }
 
 fn state(offer: OfferRef<'_>, ready: Holds, reason: &str) -> OfferState {

@@ -125,6 +125,17 @@ impl ControlPlane {
         self.processes().log("audit")
     }
 
+    /// Where etcd answers, as `http://127.0.0.1:PORT`: it keeps every revision, which the API server does not show.
+    ///
+    /// # Errors
+    /// When it was never started.
+    pub fn etcd(&self) -> Result<String> {
+        let command = fs::read_to_string(self.processes().folder().join("cmd").join(Component::Etcd.name()))?;
+        let address = command.split_once("--listen-client-urls=").map(|(_, rest)| rest);
+        let address = address.and_then(|rest| rest.split(['\'', ' ']).next());
+        Ok(address.context("etcd's command line does not say where it listens")?.to_owned())
+    }
+
     fn start_once(options: &Options, binaries: &Binaries) -> Result<Self> {
         let processes = Processes::create(&options.place, options.afterwards)?;
         let folder = processes.folder().to_path_buf();

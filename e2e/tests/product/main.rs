@@ -6,6 +6,7 @@ mod claims;
 mod gangs;
 mod idle;
 mod leader;
+mod nodes;
 mod repairs;
 mod stage;
 mod work;
