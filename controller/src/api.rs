@@ -1,16 +1,21 @@
 //! One request to the API server into one of four answers, within a deadline.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 
+use crds::MachineClass;
+use k8s_openapi::api::batch::v1::Job as Batch;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Config, Error, Resource};
 use pool::ObjectKey;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -68,6 +73,13 @@ pub(crate) struct Refused {
     pub(crate) message: String,
 }
 
+impl Refused {
+    /// Whether the rule with this message said no.
+    pub(crate) fn says(&self, text: &str) -> bool {
+        self.rules.iter().any(|rule| rule.contains(text))
+    }
+}
+
 impl Cluster {
     /// Connects with a kubeconfig file, or with what the surroundings offer. The library's own retries are off: each write
     /// here is followed up by a look at what it did.
@@ -113,6 +125,19 @@ impl Cluster {
         }
     }
 
+    /// Patches the status of a class, which is in no namespace.
+    pub(crate) async fn patch_class_status(&self, name: &str, patch: &Change) -> Answer<MachineClass> {
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let api: Api<MachineClass> = Api::all(self.client.clone());
+        match patch {
+            Change::Json(patch) => {
+                let patch = Patch::<serde_json::Value>::Json(patch.clone());
+                self.write(api.patch_status(name, &params, &patch)).await
+            }
+            Change::Merge(patch) => self.write(api.patch_status(name, &params, &Patch::Merge(patch))).await,
+        }
+    }
+
     /// Creates an object. Nothing is tested before, so whatever forbids it, a quota or a policy, has refused it.
     pub(crate) async fn create<K>(&self, object: &K) -> Answer<K>
     where
@@ -131,12 +156,44 @@ impl Cluster {
         self.ask(self.api::<K>(&key.namespace).get(&key.name)).await
     }
 
+    /// Creates an object of which more is written than is known here. What forbids it, a quota or a policy, may not do so a
+    /// moment later: that is not an answer that counts.
+    pub(crate) async fn make(&self, object: &Raw) -> Answer<Raw> {
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        let api = self.api::<Raw>(object.metadata.namespace.as_deref().unwrap_or(""));
+        self.write(api.create(&params, object)).await
+    }
+
+    /// Patches an object itself, not its status.
+    pub(crate) async fn patch<K>(&self, key: &ObjectKey, patch: Change) -> Answer<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let api = self.api::<K>(&key.namespace);
+        match patch {
+            Change::Json(patch) => {
+                self.write(api.patch(&key.name, &params, &Patch::<serde_json::Value>::Json(patch))).await
+            }
+            Change::Merge(patch) => self.write(api.patch(&key.name, &params, &Patch::Merge(patch))).await,
+        }
+    }
+
+    /// Lists the objects of a kind in a namespace that a selector of labels selects, as they are now.
+    pub(crate) async fn list_in<K>(&self, namespace: &str, labels: &str) -> Answer<Vec<K>>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        let only = ListParams::default().labels(labels);
+        self.ask(self.api::<K>(namespace).list(&only)).await.map(|list| list.items)
+    }
+
     /// Deletes an object if it is still the one with this uid.
     pub(crate) async fn delete<K>(&self, key: &ObjectKey, uid: &str) -> Answer<()>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
-        let params = DeleteParams::default()
+        let params = DeleteParams::background()
             .preconditions(Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
         let api = self.api::<K>(&key.namespace);
         self.write(api.delete(&key.name, &params)).await.map(|_| ())
@@ -149,6 +206,13 @@ impl Cluster {
     {
         let api: Api<K> = Api::all(self.client.clone());
         self.ask(api.list(&ListParams::default())).await.map(|list| list.items)
+    }
+
+    /// Reads the Lease of an agent as it is now; none if there is none. By its name from the list: no other right is needed.
+    pub(crate) async fn lease(&self, key: &ObjectKey) -> Answer<Option<LeaseSpec>> {
+        let only = ListParams::default().fields(&format!("metadata.name={}", key.name));
+        let list = self.ask(self.api::<Lease>(&key.namespace).list(&only)).await;
+        list.map(|list| list.items.into_iter().next().and_then(|lease| lease.spec))
     }
 
     async fn ask<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
@@ -176,6 +240,54 @@ impl Cluster {
             Ok(Err(Error::Api(status))) => answer(*status),
             Ok(Err(error)) => Answer::Lost(error.to_string()),
         }
+    }
+}
+
+/// A batch Job as it is written, whatever fields it has: those that are not known here are kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Raw {
+    #[serde(rename = "apiVersion")]
+    api_version: String,
+    kind: String,
+    pub(crate) metadata: ObjectMeta,
+    pub(crate) spec: serde_json::Value,
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    status: serde_json::Value,
+}
+
+impl Raw {
+    /// The same object, with the fields that are known here.
+    pub(crate) fn read<K: DeserializeOwned>(&self) -> Option<K> {
+        serde_json::from_value(serde_json::to_value(self).ok()?).ok()
+    }
+}
+
+impl Resource for Raw {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind(_: &()) -> Cow<'_, str> {
+        Batch::kind(&())
+    }
+
+    fn group(_: &()) -> Cow<'_, str> {
+        Batch::group(&())
+    }
+
+    fn version(_: &()) -> Cow<'_, str> {
+        Batch::version(&())
+    }
+
+    fn plural(_: &()) -> Cow<'_, str> {
+        Batch::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
     }
 }
 

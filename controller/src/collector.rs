@@ -5,15 +5,17 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::{Job, License, Machine, Match};
+use crds::{Job, LABEL_MATCH_UID, License, Machine, MachineClass, Match};
 use futures::{StreamExt, TryStreamExt};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::batch::v1::Job as Batch;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::Api;
 use kube::core::DeserializeGuard;
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
-use pool::{ObjectKey, Objects};
+use pool::{BatchJob, NodeFacts, ObjectKey, Objects, is_lease_of_agent};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
@@ -45,7 +47,11 @@ impl Backoff for Pauses {
 
 /// A kind that is kept in the picture.
 trait Kept: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {
-    fn put(self, objects: &mut Objects);
+    /// Only those with this label are watched.
+    const ONLY: Option<&'static str> = None;
+
+    /// Takes it in; whether anything that counts is new.
+    fn put(self, objects: &mut Objects) -> bool;
     fn remove(objects: &mut Objects, key: &ObjectKey);
     fn bury(&self, objects: &mut Objects);
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>);
@@ -55,8 +61,9 @@ trait Kept: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send
 macro_rules! kept_on {
     ($kind:ty, $shelf:ident) => {
         impl Kept for $kind {
-            fn put(self, objects: &mut Objects) {
+            fn put(self, objects: &mut Objects) -> bool {
                 objects.$shelf.put(self);
+                true
             }
 
             fn remove(objects: &mut Objects, key: &ObjectKey) {
@@ -79,8 +86,9 @@ kept_on!(Machine, machines);
 kept_on!(License, licenses);
 
 impl Kept for Match {
-    fn put(self, objects: &mut Objects) {
+    fn put(self, objects: &mut Objects) -> bool {
         objects.put_match(self);
+        true
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
@@ -97,8 +105,9 @@ impl Kept for Match {
 }
 
 impl Kept for Namespace {
-    fn put(self, objects: &mut Objects) {
-        objects.namespaces.insert(self.name_any(), self.labels().clone());
+    fn put(self, objects: &mut Objects) -> bool {
+        let labels = self.labels().clone();
+        objects.namespaces.insert(self.name_any(), labels.clone()) != Some(labels)
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
@@ -114,17 +123,98 @@ impl Kept for Namespace {
     }
 }
 
+impl Kept for Node {
+    fn put(self, objects: &mut Objects) -> bool {
+        objects.put_node(NodeFacts::of(&self))
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.remove_node(&key.name);
+    }
+
+    fn bury(&self, objects: &mut Objects) {
+        objects.remove_node(&self.name_any());
+    }
+
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+        objects.retain_nodes(&seen.iter().map(|key| key.name.clone()).collect());
+    }
+}
+
+impl Kept for MachineClass {
+    fn put(self, objects: &mut Objects) -> bool {
+        objects.classes.insert(self.name_any(), Arc::new(self));
+        true
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.classes.remove(&key.name);
+    }
+
+    fn bury(&self, objects: &mut Objects) {
+        objects.classes.remove(&self.name_any());
+    }
+
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+        objects.classes.retain(|name, _| seen.contains(&ObjectKey::new("", name)));
+    }
+}
+
+/// Of batch Jobs and pods only what counts is kept.
+impl Kept for Batch {
+    fn put(self, objects: &mut Objects) -> bool {
+        objects.works.put(BatchJob::of(&self))
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.works.remove(key);
+    }
+
+    fn bury(&self, objects: &mut Objects) {
+        objects.works.remove(&ObjectKey::of(self));
+    }
+
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+        objects.works.retain(|key| seen.contains(key));
+    }
+}
+
+impl Kept for Pod {
+    const ONLY: Option<&'static str> = Some(LABEL_MATCH_UID);
+
+    fn put(self, objects: &mut Objects) -> bool {
+        objects.works.put_pod(&self)
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.works.remove_pod(key);
+    }
+
+    fn bury(&self, objects: &mut Objects) {
+        objects.works.remove_pod(&ObjectKey::of(self));
+    }
+
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+        objects.works.retain_pods(|key| seen.contains(key));
+    }
+}
+
 /// Watches all kinds for ever; returns once each has been listed.
 pub(crate) async fn start(client: &Client, world: &Arc<World>) {
-    let (listed, mut each_listed) = mpsc::channel(8);
+    let (listed, mut each_listed) = mpsc::channel(16);
     spawn::<Job>(client, world, &listed);
     spawn::<Machine>(client, world, &listed);
     spawn::<License>(client, world, &listed);
     spawn::<Match>(client, world, &listed);
     spawn::<Namespace>(client, world, &listed);
+    spawn::<Node>(client, world, &listed);
+    spawn::<MachineClass>(client, world, &listed);
+    spawn::<Batch>(client, world, &listed);
+    spawn::<Pod>(client, world, &listed);
+    tokio::spawn(watch_leases(Api::all(client.clone()), world.clone(), listed.clone()));
     drop(listed);
     let mut kinds = 0;
-    while kinds < 5 && each_listed.recv().await.is_some() {
+    while kinds < 10 && each_listed.recv().await.is_some() {
         kinds += 1;
     }
 }
@@ -136,7 +226,9 @@ fn spawn<K: Kept>(client: &Client, world: &Arc<World>, listed: &mpsc::Sender<()>
 
 async fn watch<K: Kept>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed: mpsc::Sender<()>) {
     let name = K::kind(&()).into_owned();
-    let events = watcher(api, watcher::Config::default().timeout(60)).backoff(Pauses(PAUSE_MIN)).into_stream();
+    let config = watcher::Config::default().timeout(60);
+    let config = K::ONLY.into_iter().fold(config, watcher::Config::labels);
+    let events = watcher(api, config).backoff(Pauses(PAUSE_MIN)).into_stream();
     let mut events = std::pin::pin!(events);
     let mut seen = BTreeSet::new();
     while let Some(event) = events.next().await {
@@ -161,10 +253,36 @@ async fn watch<K: Kept>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed
     }
 }
 
+/// Watches the Leases of agents for ever. Those by which nodes show that they are alive are left out: they are many.
+async fn watch_leases(api: Api<Lease>, world: Arc<World>, listed: mpsc::Sender<()>) {
+    let config = watcher::Config::default().timeout(60).fields("metadata.namespace!=kube-node-lease");
+    let mut events = std::pin::pin!(watcher(api, config).backoff(Pauses(PAUSE_MIN)).into_stream());
+    let mut seen = BTreeSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(watcher::Event::Init) => seen.clear(),
+            Ok(watcher::Event::InitApply(lease)) if is_lease_of_agent(&lease.name_any()) => {
+                seen.insert(ObjectKey::of(&lease));
+                world.saw_lease(ObjectKey::of(&lease), lease.spec);
+            }
+            Ok(watcher::Event::InitDone) => {
+                world.listed_leases(&seen);
+                let _ = listed.try_send(());
+            }
+            Ok(watcher::Event::Apply(lease)) if is_lease_of_agent(&lease.name_any()) => {
+                world.saw_lease(ObjectKey::of(&lease), lease.spec);
+            }
+            Ok(watcher::Event::Delete(lease)) => world.saw_lease(ObjectKey::of(&lease), None),
+            Ok(watcher::Event::InitApply(_) | watcher::Event::Apply(_)) => {}
+            Err(error) => tracing::warn!(kind = "Lease", %error, "watch interrupted; it starts again"),
+        }
+    }
+}
+
 /// An object that cannot be read is taken out: what it was before must not be matched any more.
 fn take_in<K: Kept>(world: &World, object: DeserializeGuard<K>, name: &str) {
     match object.0 {
-        Ok(object) => world.learn(|all| object.put(all)),
+        Ok(object) => world.learn_if_new(|all| object.put(all)),
         Err(invalid) => {
             let key = ObjectKey::new(
                 invalid.metadata.namespace.as_deref().unwrap_or(""),

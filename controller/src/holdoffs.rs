@@ -23,13 +23,17 @@ struct HoldOff {
 }
 
 impl HoldOffs {
-    /// Remembers that the server would not take a Match of this job, in its words. How long the job pauses, in milliseconds.
+    /// Remembers why a job is not to be matched for a while. How long the job pauses, in milliseconds.
     pub(crate) fn remember(&mut self, job: (&str, i64), why: &str, retry: &Retry, now_ms: u64) -> u64 {
         let (uid, generation) = job;
         let times = self.0.get(uid).filter(|known| known.generation == generation).map_or(0, |known| known.times);
         let pause = pause_ms(retry, u32::try_from(times).unwrap_or(0), jitter(uid, times)).max(1000);
-        let why = format!("its Match cannot be written: {why}");
-        let held = HoldOff { times: times.saturating_add(1), until_ms: now_ms.saturating_add(pause), generation, why };
+        let held = HoldOff {
+            times: times.saturating_add(1),
+            until_ms: now_ms.saturating_add(pause),
+            generation,
+            why: why.to_owned(),
+        };
         self.0.insert(uid.to_owned(), held);
         pause
     }
@@ -90,7 +94,7 @@ mod tests {
         holdoffs.remember(("u", 1), "exceeded quota", &Retry::default(), 0);
         let told = holdoffs.held(1, |_| Some(1));
         assert_eq!(told["u"].reason, "BackingOff");
-        assert_eq!(told["u"].why, "its Match cannot be written: exceeded quota");
+        assert_eq!(told["u"].why, "exceeded quota");
         assert!(holdoffs.held(1, |_| Some(2)).is_empty() && holdoffs.is_empty());
     }
 }

@@ -13,12 +13,16 @@ mod flights;
 mod holdoffs;
 mod leader;
 mod negotiator;
+mod nodes;
 mod patch;
 mod probes;
+mod proofs;
+mod pulses;
 mod refusals;
 mod status;
 mod statuses;
 mod telemetry;
+mod workloads;
 mod world;
 
 use clap::Parser;

@@ -11,9 +11,10 @@ use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
-use crate::claims::{Driver, due, wiped};
+use crate::claims::{Driver, Moment, due, newest_epoch, wiped};
 use crate::config::Config;
 use crate::flights::flight;
+use crate::nodes::Keeper;
 use crate::probes::Health;
 use crate::status::{Finding, finding, next_timeout};
 use crate::statuses::Statuses;
@@ -34,6 +35,7 @@ pub(crate) struct Negotiator {
     /// What the last cycle said of each job that it could not match, by uid.
     findings: BTreeMap<String, Finding>,
     statuses: Statuses,
+    nodes: Keeper,
     /// When wiped ledgers are looked for next.
     repair_at_ms: u64,
 }
@@ -49,6 +51,7 @@ impl Negotiator {
             engine: Engine::new(),
             findings: BTreeMap::new(),
             statuses: Statuses::default(),
+            nodes: Keeper::default(),
             repair_at_ms: 0,
         }
     }
@@ -58,16 +61,24 @@ impl Negotiator {
         let (mut running, mut due): (Option<JoinHandle<Done>>, bool) = (None, true);
         loop {
             self.health.beat();
+            let (agents_changed, silence_ms) = self.driver.world.look_after_agents();
+            due |= agents_changed;
             let objects = self.driver.world.look().clone();
-            self.drive_claims(&objects);
+            if self.driver.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch(&objects) > epoch) {
+                tracing::warn!("somebody has led since: this term is over");
+                self.driver.cluster.leadership.resign();
+            }
+            self.driver.prove(&objects);
+            let timeout_ms = self.drive_claims(&objects);
             self.repair(&objects);
-            if due && running.is_none() {
+            if due && running.is_none() && !self.is_proving() {
                 running = self.start_cycle(&objects);
                 due = false;
             }
             self.findings.extend(self.held_off(&objects));
             self.statuses.write(&self.driver, &objects, &self.findings).await;
-            let pause = self.pause(&objects);
+            let nodes_ms = self.nodes.keep(&self.driver, &objects).await;
+            let pause = self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).chain(nodes_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
                     tokio::time::sleep(self.config.debounce()).await;
@@ -79,12 +90,24 @@ impl Negotiator {
         }
     }
 
-    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep.
-    fn drive_claims(&self, objects: &Objects) {
-        let due = due(objects, Timestamp::now().as_second());
+    /// Whether somebody looks who may be at work on former objects of new offers: a cycle would find those closed.
+    fn is_proving(&self) -> bool {
+        self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).looking()
+    }
+
+    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. When the first of
+    /// the others runs out of time.
+    fn drive_claims(&self, objects: &Objects) -> Option<u64> {
+        let moment = Moment {
+            now: Timestamp::now().as_second(),
+            now_ms: self.driver.now_ms(),
+            epoch: self.driver.cluster.leadership.epoch(),
+            deadline_ms: &|view| self.driver.deadline(view),
+        };
+        let due = due(objects, &moment);
         self.driver.flights.forget_unless(&due.undecided);
         for view in due.claims {
-            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
+            if let Some(under_way) = self.driver.flights.begin(&view, None) {
                 tokio::spawn(self.driver.clone().drive(view, under_way));
             }
         }
@@ -92,6 +115,10 @@ impl Negotiator {
             let driver = self.driver.clone();
             tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
         }
+        for batch in due.outlived_work {
+            tokio::spawn(self.driver.clone().clean_up(batch));
+        }
+        due.next_ms
     }
 
     /// Starts writing back what was wiped. This is looked for now and then only; meanwhile nothing of those offers is given away.
@@ -102,7 +129,7 @@ impl Negotiator {
         }
         self.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
         for (view, numbers) in wiped(objects) {
-            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
+            if let Some(under_way) = self.driver.flights.begin(&view, None) {
                 tokio::spawn(self.driver.clone().restore(view, numbers, under_way));
             }
         }
@@ -157,7 +184,8 @@ impl Negotiator {
         let mut held_back = self.driver.flights.jobs();
         let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
         held_back.extend(holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied()).into_keys());
-        Outlook { flights: self.driver.flights.gangs(), held_back, exclusions }
+        let unproven = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).unproven(objects);
+        Outlook { flights: self.driver.flights.gangs(), held_back, exclusions, unproven }
     }
 
     /// Hands new gangs on to be claimed, as many as may be under way at once; the others are found again.
@@ -172,7 +200,7 @@ impl Negotiator {
             };
             let taken = flight(&found);
             let view = self.driver.view(found);
-            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, Some(taken)) {
+            if let Some(under_way) = self.driver.flights.begin(&view, Some(taken)) {
                 tokio::spawn(self.driver.clone().drive(view, under_way));
             }
         }
@@ -188,9 +216,9 @@ impl Negotiator {
         holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied())
     }
 
-    /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends,
-    /// or a job has waited long enough.
-    fn pause(&self, objects: &Objects) -> Duration {
+    /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends, a job has waited long
+    /// enough, or a vote or a sign of life has been awaited long enough.
+    fn pause(&self, objects: &Objects, awaited_ms: Option<u64>) -> Duration {
         let timeout =
             next_timeout(objects, Timestamp::now()).map(|seconds| Duration::from_secs(seconds.saturating_add(1)));
         let every = timeout.map_or(self.config.cycle_every(), |timeout| timeout.min(self.config.cycle_every()));
@@ -198,7 +226,8 @@ impl Negotiator {
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let rested = self.statuses.next_ms(now);
-        match refusals.into_iter().chain(holdoffs).chain(rested).min() {
+        let proofs = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(objects, now);
+        match refusals.into_iter().chain(holdoffs).chain(rested).chain(proofs).chain(awaited_ms).min() {
             Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
             None => every,
         }

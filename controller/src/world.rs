@@ -1,20 +1,37 @@
 //! What the cluster has shown into one shared picture, and a bell that rings when it changes.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use pool::{Objects, OwnerTrust};
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+use pool::{Life, ObjectKey, Objects, OwnerTrust};
 use tokio::sync::Notify;
+
+use crate::pulses::Pulses;
 
 /// The picture. Watch events and the answers to our own writes go into it; older states never replace newer ones.
 pub(crate) struct World {
     objects: Mutex<Objects>,
+    pulses: Mutex<Pulses>,
     changed: Notify,
+    started: Instant,
 }
 
 impl World {
     /// Nothing is known yet.
     pub(crate) fn new(owners: OwnerTrust) -> World {
-        World { objects: Mutex::new(Objects::new(owners)), changed: Notify::new() }
+        World {
+            objects: Mutex::new(Objects::new(owners)),
+            pulses: Mutex::default(),
+            changed: Notify::new(),
+            started: Instant::now(),
+        }
+    }
+
+    /// This process's monotonic clock, in milliseconds.
+    pub(crate) fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// The objects, for a short look; never held across an await.
@@ -26,6 +43,47 @@ impl World {
     pub(crate) fn learn(&self, change: impl FnOnce(&mut Objects)) {
         change(&mut self.look());
         self.changed.notify_one();
+    }
+
+    /// Changes the picture, and rings the bell if that was new.
+    pub(crate) fn learn_if_new(&self, change: impl FnOnce(&mut Objects) -> bool) {
+        let is_new = change(&mut self.look());
+        if is_new {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Takes in the Lease of an agent; `None`: there is none. The bell rings only if that brings somebody back.
+    pub(crate) fn saw_lease(&self, key: ObjectKey, lease: Option<LeaseSpec>) {
+        if self.pulses().saw(key, lease, self.now_ms()) {
+            self.ring();
+        }
+    }
+
+    /// All Leases have been listed: one that is not among them is not there.
+    pub(crate) fn listed_leases(&self, seen: &BTreeSet<ObjectKey>) {
+        self.pulses().listed(seen, self.now_ms());
+        self.ring();
+    }
+
+    /// Takes what the Leases say into the picture. Whether that has changed it, and when the next agent falls silent.
+    pub(crate) fn look_after_agents(&self) -> (bool, Option<u64>) {
+        let mut objects = self.look();
+        let (lives, next) = self.pulses().lives(&objects, self.now_ms());
+        let changed = *objects.agents != lives;
+        if changed {
+            objects.agents = Arc::new(lives);
+        }
+        (changed, next)
+    }
+
+    /// What a Lease says at this moment of an agent that may be silent for so many seconds.
+    pub(crate) fn life(&self, lease: &ObjectKey, silence_seconds: u64) -> Life {
+        self.pulses().life(lease, silence_seconds.saturating_mul(1000), self.now_ms()).0
+    }
+
+    fn pulses(&self) -> MutexGuard<'_, Pulses> {
+        self.pulses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Rings the bell: something other than an object has changed.

@@ -150,6 +150,12 @@ pub struct Workload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_ref: Option<JobRef>,
 
+    /// Environment of the containers made from the template, by name; at most 64. Expressions that see every port's partner by its
+    /// label, as gangRank does; what is undefined is not set. Example: {LM_LICENSE_FILE: license.Server}
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub env: BTreeMap<String, ExprText>,
+
     /// Longest time from the start until a pod is ready or finished, in seconds; then the claim is given back and the job is
     /// matched again. Example: 300
     #[serde(default = "start_timeout_seconds")]

@@ -16,6 +16,12 @@ pub const LABEL_ROOT_UID: &str = "gangmatch.dev/root-uid";
 pub const LABEL_ATTEMPT: &str = "gangmatch.dev/attempt";
 /// Label of the batch Job and the pods that work for a Match: its metadata.uid.
 pub const LABEL_MATCH_UID: &str = "gangmatch.dev/match-uid";
+/// Annotation of the batch Job and the pods that work for a Match: its name.
+pub const ANNOTATION_MATCH: &str = "gangmatch.dev/match";
+/// Annotation of a batch Job that works for a Match: the offers, as `Kind/namespace/name/uid`, with spaces in between.
+pub const ANNOTATION_MEMBERS: &str = "gangmatch.dev/members";
+/// Annotation of a batch Job that was made from a Job's template, and that goes with the Match.
+pub const ANNOTATION_MADE: &str = "gangmatch.dev/made-for";
 
 /// Which gang was found, and how; written once, by the controller.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -106,13 +106,26 @@ pub fn start_controller<'a>(access: &'a Access, kubeconfig: &Path, flags: &[&str
 /// # Errors
 /// When it does not compile or start.
 pub fn spawn_controller<'a>(access: &'a Access, kubeconfig: &Path, flags: &[&str]) -> Result<Controller<'a>> {
+    spawn_executable(access, &repository::program("gangmatch-controller")?, kubeconfig, flags)
+}
+
+/// The same of another build of it.
+///
+/// # Errors
+/// When it does not start.
+pub fn spawn_executable<'a>(
+    access: &'a Access,
+    executable: &Path,
+    kubeconfig: &Path,
+    flags: &[&str],
+) -> Result<Controller<'a>> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let name = format!("gangmatch-controller-{}", COUNT.fetch_add(1, Ordering::Relaxed));
     let address = format!("127.0.0.1:{}", free_port()?);
     let own = [format!("--kubeconfig={}", kubeconfig.display()), format!("--listen={address}")];
     let asked = flags.iter().map(|&flag| flag.to_owned());
     let all = chart_flags(access)?.into_iter().chain(own).chain(asked);
-    let mut command = vec![repository::program("gangmatch-controller")?.display().to_string()];
+    let mut command = vec![executable.display().to_string()];
     command.extend(last_of_each(all));
     let log_level = std::env::var("RUST_LOG").ok();
     let mut environment = vec![("POD_NAME", name.as_str()), ("POD_NAMESPACE", NAMESPACE)];
@@ -151,6 +164,14 @@ impl Controller<'_> {
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// The id of its process.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn id(&self) -> Result<u32> {
+        self.processes.id(&self.name)
     }
 
     /// The file with its log.
@@ -201,8 +222,16 @@ impl Controller<'_> {
     /// # Errors
     /// When it runs, or does not become ready.
     pub fn restart(&self) -> Result<()> {
-        self.processes.restart(&self.name)?;
+        self.spawn_again()?;
         self.wait_until_ready()
+    }
+
+    /// The same without the wait.
+    ///
+    /// # Errors
+    /// When it runs, or does not start.
+    pub fn spawn_again(&self) -> Result<()> {
+        self.processes.restart(&self.name)
     }
 }
 

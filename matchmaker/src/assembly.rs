@@ -232,6 +232,11 @@ impl<'s> Assembly<'s> {
         self.value(expr, frame).is_some_and(|value| value.is_true())
     }
 
+    /// What an expression says at a port of a member; `None` if it runs out, or there is no such port.
+    pub(crate) fn value_at(&self, member: usize, port: usize, expr: &Expr) -> Option<Value> {
+        self.value(expr, *self.seats.get(member)?.ports.get(port)?)
+    }
+
     fn value(&self, expr: &Expr, frame: FrameId) -> Option<Value> {
         let mut used = self.fuel.get();
         let outcome = eval_counted(expr, &self.env, frame, &self.context, &mut used);
@@ -324,9 +329,16 @@ impl<'s> Assembly<'s> {
         if self.config.rules == Rules::Paper || self.config.prefer == Prefer::FirstFit {
             return None;
         }
+        let rank = self.seats.first()?.ad.ports.body.get("GangRank")?;
+        let value = self.over_all_labels(rank)?;
+        Some(value.map_or(Fx::default(), |value| (self.config.rank_of)(&value)))
+    }
+
+    /// The value of an expression that sees all labels of the root; the inner `None`: the evaluation ran out.
+    #[expect(clippy::option_option, reason = "no root at all is not the same as no value")]
+    pub(crate) fn over_all_labels(&mut self, expr: &Expr) -> Option<Option<Value>> {
         let root = self.seats.first()?;
         let (ad, body, ports) = (root.ad, root.body, root.ports.clone());
-        let rank = ad.ports.body.get("GangRank")?;
         let mark = self.env.mark();
         let frame = self.env.frame(&self.snapshot.blank, Some(body));
         for (place, port) in ad.ports.list.iter().enumerate() {
@@ -337,9 +349,9 @@ impl<'s> Assembly<'s> {
                 self.env.bind(frame, &port.label, view);
             }
         }
-        let value = self.value(rank, frame);
+        let value = self.value(expr, frame);
         self.env.reset(mark);
-        Some(value.map_or(Fx::default(), |value| (self.config.rank_of)(&value)))
+        Some(value)
     }
 }
 

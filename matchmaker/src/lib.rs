@@ -19,6 +19,7 @@ mod engine;
 mod explain;
 mod gang;
 mod index;
+mod introduce;
 mod model;
 pub mod naive;
 pub mod paper;
@@ -38,12 +39,13 @@ pub use cycle::{Cycle, negotiate};
 pub use engine::{Engine, Stats};
 pub use explain::explain;
 pub use gang::{Bond, Gang, Member};
+pub use introduce::introduce;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Prefer, Role, Root, Search, Snapshot};
 pub use ports::{Port, Ports, Rules};
 pub use score::{Fx, Score};
 pub use sentences::{hint, summary, why};
 pub use share::{NoSeat, share_key};
-pub use verify::{Disagreement, verify};
+pub use verify::{Disagreement, evaluate, verify};
 pub use why::{
     ConjunctCount, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation, Relaxed, Unmatched, Verdict,
     WhyNot,

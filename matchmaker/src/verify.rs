@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use classad::{Expr, Value};
+
 use crate::assembly::{Assembly, Edge};
 use crate::gang::{Bond, Gang};
 use crate::model::{AdKey, Config, Snapshot};
@@ -61,7 +63,7 @@ pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Re
         }
         assembly.seat(member.ad, ad, member.bond);
     }
-    bind(&mut assembly, gang, 0)?;
+    bind(&mut assembly, gang, 0, Look::Again)?;
     let now_asked = assembly.gang();
     for (before, after) in gang.members.iter().zip(&now_asked.members) {
         if before.ask != after.ask {
@@ -70,6 +72,27 @@ pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Re
         }
     }
     Ok(())
+}
+
+/// The values of expressions that see all labels of a gang's root, as its `GangRank` does; `None` for one that ran out, or if
+/// the gang does not fit the ads. No edge is looked at.
+pub fn evaluate(snapshot: &Snapshot, gang: &Gang, exprs: &[&Expr], config: &Config, now: i64) -> Vec<Option<Value>> {
+    let values = || {
+        let mut assembly = Assembly::start(snapshot, gang.root().filter(|_| is_tree(gang))?, config, now)?;
+        for member in gang.members.iter().skip(1) {
+            assembly.seat(member.ad, snapshot.ad(member.ad)?, member.bond);
+        }
+        bind(&mut assembly, gang, 0, Look::Away).ok()?;
+        Some(exprs.iter().map(|expr| assembly.over_all_labels(expr).flatten()).collect())
+    };
+    values().unwrap_or_else(|| vec![None; exprs.len()])
+}
+
+/// Whether edges are looked at while they are bound.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Again,
+    Away,
 }
 
 /// Whether every member but the root hangs on an earlier one, no two on the same port, and no ad is there twice.
@@ -85,17 +108,20 @@ fn is_tree(gang: &Gang) -> bool {
 }
 
 /// Binds all ports of a member but the one it hangs on, and looks at that one in between, as the search does.
-fn bind(assembly: &mut Assembly<'_>, gang: &Gang, member: usize) -> Result<(), Disagreement> {
+fn bind(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, look: Look) -> Result<(), Disagreement> {
     let seat = assembly.seats().get(member).ok_or(Disagreement::Malformed)?;
     let (ports, via, key) = (seat.ad.ports.list.len(), seat.bond.map(|bond| bond.via), seat.ad.key.clone());
     for port in 0..ports {
         if Some(port) != via {
             let hangs_here = |bond: Bond| bond.parent == member && bond.port == port;
             let child = gang.members.iter().position(|other| other.bond.is_some_and(hangs_here));
-            bind(assembly, gang, child.ok_or(Disagreement::Malformed)?)?;
+            bind(assembly, gang, child.ok_or(Disagreement::Malformed)?, look)?;
             continue;
         }
         assembly.connect(member);
+        if look == Look::Away {
+            continue;
+        }
         match assembly.check(member) {
             Edge::Holds | Edge::Excluded => {}
             Edge::ParentRefuses => return Err(Disagreement::ParentRefuses(key)),

@@ -5,19 +5,27 @@
 //! as a Match; [`gang_of`] reads one back, to be looked at once more on the members as they are.
 
 mod ads;
+mod agents;
 mod consent;
+mod introduction;
 mod key;
+mod node;
 mod objects;
 mod recall;
 mod record;
 mod snapshot;
 mod usage;
+mod work;
 
 pub use ads::{Advertises, Prepared};
-pub use consent::{consent, trusted};
+pub use agents::{Life, is_lease_of_agent, lease_key};
+pub use consent::{consent, selects, trusted};
+pub use introduction::introduction;
 pub use key::ObjectKey;
+pub use node::{NodeFacts, NodeTrouble, Nodes, node_trouble};
 pub use objects::{Held, Objects, OfferRef, OwnerTrust, Shelf};
 pub use recall::{Recalled, gang_of};
 pub use record::{Occasion, record};
 pub use snapshot::{Flight, Outlook, Standing, forgotten, may_ask, snapshot};
 pub use usage::{usage, usage_without, used_text};
+pub use work::{BatchJob, Works, has_finished};

@@ -6,6 +6,7 @@ mod demo;
 mod generate;
 mod output;
 mod plane;
+mod run;
 mod test;
 mod tidy;
 
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 /// The verbs of this repository. Everything they need is built from source; nothing needs Docker.
 #[derive(Parser)]
@@ -68,6 +69,39 @@ enum Verb {
         #[arg(long)]
         write: bool,
     },
+    /// Let everything go wrong between two controllers and the API server, and audit what etcd has stored.
+    Chaos {
+        /// How long.
+        #[arg(long, default_value_t = 2)]
+        minutes: u64,
+        /// What happens when; without it another one each time.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Whether one of the two controllers is elected to write; else both do, all the time.
+        #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+        elect: bool,
+    },
+    /// Measure gangs a second on a control plane of its own, beside what its API server can do at all.
+    Load {
+        /// How many jobs.
+        #[arg(long, default_value_t = 1000)]
+        jobs: usize,
+        /// How many machines.
+        #[arg(long, default_value_t = 100)]
+        machines: usize,
+        /// How many licenses.
+        #[arg(long, default_value_t = 20)]
+        licenses: usize,
+        /// How the jobs arrive: at-once, steady, bursts.
+        #[arg(long, default_value = "at-once")]
+        pattern: String,
+        /// Jobs a second of a steady arrival, or in each second's burst.
+        #[arg(long, default_value_t = 10)]
+        rate: usize,
+        /// Measure how fast queues of these lengths drain instead, for example 1000,20000.
+        #[arg(long)]
+        drain: Option<String>,
+    },
     /// Count the probes of the paper's algorithms, and draw its figures into docs/figures.
     Figures,
     /// Check the house rules alone: imports, file sizes, words, links.
@@ -108,6 +142,11 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,
         Verb::Bench { quick, write } => bench::run(quick, write)?,
+        Verb::Chaos { minutes, seed, elect } => return run::chaos(minutes, seed, elect),
+        Verb::Load { jobs, machines, licenses, pattern, rate, drain } => {
+            let sizes = [("jobs", jobs), ("machines", machines), ("licenses", licenses), ("rate", rate)];
+            return run::load(&sizes, &pattern, drain.as_deref());
+        }
         Verb::Figures => bench::draw()?,
         Verb::Tidy => check::tidy()?,
     }

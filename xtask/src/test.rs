@@ -60,7 +60,9 @@ fn cargo_test(scope: &Scope, tally: &mut Tally) -> Result<bool> {
     match scope {
         Scope::Everything => {}
         Scope::On(variable, value) => drop(command.env(variable, value)),
-        Scope::WithoutControlPlane => drop(command.args(["--exclude", "e2e"])),
+        Scope::WithoutControlPlane => {
+            command.args(["--exclude", "e2e", "--exclude", "chaos", "--exclude", "load"]);
+        }
     }
     let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
     command.env("RUST_TEST_THREADS", threads.to_string());

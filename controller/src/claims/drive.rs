@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use claiming::{Action, Claim, Event, Hold, step};
 use crds::{Decision, Job, Match};
@@ -15,9 +15,11 @@ use pool::{Objects, OwnerTrust};
 use crate::api::{Answer, Cluster};
 use crate::claims::leave::leave;
 use crate::claims::view::{Leg, View};
+use crate::claims::work::Read;
 use crate::events::Events;
 use crate::flights::{Flights, UnderWay};
 use crate::holdoffs::HoldOffs;
+use crate::proofs::Proofs;
 use crate::refusals::Refusals;
 use crate::world::World;
 
@@ -28,10 +30,10 @@ pub(crate) struct Driver {
     pub(crate) flights: Arc<Flights>,
     pub(crate) refusals: Mutex<Refusals>,
     pub(crate) holdoffs: Mutex<HoldOffs>,
+    pub(crate) proofs: Mutex<Proofs>,
     pub(crate) events: Events,
     pub(crate) engine: Engine,
     pub(crate) owners: OwnerTrust,
-    pub(crate) started: Instant,
 }
 
 /// How long a claim rests after an action came to nothing.
@@ -52,11 +54,15 @@ pub(super) struct Notes {
     pub(super) holds: Vec<Hold>,
     /// The server would not take the Match: there is nothing to rest for.
     pub(super) unwritten: bool,
+    /// The ballot of each leg as it was read when the claim learned of its vote: a commit names this one.
+    pub(super) ballots: Vec<String>,
+    /// The batch Job as it was read last: what is started is this one.
+    pub(super) work: Read,
 }
 
 impl Driver {
     pub(crate) fn now_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.world.now_ms()
     }
 
     /// The claim of a Match that is to be written.
@@ -68,11 +74,16 @@ impl Driver {
     pub(crate) async fn drive(self: Arc<Self>, view: View, under_way: UnderWay) {
         let mut view = Arc::new(view);
         let deadline = self.deadline(&view);
-        let mut claim = view.claim(&self.world.look(), deadline);
-        let notes = Mutex::new(Notes { members: Objects::new(self.owners), ..Notes::default() });
+        let (mut claim, ballots, work) = {
+            let objects = self.world.look();
+            let claim = view.claim(&objects, deadline, self.cluster.leadership.epoch());
+            (claim, view.ballots(&objects), Read::of(&view, &objects))
+        };
+        let notes = Mutex::new(Notes { members: Objects::new(self.owners), ballots, work, ..Notes::default() });
         let (mut running, mut event, mut failed) = (FuturesUnordered::new(), Event::Woke, false);
         loop {
             failed |= matches!(event, Event::Failed(_));
+            self.note_ballot(&view, &event, &notes);
             let mut actions = self.take_in(&mut claim, &view, event);
             if let Some(place) = actions.iter().position(|action| *action == Action::Record) {
                 actions.remove(place);
@@ -104,6 +115,10 @@ impl Driver {
     /// One event into the claim, and before it the wish of a party to leave: for one that leaves nothing more is reserved.
     fn take_in(&self, claim: &mut Claim, view: &View, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
+        let newest = view.newest(&self.world.look());
+        if claim.epoch > 0 && newest > claim.newest {
+            *claim = step(claim.clone(), Event::Epoch(newest), self.now_ms()).0;
+        }
         if claim.leaving.is_none()
             && let Some(reason) = leave(view, &self.world.look(), Timestamp::now().as_second())
         {
@@ -115,7 +130,8 @@ impl Driver {
         actions
     }
 
-    fn deadline(&self, view: &View) -> u64 {
+    /// When an undecided claim is called off, counted from when this process saw it first.
+    pub(crate) fn deadline(&self, view: &View) -> u64 {
         let timeout = view.found.as_ref().map_or(30, |found| found.spec.reserve_timeout_seconds);
         let timeout = u64::try_from(timeout).unwrap_or(30).saturating_mul(1000);
         let age = if view.uid.is_empty() { 0 } else { self.flights.age_ms(&view.uid) };
@@ -157,22 +173,19 @@ impl Driver {
             Action::Check => self.check(&view, notes).await,
             Action::Commit => self.decide(&view, action, Decision::Committed, None, notes).await,
             Action::Abort(reason) => self.abort(&view, reason, notes).await,
-            Action::Release(reason) => self.decide(&view, action, Decision::Released, Some(reason), notes).await,
+            Action::Release(reason) => self.release(&view, reason, notes).await,
             Action::TellRoot => self.tell_root(&view).await,
             Action::Confirm => self.confirm(&view).await,
             Action::Free(number) => self.free(&view, number, notes).await,
             Action::LookForEntries => self.look_for_entries(&view, notes).await,
             Action::FreeRoot => self.free_root(&view, notes).await,
-            // Offers with an agent are closed, and nobody starts workloads: no claim asks for these yet.
-            Action::Ask(_)
-            | Action::TellAgent(_)
-            | Action::StopAgent(_)
-            | Action::MarkLost(_)
-            | Action::MakeWork
-            | Action::ClearWork
-            | Action::StartWork
-            | Action::StopWork
-            | Action::LookForWork => Event::Failed(action),
+            Action::Ask(number) => self.ask(&view, number).await,
+            Action::TellAgent(number) => self.tell_agent(&view, number, notes).await,
+            Action::StopAgent(number) => self.stop_agent(&view, number).await,
+            Action::MarkLost(number) => self.mark_lost(&view, number).await,
+            Action::MakeWork | Action::ClearWork | Action::StartWork | Action::StopWork | Action::LookForWork => {
+                self.do_work(&view, action, notes).await
+            }
         }
     }
 

@@ -3,9 +3,10 @@
 use std::sync::Mutex;
 
 use claiming::{Action, Event, Hold, Reason, Record};
+use crds::rules::message;
 use crds::{Decision, Job, Match};
 use jiff::Timestamp;
-use pool::OfferRef;
+use pool::{BatchJob, OfferRef};
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
@@ -13,6 +14,7 @@ use crate::claims::view::View;
 use crate::claims::writes;
 use crate::events::Tone;
 use crate::status::Ended;
+use crate::workloads::batch_of;
 
 impl Driver {
     /// Gives an offer back, once the Match is read as ended or gone: by the server, not by what was seen of it.
@@ -34,6 +36,11 @@ impl Driver {
                     noted(notes, |notes| notes.freed.insert(number));
                     return Event::Freed(number);
                 }
+                // Its agent is still at work.
+                Answer::Refused(refused) if refused.says(message::ACTIVE) => {
+                    self.read_offer(leg).await;
+                    return self.entry_of(view, number).unwrap_or(failed);
+                }
                 // Somebody has sat down beside it in the meantime: the seat stays.
                 Answer::Refused(_) if with_seat => {}
                 answer => return self.lost(view, Action::Free(number), &answer),
@@ -42,7 +49,7 @@ impl Driver {
         failed
     }
 
-    async fn has_ended(&self, view: &View) -> bool {
+    pub(super) async fn has_ended(&self, view: &View) -> bool {
         match self.cluster.get::<Match>(&view.key).await {
             Answer::Missing => true,
             Answer::Done(found) => {
@@ -137,13 +144,24 @@ impl Driver {
             None => Reason::MatchDeleted,
         };
         let (message, refusals) = noted(notes, |notes| (notes.message.clone(), notes.refusals.clone()));
+        let batch = batch_of(&view.uid, &self.world.look()).map(|batch| BatchJob::clone(batch));
         let message = match (message.is_empty(), reason) {
             (false, _) => message,
             (true, Reason::Done) => "spec.done is true".to_owned(),
             (true, Reason::Suspended) => "spec.suspend is true".to_owned(),
+            (true, Reason::Completed) => "the work has ended".to_owned(),
             (true, Reason::ClaimExpired) => "claimSeconds are over".to_owned(),
+            (true, Reason::WorkloadFailed) => failure(batch.as_ref()),
             (true, _) => stored.and_then(|status| status.message).unwrap_or_default(),
         };
-        Ended { reason, message, refusals, aborted }
+        Ended { reason, message, refusals, aborted, batch }
+    }
+}
+
+/// Why the work has failed, in its batch Job's own words.
+fn failure(batch: Option<&BatchJob>) -> String {
+    match batch {
+        Some(batch) => format!("batch Job {}: {}", batch.key.name, batch.message),
+        None => "the batch Job is not there any more".to_owned(),
     }
 }

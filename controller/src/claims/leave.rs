@@ -5,7 +5,8 @@ use crds::{Job, Offering};
 use kube::ResourceExt;
 use pool::{Objects, OfferRef, consent};
 
-use crate::claims::view::View;
+use crate::claims::view::{View, entry};
+use crate::workloads::{batch_of, was_up};
 
 /// The first reason to call the claim off or to end it. `now` is in seconds since 1970.
 pub(crate) fn leave(view: &View, objects: &Objects, now: i64) -> Option<Reason> {
@@ -22,6 +23,7 @@ pub(crate) fn leave(view: &View, objects: &Objects, now: i64) -> Option<Reason> 
         .or_else(|| by_match(view))
         .or_else(|| by_offers(view, objects, committed))
         .or_else(|| by_time(view, job, now))
+        .or_else(|| by_work(view, job, objects, now))
 }
 
 fn by_job(job: &Job) -> Option<Reason> {
@@ -47,6 +49,10 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
         match offer {
             None => return Some(if committed { Reason::MemberLost } else { Reason::MemberGone }),
             Some(offer) if committed && offer.fields().offering == Offering::Evict => return Some(Reason::Evicted),
+            // Its entry was wiped, and cannot be written back with the vote that it had: the agent is lost to this claim.
+            Some(offer) if committed && leg.agent && entry(offer, &view.uid).is_none() => {
+                return Some(Reason::MemberLost);
+            }
             // Whoever wrote the Match: nothing is reserved where the owner has not agreed to be asked.
             Some(offer) if !committed && !consents(offer, view, objects) => return Some(Reason::NotAllowed),
             Some(_) => {}
@@ -64,4 +70,17 @@ fn by_time(view: &View, job: &Job, now: i64) -> Option<Reason> {
     let committed_at = view.found.as_ref()?.status.as_ref()?.committed_at.as_ref()?.0.as_second();
     let limit = i64::from(job.spec.claim_seconds?);
     (now.saturating_sub(committed_at) >= limit).then_some(Reason::ClaimExpired)
+}
+
+/// No pod has been ready or finished in time, counted from when the batch Job was started; of one that could not even be
+/// made, from the commit.
+fn by_work(view: &View, job: &Job, objects: &Objects, now: i64) -> Option<Reason> {
+    let limit = i64::from(job.spec.workload.as_ref()?.start_timeout_seconds);
+    let committed_at = view.found.as_ref()?.status.as_ref()?.committed_at.as_ref()?.0.as_second();
+    let batch = batch_of(&view.uid, objects);
+    if was_up(job, &view.uid) || batch.is_some_and(|batch| batch.up || batch.ended.is_some()) {
+        return None;
+    }
+    let since = batch.and_then(|batch| batch.started).map_or(committed_at, |started| started.max(committed_at));
+    (now.saturating_sub(since) >= limit).then_some(Reason::StartTimedOut)
 }

@@ -1,5 +1,8 @@
 //! Claims: what the objects show of each, why it should end, which writes that means, and who makes them.
 
+#[cfg(test)]
+mod agent_tests;
+mod agents;
 mod check;
 mod decide;
 mod drive;
@@ -7,14 +10,18 @@ mod due;
 mod free;
 mod leave;
 mod offers;
+mod prove;
 mod refusal;
+mod registers;
 mod reserve;
 mod restore;
 #[cfg(test)]
 mod tests;
 mod view;
+mod work;
 mod writes;
 
 pub(crate) use drive::Driver;
-pub(crate) use due::due;
+pub(crate) use due::{Moment, due, newest_epoch};
 pub(crate) use restore::wiped;
+pub(crate) use view::View;

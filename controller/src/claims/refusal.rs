@@ -8,7 +8,7 @@ use crate::api::Refused;
 /// Why an offer could not be reserved. A rule says which; a failed `test` means that the object is not the one that was
 /// matched any more.
 pub(crate) fn of_offer(refused: &Refused) -> Reason {
-    let says = |text: &str| refused.rules.iter().any(|rule| rule.contains(text));
+    let says = |text: &str| refused.says(text);
     let full = [message::OVER_CAPACITY, message::CLAIM_NOT_OFFERED, message::SEAT_NOT_OFFERED, message::NEEDS_ITS_SEAT];
     // A ledger of 256 entries is full too: the schema's own rule says so.
     if full.into_iter().any(says) || says("Too many") { Reason::CapacityTaken } else { Reason::StaleAd }
@@ -16,7 +16,7 @@ pub(crate) fn of_offer(refused: &Refused) -> Reason {
 
 /// Why a job could not be reserved.
 pub(crate) fn of_job(refused: &Refused) -> Reason {
-    let says = |text: &str| refused.rules.iter().any(|rule| rule.contains(text));
+    let says = |text: &str| refused.says(text);
     if says(message::HELD) || says(message::FINISHED) { Reason::JobTaken } else { Reason::StaleAd }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use claiming::{Action, Event, Reason};
 use crds::Job;
+use crds::rules::message;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -11,8 +12,17 @@ use crate::api::{Answer, Refused};
 use crate::backoff::{jitter, retry_of};
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::view::{Leg, View};
-use crate::claims::{refusal, writes};
+use crate::claims::{refusal, registers, writes};
 use crate::events::Tone;
+
+/// An offer's no to a claim.
+pub(super) struct No<'v> {
+    pub(super) leg: &'v Leg,
+    /// Why, for people.
+    pub(super) message: String,
+    /// It is not to be asked again as long as neither ad changes.
+    pub(super) for_good: bool,
+}
 
 impl Driver {
     pub(super) async fn reserve_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
@@ -28,9 +38,12 @@ impl Driver {
                 Event::RootReserved
             }
             Answer::Refused(refused) => {
+                self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
+                if self.job(view).is_some_and(|job| is_claimed_by(&job, view)) {
+                    return Event::RootReserved;
+                }
                 let reason = refusal::of_job(&refused);
                 noted(notes, |notes| notes.message = format!("job {}: {}", view.root.key, first(&refused)));
-                self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
                 Event::RootRefused(reason)
             }
             Answer::Missing => Event::RootRefused(Reason::JobDeleted),
@@ -43,23 +56,40 @@ impl Driver {
         let epoch = self.cluster.leadership.epoch();
         let patch = {
             let objects = self.world.look();
+            let now = Timestamp::now().as_second();
+            let introduced = registers::introduced(view, number, &objects, &self.engine, now);
             objects
                 .offer(&leg.kind, &leg.key)
-                .map(|offer| writes::reserve(view, leg, offer, &objects, epoch, Timestamp::now()))
+                .map(|offer| writes::reserve(view, leg, introduced, offer, &objects, epoch, Timestamp::now()))
         };
         let Some(patch) = patch else { return Event::Refused(number, Reason::MemberGone) };
         let answer = self.patch_offer(leg, &patch, notes).await;
         match answer {
             Answer::Done(()) => Event::Reserved(number),
-            Answer::Refused(refused) => {
-                let reason = refusal::of_offer(&refused);
-                self.refused(view, leg, reason, &first(&refused), notes);
+            Answer::Refused(refused) if refused.says(message::EPOCH) => {
+                // the offer comes in as it is, and with it the epoch of whoever leads by now
                 self.read_offer(leg).await;
+                Event::Failed(Action::Reserve(number))
+            }
+            Answer::Refused(refused) => {
+                self.read_offer(leg).await;
+                if self.is_entered(view, leg) {
+                    return Event::Reserved(number);
+                }
+                let reason = refusal::of_offer(&refused);
+                self.refused(view, &No { leg, message: first(&refused), for_good: false }, reason, notes);
                 Event::Refused(number, reason)
             }
             Answer::Missing => Event::Refused(number, Reason::MemberGone),
             answer => self.lost(view, Action::Reserve(number), &answer),
         }
+    }
+
+    /// Whether the offer has the claim's entry: an earlier write, whose answer was lost, has made it.
+    fn is_entered(&self, view: &View, leg: &Leg) -> bool {
+        let objects = self.world.look();
+        let offer = objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid);
+        offer.is_some_and(|offer| offer.status().is_some_and(|status| status.claims.contains_key(&view.uid)))
     }
 
     /// Remembers that the server would not take the Match, and tells the job. The offers are free again at once: nothing was
@@ -69,14 +99,15 @@ impl Driver {
         let pause_ms = {
             let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
             let about = (view.root.uid.as_str(), view.root.generation);
-            holdoffs.remember(about, message, &retry_of(&job), self.now_ms())
+            holdoffs.remember(about, &format!("its Match cannot be written: {message}"), &retry_of(&job), self.now_ms())
         };
         tracing::warn!(r#match = %view.key, message, pause_ms, "Match not written; the job pauses");
         self.events.tell(&self.cluster, &job, Tone::Warning, "FailedCreate", message).await;
     }
 
     /// Remembers that an offer said no: in the process, for the next cycle, and in the job's status, for people.
-    pub(super) fn refused(&self, view: &View, leg: &Leg, reason: Reason, message: &str, notes: &Mutex<Notes>) {
+    pub(super) fn refused(&self, view: &View, no: &No<'_>, reason: Reason, notes: &Mutex<Notes>) {
+        let No { leg, message, for_good } = no;
         tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind, %reason, message, "refused");
         let text = format!("{} {}: {message}", leg.kind, leg.key);
         noted(notes, |notes| {
@@ -91,11 +122,21 @@ impl Driver {
             });
         });
         let Some(job) = self.job(view) else { return };
-        let refused = crate::refusals::Refused { offer: ad_key(leg), about: (view.root.generation, leg.generation) };
+        let refused = crate::refusals::Refused {
+            offer: ad_key(leg),
+            about: (view.root.generation, leg.generation),
+            for_good: *for_good,
+        };
         let jitter = jitter(&view.root.uid, view.found.as_ref().map_or(0, |found| found.spec.attempt));
         let mut memory = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         memory.remember(&view.root.uid, &refused, &retry_of(&job), self.now_ms(), jitter);
     }
+}
+
+/// The same of the job.
+fn is_claimed_by(job: &Job, view: &View) -> bool {
+    let claim = job.status.as_ref().and_then(|status| status.claim.as_ref());
+    job.metadata.uid.as_deref() == Some(view.root.uid.as_str()) && claim.is_some_and(|claim| claim.uid == view.uid)
 }
 
 fn first(refused: &Refused) -> String {

@@ -4,8 +4,9 @@ use claiming::{Action, Event, Hold, Reason, Record, step};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::due::due;
+use super::due::{Due, Moment, due};
 use super::leave::leave;
+use super::registers::Introduced;
 use super::view::{View, views};
 use super::writes;
 use crate::api::Change;
@@ -14,6 +15,11 @@ use pool::Objects;
 
 fn the_view(objects: &Objects) -> View {
     views(objects).remove(MATCH_UID).unwrap()
+}
+
+/// What is due while nobody is elected and no time passes.
+fn due_now(objects: &Objects) -> Due {
+    due(objects, &Moment { now: 0, now_ms: 0, epoch: None, deadline_ms: &|_| 30_000 })
 }
 
 fn committed() -> Value {
@@ -30,7 +36,7 @@ fn json_of(change: Change) -> Value {
 #[test]
 fn a_claim_is_seen_as_it_is() {
     let objects = world(&committed());
-    let claim = the_view(&objects).claim(&objects, 0);
+    let claim = the_view(&objects).claim(&objects, 0, None);
     assert_eq!((claim.record, claim.root, claim.told), (Record::Committed, Hold::Held, false));
     assert_eq!(claim.holds(), [Hold::Held, Hold::Held]);
 }
@@ -42,7 +48,7 @@ fn another_object_of_the_name_is_not_the_member() {
     again.metadata.uid = Some("u-another".to_owned());
     again.metadata.resource_version = Some("2".to_owned());
     objects.machines.put(again);
-    assert_eq!(the_view(&objects).claim(&objects, 0).holds(), [Hold::Gone, Hold::Held]);
+    assert_eq!(the_view(&objects).claim(&objects, 0, None).holds(), [Hold::Gone, Hold::Held]);
 }
 
 #[test]
@@ -51,7 +57,7 @@ fn what_is_left_of_a_deleted_match_is_found_by_its_uid() {
     objects.matches.clear();
     let view = the_view(&objects);
     assert_eq!(view.record(), Record::Missing);
-    let claim = view.claim(&objects, 0);
+    let claim = view.claim(&objects, 0, None);
     assert_eq!((claim.root, claim.holds()), (Hold::Held, vec![Hold::Held, Hold::Held]));
     let steps = [
         (Event::Woke, vec![Action::Confirm]),
@@ -100,23 +106,23 @@ fn reasons_to_leave() {
 fn only_claims_with_a_next_step_are_due() {
     let table = [(committed(), 1), (json!({"decision": "Pending"}), 1), (json!({"decision": "Aborted"}), 1)];
     for (status, count) in table {
-        assert_eq!(due(&world(&status), 0).claims.len(), count, "{status}");
+        assert_eq!(due_now(&world(&status)).claims.len(), count, "{status}");
     }
     let mut told = world(&committed());
     let status = json!({"claim": {"match": "match", "uid": MATCH_UID}, "conditions": [{"type": "Claimed", "status": "True",
         "reason": "Committed", "message": "", "lastTransitionTime": "2026-11-21T14:00:00Z"}]});
     told.jobs.put(job(&json!({}), &status));
-    assert!(due(&told, 0).claims.is_empty(), "it stands, and everybody knows");
+    assert!(due_now(&told).claims.is_empty(), "it stands, and everybody knows");
 }
 
 #[test]
 fn old_matches_go_once_nothing_is_held() {
     let mut objects = world(&json!({"decision": "Released", "reason": "Done"}));
     objects.jobs.put(job(&json!({"matchHistoryLimit": 0}), &json!({})));
-    assert!(due(&objects, 0).outlived.is_empty(), "its entries are still there");
+    assert!(due_now(&objects).outlived.is_empty(), "its entries are still there");
     objects.machines.put(machine(&json!({}), &json!({})));
     objects.licenses.put(license(&json!({}), &json!({})));
-    assert_eq!(due(&objects, 0).outlived, [(key("match"), MATCH_UID.to_owned())]);
+    assert_eq!(due_now(&objects).outlived, [(key("match"), MATCH_UID.to_owned())]);
 }
 
 #[test]
@@ -126,16 +132,38 @@ fn a_reserve_tests_what_was_matched_and_adds_one_entry() {
     let mut view = the_view(&objects);
     view.legs[1].share = Some("a".to_owned());
     let offer = objects.offer("License", &key("license")).unwrap();
-    let patch = json_of(writes::reserve(&view, &view.legs[1], offer, &objects, Some(7), Timestamp::UNIX_EPOCH));
+    let patch = json_of(writes::reserve(
+        &view,
+        &view.legs[1],
+        Introduced::default(),
+        offer,
+        &objects,
+        Some(7),
+        Timestamp::UNIX_EPOCH,
+    ));
     let at = |path: &str| patch.as_array().unwrap().iter().find(|op| op["path"] == path).unwrap().clone();
     assert_eq!(at("/metadata/uid"), json!({"op": "test", "path": "/metadata/uid", "value": "u-license"}));
     assert_eq!(at("/metadata/generation")["op"], "test");
     assert_eq!(at("/status/shared/a")["value"], json!({"seats": 1}));
-    let entry = at("/status/claims/u-match");
+    let first = patch.as_array().unwrap().iter().find(|op| op["path"] == "/status/claims/u-match").unwrap();
+    assert_eq!(*first, json!({"op": "test", "path": "/status/claims/u-match", "value": null}), "only once");
+    let entry = patch.as_array().unwrap().iter().rfind(|op| op["path"] == "/status/claims/u-match").unwrap();
     assert_eq!((&entry["op"], &entry["value"]["vote"]), (&json!("add"), &json!("Accepted")));
     assert_eq!(at("/status/used")["value"], "1/1 seats");
     assert_eq!(at("/status/epoch"), json!({"op": "add", "path": "/status/epoch", "value": 7}));
-    assert!(patch.as_array().unwrap().iter().take(2).all(|op| op["op"] == "test"), "tests come first");
+    assert!(patch.as_array().unwrap().iter().take(3).all(|op| op["op"] == "test"), "tests come first");
+    assert!(!patch.to_string().contains("conditions"), "a late write would date those of a fresh offer back");
+}
+
+#[test]
+fn a_job_is_reserved_only_once() {
+    let objects = world(&json!({"decision": "Pending"}));
+    let view = the_view(&objects);
+    let held = objects.jobs.get(&view.root.key).unwrap();
+    let found = view.found.as_ref().unwrap();
+    let patch = json_of(writes::reserve_root(&view, found, held, Timestamp::UNIX_EPOCH));
+    let claim = patch.as_array().unwrap().iter().find(|op| op["path"] == "/status/claim").unwrap();
+    assert_eq!(*claim, json!({"op": "test", "path": "/status/claim", "value": null}));
 }
 
 #[test]
@@ -167,9 +195,9 @@ fn a_decision_tests_the_register_it_turns() {
     use crds::Decision::{Aborted, Committed, Released};
     let objects = world(&json!({"decision": "Pending"}));
     let view = the_view(&objects);
+    let verdict = |to| writes::Verdict { to, reason: Some(Reason::Done), message: "", votes: Vec::new() };
     for (to, from) in [(Committed, "Pending"), (Aborted, "Pending"), (Released, "Committed")] {
-        let patch =
-            json_of(writes::decide(&view, &found(&json!({})), to, Some(Reason::Done), "", Timestamp::UNIX_EPOCH));
+        let patch = json_of(writes::decide(&view, &found(&json!({})), verdict(to), Timestamp::UNIX_EPOCH));
         assert_eq!(patch[1], json!({"op": "test", "path": "/status/decision", "value": from}), "{to:?}");
         assert_eq!(patch[2]["op"], "replace");
     }
@@ -179,9 +207,9 @@ fn a_decision_tests_the_register_it_turns() {
 fn a_claim_that_was_wiped_from_its_job_is_put_back() {
     let mut objects = world(&committed());
     objects.jobs.put(job(&json!({}), &json!({})));
-    let due = due(&objects, 0).claims;
+    let due = due_now(&objects).claims;
     assert_eq!(due.len(), 1, "the job does not know of it any more");
-    let claim = due[0].claim(&objects, 0);
+    let claim = due[0].claim(&objects, 0, None);
     assert_eq!(step(claim, Event::Woke, 0).1, [Action::TellRoot]);
     let held = objects.jobs.get(&key("job")).unwrap();
     let patch = json_of(writes::tell_root(&due[0], &found(&committed()), held, Timestamp::UNIX_EPOCH));
@@ -230,7 +258,7 @@ fn nothing_is_reserved_where_the_owner_has_not_agreed() {
     objects.licenses.put(far.clone());
     let view = the_view(&objects);
     assert_eq!(leave(&view, &objects, 0), Some(Reason::NotAllowed), "it takes jobs of its own namespace only");
-    let (claim, before) = step(view.claim(&objects, u64::MAX), Event::Leave(Reason::NotAllowed), 0);
+    let (claim, before) = step(view.claim(&objects, u64::MAX, None), Event::Leave(Reason::NotAllowed), 0);
     assert_eq!(before, [Action::Abort(Reason::NotAllowed)], "and no reserve");
     assert_eq!(step(claim, Event::Woke, 0).1, []);
     far.spec.offer.allowed_namespaces =

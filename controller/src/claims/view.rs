@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use claiming::{Claim, Hold, Reason, Record};
-use crds::{Decision, Match, Member, Res};
+use claiming::{Agent, Claim, Hold, Reason, Record};
+use crds::{Activity, AskWhen, ClaimEntry, ClaimPolicy, Decision, Match, Member, Res, Vote};
 use kube::ResourceExt;
 use pool::{ObjectKey, Objects, OfferRef};
+
+use crate::claims::work::work;
 
 /// One claim, by the uid of its Match, and who takes part in it.
 #[derive(Clone, Debug)]
@@ -42,6 +44,10 @@ pub(crate) struct Leg {
     pub(crate) generation: i64,
     pub(crate) takes: Res,
     pub(crate) share: Option<String>,
+    /// An agent speaks for it.
+    pub(crate) agent: bool,
+    /// The leg that it works for; `None` if it works for the root.
+    pub(crate) parent: Option<usize>,
 }
 
 impl View {
@@ -73,6 +79,8 @@ impl View {
             generation: offer.metadata().generation.unwrap_or(0),
             takes: Res::new(),
             share: entry(offer, uid).and_then(|entry| entry.share.clone()),
+            agent: entry(offer, uid).is_some_and(is_agents),
+            parent: None,
         });
         let claimed = objects.jobs.iter().find(|(_, held)| {
             held.object.status.as_ref().and_then(|status| status.claim.as_ref()).is_some_and(|claim| claim.uid == uid)
@@ -99,22 +107,50 @@ impl View {
         }
     }
 
-    /// The claim as the objects show it.
-    pub(crate) fn claim(&self, objects: &Objects, deadline_ms: u64) -> Claim {
+    /// The claim as the objects show it, in the eyes of who leads under this epoch. `None`: nobody is elected, so nobody is
+    /// fenced.
+    pub(crate) fn claim(&self, objects: &Objects, deadline_ms: u64, epoch: Option<i64>) -> Claim {
         let record = self.record();
-        let legs = self.legs.iter().map(|leg| self.leg_hold(leg, objects)).collect();
+        let legs = self.legs.iter().map(|leg| self.leg(leg, objects)).collect();
         let mut claim = Claim::seen(record, self.root_hold(objects), legs, deadline_ms);
         claim.whole = self.found.is_some();
         claim.told = record == Record::Committed && self.is_told(objects);
+        claim.work = work(self, objects);
+        if let Some(epoch) = epoch {
+            claim.epoch = u64::try_from(epoch).unwrap_or(0);
+            claim.newest = self.newest(objects);
+        }
         claim
     }
 
-    fn leg_hold(&self, leg: &Leg, objects: &Objects) -> Hold {
-        match objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid) {
+    /// The newest epoch that the Match or a member shows.
+    pub(super) fn newest(&self, objects: &Objects) -> u64 {
+        let made = self.found.as_ref().map_or(0, |found| found.spec.epoch);
+        let offers = self.legs.iter().filter_map(|leg| self.offer(leg, objects)?.status());
+        u64::try_from(offers.map(|status| status.epoch).fold(made, i64::max)).unwrap_or(0)
+    }
+
+    fn leg(&self, leg: &Leg, objects: &Objects) -> claiming::Leg {
+        let entry = self.offer(leg, objects).map(|offer| entry(offer, &self.uid).filter(|_| !self.uid.is_empty()));
+        let hold = match entry {
             None => Hold::Gone,
-            Some(offer) if !self.uid.is_empty() && entry(offer, &self.uid).is_some() => Hold::Held,
-            Some(_) => Hold::Free,
-        }
+            Some(Some(_)) => Hold::Held,
+            Some(None) => Hold::Free,
+        };
+        let silent = objects.agent(&leg.kind, &leg.key).is_silent();
+        let agent = leg.agent.then(|| registers(entry.flatten(), silent));
+        claiming::Leg { hold, parent: leg.parent, agent }
+    }
+
+    /// The ballots of all legs, as they are seen; empty where there is none.
+    pub(crate) fn ballots(&self, objects: &Objects) -> Vec<String> {
+        let ballot = |leg| Some(entry(self.offer(leg, objects)?, &self.uid)?.ballot.clone());
+        self.legs.iter().map(|leg| ballot(leg).unwrap_or_default()).collect()
+    }
+
+    /// The offer itself, not a namesake.
+    pub(super) fn offer<'o>(&self, leg: &Leg, objects: &'o Objects) -> Option<OfferRef<'o>> {
+        objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid)
     }
 
     fn root_hold(&self, objects: &Objects) -> Hold {
@@ -146,14 +182,45 @@ fn leg(member: &Member) -> Leg {
         generation: member.generation,
         takes: member.takes.clone().unwrap_or_default(),
         share: member.share.clone(),
+        agent: member.claim_policy == Some(ClaimPolicy::Agent),
+        // members are counted with the root, legs without it
+        parent: member.parent.and_then(|parent| usize::try_from(parent).ok()?.checked_sub(1)),
     }
 }
 
-fn entry<'o>(offer: OfferRef<'o>, uid: &str) -> Option<&'o crds::ClaimEntry> {
+/// The registers of an entry as the claim knows them; those of one that is not there are as they are born.
+pub(super) fn registers(entry: Option<&ClaimEntry>, silent: bool) -> Agent {
+    let Some(entry) = entry else { return Agent { silent, ..Agent::default() } };
+    Agent {
+        asked: entry.ask_when == AskWhen::Now,
+        vote: match entry.vote {
+            Vote::Pending => claiming::Vote::Pending,
+            Vote::Accepted => claiming::Vote::Accepted,
+            Vote::Rejected => claiming::Vote::Rejected,
+        },
+        committed: entry.committed,
+        release: entry.release,
+        activity: match entry.activity {
+            Activity::Idle => claiming::Activity::Idle,
+            Activity::Active => claiming::Activity::Active,
+            Activity::Ended => claiming::Activity::Ended,
+            Activity::Lost => claiming::Activity::Lost,
+        },
+        silent,
+    }
+}
+
+/// Whether an entry is one for which an agent speaks: it alone is told who else is in the gang, and it alone is born without a
+/// vote.
+fn is_agents(entry: &ClaimEntry) -> bool {
+    !entry.members.is_empty() || !entry.ballot.is_empty() || entry.vote != Vote::Accepted
+}
+
+pub(super) fn entry<'o>(offer: OfferRef<'o>, uid: &str) -> Option<&'o crds::ClaimEntry> {
     offer.status()?.claims.get(uid)
 }
 
-/// All claims that the objects show, by uid of the Match: of Matches, and of entries and jobs that name one that is gone.
+/// All claims that the objects show, by uid of the Match: of Matches, and of entries, jobs and batch Jobs that name one that is gone.
 pub(crate) fn views(objects: &Objects) -> BTreeMap<String, View> {
     let mut all: BTreeMap<String, View> = BTreeMap::new();
     for found in objects.matches.values() {
@@ -171,6 +238,10 @@ pub(crate) fn views(objects: &Objects) -> BTreeMap<String, View> {
         if let Some(claim) = held.object.status.as_ref().and_then(|status| status.claim.as_ref()) {
             orphans.entry(claim.uid.clone()).or_insert_with(|| ObjectKey::new(&key.namespace, &claim.match_name));
         }
+    }
+    for (uid, batch) in objects.works.labelled().filter(|(_, batch)| batch.ended.is_none()) {
+        let name = batch.match_name.as_ref().unwrap_or(&batch.key.name);
+        orphans.entry(uid.to_owned()).or_insert_with(|| ObjectKey::new(&batch.key.namespace, name));
     }
     for (uid, key) in orphans {
         if let Entry::Vacant(vacant) = all.entry(uid) {

@@ -4,24 +4,27 @@
 //! changes nothing.
 
 use claiming::{Reason, Record};
-use crds::{ClaimEntry, Decision, Job, Match, OfferStatus, Vote};
+use crds::{ClaimEntry, Decision, Job, Match, MemberVote, OfferStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Held, Objects, OfferRef};
 use serde_json::{Value, json};
 
 use crate::api::Change;
+use crate::claims::registers::{Introduced, birth};
 use crate::claims::view::{Leg, View};
 use crate::patch::Ops;
 use crate::status::{self, decision_conditions};
 
-/// Reserves the job for this Match.
+/// Reserves the job for this Match. Only once: if it comes late, after the claim was told or given back, it must not say that
+/// the job is being reserved. (`null` is what is not there.)
 pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> Change {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_reserving(held, found, &view.uid, now);
     let guarded = Ops::default()
         .test(&["metadata", "uid"], view.root.uid.as_str())
-        .test(&["metadata", "generation"], view.root.generation);
+        .test(&["metadata", "generation"], view.root.generation)
+        .test(&["status", "claim"], Value::Null);
     Change::Json(guarded.status(&from, &to).build())
 }
 
@@ -48,19 +51,22 @@ fn holds(view: &View) -> Ops {
     Ops::default().test(&["status", "claim", "uid"], view.uid.as_str())
 }
 
-/// Enters the claim into an offer's ledger. The epoch fences it: of a leader that was replaced without knowing it nothing more
+/// Enters the claim into an offer's ledger, only once. The epoch fences it: of a leader that was replaced without knowing it nothing more
 /// is taken, once its successor has written here.
 pub(crate) fn reserve(
     view: &View,
     leg: &Leg,
+    introduced: Introduced,
     offer: OfferRef<'_>,
     objects: &Objects,
     epoch: Option<i64>,
     now: Timestamp,
 ) -> Change {
-    let guarded =
-        Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "generation"], leg.generation);
-    enter(guarded, view, leg, offer, objects, epoch, now)
+    let guarded = Ops::default()
+        .test(&["metadata", "uid"], leg.uid.as_str())
+        .test(&["metadata", "generation"], leg.generation)
+        .test(&["status", "claims", &view.uid], Value::Null);
+    enter(guarded, (view, leg, birth(view, leg, introduced)), offer, objects, epoch, now)
 }
 
 /// Enters a claim that stands into a ledger that has lost it: exactly the state that was seen without it. What the offer says
@@ -76,26 +82,18 @@ pub(crate) fn restore(
     let version = offer.metadata().resource_version.clone().unwrap_or_default();
     let guarded =
         Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "resourceVersion"], version);
-    enter(guarded, view, leg, offer, objects, epoch, now)
+    enter(guarded, (view, leg, birth(view, leg, Introduced::default())), offer, objects, epoch, now)
 }
 
 fn enter(
     guarded: Ops,
-    view: &View,
-    leg: &Leg,
+    (view, leg, entry): (&View, &Leg, ClaimEntry),
     offer: OfferRef<'_>,
     objects: &Objects,
     epoch: Option<i64>,
     now: Timestamp,
 ) -> Change {
     let from = offer.status().cloned().unwrap_or_default();
-    let entry = ClaimEntry {
-        match_key: view.key.to_string(),
-        takes: leg.takes.clone(),
-        share: leg.share.clone(),
-        vote: Vote::Accepted,
-        ..ClaimEntry::default()
-    };
     let mut ops = guarded;
     let mut after = from.clone();
     if let Some(key) = leg.share.as_ref().filter(|key| !from.shared.contains_key(*key)) {
@@ -115,6 +113,7 @@ fn enter(
 /// be done any number of times.
 pub(crate) fn free(view: &View, offer: OfferRef<'_>, with_seat: bool, objects: &Objects, now: Timestamp) -> Change {
     let mut after = offer.status().cloned().unwrap_or_default();
+    let is_known = !after.conditions.is_empty();
     let entry = after.claims.remove(&view.uid);
     let seat = entry.and_then(|entry| entry.share).filter(|_| with_seat);
     if let Some(key) = &seat {
@@ -125,10 +124,15 @@ pub(crate) fn free(view: &View, offer: OfferRef<'_>, with_seat: bool, objects: &
         "claims": {&view.uid: Value::Null},
         "used": derived.used,
         "state": derived.state,
-        "conditions": derived.conditions,
     });
-    if let (Some(key), Some(fields)) = (seat, status.as_object_mut()) {
-        fields.insert("shared".to_owned(), json!({key: Value::Null}));
+    if let Some(fields) = status.as_object_mut() {
+        // As for a reserve: of an offer that nobody has looked at yet they are told by whoever looks first.
+        if is_known {
+            fields.insert("conditions".to_owned(), json!(derived.conditions));
+        }
+        if let Some(key) = seat {
+            fields.insert("shared".to_owned(), json!({key: Value::Null}));
+        }
     }
     Change::Merge(json!({"status": status}))
 }
@@ -156,21 +160,28 @@ fn derived(
     if to.state != from.state {
         ops = ops.add(&["status", "state"], json!(to.state));
     }
-    if to.conditions != from.conditions {
+    // Of an offer that nobody has looked at yet they are told by whoever looks first: this write may come late, and would date
+    // them back.
+    if to.conditions != from.conditions && !from.conditions.is_empty() {
         ops = ops.add(&["status", "conditions"], json!(to.conditions));
     }
     ops
 }
 
-/// Turns the register of a Match, if it says `from`.
-pub(crate) fn decide(
-    view: &View,
-    found: &Match,
-    to: Decision,
-    reason: Option<Reason>,
-    message: &str,
-    now: Timestamp,
-) -> Change {
+/// A decision, and what is said of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict<'v> {
+    pub(crate) to: Decision,
+    /// None for the commit.
+    pub(crate) reason: Option<Reason>,
+    pub(crate) message: &'v str,
+    /// How the agents have voted, for people.
+    pub(crate) votes: Vec<MemberVote>,
+}
+
+/// Turns the register of a Match, if it says what it has to say before.
+pub(crate) fn decide(view: &View, found: &Match, verdict: Verdict<'_>, now: Timestamp) -> Change {
+    let Verdict { to, reason, message, votes } = verdict;
     let from = decides_from(to);
     let mut status = found.status.clone().unwrap_or_default();
     decision_conditions(&mut status.conditions, to, reason, message, now);
@@ -182,6 +193,9 @@ pub(crate) fn decide(
         .add(&["status", "reason"], reason.map_or("AllReserved", Reason::as_str));
     if !message.is_empty() {
         ops = ops.add(&["status", "message"], message);
+    }
+    if !votes.is_empty() {
+        ops = ops.add(&["status", "members"], json!(votes));
     }
     match to {
         Decision::Committed => ops = ops.add(&["status", "committedAt"], json!(Time(now))),

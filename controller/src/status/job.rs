@@ -5,14 +5,14 @@
 use claiming::Reason;
 use crds::ad::Rejected;
 use crds::conditions::{Holds, reasons, set, types};
-use crds::{Job, JobClaim, JobPhase, JobStatus, Match, Refusal, conditions};
+use crds::{ClaimPolicy, Job, JobClaim, JobPhase, JobStatus, Match, Refusal, conditions};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
-use pool::{Held, Standing};
+use pool::{BatchJob, Held, Standing};
 
 use crate::status::finding::{Finding, cut};
-use crate::status::waiting;
+use crate::status::{waiting, work};
 
 const REFUSALS_MAX: usize = 5;
 /// Changed counts alone are told this often at most.
@@ -32,28 +32,30 @@ pub(crate) struct Ended {
     pub(crate) refusals: Vec<Refusal>,
     /// It was called off before it stood.
     pub(crate) aborted: bool,
+    /// What worked for it.
+    pub(crate) batch: Option<BatchJob>,
 }
 
 /// A status in the making.
-struct Draft<'j> {
+pub(super) struct Draft<'j> {
     job: &'j Job,
-    status: JobStatus,
-    now: Timestamp,
+    pub(super) status: JobStatus,
+    pub(super) now: Timestamp,
 }
 
 impl<'j> Draft<'j> {
-    fn of(job: &'j Job, now: Timestamp) -> Draft<'j> {
+    pub(super) fn of(job: &'j Job, now: Timestamp) -> Draft<'j> {
         let mut status = job.status.clone().unwrap_or_default();
         status.observed_generation = job.metadata.generation;
         Draft { job, status, now }
     }
 
-    fn say(&mut self, type_: &'static str, holds: Holds, reason: &'static str, message: impl Into<String>) {
+    pub(super) fn say(&mut self, type_: &'static str, holds: Holds, reason: &'static str, message: impl Into<String>) {
         let finding = conditions::Finding { type_, holds, reason, message: message.into() };
         set(&mut self.status.conditions, finding, self.job.metadata.generation, Time(self.now));
     }
 
-    fn holds(&self, type_: &str) -> bool {
+    pub(super) fn holds(&self, type_: &str) -> bool {
         is_true(&self.status.conditions, type_)
     }
 
@@ -66,7 +68,7 @@ impl<'j> Draft<'j> {
 
     /// The phase follows from the conditions. A job without a workload is `Claimed` and never `Running`: what runs under
     /// its claim is nothing that is known here.
-    fn done(mut self) -> JobStatus {
+    pub(super) fn done(mut self) -> JobStatus {
         let finished =
             conditions::find(&self.status.conditions, types::FINISHED).filter(|found| found.status == "True");
         let well = |found: &Condition| [reasons::DONE, reasons::COMPLETED].contains(&found.reason.as_str());
@@ -95,12 +97,25 @@ pub(crate) fn job_reserving(held: &Held<Job>, found: &Match, match_uid: &str, no
     let mut draft = Draft::of(&held.object, now);
     accepted(&mut draft, held);
     draft.status.claim = Some(JobClaim { match_name: found.name_any(), uid: match_uid.to_owned() });
+    draft.status.workload = None;
+    draft.status.started_at = None;
     draft.status.attempts = Some(found.spec.attempt);
     draft.status.why = None;
     draft.status.unmatched = None;
     draft.say(types::MATCHED, Holds::True, reasons::GANG_FOUND, found.spec.summary.clone());
-    draft.say(types::CLAIMED, Holds::False, reasons::RESERVING, "");
+    match awaited(found) {
+        voters if voters.is_empty() => draft.say(types::CLAIMED, Holds::False, reasons::RESERVING, ""),
+        voters => draft.say(types::CLAIMED, Holds::False, reasons::AWAITING_VOTES, voters),
+    }
     draft.done()
+}
+
+/// Whose votes a gang needs, in words; empty if nobody's.
+fn awaited(found: &Match) -> String {
+    let voters = found.spec.members.iter().filter(|member| member.claim_policy == Some(ClaimPolicy::Agent));
+    let names: Vec<String> =
+        voters.map(|member| format!("{} {}/{}", member.kind, member.namespace, member.name)).collect();
+    if names.is_empty() { String::new() } else { cut(&format!("agents vote: {}", names.join(", ")), 1024) }
 }
 
 /// Everybody is claimed.
@@ -125,11 +140,8 @@ pub(crate) fn job_claimed(held: &Held<Job>, found: &Match, match_uid: &str, now:
             reasons::NO_WORKLOAD,
             "start the work yourself; set spec.done at its end",
         ),
-        Some(_) => {
-            let message =
-                "this version does not start workloads: watch the condition Claimed, and set spec.done at the end";
-            draft.say(types::STARTED, Holds::False, reasons::WORKLOAD_PENDING, message);
-        }
+        Some(_) if draft.status.workload.is_some() => {}
+        Some(_) => draft.say(types::STARTED, Holds::False, reasons::WORKLOAD_PENDING, "the batch Job is being started"),
     }
     draft.done()
 }
@@ -139,17 +151,26 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(job, now);
     draft.status.claim = None;
     draft.status.members = None;
+    if let Some(batch) = ended.batch.as_ref().filter(|batch| batch.up) {
+        work::started(&mut draft, batch);
+    }
     let mut refusals = ended.refusals.clone();
     refusals.append(&mut draft.status.refusals);
     refusals.truncate(REFUSALS_MAX);
     draft.status.refusals = refusals;
     let reason = ended.reason.as_str();
     draft.say(types::CLAIMED, Holds::False, reason, ended.message.clone());
-    if conditions::find(&draft.status.conditions, types::STARTED).is_some() {
-        draft.say(types::STARTED, Holds::False, reason, "");
+    let worked = matches!(ended.reason, Reason::Completed | Reason::WorkloadFailed) && draft.status.workload.is_some();
+    if !worked && conditions::find(&draft.status.conditions, types::STARTED).is_some() {
+        let refused = ended.reason == Reason::WorkloadFailed && ended.batch.is_none();
+        draft.say(types::STARTED, Holds::False, if refused { reasons::WORKLOAD_REFUSED } else { reason }, "");
+        draft.status.workload = None;
+        draft.status.started_at = None;
     }
     match ended.reason {
-        Reason::Done | Reason::ClaimExpired => draft.finish(reason, ended.message.clone()),
+        Reason::Done | Reason::ClaimExpired | Reason::Completed | Reason::WorkloadFailed => {
+            draft.finish(reason, ended.message.clone());
+        }
         Reason::Suspended => {
             waiting::end(&mut draft.status, now);
             draft.say(types::MATCHED, Holds::False, reasons::SUSPENDED, "spec.suspend is true");
@@ -157,7 +178,7 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
         _ => {
             waiting::begin(job, &mut draft.status, now);
             draft.say(types::MATCHED, Holds::False, reasons::PENDING_EVALUATION, "to be matched again");
-            if ended.aborted && is_rejection(ended.reason) {
+            if (ended.aborted && is_rejection(ended.reason)) || ended.reason == Reason::StartTimedOut {
                 rejected(&mut draft, ended);
             }
         }

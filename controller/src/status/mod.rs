@@ -7,6 +7,7 @@ mod offer;
 #[cfg(test)]
 mod tests;
 mod waiting;
+mod work;
 mod write;
 
 pub(crate) use finding::{Finding, finding};
@@ -14,4 +15,5 @@ pub(crate) use job::{Ended, job_claimed, job_freed, job_reserving, job_waiting};
 pub(crate) use matches::decision_conditions;
 pub(crate) use offer::offer_status;
 pub(crate) use waiting::next_timeout;
+pub(crate) use work::job_working;
 pub(crate) use write::{Update, updates};

@@ -45,7 +45,13 @@ fn after(spec: &Value, status: &JobStatus) -> crds::Job {
 }
 
 fn rejected(reason: Reason) -> Ended {
-    Ended { reason, message: "License ns/license: over capacity".into(), refusals: Vec::new(), aborted: true }
+    Ended {
+        reason,
+        message: "License ns/license: over capacity".into(),
+        refusals: Vec::new(),
+        aborted: true,
+        batch: None,
+    }
 }
 
 fn reason(status: &JobStatus, type_: &str) -> String {
@@ -111,7 +117,7 @@ fn the_way_to_a_claim_and_back() {
         (Reason::ClaimExpired, JobPhase::Failed, "GangFound"),
         (Reason::MemberLost, JobPhase::Pending, "PendingEvaluation"),
     ] {
-        let why = Ended { reason: ended, message: String::new(), refusals: Vec::new(), aborted: false };
+        let why = Ended { reason: ended, message: String::new(), refusals: Vec::new(), aborted: false, batch: None };
         let freed = job_freed(&claimed, &why, NOW);
         assert_eq!((freed.phase, reason(&freed, "Matched").as_str()), (Some(phase), matched), "{ended}");
         assert_eq!((freed.claim, freed.members), (None, None));
@@ -241,7 +247,8 @@ fn a_job_that_waits_too_long_is_finished_and_time_claimed_or_paused_does_not_cou
     let waits = wait_until(&spec, &waits, 2000);
     let claimed = job_claimed(&held_job(after(&spec, &waits)), &found(&json!({})), MATCH_UID, at(2040));
     assert_eq!((claimed.waiting_since.is_none(), claimed.waited_seconds), (true, Some(70)));
-    let lost = Ended { reason: Reason::MemberLost, message: String::new(), refusals: Vec::new(), aborted: false };
+    let lost =
+        Ended { reason: Reason::MemberLost, message: String::new(), refusals: Vec::new(), aborted: false, batch: None };
     let again = job_freed(&after(&spec, &claimed), &lost, at(5000));
     let still = wait_until(&spec, &again, 5029);
     assert_eq!(still.phase, Some(JobPhase::Pending));

@@ -8,7 +8,8 @@ use kube::ResourceExt;
 use pool::{ObjectKey, Objects, Standing, may_ask};
 
 use crate::patch::Ops;
-use crate::status::{Finding, job_waiting, offer_status};
+use crate::status::{Finding, job_waiting, job_working, offer_status};
+use crate::workloads::batch_of;
 
 /// One status to be written.
 pub(crate) struct Update {
@@ -31,11 +32,16 @@ pub(crate) fn updates(
     for (key, held) in objects.jobs.iter() {
         let uid = held.object.uid().unwrap_or_default();
         let standing = may_ask(held, objects);
-        if standing == Standing::Held || under_way.contains(&uid) || held.object.metadata.deletion_timestamp.is_some() {
+        if under_way.contains(&uid) || held.object.metadata.deletion_timestamp.is_some() {
             continue;
         }
         let from = held.object.status.clone().unwrap_or_default();
-        let to = job_waiting(held, standing, findings.get(&uid), now);
+        let claim = from.claim.as_ref().map(|claim| claim.uid.as_str());
+        let to = match (standing, claim.and_then(|uid| batch_of(uid, objects))) {
+            (Standing::Held, Some(batch)) => job_working(&held.object, batch, now),
+            (Standing::Held, None) => continue,
+            _ => job_waiting(held, standing, findings.get(&uid), now),
+        };
         let version = held.object.resource_version().unwrap_or_default();
         push(&mut all, "Job", key, guarded(&version).status(&from, &to));
     }

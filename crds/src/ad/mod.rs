@@ -2,6 +2,7 @@
 //!
 //! What counts for a name, in this order: the system, the spec, `status.attributes` of an offer.
 
+mod class;
 mod draft;
 mod dynamic;
 mod literal;
@@ -10,12 +11,15 @@ mod ports;
 mod structured;
 mod system;
 mod text;
+mod workload;
 
 use classad::{Ad, Expr};
 
 use crate::conditions::reasons;
 use crate::{AdFields, ExprText, Job, License, Machine, Offer};
+pub use class::capacity;
 use draft::Draft;
+pub use workload::environment;
 
 /// Most warnings that are kept of one object.
 pub const WARNINGS_MAX: usize = 16;
@@ -35,7 +39,7 @@ pub struct Advertised {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}: {message}")]
 pub struct Rejected {
-    /// One of [`crate::conditions::reasons`]: ParseError, DuplicateAttribute, InvalidPort, UnsupportedRegex.
+    /// One of [`crate::conditions::reasons`]: ParseError, DuplicateAttribute, InvalidPort, UnsupportedRegex, WorkloadInvalid.
     pub reason: &'static str,
     /// Where, what was found, and what to write instead; one line of at most [`MESSAGE_LENGTH_MAX`] bytes.
     pub message: String,
@@ -53,6 +57,7 @@ impl Rejected {
 /// If the spec has no meaning: the message names the field, line and column, and what to write instead.
 pub fn job_ad(job: &Job) -> Result<Advertised, Rejected> {
     let mut draft = draft(&job.spec.ad, job.spec.gang_rank.as_ref())?;
+    workload::check(job)?;
     system::apply(&mut draft, "Job", &job.metadata, job.spec.ad.owner.as_deref(), &system::JOB);
     Ok(draft.finish())
 }

@@ -112,6 +112,9 @@ pub(crate) struct Ports {
     pub(crate) apiserver: u16,
 }
 
+/// kwok's stages in the control plane's folder.
+pub(crate) const STAGES: &str = "kwok-stages.yaml";
+
 /// Everything the command lines are made of.
 pub(crate) struct Plan<'a> {
     pub(crate) options: &'a Options,
@@ -135,7 +138,7 @@ impl Plan<'_> {
             }
             Component::Kwok => vec![
                 self.kubeconfig(component),
-                flag("config", self.binaries.path("kwok-stages.yaml").display()),
+                flag("config", self.folder.join(STAGES).display()),
                 flag("manage-all-nodes", "true"),
                 flag("node-lease-duration-seconds", "40"),
                 flag("server-address", ""),

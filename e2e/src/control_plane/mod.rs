@@ -13,6 +13,7 @@ mod plane;
 mod ports;
 pub mod processes;
 mod recipe;
+pub mod stages;
 mod watchdog;
 
 pub use access::{Access, Tools};

@@ -10,11 +10,12 @@ use anyhow::{Context, Result, bail};
 
 use super::access::{Access, Authority, Tools};
 use super::binaries::Binaries;
-use super::components::{Component, Options, Plan, Ports, User, audit_policy};
+use super::components::{Component, Options, Plan, Ports, STAGES, User, audit_policy};
 use super::kubeconfig;
 use super::pki::{self, Pki};
 use super::ports;
 use super::processes::{self, Place, Processes, Signal};
+use super::stages::with_ends;
 use crate::polling::until;
 
 /// How long a component may take until it answers, on a busy machine.
@@ -124,6 +125,17 @@ impl ControlPlane {
         self.processes().log("audit")
     }
 
+    /// Where etcd answers, as `http://127.0.0.1:PORT`: it keeps every revision, which the API server does not show.
+    ///
+    /// # Errors
+    /// When it was never started.
+    pub fn etcd(&self) -> Result<String> {
+        let command = fs::read_to_string(self.processes().folder().join("cmd").join(Component::Etcd.name()))?;
+        let address = command.split_once("--listen-client-urls=").map(|(_, rest)| rest);
+        let address = address.and_then(|rest| rest.split(['\'', ' ']).next());
+        Ok(address.context("etcd's command line does not say where it listens")?.to_owned())
+    }
+
     fn start_once(options: &Options, binaries: &Binaries) -> Result<Self> {
         let processes = Processes::create(&options.place, options.afterwards)?;
         let folder = processes.folder().to_path_buf();
@@ -212,6 +224,7 @@ fn write_files(plan: &Plan<'_>) -> Result<Vec<(User, PathBuf)>> {
         write(&format!("{}.kubeconfig", component.name()), user, groups)?;
     }
     fs::write(plan.folder.join("audit-policy.json"), audit_policy()?)?;
+    fs::write(plan.folder.join(STAGES), with_ends(&fs::read_to_string(plan.binaries.path(STAGES))?))?;
     declare(&plan.options.users, plan.folder, &cluster)
 }
 

@@ -164,14 +164,22 @@ impl Processes {
         self.recorded(name).is_some_and(|id| self.is_ours(id))
     }
 
+    /// The id of a process.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn id(&self, name: &str) -> Result<u32> {
+        let own = self.children().get(name).map(Child::id);
+        let id = own.or_else(|| self.recorded(name)).filter(|_| self.is_running(name));
+        id.with_context(|| format!("`{name}` does not run"))
+    }
+
     /// Sends a signal and does not wait for its effect.
     ///
     /// # Errors
     /// When the process does not run.
     pub fn signal(&self, name: &str, signal: Signal) -> Result<()> {
-        let own = self.children().get(name).map(Child::id);
-        let id = own.or_else(|| self.recorded(name)).filter(|_| self.is_running(name));
-        let id = id.with_context(|| format!("`{name}` does not run"))?;
+        let id = self.id(name)?;
         let word = match signal {
             Signal::Kill => "KILL",
             Signal::Terminate => "TERM",

@@ -26,6 +26,18 @@ impl Stage {
         SHARED.get_or_init(|| Stage::on(Cluster::from_env(&Options::default()).unwrap()))
     }
 
+    /// One on which pods run: nodes are made by the tests, and kwok plays their kubelets.
+    pub(crate) fn with_pods() -> &'static Stage {
+        static SHARED: OnceLock<Stage> = OnceLock::new();
+        SHARED.get_or_init(|| Stage::on(Cluster::from_env(&Options { kwok: true, ..Options::default() }).unwrap()))
+    }
+
+    /// The same for a test that breaks it.
+    pub(crate) fn own_with_pods() -> &'static Stage {
+        let options = Options { kwok: true, ..Options::default() };
+        Box::leak(Box::new(Stage::on(Cluster::of(&Choice::Processes, &options).unwrap())))
+    }
+
     /// One for a test that breaks it. Always local processes: nobody's cluster is broken.
     pub(crate) fn own() -> &'static Stage {
         Box::leak(Box::new(Stage::on(Cluster::of(&Choice::Processes, &Options::default()).unwrap())))

@@ -1,0 +1,57 @@
+//! What was ever true, as far as later revisions do not show it any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crds::{Decision, Member};
+
+use crate::world::decision;
+use crate::{Change, Key, Object};
+
+/// What was ever true.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    /// The uids of Matches that were ever committed.
+    committed: BTreeSet<String>,
+    /// The members of every Match that was ever there, by its uid.
+    members: BTreeMap<String, Vec<Member>>,
+    /// Each member as it was when it was reserved: by uid of the Match, then by member.
+    reserved: BTreeMap<String, BTreeMap<Key, Arc<Object>>>,
+}
+
+impl Past {
+    /// Whether this Match was ever committed.
+    #[must_use]
+    pub fn was_committed(&self, uid: &str) -> bool {
+        self.committed.contains(uid)
+    }
+
+    /// The members of a Match, which may be gone.
+    #[must_use]
+    pub fn members(&self, uid: &str) -> &[Member] {
+        self.members.get(uid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The members of a Match as their reserves left them.
+    pub fn reserved(&self, uid: &str) -> impl Iterator<Item = (&Key, &Arc<Object>)> {
+        self.reserved.get(uid).into_iter().flatten()
+    }
+
+    /// Remembers what this change made true.
+    pub(crate) fn remember(&mut self, before: Option<&Object>, change: &Change) {
+        let Some(after) = &change.object else { return };
+        if let Some(found) = after.found() {
+            self.members.entry(after.uid().to_owned()).or_insert_with(|| found.spec.members.clone());
+            if decision(found) == Decision::Committed {
+                self.committed.insert(after.uid().to_owned());
+            }
+        }
+        let before = before.filter(|before| before.uid() == after.uid());
+        let had = |uid: &str| before.and_then(Object::ledger).is_some_and(|ledger| ledger.claims.contains_key(uid));
+        let new = after.ledger().into_iter().flat_map(|ledger| ledger.claims.keys()).filter(|uid| !had(uid));
+        let claim = after.claimed_by().filter(|uid| before.and_then(Object::claimed_by) != Some(uid));
+        for uid in new.map(String::as_str).chain(claim) {
+            self.reserved.entry(uid.to_owned()).or_default().insert(change.key.clone(), after.clone());
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! All objects in one revision, and who points to whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crds::{ClaimEntry, Decision, Match};
+
+use crate::{Change, Key, Kind, Object};
+
+/// All objects, as they were in one revision.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    objects: BTreeMap<Key, Arc<Object>>,
+    /// The Matches by uid.
+    matches: BTreeMap<String, Key>,
+    /// The offers whose ledger has an entry, by uid of its Match.
+    holders: BTreeMap<String, BTreeSet<Key>>,
+    /// The jobs by the uid of the Match that they say they are claimed by.
+    claimed: BTreeMap<String, BTreeSet<Key>>,
+    /// The Matches of a job, by the job's uid.
+    of_root: BTreeMap<String, BTreeSet<Key>>,
+}
+
+impl World {
+    /// The object with this key.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<&Arc<Object>> {
+        self.objects.get(key)
+    }
+
+    /// All objects.
+    pub fn objects(&self) -> impl Iterator<Item = (&Key, &Arc<Object>)> {
+        self.objects.iter()
+    }
+
+    /// The Match with this uid.
+    #[must_use]
+    pub fn found(&self, uid: &str) -> Option<&Match> {
+        self.objects.get(self.matches.get(uid)?)?.found()
+    }
+
+    /// The offers that have an entry of this Match.
+    pub fn holders(&self, uid: &str) -> impl Iterator<Item = &Key> {
+        self.holders.get(uid).into_iter().flatten()
+    }
+
+    /// The jobs that say they are claimed by this Match.
+    pub fn claimed_by(&self, uid: &str) -> impl Iterator<Item = &Key> {
+        self.claimed.get(uid).into_iter().flatten()
+    }
+
+    /// The Matches whose root is the job with this uid.
+    pub fn of_root(&self, job_uid: &str) -> impl Iterator<Item = &Match> {
+        let keys = self.of_root.get(job_uid).into_iter().flatten();
+        keys.filter_map(|key| self.objects.get(key)?.found())
+    }
+
+    /// The entry of this Match in an offer's ledger.
+    #[must_use]
+    pub fn entry(&self, key: &Key, uid: &str) -> Option<&ClaimEntry> {
+        self.objects.get(key)?.ledger()?.claims.get(uid)
+    }
+
+    /// Whether the Match with this uid has ended: released, aborted, or not there.
+    #[must_use]
+    pub fn has_ended(&self, uid: &str) -> bool {
+        self.found(uid).is_none_or(|found| decision(found).is_terminal())
+    }
+
+    /// The next revision; answers what was there before.
+    pub fn apply(&mut self, change: &Change) -> Option<Arc<Object>> {
+        let before = match &change.object {
+            Some(object) => self.objects.insert(change.key.clone(), object.clone()),
+            None => self.objects.remove(&change.key),
+        };
+        if let Some(before) = &before {
+            self.point(&change.key, before, false);
+        }
+        if let Some(after) = &change.object {
+            self.point(&change.key, after, true);
+        }
+        before
+    }
+
+    fn point(&mut self, key: &Key, object: &Object, there: bool) {
+        for uid in object.ledger().into_iter().flat_map(|ledger| ledger.claims.keys()) {
+            mark(&mut self.holders, uid, key, there);
+        }
+        if let Some(uid) = object.claimed_by() {
+            mark(&mut self.claimed, uid, key, there);
+        }
+        if let (Kind::Match, Some(found)) = (key.kind, object.found()) {
+            if there {
+                self.matches.insert(object.uid().to_owned(), key.clone());
+            } else {
+                self.matches.remove(object.uid());
+            }
+            if let Some(root) = found.spec.members.first() {
+                mark(&mut self.of_root, &root.uid, key, there);
+            }
+        }
+    }
+}
+
+fn mark(index: &mut BTreeMap<String, BTreeSet<Key>>, uid: &str, key: &Key, there: bool) {
+    if there {
+        index.entry(uid.to_owned()).or_default().insert(key.clone());
+        return;
+    }
+    if let Some(keys) = index.get_mut(uid) {
+        keys.remove(key);
+        if keys.is_empty() {
+            index.remove(uid);
+        }
+    }
+}
+
+/// What the register of a Match says.
+pub(crate) fn decision(found: &Match) -> Decision {
+    found.status.as_ref().map(|status| status.decision).unwrap_or_default()
+}

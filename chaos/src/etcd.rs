@@ -1,0 +1,171 @@
+//! What etcd has stored into an audit, from the first revision on and as it comes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use auditor::{Audit, Change, Invariant, Key, Object, Violation};
+use axum::http::Request;
+use futures::StreamExt;
+use http_body_util::BodyExt;
+use k8s_openapi::ByteString;
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+/// What is read: everything of ours.
+const PREFIX: &str = "/registry/gangmatch.dev/";
+/// The end of that range, as etcd counts.
+const PREFIX_END: &str = "/registry/gangmatch.dev0";
+/// A key of nobody's in that range: when it comes by, everything before it has.
+const MARK: &str = "/registry/gangmatch.dev/!";
+/// The pause before etcd is asked again after it went away.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long etcd may take to show what it has stored.
+const CATCH_UP_MAX: Duration = Duration::from_secs(30);
+
+/// Reads along.
+pub struct Follower {
+    client: Client,
+    audit: Arc<Mutex<Audit>>,
+    seen: watch::Receiver<i64>,
+}
+
+impl Follower {
+    /// Begins with revision 1. Nothing must have been compacted: API servers do that every five minutes unless they are told
+    /// not to.
+    ///
+    /// # Errors
+    /// When that is no address.
+    pub fn start(etcd: &str) -> Result<Follower> {
+        let mut config = Config::new(etcd.parse()?);
+        config.default_retry = false;
+        let client = Client::try_from(config)?;
+        let audit = Arc::<Mutex<Audit>>::default();
+        let (seen_by_us, seen) = watch::channel(0);
+        tokio::spawn(follow(client.clone(), audit.clone(), seen_by_us));
+        Ok(Follower { client, audit, seen })
+    }
+
+    /// The audit as it stands.
+    pub fn audit(&self) -> MutexGuard<'_, Audit> {
+        locked(&self.audit)
+    }
+
+    /// Waits until everything that is stored now has been looked at.
+    ///
+    /// # Errors
+    /// When etcd does not answer for a long time.
+    pub async fn catch_up(&self) -> Result<()> {
+        let mut seen = self.seen.clone();
+        let caught = async {
+            let mark = loop {
+                match self.put_mark().await {
+                    Ok(revision) => break revision,
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                }
+            };
+            seen.wait_for(|seen| *seen >= mark).await.map(|_| ()).context("nobody reads etcd any more")
+        };
+        tokio::time::timeout(CATCH_UP_MAX, caught).await.context("etcd does not show what it has stored")?
+    }
+
+    async fn put_mark(&self) -> Result<i64> {
+        let body = json!({"key": coded(MARK), "value": coded("")});
+        let request = Request::post("/v3/kv/put").body(kube::client::Body::from(body.to_string().into_bytes()))?;
+        let answer = self.client.send(request).await?.into_body().collect_bytes().await?;
+        number(&serde_json::from_slice(&answer)?, "/header/revision").context("etcd stored nothing")
+    }
+}
+
+async fn follow(client: Client, audit: Arc<Mutex<Audit>>, seen: watch::Sender<i64>) {
+    loop {
+        let next = *seen.borrow() + 1;
+        if let Err(error) = read_from(&client, next, &audit, &seen).await
+            && error.is::<Compacted>()
+        {
+            locked(&audit).unreadable(unreadable(next, Key::new(auditor::Kind::Match, "", ""), &error.to_string()));
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Reads from a revision on, until the connection breaks.
+async fn read_from(client: &Client, from: i64, audit: &Mutex<Audit>, seen: &watch::Sender<i64>) -> Result<()> {
+    let wish = json!({"create_request":
+        {"key": coded(PREFIX), "range_end": coded(PREFIX_END), "start_revision": from.to_string()}});
+    let request = Request::post("/v3/watch").body(kube::client::Body::from(wish.to_string().into_bytes()))?;
+    let mut chunks = client.send(request).await?.into_body().into_data_stream();
+    let mut pending = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        pending.extend_from_slice(&chunk?);
+        while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = pending.drain(..=end).collect();
+            take(&serde_json::from_slice(&line)?, audit, seen)?;
+        }
+    }
+    Ok(())
+}
+
+fn take(line: &Value, audit: &Mutex<Audit>, seen: &watch::Sender<i64>) -> Result<()> {
+    if let Some(revision) = number(line, "/result/compact_revision") {
+        bail!(Compacted(revision));
+    }
+    for event in line.pointer("/result/events").and_then(Value::as_array).into_iter().flatten() {
+        let revision = number(event, "/kv/mod_revision").context("an event without a revision")?;
+        if let Some(key) = Key::of_path(&text(event, "/kv/key")?) {
+            match changed(event, key.clone(), revision) {
+                Ok(change) => locked(audit).take(&change),
+                Err(why) => locked(audit).unreadable(unreadable(revision, key, &why)),
+            }
+        }
+        seen.send_replace(revision);
+    }
+    Ok(())
+}
+
+fn changed(event: &Value, key: Key, revision: i64) -> Result<Change, String> {
+    if event.pointer("/type").and_then(Value::as_str) == Some("DELETE") {
+        return Ok(Change::delete(revision, key));
+    }
+    let stored = decoded(event, "/kv/value").map_err(|error| error.to_string())?;
+    Ok(Change::put(revision, key.clone(), Object::read(key.kind, &stored, revision)?))
+}
+
+fn unreadable(revision: i64, key: Key, why: &str) -> Violation {
+    Violation { invariant: Invariant::Readable, revision, key, what: why.to_owned() }
+}
+
+/// Revisions before this one are gone.
+#[derive(Debug)]
+struct Compacted(i64);
+
+impl std::fmt::Display for Compacted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "etcd was compacted at revision {}: what was before cannot be audited", self.0)
+    }
+}
+
+impl std::error::Error for Compacted {}
+
+fn coded(plain: &str) -> Value {
+    json!(ByteString(plain.as_bytes().to_vec()))
+}
+
+fn decoded(value: &Value, path: &str) -> Result<Vec<u8>> {
+    let coded = value.pointer(path).with_context(|| format!("an event without {path}"))?;
+    Ok(serde_json::from_value::<ByteString>(coded.clone())?.0)
+}
+
+fn text(value: &Value, path: &str) -> Result<String> {
+    Ok(String::from_utf8(decoded(value, path)?)?)
+}
+
+fn number(value: &Value, path: &str) -> Option<i64> {
+    value.pointer(path)?.as_str()?.parse().ok()
+}
+
+fn locked(audit: &Mutex<Audit>) -> MutexGuard<'_, Audit> {
+    audit.lock().unwrap_or_else(PoisonError::into_inner)
+}

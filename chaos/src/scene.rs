@@ -1,0 +1,164 @@
+//! A namespace for one play, and words for what is put there and awaited.
+
+use std::fmt::Debug;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use crds::{Job, JobPhase, License, Machine, Match};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::core::NamespaceResourceScope;
+use kube::{Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::{Replica, Stage};
+
+/// How long anything may take that is bound to happen, on a busy machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Where one play is played.
+#[derive(Clone)]
+pub struct Scene {
+    client: Client,
+    /// The namespace.
+    pub name: String,
+}
+
+impl Scene {
+    /// A new namespace.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub async fn new(stage: &Stage, name: &str) -> Result<Scene> {
+        let api: Api<Namespace> = Api::all(stage.client.clone());
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(name.to_owned());
+        api.create(&PostParams::default(), &namespace).await.with_context(|| format!("namespace {name}"))?;
+        Ok(Scene { client: stage.client.clone(), name: name.to_owned() })
+    }
+
+    /// The objects of a kind here.
+    #[must_use]
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), &self.name)
+    }
+
+    /// Creates an object.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub async fn create<K>(&self, object: &K) -> Result<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
+    {
+        Ok(self.api::<K>().create(&PostParams::default(), object).await?)
+    }
+
+    /// Creates as many machines `m0`..., and licenses `l0`... of one seat.
+    ///
+    /// # Errors
+    /// When the API server refuses one.
+    pub async fn offers(&self, count: usize) -> Result<()> {
+        for number in 0..count {
+            self.create(&crate::machine(&format!("m{number}"))).await?;
+            self.create(&crate::license(&format!("l{number}"), 1)).await?;
+        }
+        Ok(())
+    }
+
+    /// Changes the spec of an object.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub async fn merge<K>(&self, name: &str, spec: serde_json::Value) -> Result<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        let patch = Patch::Merge(json!({"spec": spec}));
+        self.api::<K>().patch(name, &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+
+    /// Deletes an object; one that is not there is no error.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub async fn delete<K>(&self, name: &str) -> Result<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        match self.api::<K>().delete(name, &DeleteParams::default()).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The phase of a job; none if it is not there, or nobody has looked at it.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn phase(&self, job: &str) -> Result<Option<JobPhase>> {
+        let found = self.api::<Job>().get_opt(job).await?;
+        Ok(found.and_then(|job| job.status).and_then(|status| status.phase))
+    }
+
+    /// How many jobs here are in this phase.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn in_phase(&self, phase: JobPhase) -> Result<usize> {
+        let jobs = self.api::<Job>().list(&ListParams::default()).await?;
+        let is = |job: &&Job| job.status.as_ref().and_then(|status| status.phase) == Some(phase);
+        Ok(jobs.items.iter().filter(is).count())
+    }
+
+    /// How many entries there are in all ledgers here.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn entries(&self) -> Result<usize> {
+        let machines = self.api::<Machine>().list(&ListParams::default()).await?;
+        let licenses = self.api::<License>().list(&ListParams::default()).await?;
+        let of_machines = machines.items.iter().filter_map(|machine| machine.status.as_ref());
+        let of_licenses = licenses.items.iter().filter_map(|license| license.status.as_ref());
+        Ok(of_machines.chain(of_licenses).map(|status| status.claims.len()).sum())
+    }
+
+    /// The Matches here.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn matches(&self) -> Result<Vec<Match>> {
+        Ok(self.api::<Match>().list(&ListParams::default()).await?.items)
+    }
+
+    /// Waits until a job is in a phase; whoever is struck meanwhile dies and comes back. While the API server is away, it is
+    /// asked again.
+    ///
+    /// # Errors
+    /// When it takes too long; the error has the end of the controllers' logs.
+    pub async fn wait(&self, job: &str, phase: JobPhase, replicas: &mut [Replica]) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            for replica in replicas.iter_mut() {
+                replica.die_if_struck()?;
+            }
+            let now = self.phase(job).await.unwrap_or_default();
+            if now == Some(phase) {
+                return Ok(());
+            }
+            if begun.elapsed() > LIMIT {
+                let logs: Vec<String> = replicas.iter().map(Replica::log_tail).collect();
+                bail!("{}/{job} is {now:?}, not {phase:?}; the controllers say:\n{}", self.name, logs.join("\n--\n"));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Turns faults between the real controller and the real API server into histories that the auditor finds nothing in.
+#![cfg(test)]
+
+mod leaders;
+mod matrix;
+mod members;
+mod outages;
+mod play;

@@ -1,0 +1,100 @@
+//! What is written into the entry of an offer with an agent: how it is born, and which registers are turned later.
+//!
+//! The vote, its reason, the ballot and the activity are the agent's to write; what is here is the rest, and `Lost`.
+
+use std::collections::BTreeMap;
+
+use crds::{Activity, AskWhen, ClaimEntry, Match, MemberVote, Vote};
+use matchmaker::Config;
+use pool::{Objects, introduction};
+use serde_json::{Value, json};
+
+use crate::api::Change;
+use crate::claims::view::{Leg, View, entry};
+use crate::patch::Ops;
+
+/// The entry of a claim in an offer's ledger, as it is born. Without an agent it is a yes; an agent is told who asks.
+pub(crate) fn birth(view: &View, leg: &Leg, introduced: Introduced) -> ClaimEntry {
+    let entry = ClaimEntry {
+        match_key: view.key.to_string(),
+        takes: leg.takes.clone(),
+        share: leg.share.clone(),
+        vote: Vote::Accepted,
+        ..ClaimEntry::default()
+    };
+    if !leg.agent {
+        return entry;
+    }
+    let ask_when = if introduced.at_once { AskWhen::Now } else { AskWhen::ChildrenAccepted };
+    let members = view.found.as_ref().map(|found| members(found)).unwrap_or_default();
+    ClaimEntry { vote: Vote::Pending, ask_when, members, requester: introduced.requester, ..entry }
+}
+
+/// What an agent is told with the entry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Introduced {
+    /// It may vote at once: there is no agent below it.
+    pub(crate) at_once: bool,
+    /// What its ad reads of the one that asks.
+    pub(crate) requester: BTreeMap<String, Value>,
+}
+
+/// What the agent of a leg is told; nothing, if it has none.
+pub(crate) fn introduced(view: &View, number: usize, objects: &Objects, config: &Config, now: i64) -> Introduced {
+    match (view.legs.get(number), &view.found) {
+        (Some(leg), Some(found)) if leg.agent => Introduced {
+            at_once: view.claim(objects, 0, None).votes_at_once(number),
+            // members are counted with the root
+            requester: introduction(found, objects, number + 1, config, now),
+        },
+        _ => Introduced::default(),
+    }
+}
+
+/// Everybody in the gang.
+fn members(found: &Match) -> Vec<String> {
+    let name = |member: &crds::Member| format!("{} {}/{}", member.kind, member.namespace, member.name);
+    found.spec.members.iter().map(name).collect()
+}
+
+/// How the agents of a claim have voted, by the members' ids; nothing, if there are none.
+pub(crate) fn votes(view: &View, objects: &Objects) -> Vec<MemberVote> {
+    let vote = |(number, leg): (usize, &Leg)| {
+        let found = entry(view.offer(leg, objects)?, &view.uid)?;
+        // members are counted with the root
+        let id = i32::try_from(number + 1).ok()?;
+        let reason = if found.vote == Vote::Rejected { "Rejected" } else { "" };
+        Some(MemberVote { id, vote: found.vote, reason: reason.to_owned(), message: found.vote_reason.clone() })
+    };
+    view.legs.iter().enumerate().filter(|(_, leg)| leg.agent).filter_map(vote).collect()
+}
+
+/// Its turn has come.
+pub(crate) fn ask(uid: &str) -> Change {
+    let guarded = Ops::default().test(&register(uid, "vote"), json!(Vote::Pending));
+    Change::Json(guarded.add(&register(uid, "askWhen"), json!(AskWhen::Now)).build())
+}
+
+/// The claim stands; only for whoever has cast this very ballot.
+pub(crate) fn tell(uid: &str, ballot: &str) -> Change {
+    let guarded = Ops::default().test(&register(uid, "vote"), json!(Vote::Accepted));
+    Change::Json(guarded.test(&register(uid, "ballot"), ballot).add(&register(uid, "committed"), true).build())
+}
+
+/// It is to stop. The test is for the entry itself: one that is gone is not made again.
+pub(crate) fn stop(uid: &str, match_key: &str) -> Change {
+    let guarded = Ops::default().test(&register(uid, "match"), match_key);
+    Change::Json(guarded.add(&register(uid, "release"), true).build())
+}
+
+/// Its work is lost, if the offer is what it was before the agent's Lease was looked at: an agent that comes back renews its
+/// Lease, then writes here, and only then goes on. So either this write fails, or it does not go on.
+pub(crate) fn lose(uid: &str, version: &str) -> Change {
+    let guarded = Ops::default().test(&["metadata", "resourceVersion"], version);
+    let guarded = guarded.test(&register(uid, "activity"), json!(Activity::Active));
+    Change::Json(guarded.replace(&register(uid, "activity"), json!(Activity::Lost)).build())
+}
+
+fn register<'r>(uid: &'r str, name: &'r str) -> [&'r str; 4] {
+    ["status", "claims", uid, name]
+}

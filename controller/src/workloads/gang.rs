@@ -1,0 +1,219 @@
+//! A Match and its members as they are now into what their workload is told: who is who, what it holds, and the variables that
+//! the job asks for.
+
+use std::collections::BTreeMap;
+
+use classad::{Expr, Value};
+use crds::{Job, Match, Member, Res};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use matchmaker::{Config as Engine, evaluate};
+use pool::{ObjectKey, Objects, gang_of};
+use serde_json::Value as Json;
+
+/// One offer of a gang.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Seat {
+    /// The labels from the root to it: `cpu`, or `cpu`, `disk`.
+    pub(crate) path: Vec<String>,
+    pub(crate) kind: String,
+    pub(crate) key: ObjectKey,
+    pub(crate) uid: String,
+    /// The node that it is.
+    pub(crate) node: Option<String>,
+    /// What pods on that node may tolerate, by its owner's leave.
+    pub(crate) tolerations: Vec<Json>,
+    pub(crate) takes: Res,
+}
+
+/// A gang, as its workload sees it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Gang {
+    /// The Match, which also names the batch Job.
+    pub(crate) key: ObjectKey,
+    pub(crate) uid: String,
+    /// The job's name.
+    pub(crate) job: String,
+    pub(crate) seats: Vec<Seat>,
+    /// The variables that the job asks for.
+    pub(crate) asked: Vec<(String, String)>,
+}
+
+/// The gang of a Match.
+pub(crate) fn gang(found: &Match, job: &Job, objects: &Objects, engine: &Engine, now: Timestamp) -> Gang {
+    let members = &found.spec.members;
+    let offers = members.iter().filter(|member| member.parent.is_some());
+    Gang {
+        key: ObjectKey::of(found),
+        uid: found.uid().unwrap_or_default(),
+        job: job.name_any(),
+        seats: offers.map(|member| seat(member, members, objects)).collect(),
+        asked: asked(found, job, objects, engine, now),
+    }
+}
+
+fn seat(member: &Member, members: &[Member], objects: &Objects) -> Seat {
+    let key = ObjectKey::new(&member.namespace, &member.name);
+    let machine = objects.machines.get(&key).filter(|_| member.kind == "Machine");
+    let machine = machine.map(|held| held.object.as_ref()).filter(|found| found.uid().as_ref() == Some(&member.uid));
+    let node = machine.and_then(|machine| machine.spec.node_name.clone());
+    let allowed = machine.and_then(|machine| machine.spec.ad.attributes.as_ref()).filter(|_| node.is_some());
+    Seat {
+        path: path(member, members),
+        kind: member.kind.clone(),
+        uid: member.uid.clone(),
+        tolerations: allowed.map(tolerations).unwrap_or_default(),
+        takes: member.takes.clone().unwrap_or_default(),
+        node,
+        key,
+    }
+}
+
+fn path(member: &Member, members: &[Member]) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    let mut at = Some(member);
+    // as many steps up as there are members: a circle is no tree, and ends here too
+    for _ in members {
+        let Some(here) = at else { break };
+        labels.extend(here.parent_port.clone());
+        at = members.iter().find(|other| Some(other.id) == here.parent);
+    }
+    labels.reverse();
+    labels
+}
+
+/// The attribute `Tolerations` of a machine: a list of ads with Key, Operator, Value, Effect, whatever their case.
+fn tolerations(attributes: &BTreeMap<String, Json>) -> Vec<Json> {
+    let found = attributes.iter().find(|(name, _)| name.eq_ignore_ascii_case("Tolerations"));
+    let list = found.and_then(|(_, value)| value.as_array()).map_or(&[][..], Vec::as_slice);
+    let toleration = |ad: &Json| {
+        let fields = ad.as_object()?.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
+        let known = fields.filter(|(name, value)| {
+            ["key", "operator", "value", "effect"].contains(&name.as_str()) && value.is_string()
+        });
+        Some(Json::Object(known.collect()))
+    };
+    list.iter().filter_map(toleration).collect()
+}
+
+/// The variables in `workload.env`; what is undefined, or cannot be evaluated, is not set.
+fn asked(found: &Match, job: &Job, objects: &Objects, engine: &Engine, now: Timestamp) -> Vec<(String, String)> {
+    let Ok(exprs) = crds::ad::environment(job) else { return Vec::new() };
+    let Some(recalled) = gang_of(found, objects).filter(|_| !exprs.is_empty()) else { return Vec::new() };
+    let list: Vec<&Expr> = exprs.values().collect();
+    let values = evaluate(&recalled.snapshot, &recalled.gang, &list, engine, now.as_second());
+    let text = |value: Option<Value>| match value? {
+        Value::Undefined | Value::Error => None,
+        Value::String(text) => Some(text.to_string()),
+        other => Some(other.to_string()),
+    };
+    exprs.keys().zip(values).filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+}
+
+impl Gang {
+    /// The seats that are nodes.
+    pub(crate) fn nodes(&self) -> Vec<&str> {
+        self.seats.iter().filter_map(|seat| seat.node.as_deref()).collect()
+    }
+
+    /// The environment: what the job asks for, then who is who.
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        let mut all = self.asked.clone();
+        let mut put = |name: String, value: &str| {
+            if !all.iter().any(|(known, _)| *known == name) {
+                all.push((name, value.to_owned()));
+            }
+        };
+        put("GANGMATCH_JOB".to_owned(), &self.job);
+        put("GANGMATCH_MATCH".to_owned(), &self.key.name);
+        for seat in &self.seats {
+            let prefix = format!("GANGMATCH_{}", seat.path.join("_").to_ascii_uppercase());
+            put(format!("{prefix}_NAME"), &seat.key.name);
+            put(format!("{prefix}_NAMESPACE"), &seat.key.namespace);
+            if let Some(node) = &seat.node {
+                put(format!("{prefix}_NODE"), node);
+            }
+            for (resource, amount) in &seat.takes {
+                put(format!("{prefix}_{}", variable(resource)), &amount.to_string());
+            }
+        }
+        all
+    }
+
+    /// The offers, for the annotation by which they are known when the Match is gone.
+    pub(crate) fn members(&self) -> String {
+        let word = |seat: &Seat| format!("{}/{}/{}/{}", seat.kind, seat.key.namespace, seat.key.name, seat.uid);
+        self.seats.iter().map(word).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A resource's name as part of a variable's: `nvidia.com/gpu` is `NVIDIA_COM_GPU`.
+fn variable(resource: &str) -> String {
+    resource.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{found, job, license, machine};
+    use serde_json::json;
+
+    #[test]
+    fn a_gang_tells_who_is_who_and_what_the_job_asks_for() {
+        let mut objects = Objects::default();
+        let ports = json!([{"label": "p"}, {"label": "q"}]);
+        let workload = json!({"jobRef": {"name": "x"}, "env": {"SERVER": "q.Server", "SEATS": "q.Capacity.seats * 2",
+            "NOTHING": "q.NoSuch", "GANGMATCH_JOB": "p.Name"}});
+        let job = job(&json!({"ports": ports, "workload": workload}), &json!({}));
+        objects.jobs.put(job.clone());
+        let tolerations = json!([{"Key": "lab", "Operator": "Exists", "EFFECT": "NoSchedule", "Other": 1}, 7]);
+        objects
+            .machines
+            .put(machine(&json!({"nodeName": "n1", "attributes": {"tolerations": tolerations}}), &json!({})));
+        objects
+            .licenses
+            .put(license(&json!({"attributes": {"Server": "27000@lic"}, "capacity": {"seats": 3}}), &json!({})));
+        let mut found = found(&json!({}));
+        found.spec.members[1].parent_port = Some("p".to_owned());
+        found.spec.members[2].parent_port = Some("q".to_owned());
+        let gang = gang(&found, &job, &objects, &Engine::product(), Timestamp::UNIX_EPOCH);
+        assert_eq!(gang.nodes(), ["n1"]);
+        assert_eq!(gang.seats[0].tolerations, [json!({"key": "lab", "operator": "Exists", "effect": "NoSchedule"})]);
+        assert_eq!(gang.members(), "Machine/ns/machine/u-machine License/ns/license/u-license");
+        let environment = gang.environment();
+        let said = |name: &str| environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        for (name, value) in [
+            ("SERVER", Some("27000@lic")),
+            ("SEATS", Some("6")),
+            ("NOTHING", None),
+            ("GANGMATCH_JOB", Some("machine")),
+            ("GANGMATCH_MATCH", Some("match")),
+            ("GANGMATCH_P_NAME", Some("machine")),
+            ("GANGMATCH_P_NODE", Some("n1")),
+            ("GANGMATCH_Q_NAMESPACE", Some("ns")),
+            ("GANGMATCH_Q_NODE", None),
+            ("GANGMATCH_Q_SEATS", Some("1")),
+        ] {
+            assert_eq!(said(name), value, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_machine_that_is_no_node_allows_nothing() {
+        let mut objects = Objects::default();
+        objects.machines.put(machine(&json!({"attributes": {"Tolerations": [{"Operator": "Exists"}]}}), &json!({})));
+        let gang =
+            gang(&found(&json!({})), &job(&json!({}), &json!({})), &objects, &Engine::product(), Timestamp::UNIX_EPOCH);
+        assert!(gang.nodes().is_empty() && gang.seats.iter().all(|seat| seat.tolerations.is_empty()));
+    }
+
+    #[test]
+    fn inner_partners_are_named_by_the_way_to_them() {
+        let mut found = found(&json!({}));
+        found.spec.members[2].parent = Some(1);
+        found.spec.members[2].parent_port = Some("disk".to_owned());
+        let members = &found.spec.members;
+        assert_eq!(path(&members[2], members), ["p", "disk"]);
+        assert_eq!(variable("nvidia.com/gpu"), "NVIDIA_COM_GPU");
+    }
+}

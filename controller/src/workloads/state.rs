@@ -1,0 +1,140 @@
+//! The objects into what is known of the batch Job that works for a claim.
+
+use std::sync::Arc;
+
+use claiming::Work;
+use crds::Job;
+use kube::ResourceExt;
+use pool::{BatchJob, ObjectKey, Objects};
+
+/// Whose work it is.
+pub(crate) struct Whose<'v> {
+    /// The uid of the Match.
+    pub(crate) uid: &'v str,
+    /// The Match, and the name of what is made for it.
+    pub(crate) key: &'v ObjectKey,
+    /// The job; `None` if it is not seen.
+    pub(crate) job: Option<&'v Job>,
+}
+
+/// The batch Job that carries the claim's label; of several the one that has not ended.
+pub(crate) fn batch_of<'o>(uid: &str, objects: &'o Objects) -> Option<&'o Arc<BatchJob>> {
+    objects.works.of_match(uid).min_by_key(|batch| batch.ended.is_some())
+}
+
+/// What is known of the batch Job of a claim. Of a job that is not seen it is not known whether it wants one: then it is
+/// looked for.
+pub(crate) fn work(whose: &Whose<'_>, objects: &Objects) -> Work {
+    if let Some(batch) = batch_of(whose.uid, objects) {
+        return state_of(batch);
+    }
+    let workload = match whose.job {
+        None => return Work::Absent,
+        Some(job) => match &job.spec.workload {
+            None => return Work::None,
+            Some(workload) => workload,
+        },
+    };
+    if whose.job.is_some_and(|job| was_up(job, whose.uid)) {
+        // it ran, and somebody has deleted it: it is not begun again
+        return Work::Finished(false);
+    }
+    let named = |key: &ObjectKey| objects.works.get(key);
+    match &workload.job_ref {
+        None if named(whose.key).is_some() => Work::Foreign,
+        None => Work::Absent,
+        Some(reference) => {
+            let key = ObjectKey::new(&whose.key.namespace, &reference.name);
+            match named(&key).and_then(|batch| batch.ended) {
+                Some(well) => Work::Finished(well),
+                None => Work::Absent,
+            }
+        }
+    }
+}
+
+/// What a batch Job is to its claim.
+pub(crate) fn state_of(batch: &BatchJob) -> Work {
+    match batch.ended {
+        Some(well) => Work::Finished(well),
+        None if batch.suspended && batch.active == 0 => Work::Suspended,
+        None => Work::Started,
+    }
+}
+
+/// Whether the job's status says that a pod has run under this claim.
+pub(crate) fn was_up(job: &Job, match_uid: &str) -> bool {
+    let Some(status) = &job.status else { return false };
+    let claimed = status.claim.as_ref().is_some_and(|claim| claim.uid == match_uid);
+    claimed && status.workload.is_some()
+}
+
+impl<'v> Whose<'v> {
+    /// The work of a claim: by its Match and by its job, which is that of the name and of this uid.
+    pub(crate) fn of(uid: &'v str, key: &'v ObjectKey, root: (&ObjectKey, &str), objects: &'v Objects) -> Whose<'v> {
+        let job = objects.jobs.get(root.0).map(|held| held.object.as_ref());
+        Whose { uid, key, job: job.filter(|job| job.uid().is_some_and(|uid| uid == root.1)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{MATCH_UID, job, key};
+    use serde_json::{Value, json};
+
+    fn batch(change: impl FnOnce(&mut BatchJob)) -> BatchJob {
+        let mut batch = BatchJob {
+            key: key("match"),
+            uid: "u-batch".to_owned(),
+            match_uid: Some(MATCH_UID.to_owned()),
+            suspended: true,
+            ..BatchJob::default()
+        };
+        change(&mut batch);
+        batch
+    }
+
+    fn seen(spec: &Value, status: &Value, batch: Option<BatchJob>) -> Work {
+        let mut objects = Objects::default();
+        objects.jobs.put(job(spec, status));
+        batch.map(|batch| objects.works.put(batch));
+        work(&Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), &objects), &objects)
+    }
+
+    #[test]
+    fn what_the_objects_show_of_the_work() {
+        let template = json!({"workload": {"jobTemplate": {}}});
+        let reference = json!({"workload": {"jobRef": {"name": "match"}}});
+        let nothing = json!({});
+        let told =
+            json!({"claim": {"match": "match", "uid": MATCH_UID}, "workload": {"name": "match", "uid": "u-batch"}});
+        let another = |batch: &mut BatchJob| batch.match_uid = Some("u-other".to_owned());
+        let table: [(&str, &Value, &Value, Option<BatchJob>, Work); 12] = [
+            ("wants none", &nothing, &nothing, None, Work::None),
+            ("not made yet", &template, &nothing, None, Work::Absent),
+            ("made", &template, &nothing, Some(batch(|_| {})), Work::Suspended),
+            ("of another Match", &template, &nothing, Some(batch(another)), Work::Foreign),
+            ("still ending", &template, &nothing, Some(batch(|batch| batch.active = 1)), Work::Started),
+            ("started", &template, &nothing, Some(batch(|batch| batch.suspended = false)), Work::Started),
+            ("well", &template, &nothing, Some(batch(|batch| batch.ended = Some(true))), Work::Finished(true)),
+            ("badly", &template, &nothing, Some(batch(|batch| batch.ended = Some(false))), Work::Finished(false)),
+            ("deleted at work", &template, &told, None, Work::Finished(false)),
+            ("to be marked", &reference, &nothing, Some(batch(another)), Work::Absent),
+            ("marked", &reference, &nothing, Some(batch(|_| {})), Work::Suspended),
+            ("no wish any more", &nothing, &nothing, Some(batch(|_| {})), Work::Suspended),
+        ];
+        for (what, spec, status, batch, expected) in table {
+            assert_eq!(seen(spec, status, batch), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn of_a_job_that_is_not_seen_the_work_is_looked_for() {
+        let objects = Objects::default();
+        assert_eq!(
+            work(&Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), &objects), &objects),
+            Work::Absent
+        );
+    }
+}

@@ -1,0 +1,294 @@
+//! Turns jobs with a workload into pods on the claimed nodes, and everything that can happen to them into what the claim makes of it.
+
+use e2e::control_plane::processes::Signal;
+use e2e::control_plane::stages::{ENDS, RUNS_FOR};
+use e2e::product::create_fake_node;
+use serde_json::{Value, json};
+
+use crate::stage::{Namespace, Stage, condition, license, name, text};
+
+/// How the pods of a workload end.
+#[derive(Clone, Copy)]
+enum Ends {
+    Well,
+    Badly,
+    Never,
+}
+
+/// A node of this test, and a machine of the same name that is it.
+fn node(here: &Namespace, name: &str) -> String {
+    let node = format!("{name}-{}", here.name);
+    create_fake_node(here.access(), &node).unwrap();
+    here.apply(&format!(
+        "{{apiVersion: gangmatch.dev/v1alpha1, kind: Machine, metadata: {{name: {name}}}, spec: {{nodeName: {node}}}}}"
+    ));
+    node
+}
+
+fn template(ends: Ends) -> Value {
+    let annotations = match ends {
+        Ends::Well => json!({RUNS_FOR: "1s"}),
+        Ends::Badly => json!({ENDS: "failed"}),
+        Ends::Never => json!({ENDS: "never"}),
+    };
+    let container = json!({"name": "sim", "image": "sim:1", "env": [{"name": "OWN", "value": "1"}]});
+    json!({"spec": {"backoffLimit": 0, "template": {
+        "metadata": {"annotations": annotations},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }}})
+}
+
+/// A job that needs machines and a license of `sim`, and has a template.
+fn job(name: &str, machines: &[&str], workload: &Value) -> String {
+    let mut ports: Vec<Value> = machines
+        .iter()
+        .map(|label| json!({"label": label, "constraint": format!("{label}.Type == \"Machine\"")}))
+        .collect();
+    ports.push(json!({"label": "license", "constraint": "license.Type == \"License\" && license.App == \"sim\""}));
+    json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": name},
+        "spec": {"ports": ports, "workload": workload}})
+    .to_string()
+}
+
+fn pods(here: &Namespace) -> Vec<Value> {
+    here.list("pods")
+}
+
+fn running(here: &Namespace) -> Vec<Value> {
+    pods(here).into_iter().filter(|pod| text(pod, "/status/phase") == "Running").collect()
+}
+
+fn free(here: &Namespace, offers: &[&str]) {
+    here.until("all seats to be free", || offers.iter().all(|offer| here.entries(offer) == 0).then_some(()));
+}
+
+#[test]
+fn a_template_runs_on_the_claimed_node_with_the_gang_in_its_environment_and_its_end_ends_the_claim() {
+    let here = Stage::with_pods().namespace("runs");
+    let node = node(&here, "m");
+    here.apply(&license("l", "sim", 1, 7));
+    let workload = json!({"jobTemplate": template(Ends::Well), "env": {"PRICE": "license.Price * 2"}});
+    here.apply(&job("j", &["cpu"], &workload));
+    here.wait("gmj/j", "Started");
+    let batch = here.list("jobs.batch").remove(0);
+    assert_eq!(name(&batch), name(&here.list("gmatch").remove(0)), "named as its Match");
+    assert!(batch.pointer("/metadata/ownerReferences").is_none());
+    let pod = pods(&here).remove(0);
+    assert_eq!(text(&pod, "/spec/nodeName"), node);
+    let env = pod.pointer("/spec/containers/0/env").unwrap().as_array().unwrap();
+    let value = |name: &str| env.iter().find(|one| one["name"] == name).map(|one| text(one, "/value"));
+    assert_eq!(value("OWN").as_deref(), Some("1"));
+    assert_eq!(value("PRICE").as_deref(), Some("14"));
+    assert_eq!(value("GANGMATCH_MATCH"), Some(name(&batch)));
+    assert_eq!(value("GANGMATCH_CPU_NODE"), Some(node));
+    assert_eq!(value("GANGMATCH_LICENSE_NAME").as_deref(), Some("l"));
+    assert_eq!(value("GANGMATCH_LICENSE_SEATS").as_deref(), Some("1"));
+    here.wait_reason("gmj/j", "Finished", "Completed");
+    here.wait("gmj/j", "jsonpath={.status.phase}=Succeeded");
+    free(&here, &["gmm/m", "gml/l"]);
+    let job = here.get("gmj/j");
+    assert_eq!(condition(&job, "Started").1, "WorkloadStarted", "it is still said that it ran");
+    assert_eq!(text(&job, "/status/workload/name"), name(&batch));
+    assert_eq!(text(&here.list("gmatch").remove(0), "/status/reason"), "Completed");
+    here.delete("gmj/j");
+    here.until("the batch Job to go with its Match", || here.list("jobs.batch").is_empty().then_some(()));
+}
+
+#[test]
+fn work_that_fails_finishes_its_job_badly() {
+    let here = Stage::with_pods().namespace("fails");
+    node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&job("j", &["cpu"], &json!({"jobTemplate": template(Ends::Badly)})));
+    let message = here.wait_reason("gmj/j", "Finished", "WorkloadFailed");
+    assert!(message.contains("backoff limit"), "{message}");
+    here.wait("gmj/j", "jsonpath={.status.phase}=Failed");
+    free(&here, &["gmm/m", "gml/l"]);
+}
+
+#[test]
+fn a_template_that_is_none_is_refused_before_anything_is_claimed() {
+    let here = Stage::with_pods().namespace("invalid");
+    node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    let mut wrong = template(Ends::Well);
+    wrong["spec"]["template"]["spec"]["restartPolicy"] = json!("Always");
+    here.apply(&job("j", &["cpu"], &json!({"jobTemplate": wrong})));
+    let message = here.wait_reason("gmj/j", "Accepted", "WorkloadInvalid");
+    assert_eq!(
+        message,
+        "spec.workload.jobTemplate.spec.template.spec.restartPolicy: found Always; write Never or OnFailure"
+    );
+    // What only the API server knows is said by it, and the seats are given back.
+    let mut unknown = template(Ends::Well);
+    unknown["spec"]["template"]["spec"]["containers"][0]["name"] = json!("No Name");
+    here.apply(&job("k", &["cpu"], &json!({"jobTemplate": unknown})));
+    let message = here.wait_reason("gmj/k", "Finished", "WorkloadFailed");
+    assert!(message.starts_with("the batch Job was refused: ") && message.contains("No Name"), "{message}");
+    assert_eq!(condition(&here.get("gmj/k"), "Started").1, "WorkloadRefused");
+    free(&here, &["gmm/m", "gml/l"]);
+}
+
+#[test]
+fn a_suspended_job_stops_its_work_and_begins_again_with_another() {
+    let here = Stage::with_pods().namespace("pause");
+    node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&job("j", &["cpu"], &json!({"jobTemplate": template(Ends::Never)})));
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    let first = name(&here.list("jobs.batch").remove(0));
+    here.merge("gmj/j", r#"{"spec": {"suspend": true}}"#);
+    free(&here, &["gmm/m", "gml/l"]);
+    assert!(running(&here).is_empty(), "no seat is free while a pod runs");
+    here.until("the batch Job to be deleted", || here.list("jobs.batch").is_empty().then_some(()));
+    here.merge("gmj/j", r#"{"spec": {"suspend": false}}"#);
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    assert_ne!(name(&here.list("jobs.batch").remove(0)), first);
+}
+
+#[test]
+fn a_job_deleted_at_work_gives_its_seats_back_after_its_last_pod() {
+    let here = Stage::with_pods().namespace("cut");
+    node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&job("j", &["cpu"], &json!({"jobTemplate": template(Ends::Never)})));
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    // A pod that takes its time: its end is not believed before it is there.
+    let pod = name(&running(&here).remove(0));
+    here.merge(&format!("pod/{pod}"), r#"{"metadata": {"finalizers": ["e2e.gangmatch.dev/slow"]}}"#);
+    here.delete("gmj/j");
+    here.until("the batch Job to be deleted", || here.list("jobs.batch").is_empty().then_some(()));
+    assert_eq!((here.entries("gmm/m"), here.entries("gml/l")), (1, 1), "the pod is still there");
+    let finalizers = here.get(&format!("pod/{pod}")).pointer("/metadata/finalizers").cloned().unwrap_or_default();
+    assert_eq!(finalizers, json!(["e2e.gangmatch.dev/slow"]));
+    here.merge(&format!("pod/{pod}"), r#"{"metadata": {"finalizers": null}}"#);
+    free(&here, &["gmm/m", "gml/l"]);
+}
+
+#[test]
+fn work_that_its_user_deletes_is_not_begun_again() {
+    let here = Stage::with_pods().namespace("axed");
+    node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&job("j", &["cpu"], &json!({"jobTemplate": template(Ends::Never)})));
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    here.kubectl(&["delete", "jobs.batch", "--all"], None);
+    let message = here.wait_reason("gmj/j", "Finished", "WorkloadFailed");
+    assert_eq!(message, "the batch Job is not there any more");
+    free(&here, &["gmm/m", "gml/l"]);
+    assert!(running(&here).is_empty());
+}
+
+#[test]
+fn a_pod_that_cannot_start_in_time_is_tried_elsewhere_and_the_machine_is_remembered() {
+    let here = Stage::with_pods().namespace("stuck");
+    let full = node(&here, "a");
+    here.access().kubectl_text(&["taint", "node", &full, "reserved=yes:NoSchedule"], None).unwrap();
+    here.apply(&license("l", "sim", 1, 1));
+    let workload = json!({"jobTemplate": template(Ends::Never), "startTimeoutSeconds": 2});
+    here.apply(&job("j", &["cpu"], &workload));
+    here.until("the pod to wait", || (pods(&here).len() == 1).then_some(()));
+    let other = node(&here, "b");
+    here.until("the work to run elsewhere", || {
+        let found = running(&here);
+        found.first().filter(|pod| text(pod, "/spec/nodeName") == other).map(|_| ())
+    });
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    let job = here.get("gmj/j");
+    assert_eq!(text(&job, "/status/refusals/0/name"), "a");
+    assert_eq!(text(&job, "/status/refusals/0/reason"), "StartTimedOut");
+    assert_eq!(text(&job, "/status/members"), format!("cpu={0}/b license={0}/l", here.name));
+}
+
+#[test]
+fn what_the_owner_of_a_node_tolerates_its_pods_tolerate() {
+    let here = Stage::with_pods().namespace("leave");
+    let tainted = node(&here, "m");
+    here.access().kubectl_text(&["taint", "node", &tainted, "lab=eda:NoSchedule"], None).unwrap();
+    let allowed = json!({"spec": {"attributes": {"Tolerations": [{"Key": "lab", "Operator": "Exists"}]}}});
+    here.merge("gmm/m", &allowed.to_string());
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&job("j", &["cpu"], &json!({"jobTemplate": template(Ends::Well)})));
+    here.wait_reason("gmj/j", "Finished", "Completed");
+}
+
+#[test]
+fn a_gang_of_two_machines_gets_a_pod_on_each() {
+    let here = Stage::with_pods().namespace("two");
+    let nodes = [node(&here, "a"), node(&here, "b")];
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&job("j", &["head", "worker"], &json!({"jobTemplate": template(Ends::Never)})));
+    here.until("two pods to run", || (running(&here).len() == 2).then_some(()));
+    let mut where_: Vec<String> = running(&here).iter().map(|pod| text(pod, "/spec/nodeName")).collect();
+    where_.sort();
+    assert_eq!(where_, nodes);
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    here.merge("gmj/j", r#"{"spec": {"done": true}}"#);
+    free(&here, &["gmm/a", "gmm/b", "gml/l"]);
+    assert!(running(&here).is_empty());
+}
+
+#[test]
+fn work_that_ends_while_no_controller_runs_is_found_ended() {
+    let stage = Stage::own_with_pods();
+    let here = stage.namespace("away");
+    node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&job("j", &["cpu"], &json!({"jobTemplate": template(Ends::Well)})));
+    here.until("the work to be started", || (!pods(&here).is_empty()).then_some(()));
+    stage.controller.end(Signal::Kill).unwrap();
+    let batch = format!("job.batch/{}", name(&here.list("jobs.batch").remove(0)));
+    here.wait(&batch, "Complete");
+    assert_eq!((here.entries("gmm/m"), here.entries("gml/l")), (1, 1), "held until somebody looks");
+    stage.controller.restart().unwrap();
+    here.wait_reason("gmj/j", "Finished", "Completed");
+    free(&here, &["gmm/m", "gml/l"]);
+    assert_eq!(here.list("jobs.batch").len(), 1, "it was not begun again");
+}
+
+/// A batch Job that somebody has made for himself, suspended.
+fn batch(name: &str, ends: Ends) -> String {
+    let mut spec = template(ends)["spec"].clone();
+    spec["suspend"] = json!(true);
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}).to_string()
+}
+
+#[test]
+fn a_batch_job_that_is_there_is_started_on_the_claimed_node_and_its_end_ends_the_claim() {
+    let here = Stage::with_pods().namespace("taken");
+    let node = node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&batch("mine", Ends::Well));
+    here.apply(&job("j", &["cpu"], &json!({"jobRef": {"name": "mine"}})));
+    let pod = here.until("its pod", || pods(&here).into_iter().next());
+    let variable = |pod: &Value, name: &str| text(pod, &format!("/metadata/annotations/env.gangmatch.dev~1{name}"));
+    assert_eq!(variable(&pod, "GANGMATCH_CPU_NODE"), node);
+    assert_eq!(variable(&pod, "GANGMATCH_LICENSE_NAME"), "l");
+    here.wait_reason("gmj/j", "Finished", "Completed");
+    assert_eq!(text(&pods(&here).remove(0), "/spec/nodeName"), node);
+    free(&here, &["gmm/m", "gml/l"]);
+    here.delete("gmj/j");
+    here.until("the Match to be collected", || here.list("gmatch").is_empty().then_some(()));
+    assert_eq!(text(&here.get("job.batch/mine"), "/metadata/name"), "mine", "it is not ours to delete");
+}
+
+#[test]
+fn a_batch_job_that_is_there_is_suspended_at_the_release_and_started_elsewhere() {
+    let here = Stage::with_pods().namespace("lent");
+    let first = node(&here, "a");
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&batch("mine", Ends::Never));
+    here.apply(&job("j", &["cpu"], &json!({"jobRef": {"name": "mine"}})));
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    assert_eq!(text(&running(&here).remove(0), "/spec/nodeName"), first);
+    here.merge("gmm/a", r#"{"spec": {"offering": "Evict"}}"#);
+    free(&here, &["gmm/a", "gml/l"]);
+    assert!(running(&here).is_empty());
+    let mine = here.get("job.batch/mine");
+    assert_eq!(mine.pointer("/spec/suspend"), Some(&json!(true)));
+    assert!(mine.pointer("/metadata/labels/gangmatch.dev~1match-uid").is_none());
+    let second = node(&here, "b");
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    assert_eq!(text(&running(&here).remove(0), "/spec/nodeName"), second);
+    assert_eq!(text(&here.get("gmj/j"), "/status/workload/name"), "mine");
+}

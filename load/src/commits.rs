@@ -1,0 +1,61 @@
+//! Watch events of Matches into when each job was committed first.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use crds::{Decision, Match};
+use futures::StreamExt;
+use kube::runtime::watcher;
+use tokio::sync::mpsc;
+
+use crate::stage::Stage;
+
+/// Somebody who watches.
+pub(crate) struct Commits {
+    at: Arc<Mutex<BTreeMap<String, Instant>>>,
+    news: mpsc::UnboundedReceiver<String>,
+}
+
+impl Commits {
+    pub(crate) fn follow(stage: &Stage) -> Commits {
+        let at = Arc::<Mutex<BTreeMap<String, Instant>>>::default();
+        let (tell, news) = mpsc::unbounded_channel();
+        let (events, known) = (watcher(stage.api::<Match>(), watcher::Config::default()), at.clone());
+        tokio::spawn(async move {
+            let mut events = std::pin::pin!(events);
+            while let Some(event) = events.next().await {
+                let found = match event {
+                    Ok(watcher::Event::Apply(found) | watcher::Event::InitApply(found)) => found,
+                    _ => continue,
+                };
+                let committed = found.status.as_ref().is_some_and(|status| status.decision == Decision::Committed);
+                let Some(root) = found.spec.members.first().filter(|_| committed) else { continue };
+                let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+                if known.insert(root.name.clone(), Instant::now()).is_none() {
+                    tell.send(root.name.clone()).ok();
+                }
+            }
+        });
+        Commits { at, news }
+    }
+
+    /// The next job that was committed.
+    pub(crate) async fn next(&mut self) -> Option<String> {
+        self.news.recv().await
+    }
+
+    /// Waits until so many were; when each was.
+    pub(crate) async fn wait_for(&self, jobs: usize, limit: Duration) -> Result<BTreeMap<String, Instant>> {
+        let begun = Instant::now();
+        loop {
+            let now = self.at.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if now.len() >= jobs {
+                return Ok(now);
+            }
+            ensure!(begun.elapsed() < limit, "{} of {jobs} jobs were committed in {limit:?}", now.len());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! How fast a queue drains, by its length. It must not matter: who waits costs nothing.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use crds::Job;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::commits::Commits;
+use crate::stage::Stage;
+use crate::{arrivals, line, process};
+
+/// Room for so many gangs at once.
+const ROOM: usize = 100;
+/// So many commits are let pass, and so many are measured.
+const WARM_UP: usize = 150;
+const MEASURED: usize = 400;
+/// How long one commit may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Drains a queue of each length, on a control plane of its own, and compares.
+pub(crate) async fn run(depths: &[usize], flags: &[String]) -> Result<()> {
+    let mut rates = Vec::new();
+    for depth in depths {
+        let (rate, cpu) = one(*depth, flags).await?;
+        line(&format!(
+            "{depth} jobs waiting: {rate:.1} gangs a second, {cpu:.2} ms of the controller's processor time each"
+        ));
+        rates.push(rate);
+    }
+    if let (Some(most), Some(least)) = (rates.iter().copied().reduce(f64::max), rates.iter().copied().reduce(f64::min))
+    {
+        line(&format!("the fastest is {:.2} times the slowest (wanted: 1.3 or less)", most / least));
+    }
+    Ok(())
+}
+
+async fn one(depth: usize, flags: &[String]) -> Result<(f64, f64)> {
+    let stage = Stage::start().await?;
+    stage.offers(ROOM, ROOM / 10, ROOM / 20).await?;
+    let controller = stage.controller(flags).await?;
+    stage.settle().await?;
+    process::stand_still(&controller)?;
+    arrivals::all(&stage, depth).await?;
+    let mut commits = Commits::follow(&stage);
+    process::go_on(&controller)?;
+    let (mut begun, mut ticks) = (Instant::now(), 0);
+    for number in 0..WARM_UP + MEASURED {
+        if number == WARM_UP {
+            (begun, ticks) = (Instant::now(), process::milliseconds(&controller)?);
+        }
+        let job = timeout(LIMIT, commits.next()).await.context("nothing is committed any more")?;
+        let job = job.context("the watch has ended")?;
+        // Its work is over at once: there is room for the next.
+        let api = stage.api::<Job>();
+        tokio::spawn(async move {
+            let patch = Patch::Merge(json!({"spec": {"done": true}}));
+            api.patch(&job, &PatchParams::default(), &patch).await.map(drop)
+        });
+    }
+    let measured = f64::from(u32::try_from(MEASURED)?);
+    let cpu = f64::from(u32::try_from(process::milliseconds(&controller)?.saturating_sub(ticks))?);
+    let rate = measured / begun.elapsed().as_secs_f64();
+    process::end(controller)?;
+    tokio::task::spawn_blocking(move || stage.take_down()).await??;
+    Ok((rate, cpu / measured))
+}

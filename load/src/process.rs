@@ -1,0 +1,31 @@
+//! A process into the processor time that it has used; and stopped, and going on.
+
+use anyhow::{Context, Result};
+use e2e::control_plane::processes::Signal;
+use e2e::product::Controller;
+
+/// Linux counts processor time in hundredths of a second.
+const TICK_MS: u64 = 10;
+
+/// User and system time so far.
+pub(crate) fn milliseconds(controller: &Controller<'_>) -> Result<u64> {
+    let id = controller.id()?;
+    let text = std::fs::read_to_string(format!("/proc/{id}/stat")).context("processor time is read from /proc")?;
+    // The name, in brackets, may have blanks; what follows does not.
+    let rest = text.rsplit(") ").next().unwrap_or_default();
+    let field = |number: usize| rest.split(' ').nth(number - 3).and_then(|word| word.parse::<u64>().ok());
+    let (user, system) = (field(14), field(15));
+    Ok((user.context("utime")? + system.context("stime")?) * TICK_MS)
+}
+
+pub(crate) fn stand_still(controller: &Controller<'_>) -> Result<()> {
+    controller.signal(Signal::Stop)
+}
+
+pub(crate) fn go_on(controller: &Controller<'_>) -> Result<()> {
+    controller.signal(Signal::Continue)
+}
+
+pub(crate) fn end(controller: Controller<'_>) -> Result<()> {
+    controller.end(Signal::Terminate)
+}

@@ -1,0 +1,32 @@
+//! Turns a verb into one of our own programs, built and run.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+use e2e::repository;
+
+use crate::plane;
+
+/// Faults between the controller and the API server, by chance.
+pub(crate) fn chaos(minutes: u64, seed: Option<u64>, elect: bool) -> Result<ExitCode> {
+    let mut flags = vec![format!("--minutes={minutes}"), format!("--elect={elect}")];
+    flags.extend(seed.map(|seed| format!("--seed={seed}")));
+    program(&["--package", "chaos"], &flags)
+}
+
+/// Claims on a real API server, measured.
+pub(crate) fn load(sizes: &[(&str, usize)], pattern: &str, drain: Option<&str>) -> Result<ExitCode> {
+    let mut flags: Vec<String> = sizes.iter().map(|(name, size)| format!("--{name}={size}")).collect();
+    flags.push(format!("--pattern={pattern}"));
+    flags.extend(drain.map(|depths| format!("--drain={depths}")));
+    program(&["--release", "--package", "load"], &flags)
+}
+
+/// Builds the control plane if need be, then the program, and runs it; its exit code is ours.
+fn program(what: &[&str], flags: &[String]) -> Result<ExitCode> {
+    plane::build()?;
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["run", "--quiet"]).args(what).arg("--").args(flags).current_dir(repository::root());
+    let status = command.status().context("cargo does not start")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
