@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn what_runs_or_has_ended_is_left_alone() {
-        for change in [|batch: &mut BatchJob| batch.suspended = false, |batch: &mut BatchJob| batch.ended = Some(true)] {
+        for change in [|batch: &mut BatchJob| batch.suspended = false, |batch: &mut BatchJob| batch.ended = Some(true)]
+        {
             let mut objects = Objects::default();
             objects.jobs.put(job(&json!({"suspend": true}), &json!({})));
             let mut batch = batch();

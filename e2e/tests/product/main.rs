@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod claims;
+mod examples;
 mod gangs;
 mod idle;
 mod leader;
