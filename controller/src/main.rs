@@ -17,6 +17,7 @@ mod negotiator;
 mod nodes;
 mod patch;
 mod probes;
+mod proofs;
 mod pulses;
 mod refusals;
 mod status;

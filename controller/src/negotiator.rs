@@ -12,7 +12,7 @@ use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, sna
 use tokio::task::JoinHandle;
 
 use crate::adopter::Adopter;
-use crate::claims::{Driver, Moment, due, wiped};
+use crate::claims::{Driver, Moment, due, newest_epoch, wiped};
 use crate::config::Config;
 use crate::flights::flight;
 use crate::nodes::Keeper;
@@ -67,9 +67,14 @@ impl Negotiator {
             let (agents_changed, silence_ms) = self.driver.world.look_after_agents();
             due |= agents_changed;
             let objects = self.driver.world.look().clone();
+            if self.driver.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch(&objects) > epoch) {
+                tracing::warn!("somebody has led since: this term is over");
+                self.driver.cluster.leadership.resign();
+            }
+            self.driver.prove(&objects);
             let timeout_ms = self.drive_claims(&objects);
             self.repair(&objects);
-            if due && running.is_none() {
+            if due && running.is_none() && !self.is_proving() {
                 running = self.start_cycle(&objects);
                 due = false;
             }
@@ -90,6 +95,11 @@ impl Negotiator {
         }
     }
 
+    /// Whether somebody looks who may be at work on former objects of new offers: a cycle would find those closed.
+    fn is_proving(&self) -> bool {
+        self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).looking()
+    }
+
     /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. When the first of
     /// the others runs out of time.
     fn drive_claims(&self, objects: &Objects) -> Option<u64> {
@@ -102,7 +112,7 @@ impl Negotiator {
         let due = due(objects, &moment);
         self.driver.flights.forget_unless(&due.undecided);
         for view in due.claims {
-            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
+            if let Some(under_way) = self.driver.flights.begin(&view, None) {
                 tokio::spawn(self.driver.clone().drive(view, under_way));
             }
         }
@@ -124,7 +134,7 @@ impl Negotiator {
         }
         self.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
         for (view, numbers) in wiped(objects) {
-            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
+            if let Some(under_way) = self.driver.flights.begin(&view, None) {
                 tokio::spawn(self.driver.clone().restore(view, numbers, under_way));
             }
         }
@@ -179,7 +189,8 @@ impl Negotiator {
         let mut held_back = self.driver.flights.jobs();
         let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
         held_back.extend(holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied()).into_keys());
-        Outlook { flights: self.driver.flights.gangs(), held_back, exclusions }
+        let unproven = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).unproven(objects);
+        Outlook { flights: self.driver.flights.gangs(), held_back, exclusions, unproven }
     }
 
     /// Hands new gangs on to be claimed, as many as may be under way at once; the others are found again.
@@ -194,7 +205,7 @@ impl Negotiator {
             };
             let taken = flight(&found);
             let view = self.driver.view(found);
-            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, Some(taken)) {
+            if let Some(under_way) = self.driver.flights.begin(&view, Some(taken)) {
                 tokio::spawn(self.driver.clone().drive(view, under_way));
             }
         }
@@ -220,7 +231,8 @@ impl Negotiator {
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let rested = self.statuses.next_ms(now);
-        match refusals.into_iter().chain(holdoffs).chain(rested).chain(awaited_ms).min() {
+        let proofs = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(objects, now);
+        match refusals.into_iter().chain(holdoffs).chain(rested).chain(proofs).chain(awaited_ms).min() {
             Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
             None => every,
         }

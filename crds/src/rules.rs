@@ -19,6 +19,8 @@ pub mod message {
     pub const ACTIVE: &str = "an active claim is not removable";
     /// C6: an entry on an offer with an agent was born with a vote.
     pub const NO_VOTE_AT_BIRTH: &str = "no vote at birth: the agent has not been asked";
+    /// An offer's epoch was to be set back: somebody leads who has taken over since.
+    pub const EPOCH: &str = "an epoch never goes back";
     /// E1: match, takes or share of an entry were to be changed.
     pub const TERMS: &str = "terms are immutable: match, takes, share";
     /// E2: an Accepted or Rejected vote was to be changed.
@@ -125,7 +127,7 @@ pub(crate) fn done() -> Vec<Rule> {
 
 /// The rule on an offer's `status.epoch`.
 pub(crate) fn epoch() -> Vec<Rule> {
-    vec![Rule::new("self >= oldSelf").message("an epoch never goes back")]
+    vec![Rule::new("self >= oldSelf").message(message::EPOCH)]
 }
 
 /// J1 and J2: the rules on a whole Job.

@@ -7,6 +7,7 @@
 mod ads;
 mod agents;
 mod consent;
+mod introduction;
 mod key;
 mod node;
 mod objects;
@@ -19,6 +20,7 @@ mod work;
 pub use ads::{Advertises, Prepared};
 pub use agents::{Life, is_lease_of_agent, lease_key};
 pub use consent::{consent, selects, trusted};
+pub use introduction::introduction;
 pub use key::ObjectKey;
 pub use node::{NodeFacts, NodeTrouble, Nodes, node_trouble};
 pub use objects::{Held, Objects, OfferRef, OwnerTrust, Shelf};

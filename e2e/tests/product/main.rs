@@ -1,6 +1,7 @@
 //! Turns what the product promises into checks on a real control plane: gangs, claims and their ends, and quiet.
 #![cfg(test)]
 
+mod agents;
 mod claims;
 mod examples;
 mod gangs;
