@@ -11,6 +11,9 @@ use super::{Imported, names, scope};
 /// One command, and its line.
 type Commands = BTreeMap<String, (usize, String)>;
 
+/// Fields of a manifest.
+type Fields = Map<String, Json>;
+
 /// Commands that mean nothing in a cluster that brings its own files and logs: nothing is said of them.
 const SILENT: [&str; 9] = [
     "universe",
@@ -179,7 +182,7 @@ fn attribute(key: &str) -> Option<&str> {
 }
 
 /// What the file says of the job itself, literals and expressions.
-fn attributes(name: &str, commands: &Commands) -> Result<(Map<String, Json>, Map<String, Json>), String> {
+fn attributes(name: &str, commands: &Commands) -> Result<(Fields, Fields), String> {
     let (mut literals, mut expressions) = (Map::new(), Map::new());
     if let Some((_, executable)) = commands.get("executable") {
         literals.insert("Cmd".to_owned(), json!(executable));
