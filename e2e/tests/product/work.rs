@@ -305,13 +305,23 @@ fn an_unmodified_batch_job_with_a_label_is_held_until_its_gang_is_claimed() {
     let mut mine: Value = serde_json::from_str(&batch("mine", Ends::Well)).unwrap();
     mine["metadata"]["labels"] = json!({"gangmatch.dev/ad": "needs-sim"});
     mine["spec"].as_object_mut().unwrap().remove("suspend");
-    here.apply(&mine.to_string());
+    // without any annotation, which `apply` would bring
+    here.kubectl(&["create", "-f", "-"], Some(&mine.to_string()));
     let derived = here
         .until("a Job that asks for it", || here.list("gmj").iter().map(name).find(|name| name.starts_with("mine-")));
     let gmj = format!("gmj/{derived}");
     here.wait_reason(&gmj, "Matched", "NoCandidates");
     assert_eq!(text(&here.get(&gmj), "/spec/owner"), "admin", "its creator, not the controller");
     assert_eq!(here.get("job.batch/mine").pointer("/spec/suspend"), Some(&json!(true)), "held by the policy");
+    let forged = json!({"metadata": {"annotations": {"gangmatch.dev/created-by": "root"}}});
+    here.merge("job.batch/mine", &forged.to_string());
+    assert_eq!(text(&here.get("job.batch/mine"), "/metadata/annotations/gangmatch.dev~1created-by"), "admin");
+    here.apply(&batch("later", Ends::Never).replace(
+        "\"metadata\":{\"name\"",
+        "\"metadata\":{\"annotations\":{\"gangmatch.dev/created-by\":\"root\"},\"name\"",
+    ));
+    here.kubectl(&["label", "job.batch/later", "gangmatch.dev/ad=nobody"], None);
+    assert_eq!(text(&here.get("job.batch/later"), "/metadata/annotations/gangmatch.dev~1created-by"), "admin");
     assert!(pods(&here).is_empty());
     let node = node(&here, "m");
     here.wait_reason(&gmj, "Finished", "Completed");
