@@ -127,7 +127,7 @@ fn waits_for_seats(here: &Namespace) -> Vec<i64> {
         })
         .collect();
     let jobs = here.list("gmj");
-    let ended = jobs.iter().filter(|job| text(job, "/status/finishedAt") != "");
+    let ended = jobs.iter().filter(|job| !text(job, "/status/finishedAt").is_empty());
     let mut waits: Vec<i64> = ended
         .map(|job| (seconds(&text(job, "/status/finishedAt")) - ends[&first_match(job)]).rem_euclid(86_400))
         .collect();
