@@ -11,6 +11,7 @@ use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
+use crate::adopter::Adopter;
 use crate::claims::{Driver, Moment, due, newest_epoch, wiped};
 use crate::config::Config;
 use crate::flights::flight;
@@ -36,6 +37,7 @@ pub(crate) struct Negotiator {
     findings: BTreeMap<String, Finding>,
     statuses: Statuses,
     nodes: Keeper,
+    adopter: Adopter,
     /// When wiped ledgers are looked for next.
     repair_at_ms: u64,
 }
@@ -52,6 +54,7 @@ impl Negotiator {
             findings: BTreeMap::new(),
             statuses: Statuses::default(),
             nodes: Keeper::default(),
+            adopter: Adopter::default(),
             repair_at_ms: 0,
         }
     }
@@ -78,7 +81,9 @@ impl Negotiator {
             self.findings.extend(self.held_off(&objects));
             self.statuses.write(&self.driver, &objects, &self.findings).await;
             let nodes_ms = self.nodes.keep(&self.driver, &objects).await;
-            let pause = self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).chain(nodes_ms).min());
+            let adopter_ms = self.adopter.adopt(&self.driver, &objects).await;
+            let pause =
+                self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).chain(nodes_ms).chain(adopter_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
                     tokio::time::sleep(self.config.debounce()).await;
