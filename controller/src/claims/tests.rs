@@ -54,7 +54,7 @@ fn another_object_of_the_name_is_not_the_member() {
 #[test]
 fn what_is_left_of_a_deleted_match_is_found_by_its_uid() {
     let mut objects = world(&committed());
-    objects.matches.clear();
+    objects.matches.retain(|_| false);
     let view = the_view(&objects);
     assert_eq!(view.record(), Record::Missing);
     let claim = view.claim(&objects, 0, None);
