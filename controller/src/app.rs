@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::api::Cluster;
-use crate::claims::Driver;
+use crate::claims::{Driver, Groups};
 use crate::collector;
 use crate::config::Config;
 use crate::events::Events;
@@ -49,6 +49,7 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
         cluster,
         world: world.clone(),
         flights: flights.clone(),
+        groups: Groups::default(),
         refusals: Mutex::new(Refusals::default()),
         holdoffs: Mutex::new(HoldOffs::default()),
         events: Events::new(&identity),

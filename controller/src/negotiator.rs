@@ -15,7 +15,7 @@ use crate::claims::{Driver, Moment, due, wiped};
 use crate::config::Config;
 use crate::flights::flight;
 use crate::probes::Health;
-use crate::status::{Finding, finding, next_timeout};
+use crate::status::{Finding, Findings, finding, next_timeout};
 use crate::statuses::Statuses;
 
 /// How often wiped ledgers are looked for.
@@ -68,7 +68,8 @@ impl Negotiator {
                 due = false;
             }
             self.findings.extend(self.held_off(&objects));
-            self.statuses.write(&self.driver, &objects, &self.findings).await;
+            let findings = Findings { all: &self.findings, searching: running.is_some() };
+            self.statuses.begin(&self.driver, &objects, &findings);
             let pause = self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
@@ -76,6 +77,7 @@ impl Negotiator {
                     due = true;
                 }
                 done = finished(&mut running) => self.end_cycle(done),
+                () = self.statuses.written(&self.driver) => {}
                 () = tokio::time::sleep(pause) => due = true,
             }
         }

@@ -6,6 +6,7 @@ mod decide;
 mod drive;
 mod due;
 mod free;
+mod group;
 mod leave;
 mod offers;
 mod refusal;
@@ -20,4 +21,5 @@ mod writes;
 
 pub(crate) use drive::Driver;
 pub(crate) use due::{Moment, due};
+pub(crate) use group::Groups;
 pub(crate) use restore::wiped;
