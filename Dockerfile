@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# Turns the sources into an image with one static binary, the controller.
+# Turns the sources into an image with two static binaries, the controller and the agent.
 
 FROM rust:1.95.0-slim-bookworm AS build
 # The image's own compiler, whatever components rust-toolchain.toml asks for besides it.
@@ -9,11 +9,11 @@ ENV RUSTFLAGS="-C target-feature=+crt-static"
 WORKDIR /source
 COPY --exclude=.git --exclude=.work --exclude=target . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/target \
-    cargo build --locked --release --package controller --target host-tuple \
-    && cp /target/*/release/gangmatch-controller /gangmatch-controller
+    cargo build --locked --release --package controller --package agent --target host-tuple \
+    && cp /target/*/release/gangmatch-controller /target/*/release/gangmatch-agent /
 
 FROM gcr.io/distroless/static-debian12:nonroot
-COPY --from=build /gangmatch-controller /gangmatch-controller
+COPY --from=build /gangmatch-controller /gangmatch-agent /
 # `nonroot`, as a number, so that Kubernetes can check runAsNonRoot.
 USER 65532:65532
 EXPOSE 8080

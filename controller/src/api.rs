@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 
+use crds::MachineClass;
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -121,6 +122,19 @@ impl Cluster {
                 self.write(api.patch_status(&key.name, &params, &patch)).await
             }
             Change::Merge(patch) => self.write(api.patch_status(&key.name, &params, &Patch::Merge(patch))).await,
+        }
+    }
+
+    /// Patches the status of a class, which is in no namespace.
+    pub(crate) async fn patch_class_status(&self, name: &str, patch: &Change) -> Answer<MachineClass> {
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let api: Api<MachineClass> = Api::all(self.client.clone());
+        match patch {
+            Change::Json(patch) => {
+                let patch = Patch::<serde_json::Value>::Json(patch.clone());
+                self.write(api.patch_status(name, &params, &patch)).await
+            }
+            Change::Merge(patch) => self.write(api.patch_status(name, &params, &Patch::Merge(patch))).await,
         }
     }
 

@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use kube::Client;
 use matchmaker::Config as Engine;
-use pool::Objects;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::api::Cluster;
-use crate::claims::{Driver, Groups};
+use crate::claims::{Driver, Groups, newest_epoch};
 use crate::collector;
 use crate::config::Config;
 use crate::events::Events;
@@ -52,6 +51,7 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
         groups: Groups::default(),
         refusals: Mutex::new(Refusals::default()),
         holdoffs: Mutex::new(HoldOffs::default()),
+        proofs: Mutex::default(),
         events: Events::new(&identity),
         engine: Engine { search: config.search.into(), ..Engine::product() },
         owners,
@@ -106,7 +106,7 @@ async fn operate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, le
                 break term;
             }
         };
-        leadership.at_least(highest_epoch(&driver.world.look()));
+        leadership.at_least(newest_epoch(&driver.world.look()));
         let epoch = leadership.epoch().unwrap_or(0);
         let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), epoch);
         tokio::select! {
@@ -114,10 +114,6 @@ async fn operate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, le
             () = leadership.over(term) => {}
         }
     }
-}
-
-fn highest_epoch(objects: &Objects) -> i64 {
-    objects.offers().filter_map(|offer| offer.status()).map(|status| status.epoch).max().unwrap_or(0)
 }
 
 /// Waits for claims under way; what is left of them is found again by whoever starts next.

@@ -5,17 +5,17 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::{Job, LABEL_MATCH_UID, License, Machine, Match};
+use crds::{Job, LABEL_MATCH_UID, License, Machine, MachineClass, Match};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::Api;
 use kube::core::DeserializeGuard;
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
-use pool::{BatchJob, ObjectKey, Objects, is_lease_of_agent};
+use pool::{BatchJob, NodeFacts, ObjectKey, Objects, is_lease_of_agent};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
@@ -123,6 +123,43 @@ impl Kept for Namespace {
     }
 }
 
+impl Kept for Node {
+    fn put(self, objects: &mut Objects) -> bool {
+        objects.put_node(NodeFacts::of(&self))
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.remove_node(&key.name);
+    }
+
+    fn bury(&self, objects: &mut Objects) {
+        objects.remove_node(&self.name_any());
+    }
+
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+        objects.retain_nodes(&seen.iter().map(|key| key.name.clone()).collect());
+    }
+}
+
+impl Kept for MachineClass {
+    fn put(self, objects: &mut Objects) -> bool {
+        objects.classes.insert(self.name_any(), Arc::new(self));
+        true
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.classes.remove(&key.name);
+    }
+
+    fn bury(&self, objects: &mut Objects) {
+        objects.classes.remove(&self.name_any());
+    }
+
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+        objects.classes.retain(|name, _| seen.contains(&ObjectKey::new("", name)));
+    }
+}
+
 /// Of batch Jobs and pods only what counts is kept.
 impl Kept for Batch {
     fn put(self, objects: &mut Objects) -> bool {
@@ -164,18 +201,20 @@ impl Kept for Pod {
 
 /// Watches all kinds for ever; returns once each has been listed.
 pub(crate) async fn start(client: &Client, world: &Arc<World>) {
-    let (listed, mut each_listed) = mpsc::channel(8);
+    let (listed, mut each_listed) = mpsc::channel(16);
     spawn::<Job>(client, world, &listed);
     spawn::<Machine>(client, world, &listed);
     spawn::<License>(client, world, &listed);
     spawn::<Match>(client, world, &listed);
     spawn::<Namespace>(client, world, &listed);
+    spawn::<Node>(client, world, &listed);
+    spawn::<MachineClass>(client, world, &listed);
     spawn::<Batch>(client, world, &listed);
     spawn::<Pod>(client, world, &listed);
     tokio::spawn(watch_leases(Api::all(client.clone()), world.clone(), listed.clone()));
     drop(listed);
     let mut kinds = 0;
-    while kinds < 8 && each_listed.recv().await.is_some() {
+    while kinds < 10 && each_listed.recv().await.is_some() {
         kinds += 1;
     }
 }

@@ -9,16 +9,20 @@ use kube::ResourceExt;
 use matchmaker::{AdKey, Ask};
 use pool::{Flight, ObjectKey};
 
+use crate::claims::View;
+
 /// The claims under way.
 #[derive(Default)]
 pub(crate) struct Flights(Mutex<Table>);
 
+/// Which claim: where its Match is, and the uid of that; empty for one that is still to be written. A Match that was deleted
+/// and its namesake are two claims.
+type Name = (ObjectKey, String);
+
 #[derive(Default)]
 struct Table {
-    /// By Match; with the gang as long as the objects may not show it yet.
-    under_way: BTreeMap<ObjectKey, Option<Flight>>,
-    /// Jobs whose claim is under way, by uid.
-    jobs: BTreeMap<ObjectKey, String>,
+    /// With the gang as long as the objects may not show it yet, and the uid of the job.
+    under_way: BTreeMap<Name, (Option<Flight>, String)>,
     /// When an undecided Match was first seen here, on this process's clock.
     first_seen: BTreeMap<String, Instant>,
 }
@@ -26,14 +30,12 @@ struct Table {
 /// A claim under way; it lands when this is dropped, whatever happened.
 pub(crate) struct UnderWay {
     flights: Arc<Flights>,
-    key: ObjectKey,
+    name: Name,
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let mut table = self.flights.table();
-        table.under_way.remove(&self.key);
-        table.jobs.remove(&self.key);
+        self.flights.table().under_way.remove(&self.name);
     }
 }
 
@@ -42,15 +44,17 @@ impl Flights {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a claim; `None` if it is under way already. `gang` is what a new one takes.
-    pub(crate) fn begin(self: &Arc<Self>, key: &ObjectKey, job_uid: &str, gang: Option<Flight>) -> Option<UnderWay> {
+    /// Begins a claim; `None` if it is under way already: under its uid, or as one that is just being written. `gang` is what a
+    /// new one takes.
+    pub(crate) fn begin(self: &Arc<Self>, view: &View, gang: Option<Flight>) -> Option<UnderWay> {
         let mut table = self.table();
-        if table.under_way.contains_key(key) {
+        let name = (view.key.clone(), view.uid.clone());
+        let unwritten = (view.key.clone(), String::new());
+        if table.under_way.contains_key(&name) || table.under_way.contains_key(&unwritten) {
             return None;
         }
-        table.under_way.insert(key.clone(), gang);
-        table.jobs.insert(key.clone(), job_uid.to_owned());
-        Some(UnderWay { flights: self.clone(), key: key.clone() })
+        table.under_way.insert(name.clone(), (gang, view.root.uid.clone()));
+        Some(UnderWay { flights: self.clone(), name })
     }
 
     /// How many are under way.
@@ -60,12 +64,12 @@ impl Flights {
 
     /// The gangs that the objects may not show yet.
     pub(crate) fn gangs(&self) -> Vec<Flight> {
-        self.table().under_way.values().flatten().cloned().collect()
+        self.table().under_way.values().filter_map(|(gang, _)| gang.clone()).collect()
     }
 
     /// The uids of the jobs whose claims are under way.
     pub(crate) fn jobs(&self) -> BTreeSet<String> {
-        self.table().jobs.values().cloned().collect()
+        self.table().under_way.values().map(|(_, job)| job.clone()).collect()
     }
 
     /// How long ago this process saw an undecided Match first, in milliseconds.

@@ -11,9 +11,10 @@ use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
-use crate::claims::{Driver, Moment, due, wiped};
+use crate::claims::{Driver, Moment, due, newest_epoch, wiped};
 use crate::config::Config;
 use crate::flights::flight;
+use crate::nodes::Keeper;
 use crate::probes::Health;
 use crate::status::{Finding, Findings, finding, next_timeout};
 use crate::statuses::Statuses;
@@ -34,6 +35,7 @@ pub(crate) struct Negotiator {
     /// What the last cycle said of each job that it could not match, by uid.
     findings: BTreeMap<String, Finding>,
     statuses: Statuses,
+    nodes: Keeper,
     /// When wiped ledgers are looked for next.
     repair_at_ms: u64,
 }
@@ -49,6 +51,7 @@ impl Negotiator {
             engine: Engine::new(),
             findings: BTreeMap::new(),
             statuses: Statuses::default(),
+            nodes: Keeper::default(),
             repair_at_ms: 0,
         }
     }
@@ -61,16 +64,22 @@ impl Negotiator {
             let (agents_changed, silence_ms) = self.driver.world.look_after_agents();
             due |= agents_changed;
             let objects = self.driver.world.look().clone();
+            if self.driver.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch(&objects) > epoch) {
+                tracing::warn!("somebody has led since: this term is over");
+                self.driver.cluster.leadership.resign();
+            }
+            self.driver.prove(&objects);
             let timeout_ms = self.drive_claims(&objects);
             self.repair(&objects);
-            if due && running.is_none() {
+            if due && running.is_none() && !self.is_proving() {
                 running = self.start_cycle(&objects);
                 due = false;
             }
             self.findings.extend(self.held_off(&objects));
             let findings = Findings { all: &self.findings, searching: running.is_some() };
             self.statuses.begin(&self.driver, &objects, &findings);
-            let pause = self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).min());
+            let nodes_ms = self.nodes.keep(&self.driver, &objects).await;
+            let pause = self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).chain(nodes_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
                     tokio::time::sleep(self.config.debounce()).await;
@@ -81,6 +90,11 @@ impl Negotiator {
                 () = tokio::time::sleep(pause) => due = true,
             }
         }
+    }
+
+    /// Whether somebody looks who may be at work on former objects of new offers: a cycle would find those closed.
+    fn is_proving(&self) -> bool {
+        self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).looking()
     }
 
     /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. When the first of
@@ -95,7 +109,7 @@ impl Negotiator {
         let due = due(objects, &moment);
         self.driver.flights.forget_unless(&due.undecided);
         for view in due.claims {
-            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
+            if let Some(under_way) = self.driver.flights.begin(&view, None) {
                 tokio::spawn(self.driver.clone().drive(view, under_way));
             }
         }
@@ -117,7 +131,7 @@ impl Negotiator {
         }
         self.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
         for (view, numbers) in wiped(objects) {
-            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, None) {
+            if let Some(under_way) = self.driver.flights.begin(&view, None) {
                 tokio::spawn(self.driver.clone().restore(view, numbers, under_way));
             }
         }
@@ -172,7 +186,8 @@ impl Negotiator {
         let mut held_back = self.driver.flights.jobs();
         let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
         held_back.extend(holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied()).into_keys());
-        Outlook { flights: self.driver.flights.gangs(), held_back, exclusions }
+        let unproven = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).unproven(objects);
+        Outlook { flights: self.driver.flights.gangs(), held_back, exclusions, unproven }
     }
 
     /// Hands new gangs on to be claimed, as many as may be under way at once; the others are found again.
@@ -187,7 +202,7 @@ impl Negotiator {
             };
             let taken = flight(&found);
             let view = self.driver.view(found);
-            if let Some(under_way) = self.driver.flights.begin(&view.key, &view.root.uid, Some(taken)) {
+            if let Some(under_way) = self.driver.flights.begin(&view, Some(taken)) {
                 tokio::spawn(self.driver.clone().drive(view, under_way));
             }
         }
@@ -213,7 +228,8 @@ impl Negotiator {
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let rested = self.statuses.next_ms(now);
-        match refusals.into_iter().chain(holdoffs).chain(rested).chain(awaited_ms).min() {
+        let proofs = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(objects, now);
+        match refusals.into_iter().chain(holdoffs).chain(rested).chain(proofs).chain(awaited_ms).min() {
             Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
             None => every,
         }

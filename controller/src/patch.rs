@@ -31,15 +31,24 @@ impl Ops {
     }
 
     /// What turns one status into another, field by field: only fields that differ are named.
-    pub(crate) fn status<S: Serialize>(mut self, from: &S, to: &S) -> Ops {
+    pub(crate) fn status<S: Serialize>(self, from: &S, to: &S) -> Ops {
+        self.fields("status", from, to)
+    }
+
+    /// The same for a specification.
+    pub(crate) fn spec<S: Serialize>(self, from: &S, to: &S) -> Ops {
+        self.fields("spec", from, to)
+    }
+
+    fn fields<S: Serialize>(mut self, part: &str, from: &S, to: &S) -> Ops {
         let (from, to) = (fields(from), fields(to));
         for (name, value) in &to {
             if from.get(name) != Some(value) {
-                self = self.add(&["status", name], value.clone());
+                self = self.add(&[part, name], value.clone());
             }
         }
         for name in from.keys().filter(|name| !to.contains_key(*name)) {
-            self = self.remove(&["status", name]);
+            self = self.remove(&[part, name]);
         }
         self
     }

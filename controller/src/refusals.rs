@@ -26,6 +26,8 @@ pub(crate) struct Refused {
     pub(crate) offer: AdKey,
     /// The generations of job and offer that it was about.
     pub(crate) about: (i64, i64),
+    /// It is not to be asked again as long as both are what they were.
+    pub(crate) for_good: bool,
 }
 
 impl Refusals {
@@ -35,7 +37,8 @@ impl Refusals {
         let known =
             offers.get(&refused.offer).filter(|known| known.about == refused.about).map_or(0, |known| known.times);
         let pause = pause_ms(retry, known, jitter);
-        let remembered = Remembered { times: known + 1, until_ms: now_ms.saturating_add(pause), about: refused.about };
+        let until_ms = if refused.for_good { u64::MAX } else { now_ms.saturating_add(pause) };
+        let remembered = Remembered { times: known + 1, until_ms, about: refused.about };
         offers.insert(refused.offer.clone(), remembered);
     }
 
@@ -66,7 +69,7 @@ impl Refusals {
     /// When the next pause ends, if one is running.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
         let ends = self.0.values().flat_map(BTreeMap::values).map(|known| known.until_ms);
-        ends.filter(|until| *until > now_ms).min()
+        ends.filter(|until| *until > now_ms && *until != u64::MAX).min()
     }
 }
 
@@ -90,7 +93,7 @@ mod tests {
     #[test]
     fn pauses_double_up_to_the_limit() {
         let mut refusals = Refusals::default();
-        let no = Refused { offer: key("sim"), about: (1, 1) };
+        let no = Refused { offer: key("sim"), about: (1, 1), for_good: false };
         let mut now = 0;
         for pause in [5_000, 10_000, 12_000, 12_000] {
             refusals.remember("job", &no, &retry(), now, 0);
@@ -101,9 +104,19 @@ mod tests {
     }
 
     #[test]
+    fn a_no_for_good_counts_until_an_ad_changes() {
+        let mut refusals = Refusals::default();
+        let no = Refused { offer: key("sim"), about: (1, 1), for_good: true };
+        refusals.remember("job", &no, &retry(), 0, 0);
+        assert!(excluded(&mut refusals, u64::MAX - 1, 1));
+        assert_eq!(refusals.next_ms(1), None, "nothing to wake up for");
+        assert!(!excluded(&mut refusals, 1, 2));
+    }
+
+    #[test]
     fn a_refusal_keeps_nobody_else_waiting() {
         let mut refusals = Refusals::default();
-        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1) }, &retry(), 0, 0);
+        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1), for_good: false }, &retry(), 0, 0);
         let all = refusals.exclusions(1, |_| Some(1), |_| Some(1));
         let only = BTreeMap::from([("job".to_owned(), BTreeSet::from([key("sim")]))]);
         assert_eq!(all, only, "one job, and one offer of all it may take");
@@ -112,7 +125,7 @@ mod tests {
     #[test]
     fn a_changed_ad_is_asked_at_once() {
         let mut refusals = Refusals::default();
-        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1) }, &retry(), 0, 0);
+        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1), for_good: false }, &retry(), 0, 0);
         assert!(excluded(&mut refusals, 1, 1));
         assert!(!excluded(&mut refusals, 1, 2));
         assert_eq!(refusals.next_ms(1), None, "and the old no is forgotten");

@@ -1,6 +1,7 @@
 //! Turns Kubernetes objects of gangmatch.dev into ads, and their types into CRD manifests.
 //!
-//! The kinds, all of `gangmatch.dev/v1alpha1`: [`Job`] (gmj), [`Machine`] (gmm), [`License`] (gml), [`Match`] (gmatch).
+//! The kinds, all of `gangmatch.dev/v1alpha1`: [`Job`] (gmj), [`Machine`] (gmm), [`License`] (gml), [`Match`] (gmatch),
+//! and [`MachineClass`] (gmc), which makes Machines of nodes.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -15,6 +16,7 @@ mod job_status;
 mod keys;
 mod license;
 mod machine;
+mod machine_class;
 mod match_;
 mod offer;
 pub mod rules;
@@ -33,6 +35,7 @@ pub use job_status::{
 pub use keys::match_name;
 pub use license::{License, LicenseSpec};
 pub use machine::{Machine, MachineSpec};
+pub use machine_class::{MachineClass, MachineClassSpec, MachineClassStatus, Toleration};
 pub use match_::{
     ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, Cycle, Decision, LABEL_ATTEMPT, LABEL_MATCH_UID,
     LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,

@@ -19,6 +19,8 @@ pub mod message {
     pub const ACTIVE: &str = "an active claim is not removable";
     /// C6: an entry on an offer with an agent was born with a vote.
     pub const NO_VOTE_AT_BIRTH: &str = "no vote at birth: the agent has not been asked";
+    /// An offer's epoch was to be set back: somebody leads who has taken over since.
+    pub const EPOCH: &str = "an epoch never goes back";
     /// E1: match, takes or share of an entry were to be changed.
     pub const TERMS: &str = "terms are immutable: match, takes, share";
     /// E2: an Accepted or Rejected vote was to be changed.
@@ -81,6 +83,19 @@ pub(crate) fn machine_spec() -> Vec<Rule> {
     rules
 }
 
+/// The rules on a MachineClass's spec: those of an offer, that the ad is not text, and that the namespace stays.
+pub(crate) fn machine_class_spec() -> Vec<Rule> {
+    let mut rules = offer_spec();
+    rules
+        .push(Rule::new("!has(self.classad)").message("of a class the ad is written in fields").field_path(".classad"));
+    rules.push(
+        Rule::new("self.__namespace__ == oldSelf.__namespace__")
+            .message("namespace is immutable")
+            .field_path(".namespace"),
+    );
+    rules
+}
+
 /// The rule on the list of ports.
 pub(crate) fn ports() -> Vec<Rule> {
     vec![Rule::new(PORT_LABELS).message("port labels differ, whatever their case")]
@@ -112,7 +127,7 @@ pub(crate) fn done() -> Vec<Rule> {
 
 /// The rule on an offer's `status.epoch`.
 pub(crate) fn epoch() -> Vec<Rule> {
-    vec![Rule::new("self >= oldSelf").message("an epoch never goes back")]
+    vec![Rule::new("self >= oldSelf").message(message::EPOCH)]
 }
 
 /// J1 and J2: the rules on a whole Job.

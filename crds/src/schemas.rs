@@ -52,7 +52,7 @@ pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
             "matchLabels": {
                 "type": "object",
                 "additionalProperties": { "type": "string" },
-                "description": "Labels that a namespace must have, with their values. Example: {team: eda}",
+                "description": "Labels that must be there, with their values. Example: {team: eda}",
             },
             "matchExpressions": {
                 "type": "array",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crds::{AdFields, Job, License, Machine, Match};
+use crds::{AdFields, Job, License, Machine, MachineClass, Match};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
@@ -16,7 +16,7 @@ use crate::manifests::{Document, Problem, Source};
 use crate::schema::{Schemas, similar};
 
 const API: &str = "gangmatch.dev/v1alpha1";
-const KINDS: [&str; 4] = ["Job", "Machine", "License", "Match"];
+const KINDS: [&str; 5] = ["Job", "Machine", "License", "Match", "MachineClass"];
 
 /// What an API server would add.
 pub(crate) struct Stamp<'s> {
@@ -81,6 +81,10 @@ impl Loader<'_> {
                 if let Some(license) = self.object::<License>("License", &document, |found| Some(&mut found.spec.ad)) {
                     self.objects.licenses.put(license);
                 }
+            }
+            // read for what is wrong with it: without a cluster there are no nodes to make Machines of
+            (API, Some("MachineClass")) => {
+                self.object::<MachineClass>("MachineClass", &document, |class| Some(&mut class.spec.ad));
             }
             (API, Some(_)) => {
                 if let Some(found) = self.object::<Match>("Match", &document, |_| None) {

@@ -232,6 +232,11 @@ impl<'s> Assembly<'s> {
         self.value(expr, frame).is_some_and(|value| value.is_true())
     }
 
+    /// What an expression says at a port of a member; `None` if it runs out, or there is no such port.
+    pub(crate) fn value_at(&self, member: usize, port: usize, expr: &Expr) -> Option<Value> {
+        self.value(expr, *self.seats.get(member)?.ports.get(port)?)
+    }
+
     fn value(&self, expr: &Expr, frame: FrameId) -> Option<Value> {
         let mut used = self.fuel.get();
         let outcome = eval_counted(expr, &self.env, frame, &self.context, &mut used);

@@ -42,6 +42,11 @@ pub trait Advertises: ResourceExt {
     /// Takes out who is said to own it.
     fn disown(&mut self);
 
+    /// The node that it is, if any.
+    fn node(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether the ad of `self` is that of `other`: nothing that it is made of has changed.
     fn same_ad(&self, other: &Self) -> bool;
 }
@@ -71,6 +76,10 @@ impl Advertises for Machine {
 
     fn disown(&mut self) {
         self.spec.ad.owner = None;
+    }
+
+    fn node(&self) -> Option<&str> {
+        self.spec.node_name.as_deref()
     }
 
     fn same_ad(&self, other: &Self) -> bool {

@@ -34,7 +34,8 @@ pub fn consent(allowed: Option<&AllowedNamespaces>, namespace: &str, namespaces:
     }
 }
 
-fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+/// Whether a selector selects these labels.
+pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let exact = selector.match_labels.iter().flatten().all(|(name, value)| labels.get(name) == Some(value));
     let expressions = selector.match_expressions.iter().flatten().all(|wanted| {
         let value = labels.get(&wanted.key);

@@ -7,8 +7,10 @@
 mod ads;
 mod agents;
 mod consent;
+mod introduction;
 mod key;
 mod matches;
+mod node;
 mod objects;
 mod recall;
 mod record;
@@ -18,9 +20,11 @@ mod work;
 
 pub use ads::{Advertises, Prepared};
 pub use agents::{Life, is_lease_of_agent, lease_key};
-pub use consent::{consent, trusted};
+pub use consent::{consent, selects, trusted};
+pub use introduction::introduction;
 pub use key::ObjectKey;
 pub use matches::Matches;
+pub use node::{NodeFacts, NodeTrouble, Nodes, node_trouble};
 pub use objects::{Held, Objects, OfferRef, OwnerTrust, Shelf};
 pub use recall::{Recalled, gang_of};
 pub use record::{Occasion, record};

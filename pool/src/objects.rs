@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crds::ad::Rejected;
-use crds::{Job, License, Machine, Match, Offer, OfferFields, OfferStatus, Res};
+use crds::{Job, License, Machine, MachineClass, Match, Offer, OfferFields, OfferStatus, Res};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 
@@ -12,6 +12,7 @@ use crate::ads::{Advertises, Prepared, prepare};
 use crate::agents::Life;
 use crate::key::ObjectKey;
 use crate::matches::Matches;
+use crate::node::Nodes;
 use crate::work::Works;
 
 /// One object with its ad.
@@ -37,13 +38,20 @@ pub enum OwnerTrust {
 #[derive(Clone, Debug)]
 pub struct Shelf<K> {
     held: BTreeMap<ObjectKey, Held<K>>,
+    /// Keys by the node that they are.
+    by_node: BTreeMap<String, BTreeSet<ObjectKey>>,
     buried: Buried,
     owners: OwnerTrust,
 }
 
 impl<K> Default for Shelf<K> {
     fn default() -> Self {
-        Shelf { held: BTreeMap::new(), buried: Buried::default(), owners: OwnerTrust::default() }
+        Shelf {
+            held: BTreeMap::new(),
+            by_node: BTreeMap::new(),
+            buried: Buried::default(),
+            owners: OwnerTrust::default(),
+        }
     }
 }
 
@@ -62,7 +70,26 @@ impl<K: Advertises> Shelf<K> {
             Some(held) => held.ad.clone(),
             None => prepare(&object).map(Arc::new),
         };
+        self.forget_node(&key);
+        if let Some(node) = object.node() {
+            self.by_node.entry(node.to_owned()).or_default().insert(key.clone());
+        }
         self.held.insert(key, Held { object: Arc::new(object), ad });
+    }
+
+    fn forget_node(&mut self, key: &ObjectKey) {
+        let Some(node) = self.held.get(key).and_then(|held| held.object.node()) else { return };
+        if let Some(keys) = self.by_node.get_mut(node) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_node.remove(node);
+            }
+        }
+    }
+
+    /// The objects that are this node.
+    pub fn of_node(&self, node: &str) -> impl Iterator<Item = &Held<K>> {
+        self.by_node.get(node).into_iter().flatten().filter_map(|key| self.held.get(key))
     }
 
     fn copy_missing(&mut self, key: &ObjectKey, from: &Shelf<K>) {
@@ -74,6 +101,7 @@ impl<K: Advertises> Shelf<K> {
 
     /// Forgets an object.
     pub fn remove(&mut self, key: &ObjectKey) {
+        self.forget_node(key);
         self.held.remove(key);
     }
 
@@ -81,14 +109,15 @@ impl<K: Advertises> Shelf<K> {
     pub fn bury(&mut self, object: &K) {
         let key = ObjectKey::of(object);
         if self.held.get(&key).is_some_and(|held| held.object.uid() == object.uid()) {
-            self.held.remove(&key);
+            self.remove(&key);
         }
         self.buried.take(object);
     }
 
     /// Forgets all objects that `keep` does not name.
     pub fn retain(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
-        self.held.retain(|key, _| keep(key));
+        let gone: Vec<ObjectKey> = self.held.keys().filter(|key| !keep(key)).cloned().collect();
+        gone.iter().for_each(|key| self.remove(key));
     }
 
     /// The object with this key.
@@ -157,6 +186,10 @@ pub struct Objects {
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
     /// Batch Jobs and pods.
     pub works: Works,
+    /// The nodes; `None`: nobody looks at them, and whoever says that he is one is believed.
+    pub nodes: Option<Arc<Nodes>>,
+    /// The classes that make Machines of nodes, by name.
+    pub classes: BTreeMap<String, Arc<MachineClass>>,
     /// What is known of the agents of offers, by kind and key. Whoever is not in it is not known yet.
     pub agents: Arc<BTreeMap<(String, ObjectKey), Life>>,
     buried: Buried,

@@ -74,11 +74,11 @@ fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> 
     let bound = gang.members.get(place)?;
     let ad = snapshot.ad(bound.ad)?;
     let key = ObjectKey::new(&ad.key.namespace, &ad.key.name);
-    let (uid, generation) = match objects.offer(&ad.key.kind, &key) {
-        Some(offer) => (offer.uid().to_owned(), offer.metadata().generation),
+    let (uid, generation, policy) = match objects.offer(&ad.key.kind, &key) {
+        Some(offer) => (offer.uid().to_owned(), offer.metadata().generation, offer.fields().claim_policy),
         None => {
             let job = &objects.jobs.get(&key)?.object;
-            (job.uid().unwrap_or_default(), job.metadata.generation)
+            (job.uid().unwrap_or_default(), job.metadata.generation, ClaimPolicy::Auto)
         }
     };
     if uid != ad.uid {
@@ -100,7 +100,7 @@ fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> 
         member.port = ad.ports.list.get(bond.via).map(|port| port.label.to_string());
         member.takes = Some(bound.ask.takes.clone());
         member.share = bound.ask.share.clone();
-        member.claim_policy = Some(ClaimPolicy::Auto);
+        member.claim_policy = Some(policy);
     }
     Some(member)
 }

@@ -9,8 +9,10 @@ use kube::ResourceExt;
 use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Root, Snapshot};
 
 use crate::ads::{Advertises, Prepared};
+use crate::agents::Life;
 use crate::consent::consent;
 use crate::key::ObjectKey;
+use crate::node::node_trouble;
 use crate::objects::{Held, Objects, OfferRef};
 use crate::usage::usage;
 
@@ -30,6 +32,8 @@ pub struct Outlook {
     pub flights: Vec<Flight>,
     /// Uids of jobs that are not to be matched in this cycle.
     pub held_back: BTreeSet<String>,
+    /// Uids of offers of which it is not known yet whether somebody is at work on a former one of the name.
+    pub unproven: BTreeSet<String>,
     /// Offers that refused a job and are not to be asked again yet, by the job's uid.
     pub exclusions: BTreeMap<String, BTreeSet<AdKey>>,
 }
@@ -143,6 +147,15 @@ fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
             all.insert((ad_key(&member.kind, &key), offer.uid().to_owned()));
         }
     }
+    // of a Match that is gone its batch Job still names the members
+    let at_work =
+        objects.works.labelled().filter(|(uid, batch)| batch.ended.is_none() || objects.works.pods_of(uid) > 0);
+    for [kind, namespace, name, uid] in at_work.flat_map(|(_, batch)| &batch.members) {
+        let key = ObjectKey::new(namespace, name);
+        if let Some(offer) = objects.offer(kind, &key).filter(|offer| offer.uid() != uid) {
+            all.insert((ad_key(kind, &key), offer.uid().to_owned()));
+        }
+    }
     all
 }
 
@@ -204,7 +217,9 @@ pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook
         usage,
         shared_by: prepared.shared_by.clone(),
         consent: consent(fields.allowed_namespaces.as_ref(), &key.namespace, &objects.namespaces),
-        open: is_open(found),
+        open: is_open(found, objects)
+            && node_trouble(found, objects).is_none()
+            && !outlook.unproven.contains(found.uid()),
     };
     Some(PoolAd {
         key,
@@ -215,10 +230,14 @@ pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook
     })
 }
 
-/// Whether new claims may be made on an offer. One with an agent is not: nobody asks agents for their vote yet.
-fn is_open(found: OfferRef<'_>) -> bool {
+/// Whether new claims may be made on an offer: it is open, and whoever speaks for it is there.
+fn is_open(found: OfferRef<'_>, objects: &Objects) -> bool {
     let fields = found.fields();
-    fields.offering == Offering::Open
-        && fields.claim_policy == ClaimPolicy::Auto
-        && found.metadata().deletion_timestamp.is_none()
+    let life = objects.agent(found.kind(), &found.key());
+    let speaks = match fields.claim_policy {
+        ClaimPolicy::Agent => life == Life::Renewed,
+        // nobody is asked; but one that had an agent and has lost it says what was true before
+        ClaimPolicy::Auto => life != Life::Expired,
+    };
+    fields.offering == Offering::Open && found.metadata().deletion_timestamp.is_none() && speaks
 }

@@ -6,13 +6,14 @@ mod cluster;
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::Arc;
 
     use crds::{
         AllowedNamespaces, ClaimEntry, ClaimPolicy, Decision, Job, JobClaim, JobStatus, Machine, MatchStatus,
         NamespacesFrom, OfferStatus, Offering, Res,
     };
     use matchmaker::{AdKey, Ask, Config, negotiate};
-    use pool::{Flight, ObjectKey, Objects, Occasion, Outlook, Standing, forgotten, may_ask, record, snapshot};
+    use pool::{Flight, Life, ObjectKey, Objects, Occasion, Outlook, Standing, forgotten, may_ask, record, snapshot};
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};
 
@@ -75,6 +76,32 @@ mod tests {
             assert_eq!(snapshot(&objects, &Outlook::default()).ads().count(), 2);
             assert_eq!(matched(&objects, &Outlook::default()), 0);
         }
+    }
+
+    #[test]
+    fn an_agents_offer_is_open_while_its_agent_shows_that_it_is_alive() {
+        let lives = |life| Arc::new(BTreeMap::from([(("Machine".to_owned(), ObjectKey::new("n", "m")), life)]));
+        for (policy, life, open) in [
+            (ClaimPolicy::Agent, Life::Renewed, 1),
+            (ClaimPolicy::Agent, Life::Unknown, 0),
+            (ClaimPolicy::Agent, Life::Expired, 0),
+            (ClaimPolicy::Auto, Life::Absent, 1),
+            (ClaimPolicy::Auto, Life::Expired, 0),
+        ] {
+            let mut offered = machine("m");
+            offered.spec.offer.claim_policy = policy;
+            let mut here = objects(&[job("j", &[])], &[offered], &[]);
+            here.agents = lives(life);
+            assert_eq!(matched(&here, &Outlook::default()), open, "{policy:?}, {life:?}");
+        }
+    }
+
+    #[test]
+    fn an_offer_that_is_not_proven_free_is_closed() {
+        let here = objects(&[job("j", &[])], &[machine("m")], &[]);
+        let uid = here.machines.iter().next().unwrap().1.object.metadata.uid.clone().unwrap();
+        let outlook = Outlook { unproven: BTreeSet::from([uid]), ..Outlook::default() };
+        assert_eq!((matched(&here, &outlook), matched(&here, &Outlook::default())), (0, 1));
     }
 
     #[test]

@@ -26,7 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* The right that makes a user the controller, asked of the API server: update on jobs/claims, machines/claims and so on. */}}
 {{- define "gangmatch.isController" -}}
-authorizer.group('gangmatch.dev').resource(request.resource.resource).namespace(request.namespace).subresource('claims').check('update').allowed()
+authorizer.group('gangmatch.dev').resource(request.resource.resource).namespace(request.?namespace.orValue('')).subresource('claims').check('update').allowed()
 {{- end }}
 
 {{/* Binds a policy to everything it matches. Argument: the policy's name. */}}

@@ -30,15 +30,21 @@ impl Driver {
         self.turn(view, number, Action::StopAgent(number), &patch).await
     }
 
-    /// Writes that the work of a silent agent is lost. Whoever was asleep himself takes others for silent: so its Lease is
-    /// read first, and must be what it was all the time.
+    /// Writes that the work of a silent agent is lost. Whoever was asleep himself takes others for silent: so its offer is read,
+    /// then its Lease, which must be what it was all the time.
     pub(super) async fn mark_lost(&self, view: &View, number: usize) -> Event {
-        let Some(leg) = view.legs.get(number) else { return Event::Failed(Action::MarkLost(number)) };
+        let failed = Event::Failed(Action::MarkLost(number));
+        let Some(leg) = view.legs.get(number) else { return failed };
+        if !matches!(self.read_offer(leg).await, Answer::Done(())) {
+            return failed;
+        }
+        let version = view.offer(leg, &self.world.look()).and_then(|offer| offer.metadata().resource_version.clone());
+        let Some(version) = version else { return failed };
         if !self.is_silent(leg).await {
-            return Event::Failed(Action::MarkLost(number));
+            return failed;
         }
         tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, "the agent is silent: its work is lost");
-        self.turn(view, number, Action::MarkLost(number), &registers::lose(&view.uid)).await
+        self.turn(view, number, Action::MarkLost(number), &registers::lose(&view.uid, &version)).await
     }
 
     /// Whether an offer's agent is silent, with its Lease as the server has it now.

@@ -10,6 +10,7 @@ use pool::{Objects, gang_of};
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
+use crate::claims::reserve::No;
 use crate::claims::view::{Leg, View};
 
 impl Driver {
@@ -33,6 +34,8 @@ impl Driver {
         {
             let world = self.world.look();
             members.namespaces = world.namespaces.clone();
+            members.agents = world.agents.clone();
+            members.nodes = world.nodes.clone();
             let keys = view.legs.iter().map(|leg| (leg.kind.as_str(), &leg.key)).chain([("Job", &view.root.key)]);
             keys.for_each(|(kind, key)| members.copy_missing(kind, key, &world));
         }
@@ -58,7 +61,9 @@ impl Driver {
         };
         let at_fault = |leg: &&Leg| key.is_some_and(|key| ad_key(leg) == *key);
         match view.legs.iter().find(at_fault) {
-            Some(leg) => self.refused(view, leg, reason, &disagreement.to_string(), notes),
+            Some(leg) => {
+                self.refused(view, &No { leg, message: disagreement.to_string(), for_good: false }, reason, notes);
+            }
             None => noted(notes, |notes| notes.message = disagreement.to_string()),
         }
         Event::Disagreed(reason)

@@ -3,41 +3,83 @@
 use std::sync::Mutex;
 
 use claiming::{Action, Event, Reason, Record};
-use crds::{Decision, Job, Match};
+use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, Vote, VoteRetry};
 use jiff::Timestamp;
+use pool::Objects;
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
-use crate::claims::view::{Leg, View};
-use crate::claims::writes;
+use crate::claims::reserve::No;
+use crate::claims::view::{Leg, View, entry};
+use crate::claims::{registers, writes};
 use crate::events::Tone;
 
-/// What is said of an offer that was not reserved in time.
-const NO_ANSWER: &str = "not reserved within reserveTimeoutSeconds";
+/// Who is to blame for calling a claim off for this reason, in their own words if they have any.
+fn naysayers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v>> {
+    let no = |leg: &'v Leg| {
+        let found = view.offer(leg, objects).and_then(|offer| entry(offer, &view.uid));
+        let (message, for_good) = match (reason, found) {
+            (Reason::Rejected, Some(entry)) => rejection(entry)?,
+            (Reason::ReserveTimedOut, None) => ("not reserved within reserveTimeoutSeconds".to_owned(), false),
+            (Reason::ReserveTimedOut, Some(entry)) => (no_vote(leg, entry, objects)?, false),
+            _ => return None,
+        };
+        Some(No { leg, message, for_good })
+    };
+    view.legs.iter().filter_map(no).collect()
+}
+
+/// Whether it is written that the work of an offer's agent is lost.
+fn is_lost(view: &View, leg: &Leg, objects: &Objects) -> bool {
+    let entry = view.offer(leg, objects).and_then(|offer| entry(offer, &view.uid));
+    entry.is_some_and(|entry| entry.activity == Activity::Lost)
+}
+
+/// An agent's no; for good, if it says so.
+fn rejection(entry: &ClaimEntry) -> Option<(String, bool)> {
+    let words = if entry.vote_reason.is_empty() { "its agent voted no" } else { entry.vote_reason.as_str() };
+    (entry.vote == Vote::Rejected).then(|| (words.to_owned(), entry.retry == Some(VoteRetry::Reject)))
+}
+
+/// Why there is no vote of an agent that was asked.
+fn no_vote(leg: &Leg, entry: &ClaimEntry, objects: &Objects) -> Option<String> {
+    if !leg.agent {
+        return None;
+    }
+    let silent = objects.agent(&leg.kind, &leg.key).is_silent();
+    match (silent, entry.vote == Vote::Pending && entry.ask_when == AskWhen::Now) {
+        (true, _) => Some("its agent is silent".to_owned()),
+        (false, true) => Some("its agent did not vote within reserveTimeoutSeconds".to_owned()),
+        (false, false) => None,
+    }
+}
 
 impl Driver {
     /// Calls the claim off. Who has not answered in time has said no as well: else he would be asked again at once.
     pub(super) async fn abort(&self, view: &View, reason: Reason, notes: &Mutex<Notes>) -> Event {
-        let late: Vec<&Leg> = match reason {
-            Reason::ReserveTimedOut => {
-                let objects = self.world.look();
-                let held = |leg: &&Leg| {
-                    let offer = objects.offer(&leg.kind, &leg.key);
-                    offer
-                        .is_some_and(|offer| offer.status().is_some_and(|status| status.claims.contains_key(&view.uid)))
-                };
-                view.legs.iter().filter(|leg| !held(leg)).collect()
-            }
-            _ => Vec::new(),
-        };
-        if let Some(leg) = late.first() {
-            noted(notes, |notes| notes.message = format!("{} {}: {NO_ANSWER}", leg.kind, leg.key));
+        let noes = naysayers(view, &self.world.look(), reason);
+        if let Some(no) = noes.first() {
+            noted(notes, |notes| notes.message = format!("{} {}: {}", no.leg.kind, no.leg.key, no.message));
         }
         let event = self.decide(view, Action::Abort(reason), Decision::Aborted, Some(reason), notes).await;
         if event == Event::Decided(Record::Aborted) {
-            late.iter().for_each(|leg| self.refused(view, leg, reason, NO_ANSWER, notes));
+            noes.iter().for_each(|no| self.refused(view, no, reason, notes));
         }
         event
+    }
+
+    /// Ends a claim that stands.
+    pub(super) async fn release(&self, view: &View, reason: Reason, notes: &Mutex<Notes>) -> Event {
+        if reason == Reason::AgentLost {
+            let objects = self.world.look();
+            let silent = |leg: &&Leg| {
+                leg.agent && (objects.agent(&leg.kind, &leg.key).is_silent() || is_lost(view, leg, &objects))
+            };
+            let lost: Vec<String> =
+                view.legs.iter().filter(silent).map(|leg| format!("{} {}", leg.kind, leg.key)).collect();
+            noted(notes, |notes| notes.message = format!("silent for too long: the agent of {}", lost.join(", ")));
+        }
+        self.decide(view, Action::Release(reason), Decision::Released, Some(reason), notes).await
     }
 
     /// Turns the register, or finds out who has turned it.
@@ -59,8 +101,13 @@ impl Driver {
             self.start_timed_out(view, notes);
         }
         let message = noted(notes, |notes| notes.message.clone());
-        let latest = self.world.look().matches.get(&view.key).cloned().unwrap_or_else(|| found.clone());
-        let patch = writes::decide(view, &latest, to, reason, &message, Timestamp::now());
+        let patch = {
+            let objects = self.world.look();
+            let latest = objects.matches.get(&view.key).unwrap_or(found);
+            let votes = if to == Decision::Released { Vec::new() } else { registers::votes(view, &objects) };
+            let verdict = writes::Verdict { to, reason, message: &message, votes };
+            writes::decide(view, latest, verdict, Timestamp::now())
+        };
         let stored = match self.cluster.patch_status::<Match>(&view.key, &patch).await {
             Answer::Done(stored) => {
                 tracing::info!(r#match = %view.key, decision = ?to, reason = reason.map(Reason::as_str), "decided");
@@ -105,11 +152,20 @@ impl Driver {
                         Answer::Missing => return true,
                         Answer::Done(()) => {
                             let objects = self.world.look();
-                            if objects.offer(&leg.kind, &leg.key).is_some_and(|offer| offer.uid() != leg.uid) {
+                            let Some(offer) = view.offer(leg, &objects) else { return true };
+                            if reason == Reason::MemberLost && leg.agent && entry(offer, &view.uid).is_none() {
                                 return true;
                             }
                         }
                         _ => return false,
+                    }
+                }
+                false
+            }
+            Reason::AgentLost => {
+                for leg in view.legs.iter().filter(|leg| leg.agent) {
+                    if self.is_silent(leg).await || is_lost(view, leg, &self.world.look()) {
+                        return true;
                     }
                 }
                 false

@@ -20,6 +20,7 @@ use crate::claims::work::Read;
 use crate::events::Events;
 use crate::flights::{Flights, UnderWay};
 use crate::holdoffs::HoldOffs;
+use crate::proofs::Proofs;
 use crate::refusals::Refusals;
 use crate::world::World;
 
@@ -32,6 +33,7 @@ pub(crate) struct Driver {
     pub(crate) groups: Groups,
     pub(crate) refusals: Mutex<Refusals>,
     pub(crate) holdoffs: Mutex<HoldOffs>,
+    pub(crate) proofs: Mutex<Proofs>,
     pub(crate) events: Events,
     pub(crate) engine: Engine,
     pub(crate) owners: OwnerTrust,
@@ -116,6 +118,10 @@ impl Driver {
     /// One event into the claim, and before it the wish of a party to leave: for one that leaves nothing more is reserved.
     fn take_in(&self, claim: &mut Claim, view: &View, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
+        let newest = view.newest(&self.world.look());
+        if claim.epoch > 0 && newest > claim.newest {
+            *claim = step(claim.clone(), Event::Epoch(newest), self.now_ms()).0;
+        }
         if claim.leaving.is_none()
             && let Some(reason) = leave(view, &self.world.look(), Timestamp::now().as_second())
         {
@@ -170,7 +176,7 @@ impl Driver {
             Action::Check => self.check(&view, notes).await,
             Action::Commit => self.decide(&view, action, Decision::Committed, None, notes).await,
             Action::Abort(reason) => self.abort(&view, reason, notes).await,
-            Action::Release(reason) => self.decide(&view, action, Decision::Released, Some(reason), notes).await,
+            Action::Release(reason) => self.release(&view, reason, notes).await,
             Action::TellRoot => self.tell_root(&view).await,
             Action::Confirm => self.confirm(&view).await,
             Action::Free(number) => self.free(&view, number, notes).await,

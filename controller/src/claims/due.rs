@@ -98,3 +98,9 @@ fn outlived(objects: &Objects) -> Vec<(ObjectKey, String)> {
     }
     all
 }
+
+/// The newest epoch under which somebody has written.
+pub(crate) fn newest_epoch(objects: &Objects) -> i64 {
+    let offers = objects.offers().filter_map(|offer| offer.status()).map(|status| status.epoch);
+    offers.chain(objects.matches.values().map(|found| found.spec.epoch)).max().unwrap_or(0)
+}

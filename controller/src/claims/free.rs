@@ -149,6 +149,7 @@ impl Driver {
             (false, _) => message,
             (true, Reason::Done) => "spec.done is true".to_owned(),
             (true, Reason::Suspended) => "spec.suspend is true".to_owned(),
+            (true, Reason::Completed) => "the work has ended".to_owned(),
             (true, Reason::ClaimExpired) => "claimSeconds are over".to_owned(),
             (true, Reason::WorkloadFailed) => failure(batch.as_ref()),
             (true, _) => stored.and_then(|status| status.message).unwrap_or_default(),

@@ -156,11 +156,14 @@ impl Driver {
         let epoch = self.cluster.leadership.epoch();
         let patch = {
             let objects = self.world.look();
-            let about = |(view, number): &(Arc<View>, usize)| registers::introduced(view, *number, &objects);
+            let now = Timestamp::now();
+            let about = |(view, number): &(Arc<View>, usize)| {
+                registers::introduced(view, *number, &objects, &self.engine, now.as_second())
+            };
             let all =
                 claims.iter().filter_map(|claim| Some((claim.0.as_ref(), claim.0.legs.get(claim.1)?, about(claim))));
             let offer = objects.offer(&leg.kind, &leg.key);
-            offer.map(|offer| writes::reserve(all.collect(), offer, &objects, epoch, Timestamp::now()))
+            offer.map(|offer| writes::reserve(all.collect(), offer, &objects, epoch, now))
         };
         let Some(patch) = patch else { return Answer::Missing };
         if leg.kind == <Machine as Advertises>::KIND {

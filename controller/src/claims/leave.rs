@@ -5,7 +5,7 @@ use crds::{Job, Offering};
 use kube::ResourceExt;
 use pool::{Objects, OfferRef, consent};
 
-use crate::claims::view::View;
+use crate::claims::view::{View, entry};
 use crate::workloads::{batch_of, was_up};
 
 /// The first reason to call the claim off or to end it. `now` is in seconds since 1970.
@@ -49,6 +49,10 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
         match offer {
             None => return Some(if committed { Reason::MemberLost } else { Reason::MemberGone }),
             Some(offer) if committed && offer.fields().offering == Offering::Evict => return Some(Reason::Evicted),
+            // Its entry was wiped, and cannot be written back with the vote that it had: the agent is lost to this claim.
+            Some(offer) if committed && leg.agent && entry(offer, &view.uid).is_none() => {
+                return Some(Reason::MemberLost);
+            }
             // Whoever wrote the Match: nothing is reserved where the owner has not agreed to be asked.
             Some(offer) if !committed && !consents(offer, view, objects) => return Some(Reason::NotAllowed),
             Some(_) => {}

@@ -1,5 +1,7 @@
 //! Claims: what the objects show of each, why it should end, which writes that means, and who makes them.
 
+#[cfg(test)]
+mod agent_tests;
 mod agents;
 mod check;
 mod decide;
@@ -9,6 +11,7 @@ mod free;
 mod group;
 mod leave;
 mod offers;
+mod prove;
 mod refusal;
 mod registers;
 mod reserve;
@@ -20,6 +23,7 @@ mod work;
 mod writes;
 
 pub(crate) use drive::Driver;
-pub(crate) use due::{Moment, due};
+pub(crate) use due::{Moment, due, newest_epoch};
 pub(crate) use group::Groups;
 pub(crate) use restore::wiped;
+pub(crate) use view::View;

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use crds::{Activity, AskWhen, ClaimEntry, Match, Vote};
-use pool::Objects;
+use crds::{Activity, AskWhen, ClaimEntry, Match, MemberVote, Vote};
+use matchmaker::Config;
+use pool::{Objects, introduction};
 use serde_json::{Value, json};
 
 use crate::api::Change;
-use crate::claims::view::{Leg, View};
+use crate::claims::view::{Leg, View, entry};
 use crate::patch::Ops;
 
 /// The entry of a claim in an offer's ledger, as it is born. Without an agent it is a yes; an agent is told who asks.
@@ -39,11 +40,13 @@ pub(crate) struct Introduced {
 }
 
 /// What the agent of a leg is told; nothing, if it has none.
-pub(crate) fn introduced(view: &View, number: usize, objects: &Objects) -> Introduced {
-    match view.legs.get(number) {
-        Some(leg) if leg.agent => {
-            Introduced { at_once: view.claim(objects, 0, None).votes_at_once(number), requester: BTreeMap::new() }
-        }
+pub(crate) fn introduced(view: &View, number: usize, objects: &Objects, config: &Config, now: i64) -> Introduced {
+    match (view.legs.get(number), &view.found) {
+        (Some(leg), Some(found)) if leg.agent => Introduced {
+            at_once: view.claim(objects, 0, None).votes_at_once(number),
+            // members are counted with the root
+            requester: introduction(found, objects, number + 1, config, now),
+        },
         _ => Introduced::default(),
     }
 }
@@ -52,6 +55,18 @@ pub(crate) fn introduced(view: &View, number: usize, objects: &Objects) -> Intro
 fn members(found: &Match) -> Vec<String> {
     let name = |member: &crds::Member| format!("{} {}/{}", member.kind, member.namespace, member.name);
     found.spec.members.iter().map(name).collect()
+}
+
+/// How the agents of a claim have voted, by the members' ids; nothing, if there are none.
+pub(crate) fn votes(view: &View, objects: &Objects) -> Vec<MemberVote> {
+    let vote = |(number, leg): (usize, &Leg)| {
+        let found = entry(view.offer(leg, objects)?, &view.uid)?;
+        // members are counted with the root
+        let id = i32::try_from(number + 1).ok()?;
+        let reason = if found.vote == Vote::Rejected { "Rejected" } else { "" };
+        Some(MemberVote { id, vote: found.vote, reason: reason.to_owned(), message: found.vote_reason.clone() })
+    };
+    view.legs.iter().enumerate().filter(|(_, leg)| leg.agent).filter_map(vote).collect()
 }
 
 /// Its turn has come.
@@ -72,9 +87,11 @@ pub(crate) fn stop(uid: &str, match_key: &str) -> Change {
     Change::Json(guarded.add(&register(uid, "release"), true).build())
 }
 
-/// Its work is lost.
-pub(crate) fn lose(uid: &str) -> Change {
-    let guarded = Ops::default().test(&register(uid, "activity"), json!(Activity::Active));
+/// Its work is lost, if the offer is what it was before the agent's Lease was looked at: an agent that comes back renews its
+/// Lease, then writes here, and only then goes on. So either this write fails, or it does not go on.
+pub(crate) fn lose(uid: &str, version: &str) -> Change {
+    let guarded = Ops::default().test(&["metadata", "resourceVersion"], version);
+    let guarded = guarded.test(&register(uid, "activity"), json!(Activity::Active));
     Change::Json(guarded.replace(&register(uid, "activity"), json!(Activity::Lost)).build())
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use claiming::{Action, Event, Reason};
 use crds::Job;
+use crds::rules::message;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -13,6 +14,15 @@ use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::view::{Leg, View};
 use crate::claims::{refusal, writes};
 use crate::events::Tone;
+
+/// An offer's no to a claim.
+pub(super) struct No<'v> {
+    pub(super) leg: &'v Leg,
+    /// Why, for people.
+    pub(super) message: String,
+    /// It is not to be asked again as long as neither ad changes.
+    pub(super) for_good: bool,
+}
 
 impl Driver {
     pub(super) async fn reserve_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
@@ -48,13 +58,18 @@ impl Driver {
                 noted(notes, |notes| offer.put_into(&mut notes.members));
                 Event::Reserved(number)
             }
+            Answer::Refused(refused) if refused.says(message::EPOCH) => {
+                // the offer comes in as it is, and with it the epoch of whoever leads by now
+                self.read_offer(leg).await;
+                Event::Failed(Action::Reserve(number))
+            }
             Answer::Refused(refused) => {
                 self.read_offer(leg).await;
                 if self.is_entered(view, leg) {
                     return Event::Reserved(number);
                 }
                 let reason = refusal::of_offer(&refused);
-                self.refused(view, leg, reason, &first(&refused), notes);
+                self.refused(view, &No { leg, message: first(&refused), for_good: false }, reason, notes);
                 Event::Refused(number, reason)
             }
             Answer::Missing => Event::Refused(number, Reason::MemberGone),
@@ -83,7 +98,8 @@ impl Driver {
     }
 
     /// Remembers that an offer said no: in the process, for the next cycle, and in the job's status, for people.
-    pub(super) fn refused(&self, view: &View, leg: &Leg, reason: Reason, message: &str, notes: &Mutex<Notes>) {
+    pub(super) fn refused(&self, view: &View, no: &No<'_>, reason: Reason, notes: &Mutex<Notes>) {
+        let No { leg, message, for_good } = no;
         tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind, %reason, message, "refused");
         let text = format!("{} {}: {message}", leg.kind, leg.key);
         noted(notes, |notes| {
@@ -98,7 +114,11 @@ impl Driver {
             });
         });
         let Some(job) = self.job(view) else { return };
-        let refused = crate::refusals::Refused { offer: ad_key(leg), about: (view.root.generation, leg.generation) };
+        let refused = crate::refusals::Refused {
+            offer: ad_key(leg),
+            about: (view.root.generation, leg.generation),
+            for_good: *for_good,
+        };
         let jitter = jitter(&view.root.uid, view.found.as_ref().map_or(0, |found| found.spec.attempt));
         let mut memory = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         memory.remember(&view.root.uid, &refused, &retry_of(&job), self.now_ms(), jitter);

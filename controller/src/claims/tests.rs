@@ -210,9 +210,9 @@ fn a_decision_tests_the_register_it_turns() {
     use crds::Decision::{Aborted, Committed, Released};
     let objects = world(&json!({"decision": "Pending"}));
     let view = the_view(&objects);
+    let verdict = |to| writes::Verdict { to, reason: Some(Reason::Done), message: "", votes: Vec::new() };
     for (to, from) in [(Committed, "Pending"), (Aborted, "Pending"), (Released, "Committed")] {
-        let patch =
-            json_of(writes::decide(&view, &found(&json!({})), to, Some(Reason::Done), "", Timestamp::UNIX_EPOCH));
+        let patch = json_of(writes::decide(&view, &found(&json!({})), verdict(to), Timestamp::UNIX_EPOCH));
         assert_eq!(patch[1], json!({"op": "test", "path": "/status/decision", "value": from}), "{to:?}");
         assert_eq!(patch[2]["op"], "replace");
     }

@@ -119,16 +119,16 @@ impl View {
         claim.work = work(self, objects);
         if let Some(epoch) = epoch {
             claim.epoch = u64::try_from(epoch).unwrap_or(0);
-            claim.newest = u64::try_from(self.newest(objects)).unwrap_or(0);
+            claim.newest = self.newest(objects);
         }
         claim
     }
 
     /// The newest epoch that the Match or a member shows.
-    fn newest(&self, objects: &Objects) -> i64 {
+    pub(super) fn newest(&self, objects: &Objects) -> u64 {
         let made = self.found.as_ref().map_or(0, |found| found.spec.epoch);
         let offers = self.legs.iter().filter_map(|leg| self.offer(leg, objects)?.status());
-        offers.map(|status| status.epoch).fold(made, i64::max)
+        u64::try_from(offers.map(|status| status.epoch).fold(made, i64::max)).unwrap_or(0)
     }
 
     fn leg(&self, leg: &Leg, objects: &Objects) -> claiming::Leg {

@@ -13,6 +13,7 @@ use pool::{Advertises, BatchJob, ObjectKey, Objects, has_finished};
 use crate::api::{Answer, Raw};
 use crate::backoff::retry_of;
 use crate::claims::drive::{Driver, Notes, noted};
+use crate::claims::reserve::No;
 use crate::claims::view::View;
 use crate::workloads::{self, Gang, Whose, batch_job, batch_of, gang, state_of};
 
@@ -318,7 +319,7 @@ impl Driver {
         let limit = job.spec.workload.as_ref().map_or(0, |workload| workload.start_timeout_seconds);
         let message = format!("no pod was ready or finished within spec.workload.startTimeoutSeconds ({limit} s)");
         for leg in view.legs.iter().filter(|leg| leg.kind == <Machine as Advertises>::KIND) {
-            self.refused(view, leg, Reason::StartTimedOut, &message, notes);
+            self.refused(view, &No { leg, message: message.clone(), for_good: false }, Reason::StartTimedOut, notes);
         }
         if noted(notes, |notes| notes.refusals.is_empty()) {
             let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);

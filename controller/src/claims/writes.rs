@@ -4,7 +4,7 @@
 //! changes nothing.
 
 use claiming::{Reason, Record};
-use crds::{ClaimEntry, Decision, Job, Match, OfferStatus};
+use crds::{ClaimEntry, Decision, Job, Match, MemberVote, OfferStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Held, Objects, OfferRef};
@@ -174,15 +174,20 @@ fn derived(
     ops
 }
 
-/// Turns the register of a Match, if it says `from`.
-pub(crate) fn decide(
-    view: &View,
-    found: &Match,
-    to: Decision,
-    reason: Option<Reason>,
-    message: &str,
-    now: Timestamp,
-) -> Change {
+/// A decision, and what is said of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict<'v> {
+    pub(crate) to: Decision,
+    /// None for the commit.
+    pub(crate) reason: Option<Reason>,
+    pub(crate) message: &'v str,
+    /// How the agents have voted, for people.
+    pub(crate) votes: Vec<MemberVote>,
+}
+
+/// Turns the register of a Match, if it says what it has to say before.
+pub(crate) fn decide(view: &View, found: &Match, verdict: Verdict<'_>, now: Timestamp) -> Change {
+    let Verdict { to, reason, message, votes } = verdict;
     let from = decides_from(to);
     let mut status = found.status.clone().unwrap_or_default();
     decision_conditions(&mut status.conditions, to, reason, message, now);
@@ -194,6 +199,9 @@ pub(crate) fn decide(
         .add(&["status", "reason"], reason.map_or("AllReserved", Reason::as_str));
     if !message.is_empty() {
         ops = ops.add(&["status", "message"], message);
+    }
+    if !votes.is_empty() {
+        ops = ops.add(&["status", "members"], json!(votes));
     }
     match to {
         Decision::Committed => ops = ops.add(&["status", "committedAt"], json!(Time(now))),

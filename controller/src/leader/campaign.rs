@@ -68,9 +68,16 @@ impl Campaign {
 
     /// One request, and what it says about the term.
     async fn go(&mut self, next: Next) {
+        if self.leadership.has_resigned() {
+            self.candidate.resign();
+        }
         let sent_ms = self.now_ms();
         let answer = self.ask(next).await;
         self.candidate.answered(answer, sent_ms, self.now_ms());
+        // given up while the answer was under way
+        if self.leadership.has_resigned() {
+            self.candidate.resign();
+        }
         let term = self.candidate.term(self.now_ms());
         let led = std::mem::replace(&mut self.led, term.is_some());
         match term {

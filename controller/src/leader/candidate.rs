@@ -96,6 +96,11 @@ impl Candidate {
         (mine && self.fresh && self.version.is_some()).then(|| self.write("", wall_us))
     }
 
+    /// The term is given up. If the Lease is still this candidate's, its next write wins another one.
+    pub(crate) fn resign(&mut self) {
+        self.term = None;
+    }
+
     /// Takes in what came of the last thing done, sent at `sent_ms`.
     pub(crate) fn answered(&mut self, answer: Answer, sent_ms: u64, now_ms: u64) {
         match answer {

@@ -1,7 +1,7 @@
 //! The term that this process is in, for everybody in it who writes: whether it leads, since which write, and until when.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -12,6 +12,8 @@ pub(crate) struct Leadership {
     lead: Arc<watch::Sender<Option<Lead>>>,
     /// The highest epoch that was found on an offer when a term began.
     floor: Arc<AtomicI64>,
+    /// The term is to be given up, though the lease is held: the next one is won by another write.
+    resigned: Arc<AtomicBool>,
 }
 
 /// A time of leading.
@@ -36,13 +38,13 @@ impl Lead {
 impl Leadership {
     /// Nobody leads yet.
     pub(crate) fn standby() -> Leadership {
-        Leadership { lead: Arc::new(watch::Sender::new(None)), floor: Arc::default() }
+        Leadership { lead: Arc::new(watch::Sender::new(None)), floor: Arc::default(), resigned: Arc::default() }
     }
 
     /// There is nobody else: this process leads as long as it runs.
     pub(crate) fn alone() -> Leadership {
         let lead = Some(Lead { epoch: 0, until: None });
-        Leadership { lead: Arc::new(watch::Sender::new(lead)), floor: Arc::default() }
+        Leadership { lead: Arc::new(watch::Sender::new(lead)), floor: Arc::default(), resigned: Arc::default() }
     }
 
     /// Begins or prolongs a term.
@@ -53,6 +55,17 @@ impl Leadership {
     /// Ends it: nothing is written from now on.
     pub(crate) fn end(&self) {
         self.lead.send_if_modified(|lead| lead.take().is_some());
+    }
+
+    /// Gives the term up: somebody has led since it began. To go on under its epoch would be refused for ever.
+    pub(crate) fn resign(&self) {
+        self.resigned.store(true, Ordering::Relaxed);
+        self.end();
+    }
+
+    /// Whether the term was given up since this was asked last.
+    pub(crate) fn has_resigned(&self) -> bool {
+        self.resigned.swap(false, Ordering::Relaxed)
     }
 
     /// The term as of now, and how long it is good for; `None` if this process does not lead.

@@ -5,7 +5,7 @@
 use claiming::Reason;
 use crds::ad::Rejected;
 use crds::conditions::{Holds, reasons, set, types};
-use crds::{Job, JobClaim, JobPhase, JobStatus, Match, Refusal, conditions};
+use crds::{ClaimPolicy, Job, JobClaim, JobPhase, JobStatus, Match, Refusal, conditions};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
@@ -103,8 +103,19 @@ pub(crate) fn job_reserving(held: &Held<Job>, found: &Match, match_uid: &str, no
     draft.status.why = None;
     draft.status.unmatched = None;
     draft.say(types::MATCHED, Holds::True, reasons::GANG_FOUND, found.spec.summary.clone());
-    draft.say(types::CLAIMED, Holds::False, reasons::RESERVING, "");
+    match awaited(found) {
+        voters if voters.is_empty() => draft.say(types::CLAIMED, Holds::False, reasons::RESERVING, ""),
+        voters => draft.say(types::CLAIMED, Holds::False, reasons::AWAITING_VOTES, voters),
+    }
     draft.done()
+}
+
+/// Whose votes a gang needs, in words; empty if nobody's.
+fn awaited(found: &Match) -> String {
+    let voters = found.spec.members.iter().filter(|member| member.claim_policy == Some(ClaimPolicy::Agent));
+    let names: Vec<String> =
+        voters.map(|member| format!("{} {}/{}", member.kind, member.namespace, member.name)).collect();
+    if names.is_empty() { String::new() } else { cut(&format!("agents vote: {}", names.join(", ")), 1024) }
 }
 
 /// Everybody is claimed.

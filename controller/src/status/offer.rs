@@ -5,7 +5,7 @@ use crds::{ClaimPolicy, NamespacesFrom, OfferState, OfferStatus, Offering};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::Usage;
-use pool::{Objects, OfferRef, trusted, usage, used_text};
+use pool::{Life, NodeTrouble, Objects, OfferRef, lease_key, node_trouble, trusted, usage, used_text};
 
 use crate::status::job::acceptance;
 
@@ -23,11 +23,17 @@ pub(crate) fn offer_status(offer: OfferRef<'_>, ledger: OfferStatus, objects: &O
         }
         None => (Holds::False, reasons::WITHIN_CAPACITY, String::new()),
     };
-    for (type_, (holds, reason, message)) in [
+    let life = objects.agent(offer.kind(), &offer.key());
+    let alive = offer.fields().agent.as_ref().map(|_| (types::ALIVE, alive(offer, life)));
+    if alive.is_none() {
+        status.conditions.retain(|condition| condition.type_ != types::ALIVE);
+    }
+    let found = [
         (types::ACCEPTED, (accepted, accepted_reason, accepted_message)),
         (types::READY, (ready, reason, message)),
         (types::OVERCOMMITTED, overcommitted),
-    ] {
+    ];
+    for (type_, (holds, reason, message)) in found.into_iter().chain(alive) {
         set(&mut status.conditions, Finding { type_, holds, reason, message }, generation, Time(now));
     }
     status.observed_generation = generation;
@@ -51,9 +57,16 @@ fn readiness(
         Offering::Evict => return (Holds::False, reasons::EVICTING, "spec.offering is Evict".to_owned()),
         Offering::Open => {}
     }
-    if fields.claim_policy == ClaimPolicy::Agent {
-        let message = "this version asks no agents for their vote: set claimPolicy to Auto to offer it".to_owned();
-        return (Holds::False, reasons::AGENT_LOST, message);
+    let life = objects.agent(offer.kind(), &offer.key());
+    let lost = match fields.claim_policy {
+        ClaimPolicy::Agent => life != Life::Renewed,
+        ClaimPolicy::Auto => life == Life::Expired,
+    };
+    if lost {
+        return (Holds::False, reasons::AGENT_LOST, alive(offer, life).2);
+    }
+    if let Some((reason, message)) = node(offer, objects) {
+        return (Holds::False, reason, message);
     }
     let namespace = offer.key().namespace;
     let wants_others = fields.allowed_namespaces.as_ref().is_some_and(|allowed| allowed.from != NamespacesFrom::Same);
@@ -69,6 +82,34 @@ fn readiness(
         (false, false) => (Holds::True, reasons::CLAIMED, message),
         (false, true) => (Holds::True, reasons::AVAILABLE, message),
     }
+}
+
+/// Whether the agent shows that it is alive. The message names what it has to renew.
+fn alive(offer: OfferRef<'_>, life: Life) -> (Holds, &'static str, String) {
+    let lease = lease_key(offer.kind(), &offer.key());
+    let seconds = offer.silence_seconds().unwrap_or(0);
+    match life {
+        Life::Renewed => (Holds::True, reasons::LEASE_RENEWED, String::new()),
+        Life::Expired => {
+            (Holds::False, reasons::LEASE_EXPIRED, format!("Lease {lease} was not renewed for {seconds} s"))
+        }
+        Life::Unknown | Life::Absent => {
+            (Holds::Unknown, reasons::NO_LEASE, format!("there is no Lease {lease} that somebody holds"))
+        }
+    }
+}
+
+/// What its node has against it.
+fn node(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)> {
+    let name = offer.node_name().unwrap_or_default();
+    Some(match node_trouble(offer, objects)? {
+        NodeTrouble::Missing => (reasons::NODE_MISSING, format!("there is no node {name}")),
+        NodeTrouble::NotReady => (reasons::NODE_NOT_READY, format!("node {name} is not ready")),
+        NodeTrouble::Cordoned => (reasons::NODE_CORDONED, format!("node {name} is cordoned")),
+        NodeTrouble::Duplicate(first) => {
+            (reasons::DUPLICATE_NODE, format!("node {name} is offered by the older Machine {first} already"))
+        }
+    })
 }
 
 fn state(offer: OfferRef<'_>, ready: Holds, reason: &str) -> OfferState {

@@ -2,6 +2,7 @@
 //!
 //! What counts for a name, in this order: the system, the spec, `status.attributes` of an offer.
 
+mod class;
 mod draft;
 mod dynamic;
 mod literal;
@@ -16,6 +17,7 @@ use classad::{Ad, Expr};
 
 use crate::conditions::reasons;
 use crate::{AdFields, ExprText, Job, License, Machine, Offer};
+pub use class::capacity;
 use draft::Draft;
 pub use workload::environment;
 

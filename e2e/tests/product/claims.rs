@@ -15,7 +15,7 @@ fn claimed(test: &str) -> Namespace {
 }
 
 /// Nobody but the cluster's admin may reserve licenses in this namespace, until it is lifted: a claim stays half way.
-fn hold_up_reserves(here: &Namespace) -> String {
+pub(crate) fn hold_up_reserves(here: &Namespace) -> String {
     let policy = format!("hold-up-{}", here.name);
     here.access()
         .apply(&format!(
@@ -54,7 +54,7 @@ spec:
     policy
 }
 
-fn lift(here: &Namespace, policy: &str) {
+pub(crate) fn lift(here: &Namespace, policy: &str) {
     for kind in ["validatingadmissionpolicybinding", "validatingadmissionpolicy"] {
         here.access().kubectl_text(&["delete", kind, policy], None).unwrap();
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 const QUIET: Duration = Duration::from_secs(30);
 
 /// What the controller has written in a namespace so far, by the audit log.
-fn writes(plane: &ControlPlane, namespace: &str) -> Vec<String> {
+pub(crate) fn writes(plane: &ControlPlane, namespace: &str) -> Vec<String> {
     let log = std::fs::read_to_string(plane.audit_log()).unwrap();
     let entries = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let path = format!("/namespaces/{namespace}/");

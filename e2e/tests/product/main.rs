@@ -1,10 +1,12 @@
 //! Turns what the product promises into checks on a real control plane: gangs, claims and their ends, and quiet.
 #![cfg(test)]
 
+mod agents;
 mod claims;
 mod gangs;
 mod idle;
 mod leader;
+mod nodes;
 mod repairs;
 mod stage;
 mod work;

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 /// Who may import whom, of our own crates, tests included. Nobody imports a program.
-const IMPORTS: [(&str, &[&str]); 13] = [
+const IMPORTS: [(&str, &[&str]); 14] = [
     ("classad", &[]),
     ("claiming", &[]),
     ("matchmaker", &["classad"]),
     ("crds", &["classad"]),
     ("pool", &["classad", "matchmaker", "crds"]),
     ("controller", &["classad", "claiming", "matchmaker", "crds", "pool"]),
+    ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["classad", "claiming", "matchmaker", "crds", "pool"]),
     ("simulator", &["classad", "claiming", "matchmaker", "crds", "pool"]),
     ("e2e", &["crds"]),

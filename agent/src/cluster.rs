@@ -1,0 +1,173 @@
+//! The agent's requests: its offer read and watched, its status patched, its Lease renewed; each within a deadline.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use crds::{Offer, OfferStatus};
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::NamespaceResourceScope;
+use kube::{Client, Error, Resource};
+use pool::{Advertises, ObjectKey, lease_key};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::config::Config;
+
+const MANAGER: &str = "gangmatch-agent";
+
+/// An offer of either kind.
+pub(crate) trait Speaks:
+    Offer
+    + Advertises
+    + Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Serialize
+    + Send
+    + 'static
+{
+    /// Its status, to be filled with what was measured just now.
+    fn status_mut(&mut self) -> &mut OfferStatus;
+}
+
+impl Speaks for crds::Machine {
+    fn status_mut(&mut self) -> &mut OfferStatus {
+        self.status.get_or_insert_default()
+    }
+}
+
+impl Speaks for crds::License {
+    fn status_mut(&mut self) -> &mut OfferStatus {
+        self.status.get_or_insert_default()
+    }
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub(crate) enum Answer<K> {
+    /// Done; the object as it is now.
+    Done(K),
+    /// A test or a rule said no: the object has moved on.
+    Refused(String),
+    /// Nobody knows, or nobody answers.
+    Lost(String),
+}
+
+/// The API server, as far as this agent needs it.
+pub(crate) struct Cluster<K> {
+    pub(crate) offers: Api<K>,
+    leases: Api<Lease>,
+    lease: ObjectKey,
+    name: String,
+    holder: String,
+    known: Option<Lease>,
+}
+
+impl<K: Speaks> Cluster<K> {
+    /// Connects with a kubeconfig file, or with what the surroundings offer.
+    pub(crate) async fn connect(config: &Config) -> anyhow::Result<Cluster<K>> {
+        let mut client = match &config.kubeconfig {
+            Some(file) => {
+                let read = Kubeconfig::read_from(file).with_context(|| format!("{} cannot be read", file.display()))?;
+                kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?
+            }
+            None => kube::Config::infer().await?,
+        };
+        // each write here is followed up by a look at what it did
+        client.default_retry = false;
+        let client = Client::try_from(client)?;
+        let namespace = config.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
+        let lease = lease_key(<K as Offer>::KIND, &ObjectKey::new(&namespace, &config.name));
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Ok(Cluster {
+            offers: Api::namespaced(client.clone(), &namespace),
+            leases: Api::namespaced(client, &namespace),
+            lease,
+            name: config.name.clone(),
+            holder: format!("{}_{}", host.trim(), std::process::id()),
+            known: None,
+        })
+    }
+
+    /// Patches the status of the offer, operation by operation.
+    pub(crate) async fn turn(&self, patch: Value, within: Duration) -> Answer<K> {
+        let patch: json_patch::Patch = match serde_json::from_value(patch) {
+            Ok(patch) => patch,
+            Err(error) => return Answer::Refused(error.to_string()),
+        };
+        answered(self.offers.patch_status(&self.name, &params(), &Patch::<K>::Json(patch)), within).await
+    }
+
+    /// Writes fields of the offer's status that nobody else writes.
+    pub(crate) async fn publish(&self, patch: &Value, within: Duration) -> Answer<K> {
+        answered(self.offers.patch_status(&self.name, &params(), &Patch::Merge(patch)), within).await
+    }
+
+    /// Reads the offer as it is now.
+    pub(crate) async fn read(&self, within: Duration) -> Answer<Option<K>> {
+        answered(self.offers.get_opt(&self.name), within).await
+    }
+
+    /// Renews the Lease, or gives it back.
+    pub(crate) async fn renew(&mut self, silence_seconds: i32, holds: bool, within: Duration) -> Answer<()> {
+        if self.known.is_none() {
+            match answered(self.leases.get_opt(&self.lease.name), within).await {
+                Answer::Done(found) => self.known = found,
+                Answer::Refused(why) | Answer::Lost(why) => return Answer::Lost(why),
+            }
+        }
+        let next = self.next_lease(silence_seconds, holds);
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        let answer = match &self.known {
+            Some(_) => answered(self.leases.replace(&self.lease.name, &params, &next), within).await,
+            None => answered(self.leases.create(&params, &next), within).await,
+        };
+        match answer {
+            Answer::Done(written) => {
+                self.known = Some(written);
+                Answer::Done(())
+            }
+            // what it was is read again
+            Answer::Refused(why) | Answer::Lost(why) => {
+                self.known = None;
+                Answer::Lost(why)
+            }
+        }
+    }
+
+    fn next_lease(&self, silence_seconds: i32, holds: bool) -> Lease {
+        let metadata = match &self.known {
+            Some(known) => ObjectMeta { managed_fields: None, ..known.metadata.clone() },
+            None => ObjectMeta { name: Some(self.lease.name.clone()), ..ObjectMeta::default() },
+        };
+        let spec = LeaseSpec {
+            holder_identity: Some(if holds { self.holder.clone() } else { String::new() }),
+            lease_duration_seconds: Some(silence_seconds),
+            renew_time: Some(MicroTime(Timestamp::now())),
+            ..LeaseSpec::default()
+        };
+        Lease { metadata, spec: Some(spec) }
+    }
+}
+
+fn params() -> PatchParams {
+    PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+async fn answered<T>(request: impl Future<Output = Result<T, Error>>, within: Duration) -> Answer<T> {
+    match timeout(within, request).await {
+        Err(_) => Answer::Lost(format!("no answer within {} ms", within.as_millis())),
+        Ok(Ok(found)) => Answer::Done(found),
+        Ok(Err(Error::Api(status))) if matches!(status.code, 409 | 422) => Answer::Refused(status.message.clone()),
+        Ok(Err(Error::Api(status))) => Answer::Lost(format!("{} {}: {}", status.code, status.reason, status.message)),
+        Ok(Err(error)) => Answer::Lost(error.to_string()),
+    }
+}

@@ -1,0 +1,126 @@
+//! Flags into everything that the agent's surroundings decide.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use regex::Regex;
+
+use crate::lmstat;
+
+/// Speaks for one Machine or License: publishes what changes, votes on claims, works while they stand.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "gangmatch-agent", version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Config {
+    /// Whether it speaks for a Machine or for a License.
+    #[arg(long, value_enum, default_value_t = Kind::Machine)]
+    pub(crate) kind: Kind,
+
+    /// The namespace of the offer; without it the one of the pod, or of the kubeconfig.
+    #[arg(long, env = "POD_NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+
+    /// The name of the offer.
+    #[arg(long, env = "OFFER_NAME", default_value = "")]
+    pub(crate) name: String,
+
+    /// The kubeconfig to use; without it the one of the pod, or of the user. The user in it is the one of `spec.agent.username`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// How often everything is measured, in seconds; before a vote it is measured anew.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    every: u64,
+
+    /// An attribute, and the command that prints its value. May be given several times. Without it: what /proc tells.
+    #[arg(long, value_name = "NAME=COMMAND", value_parser = attribute)]
+    pub(crate) attribute: Vec<(String, String)>,
+
+    /// A command that prints what a license server says, such as `lmutil lmstat -a -c 27000@host`; for --feature.
+    #[arg(long, value_name = "COMMAND", requires = "feature")]
+    pub(crate) lmstat: Option<String>,
+
+    /// The feature of that license server that the License is for.
+    #[arg(long, value_name = "NAME", requires = "lmstat")]
+    pub(crate) feature: Option<String>,
+
+    /// Hosts of the cluster, `*` for anything: their seats are not taken outside. May be given several times. Without it all
+    /// seats in use are outside but for those that claims hold.
+    #[arg(long, value_name = "PATTERN", value_parser = lmstat::hosts, requires = "lmstat")]
+    pub(crate) inside_host: Vec<Regex>,
+
+    /// A command that prints how many seats are taken outside of the cluster, where there is no lmstat.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "lmstat")]
+    pub(crate) outside: Option<String>,
+
+    /// The work: a command that is run while a claim stands; when it ends the work has ended. Without it the work goes on
+    /// until the job says that it is done.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) run: Option<String>,
+
+    /// How long the work may take to stop when it is told to, in seconds; then it is killed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    stop_seconds: u64,
+
+    /// Where the kernel tells about the host.
+    #[arg(long, value_name = "FOLDER", default_value = "/proc", hide = true)]
+    pub(crate) proc: PathBuf,
+
+    #[command(subcommand)]
+    pub(crate) guard: Option<Command>,
+}
+
+/// What this program does instead, for itself.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs a command that does not outlive whoever holds the other end of its standard input.
+    #[command(hide = true)]
+    Guard {
+        /// The command.
+        command: String,
+    },
+}
+
+/// What it speaks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// A Machine.
+    Machine,
+    /// A License.
+    License,
+}
+
+impl Config {
+    pub(crate) fn every(&self) -> Duration {
+        Duration::from_secs(self.every)
+    }
+
+    pub(crate) fn stop(&self) -> Duration {
+        Duration::from_secs(self.stop_seconds)
+    }
+}
+
+/// # Errors
+/// There is no `=` in it, or nothing before it.
+fn attribute(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, command)) if !name.is_empty() => Ok((name.to_owned(), command.to_owned())),
+        _ => Err(format!("`{text}` is no NAME=COMMAND; write for example Site='cat /etc/site'")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_read() {
+        let read = |flags: &[&str]| Config::try_parse_from([&["gangmatch-agent", "--name=foo"], flags].concat());
+        let config = read(&["--attribute", "Site=cat /etc/site", "--every=3"]).unwrap();
+        assert_eq!(config.attribute, [("Site".to_owned(), "cat /etc/site".to_owned())]);
+        assert_eq!((config.every(), config.kind), (Duration::from_secs(3), Kind::Machine));
+        assert!(read(&["--attribute", "Site"]).unwrap_err().to_string().contains("write for example"));
+        assert!(read(&["--lmstat", "lmutil lmstat -a"]).is_err(), "which feature?");
+        assert!(read(&["--every=0"]).is_err());
+    }
+}

@@ -1,0 +1,30 @@
+//! The agent of one machine, or of one license server: publishes what changes, votes on claims, works while they stand.
+
+mod app;
+mod cluster;
+mod config;
+mod duties;
+mod guard;
+mod host;
+mod lmstat;
+mod measure;
+mod patches;
+mod value;
+mod verdict;
+mod work;
+
+use clap::Parser;
+
+use crate::config::{Command, Config};
+
+fn main() -> anyhow::Result<()> {
+    let config = Config::parse();
+    if let Some(Command::Guard { command }) = &config.guard {
+        return guard::run(command);
+    }
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,kube_client=off,kube_runtime=error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(app::run(config))
+}

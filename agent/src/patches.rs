@@ -1,0 +1,89 @@
+//! What an agent writes: its votes and activities, each with the test that it stands on, and what it publishes.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::verdict::Verdict;
+
+/// Casts a vote, if none is cast yet. The ballot is a word that nobody else can know: whoever tells of the commit names it.
+pub(crate) fn vote(claim: &str, verdict: &Verdict, ballot: &str) -> Value {
+    let mut patch = vec![
+        json!({"op": "test", "path": path(claim, "vote"), "value": "Pending"}),
+        json!({"op": "add", "path": path(claim, "ballot"), "value": ballot}),
+    ];
+    match verdict {
+        Verdict::Yes => patch.push(json!({"op": "replace", "path": path(claim, "vote"), "value": "Accepted"})),
+        Verdict::No(why) => {
+            patch.push(json!({"op": "replace", "path": path(claim, "vote"), "value": "Rejected"}));
+            patch.push(json!({"op": "add", "path": path(claim, "voteReason"), "value": why}));
+            patch.push(json!({"op": "add", "path": path(claim, "retry"), "value": "Retry"}));
+        }
+    }
+    Value::from(patch)
+}
+
+/// Says that the work begins, if the claim stands.
+pub(crate) fn begin(claim: &str) -> Value {
+    json!([
+        {"op": "test", "path": path(claim, "committed"), "value": true},
+        {"op": "add", "path": path(claim, "activity"), "value": "Active"},
+    ])
+}
+
+/// Says that the work goes on, if nobody has written that it is lost. It has to change something: whoever takes this agent for
+/// lost has read the object before, and must notice.
+pub(crate) fn resume(claim: &str, now: &str) -> Value {
+    json!([
+        {"op": "test", "path": path(claim, "activity"), "value": "Active"},
+        {"op": "add", "path": path(claim, "voteReason"), "value": format!("goes on since {now}, after a pause of its agent")},
+    ])
+}
+
+/// Says that the work has ended.
+pub(crate) fn end(claim: &str) -> Value {
+    json!([
+        {"op": "test", "path": path(claim, "activity"), "value": "Active"},
+        {"op": "replace", "path": path(claim, "activity"), "value": "Ended"},
+    ])
+}
+
+/// Publishes values; `None` if there is nothing to publish.
+pub(crate) fn publish(attributes: &BTreeMap<String, Value>, outside: Option<i64>) -> Option<Value> {
+    let mut status = serde_json::Map::new();
+    if !attributes.is_empty() {
+        status.insert("attributes".to_owned(), json!(attributes));
+    }
+    if let Some(seats) = outside {
+        status.insert("outside".to_owned(), json!({"seats": seats}));
+    }
+    (!status.is_empty()).then(|| json!({"status": status}))
+}
+
+fn path(claim: &str, register: &str) -> String {
+    format!("/status/claims/{claim}/{register}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_no_says_why_and_asks_to_be_asked_again() {
+        let patch = vote("u", &Verdict::no("`LoadAvg < 0.3` is false"), "b");
+        let at = |register: &str| {
+            let ops = patch.as_array().unwrap();
+            ops.iter().find(|op| op["path"] == path("u", register) && op["op"] != "test").unwrap()["value"].clone()
+        };
+        assert_eq!((at("vote"), at("retry"), at("ballot")), (json!("Rejected"), json!("Retry"), json!("b")));
+        assert_eq!(at("voteReason"), "`LoadAvg < 0.3` is false");
+    }
+
+    #[test]
+    fn nothing_is_published_if_nothing_has_changed() {
+        assert_eq!(publish(&BTreeMap::new(), None), None);
+        let load = BTreeMap::from([("LoadAvg".to_owned(), json!(0.5))]);
+        let both = json!({"status": {"attributes": {"LoadAvg": 0.5}, "outside": {"seats": 3}}});
+        assert_eq!(publish(&load, Some(3)), Some(both));
+    }
+}

@@ -1,0 +1,9 @@
+//! Nodes and classes into the Machines that there ought to be, and whoever writes them.
+//!
+//! What a node and a class give is a value; so is the list of what differs from what is there. Only the keeper makes requests.
+
+mod changes;
+mod keeper;
+mod machine;
+
+pub(crate) use keeper::Keeper;

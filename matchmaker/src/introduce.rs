@@ -1,0 +1,80 @@
+//! A gang into what one of its members may know of the one that it works for: the values that its own ad reads.
+
+use classad::{Expr, Kind, Name, Value, references};
+
+use crate::assembly::Assembly;
+use crate::gang::Gang;
+use crate::model::{Config, PoolAd, Snapshot};
+
+/// The attributes of the one that a member works for, as far as the member's ad mentions them, with their values: what somebody
+/// who speaks for the member needs to judge. Nothing for the root, and nothing that is undefined or an error.
+pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, member: usize) -> Vec<(Name, Value)> {
+    let Some(bound) = gang.members.get(member) else { return Vec::new() };
+    let (Some(bond), Some(ad)) = (bound.bond, snapshot.ad(bound.ad)) else { return Vec::new() };
+    let Some(label) = ad.ports.list.get(bond.via).map(|port| port.label.clone()) else { return Vec::new() };
+    let Some(assembly) = assembled(snapshot, gang, config, now) else { return Vec::new() };
+    let mut all = Vec::new();
+    for name in mentioned(ad, &label) {
+        let attribute = Expr::new(
+            Kind::Select { base: Expr::attribute(label.clone()), name: name.clone() },
+            classad::Span::default(),
+        );
+        match assembly.value_at(member, bond.via, &attribute) {
+            None | Some(Value::Undefined | Value::Error) => {}
+            Some(value) => all.push((name, value)),
+        }
+    }
+    all
+}
+
+/// The gang with all its edges connected, whether they hold or not.
+fn assembled<'s>(snapshot: &'s Snapshot, gang: &Gang, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
+    let mut assembly = Assembly::start(snapshot, gang.root()?, config, now)?;
+    for member in gang.members.iter().skip(1) {
+        assembly.seat(member.ad, snapshot.ad(member.ad)?, member.bond);
+    }
+    connect(&mut assembly, gang, 0, gang.members.len());
+    Some(assembly)
+}
+
+/// Port by port, as the search binds them.
+fn connect(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, depth_left: usize) {
+    let Some(seat) = assembly.seats().get(member) else { return };
+    let (ports, via) = (seat.ad.ports.list.len(), seat.bond.map(|bond| bond.via));
+    for port in 0..ports {
+        if Some(port) == via {
+            assembly.connect(member);
+            continue;
+        }
+        let hangs_here = |place: &usize| {
+            gang.members
+                .get(*place)
+                .and_then(|other| other.bond)
+                .is_some_and(|bond| bond.parent == member && bond.port == port)
+        };
+        if let (Some(child), Some(left)) = ((0..gang.members.len()).find(hangs_here), depth_left.checked_sub(1)) {
+            connect(assembly, gang, child, left);
+        }
+    }
+}
+
+/// The names that an ad's expressions read of the partner with this label, each once.
+fn mentioned(ad: &PoolAd, label: &Name) -> Vec<Name> {
+    let is_partner = |name: &Name| {
+        let implicit =
+            ad.ports.implicit && ["other", "target"].iter().any(|word| name.as_str().eq_ignore_ascii_case(word));
+        name == label || implicit
+    };
+    let mut all: Vec<Name> = Vec::new();
+    for (_, expr) in ad.ports.body.iter() {
+        for path in references(expr) {
+            if let [first, second, ..] = path.as_slice()
+                && is_partner(first)
+                && !all.contains(second)
+            {
+                all.push(second.clone());
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,88 @@
+//! A Match and its members as they are into what the agent of one of them is told of the one that asks.
+
+use std::collections::BTreeMap;
+
+use classad::Value;
+use crds::Match;
+use matchmaker::{Config, introduce};
+use serde_json::Value as Json;
+
+use crate::key::ObjectKey;
+use crate::objects::Objects;
+use crate::recall::gang_of;
+
+/// The most attributes that are told, and the longest of them in bytes: more are not.
+const ATTRIBUTES_MAX: usize = 32;
+const LENGTH_MAX: usize = 4096;
+
+/// What a member's ad reads of the one that it works for, in HTCondor's JSON form: scalars as they are, everything else, and
+/// what JSON would make something else of, as `"/Expr(...)/"`. What its owner keeps private is left out. `member` is
+/// counted with the root.
+pub fn introduction(
+    found: &Match,
+    objects: &Objects,
+    member: usize,
+    config: &Config,
+    now: i64,
+) -> BTreeMap<String, Json> {
+    let Some(recalled) = gang_of(found, objects) else { return BTreeMap::new() };
+    let hidden = hidden(found, objects, member);
+    let told = introduce(&recalled.snapshot, &recalled.gang, config, now, member);
+    let told = told.into_iter().filter(|(name, _)| !hidden.iter().any(|one| name == one.as_str()));
+    let short = told.map(|(name, value)| (name.as_str().to_owned(), json(&value)));
+    short.filter(|(_, json)| json.as_str().is_none_or(|text| text.len() <= LENGTH_MAX)).take(ATTRIBUTES_MAX).collect()
+}
+
+/// What the owner of the one that asks keeps private.
+fn hidden(found: &Match, objects: &Objects, member: usize) -> Vec<String> {
+    let asks = || {
+        let parent = usize::try_from(found.spec.members.get(member)?.parent?).ok()?;
+        let parent = found.spec.members.get(parent)?;
+        let key = ObjectKey::new(&parent.namespace, &parent.name);
+        match parent.kind.as_str() {
+            "Job" => objects.jobs.get(&key)?.object.spec.ad.private.clone(),
+            "Machine" => objects.machines.get(&key)?.object.spec.ad.private.clone(),
+            _ => objects.licenses.get(&key)?.object.spec.ad.private.clone(),
+        }
+    };
+    asks().unwrap_or_default()
+}
+
+fn json(value: &Value) -> Json {
+    match value {
+        Value::Boolean(flag) => Json::Bool(*flag),
+        Value::Integer(number) => Json::from(*number),
+        // the API server keeps no `1.0`
+        Value::Real(number) if number.is_finite() && number.fract() != 0.0 => Json::from(*number),
+        Value::Real(number) if number.is_finite() => Json::from(format!("/Expr({number:?})/")),
+        Value::String(text) if !text.starts_with("/Expr(") => Json::from(text.as_ref()),
+        other => Json::from(format!("/Expr({})/", other.canonical())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use classad::Name;
+
+    use super::*;
+
+    #[test]
+    fn values_come_back_as_what_they_were() {
+        let values = [
+            Value::Boolean(true),
+            Value::Integer(7),
+            Value::Real(1.0),
+            Value::Real(0.25),
+            Value::string("a \"b\" \\ c"),
+            Value::string("/Expr(1)/"),
+            Value::list([Value::Integer(1), Value::string("x")]),
+            Value::ad([(Name::new("Name"), Value::string("foo"))]),
+        ];
+        for value in values {
+            let text = serde_json::json!({"A": json(&value)}).to_string();
+            let ad = classad::parse_json(&text, classad::Dialect::Gangmatch).unwrap();
+            let read = classad::constant(ad.get("A").unwrap());
+            assert_eq!(read, Some(value), "{text}");
+        }
+    }
+}

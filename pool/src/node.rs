@@ -1,0 +1,222 @@
+//! The cluster's nodes, as far as ads are concerned, and whether the machine that is one may be offered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crds::Machine;
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+
+use crate::objects::{Objects, OfferRef};
+
+/// What counts of a node. Signs of life are no part of it: they change all the time, and nothing follows from them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its kubelet says that pods can run.
+    pub ready: bool,
+    /// Nobody has cordoned it.
+    pub schedulable: bool,
+    /// What its kubelet says of its system, by the attribute's name.
+    pub system: BTreeMap<&'static str, String>,
+    /// What pods may use of it, by resource; cpu in cores, memory and storage in MiB, whole.
+    pub allocatable: BTreeMap<String, i64>,
+    /// Its taints: key, value, effect.
+    pub taints: Vec<[String; 3]>,
+    /// Its conditions but `Ready`, as far as they are known.
+    pub conditions: BTreeMap<String, bool>,
+}
+
+impl NodeFacts {
+    /// What counts of an object.
+    pub fn of(node: &Node) -> NodeFacts {
+        let status = node.status.clone().unwrap_or_default();
+        let spec = node.spec.clone().unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        let known = conditions.iter().filter(|found| found.type_ != "Ready");
+        let truth = |status: &str| match status {
+            "True" => Some(true),
+            "False" => Some(false),
+            _ => None,
+        };
+        let info = status.node_info.unwrap_or_default();
+        let system = [
+            ("Arch", info.architecture),
+            ("OpSys", info.operating_system),
+            ("KernelVersion", info.kernel_version),
+            ("OsImage", info.os_image),
+            ("KubeletVersion", info.kubelet_version),
+            ("ContainerRuntime", info.container_runtime_version),
+        ];
+        let amounts = status.allocatable.unwrap_or_default().into_iter();
+        NodeFacts {
+            name: node.name_any(),
+            labels: node.labels().clone(),
+            ready: conditions.iter().any(|found| found.type_ == "Ready" && found.status == "True"),
+            schedulable: spec.unschedulable != Some(true) && node.metadata.deletion_timestamp.is_none(),
+            system: system.into_iter().filter(|(_, text)| !text.is_empty()).collect(),
+            allocatable: amounts.filter_map(|(name, text)| Some((name.clone(), whole(&name, &text.0)?))).collect(),
+            taints: taints(spec.taints.unwrap_or_default()),
+            conditions: known.filter_map(|found| Some((found.type_.clone(), truth(&found.status)?))).collect(),
+        }
+    }
+}
+
+/// The taints but those by which Kubernetes repeats what is said elsewhere: they come and go with conditions and cordons.
+fn taints(all: Vec<k8s_openapi::api::core::v1::Taint>) -> Vec<[String; 3]> {
+    let own = all.into_iter().filter(|taint| !taint.key.starts_with("node.kubernetes.io/"));
+    own.map(|taint| [taint.key, taint.value.unwrap_or_default(), taint.effect]).collect()
+}
+
+/// A quantity as a whole number: cores, MiB, or pieces; rounded down.
+fn whole(resource: &str, text: &str) -> Option<i64> {
+    let milli = thousandths(text)?;
+    let unit: i128 = match resource {
+        "memory" | "ephemeral-storage" => 1024 * 1024,
+        name if name.starts_with("hugepages-") => 1024 * 1024,
+        _ => 1,
+    };
+    i64::try_from(milli / 1000 / unit).ok()
+}
+
+/// A quantity of Kubernetes in thousandths of its unit: `1500m`, `2`, `64Gi`, `1.5G`, `3e3`.
+fn thousandths(text: &str) -> Option<i128> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at_checked(end)?;
+    let (before, after) = number.split_once('.').unwrap_or((number, ""));
+    let digits: i128 = format!("{before}{after}").parse().ok()?;
+    let scale = 10_i128.checked_pow(u32::try_from(after.len()).ok()?)?;
+    let of = |base: i128, power: u32| base.checked_pow(power)?.checked_mul(1000);
+    let factor = match suffix {
+        "m" => Some(1),
+        "" => of(1, 0),
+        "k" => of(1000, 1),
+        "M" => of(1000, 2),
+        "G" => of(1000, 3),
+        "T" => of(1000, 4),
+        "P" => of(1000, 5),
+        "Ki" => of(1024, 1),
+        "Mi" => of(1024, 2),
+        "Gi" => of(1024, 3),
+        "Ti" => of(1024, 4),
+        "Pi" => of(1024, 5),
+        _ => {
+            let power = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+            of(10, power)
+        }
+    }?;
+    digits.checked_mul(factor)?.checked_div(scale)
+}
+
+/// What stands between a machine and its node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeTrouble {
+    /// There is no node of that name.
+    Missing,
+    /// Its kubelet does not say that pods can run.
+    NotReady,
+    /// Somebody has cordoned it.
+    Cordoned,
+    /// An older machine is this node, too: this one.
+    Duplicate(String),
+}
+
+/// Why a machine's node keeps it from being offered; nothing, if it is no node, or if nobody looks at nodes here.
+pub fn node_trouble(offer: OfferRef<'_>, objects: &Objects) -> Option<NodeTrouble> {
+    let nodes = objects.nodes.as_ref()?;
+    let name = offer.node_name()?;
+    let Some(node) = nodes.get(name) else { return Some(NodeTrouble::Missing) };
+    let age = |machine: &Machine| (machine.metadata.creation_timestamp.clone(), machine.uid().unwrap_or_default());
+    let others = objects.machines.of_node(name).map(|held| held.object.as_ref());
+    if let Some(first) =
+        others.min_by_key(|machine| age(machine)).filter(|first| first.uid().as_deref() != Some(offer.uid()))
+    {
+        let key = crate::ObjectKey::of(first);
+        return Some(NodeTrouble::Duplicate(key.to_string()));
+    }
+    match (node.schedulable, node.ready) {
+        (false, _) => Some(NodeTrouble::Cordoned),
+        (true, false) => Some(NodeTrouble::NotReady),
+        (true, true) => None,
+    }
+}
+
+/// The nodes, by name.
+pub type Nodes = BTreeMap<String, Arc<NodeFacts>>;
+
+impl Objects {
+    /// Takes in a node as it was seen. Whether anything is new.
+    pub fn put_node(&mut self, node: NodeFacts) -> bool {
+        let nodes = self.nodes.get_or_insert_default();
+        if nodes.get(&node.name).is_some_and(|held| **held == node) {
+            return false;
+        }
+        Arc::make_mut(nodes).insert(node.name.clone(), Arc::new(node));
+        true
+    }
+
+    /// Forgets a node.
+    pub fn remove_node(&mut self, name: &str) {
+        if let Some(nodes) = self.nodes.as_mut().filter(|nodes| nodes.contains_key(name)) {
+            Arc::make_mut(nodes).remove(name);
+        }
+    }
+
+    /// All nodes have been listed: there are no others.
+    pub fn retain_nodes(&mut self, seen: &BTreeSet<String>) {
+        Arc::make_mut(self.nodes.get_or_insert_default()).retain(|name, _| seen.contains(name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_as_kubernetes_writes_them() {
+        for (resource, text, expected) in [
+            ("cpu", "16", Some(16)),
+            ("cpu", "15900m", Some(15)),
+            ("cpu", "1.5", Some(1)),
+            ("memory", "64Gi", Some(65536)),
+            ("memory", "65843508Ki", Some(64300)),
+            ("memory", "1G", Some(953)),
+            ("memory", "134217728", Some(128)),
+            ("ephemeral-storage", "1e9", Some(953)),
+            ("nvidia.com/gpu", "4", Some(4)),
+            ("pods", "110", Some(110)),
+            ("cpu", "", None),
+            ("cpu", "many", None),
+            ("cpu", "99999999999999999999999999999999999999999", None),
+        ] {
+            assert_eq!(whole(resource, text), expected, "{resource} {text}");
+        }
+    }
+
+    #[test]
+    fn a_heartbeat_is_nothing_new() {
+        let node = |beat: &str, ready: &str| -> NodeFacts {
+            let text = format!(
+                r#"{{"metadata": {{"name": "n", "labels": {{"pool": "lab"}}}},
+                "spec": {{"taints": [{{"key": "lab", "effect": "NoSchedule"}}, {{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}}]}},
+                "status": {{"allocatable": {{"cpu": "4"}}, "nodeInfo": {{"architecture": "amd64"}}, "conditions": [
+                  {{"type": "Ready", "status": "{ready}", "lastHeartbeatTime": "{beat}"}},
+                  {{"type": "DiskPressure", "status": "False"}}, {{"type": "Odd", "status": "Unknown"}}]}}}}"#
+            );
+            NodeFacts::of(&serde_json::from_str(&text).unwrap())
+        };
+        let mut objects = Objects::default();
+        assert!(objects.put_node(node("2026-11-21T14:00:00Z", "True")));
+        assert!(!objects.put_node(node("2026-11-21T15:00:00Z", "True")));
+        assert!(objects.put_node(node("2026-11-21T15:00:00Z", "Unknown")));
+        let held = objects.nodes.as_ref().unwrap()["n"].clone();
+        assert!(!held.ready && held.schedulable);
+        assert_eq!(held.taints, [["lab", "", "NoSchedule"].map(str::to_owned)]);
+        assert_eq!(held.conditions, BTreeMap::from([("DiskPressure".to_owned(), false)]));
+        objects.retain_nodes(&BTreeSet::new());
+        assert!(objects.nodes.unwrap().is_empty());
+    }
+}
