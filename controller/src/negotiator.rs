@@ -1,13 +1,13 @@
 //! The main loop: what is known now into claims driven on, a cycle of new gangs, and statuses written. Then it waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crds::{Job, Match};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Snapshot};
+use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
@@ -19,6 +19,8 @@ use crate::probes::Health;
 use crate::status::{Finding, Findings, finding, next_timeout};
 use crate::statuses::Statuses;
 
+/// How long gangs are handed on before others are looked for: who comes with a higher priority waits no longer.
+const FRESH_MS: u64 = 1000;
 /// How often wiped ledgers are looked for.
 const REPAIR_EVERY_MS: u64 = 1000;
 
@@ -36,8 +38,19 @@ pub(crate) struct Negotiator {
     findings: BTreeMap<String, Finding>,
     statuses: Statuses,
     nodes: Keeper,
+    /// Gangs that the last cycle found and that are not handed on yet: as many are as may be under way at once.
+    backlog: Option<Backlog>,
     /// When wiped ledgers are looked for next.
     repair_at_ms: u64,
+}
+
+/// Gangs to be handed on. They are of one snapshot, and do not stand in each other's way.
+struct Backlog {
+    pool: Snapshot,
+    gangs: VecDeque<Gang>,
+    occasion: Occasion,
+    /// When they were found: then they are as good as the snapshot that they were found in, for a while.
+    found_ms: u64,
 }
 
 impl Negotiator {
@@ -51,6 +64,7 @@ impl Negotiator {
             engine: Engine::new(),
             findings: BTreeMap::new(),
             statuses: Statuses::default(),
+            backlog: None,
             nodes: Keeper::default(),
             repair_at_ms: 0,
         }
@@ -71,7 +85,8 @@ impl Negotiator {
             self.driver.prove(&objects);
             let timeout_ms = self.drive_claims(&objects);
             self.repair(&objects);
-            if due && running.is_none() && !self.is_proving() {
+            self.hand_on(&objects);
+            if due && running.is_none() && !self.is_proving() && !self.has_fresh_gangs() {
                 running = self.start_cycle(&objects);
                 due = false;
             }
@@ -90,6 +105,12 @@ impl Negotiator {
                 () = tokio::time::sleep(pause) => due = true,
             }
         }
+    }
+
+    /// Whether gangs wait that were found a moment ago: these first, before others are looked for.
+    fn has_fresh_gangs(&self) -> bool {
+        let now = self.driver.now_ms();
+        self.backlog.as_ref().is_some_and(|backlog| now.saturating_sub(backlog.found_ms) < FRESH_MS)
     }
 
     /// Whether somebody looks who may be at work on former objects of new offers: a cycle would find those closed.
@@ -144,6 +165,8 @@ impl Negotiator {
             self.findings.clear();
             return None;
         }
+        // What is left of the last cycle is found again.
+        self.backlog = None;
         self.cycles += 1;
         let now = Timestamp::now();
         let seed = i64::try_from(self.cycles).unwrap_or(0);
@@ -170,9 +193,11 @@ impl Negotiator {
         for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
             tracing::warn!(job = %root.key, "the search ran out of steps: the gang may not be the best one");
         }
-        let objects = self.driver.world.look().clone();
-        self.hand_on(&objects, &pool, &cycle, &occasion);
         self.findings = findings(&pool, &cycle, occasion.time);
+        let found_ms = self.driver.now_ms();
+        self.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
+        let objects = self.driver.world.look().clone();
+        self.hand_on(&objects);
     }
 
     fn outlook(&self, objects: &Objects) -> Outlook {
@@ -190,16 +215,20 @@ impl Negotiator {
         Outlook { flights: self.driver.flights.gangs(), held_back, exclusions, unproven }
     }
 
-    /// Hands new gangs on to be claimed, as many as may be under way at once; the others are found again.
-    fn hand_on(&self, objects: &Objects, pool: &Snapshot, cycle: &Cycle, occasion: &Occasion) {
-        for gang in &cycle.gangs {
+    /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again.
+    fn hand_on(&mut self, objects: &Objects) {
+        let Some(backlog) = &mut self.backlog else { return };
+        loop {
             if self.driver.flights.len() >= self.config.claims_max {
-                tracing::info!(limit = self.config.claims_max, "enough claims are under way; the other gangs wait");
+                tracing::debug!(limit = self.config.claims_max, "enough claims are under way; the other gangs wait");
                 return;
             }
-            let Some(found) = record(objects, pool, gang, occasion).filter(|found| still_waits(found, objects)) else {
-                continue;
+            let Some(gang) = backlog.gangs.pop_front() else {
+                self.backlog = None;
+                return;
             };
+            let recorded = record(objects, &backlog.pool, &gang, &backlog.occasion);
+            let Some(found) = recorded.filter(|found| still_waits(found, objects)) else { continue };
             let taken = flight(&found);
             let view = self.driver.view(found);
             if let Some(under_way) = self.driver.flights.begin(&view, Some(taken)) {
@@ -228,8 +257,17 @@ impl Negotiator {
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let rested = self.statuses.next_ms(now);
+        let stale = self.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
         let proofs = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(objects, now);
-        match refusals.into_iter().chain(holdoffs).chain(rested).chain(proofs).chain(awaited_ms).min() {
+        match refusals
+            .into_iter()
+            .chain(holdoffs)
+            .chain(rested)
+            .chain(stale.filter(|stale| *stale > now))
+            .chain(proofs)
+            .chain(awaited_ms)
+            .min()
+        {
             Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
             None => every,
         }

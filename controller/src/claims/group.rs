@@ -37,7 +37,7 @@ struct Waiting {
 /// What becomes of him.
 enum Turn {
     /// Somebody has written for him.
-    Written(Offer),
+    Written(Box<Offer>),
     /// Somebody has tried, and nobody knows what came of it.
     Lost(String),
     /// He has to write, for himself alone.
@@ -50,7 +50,7 @@ impl Turn {
     /// What a write for several means for each who waited for it.
     fn after(answer: &Answer<Offer>) -> Turn {
         match answer {
-            Answer::Done(offer) => Turn::Written(offer.clone()),
+            Answer::Done(offer) => Turn::Written(Box::new(offer.clone())),
             Answer::Lost(why) => Turn::Lost(why.clone()),
             Answer::Refused(_) | Answer::Missing | Answer::Exists => Turn::Alone,
         }
@@ -128,7 +128,7 @@ impl Driver {
             Some(comes) => comes.await.unwrap_or(Turn::Alone),
         };
         match turn {
-            Turn::Written(offer) => Answer::Done(offer),
+            Turn::Written(offer) => Answer::Done(*offer),
             Turn::Lost(why) => Answer::Lost(why),
             Turn::Alone => self.enter(leg, &[(view.clone(), number)]).await,
             Turn::ForAll => {
