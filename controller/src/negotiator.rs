@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crds::{Job, Match};
 use jiff::Timestamp;
@@ -19,6 +19,9 @@ use crate::probes::Health;
 use crate::status::{Finding, Findings, finding, next_timeout};
 use crate::statuses::Statuses;
 
+/// How many times as long as a look takes, the next one is put off; and for how long at most.
+const ROUNDS_APART: u32 = 9;
+const GATHER_MAX: Duration = Duration::from_millis(500);
 /// How long gangs are handed on before others are looked for: who comes with a higher priority waits no longer.
 const FRESH_MS: u64 = 1000;
 /// How often wiped ledgers are looked for.
@@ -75,6 +78,7 @@ impl Negotiator {
         let (mut running, mut due): (Option<JoinHandle<Done>>, bool) = (None, true);
         loop {
             self.health.beat();
+            let round = Instant::now();
             let (agents_changed, silence_ms) = self.driver.world.look_after_agents();
             due |= agents_changed;
             let objects = self.driver.world.look().clone();
@@ -94,10 +98,11 @@ impl Negotiator {
             let findings = Findings { all: &self.findings, searching: running.is_some() };
             self.statuses.begin(&self.driver, &objects, &findings);
             let nodes_ms = self.nodes.keep(&self.driver, &objects).await;
+            let gather = gathering(self.config.debounce(), round.elapsed());
             let pause = self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).chain(nodes_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
-                    tokio::time::sleep(self.config.debounce()).await;
+                    tokio::time::sleep(gather).await;
                     due = true;
                 }
                 done = finished(&mut running) => self.end_cycle(done),
@@ -274,6 +279,12 @@ impl Negotiator {
     }
 }
 
+/// How long changes are gathered before they are looked at. Where looking takes long, because there is much to look at, it is done
+/// less often: most of the processor's time is the claims'.
+fn gathering(least: Duration, round: Duration) -> Duration {
+    least.max(round.saturating_mul(ROUNDS_APART).min(GATHER_MAX))
+}
+
 /// The generation of each job, by uid.
 fn generations(objects: &Objects) -> BTreeMap<String, i64> {
     let of =
@@ -314,4 +325,15 @@ fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, 
         Some((uid, finding(unmatched, now)))
     });
     told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_much_to_look_at_looks_less_often() {
+        let after = |round| gathering(Duration::from_millis(50), Duration::from_millis(round)).as_millis();
+        assert_eq!((after(0), after(5), after(20), after(3000)), (50, 50, 180, 500));
+    }
 }
