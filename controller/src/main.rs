@@ -1,5 +1,6 @@
 //! The operator: turns watch events into ads, gangs into claims, and claims into API writes, until it is told to stop.
 
+mod adopter;
 mod api;
 mod app;
 mod backoff;

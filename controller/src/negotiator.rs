@@ -11,6 +11,7 @@ use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
+use crate::adopter::Adopter;
 use crate::claims::{Driver, Moment, due, newest_epoch, wiped};
 use crate::config::Config;
 use crate::flights::flight;
@@ -43,6 +44,7 @@ pub(crate) struct Negotiator {
     nodes: Keeper,
     /// Gangs that the last cycle found and that are not handed on yet: as many are as may be under way at once.
     backlog: Option<Backlog>,
+    adopter: Adopter,
     /// When wiped ledgers are looked for next.
     repair_at_ms: u64,
 }
@@ -69,6 +71,7 @@ impl Negotiator {
             statuses: Statuses::default(),
             backlog: None,
             nodes: Keeper::default(),
+            adopter: Adopter::default(),
             repair_at_ms: 0,
         }
     }
@@ -97,9 +100,11 @@ impl Negotiator {
             self.findings.extend(self.held_off(&objects));
             let findings = Findings { all: &self.findings, searching: running.is_some() };
             self.statuses.begin(&self.driver, &objects, &findings);
-            let nodes_ms = self.nodes.keep(&self.driver, &objects).await;
             let gather = gathering(self.config.debounce(), round.elapsed());
-            let pause = self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).chain(nodes_ms).min());
+            let nodes_ms = self.nodes.keep(&self.driver, &objects).await;
+            let adopter_ms = self.adopter.adopt(&self.driver, &objects).await;
+            let pause =
+                self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).chain(nodes_ms).chain(adopter_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
                     tokio::time::sleep(gather).await;

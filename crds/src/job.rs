@@ -163,6 +163,12 @@ pub struct Workload {
     pub start_timeout_seconds: i32,
 }
 
+impl Default for Workload {
+    fn default() -> Self {
+        Self { job_template: None, job_ref: None, env: BTreeMap::new(), start_timeout_seconds: start_timeout_seconds() }
+    }
+}
+
 /// A batch Job in the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobRef {

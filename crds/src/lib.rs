@@ -37,8 +37,8 @@ pub use license::{License, LicenseSpec};
 pub use machine::{Machine, MachineSpec};
 pub use machine_class::{MachineClass, MachineClassSpec, MachineClassStatus, Toleration};
 pub use match_::{
-    ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, Cycle, Decision, LABEL_ATTEMPT, LABEL_MATCH_UID,
-    LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,
+    ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, Cycle, Decision, LABEL_AD,
+    LABEL_ATTEMPT, LABEL_MATCH_UID, LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,
 };
 pub use offer::{
     Agent, AllowedNamespaces, ClaimPolicy, Disclosure, DynamicAttribute, DynamicType, NamespacesFrom, Offer,

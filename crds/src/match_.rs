@@ -20,6 +20,10 @@ pub const LABEL_MATCH_UID: &str = "gangmatch.dev/match-uid";
 pub const ANNOTATION_MATCH: &str = "gangmatch.dev/match";
 /// Annotation of a batch Job that works for a Match: the offers, as `Kind/namespace/name/uid`, with spaces in between.
 pub const ANNOTATION_MEMBERS: &str = "gangmatch.dev/members";
+/// Label of a batch Job: the Job in its namespace that says what it needs. Also of the Jobs that are made so.
+pub const LABEL_AD: &str = "gangmatch.dev/ad";
+/// Annotation of a batch Job with that label: who has created it, written by the API server's policy.
+pub const ANNOTATION_CREATOR: &str = "gangmatch.dev/created-by";
 /// Annotation of a batch Job that was made from a Job's template, and that goes with the Match.
 pub const ANNOTATION_MADE: &str = "gangmatch.dev/made-for";
 

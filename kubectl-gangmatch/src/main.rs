@@ -32,6 +32,9 @@ enum Verb {
     /// Write ads in another form: brackets, HTCondor's long form, JSON.
     #[command(after_help = command::convert::AFTER_HELP)]
     Convert(command::convert::Arguments),
+    /// Write manifests for HTCondor's submit files and dumps of its machines.
+    #[command(after_help = command::import::AFTER_HELP)]
+    Import(command::import::Arguments),
     /// Print the value of an expression.
     #[command(after_help = command::eval::AFTER_HELP)]
     Eval(command::eval::Arguments),
@@ -43,6 +46,7 @@ fn main() -> std::process::ExitCode {
         Verb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),
         Verb::Fmt(arguments) => command::fmt::run(&arguments, &mut std::io::stdout().lock()),
         Verb::Convert(arguments) => command::convert::run(&arguments, &mut std::io::stdout().lock()),
+        Verb::Import(arguments) => command::import::run(&arguments, &mut std::io::stdout().lock()),
         Verb::Eval(arguments) => command::eval::run(&arguments, &mut std::io::stdout().lock()),
     };
     match done {

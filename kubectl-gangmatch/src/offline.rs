@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use crds::{AdFields, Job, License, Machine, MachineClass, Match};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use pool::{ObjectKey, Objects};
+use pool::{Life, ObjectKey, Objects};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -45,7 +46,11 @@ pub(crate) fn load(documents: Vec<Document>, stamp: &Stamp<'_>) -> Loaded {
         loader.add(document);
     }
     loader.ads();
-    let Loader { objects, mut problems, mut warnings, .. } = loader;
+    let Loader { mut objects, mut problems, mut warnings, .. } = loader;
+    // without a cluster nobody can be asked: agents are taken as there, and as saying yes
+    let spoken_for = objects.offers().filter(|offer| offer.fields().agent.is_some());
+    objects.agents =
+        Arc::new(spoken_for.map(|offer| ((offer.kind().to_owned(), offer.key()), Life::Renewed)).collect());
     problems.sort();
     warnings.sort();
     Loaded { objects, problems, warnings }

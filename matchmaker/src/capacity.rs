@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-/// Amounts by resource name: `{seats: 10}`, `{cpus: 8, memory: 16384}` (memory in MiB, whole cpus).
-pub type Res = BTreeMap<String, i64>;
+mod res;
+
+pub use res::Res;
 
 /// What is taken of one offer now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,12 +72,7 @@ impl Usage {
             Some(key) => {
                 self.shared.entry(key.clone()).or_insert_with(|| ask.takes.clone());
             }
-            None => {
-                for (name, amount) in &ask.takes {
-                    let sum = self.own.entry(name.clone()).or_default();
-                    *sum = sum.saturating_add(*amount);
-                }
-            }
+            None => self.own.add(&ask.takes),
         }
     }
 

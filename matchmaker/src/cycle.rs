@@ -71,6 +71,9 @@ impl<'s> Queue<'s> {
 
     /// Counts one more gang for a submitter.
     pub(crate) fn charge(&mut self, submitter: &'s str) {
+        if self.order.len() < 2 {
+            return;
+        }
         let before = (self.standing(submitter), submitter);
         *self.taken.entry(submitter).or_default() += 1;
         if self.order.remove(&before) {

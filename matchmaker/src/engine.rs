@@ -12,15 +12,16 @@ use foldhash::fast::RandomState;
 use crate::cycle::{Cycle, Queue};
 use crate::index::asks::{Resources, Stock};
 use crate::index::classes::RootKeys;
-use crate::index::plan::PortPlan;
+use crate::index::plan::{Made, PortPlan};
 use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
+use crate::index::roots::Roots;
 use crate::model::{Config, Search, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
 use crate::search::check::Checker;
 use crate::search::domain::Known;
-use crate::table::Table;
+use crate::table::{Bits, Table, as_usize};
 use crate::why::{Asked, Whys};
 
 use prepare::{Indexed, Planned};
@@ -32,9 +33,13 @@ pub struct Engine {
     preds: Preds,
     ranks: Ranks,
     stock: Stock,
+    /// Rows of which nothing is left for anybody.
+    full: Bits,
+    roots: Roots,
     keys: RootKeys,
     /// By the number of a root's key: what its ports come to.
     plans: Vec<Option<Arc<Planned>>>,
+    made: Made,
     plan_ids: HashMap<PortPlan, usize, RandomState>,
     /// The plans by number.
     ports: Vec<PortPlan>,
@@ -90,8 +95,11 @@ impl Engine {
             preds: Preds::default(),
             ranks: Ranks::default(),
             stock: Stock::default(),
+            full: Bits::default(),
+            roots: Roots::default(),
             keys: RootKeys::default(),
             plans: Vec::new(),
+            made: Made::default(),
             plan_ids: HashMap::default(),
             ports: Vec::new(),
             planned_for: (0, Vec::new()),
@@ -114,6 +122,7 @@ impl Engine {
         self.preds = Preds::default();
         self.ranks = Ranks::default();
         self.plans.clear();
+        self.made = Made::default();
         self.plan_ids.clear();
         self.ports.clear();
     }
@@ -139,7 +148,7 @@ impl Engine {
     }
 
     fn run(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Run {
-        let mut pool = snapshot.clone();
+        let mut pool = snapshot.without_roots();
         pool.taken.clear();
         let mut cycle = Cycle::default();
         let mut failed = Vec::new();
@@ -166,11 +175,12 @@ impl Engine {
             }
             for member in &gang.members {
                 pool.take(member.ad, &member.ask);
-                self.stock.recount(&pool, member.ad);
+                self.stock.recount(&pool, member.ad, &member.ask);
                 if config.rules == Rules::Paper {
                     pool.consumed.insert(member.ad);
                     self.stock.consume(member.ad.place());
                 }
+                self.fill_up(member.ad.place());
             }
             queue.charge(&root.submitter);
             cycle.gangs.push(gang);
@@ -178,8 +188,20 @@ impl Engine {
         Run { cycle, failed, pool, indexed }
     }
 
+    /// Marks the rows of an ad of which nothing is left.
+    fn fill_up(&mut self, place: usize) {
+        if !self.stock.is_full(place) {
+            return;
+        }
+        let Some(first) = self.table.first_row.get(place).copied().flatten() else { return };
+        let rows = self.table.rows.iter().enumerate().skip(as_usize(first));
+        for (row, _) in rows.take_while(|(_, row)| row.place == place) {
+            self.full.set(row, true);
+        }
+    }
+
     fn known(&mut self) -> Known<'_> {
         let (table, preds, ranks, stock) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.stock);
-        Known { table, preds, ranks, stock, doubt: false }
+        Known { table, preds, ranks, stock, full: &self.full, doubt: false }
     }
 }

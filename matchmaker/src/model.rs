@@ -1,10 +1,11 @@
 //! What the engine is given: the ads of a pool, who of them asks, and what of them is taken.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
 use classad::{Ad, Expr, Limits, Value};
+use foldhash::fast::RandomState;
 
 use crate::capacity::{Ask, Res, Usage};
 use crate::consent::Consent;
@@ -98,9 +99,11 @@ pub struct Root {
 /// All that one cycle sees, frozen.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    pub(crate) ads: Arc<Vec<PoolAd>>,
+    pub(crate) ads: Arc<Vec<Arc<PoolAd>>>,
+    /// They stand in the order of their keys.
+    sorted: bool,
     /// What is taken of offers by gangs of this cycle, with what was taken before.
-    pub(crate) taken: BTreeMap<AdId, Usage>,
+    pub(crate) taken: HashMap<AdId, Usage, RandomState>,
     /// Ads that a gang of this cycle holds whole: all its members under [`Rules::Paper`].
     pub(crate) consumed: BTreeSet<AdId>,
     /// An ad with nothing in it, for expressions that stand in no ad.
@@ -113,15 +116,26 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// A snapshot of these ads, sorted by key; of two ads with one key the first stays. No roots yet.
-    pub fn new(mut ads: Vec<PoolAd>) -> Snapshot {
+    pub fn new(ads: Vec<PoolAd>) -> Snapshot {
+        Snapshot::of(ads.into_iter().map(Arc::new).collect())
+    }
+
+    /// The same of ads some of which may be in other snapshots too: an engine that has seen them knows them again.
+    pub fn of(mut ads: Vec<Arc<PoolAd>>) -> Snapshot {
         ads.sort_by(|a, b| a.key.cmp(&b.key));
         ads.dedup_by(|later, first| later.key == first.key);
-        Snapshot { ads: Arc::new(ads), ..Snapshot::default() }
+        Snapshot { ads: Arc::new(ads), sorted: true, ..Snapshot::default() }
     }
 
     /// A snapshot in which the place in `ads` is the order; for inputs whose order is their only key.
     pub fn in_order(ads: Vec<PoolAd>) -> Snapshot {
-        Snapshot { ads: Arc::new(ads), ..Snapshot::default() }
+        Snapshot { ads: Arc::new(ads.into_iter().map(Arc::new).collect()), ..Snapshot::default() }
+    }
+
+    /// The same ads with the same of them taken, and nobody who asks.
+    pub(crate) fn without_roots(&self) -> Snapshot {
+        let (ads, taken, consumed) = (Arc::clone(&self.ads), self.taken.clone(), self.consumed.clone());
+        Snapshot { ads, sorted: self.sorted, taken, consumed, ..Snapshot::default() }
     }
 
     /// How many ads there are.
@@ -136,22 +150,30 @@ impl Snapshot {
 
     /// The ad with this key.
     pub fn find(&self, key: &AdKey) -> Option<AdId> {
-        self.ads.iter().position(|ad| ad.key == *key).map(AdId)
+        match self.sorted {
+            true => self.ads.binary_search_by(|ad| ad.key.cmp(key)).ok().map(AdId),
+            false => self.ads.iter().position(|ad| ad.key == *key).map(AdId),
+        }
     }
 
     /// The ad at this place.
     pub fn ad(&self, id: AdId) -> Option<&PoolAd> {
-        self.ads.get(id.0)
+        self.ad_at(id.0)
     }
 
     /// All ads with their places, in order.
     pub fn ads(&self) -> impl Iterator<Item = (AdId, &PoolAd)> {
-        self.ads.iter().enumerate().map(|(place, ad)| (AdId(place), ad))
+        self.ads.iter().enumerate().map(|(place, ad)| (AdId(place), &**ad))
+    }
+
+    /// The ad at this place, to be put into another snapshot.
+    pub fn shared(&self, id: AdId) -> Option<&Arc<PoolAd>> {
+        self.ads.get(id.0)
     }
 
     /// The ad at this place.
     pub(crate) fn ad_at(&self, place: usize) -> Option<&PoolAd> {
-        self.ads.get(place)
+        self.ads.get(place).map(|ad| &**ad)
     }
 
     /// What is taken of an offer, gangs of this cycle included.
@@ -161,7 +183,7 @@ impl Snapshot {
 
     /// Counts one more claim on an offer.
     pub(crate) fn take(&mut self, id: AdId, ask: &Ask) {
-        let Some(offer) = self.ads.get(id.0).and_then(PoolAd::offer) else { return };
+        let Some(offer) = self.ads.get(id.0).and_then(|ad| ad.offer()) else { return };
         self.taken.entry(id).or_insert_with(|| offer.usage.clone()).take(ask);
     }
 }
@@ -221,6 +243,9 @@ pub struct Config {
     pub search: Search,
     /// Which of a root's gangs it gets.
     pub prefer: Prefer,
+    /// Whether the evaluator looks again at every gang that the indexes have found. Who does not want it here looks
+    /// himself, see [`verify`](crate::verify()).
+    pub second_look: bool,
     /// The number that a rank's value counts: [`Fx::of`], unless somebody else's arithmetic is to be compared with.
     pub rank_of: fn(&Value) -> Fx,
 }
@@ -238,6 +263,7 @@ impl Config {
             seed: 0,
             search: Search::Indexed,
             prefer: Prefer::Best,
+            second_look: true,
             rank_of: Fx::of,
         }
     }

@@ -12,7 +12,7 @@ mod tests {
 
     use classad::{Context, Env, conjuncts, eval};
     use matchmaker::{
-        AdKey, Cycle, Gang, Offer, PoolAd, Res, Role, Root, Rules, Snapshot, Verdict, explain, naive, negotiate, verify,
+        AdKey, Cycle, Gang, Offer, PoolAd, Role, Root, Rules, Snapshot, Verdict, explain, naive, negotiate, verify,
     };
     use proptest::prelude::*;
 
@@ -33,23 +33,25 @@ mod tests {
         pool.ad(member.ad).and_then(PoolAd::offer)
     }
 
+    type Amounts = BTreeMap<String, i64>;
+
     /// Amounts by name, added up.
-    fn add(sum: &mut BTreeMap<String, i64>, more: &Res) {
+    fn add(sum: &mut Amounts, more: &Amounts) {
         for (name, amount) in more {
             *sum.entry(name.clone()).or_default() += amount;
         }
     }
 
     /// What is held of each offer after the cycle, counted from the gangs alone: a shared seat once for its key, at its largest.
-    fn held(pool: &Snapshot, cycle: &Cycle) -> BTreeMap<usize, Res> {
-        let mut own: BTreeMap<usize, Res> = BTreeMap::new();
-        let mut seats: BTreeMap<(usize, String), Res> = BTreeMap::new();
+    fn held(pool: &Snapshot, cycle: &Cycle) -> BTreeMap<usize, Amounts> {
+        let mut own: BTreeMap<usize, Amounts> = BTreeMap::new();
+        let mut seats: BTreeMap<(usize, String), Amounts> = BTreeMap::new();
         for (id, ad) in pool.ads() {
             let Some(offer) = ad.offer() else { continue };
             add(own.entry(id.place()).or_default(), &offer.usage.own);
             add(own.entry(id.place()).or_default(), &offer.usage.outside);
             for (key, amounts) in &offer.usage.shared {
-                seats.insert((id.place(), key.clone()), amounts.clone());
+                seats.insert((id.place(), key.clone()), (**amounts).clone());
             }
         }
         for member in cycle.gangs.iter().flat_map(|gang| &gang.members) {

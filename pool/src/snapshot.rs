@@ -212,8 +212,8 @@ pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook
     }
     let fields = found.fields();
     let offer = Offer {
-        capacity: found.capacity().clone(),
-        default_request: fields.default_request.clone(),
+        capacity: found.capacity().clone().into(),
+        default_request: fields.default_request.clone().into(),
         usage,
         shared_by: prepared.shared_by.clone(),
         consent: consent(fields.allowed_namespaces.as_ref(), &key.namespace, &objects.namespaces),

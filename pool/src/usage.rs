@@ -12,17 +12,17 @@ pub fn usage(status: Option<&OfferStatus>) -> Usage {
 /// own way. A seat that nobody sits on is taken as long as it is there: so the API server counts it.
 pub fn usage_without(status: Option<&OfferStatus>, match_uid: &str) -> Usage {
     let Some(status) = status else { return Usage::default() };
-    let mut usage = Usage { outside: status.outside.clone(), ..Usage::default() };
+    let mut usage = Usage { outside: status.outside.clone().into(), ..Usage::default() };
     let own_key = status.claims.get(match_uid).and_then(|entry| entry.share.as_ref());
     let others = || status.claims.iter().filter(|(uid, _)| *uid != match_uid).map(|(_, entry)| entry);
     for (key, held) in &status.shared {
         let alone = own_key == Some(key) && !others().any(|entry| entry.share.as_ref() == Some(key));
         if !alone {
-            usage.take(&Ask { takes: held.clone(), share: Some(key.clone()) });
+            usage.take(&Ask { takes: held.clone().into(), share: Some(key.clone()) });
         }
     }
     for entry in others() {
-        usage.take(&Ask { takes: entry.takes.clone(), share: entry.share.clone() });
+        usage.take(&Ask { takes: entry.takes.clone().into(), share: entry.share.clone() });
     }
     usage
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_MATCH_UID};
+use crds::{ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_AD, LABEL_MATCH_UID};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -26,6 +26,10 @@ pub struct BatchJob {
     pub match_name: Option<String>,
     /// It was made from a template, and not by somebody else.
     pub made: bool,
+    /// The ad by which it wants to be asked for.
+    pub ad: Option<String>,
+    /// Who has created it, as the API server's policy says.
+    pub creator: Option<String>,
     /// The offers that it works on: kind, namespace, name, uid.
     pub members: Vec<[String; 4]>,
     /// Its specification says that nothing is to run.
@@ -63,6 +67,8 @@ impl BatchJob {
             match_uid: batch.labels().get(LABEL_MATCH_UID).cloned(),
             match_name: batch.annotations().get(ANNOTATION_MATCH).cloned(),
             made: batch.annotations().contains_key(ANNOTATION_MADE),
+            ad: batch.labels().get(LABEL_AD).cloned(),
+            creator: batch.annotations().get(ANNOTATION_CREATOR).cloned(),
             members: members(&batch.metadata),
             suspended: batch.spec.as_ref().and_then(|spec| spec.suspend).unwrap_or(false),
             rests: holds("Suspended").is_some(),
@@ -179,6 +185,11 @@ impl Works {
     /// The batch Jobs that carry the label of this Match.
     pub fn of_match(&self, uid: &str) -> impl Iterator<Item = &Arc<BatchJob>> {
         self.by_match.get(uid).into_iter().flatten().filter_map(|key| self.jobs.get(key))
+    }
+
+    /// The batch Jobs that name an ad.
+    pub fn with_ad(&self) -> impl Iterator<Item = (&str, &Arc<BatchJob>)> {
+        self.jobs.values().filter_map(|batch| Some((batch.ad.as_deref()?, batch)))
     }
 
     /// How many pods of this Match have not finished, as far as is seen.

@@ -15,7 +15,9 @@ const PATTERN_MAX: usize = 1024;
 pub(crate) struct Compiled(Option<Arc<OnceLock<Kept>>>);
 
 /// A pattern compiled by an engine; none if that engine does not take it.
-type Kept = (Engine, Option<Regex>);
+///
+/// Shared, because a copy of a pattern would have to build its automaton anew.
+type Kept = (Engine, Option<Arc<Regex>>);
 
 impl Compiled {
     /// A place for a pattern, if the function has one and its arguments can be known before evaluation.
@@ -30,9 +32,9 @@ impl Compiled {
     }
 
     /// The compiled pattern; literal arguments are the same at every evaluation, so the first one's is right.
-    pub(crate) fn get(&self, pattern: &str, options: &str, wanted: Wanted, dialect: Dialect) -> Option<Regex> {
+    pub(crate) fn get(&self, pattern: &str, options: &str, wanted: Wanted, dialect: Dialect) -> Option<Arc<Regex>> {
         let engine = Engine::of(dialect);
-        let compiled = || compile(pattern, options, wanted, dialect);
+        let compiled = || compile(pattern, options, wanted, dialect).map(Arc::new);
         match self.0.as_ref().map(|cell| cell.get_or_init(|| (engine, compiled()))) {
             Some((kept_for, kept)) if *kept_for == engine => kept.clone(),
             _ => compiled(),

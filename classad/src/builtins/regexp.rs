@@ -1,5 +1,7 @@
 //! Texts searched with regular expressions, and rewritten.
 
+use std::sync::Arc;
+
 use crate::builtins::engine::{Groups, Regex};
 use crate::builtins::pattern::Wanted;
 use crate::builtins::strict;
@@ -11,7 +13,7 @@ use crate::expr::{Call, Expr};
 /// The values of a call's arguments and its pattern at argument 0 with the options at `options_at`.
 struct Matching<'e> {
     arguments: Vec<Lazy<'e>>,
-    pattern: Option<Regex>,
+    pattern: Option<Arc<Regex>>,
     options: Chars<'e>,
 }
 

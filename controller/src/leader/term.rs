@@ -145,6 +145,15 @@ mod tests {
     }
 
     #[test]
+    fn whoever_resigns_does_not_lead_and_says_so_once() {
+        let leadership = Leadership::standby();
+        leadership.set(7, Instant::now() + Duration::from_secs(3600));
+        leadership.resign();
+        assert_eq!(leadership.epoch(), None);
+        assert!(leadership.has_resigned() && !leadership.has_resigned());
+    }
+
+    #[test]
     fn whoever_waits_hears_of_the_beginning_and_of_the_end() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {

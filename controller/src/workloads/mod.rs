@@ -2,12 +2,14 @@
 //!
 //! Values in, values out; whoever makes the requests is `claims/work.rs`.
 
+mod adopt;
 mod gang;
 mod patches;
 mod place;
 mod state;
 mod template;
 
+pub(crate) use adopt::adoptions;
 pub(crate) use gang::{Gang, gang};
 pub(crate) use patches::{hand_back, never_started, start_made, start_taken, suspend, take_over};
 pub(crate) use place::placement;

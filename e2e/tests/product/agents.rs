@@ -286,6 +286,93 @@ fn the_work_of_an_agent_that_died_is_lost_and_the_job_goes_elsewhere() {
     here.wait("gmm/m", "Ready");
 }
 
+#[test]
+fn an_agent_that_is_cut_off_stops_before_its_work_is_lost() {
+    let here = Stage::shared().namespace("cut-off");
+    here.apply(&voting(&here, "m", SHORT));
+    let load = Load::new(&here);
+    let folder = here.access().processes().folder().join(format!("work-{}", here.name));
+    std::fs::create_dir(&folder).unwrap();
+    let run = format!(
+        "--run=cd {} && trap 'echo >stopped; exit' TERM && echo >begun && while :; do sleep 0.1; done",
+        folder.display()
+    );
+    let _agent = Agent::start(&here, "Machine", "m", &[&load.flag(), &run, OFTEN]);
+    here.apply(&job("j"));
+    here.until("the work to begin", || folder.join("begun").exists().then_some(()));
+    // it can do nothing any more: neither renew its Lease, nor see what becomes of its offer
+    here.delete("rolebinding/gangmatch-agent-machine-m");
+    let stopped = here.until("its work to be lost", || {
+        let lost = here.entries("gmm/m") == 0 || register(&here, "gmm/m", "activity") == "Lost";
+        lost.then(|| folder.join("stopped").exists())
+    });
+    assert!(stopped, "it has stopped by its own clock");
+    here.until("the machine to be free", || (here.entries("gmm/m") == 0).then_some(()));
+    assert_eq!(text(&attempt(&here, 1).unwrap(), "/status/reason"), "AgentLost");
+}
+
+#[test]
+fn a_machine_that_is_made_again_is_taken_again_once_its_agent_has_stopped() {
+    let here = Stage::shared().namespace("again");
+    let offered = voting(&here, "m", LONG);
+    here.apply(&offered);
+    let load = Load::new(&here);
+    let folder = here.access().processes().folder().join(format!("work-{}", here.name));
+    std::fs::create_dir(&folder).unwrap();
+    let run = format!(
+        "--run=cd {} && trap 'echo $GANGMATCH_MATCH_UID >>stopped; exit' TERM && echo $GANGMATCH_MATCH_UID >>begun && while :; do \
+         sleep 0.1; done",
+        folder.display()
+    );
+    let lines = |file: &str| -> Vec<String> {
+        let text = std::fs::read_to_string(folder.join(file)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    };
+    let _agent = Agent::start(&here, "Machine", "m", &[&load.flag(), &run, OFTEN]);
+    here.apply(&job("j"));
+    here.until("the work to begin", || (lines("begun").len() == 1).then_some(()));
+    here.delete("gmm/m");
+    here.apply(&offered);
+    here.until("other work to begin", || (lines("begun").len() == 2).then_some(()));
+    assert_eq!(lines("stopped"), lines("begun")[..1], "the work under the former one has stopped before");
+    here.wait("gmj/j", "Claimed");
+    assert_eq!(text(&attempt(&here, 1).unwrap(), "/status/reason"), "MemberLost");
+    assert_eq!(here.list("gmatch").len(), 2);
+}
+
+#[test]
+fn seats_that_others_use_are_taken_outside_as_lmstat_says() {
+    let here = Stage::shared().namespace("lmstat");
+    let said = here.access().processes().folder().join(format!("lmstat-{}", here.name));
+    let says = |seats: u32| {
+        let head = format!("Users of sim:  (Total of 10 licenses issued;  Total of {seats} licenses in use)");
+        let holder = "    raman ws-a ws-a:0.0 (v24.1) (licserv/27000 1234), start Fri 11/20 13:02";
+        std::fs::write(&said, format!("{head}\n\n  \"sim\" v2026.06, vendor: x\n\n{holder}, {seats} licenses\n"))
+            .unwrap();
+    };
+    says(9);
+    here.apply(&format!(
+        "{{apiVersion: gangmatch.dev/v1alpha1, kind: License, metadata: {{name: sim}}, spec: {{capacity: {{seats: 10}}, \
+         constraint: 'other.Type == \"Job\"', agent: {{username: 'system:serviceaccount:{}:agent-sim'}}}}}}\n---\n",
+        here.name
+    ));
+    let lmstat = format!("--lmstat=cat {}", said.display());
+    let _agent = Agent::start(&here, "License", "sim", &[&lmstat, "--feature=sim", "--inside-host=node-*", OFTEN]);
+    here.wait("gml/sim", "jsonpath={.status.outside.seats}=9");
+    here.wait("gml/sim", "Alive");
+    let wants = |name: &str| {
+        format!(
+            "{{apiVersion: gangmatch.dev/v1alpha1, kind: Job, metadata: {{name: {name}}}, spec: {{constraint: \
+             'other.Type == \"License\"', request: {{seats: 2}}}}}}\n---\n"
+        )
+    };
+    here.apply(&wants("j"));
+    here.wait_reason("gmj/j", "Matched", "WaitingForCapacity");
+    says(8);
+    here.wait("gmj/j", "Claimed");
+    assert_eq!(here.get("gml/sim").pointer("/status/outside/seats"), Some(&8.into()));
+}
+
 /// An agent made of the commands of `docs/agents.md`, under a shell.
 struct Shell<'h> {
     here: &'h Namespace,

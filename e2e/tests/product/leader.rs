@@ -167,3 +167,21 @@ fn after_an_outage_of_the_api_server_the_same_process_leads_again() {
     println!("claimed {} ms after the API server was back", back.elapsed().as_millis());
     assert!(epoch(&here, "first") < epoch(&here, "second"), "in a new term");
 }
+
+#[test]
+fn a_leader_that_sees_a_newer_epoch_steps_down_and_leads_again_under_a_higher_one() {
+    let stage = Stage::own();
+    let here = stage.namespace("epoch");
+    here.apply(&[machine("m"), license("l", "sim", 1, 1)].concat());
+    here.wait("gmm/m", "Ready");
+    let epoch = || here.get("gmm/m").pointer("/status/epoch").and_then(Value::as_i64).unwrap_or(0);
+    // as if another leader had written here: one from a cluster that these objects were carried over from
+    let newer = 1_000_000_000_000;
+    let patch = format!(r#"{{"status": {{"epoch": {newer}}}}}"#);
+    here.kubectl(&["patch", "gmm/m", "--subresource=status", "--type=merge", "-p", &patch], None);
+    let log = || std::fs::read_to_string(stage.controller.log()).unwrap();
+    here.until("the term to be given up", || log().contains("somebody has led since").then_some(()));
+    here.apply(&job("j", "sim"));
+    here.wait("gmj/j", "Claimed");
+    assert!(epoch() >= newer, "and what it writes is not older");
+}

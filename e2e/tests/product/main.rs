@@ -3,6 +3,7 @@
 
 mod agents;
 mod claims;
+mod examples;
 mod gangs;
 mod idle;
 mod leader;

@@ -292,3 +292,41 @@ fn a_batch_job_that_is_there_is_suspended_at_the_release_and_started_elsewhere()
     assert_eq!(text(&running(&here).remove(0), "/spec/nodeName"), second);
     assert_eq!(text(&here.get("gmj/j"), "/status/workload/name"), "mine");
 }
+
+#[test]
+fn an_unmodified_batch_job_with_a_label_is_held_until_its_gang_is_claimed() {
+    let here = Stage::with_pods().namespace("label");
+    here.apply(&license("l", "sim", 1, 1));
+    // The ad is a Job that is suspended itself: it only says what is needed.
+    let mut ad: Value = serde_json::from_str(&job("needs-sim", &["cpu"], &json!(null))).unwrap();
+    ad["spec"].as_object_mut().unwrap().remove("workload");
+    ad["spec"]["suspend"] = json!(true);
+    here.apply(&ad.to_string());
+    let mut mine: Value = serde_json::from_str(&batch("mine", Ends::Well)).unwrap();
+    mine["metadata"]["labels"] = json!({"gangmatch.dev/ad": "needs-sim"});
+    mine["spec"].as_object_mut().unwrap().remove("suspend");
+    // without any annotation, which `apply` would bring
+    here.kubectl(&["create", "-f", "-"], Some(&mine.to_string()));
+    let derived = here
+        .until("a Job that asks for it", || here.list("gmj").iter().map(name).find(|name| name.starts_with("mine-")));
+    let gmj = format!("gmj/{derived}");
+    here.wait_reason(&gmj, "Matched", "NoCandidates");
+    assert_eq!(text(&here.get(&gmj), "/spec/owner"), "admin", "its creator, not the controller");
+    assert_eq!(here.get("job.batch/mine").pointer("/spec/suspend"), Some(&json!(true)), "held by the policy");
+    let forged = json!({"metadata": {"annotations": {"gangmatch.dev/created-by": "root"}}});
+    here.merge("job.batch/mine", &forged.to_string());
+    assert_eq!(text(&here.get("job.batch/mine"), "/metadata/annotations/gangmatch.dev~1created-by"), "admin");
+    here.apply(&batch("later", Ends::Never).replace(
+        "\"metadata\":{\"name\"",
+        "\"metadata\":{\"annotations\":{\"gangmatch.dev/created-by\":\"root\"},\"name\"",
+    ));
+    here.kubectl(&["label", "job.batch/later", "gangmatch.dev/ad=nobody"], None);
+    assert_eq!(text(&here.get("job.batch/later"), "/metadata/annotations/gangmatch.dev~1created-by"), "admin");
+    assert!(pods(&here).is_empty());
+    let node = node(&here, "m");
+    here.wait_reason(&gmj, "Finished", "Completed");
+    assert_eq!(text(&pods(&here).remove(0), "/spec/nodeName"), node);
+    free(&here, &["gmm/m", "gml/l"]);
+    here.kubectl(&["delete", "job.batch", "mine"], None);
+    here.until("the Job to go with it", || (here.list("gmj").len() == 1).then_some(()));
+}

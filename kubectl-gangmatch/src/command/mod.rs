@@ -3,5 +3,6 @@
 pub(crate) mod convert;
 pub(crate) mod eval;
 pub(crate) mod fmt;
+pub(crate) mod import;
 pub(crate) mod lint;
 pub(crate) mod match_;

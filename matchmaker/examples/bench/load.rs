@@ -44,9 +44,9 @@ impl Workload {
     /// Parses all ads.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Box<dyn Error>> {
         let mut reader = Reader::new(Dialect::Htcondor);
-        let mut ads = Vec::with_capacity(self.ads.len());
+        let (mut ads, slot) = (Vec::with_capacity(self.ads.len()), slot());
         for (number, line) in self.ads.iter().enumerate() {
-            ads.push(pool_ad(&mut reader, line, number)?);
+            ads.push(pool_ad(&mut reader, line, number, &slot)?);
         }
         let mut snapshot = Snapshot::new(ads);
         snapshot.roots = snapshot
@@ -64,7 +64,12 @@ impl Workload {
     }
 }
 
-fn pool_ad(reader: &mut Reader, line: &Line, number: usize) -> Result<PoolAd, Box<dyn Error>> {
+/// What every offer has.
+fn slot() -> Res {
+    Res::from([("slots".to_owned(), 1)])
+}
+
+fn pool_ad(reader: &mut Reader, line: &Line, number: usize, slot: &Res) -> Result<PoolAd, Box<dyn Error>> {
     let ad = reader.ad(&line.text)?;
     let kind = match line.kind.as_str() {
         "machine" => "Machine",
@@ -76,7 +81,7 @@ fn pool_ad(reader: &mut Reader, line: &Line, number: usize) -> Result<PoolAd, Bo
         Role::Asks
     } else {
         Role::Offers(Box::new(Offer {
-            capacity: Res::from([("slots".to_owned(), 1)]),
+            capacity: slot.clone(),
             default_request: Res::new(),
             usage: Usage::default(),
             shared_by: None,
@@ -95,15 +100,15 @@ pub(crate) fn replaced(
     share: f64,
     round: usize,
 ) -> Result<Snapshot, Box<dyn Error>> {
-    let mut reader = Reader::new(Dialect::Htcondor);
+    let (mut reader, slot) = (Reader::new(Dialect::Htcondor), slot());
     let every = (1.0 / share).max(1.0) as usize;
-    let mut ads: Vec<PoolAd> = snapshot.ads().map(|(_, ad)| ad.clone()).collect();
+    let mut ads: Vec<Arc<PoolAd>> = snapshot.ads().filter_map(|(id, _)| snapshot.shared(id).cloned()).collect();
     for ad in ads.iter_mut().skip(round).step_by(every) {
         let number: usize = ad.key.name.parse()?;
         let line = workload.ads.get(number).ok_or("an ad that is not in the file")?;
-        *ad = pool_ad(&mut reader, line, number)?;
+        *ad = Arc::new(pool_ad(&mut reader, line, number, &slot)?);
     }
-    let mut next = Snapshot::new(ads);
+    let mut next = Snapshot::of(ads);
     next.roots = snapshot.roots.clone();
     Ok(next)
 }

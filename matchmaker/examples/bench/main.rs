@@ -1,7 +1,7 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
 //! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all]
-//! [--incremental 0.01] [--explain]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
+//! [--incremental 0.01] [--explain] [--profile]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of `--rounds`.
 
 mod load;
@@ -29,6 +29,8 @@ struct Options {
     rounds: usize,
     /// Explains the roots without a gang, too.
     explain: bool,
+    /// Runs one cycle and reads no clock: for profilers, which count instructions.
+    profile: bool,
 }
 
 fn options() -> Fallible<Options> {
@@ -39,6 +41,7 @@ fn options() -> Fallible<Options> {
         incremental: 0.01,
         rounds: 5,
         explain: false,
+        profile: false,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -55,6 +58,7 @@ fn options() -> Fallible<Options> {
             "--incremental" => options.incremental = value()?.parse()?,
             "--rounds" => options.rounds = value()?.parse()?,
             "--explain" => options.explain = true,
+            "--profile" => options.profile = true,
             file => options.file = file.to_owned(),
         }
     }
@@ -68,6 +72,13 @@ fn main() -> Fallible<()> {
     let options = options()?;
     let workload = Workload::read(&options.file)?;
     let config = Config { prefer: options.prefer, ..Config::product() };
+    if options.profile {
+        let snapshot = workload.snapshot()?;
+        let mut engine = Engine::new();
+        engine.gangs(&snapshot, &config, 0);
+        cycle_from_nothing(&mut engine, &snapshot, &Config { second_look: false, ..config });
+        return Ok(());
+    }
     let line = match options.order.as_str() {
         "engine" => figures(&workload, &config, &options)?,
         "all" => orders::counts(&workload, &config)?,
@@ -89,6 +100,11 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         Ok(())
     })?;
     let (snapshot, mut engine, cycle) = first.ok_or("no round was measured")?;
+    let search_alone = Config { second_look: false, ..config.clone() };
+    let search_ms = median_ms(options.rounds, || {
+        cycle_from_nothing(&mut engine, &snapshot, &search_alone);
+        Ok(())
+    })?;
     let cycle_ms = median_ms(options.rounds, || {
         cycle_from_nothing(&mut engine, &snapshot, config);
         Ok(())
@@ -104,7 +120,7 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
     Ok(json!({
         "workload": workload.name, "ads": workload.ads.len(), "bytes": workload.bytes(), "roots": snapshot.roots.len(),
         "prefer": format!("{:?}", config.prefer), "matched": cycle.gangs.len(), "score": score,
-        "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "warm_ms": warm_ms,
+        "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "search_ms": search_ms, "warm_ms": warm_ms,
         "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
         "steps": stats.steps, "classes": stats.classes, "guided": stats.guided, "conditions": stats.conditions,
         "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "ad_bytes": ad_bytes, "incremental_ms": incremental_ms,

@@ -8,13 +8,14 @@ use foldhash::fast::RandomState;
 use super::class::Class;
 use super::{Engine, Stats};
 use crate::index::asks::Resources;
-use crate::index::classes::Readers;
+use crate::index::classes::{Asker, Readers};
+use crate::index::memo::Seen;
 use crate::index::plan::Planner;
 use crate::model::{AdId, Config, PoolAd, Prefer, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::Domain;
 use crate::search::lanes::Spoke;
-use crate::table::{Bits, Table, admitted, as_usize};
+use crate::table::{Bits, Table, admitted, as_u32, as_usize};
 
 /// One of the roots with a key, how many there are, and whether their expressions can read more than the key tells.
 type Example = (AdId, usize, bool);
@@ -22,7 +23,7 @@ type Example = (AdId, usize, bool);
 impl Engine {
     /// Makes the tables those of the snapshot, and puts roots together.
     pub(super) fn prepare(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Indexed {
-        let remembered = self.table.words.len() + self.table.exprs.len() + self.table.rows.len();
+        let remembered = self.table.words.len() + self.table.exprs.len() + self.table.rows.len() + self.roots.len();
         let too_much = remembered > REMEMBERED_MIN && remembered > REMEMBERED_PER_AD * snapshot.len();
         if too_much || self.settings.as_ref().is_none_or(|known| !alike(known, config)) {
             *self = Engine { settings: Some(config.clone()), table: Table::new(config.limits), ..Engine::new() };
@@ -33,16 +34,20 @@ impl Engine {
             self.ranks.another_time();
         }
         let changes = self.table.sync(snapshot, &self.before, config.rules);
-        self.before = Snapshot { roots: Vec::new(), ..snapshot.clone() };
+        self.before = snapshot.without_roots();
         self.preds.refresh(&changes.rows, &mut self.table);
         if !changes.rows.is_empty() || changes.gone {
             self.ranks.refresh(&changes.rows, config.rank_of, &mut self.table);
         }
         self.ranks.recompute(config.rank_of, &mut self.table);
-        let known = std::mem::take(&mut self.key_of_place);
-        let old = changes.same.iter().map(|place| known.get((*place)?).copied().flatten());
-        self.key_of_place = old.collect();
+        if let Some(same) = &changes.same {
+            let known = std::mem::take(&mut self.key_of_place);
+            self.key_of_place = same.iter().map(|place| known.get((*place)?).copied().flatten()).collect();
+            self.roots.moved(same);
+        }
         self.stock.count(snapshot);
+        let (rows, stock) = (&self.table.rows, &self.stock);
+        self.full = Bits::of(rows.len(), |row| rows.get(row).is_none_or(|row| stock.is_full(row.place)));
         self.stats = Stats::default();
         self.spent.clear();
         let mut indexed = Indexed::default();
@@ -61,17 +66,18 @@ impl Engine {
             self.plans.clear();
         }
         let planned_for = (self.table.templates.version, resources);
-        if self.planned_for != planned_for || self.preds.len() > CONDITIONS_MAX {
+        if self.planned_for != planned_for || self.preds.len().max(self.made.len()) > CONDITIONS_MAX {
             self.forget_plans();
             self.planned_for = planned_for;
         }
         let examples = self.keys_of(snapshot, indexed);
+        let templates: Vec<usize> = self.table.templates.used().map(|(id, _)| id).collect();
         let mut namespaces: BTreeMap<u32, &str> = BTreeMap::new();
         for (id, (example, roots, _)) in &examples {
             let Some(ad) = snapshot.ad(*example) else { continue };
-            let namespace = self.keys.namespace(&ad.key.namespace);
+            let namespace = self.roots.namespace(&ad.key.namespace);
             namespaces.insert(namespace, &ad.key.namespace);
-            self.plan(*id, ad, namespace, *roots, config);
+            self.plan(*id, (*example, ad), snapshot, namespace, *roots, &templates, config);
         }
         let ports_of = self.domains(snapshot, config, &examples, &namespaces, indexed);
         let mut class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState> = HashMap::default();
@@ -97,24 +103,33 @@ impl Engine {
     }
 
     /// The keys of all roots, and an example of each.
-    fn keys_of(&mut self, snapshot: &Snapshot, indexed: &mut Indexed) -> BTreeMap<u32, Example> {
+    fn keys_of(&mut self, snapshot: &Snapshot, indexed: &mut Indexed) -> Vec<(u32, Example)> {
         self.key_of_place.resize(snapshot.len(), None);
-        let mut examples: BTreeMap<u32, Example> = BTreeMap::new();
+        let mut examples: Vec<Option<Example>> = Vec::new();
         for root in &snapshot.roots {
             let Some(ad) = snapshot.ad(root.ad).filter(|ad| ad.ports.problem.is_none()) else {
                 indexed.key_of.push(None);
                 continue;
             };
             let known = self.key_of_place.get(root.ad.place()).copied().flatten();
-            let (id, reflective) = known.unwrap_or_else(|| self.keys.of(&mut self.table, ad));
+            let (id, reflective) = known.unwrap_or_else(|| {
+                let row = self.roots.row(root.ad.place(), ad, snapshot.len(), &mut self.table);
+                let asker = Asker { ad, row, ads: &snapshot.ads };
+                self.keys.of(&mut self.table, &mut self.roots, &asker)
+            });
             if let Some(own) = self.key_of_place.get_mut(root.ad.place()) {
                 *own = Some((id, reflective));
             }
-            let (_, roots, _) = examples.entry(id).or_insert((root.ad, 0, reflective));
-            *roots += 1;
+            if examples.len() <= as_usize(id) {
+                examples.resize(as_usize(id) + 1, None);
+            }
+            if let Some(example) = examples.get_mut(as_usize(id)) {
+                example.get_or_insert((root.ad, 0, reflective)).1 += 1;
+            }
             indexed.key_of.push(Some(id));
         }
-        examples
+        let found = |(id, example): (usize, Option<Example>)| Some((as_u32(id), example?));
+        examples.into_iter().enumerate().filter_map(found).collect()
     }
 
     /// The domains of each key's ports, in the order of the keys.
@@ -122,7 +137,7 @@ impl Engine {
         &mut self,
         snapshot: &Snapshot,
         config: &Config,
-        examples: &BTreeMap<u32, Example>,
+        examples: &[(u32, Example)],
         namespaces: &BTreeMap<u32, &str>,
         indexed: &mut Indexed,
     ) -> Vec<Vec<usize>> {
@@ -135,7 +150,7 @@ impl Engine {
         let admitted_to: BTreeMap<u32, Bits> = namespaces.iter().map(|(number, name)| (*number, admit(name))).collect();
         let mut domain_of: HashMap<usize, usize, RandomState> = HashMap::default();
         let mut ports_of = Vec::with_capacity(examples.len());
-        for id in examples.keys() {
+        for (id, _) in examples {
             let planned = self.plans.get(as_usize(*id)).cloned().flatten();
             let plans = planned.as_ref().map(|planned| planned.ports.as_slice()).unwrap_or_default();
             let mut ports = Vec::with_capacity(plans.len());
@@ -158,15 +173,28 @@ impl Engine {
     }
 
     /// Plans the ports of roots with a key, of which `ad` is one, unless that was done before.
-    fn plan(&mut self, id: u32, ad: &PoolAd, namespace: u32, roots: usize, config: &Config) {
+    #[expect(clippy::too_many_arguments, reason = "what a plan is made of")]
+    fn plan(
+        &mut self,
+        id: u32,
+        (example, ad): (AdId, &PoolAd),
+        snapshot: &Snapshot,
+        namespace: u32,
+        roots: usize,
+        templates: &[usize],
+        config: &Config,
+    ) {
         if self.plans.len() <= as_usize(id) {
             self.plans.resize(as_usize(id) + 1, None);
         }
         if self.plans.get(as_usize(id)).is_some_and(Option::is_some) {
             return;
         }
-        let (table, preds, ranks) = (&mut self.table, &mut self.preds, &mut self.ranks);
-        let mut planner = Planner { table, preds, ranks, config, resources: &self.planned_for.1, roots };
+        let (table, preds, ranks, made) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.made);
+        let row = self.roots.row(example.place(), ad, snapshot.len(), table);
+        let seen = Some(Seen { roots: &mut self.roots, row, ads: &snapshot.ads });
+        let resources = &self.planned_for.1;
+        let mut planner = Planner { table, preds, ranks, made, config, resources, templates, seen, roots };
         let mut ports = Vec::with_capacity(ad.ports.list.len());
         for port in 0..ad.ports.list.len() {
             let plan = planner.port(&ad.ports, port, namespace);

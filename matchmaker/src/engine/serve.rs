@@ -55,7 +55,7 @@ impl Engine {
                     return nothing;
                 };
                 let gang = self.gang(root.ad, score, &rows, &class.ports, domains);
-                if checker.holds(&gang) {
+                if !config.second_look || checker.holds(&gang) {
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
                 cycle.disagreements.push(root.ad);
@@ -82,7 +82,8 @@ impl Engine {
     }
 
     fn gang(&mut self, root: AdId, score: Score, rows: &[u32], ports: &[usize], domains: &[Domain]) -> Gang {
-        let mut members = vec![Member { ad: root, bond: None, ask: Default::default() }];
+        let mut members = Vec::with_capacity(rows.len() + 1);
+        members.push(Member { ad: root, bond: None, ask: Default::default() });
         for (port, (row, domain)) in rows.iter().zip(ports).enumerate() {
             let (Some(row), Some(domain)) = (self.table.rows.get(as_usize(*row)), domains.get(*domain)) else {
                 continue;

@@ -1,10 +1,12 @@
 //! Requests into amounts that can be compared with what is free.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use classad::{Expr, Name};
 use foldhash::fast::RandomState;
 
+use super::memo::Trace;
 use crate::capacity::{Ask, Misfit, Res};
 use crate::model::{AdId, Offer, PoolAd, Snapshot};
 use crate::ports::{Ports, Rules};
@@ -47,6 +49,10 @@ pub(crate) struct Stock {
     /// By place in the snapshot: its terms, and where its amounts begin.
     offers: Vec<Option<(u32, u32)>>,
     free: Vec<i64>,
+    /// The ads that were counted, and what was free of them before anything was taken.
+    counted: Arc<Vec<Arc<PoolAd>>>,
+    free_at_first: Vec<i64>,
+    full_at_first: Bits,
     /// By ask, then by terms: what is taken, once it is worked out.
     takes: Vec<Vec<Option<Option<Take>>>>,
     asks: Vec<Asks>,
@@ -65,30 +71,42 @@ pub(crate) struct Take {
 impl Stock {
     /// Counts what is free now.
     pub(crate) fn count(&mut self, snapshot: &Snapshot) {
-        self.offers.clear();
-        self.free.clear();
-        self.full = Bits::none(snapshot.len());
+        if !Arc::ptr_eq(&snapshot.ads, &self.counted) {
+            self.count_all(snapshot);
+            self.counted = Arc::clone(&snapshot.ads);
+        }
+        self.free.clone_from(&self.free_at_first);
+        self.full.clone_from(&self.full_at_first);
         for id in &snapshot.consumed {
             self.full.set(id.place(), true);
         }
+    }
+
+    /// What is free before anything is taken in a cycle.
+    fn count_all(&mut self, snapshot: &Snapshot) {
+        self.offers.clear();
+        self.free_at_first.clear();
+        self.full_at_first = Bits::none(snapshot.len());
         let mut last: Option<(&Offer, u32)> = None;
         for (id, ad) in snapshot.ads() {
             let Some(offer) = ad.offer() else {
                 self.offers.push(None);
                 continue;
             };
-            let like = |last: &Offer| last.capacity == offer.capacity && last.default_request == offer.default_request;
+            let like =
+                |last: &Offer| last.capacity.is(&offer.capacity) && last.default_request.is(&offer.default_request);
             let terms = match last {
                 Some((last, terms)) if like(last) => terms,
                 _ => self.terms_of(offer),
             };
             last = Some((offer, terms));
-            let first = self.free.len();
+            let first = self.free_at_first.len();
             self.offers.push(Some((terms, as_u32(first))));
-            self.free.extend(offer.capacity.iter().map(|(name, all)| all.saturating_sub(offer.usage.used(name))));
+            let free = offer.capacity.iter().map(|(name, all)| all.saturating_sub(offer.usage.used(name)));
+            self.free_at_first.extend(free);
             // Whoever asks takes something of everything.
-            if offer.shared_by.is_none() && self.free.iter().skip(first).any(|free| *free < 1) {
-                self.full.set(id.place(), true);
+            if offer.shared_by.is_none() && self.free_at_first.iter().skip(first).any(|free| *free < 1) {
+                self.full_at_first.set(id.place(), true);
             }
         }
     }
@@ -169,9 +187,16 @@ impl Stock {
     }
 
     /// Looks again at what is free of an offer of which something was taken.
-    pub(crate) fn recount(&mut self, snapshot: &Snapshot, id: AdId) {
-        let Some((_, first)) = self.offers.get(id.place()).copied().flatten() else { return };
+    pub(crate) fn recount(&mut self, snapshot: &Snapshot, id: AdId, ask: &Ask) {
+        let Some((terms, first)) = self.offers.get(id.place()).copied().flatten() else { return };
         let Some(offer) = snapshot.ad(id).and_then(PoolAd::offer) else { return };
+        if offer.shared_by.is_none() && self.subtract(terms, first, ask) {
+            let left = self.free.get(as_usize(first)..as_usize(first) + offer.capacity.len()).unwrap_or_default();
+            if left.iter().any(|free| *free < 1) {
+                self.full.set(id.place(), true);
+            }
+            return;
+        }
         let usage = snapshot.usage(id, offer);
         for ((name, all), free) in offer.capacity.iter().zip(self.free.iter_mut().skip(as_usize(first))) {
             *free = all.saturating_sub(usage.used(name));
@@ -179,6 +204,20 @@ impl Stock {
                 self.full.set(id.place(), true);
             }
         }
+    }
+}
+
+impl Stock {
+    /// Takes amounts from what is free; does nothing and says so if they are not in the order of the capacity.
+    fn subtract(&mut self, terms: u32, first: u32, ask: &Ask) -> bool {
+        let Some(terms) = self.terms.get(as_usize(terms)) else { return false };
+        if ask.share.is_some() || !terms.capacity.keys().eq(ask.takes.keys()) {
+            return false;
+        }
+        for (free, amount) in self.free.iter_mut().skip(as_usize(first)).zip(ask.takes.values()) {
+            *free = free.saturating_sub(*amount);
+        }
+        true
     }
 }
 
@@ -226,15 +265,29 @@ pub(crate) fn misfit(asks: &Asks, offer: &Offer) -> Misfit {
 }
 
 /// What a port of a root asks.
-pub(crate) fn asks(table: &mut Table, root: &Ports, port: usize, resources: &Resources, rules: Rules) -> Asks {
+pub(crate) fn asks(
+    table: &mut Table,
+    root: &Ports,
+    port: usize,
+    resources: &Resources,
+    rules: Rules,
+    trace: &mut Trace,
+) -> Asks {
     if rules == Rules::Paper {
         return Asks::Nothing;
     }
-    let Some(own) = root.list.get(port) else { return Asks::Opaque };
     let mut flattener = Flattener::new(table, root, port, true);
+    let asks = asks_of(&mut flattener, resources);
+    trace.add(std::mem::take(&mut flattener.trace));
+    asks
+}
+
+fn asks_of(flattener: &mut Flattener<'_>, resources: &Resources) -> Asks {
+    let (root, port) = (flattener.root, flattener.port);
+    let Some(own) = root.list.get(port) else { return Asks::Opaque };
     let requested = match &own.request {
         None => Ok(Vec::new()),
-        Some(request) => requested(&mut flattener, request),
+        Some(request) => requested(flattener, request),
     };
     let requested = match requested {
         Ok(requested) => requested,
@@ -242,13 +295,7 @@ pub(crate) fn asks(table: &mut Table, root: &Ports, port: usize, resources: &Res
     };
     let mut attributes = Vec::new();
     for (name, resource) in resources {
-        let in_port = own.attributes.place(name).and_then(|place| own.attributes.at(place)).filter(|_| !root.implicit);
-        let side = if root.implicit { Side::Root } else { Side::RootBody };
-        let found = match in_port {
-            Some(expr) => Some((expr, Side::Root)),
-            None => root.body.place(name).and_then(|place| root.body.at(place)).map(|expr| (expr, side)),
-        };
-        let Some((expr, side)) = found else { continue };
+        let Some((expr, side)) = flattener.requester(name) else { continue };
         match flattener.term(expr, side) {
             Some(Term::Known(cell)) => attributes.push((resource.clone(), amount(cell))),
             _ => return Asks::Opaque,

@@ -3,23 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use classad::{Ad, Expr, Kind, Name};
+use classad::{Expr, Kind, Name};
 use foldhash::fast::RandomState;
 
+use super::roots::{Attribute, Roots, TERMS, values};
 use crate::model::PoolAd;
 use crate::ports::Ports;
-use crate::table::{Cell, ExprId, Table, as_u32};
-
-/// One thing that a root shows of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Part {
-    Namespace(u32),
-    /// Its ports, or what stands for them in an ad without: the whole text.
-    Expr(ExprId),
-    /// The value of one of its attributes.
-    Cell(Cell),
-    Absent,
-}
+use crate::table::{Table, as_u32, as_usize};
 
 /// What templates and owners' terms read of a root: the names that matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,47 +24,41 @@ pub(crate) struct Readers {
 /// Roots by what they show: equal keys are equal in every edge, as far as nobody reads more than is written.
 #[derive(Debug, Default)]
 pub(crate) struct RootKeys {
-    ids: HashMap<Vec<Part>, u32, RandomState>,
-    namespaces: HashMap<String, u32, RandomState>,
+    ids: HashMap<Box<[u32]>, u32, RandomState>,
     readers: Readers,
-    /// For the texts that stand at the head of a key: what of the root's own attributes must be looked at.
-    wanted: HashMap<Vec<Part>, Arc<Wanted>, RandomState>,
-    /// Different ones of them.
-    shared: Vec<Arc<Wanted>>,
-    /// Where `Ports` stands in ads that have the same names as the last one.
-    ports: Option<(usize, Option<usize>)>,
-    /// Where those attributes stand in ads that have the same names.
-    places: Option<(usize, Arc<Wanted>, Vec<Option<usize>>)>,
-    parts: Vec<Part>,
+    /// By the number of a root's texts: what of its own attributes must be looked at.
+    wanted: Vec<Option<Arc<Wanted>>>,
+    key: Vec<u32>,
 }
 
 /// The names that matter in roots with the same ports.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 struct Wanted {
     names: Vec<Name>,
+    columns: Vec<u32>,
     /// The root's own expressions can read more than is written in them.
     reflective: bool,
+}
+
+/// Who is put together with others, and among whom.
+pub(crate) struct Asker<'a> {
+    pub(crate) ad: &'a PoolAd,
+    /// Its row among the roots.
+    pub(crate) row: u32,
+    /// All ads of the snapshot.
+    pub(crate) ads: &'a [Arc<PoolAd>],
 }
 
 /// How many keys are remembered before all are forgotten.
 const KEYS_MAX: usize = 1_000_000;
 
-/// How many different lists of names are compared with a new one.
-const SHARED_MAX: usize = 32;
-
-/// Attributes that say what an ad without ports wants.
-const TERMS: [&str; 5] = ["Requirements", "Constraint", "Rank", "Request", "GangRank"];
-
 impl RootKeys {
     /// Makes ready for another snapshot. If other names matter now, all keys are forgotten, and that is said.
     pub(crate) fn read_by(&mut self, readers: &Readers) -> bool {
-        self.places = None;
-        self.ports = None;
         let other = self.readers != *readers || self.ids.len() > KEYS_MAX;
         if other {
             self.forget();
             self.wanted.clear();
-            self.shared.clear();
             self.readers = readers.clone();
         }
         other
@@ -86,122 +70,71 @@ impl RootKeys {
     }
 
     /// The number of a root's key, and whether its own expressions can read more than the key tells.
-    pub(crate) fn of(&mut self, table: &mut Table, root: &PoolAd) -> (u32, bool) {
-        let ports = &*root.ports;
-        let mut parts = std::mem::take(&mut self.parts);
-        parts.clear();
-        let shape = ports.body.shape_id();
-        let place = match self.ports {
-            Some((known, place)) if known == shape => place,
-            _ => ports.body.place(&Name::new("Ports")),
+    pub(crate) fn of(&mut self, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> (u32, bool) {
+        let (head, namespace) = roots.head_of(asker.row);
+        let wanted = match self.wanted.get(as_usize(head)) {
+            Some(Some(wanted)) => Arc::clone(wanted),
+            _ => self.want(head, table, roots, asker),
         };
-        self.ports = Some((shape, place));
-        heads(table, ports, place, &mut parts);
-        let wanted = match self.wanted.get(&parts) {
-            Some(wanted) => Arc::clone(wanted),
-            None => {
-                let found = wanted(table, ports, &self.readers);
-                // Roots with other ports mostly need the same names: then their places need not be looked up again.
-                let same = self.shared.iter().find(|shared| ***shared == found).cloned();
-                let wanted = same.unwrap_or_else(|| Arc::new(found));
-                if self.shared.len() < SHARED_MAX && !self.shared.iter().any(|shared| Arc::ptr_eq(shared, &wanted)) {
-                    self.shared.push(Arc::clone(&wanted));
-                }
-                self.wanted.insert(parts.clone(), Arc::clone(&wanted));
-                wanted
-            }
-        };
-        parts.push(Part::Namespace(self.namespace(&root.key.namespace)));
-        let reflective = self.attributes(table, &ports.body, &wanted, &mut parts);
-        let next = as_u32(self.ids.len());
-        let id = match self.ids.get(&parts) {
-            Some(id) => *id,
-            None => {
-                self.ids.insert(parts.clone(), next);
-                next
-            }
-        };
-        self.parts = parts;
-        (id, reflective)
-    }
-
-    /// The number of a namespace.
-    pub(crate) fn namespace(&mut self, name: &str) -> u32 {
-        if let Some(id) = self.namespaces.get(name) {
-            return *id;
-        }
-        let id = as_u32(self.namespaces.len());
-        self.namespaces.insert(name.to_owned(), id);
-        id
-    }
-
-    /// The values of the names that matter; says whether an expression can read more than the key tells.
-    fn attributes(&mut self, table: &mut Table, body: &Ad, wanted: &Arc<Wanted>, parts: &mut Vec<Part>) -> bool {
-        let shape = body.shape_id();
-        let known = self.places.as_ref().is_some_and(|(of, last, _)| *of == shape && Arc::ptr_eq(last, wanted));
-        if !known {
-            let places = wanted.names.iter().map(|name| body.place(name)).collect();
-            self.places = Some((shape, Arc::clone(wanted), places));
-        }
-        let places = self.places.as_ref().map(|(_, _, places)| places.as_slice()).unwrap_or_default();
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        key.extend([head, namespace]);
         let mut more: Vec<Name> = Vec::new();
         let mut reflective = wanted.reflective;
-        for place in places {
-            let expr = place.and_then(|place| body.at(place));
-            reflective |= attribute(table, expr, parts, &mut more);
+        if !roots.show_all(&wanted.columns, asker.row, &mut key) {
+            for column in &wanted.columns {
+                reflective |= reads(*column, asker.row, table, roots, &mut more);
+            }
         }
         // What expressions read in turn. Few roots have any.
         let mut seen: BTreeSet<Name> = BTreeSet::new();
         while let Some(name) = more.pop() {
             if !wanted.names.contains(&name) && seen.insert(name.clone()) {
-                let expr = body.place(&name).and_then(|place| body.at(place));
-                reflective |= attribute(table, expr, parts, &mut more);
+                let column = roots.column(&(None, name), asker.ads, table);
+                key.push(roots.shows(column, asker.row).0.0);
+                reflective |= reads(column, asker.row, table, roots, &mut more);
             }
         }
-        reflective
+        let id = match self.ids.get(key.as_slice()) {
+            Some(id) => *id,
+            None => {
+                let next = as_u32(self.ids.len());
+                self.ids.insert(key.as_slice().into(), next);
+                next
+            }
+        };
+        self.key = key;
+        (id, reflective)
+    }
+
+    fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Arc<Wanted> {
+        let (names, reflective) = wanted(table, &asker.ad.ports, &self.readers);
+        let own = names.iter().map(|name| (None, name.clone()));
+        let attributes: Vec<Attribute> = values(&asker.ad.ports).into_iter().chain(own).collect();
+        let columns = attributes.iter().map(|attribute| roots.column(attribute, asker.ads, table)).collect();
+        let wanted = Arc::new(Wanted { names, columns, reflective });
+        if self.wanted.len() <= as_usize(head) {
+            self.wanted.resize(as_usize(head) + 1, None);
+        }
+        if let Some(own) = self.wanted.get_mut(as_usize(head)) {
+            *own = Some(Arc::clone(&wanted));
+        }
+        wanted
     }
 }
 
-fn attribute(table: &mut Table, expr: Option<&Expr>, parts: &mut Vec<Part>, more: &mut Vec<Name>) -> bool {
-    let Some(expr) = expr else {
-        parts.push(Part::Absent);
-        return false;
-    };
-    if let Kind::Literal(value) = expr.kind() {
-        parts.push(Part::Cell(table.words.cell(value)));
-        return false;
-    }
-    let id = table.exprs.id(expr);
-    parts.push(Part::Expr(id));
-    let reads = table.exprs.reads(id);
+/// What an expression that a root shows in a column reads. Says whether it can read more than is written in it.
+fn reads(column: u32, row: u32, table: &Table, roots: &Roots, more: &mut Vec<Name>) -> bool {
+    let Some(expr) = roots.shows(column, row).1 else { return false };
+    let reads = table.exprs.reads(expr);
     more.extend(reads.bare.iter().cloned());
     more.extend(reads.selected.iter().map(|(base, _)| base.clone()));
     reads.reflective
 }
 
-/// The texts of the root's ports.
-fn heads(table: &mut Table, ports: &Ports, place: Option<usize>, parts: &mut Vec<Part>) {
-    if ports.implicit {
-        for name in TERMS {
-            match ports.body.get(name) {
-                Some(expr) => parts.push(Part::Expr(table.exprs.id(expr))),
-                None => parts.push(Part::Absent),
-            }
-        }
-        return;
-    }
-    match place.and_then(|place| ports.body.at(place)) {
-        Some(expr) => parts.push(Part::Expr(table.exprs.id(expr))),
-        None => {
-            for port in &ports.list {
-                parts.push(Part::Expr(table.exprs.id(&Expr::ad(port.attributes.clone()))));
-            }
-        }
-    }
-}
-
 /// The names that matter in the attributes of roots with these ports: those that others read, and those that the ports do.
-fn wanted(table: &mut Table, ports: &Ports, readers: &Readers) -> Wanted {
+/// And whether the ports can read more than is written in them.
+fn wanted(table: &mut Table, ports: &Ports, readers: &Readers) -> (Vec<Name>, bool) {
     let mut names = readers.names.clone();
     let mut reflective = false;
     let implicit: Vec<&Expr> =
@@ -221,5 +154,5 @@ fn wanted(table: &mut Table, ports: &Ports, readers: &Readers) -> Wanted {
     if ports.body.get("GangRank").is_some() || !ports.implicit {
         names.insert(Name::new("GangRank"));
     }
-    Wanted { names: names.into_iter().collect(), reflective }
+    (names.into_iter().collect(), reflective)
 }

@@ -2,6 +2,8 @@
 
 pub(crate) mod asks;
 pub(crate) mod classes;
+pub(crate) mod memo;
 pub(crate) mod plan;
 pub(crate) mod preds;
 pub(crate) mod ranks;
+pub(crate) mod roots;

@@ -1,14 +1,19 @@
 //! A root's port into conditions: on one partner each, or on the partners of two ports together.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use classad::{Expr, conjuncts};
+use foldhash::fast::RandomState;
 
 use super::asks::{Asks, Resources, asks};
+use super::memo::{Keeper, Kept, Memo, Seen, Trace, Whose};
 use super::preds::{PredId, Preds};
 use super::ranks::{Rank, Ranks};
 use crate::model::{Config, Prefer};
 use crate::ports::{Ports, Rules};
 use crate::score::Fx;
-use crate::table::{Cell, Table};
+use crate::table::{Cell, Table, as_usize};
 use crate::term::{Flattener, Side, Term, is_true};
 
 /// What one port of a root comes to. Roots with equal plans at a port have the same candidates there.
@@ -19,11 +24,11 @@ pub(crate) struct PortPlan {
     /// The root's namespace, as a number: it decides who is admitted.
     pub(crate) namespace: u32,
     /// What the root demands of the partner alone.
-    pub(crate) own: Demand,
+    pub(crate) own: Kept<Demand>,
     pub(crate) rank: Rank,
     /// What each template demands of the root and of the partner itself.
     pub(crate) theirs: Vec<Theirs>,
-    pub(crate) asks: Asks,
+    pub(crate) asks: Kept<Asks>,
 }
 
 /// A constraint, taken apart.
@@ -43,7 +48,7 @@ pub(crate) struct Demand {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Theirs {
     pub(crate) template: usize,
-    pub(crate) demand: Demand,
+    pub(crate) demand: Kept<Demand>,
     pub(crate) rank: Rank,
 }
 
@@ -52,67 +57,134 @@ pub(crate) struct Planner<'a> {
     pub(crate) table: &'a mut Table,
     pub(crate) preds: &'a mut Preds,
     pub(crate) ranks: &'a mut Ranks,
+    pub(crate) made: &'a mut Made,
     pub(crate) config: &'a Config,
     pub(crate) resources: &'a Resources,
+    /// The templates that have rows.
+    pub(crate) templates: &'a [usize],
+    /// The root among others, if it is in columns.
+    pub(crate) seen: Option<Seen<'a>>,
     /// How many roots the plan is for.
     pub(crate) roots: usize,
 }
 
+/// What was made for earlier plans.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    demands: Keeper<Demand>,
+    asks: Keeper<Asks>,
+    parts: Memo<Part>,
+    ranks: Memo<Rank>,
+    asked: Memo<Kept<Asks>>,
+    /// Constraints taken apart, by identity; each is kept so that its identity is not taken by another.
+    conjuncts: HashMap<usize, (Expr, Arc<[Expr]>), RandomState>,
+}
+
+impl Made {
+    /// How much is remembered.
+    pub(crate) fn len(&self) -> usize {
+        self.parts.len() + self.ranks.len() + self.asked.len() + self.conjuncts.len()
+    }
+}
+
+/// A part of a constraint.
+#[derive(Clone, Debug)]
+enum Part {
+    /// Only the evaluator knows.
+    Opaque,
+    Always,
+    Never,
+    Alone(PredId),
+    Join(Term),
+}
+
+/// What a root wants at a port, whoever comes.
+type Own = (Kept<Demand>, Rank, Kept<Asks>);
+
+/// The place of the root's own side in a memo.
+const NOBODY: usize = usize::MAX;
+
 impl Planner<'_> {
     /// The plan of a port of a root.
     pub(crate) fn port(&mut self, root: &Ports, port: usize, namespace: u32) -> PortPlan {
-        let Some(own) = root.list.get(port) else { return nobody(port, namespace) };
-        let told = self.config.rules == Rules::Product;
-        let demand = self.demand(root, port, None, own.constraint.as_ref(), root.implicit, told);
-        let rank = self.rank(root, port, None, own.rank.as_ref(), told);
+        let (own, rank, asks) = self.own(root, port);
         let mut theirs = Vec::new();
-        if !demand.never {
-            let templates: Vec<usize> = self.table.templates.used().map(|(id, _)| id).collect();
-            for template in templates {
-                theirs.extend(self.theirs(root, port, template, told));
+        if !own.never {
+            for template in self.templates {
+                theirs.extend(self.theirs(root, port, *template));
             }
         }
-        let asks = asks(self.table, root, port, self.resources, self.config.rules);
-        PortPlan { port, namespace, own: demand, rank, theirs, asks }
+        PortPlan { port, namespace, own, rank, theirs, asks }
     }
 
-    fn theirs(&mut self, root: &Ports, port: usize, template: usize, told: bool) -> Option<Theirs> {
+    fn own(&mut self, root: &Ports, port: usize) -> Own {
+        let Some(own) = root.list.get(port) else { return self.nobody() };
+        let demand = self.demand(root, port, None, own.constraint.as_ref(), root.implicit);
+        let rank = self.rank(root, port, None, own.rank.as_ref());
+        if let Rank::By(id) = rank {
+            self.ranks.sort(id, self.table);
+        }
+        (self.made.demands.keep(demand), rank, self.asks(root, port))
+    }
+
+    fn asks(&mut self, root: &Ports, port: usize) -> Kept<Asks> {
+        let request = root.list.get(port).and_then(|port| port.request.as_ref());
+        let place = (NOBODY, request.map_or(NOBODY, |request| as_usize(self.table.exprs.id(request).0)));
+        if let Some(asks) = self.seen.as_ref().and_then(|seen| self.made.asked.recall(seen, port, place)) {
+            return asks;
+        }
+        let mut trace = Trace::default();
+        let asks = asks(self.table, root, port, self.resources, self.config.rules, &mut trace);
+        let asks = self.made.asks.keep(asks);
+        if let Some(seen) = &mut self.seen {
+            self.made.asked.note(seen, port, place, trace, self.table, asks.clone());
+        }
+        asks
+    }
+
+    /// A port that does not exist has no partners.
+    fn nobody(&mut self) -> Own {
+        let demand = Demand { never: true, preds: Vec::new(), joins: Vec::new(), opaque: false };
+        (self.made.demands.keep(demand), Rank::Opaque, self.made.asks.keep(Asks::Nothing))
+    }
+
+    fn theirs(&mut self, root: &Ports, port: usize, template: usize) -> Option<Theirs> {
         let (example, via) = self.table.templates.list.get(template)?.example.clone();
         let partner = example.list.get(via)?;
-        let of = Some((&*example, via));
-        let demand = self.demand(root, port, of, partner.constraint.as_ref(), example.implicit, told);
-        let rank = self.rank(root, port, of, partner.rank.as_ref(), told);
-        (!demand.never).then_some(Theirs { template, demand, rank })
+        let of = Some(Partner { template, ports: &example, via });
+        let demand = self.demand(root, port, of, partner.constraint.as_ref(), example.implicit);
+        let rank = if demand.never { Rank::Opaque } else { self.rank(root, port, of, partner.rank.as_ref()) };
+        let met = !demand.never;
+        met.then(|| Theirs { template, demand: self.made.demands.keep(demand), rank })
     }
 
     fn demand(
         &mut self,
         root: &Ports,
         port: usize,
-        partner: Option<(&Ports, usize)>,
+        partner: Option<Partner<'_>>,
         constraint: Option<&Expr>,
         implicit: bool,
-        told: bool,
     ) -> Demand {
         let mut demand = Demand { never: false, preds: Vec::new(), joins: Vec::new(), opaque: false };
         let Some(constraint) = constraint else {
             demand.never = implicit;
             return demand;
         };
-        let parts = conjuncts(constraint);
+        let taken_apart = || (constraint.clone(), Arc::from(conjuncts(constraint)));
+        let parts = Arc::clone(&self.made.conjuncts.entry(constraint.id()).or_insert_with(taken_apart).1);
         // So long a chain may be deeper than an evaluation may go.
         if parts.len() > self.table.context.limits.depth {
             demand.opaque = true;
             return demand;
         }
-        let side = if partner.is_some() { Side::Partner } else { Side::Root };
-        for part in &parts {
-            let mut flattener = Flattener::new(self.table, root, port, told);
-            flattener.partner = partner;
-            match flattener.term(part, side) {
-                None | Some(Term::Known(Cell::Open)) => demand.opaque = true,
-                Some(Term::Known(cell)) => demand.never |= !is_true(cell, &self.table.words),
-                Some(term) => self.sort(term, port, &mut demand),
+        for (number, text) in parts.iter().enumerate() {
+            match self.part(root, port, partner, (number, text)) {
+                Part::Opaque => demand.opaque = true,
+                Part::Always => {}
+                Part::Never => demand.never = true,
+                Part::Alone(pred) => demand.preds.push(pred),
+                Part::Join(term) => demand.joins.push(term),
             }
         }
         if demand.never {
@@ -123,43 +195,84 @@ impl Planner<'_> {
         demand
     }
 
-    /// A part of a constraint to where it belongs.
-    fn sort(&mut self, term: Term, port: usize, demand: &mut Demand) {
-        if term.vars() & !(1u64 << (port & 63)) == 0 {
-            demand.preds.push(self.preds.id(term, self.roots));
-        } else {
-            demand.joins.push(term);
-        }
-    }
-
-    fn rank(
+    /// A part of a constraint, with its number among all.
+    fn part(
         &mut self,
         root: &Ports,
         port: usize,
-        partner: Option<(&Ports, usize)>,
-        rank: Option<&Expr>,
-        told: bool,
-    ) -> Rank {
+        partner: Option<Partner<'_>>,
+        (number, text): (usize, &Expr),
+    ) -> Part {
+        let place = self.whose(partner, text, number + 1);
+        if let Some(part) = self.seen.as_ref().and_then(|seen| self.made.parts.recall(seen, port, place)) {
+            if let Part::Alone(pred) = part {
+                self.preds.used(pred, self.roots);
+            }
+            return part;
+        }
+        let (term, trace) = self.term(root, port, partner, text);
+        let part = match term {
+            None | Some(Term::Known(Cell::Open)) => Part::Opaque,
+            Some(Term::Known(cell)) if is_true(cell, &self.table.words) => Part::Always,
+            Some(Term::Known(_)) => Part::Never,
+            Some(term) if alone(&term, port) => Part::Alone(self.preds.id(term, self.roots)),
+            Some(term) => Part::Join(term),
+        };
+        if let Some(seen) = &mut self.seen {
+            self.made.parts.note(seen, port, place, trace, self.table, part.clone());
+        }
+        part
+    }
+
+    fn rank(&mut self, root: &Ports, port: usize, partner: Option<Partner<'_>>, rank: Option<&Expr>) -> Rank {
         let Some(rank) = rank.filter(|_| self.config.prefer == Prefer::Best) else { return Rank::Same(Fx::default()) };
-        let mut flattener = Flattener::new(self.table, root, port, told);
-        flattener.partner = partner;
-        let side = if partner.is_some() { Side::Partner } else { Side::Root };
-        match flattener.term(rank, side) {
-            None => Rank::Opaque,
-            Some(term) if term.vars() & !(1u64 << (port & 63)) == 0 => {
+        let place = self.whose(partner, rank, 0);
+        if let Some(rank) = self.seen.as_ref().and_then(|seen| self.made.ranks.recall(seen, port, place)) {
+            return rank;
+        }
+        let (term, trace) = self.term(root, port, partner, rank);
+        let rank = match term {
+            Some(term) if alone(&term, port) => {
                 let rank = self.ranks.rank(term, self.config.rank_of, &self.table.words);
                 if let Rank::By(id) = rank {
                     self.ranks.compute(id, self.config.rank_of, self.table);
                 }
                 rank
             }
-            Some(_) => Rank::Opaque,
+            _ => Rank::Opaque,
+        };
+        if let Some(seen) = &mut self.seen {
+            self.made.ranks.note(seen, port, place, trace, self.table, rank);
         }
+        rank
+    }
+
+    fn whose(&mut self, partner: Option<Partner<'_>>, expr: &Expr, number: usize) -> Whose {
+        match partner {
+            Some(partner) => (partner.template, number),
+            None => (NOBODY, as_usize(self.table.exprs.id(expr).0)),
+        }
+    }
+
+    /// The term of an expression of either side, and what of the root's own attributes it was made of.
+    fn term(&mut self, root: &Ports, port: usize, partner: Option<Partner<'_>>, expr: &Expr) -> (Option<Term>, Trace) {
+        let mut flattener = Flattener::new(self.table, root, port, self.config.rules == Rules::Product);
+        flattener.partner = partner.map(|partner| (partner.ports, partner.via));
+        let side = if partner.is_some() { Side::Partner } else { Side::Root };
+        let term = flattener.term(expr, side);
+        (term, flattener.trace)
     }
 }
 
-/// A port that does not exist has no partners.
-fn nobody(port: usize, namespace: u32) -> PortPlan {
-    let own = Demand { never: true, preds: Vec::new(), joins: Vec::new(), opaque: false };
-    PortPlan { port, namespace, own, rank: Rank::Opaque, theirs: Vec::new(), asks: Asks::Nothing }
+/// One of those who may be bound to a port.
+#[derive(Clone, Copy)]
+struct Partner<'p> {
+    template: usize,
+    ports: &'p Ports,
+    via: usize,
+}
+
+/// Whether a term reads nobody but the partner at a port.
+fn alone(term: &Term, port: usize) -> bool {
+    term.vars() & !(1u64 << (port & 63)) == 0
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::table::{Bits, Cell, Table, as_usize};
+use crate::table::{Bits, Table, as_usize};
 use crate::term::{Sight, Term};
 
 /// A condition that reads the attributes of one partner only. Equal numbers are equal conditions.
@@ -62,6 +62,13 @@ impl Preds {
         id
     }
 
+    /// A condition is used once more, by so many.
+    pub(crate) fn used(&mut self, id: PredId, uses: usize) {
+        if let Some(pred) = self.list.get_mut(as_usize(id.0)) {
+            pred.uses += uses;
+        }
+    }
+
     /// How many conditions there are.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
@@ -78,7 +85,7 @@ impl Preds {
     pub(crate) fn refresh(&mut self, changed: &[u32], table: &mut Table) {
         let rows = table.rows.len();
         let (columns, words, context) = table.sight();
-        let mut sight = Sight { columns, words, context };
+        let mut sight = Sight::new(columns, words, context);
         for pred in &mut self.list {
             let Some(answer) = &mut pred.answer else { continue };
             answer.yes.grow(rows);
@@ -120,10 +127,7 @@ impl Preds {
                 columns.push(column);
             }
         });
-        match columns.as_slice() {
-            [column] => answer_by_value(&term, *column, table),
-            _ => answer(&term, &columns, table),
-        }
+        answer(&term, &columns, table)
     }
 
     /// Whether the condition is true of a row; none if only the evaluator knows.
@@ -137,47 +141,33 @@ impl Preds {
         }
         self.tests += 1;
         let (columns, words, context) = table.sight();
-        Sight { columns, words, context }.holds(&pred.term, &|_| row)
+        Sight::new(columns, words, context).holds(&pred.term, &|_| row)
     }
 }
 
 fn answer(term: &Term, columns: &[u32], table: &mut Table) -> Answer {
+    if let [column] = columns {
+        return answer_by_value(term, *column, table);
+    }
     let rows = table.rows.len();
-    let (own, words, context) = table.sight();
-    let mut sight = Sight { columns: own, words, context };
+    let (columns, words, context) = table.sight();
+    let mut sight = Sight::new(columns, words, context);
     let (mut yes, mut open) = (Bits::none(rows), Bits::none(rows));
-    match columns {
-        // One attribute: its different values are looked at, not its rows.
-        [column] if own.get(*column).is_some_and(|column| column.cells().len() < rows) => {
-            let Some(column) = own.get(*column) else { return Answer { yes, open: None } };
-            let truths: Vec<Option<bool>> =
-                column.cells().iter().map(|cell| holds_of(term, *cell, &mut sight)).collect();
-            let is: Vec<bool> = truths.iter().map(|truth| *truth == Some(true)).collect();
-            yes = Bits::of_codes(column.codes(), &is);
-            if truths.contains(&None) {
-                let unknown: Vec<bool> = truths.iter().map(Option::is_none).collect();
-                open = Bits::of_codes(column.codes(), &unknown);
-            }
-        }
-        _ => {
-            for row in 0..rows {
-                match sight.holds(term, &|_| row) {
-                    Some(true) => yes.set(row, true),
-                    Some(false) => {}
-                    None => open.set(row, true),
-                }
-            }
+    for row in 0..rows {
+        match sight.holds(term, &|_| row) {
+            Some(true) => yes.set(row, true),
+            Some(false) => {}
+            None => open.set(row, true),
         }
     }
-    let open = Some(open).filter(Bits::any);
-    Answer { yes, open }
+    Answer { yes, open: Some(open).filter(Bits::any) }
 }
 
 /// The same where one attribute is read: of rows with equal values the first is looked at.
 fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
     let rows = table.rows.len();
     let (columns, words, context) = table.sight();
-    let mut sight = Sight { columns, words, context };
+    let mut sight = Sight::new(columns, words, context);
     let Some(column) = columns.get(column) else { return Answer { yes: Bits::none(rows), open: None } };
     let mut truths: Vec<Option<Option<bool>>> = vec![None; column.cells().len()];
     for (row, code) in column.codes().iter().enumerate() {
@@ -189,15 +179,6 @@ fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
     let unknown: Vec<bool> = truths.iter().map(|truth| *truth == Some(None)).collect();
     let open = unknown.contains(&true).then(|| Bits::of_codes(column.codes(), &unknown)).filter(Bits::any);
     Answer { yes: Bits::of_codes(column.codes(), &is), open }
-}
-
-/// The truth of a term that reads one attribute, where that has this value.
-fn holds_of(term: &Term, cell: Cell, sight: &mut Sight<'_>) -> Option<bool> {
-    let value = term.with(cell).value(sight, &|_| usize::MAX);
-    match value {
-        Cell::Open => None,
-        value => Some(crate::term::is_true(value, sight.words)),
-    }
 }
 
 /// The same condition as if its partner were bound at port 0.

@@ -41,6 +41,8 @@ struct Ranking {
     /// The place of each row in `order`.
     places: Vec<u32>,
     fresh: bool,
+    /// `order` and `places` are those of the values.
+    sorted: bool,
 }
 
 impl Ranks {
@@ -56,7 +58,7 @@ impl Ranks {
         let id = RankId(as_u32(self.list.len()));
         self.ids.insert(term.clone(), id);
         let (values, order, places) = (Vec::new(), Vec::new(), Vec::new());
-        self.list.push(Ranking { term, values, open: None, order, places, fresh: false });
+        self.list.push(Ranking { term, values, open: None, order, places, fresh: false, sorted: false });
         Rank::By(id)
     }
 
@@ -68,16 +70,34 @@ impl Ranks {
         ranking.values.resize(rows, Fx::default());
         ranking.open = None;
         let (columns, words, context) = table.sight();
-        let mut sight = Sight { columns, words, context };
-        for (row, value) in ranking.values.iter_mut().enumerate() {
+        let mut sight = Sight::new(columns, words, context);
+        let mut of = |row: usize| {
             let cell = ranking.term.value(&mut sight, &|_| row);
-            match number(cell, rank_of, sight.words) {
+            number(cell, rank_of, sight.words)
+        };
+        // Of rows that show the same in the only column that is read, one is looked at.
+        let column = only_column(&ranking.term).and_then(|column| columns.get(column));
+        let mut known: Vec<Option<Option<Fx>>> = vec![None; column.map_or(0, |column| column.cells().len())];
+        for (row, value) in ranking.values.iter_mut().enumerate() {
+            let code = column.and_then(|column| column.codes().get(row)).map_or(usize::MAX, |code| as_usize(*code));
+            let number = match known.get_mut(code) {
+                Some(known) => *known.get_or_insert_with(|| of(row)),
+                None => of(row),
+            };
+            match number {
                 Some(fx) => *value = fx,
                 None => ranking.open.get_or_insert_with(|| Bits::none(rows)).set(row, true),
             }
         }
-        ranking.sort(table);
-        ranking.fresh = true;
+        (ranking.fresh, ranking.sorted) = (true, false);
+    }
+
+    /// Puts the rows of a rank that is computed in order.
+    pub(crate) fn sort(&mut self, id: RankId, table: &Table) {
+        if let Some(ranking) = self.list.get_mut(as_usize(id.0)).filter(|ranking| ranking.fresh && !ranking.sorted) {
+            ranking.sort(table);
+            ranking.sorted = true;
+        }
     }
 
     /// Forgets what depends on the time.
@@ -89,8 +109,12 @@ impl Ranks {
 
     /// Computes again what was forgotten or never computed.
     pub(crate) fn recompute(&mut self, rank_of: fn(&Value) -> Fx, table: &mut Table) {
-        for id in 0..self.list.len() {
-            self.compute(RankId(as_u32(id)), rank_of, table);
+        for id in (0..self.list.len()).map(|id| RankId(as_u32(id))) {
+            let sorted = self.list.get(as_usize(id.0)).is_some_and(|ranking| ranking.sorted);
+            self.compute(id, rank_of, table);
+            if sorted {
+                self.sort(id, table);
+            }
         }
     }
 
@@ -103,7 +127,7 @@ impl Ranks {
                 open.grow(rows);
             }
             let (columns, words, context) = table.sight();
-            let mut sight = Sight { columns, words, context };
+            let mut sight = Sight::new(columns, words, context);
             for row in changed {
                 let row = as_usize(*row);
                 let cell = ranking.term.value(&mut sight, &|_| row);
@@ -118,7 +142,9 @@ impl Ranks {
                     open.set(row, number.is_none());
                 }
             }
-            ranking.merge(changed, table);
+            if ranking.sorted {
+                ranking.merge(changed, table);
+            }
         }
     }
 
@@ -133,6 +159,11 @@ impl Ranks {
             }
             Rank::Opaque => None,
         }
+    }
+
+    /// The values of a rank by row, whether they are known or not.
+    pub(crate) fn values(&self, id: RankId) -> &[Fx] {
+        self.list.get(as_usize(id.0)).map_or(&[], |ranking| &ranking.values)
     }
 
     /// The rows whose rank only the evaluator knows.
@@ -194,6 +225,13 @@ impl Ranking {
         self.order = order.into_iter().map(|(_, _, row)| row).collect();
         self.number(table.rows.len());
     }
+}
+
+/// The column that a term reads, if it is one.
+fn only_column(term: &Term) -> Option<u32> {
+    let (mut first, mut others) = (None, false);
+    term.reads(&mut |_, column| others |= *first.get_or_insert(column) != column);
+    first.filter(|_| !others)
 }
 
 fn number(cell: Cell, rank_of: fn(&Value) -> Fx, words: &Words) -> Option<Fx> {

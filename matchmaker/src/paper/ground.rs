@@ -8,7 +8,7 @@ use super::Unknown;
 use super::joins::{JoinId, Joins, Links};
 use crate::capacity::Ask;
 use crate::index::asks::Stock;
-use crate::index::plan::{Planner, PortPlan};
+use crate::index::plan::{Made, Planner, PortPlan};
 use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
 use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
@@ -28,6 +28,7 @@ pub(super) struct Ground {
     /// By namespace: its number, and the rows that it may meet.
     admitted: HashMap<String, (u32, Bits), RandomState>,
     domains: Vec<Candidates>,
+    made: Made,
     ids: HashMap<PortPlan, usize, RandomState>,
     joins: Joins,
     /// Rows that nobody has taken and the root at hand may have.
@@ -68,6 +69,7 @@ impl Ground {
             shared,
             admitted: HashMap::default(),
             domains: Vec::new(),
+            made: Made::default(),
             ids: HashMap::default(),
             joins: Joins::default(),
             live,
@@ -89,10 +91,21 @@ impl Ground {
             .entry(name.clone())
             .or_insert_with(|| (next, admitted(table, &self.snapshot, name, config.rules)));
         let (number, admitted) = (namespace.0, namespace.1.clone());
+        let templates: Vec<usize> = self.table.templates.used().map(|(id, _)| id).collect();
         let mut ports = Vec::new();
         for port in 0..root.ports.list.len() {
-            let (table, preds, ranks) = (&mut self.table, &mut self.preds, &mut self.ranks);
-            let mut planner = Planner { table, preds, ranks, config, resources: &resources, roots: USES };
+            let (table, preds, ranks, made) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.made);
+            let mut planner = Planner {
+                table,
+                preds,
+                ranks,
+                made,
+                config,
+                resources: &resources,
+                templates: &templates,
+                seen: None,
+                roots: USES,
+            };
             let plan = planner.port(&root.ports, port, number);
             let next = self.domains.len();
             let id = *self.ids.entry(plan.clone()).or_insert(next);
@@ -108,7 +121,7 @@ impl Ground {
     fn candidates(&mut self, plan: PortPlan, admitted: &Bits, config: &Config) -> Candidates {
         let links = self.joins.links(&plan);
         let (table, preds, ranks, stock) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.stock);
-        let mut known = Known { table, preds, ranks, stock, doubt: false };
+        let mut known = Known { table, preds, ranks, stock, full: &Bits::default(), doubt: false };
         let domain = Domain::of(plan, admitted, &self.shared, &mut known);
         let counted = config.rules == Rules::Product;
         let (mut rows, mut open) = (domain.may.clone(), domain.open.clone());

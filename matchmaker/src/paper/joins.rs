@@ -93,7 +93,7 @@ impl Joins {
         Some(answer.or_insert_with(|| {
             let (mut yes, mut open) = (Bits::none(table.rows.len()), Bits::none(table.rows.len()));
             let (columns, words, context) = table.sight();
-            let mut sight = Sight { columns, words, context };
+            let mut sight = Sight::new(columns, words, context);
             for row in table_rows(&yes) {
                 let place = |var: Var| if usize::from(var) == port { row } else { at(var) };
                 match sight.holds(&join.term, &place) {

@@ -5,6 +5,7 @@ use crate::index::plan::{Demand, PortPlan, Theirs};
 use crate::index::preds::{PredId, Preds};
 use crate::index::ranks::{Rank, Ranks};
 use crate::score::{Fx, Score};
+use crate::search::order::{Order, settle};
 use crate::table::{Bits, Cell, Table, as_usize};
 
 /// The candidates of all roots with one plan at a port.
@@ -23,8 +24,8 @@ pub(crate) struct Domain {
     cold: Vec<PredId>,
     /// And those of the templates, in the order of `plan.theirs`.
     theirs_cold: Vec<Vec<PredId>>,
-    /// All rows, the best first; made when it is needed.
-    sorted: Option<Vec<u32>>,
+    /// Made when it is needed.
+    order: Option<Order>,
     /// The largest score of a row that is not open.
     pub(crate) most: Score,
     /// Whether scores differ between rows.
@@ -37,6 +38,8 @@ pub(crate) struct Known<'a> {
     pub(crate) preds: &'a mut Preds,
     pub(crate) ranks: &'a mut Ranks,
     pub(crate) stock: &'a mut Stock,
+    /// Rows of which nothing is left for anybody.
+    pub(crate) full: &'a Bits,
     /// Something was met that only the evaluator knows.
     pub(crate) doubt: bool,
 }
@@ -77,15 +80,15 @@ impl Domain {
             open.or(unknown);
         }
         open.or(shared);
-        if plan.rank == Rank::Opaque || plan.asks == crate::index::asks::Asks::Opaque {
+        if plan.rank == Rank::Opaque || *plan.asks == crate::index::asks::Asks::Opaque {
             open.or(&may);
         }
         open.and(&may);
         // Until they have been looked at, scores may differ.
         let (most, varies) = (Score::default(), true);
-        let mut domain = Domain { plan, ask, may, open, reflective, cold, theirs_cold, sorted: None, most, varies };
+        let mut domain = Domain { plan, ask, may, open, reflective, cold, theirs_cold, order: None, most, varies };
         domain.open_joins(known);
-        domain.bound(known.table, known.ranks);
+        domain.bound(known);
         domain
     }
 
@@ -115,12 +118,17 @@ impl Domain {
         };
         let mut unknown = column.rows(|cell| cell == Cell::Open);
         unknown.and(&self.may);
-        self.open.or(&unknown);
+        unknown.and_not(&self.open);
+        if unknown.any() {
+            self.open.or(&unknown);
+            self.order = None;
+        }
     }
 
     fn theirs(&self, row: u32, table: &Table) -> Option<(usize, &Theirs)> {
         let template = table.rows.get(as_usize(row))?.template;
-        self.plan.theirs.iter().enumerate().find(|(_, theirs)| theirs.template == template)
+        let place = self.plan.theirs.binary_search_by_key(&template, |theirs| theirs.template).ok()?;
+        self.plan.theirs.get(place).map(|theirs| (place, theirs))
     }
 
     /// Whether conditions that are asked row by row let a row pass; only the evaluator knows about open ones, which pass.
@@ -152,84 +160,109 @@ impl Domain {
         Some(Score { own, partners, deeper: Fx::default() })
     }
 
-    fn bound(&mut self, table: &Table, ranks: &Ranks) {
-        let same = |rank: Rank| match rank {
-            Rank::Same(fx) => Some(fx),
-            _ => None,
-        };
-        let own = same(self.plan.rank);
-        let theirs: Option<Vec<Fx>> = self.plan.theirs.iter().map(|theirs| same(theirs.rank)).collect();
-        let uniform = theirs.filter(|all| all.windows(2).all(|pair| pair.first() == pair.last()));
-        if let (Some(own), Some(theirs)) = (own, uniform) {
-            let partners = theirs.first().copied().unwrap_or_default();
+    /// What every partner thinks of the root, if all think the same.
+    fn partners(&self) -> Option<Fx> {
+        let mut all = self.plan.theirs.iter().map(|theirs| same(theirs.rank));
+        let first = all.next().unwrap_or(Some(Fx::default()))?;
+        all.all(|other| other == Some(first)).then_some(first)
+    }
+
+    /// What the rows of each template think of the root; open ones think nothing here.
+    fn partners_by_template<'r>(&self, table: &Table, ranks: &'r Ranks) -> Vec<Partners<'r>> {
+        let mut all = Vec::new();
+        all.resize_with(table.templates.list.len(), || Partners::Same(Fx::default()));
+        for theirs in &self.plan.theirs {
+            if let Some(own) = all.get_mut(theirs.template) {
+                *own = match theirs.rank {
+                    Rank::Same(fx) => Partners::Same(fx),
+                    Rank::By(id) => Partners::By(ranks.values(id)),
+                    Rank::Opaque => Partners::Same(Fx::default()),
+                };
+            }
+        }
+        all
+    }
+
+    fn bound(&mut self, known: &Known<'_>) {
+        if let (Some(own), Some(partners)) = (same(self.plan.rank), self.partners()) {
             self.most = Score { own, partners, deeper: Fx::default() };
             self.varies = false;
             return;
         }
-        let mut scores = self.may.iter().filter(|row| !self.open.get(as_usize(*row)));
-        let mut score = || scores.find_map(|row| self.score(row, table, ranks));
-        let Some(first) = score() else { return };
-        let (mut most, mut varies) = (first, false);
-        while let Some(next) = score() {
-            varies |= next != first;
-            most = most.max(next);
-        }
-        (self.most, self.varies) = (most, varies);
+        let order = self.in_order(known);
+        let (first, last) = order.ends(known.ranks);
+        let score = |row: Option<u32>| self.score(row?, known.table, known.ranks);
+        let (best, worst) = (score(first).unwrap_or_default(), score(last).unwrap_or_default());
+        (self.most, self.varies, self.order) = (best, best != worst, Some(order));
     }
 
-    /// The candidates that are not open, the best first, of equal ones in the order of their ads. Those that do not
-    /// [pass](Domain::passes) are among them.
-    pub(crate) fn sorted(&mut self, known: &mut Known<'_>) -> &[u32] {
-        if self.sorted.is_none() {
-            self.sorted = Some(self.sort(known));
-        }
-        self.sorted.as_deref().unwrap_or_default()
+    /// The candidates that are not open, the best first. Those that do not [pass](Domain::passes) are among them.
+    pub(crate) fn order(&mut self, known: &Known<'_>) -> &Order {
+        let order = match self.order.take() {
+            Some(order) => order,
+            None => self.in_order(known),
+        };
+        self.order.insert(order)
     }
 
-    /// The row at a place of [`Domain::sorted`], which must have been asked for.
-    pub(crate) fn at(&self, place: usize) -> Option<u32> {
-        self.sorted.as_ref()?.get(place).copied()
+    /// The first candidate at a place of the order or after it of which something is left, and its place. The order must
+    /// have been asked for.
+    pub(crate) fn next(&self, place: usize, known: &Known<'_>) -> Option<(usize, u32)> {
+        self.order.as_ref()?.next(place, known.full, known.ranks)
     }
 
-    fn sort(&self, known: &mut Known<'_>) -> Vec<u32> {
-        let mut rows = self.may.rows();
+    fn in_order(&self, known: &Known<'_>) -> Order {
+        let mut rows = self.may.clone();
         if self.open.any() {
-            rows.retain(|row| !self.open.get(as_usize(*row)));
+            rows.and_not(&self.open);
         }
         let (table, ranks) = (&*known.table, &*known.ranks);
-        let first = self.plan.theirs.first().map(|theirs| theirs.rank);
-        let uniform = matches!(first, Some(Rank::Same(_)) | None)
-            && self.plan.theirs.iter().all(|theirs| Some(theirs.rank) == first);
-        match self.plan.rank {
-            Rank::Same(_) if uniform => {
-                // Rows that have not been moved about are in the order of their ads.
-                if !rows.is_sorted_by_key(|row| table.position(*row)) {
-                    rows.sort_unstable_by_key(|row| table.position(*row));
+        let uniform = self.partners().is_some();
+        let mut rows = match self.plan.rank {
+            Rank::By(id) => {
+                let (order, places) = ranks.order(id);
+                let ranked = Order::Ranked(rows.permuted(places, order.len()), id);
+                if uniform {
+                    return ranked;
                 }
+                ranked.rows(ranks)
             }
-            Rank::By(id) if uniform => by_place(&mut rows, ranks.order(id)),
+            // Rows that have not been moved about are in the order of their ads.
+            _ if uniform && table.in_order => return Order::Plain(rows),
             _ => {
-                rows.sort_by_cached_key(|row| (std::cmp::Reverse(self.score(*row, table, ranks)), table.position(*row)))
+                let mut rows = rows.rows();
+                if !table.in_order {
+                    rows.sort_by_key(|row| table.position(*row));
+                }
+                rows
             }
+        };
+        if !uniform {
+            let own = |row: u32| ranks.value(self.plan.rank, as_usize(row));
+            let template = |row: u32| table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.template);
+            let of_template = self.partners_by_template(table, ranks);
+            settle(&mut rows, own, |row| match of_template.get(template(row)) {
+                Some(Partners::Same(fx)) => *fx,
+                Some(Partners::By(values)) => values.get(as_usize(row)).copied().unwrap_or_default(),
+                None => Fx::default(),
+            });
         }
-        rows
+        Order::Listed(rows)
     }
 }
 
-/// How many times more rows an order may have than a set before the set is sorted instead of picked out of the order.
-const SPARSE: usize = 24;
+/// What rows of one template think of a root.
+enum Partners<'r> {
+    Same(Fx),
+    /// By row.
+    By(&'r [Fx]),
+}
 
-fn by_place(rows: &mut Vec<u32>, (order, places): (&[u32], &[u32])) {
-    let place = |row: &u32| places.get(as_usize(*row)).copied().unwrap_or(u32::MAX);
-    if rows.len() * SPARSE < order.len() {
-        rows.sort_unstable_by_key(place);
-        return;
+fn same(rank: Rank) -> Option<Fx> {
+    match rank {
+        Rank::Same(fx) => Some(fx),
+        Rank::By(_) | Rank::Opaque => None,
     }
-    let mut wanted = Bits::none(order.len());
-    for row in rows.iter() {
-        wanted.set(as_usize(place(row)), true);
-    }
-    *rows = wanted.iter().filter_map(|place| order.get(as_usize(place)).copied()).collect();
 }
 
 /// Takes out of `rows` what a demand refuses, and adds to `open` what it does not know. Gives the conditions that are left

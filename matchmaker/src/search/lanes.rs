@@ -69,7 +69,7 @@ impl Spoke {
     /// The candidates of a domain, by what they share with port 0.
     pub(crate) fn of(domain: &mut Domain, known: &mut Known<'_>) -> Spoke {
         let port = domain.plan.port;
-        let mut sorted = domain.sorted(known).to_vec();
+        let mut sorted = domain.order(known).rows(known.ranks);
         sorted.retain(|row| domain.passes(*row, known));
         let mut lanes: Vec<Lane> = Vec::new();
         let mut lane_of: HashMap<usize, usize, RandomState> = HashMap::default();
@@ -232,7 +232,7 @@ impl Lane {
 impl Known<'_> {
     /// Whether nothing is left of a row's ad for anybody.
     pub(crate) fn is_full(&self, row: u32) -> bool {
-        self.table.rows.get(as_usize(row)).is_none_or(|row| self.stock.is_full(row.place))
+        self.full.get(as_usize(row))
     }
 
     /// Whether what the domain's port asks fits into what is free of the row's ad.
@@ -244,7 +244,7 @@ impl Known<'_> {
     /// Whether joins are true of two partners. Where only the evaluator knows, that is remembered as doubt.
     fn agree(&mut self, joins: &[Term], hub: u32, row: u32, port: usize) -> bool {
         let (columns, words, context) = self.table.sight();
-        let mut sight = Sight { columns, words, context };
+        let mut sight = Sight::new(columns, words, context);
         let of = |var: crate::term::Var| as_usize(if usize::from(var) == port { row } else { hub });
         let mut known = true;
         let agree = joins.iter().all(|join| {

@@ -59,15 +59,12 @@ impl Star<'_> {
     /// The best gang of the class as things are now.
     pub(crate) fn best(&mut self, progress: &mut Progress, known: &mut Known<'_>) -> Option<Rows> {
         let first = *self.ports.first()?;
-        self.domains.get_mut(first)?.sorted(known);
+        self.domains.get_mut(first)?.order(known);
         let spread = self.ports.iter().skip(1).any(|port| self.domains.get(*port).is_some_and(|domain| domain.varies));
         let most = self.spokes_most();
         loop {
-            while let Some(row) = self.domains.get(first)?.at(progress.cursor) {
-                if known.is_full(row) {
-                    progress.cursor += 1;
-                    continue;
-                }
+            while let Some((place, row)) = self.domains.get(first)?.next(progress.cursor, known) {
+                progress.cursor = place;
                 let own = self.domains.get(first)?.score(row, known.table, known.ranks)?;
                 let bound = own.plus(&most);
                 if progress

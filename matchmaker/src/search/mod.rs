@@ -5,3 +5,4 @@ pub(crate) mod domain;
 pub(crate) mod guided;
 pub(crate) mod lanes;
 pub(crate) mod list;
+pub(crate) mod order;

@@ -85,6 +85,55 @@ impl Bits {
         self.words.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0)).sum()
     }
 
+    /// The smallest row of the set that is not below `from`.
+    pub(crate) fn next(&self, from: usize) -> Option<u32> {
+        let mut place = from / WORD;
+        let mut word = self.words.get(place)? & (u64::MAX << (from % WORD));
+        while word == 0 {
+            place += 1;
+            word = *self.words.get(place)?;
+        }
+        Some(as_u32(place * WORD) + word.trailing_zeros())
+    }
+
+    /// The largest row of the set.
+    pub(crate) fn last(&self) -> Option<u32> {
+        let place = self.words.iter().rposition(|word| *word != 0)?;
+        let word = self.words.get(place)?;
+        Some(as_u32(place * WORD) + word.checked_ilog2()?)
+    }
+
+    /// The same of those that are not in another set.
+    pub(crate) fn next_without(&self, from: usize, without: &Bits) -> Option<u32> {
+        let left = |place: usize| {
+            let out = without.words.get(place).copied().unwrap_or(0);
+            self.words.get(place).map(|word| word & !out)
+        };
+        let mut place = from / WORD;
+        let mut word = left(place)? & (u64::MAX << (from % WORD));
+        while word == 0 {
+            place += 1;
+            word = left(place)?;
+        }
+        Some(as_u32(place * WORD) + word.trailing_zeros())
+    }
+
+    /// For each row of the set the number that stands in its place in `places`, as far as it is below `length`.
+    pub(crate) fn permuted(&self, places: &[u32], length: usize) -> Bits {
+        let mut bits = Bits::none(length);
+        for (word, places) in self.words.iter().zip(places.chunks(WORD)) {
+            let mut left = *word;
+            while left != 0 {
+                let place = places.get(as_usize(left.trailing_zeros())).map_or(usize::MAX, |place| as_usize(*place));
+                left &= left - 1;
+                if let Some(word) = bits.words.get_mut(place / WORD) {
+                    *word |= 1u64 << (place % WORD);
+                }
+            }
+        }
+        bits
+    }
+
     /// The rows of the set, smallest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().zip((0u32..).step_by(WORD)).flat_map(|(word, base)| Ones(*word).map(move |bit| base + bit))

@@ -10,7 +10,7 @@ mod template;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use classad::{Context, Limits, Name};
+use classad::{Ad, Context, Limits, Name};
 use foldhash::fast::RandomState;
 
 use crate::consent::Consent;
@@ -44,6 +44,8 @@ pub(crate) struct Table {
     free: HashMap<usize, Vec<u32>, RandomState>,
     /// The rows in the order of their ads, and the place of each in that order: which of two has the smaller id.
     positions: Vec<u32>,
+    /// That is the order of the rows themselves.
+    pub(crate) in_order: bool,
 }
 
 /// What is not as it was in the snapshot before.
@@ -53,13 +55,17 @@ pub(crate) struct Changes {
     pub(crate) rows: Vec<u32>,
     /// Some rows stand for no ad any more.
     pub(crate) gone: bool,
-    /// For each place of the snapshot, the place before of an ad that is the same.
-    pub(crate) same: Vec<Option<usize>>,
+    /// For each place of the snapshot, the place before of an ad that is the same; none if nothing is another or elsewhere.
+    pub(crate) same: Option<Vec<Option<usize>>>,
 }
 
 /// The columns of a table.
 #[derive(Debug, Default)]
-pub(crate) struct Columns(Vec<Column>);
+pub(crate) struct Columns {
+    list: Vec<Column>,
+    /// An ad with nothing in it, for expressions that stand in no ad.
+    pub(crate) nothing: Ad,
+}
 
 /// One way to bind an ad.
 #[derive(Debug)]
@@ -75,7 +81,7 @@ pub(crate) struct Row {
 
 impl Columns {
     pub(crate) fn get(&self, column: u32) -> Option<&Column> {
-        self.0.get(as_usize(column))
+        self.list.get(as_usize(column))
     }
 
     pub(crate) fn cell(&self, column: u32, row: usize) -> Cell {
@@ -97,6 +103,7 @@ impl Table {
             column_ids: HashMap::default(),
             free: HashMap::default(),
             positions: Vec::new(),
+            in_order: true,
         }
     }
 
@@ -118,39 +125,44 @@ impl Table {
         for (number, row) in self.rows.iter().enumerate() {
             column.put(number, &row.ports, row.via, &mut self.words, &self.context);
         }
-        let id = as_u32(self.columns.0.len());
-        self.columns.0.push(column);
+        let id = as_u32(self.columns.list.len());
+        self.columns.list.push(column);
         self.column_ids.insert(name.clone(), id);
         id
     }
 
     /// Makes the rows those of the snapshot; what is the same as `before` stays as it is.
     pub(crate) fn sync(&mut self, snapshot: &Snapshot, before: &Snapshot, rules: Rules) -> Changes {
+        if Arc::ptr_eq(&snapshot.ads, &before.ads) && self.first_row.len() == snapshot.len() {
+            return Changes { rows: Vec::new(), gone: false, same: None };
+        }
         let old_first = std::mem::take(&mut self.first_row);
-        let mut old = before.ads().zip(old_first).peekable();
+        let mut old = before.ads.iter().enumerate().zip(old_first).peekable();
         let (mut first_row, mut fresh) = (Vec::with_capacity(snapshot.len()), Vec::new());
         let (mut same, mut gone_rows) = (Vec::with_capacity(snapshot.len()), false);
-        for (id, ad) in snapshot.ads() {
+        for (now, ad) in snapshot.ads.iter().enumerate() {
             // Ads are in the order of their keys, unless their order is all that there is.
-            while let Some(((_, gone), first)) =
-                old.next_if(|((_, old), _)| rules == Rules::Product && old.key < ad.key)
-            {
+            let is_before = |old: &PoolAd| rules == Rules::Product && old.key < ad.key;
+            while let Some(((_, gone), first)) = old.next_if(|((_, old), _)| !Arc::ptr_eq(old, ad) && is_before(old)) {
                 gone_rows |= self.forget(gone, first);
             }
-            match old.next_if(|((_, old), _)| old.key == ad.key) {
+            match old.next_if(|((_, old), _)| Arc::ptr_eq(old, ad) || old.key == ad.key) {
                 Some(((place, known), first))
-                    if Arc::ptr_eq(&known.ports, &ad.ports) && first.is_some() == takes_part(ad, rules) =>
+                    if Arc::ptr_eq(known, ad)
+                        || Arc::ptr_eq(&known.ports, &ad.ports) && first.is_some() == takes_part(ad, rules) =>
                 {
-                    self.move_to(first, ad.ports.list.len(), id.place());
+                    if place != now {
+                        self.move_to(first, ad.ports.list.len(), now);
+                    }
                     first_row.push(first);
-                    same.push(Some(place.place()));
+                    same.push(Some(place));
                     continue;
                 }
                 Some(((_, known), first)) => gone_rows |= self.forget(known, first),
                 None => {}
             }
             same.push(None);
-            fresh.push(id.place());
+            fresh.push(now);
             first_row.push(None);
         }
         for ((_, gone), first) in old {
@@ -167,7 +179,7 @@ impl Table {
         self.first_row = first_row;
         self.fill(&changed);
         self.number(snapshot);
-        Changes { rows: changed, gone: gone_rows, same }
+        Changes { rows: changed, gone: gone_rows, same: Some(same) }
     }
 
     /// Where a row stands among all, in the order of their ads and ports.
@@ -178,9 +190,11 @@ impl Table {
     fn number(&mut self, snapshot: &Snapshot) {
         self.positions.clear();
         self.positions.resize(self.rows.len(), u32::MAX);
-        let mut next = 0;
+        let (mut next, mut before) = (0, None);
+        self.in_order = true;
         for (id, ad) in snapshot.ads() {
             let Some(first) = self.first_row.get(id.place()).copied().flatten() else { continue };
+            self.in_order &= before.replace(first).is_none_or(|before| before < first);
             for position in self.positions.iter_mut().skip(as_usize(first)).take(ad.ports.list.len()) {
                 *position = next;
                 next += 1;
@@ -232,7 +246,7 @@ impl Table {
         for number in changed {
             self.live.set(as_usize(*number), true);
         }
-        for column in &mut self.columns.0 {
+        for column in &mut self.columns.list {
             column.forget_shape();
             for number in changed {
                 if let Some(row) = self.rows.get(as_usize(*number)) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use classad::{BinaryOp, Expr, Kind, Name, is_pure};
 
 use super::{Sight, Term, Var, Whole, ops, part_name, scope};
+use crate::index::memo::Trace;
 use crate::ports::Ports;
 use crate::table::{Cell, Table, own_value};
 
@@ -52,12 +53,14 @@ pub(crate) struct Flattener<'a> {
     pub(crate) partner: Option<(&'a Ports, usize)>,
     /// Whether `Members` is told by the pool instead of by the ads.
     pub(crate) members_told: bool,
+    /// What of the root's own attributes was read.
+    pub(crate) trace: Trace,
     parts: usize,
 }
 
 impl<'a> Flattener<'a> {
     pub(crate) fn new(table: &'a mut Table, root: &'a Ports, port: usize, members_told: bool) -> Flattener<'a> {
-        Flattener { table, root, port, partner: None, members_told, parts: 0 }
+        Flattener { table, root, port, partner: None, members_told, trace: Trace::default(), parts: 0 }
     }
 
     /// The term of an expression; none if only the evaluator can tell its value.
@@ -133,7 +136,7 @@ impl<'a> Flattener<'a> {
             return term;
         }
         let (columns, words, context) = self.table.sight();
-        let value = term.value(&mut Sight { columns, words, context }, &|_| usize::MAX);
+        let value = term.value(&mut Sight::new(columns, words, context), &|_| usize::MAX);
         // What is not known in this way may be known in another: the term stays as it is.
         if value == Cell::Open { term } else { Term::Known(value) }
     }
@@ -208,6 +211,9 @@ impl<'a> Flattener<'a> {
         if let Kind::Literal(value) = expr.kind() {
             return Some(Term::Known(self.table.words.cell(value))).filter(|term| *term != Term::Known(Cell::Open));
         }
+        // What an attribute of the port tells of one partner to the next reads nothing of the ad around it.
+        let told = matches!(expr.kind(), Kind::Select { base, .. } if base.as_attribute().is_some_and(|label| self.is_label(label)));
+        self.trace.more |= !told;
         let (words, context) = self.table.words_and_context();
         match own_value(self.root, self.port, expr, side == Side::Root, words, context) {
             Cell::Open => self.flat(expr, side, nesting),
@@ -219,25 +225,35 @@ impl<'a> Flattener<'a> {
         Var::try_from(self.port).ok().filter(|var| *var < 64)
     }
 
+    fn is_label(&self, name: &Name) -> bool {
+        !self.root.implicit && self.root.list.iter().any(|port| port.label == *name)
+    }
+
     fn special(&self, name: &Name) -> bool {
         scope::is_special(name) && (self.members_told || name != "members")
     }
 
     /// An attribute of the root as a partner sees it through the port at hand.
-    fn requester(&self, name: &Name) -> Option<(&'a Expr, Side)> {
-        let root = self.root;
-        let port = root.list.get(self.port).filter(|_| !root.implicit);
-        let in_port = port.and_then(|port| port.attributes.at(port.attributes.place(name)?));
-        in_port.map(|expr| (expr, Side::Root)).or_else(|| self.body(name))
+    pub(crate) fn requester(&mut self, name: &Name) -> Option<(&'a Expr, Side)> {
+        self.in_port(name).map(|expr| (expr, Side::Root)).or_else(|| self.body(name))
     }
 
-    fn body(&self, name: &Name) -> Option<(&'a Expr, Side)> {
+    /// An attribute of the root's port at hand.
+    fn in_port(&mut self, name: &Name) -> Option<&'a Expr> {
+        let root = self.root;
+        let port = root.list.get(self.port).filter(|_| !root.implicit)?;
+        self.trace.read(Some(self.port), name);
+        port.attributes.at(port.attributes.place(name)?)
+    }
+
+    fn body(&mut self, name: &Name) -> Option<(&'a Expr, Side)> {
+        self.trace.read(None, name);
         let root = self.root;
         let side = if root.implicit { Side::Root } else { Side::RootBody };
         root.body.place(name).and_then(|place| root.body.at(place)).map(|expr| (expr, side))
     }
 
-    fn meaning(&self, name: &Name, side: Side) -> Meaning<'a> {
+    fn meaning(&mut self, name: &Name, side: Side) -> Meaning<'a> {
         match side {
             Side::Root => self.meaning_in_root(name),
             Side::RootBody => match self.body(name) {
@@ -249,7 +265,7 @@ impl<'a> Flattener<'a> {
         }
     }
 
-    fn meaning_in_root(&self, name: &Name) -> Meaning<'a> {
+    fn meaning_in_root(&mut self, name: &Name) -> Meaning<'a> {
         let root = self.root;
         if root.implicit {
             return match (self.body(name), other(name)) {
@@ -263,8 +279,7 @@ impl<'a> Flattener<'a> {
         if name == "members" && self.members_told {
             return Meaning::Special;
         }
-        let port = root.list.get(self.port);
-        if let Some(expr) = port.and_then(|port| port.attributes.at(port.attributes.place(name)?)) {
+        if let Some(expr) = self.in_port(name) {
             return Meaning::Own(expr, Side::Root);
         }
         let seen = root.list.iter().enumerate().take(self.port + 1);
@@ -278,7 +293,7 @@ impl<'a> Flattener<'a> {
         }
     }
 
-    fn meaning_in_partner(&self, name: &Name) -> Meaning<'a> {
+    fn meaning_in_partner(&mut self, name: &Name) -> Meaning<'a> {
         let (Some((ports, via)), Some(var)) = (self.partner, self.var()) else { return Meaning::Special };
         if name == "members" && self.members_told {
             return Meaning::Special;

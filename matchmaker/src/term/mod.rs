@@ -10,7 +10,7 @@ pub(crate) mod scope;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use classad::{BinaryOp, Context, Env, Expr, Name, UnaryOp, eval};
+use classad::{BinaryOp, Context, Env, Expr, Name, UnaryOp, Value, eval};
 
 use crate::table::{Cell, Columns, Words};
 
@@ -79,6 +79,15 @@ pub(crate) struct Sight<'t> {
     pub(crate) words: &'t mut Words,
     /// With the bounds of a part of an evaluation, see [`partial`].
     pub(crate) context: &'t Context,
+    /// Empty but while the evaluator is asked.
+    env: Env<'t>,
+}
+
+impl<'t> Sight<'t> {
+    /// What is seen in these columns.
+    pub(crate) fn new(columns: &'t Columns, words: &'t mut Words, context: &'t Context) -> Sight<'t> {
+        Sight { columns, words, context, env: Env::new() }
+    }
 }
 
 /// The bounds under which parts of expressions are computed: so small that all parts of a constraint together stay within
@@ -161,20 +170,6 @@ impl Term {
         }
     }
 
-    /// The term with this value in place of every attribute.
-    pub(crate) fn with(&self, cell: Cell) -> Term {
-        let each = |term: &Term| term.with(cell);
-        match self {
-            Term::Known(_) | Term::Now => self.clone(),
-            Term::Column(..) => Term::Known(cell),
-            Term::Unary(op, operand) => Term::Unary(*op, Box::new(operand.with(cell))),
-            Term::Binary(op, sides) => Term::Binary(*op, Box::new(sides.each_ref().map(each))),
-            Term::Choice(parts) => Term::Choice(Box::new(parts.each_ref().map(each))),
-            Term::Elvis(sides) => Term::Elvis(Box::new(sides.each_ref().map(each))),
-            Term::Whole(whole) => Term::Whole(Arc::new(whole.with(whole.parts.iter().map(each).collect()))),
-        }
-    }
-
     /// Changes the port of every attribute.
     pub(crate) fn rename(&mut self, by: &mut dyn FnMut(&mut Var)) {
         match self {
@@ -219,14 +214,17 @@ impl Sight<'_> {
     }
 
     fn whole(&mut self, expr: &Expr, names: &[Name], cells: &[Cell]) -> Cell {
-        let nothing = classad::Ad::new();
-        let mut env = Env::new();
-        let frame = env.frame(&nothing, None);
-        for (name, cell) in names.iter().zip(cells) {
-            let Some(value) = self.words.value(*cell) else { return Cell::Open };
-            env.define(frame, name.clone(), value);
+        if cells.contains(&Cell::Open) {
+            return Cell::Open;
         }
-        eval(expr, &env, frame, self.context).map_or(Cell::Open, |value| self.words.cell(&value))
+        let mark = self.env.mark();
+        let frame = self.env.frame(&self.columns.nothing, None);
+        for (name, cell) in names.iter().zip(cells) {
+            self.env.define(frame, name.clone(), self.words.value(*cell).unwrap_or(Value::Undefined));
+        }
+        let value = eval(expr, &self.env, frame, self.context);
+        self.env.reset(mark);
+        value.map_or(Cell::Open, |value| self.words.cell(&value))
     }
 }
 

@@ -169,7 +169,7 @@ fn key(cell: Cell, words: &Words) -> Option<Key> {
 
 fn agree(terms: &[Term], hub: u32, row: u32, port: usize, known: &mut Known<'_>) -> Option<bool> {
     let (columns, words, context) = known.table.sight();
-    let mut sight = Sight { columns, words, context };
+    let mut sight = Sight::new(columns, words, context);
     let of = |var: Var| as_usize(if usize::from(var) == port { row } else { hub });
     for term in terms {
         if !sight.holds(term, &of)? {

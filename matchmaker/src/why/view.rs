@@ -3,6 +3,7 @@
 use super::parts::{Answered, Asking, Part, Parts};
 use super::pool::Pool;
 use crate::index::asks::{Asks, asks};
+use crate::index::memo::Trace;
 use crate::model::Config;
 use crate::ports::{Ports, Rules};
 use crate::search::domain::Known;
@@ -97,7 +98,7 @@ impl View {
             }
             terms.push(Terms { template, rows, parts, missing });
         }
-        let asks = asks(known.table, root, port, &pool.resources, config.rules);
+        let asks = asks(known.table, root, port, &pool.resources, config.rules, &mut Trace::default());
         if asks == Asks::Opaque {
             unsure.or(&admitted);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use classad::{Ad, Context, Env, Expr, FrameId, Name, Value, eval};
-use matchmaker::{AdKey, Ask, Config, PoolAd, Rules, Snapshot, share_key};
+use matchmaker::{AdKey, Ask, Config, PoolAd, Res, Rules, Snapshot, share_key};
 
 use super::trees::Tree;
 
@@ -181,12 +181,12 @@ impl<'t> Bench<'t> {
         let held = share.as_ref().and_then(|key| offer.usage.shared.get(key));
         for (resource, amount) in &takes {
             let shared = offer.usage.shared.values().map(|held| held.get(resource).copied().unwrap_or(0)).sum::<i64>();
-            let of = |amounts: &BTreeMap<String, i64>| amounts.get(resource).copied().unwrap_or(0);
+            let of = |amounts: &Res| amounts.get(resource).copied().unwrap_or(0);
             let free = offer.capacity[resource] - shared - of(&offer.usage.own) - of(&offer.usage.outside);
             let room = held.map_or(free, of);
             (*amount <= room.min(offer.capacity[resource])).then_some(())?;
         }
-        Some(Ask { takes, share })
+        Some(Ask { takes: takes.into_iter().collect(), share })
     }
 
     fn rank(&self, node: usize, port: usize) -> i128 {

@@ -36,3 +36,30 @@ impl Server {
         self.stored().map_or(Answer::Conflict, Answer::Written)
     }
 }
+
+#[test]
+fn whoever_resigns_wins_a_later_term_while_the_lease_is_its_own() {
+    let timing = super::record::Timing { lease_ms: 15_000 };
+    let (mut server, mut candidate) = (Server::default(), super::candidate::Candidate::new("a", timing));
+    // looks and writes until it leads
+    let lead = |candidate: &mut super::candidate::Candidate, server: &mut Server, from_ms: u64| {
+        let mut now_ms = from_ms;
+        loop {
+            match candidate.next(now_ms, 0) {
+                Next::Rest(until_ms) => {
+                    now_ms = until_ms;
+                    candidate.woke(now_ms);
+                }
+                next => candidate.answered(server.answer(&next), now_ms, now_ms),
+            }
+            if let Some(term) = candidate.term(now_ms) {
+                return (term.epoch, now_ms);
+            }
+        }
+    };
+    let (first, now_ms) = lead(&mut candidate, &mut server, 0);
+    candidate.resign();
+    assert_eq!(candidate.term(now_ms), None);
+    let (second, _) = lead(&mut candidate, &mut server, now_ms);
+    assert!(second > first, "its epoch is that of another write");
+}

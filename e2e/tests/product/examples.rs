@@ -1,0 +1,120 @@
+//! Turns the examples that need nodes into what their readers are promised to see.
+
+use e2e::control_plane::stages::{ENDS, RUNS_FOR};
+use e2e::repository;
+use serde_json::{Value, json};
+
+use crate::stage::{Namespace, Stage, condition, name, text};
+
+/// A file of an example, for a namespace and with nodes of this test's own: in a reader's cluster the namespace is called as the
+/// example. `pod` is what the pods of a test say of their own end.
+fn example(here: &Namespace, folder: &str, file: &str, pod: &Value) -> String {
+    let path = repository::root().join("examples").join(folder).join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    text.replace(&format!("namespace: {folder}"), &format!("namespace: {}", here.name))
+        .replace(&format!("metadata: {{name: {folder}"), &format!("metadata: {{name: {}", here.name))
+        .replace("matchLabels: {", &format!("matchLabels: {{test: {}, ", here.name))
+        .replace(&format!("metadata: {{labels: {{example: {folder}}}}}"), &format!("metadata: {{annotations: {pod}}}"))
+}
+
+fn nodes(here: &Namespace, named: &[(String, (&str, &str))]) {
+    let node = |(name, (label, value)): &(String, (&str, &str))| {
+        let amounts = json!({"cpu": "16", "memory": "64Gi", "pods": "110"});
+        let mut labels = json!({"kubernetes.io/hostname": name, "test": here.name});
+        labels[*label] = json!(value);
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels,
+            "annotations": {"kwok.x-k8s.io/node": "fake"}}, "status": {"capacity": amounts, "allocatable": amounts}})
+    };
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": named.iter().map(node).collect::<Vec<_>>()});
+    here.access().apply(&list.to_string()).unwrap();
+}
+
+fn offered(here: &Namespace, count: usize) {
+    here.until("every node to be offered", || {
+        let ready = here.list("gmm").iter().filter(|machine| condition(machine, "Ready").0 == "True").count();
+        (ready == count).then_some(())
+    });
+}
+
+#[test]
+fn a_campus_of_three_licences_and_two_owners() {
+    let here = Stage::with_pods().namespace("campus");
+    let cs = (1..=12).map(|number| (format!("campus-cs-{number}"), ("group", "cs")));
+    let ee = (1..=8).map(|number| (format!("campus-ee-{number}"), ("group", "ee")));
+    nodes(&here, &cs.chain(ee).collect::<Vec<_>>());
+    let forever = json!({ENDS: "never"});
+    for file in ["classes.yaml", "licenses.yaml"] {
+        here.apply(&example(&here, "campus", file, &forever));
+    }
+    offered(&here, 20);
+    here.apply(&example(&here, "campus", "jobs.yaml", &forever));
+    here.until("six pods to run", || {
+        let running = here.list("pods").into_iter().filter(|pod| text(pod, "/status/phase") == "Running");
+        (running.count() == 6).then_some(())
+    });
+    here.wait_reason("gmj/guest", "Matched", "RefusedByOffers");
+    let running = || -> Vec<String> {
+        let all = here.list("gmj");
+        all.iter().filter(|job| text(job, "/status/phase") == "Running").map(name).collect()
+    };
+    here.until("six jobs to say so", || (running().len() == 6).then_some(()));
+    let node_of = |job: &str| {
+        let batch = text(&here.get(&format!("gmj/{job}")), "/status/workload/name");
+        let pods = here.list("pods");
+        let pod = pods.iter().find(|pod| text(pod, "/metadata/annotations/gangmatch.dev~1match") == batch);
+        text(pod.unwrap(), "/spec/nodeName")
+    };
+    assert_eq!(node_of("spice-1"), "campus-cs-1");
+    assert!(node_of("matlab-1").starts_with("campus-ee-"));
+    assert_eq!(node_of("matlab-1"), node_of("matlab-2"), "they share the seat");
+    let vcs: Vec<String> = running().into_iter().filter(|job| job.starts_with("vcs-")).collect();
+    assert!(vcs.len() == 3 && vcs.iter().all(|job| node_of(job).starts_with("campus-cs-")), "{vcs:?}");
+    assert_eq!(here.with_reason("gmj", "Matched", "WaitingForCapacity").len(), 1, "the fourth waits for a seat");
+}
+
+#[test]
+fn a_regression_of_two_hundred_tests_on_twelve_seats() {
+    const TESTS: usize = 200;
+    let here = Stage::own_with_pods().namespace("regression");
+    nodes(&here, &(0..10).map(|number| (format!("regression-{number}"), ("pool", "regression"))).collect::<Vec<_>>());
+    let pod = json!({RUNS_FOR: "1s"});
+    for file in ["class.yaml", "license.yaml", "needs-vcs.yaml"] {
+        here.apply(&example(&here, "regression", file, &pod));
+    }
+    offered(&here, 10);
+    let test = example(&here, "regression", "run/test.yaml", &pod);
+    let tests = (0..TESTS).map(|number| test.replace("generateName: test-", &format!("name: test-{number}")));
+    here.apply(&tests.collect::<Vec<_>>().join("\n---\n"));
+    let (mut done, mut most) = (0, 0);
+    // as long as some more finish within a minute, all is well
+    while done < TESTS {
+        done = here.until("more tests to finish", || {
+            let pods = here.list("pods");
+            let active = |pod: &&Value| ["Pending", "Running"].contains(&text(pod, "/status/phase").as_str());
+            most = most.max(pods.iter().filter(active).count());
+            let license = here.get("gml/vcs");
+            let taken = license.pointer("/status/claims").and_then(Value::as_object).map_or(0, serde_json::Map::len);
+            assert!(taken <= 12, "{taken} of 12 seats are taken");
+            let finished = here.with_reason("gmj", "Finished", "Completed").len();
+            (finished > done).then_some(finished)
+        });
+    }
+    assert!((6..=12).contains(&most), "{most} pods at the same time");
+    here.until("all seats to be free", || (here.entries("gml/vcs") == 0).then_some(()));
+}
+
+#[test]
+fn what_was_imported_from_htcondor_is_matched() {
+    let here = Stage::with_pods().namespace("condor");
+    for file in ["license.yaml", "imported.yaml"] {
+        here.apply(&example(&here, "condor", file, &json!({})));
+    }
+    let first = here.until("one of the jobs to be claimed", || {
+        let all = here.list("gmj");
+        all.iter().find(|job| condition(job, "Claimed").0 == "True").map(name)
+    });
+    let job = here.get(&format!("gmj/{first}"));
+    assert_eq!(text(&job, "/status/members"), format!("machine={0}/slot1-foo.cs.wisc.edu vcs={0}/vcs", here.name));
+    let second = if first == "sim-0" { "sim-1" } else { "sim-0" };
+    here.wait_reason(&format!("gmj/{second}"), "Matched", "WaitingForCapacity");
+}

@@ -1,0 +1,64 @@
+//! Submit files and dumps, as the plugin writes them down.
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::path::Path;
+    use std::process::{Command, Output, Stdio};
+
+    fn run(arguments: &[&str], input: &str) -> Output {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-gangmatch"));
+        command.arg("import").args(arguments).current_dir(root);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    #[test]
+    fn the_example_is_what_is_printed_and_what_is_left_out_is_said() {
+        let from = ["examples/condor/from/machines.ad", "examples/condor/from/sim.sub"];
+        let output = run(&from, "");
+        let expected =
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/condor/imported.yaml"));
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected.unwrap());
+        assert_eq!(
+            String::from_utf8(output.stderr).unwrap(),
+            "note: examples/condor/from/machines.ad: slot1_1@foo.cs.wisc.edu: left out: a dynamic slot is part of a partitionable one\n\
+             note: examples/condor/from/sim.sub:15: `transfer_input_files` is left out\n"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said_with_its_line() {
+        for (input, error) in [
+            (
+                "executable = a\nqueue x in (1 2)\n",
+                "standard input:2: found `queue x in (1 2)`; write `queue` and a number",
+            ),
+            ("nonsense\nqueue\n", "standard input:1: found `nonsense`; write `command = value`, or `queue`"),
+            ("requirements = (\nqueue\n", "standard input:1: "),
+            ("", "standard input: there is no ad in it, and no line `queue`"),
+        ] {
+            let output = run(&["-"], input);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(said.contains(error), "{input:?}: {said}");
+            assert!(!output.status.success() && output.stdout.is_empty());
+        }
+    }
+
+    #[test]
+    fn without_an_image_there_is_no_workload() {
+        let input = "executable = run.sh\nrequest_memory = 2G\nqueue\n";
+        let said = |arguments: &[&str]| {
+            let output = run(arguments, input);
+            assert!(output.status.success());
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+        };
+        let (plain, note) = said(&["-"]);
+        assert!(!plain.contains("workload") && plain.contains("memory: \"2048\""), "{plain}");
+        assert!(note.contains("no workload: use --image"), "{note}");
+        let (with, note) = said(&["--image", "example.org/a:1", "-"]);
+        assert!(with.contains("image: example.org/a:1") && note.is_empty(), "{with}{note}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Amounts by resource name, shared by all who have the same.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Iter;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Amounts by resource name: `{seats: 10}`, `{cpus: 8, memory: 16384}` (memory in MiB, whole cpus).
+///
+/// A copy costs no memory: thousands of offers have the same capacity, and thousands of claims take the same.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Res(
+    /// INVARIANT: nothing instead of no amounts.
+    Option<Arc<Amounts>>,
+);
+
+type Amounts = BTreeMap<String, i64>;
+
+static NONE: Amounts = Amounts::new();
+
+impl Res {
+    /// No amounts.
+    pub fn new() -> Res {
+        Res::default()
+    }
+
+    /// Says how much there is of one resource; gives what was said before.
+    pub fn insert(&mut self, name: String, amount: i64) -> Option<i64> {
+        Arc::make_mut(self.0.get_or_insert_default()).insert(name, amount)
+    }
+
+    /// Adds amounts, name by name.
+    pub(crate) fn add(&mut self, more: &Res) {
+        if self.0.is_none() {
+            self.0.clone_from(&more.0);
+            return;
+        }
+        let own = Arc::make_mut(self.0.get_or_insert_default());
+        for (name, amount) in more {
+            let sum = own.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*amount);
+        }
+    }
+
+    /// Whether two are one and the same in memory; if not, they may still be equal.
+    pub(crate) fn is(&self, other: &Res) -> bool {
+        match (&self.0, &other.0) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        }
+    }
+}
+
+impl Deref for Res {
+    type Target = Amounts;
+
+    fn deref(&self) -> &Amounts {
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+}
+
+impl fmt::Debug for Res {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.deref().fmt(out)
+    }
+}
+
+impl From<Amounts> for Res {
+    fn from(amounts: Amounts) -> Res {
+        Res(Some(amounts).filter(|amounts| !amounts.is_empty()).map(Arc::new))
+    }
+}
+
+impl<const N: usize> From<[(String, i64); N]> for Res {
+    fn from(amounts: [(String, i64); N]) -> Res {
+        Res::from(Amounts::from(amounts))
+    }
+}
+
+impl FromIterator<(String, i64)> for Res {
+    fn from_iter<I: IntoIterator<Item = (String, i64)>>(amounts: I) -> Res {
+        Res::from(Amounts::from_iter(amounts))
+    }
+}
+
+impl<'r> IntoIterator for &'r Res {
+    type Item = (&'r String, &'r i64);
+    type IntoIter = Iter<'r, String, i64>;
+
+    fn into_iter(self) -> Iter<'r, String, i64> {
+        self.deref().iter()
+    }
+}
