@@ -1,8 +1,10 @@
 //! The agent of one machine, or of one license server: publishes what changes, votes on claims, works while they stand.
 
+mod agent;
 mod app;
 mod cluster;
 mod config;
+mod deeds;
 mod duties;
 mod guard;
 mod host;

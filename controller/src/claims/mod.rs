@@ -20,6 +20,8 @@ mod restore;
 mod tests;
 mod view;
 mod work;
+#[cfg(test)]
+mod work_tests;
 mod writes;
 
 pub(crate) use drive::Driver;

@@ -1,0 +1,215 @@
+//! The agent: what it remembers, when it is its turn, and whether it is still in touch.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crds::Offer;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::cluster::{Answer, Cluster, Speaks};
+use crate::config::Config;
+use crate::duties::{Duty, Sight, Work, duties};
+use crate::host::Memory;
+use crate::measure::{Measured, measure};
+use crate::work::Job;
+
+/// The longest that a request may take.
+const REQUEST_MAX: Duration = Duration::from_secs(5);
+/// After something came to nothing.
+pub(crate) const REST: Duration = Duration::from_millis(500);
+
+/// An agent and what it remembers. Nothing of it is needed after a restart.
+pub(crate) struct Agent<K> {
+    pub(crate) config: Config,
+    pub(crate) cluster: Cluster<K>,
+    pub(crate) done: mpsc::UnboundedSender<String>,
+    /// The offer as it was seen last; `Some(None)`: deleted.
+    seen: Option<Option<K>>,
+    pub(crate) works: BTreeMap<String, (Work, Job)>,
+    /// When the Lease was last renewed: when that was sent.
+    renewed: Option<Instant>,
+    /// The last measurement, and when it began.
+    pub(crate) last: Option<(Measured, Instant)>,
+    measuring: Option<JoinHandle<(Measured, Memory, Instant)>>,
+    memory: Memory,
+    /// When a vote was first asked for, by claim.
+    pub(crate) asked: BTreeMap<String, Instant>,
+    pub(crate) rest_until: Instant,
+}
+
+impl<K: Speaks> Agent<K> {
+    pub(crate) fn new(config: Config, cluster: Cluster<K>, done: mpsc::UnboundedSender<String>) -> Agent<K> {
+        Agent {
+            config,
+            cluster,
+            done,
+            seen: None,
+            works: BTreeMap::new(),
+            renewed: None,
+            last: None,
+            measuring: None,
+            memory: Memory::default(),
+            asked: BTreeMap::new(),
+            rest_until: Instant::now(),
+        }
+    }
+
+    /// Takes in the offer, unless what is known of it is newer.
+    pub(crate) fn see(&mut self, found: K) {
+        let version = |offer: &K| offer.resource_version().and_then(|version| version.parse::<u64>().ok());
+        let known = self.seen.as_ref().and_then(Option::as_ref).and_then(version);
+        if known.is_none() || version(&found) >= known {
+            self.seen = Some(Some(found));
+        }
+    }
+
+    pub(crate) fn gone(&mut self) {
+        if !matches!(self.seen, Some(None)) {
+            tracing::warn!(offer = self.config.name, "there is no such offer");
+        }
+        self.seen = Some(None);
+    }
+
+    pub(crate) fn offer(&self) -> Option<&K> {
+        self.seen.as_ref()?.as_ref()
+    }
+
+    pub(crate) fn work_ended(&mut self, claim: &str) {
+        if let Some((work, _)) = self.works.get_mut(claim) {
+            work.ended = true;
+        }
+    }
+
+    /// How long this agent may be silent.
+    pub(crate) fn silence(&self) -> Duration {
+        let agent = self.offer().and_then(|offer| offer.offer_fields().agent.as_ref());
+        Duration::from_secs(agent.map_or(20, |agent| u64::try_from(agent.lease_duration_seconds).unwrap_or(20)))
+    }
+
+    /// How long a request may take: several of them, and the end of the work, fit into the last third of the silence.
+    pub(crate) fn within(&self) -> Duration {
+        REQUEST_MAX.min(self.silence() / 10)
+    }
+
+    /// Whether the Lease could not be renewed for so long that others may soon take this agent for lost. By its own clock, from
+    /// when the last renewal was sent: so it has stopped before anybody else says so.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.renewed.is_none_or(|renewed| renewed.elapsed() > self.silence() * 2 / 3)
+    }
+
+    /// Until when there is nothing to do by itself.
+    pub(crate) fn pause(&self) -> Duration {
+        let now = Instant::now();
+        let renewal = match (self.offer(), self.renewed) {
+            // there is nothing to be alive for
+            (None, _) => now + self.config.every(),
+            (Some(_), None) => now,
+            (Some(_), Some(renewed)) => renewed + self.silence() / 3,
+        };
+        let next = match (&self.measuring, &self.last) {
+            (None, Some((_, began))) => renewal.min(*began + self.config.every()),
+            (None, None) => now,
+            (Some(_), _) => renewal,
+        };
+        next.max(self.rest_until).saturating_duration_since(now)
+    }
+
+    /// Waits for the measurement that is under way.
+    pub(crate) async fn measured(&mut self) {
+        let Some(measuring) = &mut self.measuring else { return std::future::pending().await };
+        if let Ok((found, memory, began)) = measuring.await {
+            for why in &found.failures {
+                tracing::warn!(why, "not measured");
+            }
+            (self.memory, self.last) = (memory, Some((found, began)));
+        }
+        self.measuring = None;
+    }
+
+    /// Everything that is due.
+    pub(crate) async fn turn(&mut self) {
+        if Instant::now() < self.rest_until && !self.is_alone() {
+            return;
+        }
+        self.keep_lease().await;
+        self.keep_measuring();
+        self.publish().await;
+        for duty in self.due() {
+            if !self.fulfil(duty).await {
+                self.rest_until = Instant::now() + REST;
+                break;
+            }
+        }
+    }
+
+    fn due(&self) -> Vec<Duty> {
+        let works = self.works.iter().map(|(claim, (work, _))| (claim.clone(), work.clone())).collect();
+        let none = BTreeMap::new();
+        let sight = match &self.seen {
+            None => Sight::Unknown,
+            Some(None) => Sight::Gone,
+            Some(Some(offer)) => {
+                let claims = Offer::offer_status(offer).map_or(&none, |status| &status.claims);
+                Sight::There(offer.meta().uid.as_deref().unwrap_or(""), claims)
+            }
+        };
+        duties(sight, &works, self.is_alone())
+    }
+
+    async fn keep_lease(&mut self) {
+        let third = self.silence() / 3;
+        if self.offer().is_none() || self.renewed.is_some_and(|renewed| renewed.elapsed() < third) {
+            return;
+        }
+        let (sent, within) = (Instant::now(), self.within());
+        let seconds = i32::try_from(self.silence().as_secs()).unwrap_or(i32::MAX);
+        match self.cluster.renew(seconds, true, within).await {
+            Answer::Done(()) => self.renewed = Some(sent),
+            Answer::Refused(why) | Answer::Lost(why) => {
+                tracing::warn!(why, "the Lease is not renewed; it is tried again");
+                self.rest_until = Instant::now() + REST;
+            }
+        }
+    }
+
+    /// Begins a measurement, if it is time for one, or if somebody waits for a vote since the last one began.
+    fn keep_measuring(&mut self) {
+        let waits: Vec<String> = self
+            .due()
+            .into_iter()
+            .filter_map(|duty| match duty {
+                Duty::Vote(claim) => Some(claim),
+                _ => None,
+            })
+            .collect();
+        self.asked.retain(|claim, _| waits.contains(claim));
+        for claim in waits {
+            self.asked.entry(claim).or_insert_with(Instant::now);
+        }
+        let is_old = match &self.last {
+            None => true,
+            Some((_, began)) => {
+                began.elapsed() >= self.config.every() || self.asked.values().any(|asked| asked > began)
+            }
+        };
+        if self.measuring.is_none() && is_old {
+            let (config, mut memory, began) = (self.config.clone(), self.memory.clone(), Instant::now());
+            self.measuring = Some(tokio::spawn(async move {
+                let found = measure(&config, &mut memory).await;
+                (found, memory, began)
+            }));
+        }
+    }
+
+    /// Stops what it runs, and gives the Lease back: nothing more is offered. The claims stand, and whoever comes next goes on
+    /// with them.
+    pub(crate) async fn farewell(mut self) {
+        for (_, (_, job)) in std::mem::take(&mut self.works) {
+            job.end(self.config.stop()).await;
+        }
+        let within = self.within();
+        self.cluster.renew(20, false, within).await;
+        tracing::info!("stopped");
+    }
+}

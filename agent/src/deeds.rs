@@ -1,0 +1,153 @@
+//! What the agent does: values published, votes cast, work begun and ended, each write with what came of it.
+
+use std::time::Instant;
+
+use crds::{ClaimPolicy, Offer};
+use jiff::Timestamp;
+
+use crate::agent::{Agent, REST};
+use crate::cluster::{Answer, Speaks};
+use crate::duties::{Duty, Work};
+use crate::lmstat;
+use crate::measure::{Measured, Seats};
+use crate::verdict::{Verdict, verdict};
+use crate::work::Job;
+use crate::{patches, value};
+
+impl<K: Speaks> Agent<K> {
+    /// Seats taken outside, as they were measured, if they were.
+    fn outside(&self, offer: &K) -> Option<i64> {
+        let (measured, _) = self.last.as_ref()?;
+        let usage = pool::usage(Offer::offer_status(offer));
+        match measured.seats.as_ref()? {
+            Seats::Outside(seats) => Some((*seats).max(0)),
+            Seats::Said(said) => Some(lmstat::outside(said, &self.config.inside_host, usage.used("seats"))),
+        }
+    }
+
+    pub(crate) async fn publish(&mut self) {
+        let Some((offer, (measured, _))) = self.offer().zip(self.last.as_ref()) else { return };
+        let status = Offer::offer_status(offer).cloned().unwrap_or_default();
+        let declared = &offer.offer_fields().dynamic_attributes;
+        let attributes = value::to_publish(declared, &status.attributes, &measured.attributes);
+        let known = status.outside.get("seats").copied().unwrap_or(0);
+        let outside = self.outside(offer).filter(|seats| *seats != known);
+        let Some(patch) = patches::publish(&attributes, outside) else { return };
+        match self.cluster.publish(&patch, self.within()).await {
+            Answer::Done(found) => self.see(found),
+            Answer::Refused(why) | Answer::Lost(why) => {
+                tracing::warn!(why, "not published; it is tried again");
+                self.rest_until = Instant::now() + REST;
+            }
+        }
+    }
+
+    /// Does what is due; false if it came to nothing.
+    pub(crate) async fn fulfil(&mut self, duty: Duty) -> bool {
+        match duty {
+            Duty::Halt(claim) => {
+                if let Some((_, job)) = self.works.remove(&claim) {
+                    tracing::info!(claim, "the work stops");
+                    job.end(if self.is_alone() {
+                        self.config.stop().min(self.silence() / 6)
+                    } else {
+                        self.config.stop()
+                    })
+                    .await;
+                }
+                true
+            }
+            Duty::End(claim) => {
+                let ended = self.write(&claim, patches::end(&claim)).await;
+                if ended && self.works.remove(&claim).is_some() {
+                    tracing::info!(claim, "its end is told");
+                }
+                ended
+            }
+            Duty::Vote(claim) => self.vote(&claim).await,
+            Duty::Begin(claim) => self.write(&claim, patches::begin(&claim)).await && self.work(&claim),
+            Duty::Resume(claim) => {
+                let now = Timestamp::now().to_string();
+                self.write(&claim, patches::resume(&claim, &now)).await && self.work(&claim)
+            }
+        }
+    }
+
+    /// Votes, once everything was measured after the vote was asked for; until then there is nothing to do.
+    async fn vote(&mut self, claim: &str) -> bool {
+        let Some((measured, began)) = &self.last else { return true };
+        let Some(offer) = self.offer().filter(|_| self.asked.get(claim).is_some_and(|asked| began >= asked)) else {
+            return true;
+        };
+        let vote = self.judge(offer, claim, measured);
+        let Ok(ballot) = std::fs::read_to_string("/proc/sys/kernel/random/uuid") else {
+            tracing::error!("no random word for a ballot: /proc/sys/kernel/random/uuid cannot be read");
+            return false;
+        };
+        tracing::info!(claim, ?vote, "voted");
+        self.write(claim, patches::vote(claim, &vote, ballot.trim())).await
+    }
+
+    /// What the offer's ad says of a claim, on values as they are now.
+    fn judge(&self, offer: &K, claim: &str, measured: &Measured) -> Verdict {
+        if offer.offer_fields().claim_policy != ClaimPolicy::Agent {
+            return Verdict::no("this offer does not ask its agent any more");
+        }
+        if let Some(why) = measured.failures.first() {
+            return Verdict::no(why);
+        }
+        let fresh = value::fresh(&offer.offer_fields().dynamic_attributes, &measured.attributes);
+        let mut now = offer.clone();
+        now.status_mut().attributes.extend(fresh);
+        let entry = now.status_mut().claims.get(claim).cloned().unwrap_or_default();
+        match now.advertise() {
+            Ok(advertised) => verdict(&advertised.ad, &entry.requester, Timestamp::now().as_second()),
+            Err(rejected) => Verdict::no(&rejected.message),
+        }
+    }
+
+    /// Writes into an entry; true if it was taken.
+    async fn write(&mut self, claim: &str, patch: serde_json::Value) -> bool {
+        match self.cluster.turn(patch, self.within()).await {
+            Answer::Done(found) => {
+                self.see(found);
+                true
+            }
+            Answer::Refused(why) | Answer::Lost(why) => {
+                tracing::warn!(claim, why, "not written; the offer is read again");
+                match self.cluster.read(self.within()).await {
+                    Answer::Done(Some(found)) => self.see(found),
+                    Answer::Done(None) => self.gone(),
+                    Answer::Refused(_) | Answer::Lost(_) => {}
+                }
+                false
+            }
+        }
+    }
+
+    /// Begins the work, unless time has run out in the meantime.
+    fn work(&mut self, claim: &str) -> bool {
+        let entry = self.offer().and_then(|offer| {
+            let entry = Offer::offer_status(offer)?.claims.get(claim)?.clone();
+            Some((entry, offer.meta().uid.clone().unwrap_or_default()))
+        });
+        let Some((entry, uid)) = entry.filter(|_| !self.is_alone()) else { return false };
+        let environment = vec![
+            ("GANGMATCH_MATCH".to_owned(), entry.match_key.clone()),
+            ("GANGMATCH_MATCH_UID".to_owned(), claim.to_owned()),
+            ("GANGMATCH_MEMBERS".to_owned(), entry.members.join("\n")),
+            ("GANGMATCH_REQUESTER".to_owned(), serde_json::json!(entry.requester).to_string()),
+        ];
+        match Job::begin(self.config.run.as_deref(), environment, claim, self.done.clone()) {
+            Ok(job) => {
+                tracing::info!(claim, r#match = entry.match_key, "the work goes on");
+                self.works.insert(claim.to_owned(), (Work { offer: uid, ended: false }, job));
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, "the work cannot be started");
+                false
+            }
+        }
+    }
+}
