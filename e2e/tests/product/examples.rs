@@ -1,5 +1,8 @@
 //! Turns the examples that need nodes into what their readers are promised to see.
 
+use std::collections::BTreeMap;
+use std::time::Instant;
+
 use e2e::control_plane::stages::{ENDS, RUNS_FOR};
 use e2e::repository;
 use serde_json::{Value, json};
@@ -82,6 +85,7 @@ fn a_regression_of_two_hundred_tests_on_twelve_seats() {
         here.apply(&example(&here, "regression", file, &pod));
     }
     offered(&here, 10);
+    let begun = Instant::now();
     let test = example(&here, "regression", "run/test.yaml", &pod);
     let tests = (0..TESTS).map(|number| test.replace("generateName: test-", &format!("name: test-{number}")));
     here.apply(&tests.collect::<Vec<_>>().join("\n---\n"));
@@ -101,6 +105,39 @@ fn a_regression_of_two_hundred_tests_on_twelve_seats() {
     }
     assert!((6..=12).contains(&most), "{most} pods at the same time");
     here.until("all seats to be free", || (here.entries("gml/vcs") == 0).then_some(()));
+    let waits = waits_for_seats(&here);
+    let (median, longest) = (waits[waits.len() / 2], waits[waits.len() - 1]);
+    eprintln!("{TESTS} tests on 12 seats in {} s; at most {most} pods at a time", begun.elapsed().as_secs());
+    eprintln!("seats back after the end of the pod: {median} s in the middle, {longest} s at most");
+    assert!(waits.len() == TESTS && median <= 5, "{waits:?}");
+}
+
+/// How many seconds after the end of its pod each job had given back everything, in order. The job is told so last.
+fn waits_for_seats(here: &Namespace) -> Vec<i64> {
+    let seconds = |text: &str| -> i64 {
+        let clock: Vec<i64> = text.get(11..19).unwrap().split(':').map(|part| part.parse().unwrap()).collect();
+        clock[0] * 3600 + clock[1] * 60 + clock[2]
+    };
+    let ends: BTreeMap<String, i64> = here
+        .list("pods")
+        .iter()
+        .map(|pod| {
+            let end = text(pod, "/status/containerStatuses/0/state/terminated/finishedAt");
+            (text(pod, "/metadata/annotations/gangmatch.dev~1match"), seconds(&end))
+        })
+        .collect();
+    let jobs = here.list("gmj");
+    let ended = jobs.iter().filter(|job| !text(job, "/status/finishedAt").is_empty());
+    let mut waits: Vec<i64> = ended
+        .map(|job| (seconds(&text(job, "/status/finishedAt")) - ends[&first_match(job)]).rem_euclid(86_400))
+        .collect();
+    waits.sort_unstable();
+    waits
+}
+
+/// The name of a job's first Match.
+fn first_match(job: &Value) -> String {
+    crds::match_name(&name(job), &text(job, "/metadata/uid"), 1)
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Domain {
 
     /// Marks the rows whose value in a column only the evaluator knows.
     pub(crate) fn open_cells(&mut self, column: u32, table: &Table) {
-        let Some(column) = table.columns.get(column).filter(|column| column.cells().contains(&Cell::Open)) else {
+        let Some(column) = table.columns.get(column).filter(|column| column.has_open) else {
             return;
         };
         let mut unknown = column.rows(|cell| cell == Cell::Open);
@@ -205,10 +205,10 @@ impl Domain {
         self.order.insert(order)
     }
 
-    /// The first candidate at a place of the order or after it of which something is left, and its place. The order must
-    /// have been asked for.
-    pub(crate) fn next(&self, place: usize, known: &Known<'_>) -> Option<(usize, u32)> {
-        self.order.as_ref()?.next(place, known.full, known.ranks)
+    /// The first candidate at a place of the order or after it that is not left out, and its place. The order must have
+    /// been asked for. `out` gives what is left out, 64 rows at a time.
+    pub(crate) fn next(&self, place: usize, out: impl Fn(usize) -> u64, ranks: &Ranks) -> Option<(usize, u32)> {
+        self.order.as_ref()?.next(place, out, ranks)
     }
 
     fn in_order(&self, known: &Known<'_>) -> Order {
@@ -229,13 +229,7 @@ impl Domain {
             }
             // Rows that have not been moved about are in the order of their ads.
             _ if uniform && table.in_order => return Order::Plain(rows),
-            _ => {
-                let mut rows = rows.rows();
-                if !table.in_order {
-                    rows.sort_by_key(|row| table.position(*row));
-                }
-                rows
-            }
+            _ => table.in_turn(&rows),
         };
         if !uniform {
             let own = |row: u32| ranks.value(self.plan.rank, as_usize(row));

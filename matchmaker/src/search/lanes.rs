@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::domain::{Domain, Known};
 use crate::score::Score;
-use crate::table::{Cell, Columns, Table, TextId, Words, as_u32, as_usize};
+use crate::table::{Bits, Cell, Columns, Table, TextId, Words, as_u32, as_usize};
 use crate::term::{Sight, Term, number};
 
 /// A port that hangs on port 0: its candidates by template, because each template joins in its own way.
@@ -18,6 +18,8 @@ pub(crate) struct Spoke {
     /// All candidates; those before `alive` are full.
     all: Vec<u32>,
     alive: usize,
+    /// Rows of port 0 that nothing is left for here: whoever else comes to one of them need not look.
+    pub(crate) lonely: Bits,
 }
 
 #[derive(Debug)]
@@ -91,7 +93,7 @@ impl Spoke {
                 lane.put(row, &known.table.columns, &known.table.words);
             }
         }
-        Spoke { port, lanes, all: sorted, alive: 0 }
+        Spoke { port, lanes, all: sorted, alive: 0, lonely: Bits::none(known.table.rows.len()) }
     }
 
     /// Whether nothing is left of any candidate for anybody.
@@ -118,6 +120,9 @@ impl Spoke {
             if best.is_none_or(|(most, first, _)| score > most || (score == most && position < first)) {
                 best = Some((score, position, row));
             }
+        }
+        if best.is_none() && !known.doubt {
+            self.lonely.set(as_usize(hub), true);
         }
         best.map(|(score, _, row)| (score, row))
     }

@@ -63,7 +63,7 @@ impl Star<'_> {
         let spread = self.ports.iter().skip(1).any(|port| self.domains.get(*port).is_some_and(|domain| domain.varies));
         let most = self.spokes_most();
         loop {
-            while let Some((place, row)) = self.domains.get(first)?.next(progress.cursor, known) {
+            while let Some((place, row)) = self.next(first, progress.cursor, known) {
                 progress.cursor = place;
                 let own = self.domains.get(first)?.score(row, known.table, known.ranks)?;
                 let bound = own.plus(&most);
@@ -103,6 +103,17 @@ impl Star<'_> {
                 return Some((total, progress.rows.clone()));
             }
         }
+    }
+
+    /// The next row of port 0 that may be in a gang.
+    fn next(&self, first: usize, place: usize, known: &Known<'_>) -> Option<(usize, u32)> {
+        let rest = self.ports.get(1..).unwrap_or_default();
+        let lonely = |word: usize| {
+            let spokes = rest.iter().filter_map(|port| self.spokes.get(*port)?.as_ref());
+            spokes.fold(0, |out, spoke| out | spoke.lonely.word(word))
+        };
+        let out = |word: usize| known.full.word(word) | lonely(word);
+        self.domains.get(first)?.next(place, out, known.ranks)
     }
 
     /// What a row of port 0 comes to with the best of its spokes, whose rows are left in `rows`.

@@ -15,22 +15,24 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// The first row at a place or after it that is not in a set, and its place.
-    pub(crate) fn next(&self, place: usize, without: &Bits, ranks: &Ranks) -> Option<(usize, u32)> {
+    /// The first row at a place or after it that is not left out, and its place. `out` gives what is left out, 64 rows at
+    /// a time.
+    pub(crate) fn next(&self, place: usize, out: impl Fn(usize) -> u64, ranks: &Ranks) -> Option<(usize, u32)> {
+        let is_in = |row: u32| out(as_usize(row) / Bits::WORD) >> (as_usize(row) % Bits::WORD) & 1 == 0;
         match self {
             Order::Listed(rows) => {
                 let rest = rows.get(place..)?;
-                let found = rest.iter().position(|row| !without.get(as_usize(*row)))?;
+                let found = rest.iter().position(|row| is_in(*row))?;
                 rest.get(found).map(|row| (place + found, *row))
             }
-            Order::Plain(rows) => rows.next_without(place, without).map(|row| (as_usize(row), row)),
+            Order::Plain(rows) => rows.next_without(place, out).map(|row| (as_usize(row), row)),
             Order::Ranked(places, rank) => {
                 let (order, _) = ranks.order(*rank);
                 let mut next = place;
                 loop {
                     let place = as_usize(places.next(next)?);
                     let row = *order.get(place)?;
-                    if !without.get(as_usize(row)) {
+                    if is_in(row) {
                         return Some((place, row));
                     }
                     next = place + 1;

@@ -10,6 +10,9 @@ pub(crate) struct Bits {
 const WORD: usize = 64;
 
 impl Bits {
+    /// How many rows stand in a word.
+    pub(crate) const WORD: usize = WORD;
+
     /// No row of `length`.
     pub(crate) fn none(length: usize) -> Bits {
         Bits { words: vec![0; length.div_ceil(WORD)], length }
@@ -103,12 +106,14 @@ impl Bits {
         Some(as_u32(place * WORD) + word.checked_ilog2()?)
     }
 
-    /// The same of those that are not in another set.
-    pub(crate) fn next_without(&self, from: usize, without: &Bits) -> Option<u32> {
-        let left = |place: usize| {
-            let out = without.words.get(place).copied().unwrap_or(0);
-            self.words.get(place).map(|word| word & !out)
-        };
+    /// The rows of the set from 64 times `place` on, one bit each.
+    pub(crate) fn word(&self, place: usize) -> u64 {
+        self.words.get(place).copied().unwrap_or(0)
+    }
+
+    /// The smallest row of the set that is neither below `from` nor left out, see [`Bits::word`].
+    pub(crate) fn next_without(&self, from: usize, out: impl Fn(usize) -> u64) -> Option<u32> {
+        let left = |place: usize| self.words.get(place).map(|word| word & !out(place));
         let mut place = from / WORD;
         let mut word = left(place)? & (u64::MAX << (from % WORD));
         while word == 0 {

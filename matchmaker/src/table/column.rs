@@ -17,6 +17,8 @@ pub(crate) struct Column {
     codes: Vec<u32>,
     cells: Vec<Cell>,
     of_cell: HashMap<Cell, u32, RandomState>,
+    /// Only the evaluator knows what some row has here, or had.
+    pub(crate) has_open: bool,
     /// Where the attribute stood in the row looked at last: most rows look alike.
     last: Option<(usize, usize, Stands)>,
 }
@@ -31,7 +33,7 @@ enum Stands {
 
 impl Column {
     pub(crate) fn new(name: Name) -> Column {
-        Column { name, codes: Vec::new(), cells: Vec::new(), of_cell: HashMap::default(), last: None }
+        Column { name, codes: Vec::new(), cells: Vec::new(), of_cell: HashMap::default(), has_open: false, last: None }
     }
 
     /// What the rows have, by row.
@@ -57,6 +59,7 @@ impl Column {
     /// Puts what a row has; rows come in order, or again.
     pub(crate) fn put(&mut self, row: usize, ports: &Ports, via: usize, words: &mut Words, context: &Context) {
         let cell = self.read(ports, via, words, context);
+        self.has_open |= cell == Cell::Open;
         let next = as_u32(self.cells.len());
         let code = *self.of_cell.entry(cell).or_insert(next);
         if code == next {

@@ -44,6 +44,8 @@ pub(crate) struct Table {
     free: HashMap<usize, Vec<u32>, RandomState>,
     /// The rows in the order of their ads, and the place of each in that order: which of two has the smaller id.
     positions: Vec<u32>,
+    /// The rows in that order.
+    by_position: Vec<u32>,
     /// That is the order of the rows themselves.
     pub(crate) in_order: bool,
 }
@@ -103,6 +105,7 @@ impl Table {
             column_ids: HashMap::default(),
             free: HashMap::default(),
             positions: Vec::new(),
+            by_position: Vec::new(),
             in_order: true,
         }
     }
@@ -158,20 +161,29 @@ impl Table {
                     same.push(Some(place));
                     continue;
                 }
-                Some(((_, known), first)) => gone_rows |= self.forget(known, first),
-                None => {}
+                // What has changed stays in its rows, if it needs as many: then rows stay in the order of their ads.
+                Some(((_, known), Some(first)))
+                    if takes_part(ad, rules) && known.ports.list.len() == ad.ports.list.len() =>
+                {
+                    gone_rows |= self.empty(known, first);
+                    fresh.push((now, Some(first)));
+                }
+                Some(((_, known), first)) => {
+                    gone_rows |= self.forget(known, first);
+                    fresh.push((now, None));
+                }
+                None => fresh.push((now, None)),
             }
             same.push(None);
-            fresh.push(now);
             first_row.push(None);
         }
         for ((_, gone), first) in old {
             gone_rows |= self.forget(gone, first);
         }
         let mut changed = Vec::new();
-        for place in fresh {
+        for (place, rows) in fresh {
             let Some(ad) = snapshot.ad_at(place).filter(|ad| takes_part(ad, rules)) else { continue };
-            let first = self.place_rows(ad, place, &mut changed);
+            let first = self.place_rows(ad, place, rows, &mut changed);
             if let Some(own) = first_row.get_mut(place) {
                 *own = Some(first);
             }
@@ -182,6 +194,15 @@ impl Table {
         Changes { rows: changed, gone: gone_rows, same: Some(same) }
     }
 
+    /// Rows in the order of their ads and ports.
+    pub(crate) fn in_turn(&self, rows: &Bits) -> Vec<u32> {
+        if self.in_order {
+            return rows.rows();
+        }
+        let places = rows.permuted(&self.positions, self.by_position.len());
+        places.iter().filter_map(|place| self.by_position.get(as_usize(place)).copied()).collect()
+    }
+
     /// Where a row stands among all, in the order of their ads and ports.
     pub(crate) fn position(&self, row: u32) -> u32 {
         self.positions.get(as_usize(row)).copied().unwrap_or(u32::MAX)
@@ -190,14 +211,17 @@ impl Table {
     fn number(&mut self, snapshot: &Snapshot) {
         self.positions.clear();
         self.positions.resize(self.rows.len(), u32::MAX);
+        self.by_position.clear();
         let (mut next, mut before) = (0, None);
         self.in_order = true;
         for (id, ad) in snapshot.ads() {
             let Some(first) = self.first_row.get(id.place()).copied().flatten() else { continue };
             self.in_order &= before.replace(first).is_none_or(|before| before < first);
-            for position in self.positions.iter_mut().skip(as_usize(first)).take(ad.ports.list.len()) {
+            let rows = (first..).zip(self.positions.iter_mut().skip(as_usize(first)));
+            for (row, position) in rows.take(ad.ports.list.len()) {
                 *position = next;
                 next += 1;
+                self.by_position.push(row);
             }
         }
     }
@@ -205,12 +229,16 @@ impl Table {
     /// Frees the rows of an ad; says whether it had any.
     fn forget(&mut self, gone: &PoolAd, first: Option<u32>) -> bool {
         let Some(first) = first else { return false };
-        let count = gone.ports.list.len();
-        for row in as_usize(first)..as_usize(first) + count {
+        self.free.entry(gone.ports.list.len()).or_default().push(first);
+        self.empty(gone, first)
+    }
+
+    /// Empties the rows of an ad.
+    fn empty(&mut self, gone: &PoolAd, first: u32) -> bool {
+        for row in (as_usize(first)..).take(gone.ports.list.len()) {
             self.live.set(row, false);
             self.templates.leave(self.rows.get(row).map_or(usize::MAX, |row| row.template), row);
         }
-        self.free.entry(count).or_default().push(first);
         true
     }
 
@@ -221,10 +249,10 @@ impl Table {
         }
     }
 
-    /// Gives an ad rows that are free, or new ones.
-    fn place_rows(&mut self, ad: &PoolAd, place: usize, changed: &mut Vec<u32>) -> u32 {
+    /// Gives an ad rows: its own, others that are free, or new ones.
+    fn place_rows(&mut self, ad: &PoolAd, place: usize, own: Option<u32>, changed: &mut Vec<u32>) -> u32 {
         let count = ad.ports.list.len();
-        let spare = self.free.get_mut(&count).and_then(Vec::pop);
+        let spare = own.or_else(|| self.free.get_mut(&count).and_then(Vec::pop));
         let first = spare.unwrap_or_else(|| as_u32(self.rows.len()));
         for via in 0..count {
             let number = as_usize(first) + via;

@@ -1,0 +1,111 @@
+//! Batch Jobs beside claims: when a start has taken too long, what is waited for, and what is left to be taken away.
+
+use claiming::{Action, Event, Reason, Work, step};
+use pool::{BatchJob, Objects};
+use serde_json::{Value, json};
+
+use super::due::{Moment, due};
+use super::leave::leave;
+use super::view::{View, views};
+use crate::fixtures::{MATCH_UID, job, key, license, machine, world};
+
+/// When the Match of these tests was committed.
+const COMMITTED: i64 = 1_795_269_600;
+
+fn batch(change: impl FnOnce(&mut BatchJob)) -> BatchJob {
+    let mut batch = BatchJob {
+        key: key("match"),
+        uid: "u-batch".to_owned(),
+        match_uid: Some(MATCH_UID.to_owned()),
+        match_name: Some("match".to_owned()),
+        made: true,
+        ..BatchJob::default()
+    };
+    change(&mut batch);
+    batch
+}
+
+fn claimed(decision: &str, batch: Option<BatchJob>) -> Objects {
+    let committed = jiff::Timestamp::from_second(COMMITTED).unwrap().to_string();
+    let mut objects = world(&json!({"decision": decision, "reason": "Completed", "committedAt": committed}));
+    let spec = json!({"workload": {"jobTemplate": {}, "startTimeoutSeconds": 60}});
+    objects.jobs.put(job(&spec, &json!({"claim": {"match": "match", "uid": MATCH_UID}})));
+    batch.map(|batch| objects.works.put(batch));
+    objects
+}
+
+fn the_view(objects: &Objects) -> View {
+    views(objects).remove(MATCH_UID).unwrap()
+}
+
+fn due_now(objects: &Objects) -> super::due::Due {
+    due(objects, &Moment { now: COMMITTED, now_ms: 0, epoch: None, deadline_ms: &|_| 30_000 })
+}
+
+#[test]
+fn a_start_is_given_its_time_from_the_start_and_until_a_pod_is_up() {
+    let started = |change: fn(&mut BatchJob)| {
+        Some(batch(|batch| {
+            batch.started = Some(COMMITTED + 100);
+            change(batch);
+        }))
+    };
+    let table = [
+        ("never made", None, 59, None),
+        ("never made, too late", None, 60, Some(Reason::StartTimedOut)),
+        ("started later", started(|_| {}), 159, None),
+        ("and too late", started(|_| {}), 160, Some(Reason::StartTimedOut)),
+        ("up in time", started(|batch| batch.up = true), 999, None),
+        ("over already", started(|batch| batch.ended = Some(true)), 999, None),
+    ];
+    for (what, batch, after, reason) in table {
+        let objects = claimed("Committed", batch);
+        assert_eq!(leave(&the_view(&objects), &objects, COMMITTED + after), reason, "{what}");
+    }
+    let mut ran = claimed("Committed", None);
+    let told = json!({"claim": {"match": "match", "uid": MATCH_UID}, "workload": {"name": "match", "uid": "u-batch"}});
+    ran.jobs.put(job(&json!({"workload": {"jobTemplate": {}}}), &told));
+    assert_eq!(leave(&the_view(&ran), &ran, COMMITTED + 9999), None, "it was up, whatever became of it");
+    let claim = the_view(&ran).claim(&ran, u64::MAX, None);
+    assert_eq!(claim.work, Work::Finished(false), "deleted by somebody: not begun again");
+}
+
+#[test]
+fn nothing_is_given_back_while_its_work_is_there_and_pods_that_end_are_waited_for() {
+    let running = claimed("Released", Some(batch(|batch| batch.active = 1)));
+    let (_, asked) = step(the_view(&running).claim(&running, u64::MAX, None), Event::Woke, 0);
+    assert_eq!(asked, [Action::StopWork]);
+    let mut ending = claimed("Released", Some(batch(|batch| batch.ended = Some(true))));
+    let (_, asked) = step(the_view(&ending).claim(&ending, u64::MAX, None), Event::Woke, 0);
+    assert_eq!(asked, [Action::LookForWork]);
+    assert_eq!(due_now(&ending).claims.len(), 1);
+    let pod = json!({"metadata": {"name": "p", "namespace": "ns", "labels": {"gangmatch.dev/match-uid": MATCH_UID}}});
+    ending.works.put_pod(&serde_json::from_value(pod).unwrap());
+    assert!(due_now(&ending).claims.is_empty(), "its end will be seen");
+    ending.works.remove_pod(&key("p"));
+    assert_eq!(due_now(&ending).claims.len(), 1);
+}
+
+#[test]
+fn of_a_match_that_is_gone_unfinished_work_is_stopped_and_what_was_made_is_taken_away() {
+    let free = |decision: &str, batch| {
+        let mut objects = claimed(decision, Some(batch));
+        objects.machines.put(machine(&json!({}), &Value::Null));
+        objects.licenses.put(license(&json!({}), &Value::Null));
+        objects.jobs.remove(&key("job"));
+        objects.matches.clear();
+        objects
+    };
+    let left = free("Released", batch(|batch| batch.active = 1));
+    let due = due_now(&left);
+    assert_eq!((due.claims.len(), due.outlived_work.len()), (1, 0));
+    let (claim, asked) = step(due.claims[0].claim(&left, u64::MAX, None), Event::Woke, 0);
+    assert_eq!(asked, [Action::Confirm], "that it is gone is believed from the server only");
+    assert_eq!(step(claim, Event::Confirmed(claiming::Record::Gone), 0).1, [Action::StopWork]);
+    let ended = due_now(&free("Released", batch(|batch| batch.ended = Some(true))));
+    assert_eq!((ended.claims.len(), ended.outlived_work.len()), (0, 1));
+    let strangers = free("Released", batch(|batch| (batch.ended, batch.made) = (Some(true), false)));
+    assert!(due_now(&strangers).outlived_work.is_empty(), "what somebody else has made stays");
+    let kept = due_now(&claimed("Released", Some(batch(|batch| batch.ended = Some(true)))));
+    assert!(kept.outlived_work.is_empty(), "it goes with its Match, not before");
+}
