@@ -91,7 +91,7 @@ fn main() -> Fallible<()> {
 }
 
 fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<serde_json::Value> {
-    let ad_bytes = memory::ad_bytes(workload, config)?;
+    let bytes = memory::bytes(workload, config)?;
     let ingest_ms = median_ms(options.rounds, || workload.snapshot().map(drop))?;
     let mut first = None;
     let cold_ms = median_ms(options.rounds, || {
@@ -125,7 +125,7 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "search_ms": search_ms, "warm_ms": warm_ms,
         "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
         "steps": stats.steps, "classes": stats.classes, "guided": stats.guided, "conditions": stats.conditions,
-        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "ad_bytes": ad_bytes, "incremental_ms": incremental_ms,
+        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "ad_bytes": bytes.ads, "engine_bytes": bytes.engine, "incremental_ms": incremental_ms,
         "explained": explained,
     }))
 }

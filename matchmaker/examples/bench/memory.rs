@@ -1,25 +1,32 @@
-//! What an ad takes of memory: the pool, the engine's columns and what is kept between cycles.
+//! What an ad takes of memory, counted at the allocator: the ads themselves, and what the engine keeps between cycles.
 
 use std::error::Error;
 
 use matchmaker::{Config, Engine};
+use peak_alloc::PeakAlloc;
 
 use crate::load::Workload;
 
-/// Bytes an ad after a first cycle; to be asked before anything else was allocated and given back.
-pub(crate) fn ad_bytes(workload: &Workload, config: &Config) -> Result<f64, Box<dyn Error>> {
-    let before = resident();
-    let snapshot = workload.snapshot()?;
-    let mut engine = Engine::new();
-    let cycle = engine.gangs(&snapshot, config, 0);
-    let bytes = resident() - before;
-    drop((engine, cycle, snapshot));
-    Ok((bytes / workload.ads.len().max(1) as f64).round())
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// Bytes an ad.
+pub(crate) struct Bytes {
+    /// The ads as trees, with their ports taken apart and the owners' terms.
+    pub(crate) ads: f64,
+    /// What the engine knows after a first cycle.
+    pub(crate) engine: f64,
 }
 
-fn resident() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-    kib.map_or(f64::NAN, |kib| kib * 1024.0)
+/// What the ads of a workload take, and an engine that has seen them.
+pub(crate) fn bytes(workload: &Workload, config: &Config) -> Result<Bytes, Box<dyn Error>> {
+    let count = workload.ads.len().max(1) as f64;
+    let before = MEMORY.current_usage();
+    let snapshot = workload.snapshot()?;
+    let with_ads = MEMORY.current_usage();
+    let mut engine = Engine::new();
+    drop(engine.gangs(&snapshot, config, 0));
+    let with_engine = MEMORY.current_usage();
+    let an_ad = |bytes: usize| (bytes as f64 / count).round();
+    Ok(Bytes { ads: an_ad(with_ads - before), engine: an_ad(with_engine - with_ads) })
 }

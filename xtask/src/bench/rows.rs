@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) cycle: Option<Bar>,
     /// Milliseconds of a cycle after one ad in a hundred was replaced, as a part of a cycle from nothing.
     pub(super) incremental: Option<Bar>,
-    /// Bytes of memory for each ad.
+    /// Bytes that the engine keeps for each ad, beside the ad itself.
     pub(super) memory: Option<Bar>,
     /// At most so many questions.
     pub(super) questions: Option<f64>,
