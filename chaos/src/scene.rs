@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::{Replica, Stage};
 
 /// How long anything may take that is bound to happen, on a busy machine.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Where one play is played.

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::api::Cluster;
-use crate::claims::{Driver, newest_epoch};
+use crate::claims::{Driver, Groups, newest_epoch};
 use crate::collector;
 use crate::config::Config;
 use crate::events::Events;
@@ -48,6 +48,7 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
         cluster,
         world: world.clone(),
         flights: flights.clone(),
+        groups: Groups::default(),
         refusals: Mutex::new(Refusals::default()),
         holdoffs: Mutex::new(HoldOffs::default()),
         proofs: Mutex::default(),

@@ -100,7 +100,7 @@ impl Kept for Match {
     }
 
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
-        objects.matches.retain(|key, _| seen.contains(key));
+        objects.matches.retain(|key| seen.contains(key));
     }
 }
 

@@ -1,13 +1,13 @@
 //! The main loop: what is known now into claims driven on, a cycle of new gangs, and statuses written. Then it waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crds::{Job, Match};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Snapshot};
+use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 
@@ -17,9 +17,14 @@ use crate::config::Config;
 use crate::flights::flight;
 use crate::nodes::Keeper;
 use crate::probes::Health;
-use crate::status::{Finding, finding, next_timeout};
+use crate::status::{Finding, Findings, finding, next_timeout};
 use crate::statuses::Statuses;
 
+/// How many times as long as a look takes, the next one is put off; and for how long at most.
+const ROUNDS_APART: u32 = 9;
+const GATHER_MAX: Duration = Duration::from_millis(500);
+/// How long gangs are handed on before others are looked for: who comes with a higher priority waits no longer.
+const FRESH_MS: u64 = 1000;
 /// How often wiped ledgers are looked for.
 const REPAIR_EVERY_MS: u64 = 1000;
 
@@ -37,9 +42,20 @@ pub(crate) struct Negotiator {
     findings: BTreeMap<String, Finding>,
     statuses: Statuses,
     nodes: Keeper,
+    /// Gangs that the last cycle found and that are not handed on yet: as many are as may be under way at once.
+    backlog: Option<Backlog>,
     adopter: Adopter,
     /// When wiped ledgers are looked for next.
     repair_at_ms: u64,
+}
+
+/// Gangs to be handed on. They are of one snapshot, and do not stand in each other's way.
+struct Backlog {
+    pool: Snapshot,
+    gangs: VecDeque<Gang>,
+    occasion: Occasion,
+    /// When they were found: then they are as good as the snapshot that they were found in, for a while.
+    found_ms: u64,
 }
 
 impl Negotiator {
@@ -53,6 +69,7 @@ impl Negotiator {
             engine: Engine::new(),
             findings: BTreeMap::new(),
             statuses: Statuses::default(),
+            backlog: None,
             nodes: Keeper::default(),
             adopter: Adopter::default(),
             repair_at_ms: 0,
@@ -64,6 +81,7 @@ impl Negotiator {
         let (mut running, mut due): (Option<JoinHandle<Done>>, bool) = (None, true);
         loop {
             self.health.beat();
+            let round = Instant::now();
             let (agents_changed, silence_ms) = self.driver.world.look_after_agents();
             due |= agents_changed;
             let objects = self.driver.world.look().clone();
@@ -74,25 +92,35 @@ impl Negotiator {
             self.driver.prove(&objects);
             let timeout_ms = self.drive_claims(&objects);
             self.repair(&objects);
-            if due && running.is_none() && !self.is_proving() {
+            self.hand_on(&objects);
+            if due && running.is_none() && !self.is_proving() && !self.has_fresh_gangs() {
                 running = self.start_cycle(&objects);
                 due = false;
             }
             self.findings.extend(self.held_off(&objects));
-            self.statuses.write(&self.driver, &objects, &self.findings).await;
+            let findings = Findings { all: &self.findings, searching: running.is_some() };
+            self.statuses.begin(&self.driver, &objects, &findings);
+            let gather = gathering(self.config.debounce(), round.elapsed());
             let nodes_ms = self.nodes.keep(&self.driver, &objects).await;
             let adopter_ms = self.adopter.adopt(&self.driver, &objects).await;
             let pause =
                 self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).chain(nodes_ms).chain(adopter_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
-                    tokio::time::sleep(self.config.debounce()).await;
+                    tokio::time::sleep(gather).await;
                     due = true;
                 }
                 done = finished(&mut running) => self.end_cycle(done),
+                () = self.statuses.written(&self.driver) => {}
                 () = tokio::time::sleep(pause) => due = true,
             }
         }
+    }
+
+    /// Whether gangs wait that were found a moment ago: these first, before others are looked for.
+    fn has_fresh_gangs(&self) -> bool {
+        let now = self.driver.now_ms();
+        self.backlog.as_ref().is_some_and(|backlog| now.saturating_sub(backlog.found_ms) < FRESH_MS)
     }
 
     /// Whether somebody looks who may be at work on former objects of new offers: a cycle would find those closed.
@@ -147,6 +175,8 @@ impl Negotiator {
             self.findings.clear();
             return None;
         }
+        // What is left of the last cycle is found again.
+        self.backlog = None;
         self.cycles += 1;
         let now = Timestamp::now();
         let seed = i64::try_from(self.cycles).unwrap_or(0);
@@ -173,9 +203,11 @@ impl Negotiator {
         for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
             tracing::warn!(job = %root.key, "the search ran out of steps: the gang may not be the best one");
         }
-        let objects = self.driver.world.look().clone();
-        self.hand_on(&objects, &pool, &cycle, &occasion);
         self.findings = findings(&pool, &cycle, occasion.time);
+        let found_ms = self.driver.now_ms();
+        self.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
+        let objects = self.driver.world.look().clone();
+        self.hand_on(&objects);
     }
 
     fn outlook(&self, objects: &Objects) -> Outlook {
@@ -193,16 +225,20 @@ impl Negotiator {
         Outlook { flights: self.driver.flights.gangs(), held_back, exclusions, unproven }
     }
 
-    /// Hands new gangs on to be claimed, as many as may be under way at once; the others are found again.
-    fn hand_on(&self, objects: &Objects, pool: &Snapshot, cycle: &Cycle, occasion: &Occasion) {
-        for gang in &cycle.gangs {
+    /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again.
+    fn hand_on(&mut self, objects: &Objects) {
+        let Some(backlog) = &mut self.backlog else { return };
+        loop {
             if self.driver.flights.len() >= self.config.claims_max {
-                tracing::info!(limit = self.config.claims_max, "enough claims are under way; the other gangs wait");
+                tracing::debug!(limit = self.config.claims_max, "enough claims are under way; the other gangs wait");
                 return;
             }
-            let Some(found) = record(objects, pool, gang, occasion).filter(|found| still_waits(found, objects)) else {
-                continue;
+            let Some(gang) = backlog.gangs.pop_front() else {
+                self.backlog = None;
+                return;
             };
+            let recorded = record(objects, &backlog.pool, &gang, &backlog.occasion);
+            let Some(found) = recorded.filter(|found| still_waits(found, objects)) else { continue };
             let taken = flight(&found);
             let view = self.driver.view(found);
             if let Some(under_way) = self.driver.flights.begin(&view, Some(taken)) {
@@ -231,12 +267,27 @@ impl Negotiator {
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let rested = self.statuses.next_ms(now);
+        let stale = self.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
         let proofs = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(objects, now);
-        match refusals.into_iter().chain(holdoffs).chain(rested).chain(proofs).chain(awaited_ms).min() {
+        match refusals
+            .into_iter()
+            .chain(holdoffs)
+            .chain(rested)
+            .chain(stale.filter(|stale| *stale > now))
+            .chain(proofs)
+            .chain(awaited_ms)
+            .min()
+        {
             Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
             None => every,
         }
     }
+}
+
+/// How long changes are gathered before they are looked at. Where looking takes long, because there is much to look at, it is done
+/// less often: most of the processor's time is the claims'.
+fn gathering(least: Duration, round: Duration) -> Duration {
+    least.max(round.saturating_mul(ROUNDS_APART).min(GATHER_MAX))
 }
 
 /// The generation of each job, by uid.
@@ -279,4 +330,15 @@ fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, 
         Some((uid, finding(unmatched, now)))
     });
     told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_much_to_look_at_looks_less_often() {
+        let after = |round| gathering(Duration::from_millis(50), Duration::from_millis(round)).as_millis();
+        assert_eq!((after(0), after(5), after(20), after(3000)), (50, 50, 180, 500));
+    }
 }

@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use crate::ads::{Advertises, Prepared, prepare};
 use crate::agents::Life;
 use crate::key::ObjectKey;
+use crate::matches::Matches;
 use crate::node::Nodes;
 use crate::work::Works;
 
@@ -180,7 +181,7 @@ pub struct Objects {
     /// The licenses.
     pub licenses: Shelf<License>,
     /// The Matches.
-    pub matches: BTreeMap<ObjectKey, Arc<Match>>,
+    pub matches: Matches,
     /// The labels of all namespaces.
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
     /// Batch Jobs and pods.
@@ -290,7 +291,7 @@ impl Objects {
         if self.matches.get(&key).is_some_and(|held| is_newer(held.as_ref(), &object)) || self.buried.holds(&object) {
             return;
         }
-        self.matches.insert(key, Arc::new(object));
+        self.matches.put(key, object);
     }
 
     /// Forgets a Match that was deleted, as [`Shelf::bury`] does.

@@ -66,8 +66,7 @@ pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, occasion: &Oc
 fn next_attempt(objects: &Objects, job: &Job) -> i32 {
     let uid = job.uid().unwrap_or_default();
     let told = job.status.as_ref().and_then(|status| status.attempts).unwrap_or(0);
-    let of_job = |found: &&std::sync::Arc<Match>| found.spec.members.first().is_some_and(|root| root.uid == uid);
-    let seen = objects.matches.values().filter(of_job).map(|found| found.spec.attempt).max().unwrap_or(0);
+    let seen = objects.matches.of_root(&uid).map(|(_, found)| found.spec.attempt).max().unwrap_or(0);
     told.max(seen).saturating_add(1)
 }
 

@@ -77,11 +77,9 @@ pub fn may_ask(held: &Held<Job>, objects: &Objects) -> Standing {
 /// Whether a Match of this very job is still undecided or stands.
 fn has_open_match(job: &Job, objects: &Objects) -> bool {
     let (namespace, uid) = (job.namespace().unwrap_or_default(), job.uid().unwrap_or_default());
-    let first = ObjectKey { namespace: namespace.clone(), name: String::new() };
-    let here = objects.matches.range(first..).take_while(|(key, _)| key.namespace == namespace);
     let open = |decision: Decision| !decision.is_terminal();
-    here.filter(|(_, found)| found.spec.members.first().is_some_and(|root| root.uid == uid))
-        .any(|(_, found)| open(found.status.as_ref().map(|status| status.decision).unwrap_or_default()))
+    let mut here = objects.matches.of_root(&uid).filter(|(key, _)| key.namespace == namespace);
+    here.any(|(_, found)| open(found.status.as_ref().map(|status| status.decision).unwrap_or_default()))
 }
 
 /// Freezes what is known. Every accepted offer is in it, open or not, so that "busy" and "closed" can be told apart; every

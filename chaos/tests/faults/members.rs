@@ -8,7 +8,7 @@ use crate::play::{play, scene};
 
 /// Holds one write of each life back, deletes and makes a member again meanwhile, and lets the write go.
 fn replaced_at_every_write(name: &str, replace: impl AsyncFn(&Scene) -> Result<()>) {
-    const WRITES: usize = 8;
+    const WRITES: usize = 7;
     play(async |stage| {
         let mut replica = stage.replica(&["--leader-elect=false"], 1).await?;
         let mut scenes = Vec::new();
@@ -22,7 +22,7 @@ fn replaced_at_every_write(name: &str, replace: impl AsyncFn(&Scene) -> Result<(
         let mut held = 0;
         for (ordinal, here) in (1..).zip(&scenes) {
             let begun = std::time::Instant::now();
-            while replica.proxy.plan().writes(&here.name) < ordinal && begun.elapsed().as_secs() < 2 {
+            while replica.proxy.plan().writes(&here.name) < ordinal && begun.elapsed().as_secs() < 5 {
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             }
             held += usize::from(replica.proxy.plan().writes(&here.name) >= ordinal);

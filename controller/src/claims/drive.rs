@@ -13,6 +13,7 @@ use matchmaker::{AdKey, Config as Engine};
 use pool::{Objects, OwnerTrust};
 
 use crate::api::{Answer, Cluster};
+use crate::claims::group::Groups;
 use crate::claims::leave::leave;
 use crate::claims::view::{Leg, View};
 use crate::claims::work::Read;
@@ -28,6 +29,8 @@ pub(crate) struct Driver {
     pub(crate) cluster: Cluster,
     pub(crate) world: Arc<World>,
     pub(crate) flights: Arc<Flights>,
+    /// Who wants to reserve which offer now.
+    pub(crate) groups: Groups,
     pub(crate) refusals: Mutex<Refusals>,
     pub(crate) holdoffs: Mutex<HoldOffs>,
     pub(crate) proofs: Mutex<Proofs>,

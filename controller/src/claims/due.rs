@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use claiming::{Action, Event, Record, step};
+use crds::Match;
 use kube::ResourceExt;
 use pool::{BatchJob, ObjectKey, Objects};
 
@@ -84,14 +85,12 @@ fn outlived(objects: &Objects) -> Vec<(ObjectKey, String)> {
     for held in objects.jobs.iter().map(|(_, held)| held) {
         let uid = held.object.uid().unwrap_or_default();
         let keep = usize::try_from(held.object.spec.match_history_limit).unwrap_or(0);
-        let of_job = objects.matches.values().filter(|found| {
-            found.spec.members.first().is_some_and(|root| root.uid == uid)
-                && found.status.as_ref().is_some_and(|status| status.decision.is_terminal())
-        });
+        let is_over = |found: &&Arc<Match>| found.status.as_ref().is_some_and(|status| status.decision.is_terminal());
+        let of_job = objects.matches.of_root(&uid).map(|(_, found)| found).filter(is_over);
         let mut ended: Vec<_> = of_job.collect();
         ended.sort_by_key(|found| std::cmp::Reverse(found.spec.attempt));
         for found in ended.into_iter().skip(keep) {
-            let view = View::of(crds::Match::clone(found));
+            let view = View::of(found.clone());
             if view.claim(objects, u64::MAX, None).is_settled() {
                 all.push((view.key, view.uid));
             }

@@ -8,6 +8,7 @@ mod decide;
 mod drive;
 mod due;
 mod free;
+mod group;
 mod leave;
 mod offers;
 mod prove;
@@ -25,5 +26,6 @@ mod writes;
 
 pub(crate) use drive::Driver;
 pub(crate) use due::{Moment, due, newest_epoch};
+pub(crate) use group::Groups;
 pub(crate) use restore::wiped;
 pub(crate) use view::View;

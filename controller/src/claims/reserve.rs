@@ -1,6 +1,6 @@
 //! First phase: the job and its offers reserved, each by one guarded patch; every no remembered.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use claiming::{Action, Event, Reason};
 use crds::Job;
@@ -12,7 +12,7 @@ use crate::api::{Answer, Refused};
 use crate::backoff::{jitter, retry_of};
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::view::{Leg, View};
-use crate::claims::{refusal, registers, writes};
+use crate::claims::{refusal, writes};
 use crate::events::Tone;
 
 /// An offer's no to a claim.
@@ -51,21 +51,13 @@ impl Driver {
         }
     }
 
-    pub(super) async fn reserve(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
+    pub(super) async fn reserve(&self, view: &Arc<View>, number: usize, notes: &Mutex<Notes>) -> Event {
         let Some(leg) = view.legs.get(number) else { return Event::Failed(Action::Reserve(number)) };
-        let epoch = self.cluster.leadership.epoch();
-        let patch = {
-            let objects = self.world.look();
-            let now = Timestamp::now().as_second();
-            let introduced = registers::introduced(view, number, &objects, &self.engine, now);
-            objects
-                .offer(&leg.kind, &leg.key)
-                .map(|offer| writes::reserve(view, leg, introduced, offer, &objects, epoch, Timestamp::now()))
-        };
-        let Some(patch) = patch else { return Event::Refused(number, Reason::MemberGone) };
-        let answer = self.patch_offer(leg, &patch, notes).await;
-        match answer {
-            Answer::Done(()) => Event::Reserved(number),
+        match self.enter_together(view, number).await {
+            Answer::Done(offer) => {
+                noted(notes, |notes| offer.put_into(&mut notes.members));
+                Event::Reserved(number)
+            }
             Answer::Refused(refused) if refused.says(message::EPOCH) => {
                 // the offer comes in as it is, and with it the epoch of whoever leads by now
                 self.read_offer(leg).await;

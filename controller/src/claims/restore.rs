@@ -26,7 +26,7 @@ pub(crate) fn wiped(objects: &Objects) -> Vec<(View, Vec<usize>)> {
         let known = all.iter_mut().find(|(view, _)| Some(&view.uid) == found.metadata.uid.as_ref());
         match (known, number) {
             (Some((_, numbers)), Some(number)) => numbers.push(number),
-            (None, Some(number)) => all.push((View::of(Match::clone(found)), vec![number])),
+            (None, Some(number)) => all.push((View::of(found.clone()), vec![number])),
             (_, None) => {}
         }
     }

@@ -54,7 +54,7 @@ fn another_object_of_the_name_is_not_the_member() {
 #[test]
 fn what_is_left_of_a_deleted_match_is_found_by_its_uid() {
     let mut objects = world(&committed());
-    objects.matches.clear();
+    objects.matches.retain(|_| false);
     let view = the_view(&objects);
     assert_eq!(view.record(), Record::Missing);
     let claim = view.claim(&objects, 0, None);
@@ -132,15 +132,8 @@ fn a_reserve_tests_what_was_matched_and_adds_one_entry() {
     let mut view = the_view(&objects);
     view.legs[1].share = Some("a".to_owned());
     let offer = objects.offer("License", &key("license")).unwrap();
-    let patch = json_of(writes::reserve(
-        &view,
-        &view.legs[1],
-        Introduced::default(),
-        offer,
-        &objects,
-        Some(7),
-        Timestamp::UNIX_EPOCH,
-    ));
+    let claim = (&view, &view.legs[1], Introduced::default());
+    let patch = json_of(writes::reserve(vec![claim], offer, &objects, Some(7), Timestamp::UNIX_EPOCH));
     let at = |path: &str| patch.as_array().unwrap().iter().find(|op| op["path"] == path).unwrap().clone();
     assert_eq!(at("/metadata/uid"), json!({"op": "test", "path": "/metadata/uid", "value": "u-license"}));
     assert_eq!(at("/metadata/generation")["op"], "test");
@@ -153,6 +146,28 @@ fn a_reserve_tests_what_was_matched_and_adds_one_entry() {
     assert_eq!(at("/status/epoch"), json!({"op": "add", "path": "/status/epoch", "value": 7}));
     assert!(patch.as_array().unwrap().iter().take(3).all(|op| op["op"] == "test"), "tests come first");
     assert!(!patch.to_string().contains("conditions"), "a late write would date those of a fresh offer back");
+}
+
+#[test]
+fn claims_that_want_an_offer_at_once_are_entered_by_one_write() {
+    let mut objects = world(&json!({"decision": "Pending"}));
+    objects.licenses.put(license(&json!({"capacity": {"seats": 3}}), &json!({})));
+    let view = the_view(&objects);
+    let mut second = the_view(&objects);
+    second.uid = "u-second".to_owned();
+    let offer = objects.offer("License", &key("license")).unwrap();
+    let claims = [&view, &second].map(|view| (view, &view.legs[1], Introduced::default()));
+    let patch = json_of(writes::reserve(claims.into(), offer, &objects, None, Timestamp::UNIX_EPOCH));
+    let ops: Vec<(String, String)> = patch
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|op| (op["op"].as_str().unwrap().to_owned(), op["path"].as_str().unwrap().to_owned()))
+        .collect();
+    let count = |op: &str, path: &str| ops.iter().filter(|(one, at)| one == op && at.starts_with(path)).count();
+    assert_eq!((count("test", "/metadata"), count("test", "/status/claims/")), (2, 2), "{ops:?}");
+    assert_eq!((count("add", "/status/claims/"), count("add", "/status/used")), (2, 1), "{ops:?}");
+    assert!(patch.to_string().contains("2/3 seats"), "{patch}");
 }
 
 #[test]

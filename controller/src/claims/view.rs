@@ -52,7 +52,8 @@ pub(crate) struct Leg {
 
 impl View {
     /// The claim of a Match, written or to be written.
-    pub(crate) fn of(found: Match) -> View {
+    pub(crate) fn of(found: impl Into<Arc<Match>>) -> View {
+        let found = found.into();
         let mut members = found.spec.members.iter();
         let root = members.next().map(|root| Root {
             key: ObjectKey::new(&root.namespace, &root.name),
@@ -62,10 +63,10 @@ impl View {
         let legs = members.map(leg).collect();
         View {
             uid: found.uid().unwrap_or_default(),
-            key: ObjectKey::of(&found),
+            key: ObjectKey::of(found.as_ref()),
             root: root.unwrap_or_default(),
             legs,
-            found: Some(Arc::new(found)),
+            found: Some(found),
         }
     }
 
@@ -224,7 +225,7 @@ pub(super) fn entry<'o>(offer: OfferRef<'o>, uid: &str) -> Option<&'o crds::Clai
 pub(crate) fn views(objects: &Objects) -> BTreeMap<String, View> {
     let mut all: BTreeMap<String, View> = BTreeMap::new();
     for found in objects.matches.values() {
-        let view = View::of(Match::clone(found));
+        let view = View::of(found.clone());
         all.insert(view.uid.clone(), view);
     }
     let mut orphans: BTreeMap<String, ObjectKey> = BTreeMap::new();

@@ -93,7 +93,7 @@ fn of_a_match_that_is_gone_unfinished_work_is_stopped_and_what_was_made_is_taken
         objects.machines.put(machine(&json!({}), &Value::Null));
         objects.licenses.put(license(&json!({}), &Value::Null));
         objects.jobs.remove(&key("job"));
-        objects.matches.clear();
+        objects.matches.retain(|_| false);
         objects
     };
     let left = free("Released", batch(|batch| batch.active = 1));

@@ -51,22 +51,26 @@ fn holds(view: &View) -> Ops {
     Ops::default().test(&["status", "claim", "uid"], view.uid.as_str())
 }
 
-/// Enters the claim into an offer's ledger, only once. The epoch fences it: of a leader that was replaced without knowing it nothing more
-/// is taken, once its successor has written here.
+/// Enters claims into an offer's ledger, each only once, all or none of them: one write for as many as want the offer at the
+/// same time. They are about the same offer in the same generation. The epoch fences it: of a leader that was replaced without
+/// knowing it nothing more is taken, once its successor has written here.
 pub(crate) fn reserve(
-    view: &View,
-    leg: &Leg,
-    introduced: Introduced,
+    claims: Vec<(&View, &Leg, Introduced)>,
     offer: OfferRef<'_>,
     objects: &Objects,
     epoch: Option<i64>,
     now: Timestamp,
 ) -> Change {
-    let guarded = Ops::default()
-        .test(&["metadata", "uid"], leg.uid.as_str())
-        .test(&["metadata", "generation"], leg.generation)
-        .test(&["status", "claims", &view.uid], Value::Null);
-    enter(guarded, (view, leg, birth(view, leg, introduced)), offer, objects, epoch, now)
+    let mut guarded = Ops::default();
+    if let Some((_, leg, _)) = claims.first() {
+        guarded =
+            guarded.test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "generation"], leg.generation);
+    }
+    for (view, ..) in &claims {
+        guarded = guarded.test(&["status", "claims", &view.uid], Value::Null);
+    }
+    let born = claims.into_iter().map(|(view, leg, introduced)| (view, leg, birth(view, leg, introduced)));
+    enter(guarded, born.collect(), offer, objects, epoch, now)
 }
 
 /// Enters a claim that stands into a ledger that has lost it: exactly the state that was seen without it. What the offer says
@@ -82,12 +86,12 @@ pub(crate) fn restore(
     let version = offer.metadata().resource_version.clone().unwrap_or_default();
     let guarded =
         Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "resourceVersion"], version);
-    enter(guarded, (view, leg, birth(view, leg, Introduced::default())), offer, objects, epoch, now)
+    enter(guarded, vec![(view, leg, birth(view, leg, Introduced::default()))], offer, objects, epoch, now)
 }
 
 fn enter(
     guarded: Ops,
-    (view, leg, entry): (&View, &Leg, ClaimEntry),
+    entries: Vec<(&View, &Leg, ClaimEntry)>,
     offer: OfferRef<'_>,
     objects: &Objects,
     epoch: Option<i64>,
@@ -96,12 +100,14 @@ fn enter(
     let from = offer.status().cloned().unwrap_or_default();
     let mut ops = guarded;
     let mut after = from.clone();
-    if let Some(key) = leg.share.as_ref().filter(|key| !from.shared.contains_key(*key)) {
-        ops = ops.add(&["status", "shared", key], json!(leg.takes));
-        after.shared.insert(key.clone(), leg.takes.clone());
+    for (view, leg, entry) in entries {
+        if let Some(key) = leg.share.as_ref().filter(|key| !after.shared.contains_key(*key)) {
+            ops = ops.add(&["status", "shared", key], json!(leg.takes));
+            after.shared.insert(key.clone(), leg.takes.clone());
+        }
+        ops = ops.add(&["status", "claims", &view.uid], json!(entry));
+        after.claims.insert(view.uid.clone(), entry);
     }
-    ops = ops.add(&["status", "claims", &view.uid], json!(entry));
-    after.claims.insert(view.uid.clone(), entry);
     if let Some(epoch) = epoch {
         ops = ops.add(&["status", "epoch"], epoch);
     }

@@ -16,4 +16,4 @@ pub(crate) use matches::decision_conditions;
 pub(crate) use offer::offer_status;
 pub(crate) use waiting::next_timeout;
 pub(crate) use work::job_working;
-pub(crate) use write::{Update, updates};
+pub(crate) use write::{Findings, Update, updates};

@@ -1,11 +1,13 @@
 //! Facts in, status out: what a user reads, and that nothing is written twice.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use claiming::Reason;
 use jiff::Timestamp;
 use pool::{Objects, may_ask};
 use serde_json::{Value, json};
 
-use super::{Ended, Finding, job_claimed, job_freed, job_reserving, job_waiting, offer_status, updates};
+use super::{Ended, Finding, Findings, job_claimed, job_freed, job_reserving, job_waiting, offer_status, updates};
 use crate::fixtures::{MATCH_UID, entry, found, job, key, license, world};
 use crds::conditions::find;
 use crds::{JobPhase, JobStatus, OfferState, Unmatched, UnmatchedPort};
@@ -17,6 +19,12 @@ fn waiting(spec: &Value, status: &Value, finding: Option<&Finding>) -> JobStatus
     objects.jobs.put(job(spec, status));
     let held = objects.jobs.get(&key("job")).unwrap();
     job_waiting(held, may_ask(held, &objects), finding, NOW)
+}
+
+/// A cycle has found nothing; another one is under way or not.
+fn looked_at(searching: bool) -> Findings<'static> {
+    static NOTHING: BTreeMap<String, Finding> = BTreeMap::new();
+    Findings { all: &NOTHING, searching }
 }
 
 fn busy(count: i64) -> Finding {
@@ -160,8 +168,8 @@ fn capacity_lowered_under_use_is_told() {
 fn nothing_is_written_twice() {
     let mut objects = world(&json!({"decision": "Committed"}));
     objects.jobs.put(job(&json!({}), &json!({})));
-    objects.matches.clear();
-    let first = updates(&objects, &Default::default(), &Default::default(), NOW);
+    objects.matches.retain(|_| false);
+    let first = updates(&objects, &looked_at(false), &Default::default(), NOW);
     assert_eq!(first.iter().map(|update| update.kind).collect::<Vec<_>>(), ["Job", "Machine", "License"]);
     for (key, held) in objects.clone().jobs.iter() {
         let mut job = crds::Job::clone(&held.object);
@@ -184,7 +192,16 @@ fn nothing_is_written_twice() {
             }
         }
     }
-    assert!(updates(&objects, &Default::default(), &Default::default(), NOW).is_empty());
+    assert!(updates(&objects, &looked_at(false), &Default::default(), NOW).is_empty());
+}
+
+#[test]
+fn a_new_job_hears_first_what_the_cycle_finds_if_that_comes_soon() {
+    let mut objects = Objects::default();
+    objects.jobs.put(job(&json!({}), &json!({})));
+    let told = |searching, now| updates(&objects, &looked_at(searching), &BTreeSet::new(), now).len();
+    assert_eq!((told(true, at(1)), told(false, at(1))), (0, 1), "nobody searches: there is nothing to wait for");
+    assert_eq!(told(true, at(5)), 1, "a cycle that takes long is not waited for");
 }
 
 #[test]
@@ -199,8 +216,7 @@ fn the_words_of_the_claim_are_those_of_the_api() {
 fn a_seat_that_nobody_sits_on_is_taken_away() {
     let mut objects = Objects::default();
     objects.licenses.put(license(&json!({}), &json!({"shared": {"a": {"seats": 1}}})));
-    let patch =
-        serde_json::to_value(&updates(&objects, &Default::default(), &Default::default(), NOW)[0].patch).unwrap();
+    let patch = serde_json::to_value(&updates(&objects, &looked_at(false), &Default::default(), NOW)[0].patch).unwrap();
     let removed = json!({"op": "remove", "path": "/status/shared"});
     assert!(patch.as_array().unwrap().contains(&removed), "{patch}");
     assert_eq!(patch[0]["path"], "/metadata/resourceVersion", "nobody may have sat down meanwhile");

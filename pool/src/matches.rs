@@ -1,0 +1,89 @@
+//! The Matches known now, by key and by the job that each is for: a cycle asks for those of every job.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crds::Match;
+
+use crate::key::ObjectKey;
+
+/// The Matches known now. Reads as a map by key.
+#[derive(Clone, Debug, Default)]
+pub struct Matches {
+    held: BTreeMap<ObjectKey, Arc<Match>>,
+    of_root: BTreeMap<String, BTreeSet<ObjectKey>>,
+}
+
+impl Deref for Matches {
+    type Target = BTreeMap<ObjectKey, Arc<Match>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.held
+    }
+}
+
+impl Matches {
+    /// The Matches whose root is the job with this uid.
+    pub fn of_root(&self, job_uid: &str) -> impl Iterator<Item = (&ObjectKey, &Arc<Match>)> {
+        let keys = self.of_root.get(job_uid).into_iter().flatten();
+        keys.filter_map(|key| self.held.get_key_value(key))
+    }
+
+    /// Takes one in, in place of what had its key.
+    pub(crate) fn put(&mut self, key: ObjectKey, found: Match) {
+        self.remove(&key);
+        if let Some(root) = found.spec.members.first() {
+            self.of_root.entry(root.uid.clone()).or_default().insert(key.clone());
+        }
+        self.held.insert(key, Arc::new(found));
+    }
+
+    /// Forgets one.
+    pub fn remove(&mut self, key: &ObjectKey) {
+        let Some(found) = self.held.remove(key) else { return };
+        let Some(root) = found.spec.members.first() else { return };
+        if let Some(keys) = self.of_root.get_mut(&root.uid) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.of_root.remove(&root.uid);
+            }
+        }
+    }
+
+    /// Forgets all that `keep` does not name.
+    pub fn retain(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
+        let gone: Vec<ObjectKey> = self.held.keys().filter(|key| !keep(key)).cloned().collect();
+        gone.iter().for_each(|key| self.remove(key));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn found(job_uid: &str) -> Match {
+        let root = json!({"id": 0, "kind": "Job", "namespace": "ns", "name": "j", "uid": job_uid, "generation": 1});
+        let spec = json!({"attempt": 1, "cycle": {"id": "1", "time": "2026-11-21T14:00:00Z", "seed": 1}, "epoch": 0,
+            "reserveTimeoutSeconds": 30, "summary": "", "rank": "0", "members": [root]});
+        let written = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Match", "metadata": {}, "spec": spec});
+        serde_json::from_value(written).unwrap()
+    }
+
+    #[test]
+    fn they_are_found_by_their_job_as_long_as_they_are_there() {
+        let mut all = Matches::default();
+        let key = |name: &str| ObjectKey::new("ns", name);
+        for (name, job) in [("a", "u"), ("b", "u"), ("c", "other")] {
+            all.put(key(name), found(job));
+        }
+        let names = |all: &Matches, job: &str| all.of_root(job).map(|(key, _)| key.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&all, "u"), ["a", "b"]);
+        all.put(key("a"), found("other"));
+        assert_eq!((names(&all, "u"), names(&all, "other")), (vec!["b".into()], vec!["a".into(), "c".into()]));
+        all.remove(&key("b"));
+        all.retain(|key| key.name != "a");
+        assert_eq!((names(&all, "u"), names(&all, "other"), all.len()), (vec![], vec!["c".into()], 1));
+    }
+}
