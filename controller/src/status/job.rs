@@ -9,7 +9,7 @@ use crds::{ClaimPolicy, Job, JobClaim, JobPhase, JobStatus, Match, Refusal, cond
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
-use pool::{BatchJob, Held, Standing};
+use pool::{Held, Standing, WorkObject};
 
 use crate::status::finding::{Finding, cut};
 use crate::status::{waiting, work};
@@ -33,7 +33,7 @@ pub(crate) struct Ended {
     /// It was called off before it stood.
     pub(crate) aborted: bool,
     /// What worked for it.
-    pub(crate) batch: Option<BatchJob>,
+    pub(crate) batch: Option<WorkObject>,
 }
 
 /// A status in the making.

@@ -174,7 +174,7 @@ fn work_that_its_user_deletes_is_not_begun_again() {
     here.wait("gmj/j", "jsonpath={.status.phase}=Running");
     here.kubectl(&["delete", "jobs.batch", "--all"], None);
     let message = here.wait_reason("gmj/j", "Finished", "WorkloadFailed");
-    assert_eq!(message, "the batch Job is not there any more");
+    assert_eq!(message, "the workload is not there any more");
     free(&here, &["gmm/m", "gml/l"]);
     assert!(running(&here).is_empty());
 }
