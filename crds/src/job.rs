@@ -112,8 +112,8 @@ impl Default for JobSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// How many rejections in a row the job survives; one more and it is finished. It is counted anew once the job was claimed.
-    /// Absent: no limit. Example: 10
+    /// How many rejections in a row the job survives; one more and it is finished. Starts that took too long count, too. It is counted
+    /// anew once the job's work has started; without a workload, once it was claimed. Absent: no limit. Example: 10
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub limit: Option<i32>,

@@ -1,6 +1,6 @@
 //! The end: offers given back, then the job, once the Match is read as ended.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use claiming::{Action, Event, Hold, Reason, Record};
 use crds::rules::message;
@@ -13,6 +13,7 @@ use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::view::View;
 use crate::claims::writes;
 use crate::events::Tone;
+use crate::holdoffs::Cause;
 use crate::status::Ended;
 use crate::workloads::work_of;
 
@@ -119,6 +120,9 @@ impl Driver {
             return failed;
         }
         let ended = self.ended(view, notes);
+        if ended.reason != Reason::StartTimedOut {
+            self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Start);
+        }
         let patch = writes::free_root(view, &job, &ended, Timestamp::now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {

@@ -13,6 +13,7 @@ use crate::backoff::retry_of;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::reserve::No;
 use crate::claims::view::View;
+use crate::holdoffs::Cause;
 use crate::work_api::{Raw, Seen};
 use crate::workloads::{self, Gang, Whose, batch_job, gang, state_of, work_of};
 
@@ -238,7 +239,7 @@ impl Driver {
         if noted(notes, |notes| notes.refusals.is_empty()) {
             let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
             let about = (view.root.uid.as_str(), job.metadata.generation.unwrap_or(0));
-            holdoffs.remember(about, &message, &retry_of(&job), self.now_ms());
+            holdoffs.remember(about, Cause::Start, &message, &retry_of(&job), self.now_ms());
         }
         noted(notes, |notes| notes.message = message);
     }

@@ -127,7 +127,9 @@ pub(crate) fn job_claimed(held: &Held<Job>, found: &Match, match_uid: &str, now:
     draft.status.attempts = Some(found.spec.attempt.max(draft.status.attempts.unwrap_or(0)));
     waiting::begin(job, &mut draft.status, now);
     waiting::end(&mut draft.status, now);
-    draft.status.rejections = None;
+    if job.spec.workload.is_none() {
+        draft.status.rejections = None;
+    }
     draft.status.members = Some(found.spec.summary.clone());
     draft.status.why = None;
     draft.status.unmatched = None;

@@ -22,5 +22,6 @@ pub(super) fn started(draft: &mut Draft<'_>, batch: &WorkObject) {
     draft.status.workload = Some(StartedWorkload { name: batch.key.name.clone(), uid: batch.uid.clone() });
     let at = batch.started.and_then(|second| Timestamp::from_second(second).ok()).unwrap_or(draft.now);
     draft.status.started_at.get_or_insert(Time(at));
+    draft.status.rejections = None;
     draft.say(types::STARTED, Holds::True, reasons::WORKLOAD_STARTED, format!("{} {}", batch.noun(), batch.key.name));
 }
