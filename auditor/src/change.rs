@@ -1,12 +1,15 @@
-//! A key and a value of etcd into an object of ours.
+//! A key and a value of etcd into an object of ours, or of what works for claims.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crds::{GROUP, Job, License, Machine, Match, OfferStatus, Res};
+use crds::{GROUP, Job, LABEL_MATCH_UID, License, Machine, Match, OfferStatus, Res};
+use k8s_openapi::api::batch::v1::Job as Batch;
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use pool::{WorkObject, has_finished};
 
-/// The kinds of gangmatch.dev.
+/// The kinds of gangmatch.dev, and those that work for claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A job.
@@ -17,6 +20,10 @@ pub enum Kind {
     License,
     /// A Match.
     Match,
+    /// A batch Job.
+    Batch,
+    /// A Pod.
+    Pod,
 }
 
 impl Kind {
@@ -28,6 +35,8 @@ impl Kind {
             Kind::Machine => "Machine",
             Kind::License => "License",
             Kind::Match => "Match",
+            Kind::Batch => "Job.batch",
+            Kind::Pod => "Pod",
         }
     }
 
@@ -66,14 +75,18 @@ impl Key {
         Key { kind, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// The key of what etcd keeps under `/registry/gangmatch.dev/PLURAL/NAMESPACE/NAME`; `None` for anything else.
+    /// The key of what etcd keeps under `/registry/gangmatch.dev/PLURAL/NAMESPACE/NAME`, `/registry/jobs/NAMESPACE/NAME` or
+    /// `/registry/pods/NAMESPACE/NAME`; `None` for anything else.
     #[must_use]
     pub fn of_path(path: &str) -> Option<Key> {
-        let mut parts = path.strip_prefix("/registry/")?.split('/');
-        let (group, plural) = (parts.next()?, parts.next()?);
-        let (namespace, name) = (parts.next()?, parts.next()?);
-        let whole = group == GROUP && parts.next().is_none();
-        Kind::of_plural(plural).filter(|_| whole).map(|kind| Key::new(kind, namespace, name))
+        let parts: Vec<&str> = path.strip_prefix("/registry/")?.split('/').collect();
+        let (kind, namespace, name) = match *parts.as_slice() {
+            [GROUP, plural, namespace, name] => (Kind::of_plural(plural)?, namespace, name),
+            ["jobs", namespace, name] => (Kind::Batch, namespace, name),
+            ["pods", namespace, name] => (Kind::Pod, namespace, name),
+            _ => return None,
+        };
+        Some(Key::new(kind, namespace, name))
     }
 }
 
@@ -94,6 +107,10 @@ pub enum Object {
     License(Box<License>),
     /// A Match.
     Match(Box<Match>),
+    /// A batch Job.
+    Batch(Box<Batch>),
+    /// A Pod.
+    Pod(Box<Pod>),
 }
 
 impl Object {
@@ -110,6 +127,8 @@ impl Object {
             Kind::Machine => Object::Machine(parse(json)?),
             Kind::License => Object::License(parse(json)?),
             Kind::Match => Object::Match(parse(json)?),
+            Kind::Batch => Object::Batch(parse(json)?),
+            Kind::Pod => Object::Pod(parse(json)?),
         };
         object.metadata_mut().resource_version = Some(revision.to_string());
         Ok(object)
@@ -123,6 +142,8 @@ impl Object {
             Object::Machine(machine) => &machine.metadata,
             Object::License(license) => &license.metadata,
             Object::Match(found) => &found.metadata,
+            Object::Batch(batch) => &batch.metadata,
+            Object::Pod(pod) => &pod.metadata,
         }
     }
 
@@ -132,6 +153,8 @@ impl Object {
             Object::Machine(machine) => &mut machine.metadata,
             Object::License(license) => &mut license.metadata,
             Object::Match(found) => &mut found.metadata,
+            Object::Batch(batch) => &mut batch.metadata,
+            Object::Pod(pod) => &mut pod.metadata,
         }
     }
 
@@ -165,7 +188,7 @@ impl Object {
         match self {
             Object::Machine(machine) => Some((&machine.spec.capacity, machine.status.as_ref())),
             Object::License(license) => Some((&license.spec.capacity, license.status.as_ref())),
-            Object::Job(_) | Object::Match(_) => None,
+            Object::Job(_) | Object::Match(_) | Object::Batch(_) | Object::Pod(_) => None,
         }
     }
 
@@ -173,6 +196,41 @@ impl Object {
     #[must_use]
     pub fn ledger(&self) -> Option<&OfferStatus> {
         self.offer().and_then(|(_, status)| status)
+    }
+
+    /// What works for a claim, or may; `None` of what is of another kind.
+    #[must_use]
+    pub fn work(&self) -> Option<WorkObject> {
+        match self {
+            Object::Batch(batch) => Some(WorkObject::of_batch(batch)),
+            Object::Pod(pod) => Some(WorkObject::of_pod(pod)),
+            _ => None,
+        }
+    }
+
+    /// The uid of the Match on the label of what may work for a claim.
+    #[must_use]
+    pub fn works_for(&self) -> Option<&str> {
+        let metadata = match self {
+            Object::Batch(batch) => &batch.metadata,
+            Object::Pod(pod) => &pod.metadata,
+            _ => return None,
+        };
+        Some(metadata.labels.as_ref()?.get(LABEL_MATCH_UID)?.as_str())
+    }
+
+    /// Whether it works, or may do so at any moment: nobody holds it back, and it has not come to its end. A Pod that is being
+    /// deleted has not.
+    #[must_use]
+    pub fn is_at_work(&self) -> bool {
+        match self {
+            Object::Pod(pod) => !WorkObject::of_pod(pod).suspended && !has_finished(pod),
+            Object::Batch(batch) => {
+                let work = WorkObject::of_batch(batch);
+                !work.suspended && work.ended.is_none()
+            }
+            _ => false,
+        }
     }
 
     /// The uid of the Match that a job says it is claimed by.

@@ -38,6 +38,12 @@ fn leaks(key: &Key, object: &Object, world: &World) -> Vec<String> {
     {
         all.push(format!("it says it is claimed by {uid}, whose claim does not stand"));
     }
+    if let Some(uid) = object.works_for()
+        && stands(uid).is_none()
+        && object.work().is_some_and(|work| work.ended.is_none())
+    {
+        all.push(format!("it is there for {uid}, whose claim does not stand"));
+    }
     if object.found().is_some_and(|found| decision(found) == Decision::Pending) {
         all.push("it is still undecided".to_owned());
     }

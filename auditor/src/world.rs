@@ -19,6 +19,8 @@ pub struct World {
     claimed: BTreeMap<String, BTreeSet<Key>>,
     /// The Matches of a job, by the job's uid.
     of_root: BTreeMap<String, BTreeSet<Key>>,
+    /// What carries the label of a Match, by its uid.
+    works: BTreeMap<String, BTreeSet<Key>>,
 }
 
 impl World {
@@ -47,6 +49,12 @@ impl World {
     /// The jobs that say they are claimed by this Match.
     pub fn claimed_by(&self, uid: &str) -> impl Iterator<Item = &Key> {
         self.claimed.get(uid).into_iter().flatten()
+    }
+
+    /// What carries the label of this Match.
+    pub fn works(&self, uid: &str) -> impl Iterator<Item = (&Key, &Arc<Object>)> {
+        let keys = self.works.get(uid).into_iter().flatten();
+        keys.filter_map(|key| Some((key, self.objects.get(key)?)))
     }
 
     /// The Matches whose root is the job with this uid.
@@ -88,6 +96,9 @@ impl World {
         }
         if let Some(uid) = object.claimed_by() {
             mark(&mut self.claimed, uid, key, there);
+        }
+        if let Some(uid) = object.works_for() {
+            mark(&mut self.works, uid, key, there);
         }
         if let (Kind::Match, Some(found)) = (key.kind, object.found()) {
             if there {

@@ -1,6 +1,8 @@
 //! Words into the ads that the plays are about.
 
 use crds::{Job, License, Machine};
+use e2e::control_plane::stages::ENDS;
+use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 /// An object of ours from its spec.
@@ -40,4 +42,51 @@ pub fn job(name: &str) -> Job {
         {"label": "cpu", "constraint": "cpu.Type == \"Machine\" && cpu.Memory >= 1024"},
         {"label": "license", "constraint": "license.Type == \"License\" && license.App == App"}]});
     object("Job", name, &spec)
+}
+
+/// A node on which kwok lets pods run.
+#[must_use]
+pub fn node(name: &str) -> Node {
+    let amounts = json!({"cpu": "32", "memory": "256Gi", "pods": "110"});
+    let written = json!({"apiVersion": "v1", "kind": "Node", "status": {"capacity": amounts, "allocatable": amounts},
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}, "annotations": {"kwok.x-k8s.io/node": "fake"}}});
+    match serde_json::from_value(written) {
+        Ok(node) => node,
+        Err(error) => unreadable(&error),
+    }
+}
+
+/// The same machine, if it is a node.
+#[must_use]
+pub fn machine_on(name: &str, node: &str) -> Machine {
+    let mut machine = machine(name);
+    machine.spec.node_name = Some(node.to_owned());
+    machine
+}
+
+/// How the pods of a job end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// By themselves, well, as soon as they are ready.
+    Well,
+    /// When somebody ends them.
+    Never,
+}
+
+/// The same job, with a batch Job of one pod.
+#[must_use]
+pub fn working_job(name: &str, ends: Ends) -> Job {
+    let annotations = match ends {
+        Ends::Well => json!({}),
+        Ends::Never => json!({ENDS: "never"}),
+    };
+    let containers = json!([{"name": "sim", "image": "sim:1"}]);
+    let pod =
+        json!({"metadata": {"annotations": annotations}, "spec": {"restartPolicy": "Never", "containers": containers}});
+    let mut job = job(name);
+    match serde_json::from_value(json!({"jobTemplate": {"spec": {"backoffLimit": 0, "template": pod}}})) {
+        Ok(workload) => job.spec.workload = Some(workload),
+        Err(error) => unreadable(&error),
+    }
+    job
 }

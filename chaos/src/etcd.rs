@@ -13,10 +13,11 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// What is read: everything of ours.
+/// What is read: everything of ours, and what works for claims. One range, since one watch tells all in one order; what lies between
+/// `gangmatch.dev`, `jobs` and `pods` is passed over.
 const PREFIX: &str = "/registry/gangmatch.dev/";
 /// The end of that range, as etcd counts.
-const PREFIX_END: &str = "/registry/gangmatch.dev0";
+const PREFIX_END: &str = "/registry/pods0";
 /// A key of nobody's in that range: when it comes by, everything before it has.
 const MARK: &str = "/registry/gangmatch.dev/!";
 /// The pause before etcd is asked again after it went away.
@@ -57,6 +58,14 @@ impl Follower {
     /// # Errors
     /// When etcd does not answer for a long time.
     pub async fn catch_up(&self) -> Result<()> {
+        self.catch_up_within(CATCH_UP_MAX).await
+    }
+
+    /// The same for long histories.
+    ///
+    /// # Errors
+    /// When it takes longer.
+    pub async fn catch_up_within(&self, limit: Duration) -> Result<()> {
         let mut seen = self.seen.clone();
         let caught = async {
             let mark = loop {
@@ -67,7 +76,7 @@ impl Follower {
             };
             seen.wait_for(|seen| *seen >= mark).await.map(|_| ()).context("nobody reads etcd any more")
         };
-        tokio::time::timeout(CATCH_UP_MAX, caught).await.context("etcd does not show what it has stored")?
+        tokio::time::timeout(limit, caught).await.context("etcd does not show what it has stored")?
     }
 
     async fn put_mark(&self) -> Result<i64> {

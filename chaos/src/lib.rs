@@ -14,7 +14,7 @@ mod scene;
 mod soak;
 mod stage;
 
-pub use ads::{job, license, machine};
+pub use ads::{Ends, job, license, machine, machine_on, node, working_job};
 pub use etcd::Follower;
 pub use proxy::{Asked, Fault, Flow, Logged, Plan, Proxy, Weather};
 pub use replica::Replica;

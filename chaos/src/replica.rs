@@ -92,7 +92,8 @@ impl Replica {
         }
         self.deaths.borrow_and_update();
         self.kill()?;
-        self.restart()?;
+        // not waited for: it may be struck again before it is ready
+        self.restart_without_waiting()?;
         Ok(true)
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use crds::{Job, JobPhase, License, Machine, Match};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Node};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource};
@@ -67,6 +67,21 @@ impl Scene {
     pub async fn offers(&self, count: usize) -> Result<()> {
         for number in 0..count {
             self.create(&crate::machine(&format!("m{number}"))).await?;
+            self.create(&crate::license(&format!("l{number}"), 1)).await?;
+        }
+        Ok(())
+    }
+
+    /// Creates a node of this play, and a machine that is it; and licenses `l0`... of one seat.
+    ///
+    /// # Errors
+    /// When the API server refuses one.
+    pub async fn nodes(&self, count: usize) -> Result<()> {
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        for number in 0..count {
+            let node = format!("{}-{number}", self.name);
+            nodes.create(&PostParams::default(), &crate::node(&node)).await?;
+            self.create(&crate::machine_on(&format!("m{number}"), &node)).await?;
             self.create(&crate::license(&format!("l{number}"), 1)).await?;
         }
         Ok(())

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::task::block_in_place;
 
 use crate::chance::Chance;
-use crate::{Fault, Flow, Replica, Scene, Stage, Weather};
+use crate::{Ends, Fault, Flow, Replica, Scene, Stage, Weather};
 
 /// How long faults go on before the world may come to rest.
 const ROUND: Duration = Duration::from_secs(15);
@@ -60,7 +60,7 @@ pub struct Report {
 /// When a promise was broken, or the world does not come to rest; the error has the seed.
 pub async fn soak(wish: Soak, mut tell: impl FnMut(&Report)) -> Result<Report> {
     let begun = Instant::now();
-    let stage = Stage::start(Options::default()).await?;
+    let stage = Stage::start(Options { kwok: true, ..Options::default() }).await?;
     let flag: &[&str] = if wish.elect { &["--lease-seconds=3"] } else { &["--leader-elect=false"] };
     let replicas = vec![stage.replica(flag, wish.seed).await?, stage.replica(flag, wish.seed.wrapping_add(1)).await?];
     let mut play = Play { stage, replicas, chance: Chance::new(wish.seed), report: Report::default() };
@@ -84,7 +84,7 @@ struct Play {
 impl Play {
     async fn round(&mut self) -> Result<()> {
         let here = Scene::new(&self.stage, &format!("round-{}", self.report.rounds)).await?;
-        here.offers(usize::try_from(OFFERS).unwrap_or(1)).await?;
+        here.nodes(usize::try_from(OFFERS).unwrap_or(1)).await?;
         let begun = Instant::now();
         while begun.elapsed() < ROUND {
             // People may be refused, and the server may be away: they try something else next.
@@ -108,14 +108,17 @@ impl Play {
         let machine = format!("m{}", self.chance.below(OFFERS));
         let license = format!("l{}", self.chance.below(OFFERS));
         match self.chance.below(20) {
-            0..=8 => drop(here.create(&crate::job(&job)).await?),
+            0..=2 => drop(here.create(&crate::job(&job)).await?),
+            3..=5 => drop(here.create(&crate::working_job(&job, Ends::Well)).await?),
+            6..=8 => drop(here.create(&crate::working_job(&job, Ends::Never)).await?),
             9 | 10 => here.delete::<Job>(&job).await?,
             11 | 12 => here.merge::<Job>(&job, json!({"done": true})).await?,
             13 => here.merge::<Job>(&job, json!({"suspend": true})).await?,
             14 => here.merge::<Job>(&job, json!({"suspend": false})).await?,
             15 => {
                 here.delete::<Machine>(&machine).await?;
-                here.create(&crate::machine(&machine)).await?;
+                here.create(&crate::machine_on(&machine, &machine.replacen('m', &format!("{}-", here.name), 1)))
+                    .await?;
             }
             16 => {
                 here.delete::<License>(&license).await?;
@@ -199,7 +202,7 @@ impl Play {
     async fn end(&mut self, here: &Scene) -> Result<()> {
         for number in 0..JOBS {
             let name = format!("j{number}");
-            if here.phase(&name).await? == Some(JobPhase::Claimed) {
+            if matches!(here.phase(&name).await?, Some(JobPhase::Claimed | JobPhase::Running)) {
                 here.merge::<Job>(&name, json!({"done": true})).await?;
                 here.wait(&name, JobPhase::Succeeded, &mut self.replicas).await?;
             }

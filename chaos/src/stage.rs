@@ -36,6 +36,8 @@ impl Stage {
         let mut options = options;
         // Every revision is to be read.
         options.apiserver_flags.push("--etcd-compaction-interval=0".to_owned());
+        // Also those of pods, which are stored in another form by default.
+        options.apiserver_flags.push("--storage-media-type=application/json".to_owned());
         let (plane, controller) = tokio::task::spawn_blocking(move || -> Result<_> {
             let plane: &'static ControlPlane = Box::leak(Box::new(ControlPlane::start(&options)?));
             product::install_chart(plane, &[])?;

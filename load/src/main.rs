@@ -10,6 +10,7 @@ mod process;
 mod raw;
 mod report;
 mod stage;
+mod work;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -44,6 +45,15 @@ struct Arguments {
     /// Measure how fast a queue of each of these lengths drains instead, with room for a hundred gangs.
     #[arg(long, value_delimiter = ',', num_args = 0.., default_missing_value = "1000,20000")]
     drain: Option<Vec<usize>>,
+    /// Give each job a pod, on as many nodes as there are machines, and measure how well the seats of the licenses are used.
+    #[arg(long)]
+    work: bool,
+    /// How many seats each license has, with `--work`.
+    #[arg(long, default_value_t = 4)]
+    seats: usize,
+    /// The shortest and the longest work of a pod in seconds, with `--work`: 5-60.
+    #[arg(long, default_value = "5-60", value_parser = span)]
+    seconds: (u64, u64),
     /// Further flags of the controller, as `--name=value`.
     #[arg(last = true)]
     flags: Vec<String>,
@@ -65,6 +75,7 @@ async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.drain {
         Some(depths) => drain::run(depths, &arguments.flags).await,
+        None if arguments.work => work::run(&wish(&arguments), &arguments.flags).await,
         None => run(&arguments).await,
     };
     match done {
@@ -73,6 +84,23 @@ async fn main() -> ExitCode {
             line(&format!("{error:#}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// `5-60`.
+fn span(text: &str) -> Result<(u64, u64), String> {
+    let parts = text.split_once('-').and_then(|(least, most)| Some((least.parse().ok()?, most.parse().ok()?)));
+    let found: Option<(u64, u64)> = parts.filter(|(least, most)| least <= most);
+    found.ok_or_else(|| format!("found `{text}`; write two numbers of seconds, the shorter first: 5-60"))
+}
+
+fn wish(arguments: &Arguments) -> work::Wish {
+    work::Wish {
+        jobs: arguments.jobs,
+        nodes: arguments.machines,
+        licenses: arguments.licenses,
+        seats: arguments.seats,
+        seconds: arguments.seconds,
     }
 }
 

@@ -35,8 +35,12 @@ pub(crate) struct Stage {
 impl Stage {
     /// etcd waits for the disk, requests are audited, all policies of the chart are in force.
     pub(crate) async fn start() -> Result<Stage> {
-        let (plane, kubeconfig) = tokio::task::spawn_blocking(|| -> Result<_> {
-            let options = Options { fsync: true, ..Options::default() };
+        Stage::start_with(Options { fsync: true, ..Options::default() }).await
+    }
+
+    /// The same as these options say.
+    pub(crate) async fn start_with(options: Options) -> Result<Stage> {
+        let (plane, kubeconfig) = tokio::task::spawn_blocking(move || -> Result<_> {
             let plane: &'static ControlPlane = Box::leak(Box::new(ControlPlane::start(&options)?));
             product::install_chart(plane, &[])?;
             Ok((plane, product::controller_kubeconfig(plane)?))

@@ -101,6 +101,15 @@ enum Verb {
         /// Measure how fast queues of these lengths drain instead, for example 1000,20000.
         #[arg(long)]
         drain: Option<String>,
+        /// Give each job a pod, on as many nodes as there are machines, and measure how well the seats are used.
+        #[arg(long)]
+        work: bool,
+        /// How many seats each license has, with `--work`.
+        #[arg(long, default_value_t = 4)]
+        seats: usize,
+        /// The shortest and the longest work of a pod in seconds, with `--work`.
+        #[arg(long, default_value = "5-60")]
+        seconds: String,
     },
     /// Count the probes of the paper's algorithms, and draw its figures into docs/figures.
     Figures,
@@ -143,9 +152,11 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Generate { check: false } => generate::write()?,
         Verb::Bench { quick, write } => bench::run(quick, write)?,
         Verb::Chaos { minutes, seed, elect } => return run::chaos(minutes, seed, elect),
-        Verb::Load { jobs, machines, licenses, pattern, rate, drain } => {
-            let sizes = [("jobs", jobs), ("machines", machines), ("licenses", licenses), ("rate", rate)];
-            return run::load(&sizes, &pattern, drain.as_deref());
+        Verb::Load { jobs, machines, licenses, pattern, rate, drain, work, seats, seconds } => {
+            let sizes =
+                [("jobs", jobs), ("machines", machines), ("licenses", licenses), ("rate", rate), ("seats", seats)];
+            let words = [("pattern", pattern), ("seconds", seconds)];
+            return run::load(&sizes, &words, drain.as_deref(), work);
         }
         Verb::Figures => bench::draw()?,
         Verb::Tidy => check::tidy()?,

@@ -15,9 +15,15 @@ pub(crate) fn chaos(minutes: u64, seed: Option<u64>, elect: bool) -> Result<Exit
 }
 
 /// Claims on a real API server, measured.
-pub(crate) fn load(sizes: &[(&str, usize)], pattern: &str, drain: Option<&str>) -> Result<ExitCode> {
+pub(crate) fn load(
+    sizes: &[(&str, usize)],
+    words: &[(&str, String)],
+    drain: Option<&str>,
+    work: bool,
+) -> Result<ExitCode> {
     let mut flags: Vec<String> = sizes.iter().map(|(name, size)| format!("--{name}={size}")).collect();
-    flags.push(format!("--pattern={pattern}"));
+    flags.extend(words.iter().map(|(name, word)| format!("--{name}={word}")));
+    flags.extend(work.then(|| "--work".to_owned()));
     flags.extend(drain.map(|depths| format!("--drain={depths}")));
     program(&["--release", "--package", "load"], &flags)
 }

@@ -57,7 +57,7 @@ fn torn(found: &Match, world: &World) -> Vec<String> {
 }
 
 /// The member, unless it was deleted.
-fn there<'w>(member: &Member, world: &'w World) -> Option<(Key, &'w Object)> {
+pub(super) fn there<'w>(member: &Member, world: &'w World) -> Option<(Key, &'w Object)> {
     let key = Key::new(Kind::of(&member.kind)?, &member.namespace, &member.name);
     let object = world.get(&key)?;
     (object.uid() == member.uid).then_some((key, object.as_ref()))

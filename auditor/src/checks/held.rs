@@ -1,4 +1,5 @@
-//! Nothing is given back before the Match has ended, nor while somebody of the gang works; the job is given back last.
+//! Nothing is given back before the Match has ended, nor while somebody of the gang works, the last pod included; the job is given
+//! back last.
 
 use crds::Activity;
 
@@ -22,6 +23,10 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
         let works = |key| step.world.entry(key, uid).is_some_and(|entry| entry.activity == Activity::Active);
         if let Some(other) = step.world.holders(uid).find(|key| works(key)) {
             let what = format!("the entry of {uid} was taken out while {other} worked for the same gang");
+            all.push(step.violation(Invariant::HeldUntilOver, what));
+        }
+        if let Some((work, _)) = step.world.works(uid).find(|(_, work)| work.is_at_work()) {
+            let what = format!("the entry of {uid} was taken out while {work} worked for it");
             all.push(step.violation(Invariant::HeldUntilOver, what));
         }
     }

@@ -7,6 +7,7 @@ mod held;
 mod register;
 mod status;
 mod validity;
+mod work;
 
 use std::collections::BTreeSet;
 
@@ -74,7 +75,15 @@ impl<'s> Step<'s> {
 
 /// Everything that is broken in this revision.
 pub(crate) fn all(step: &Step<'_>) -> Vec<Violation> {
-    let checks =
-        [capacity::check, entry::check, gang::check, held::check, register::check, status::check, validity::check];
+    let checks = [
+        capacity::check,
+        entry::check,
+        gang::check,
+        held::check,
+        register::check,
+        status::check,
+        validity::check,
+        work::check,
+    ];
     checks.iter().flat_map(|check| check(step)).collect()
 }

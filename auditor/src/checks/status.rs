@@ -36,7 +36,7 @@ fn observed(object: &Object) -> Option<i64> {
         Object::Job(job) => job.status.as_ref()?.observed_generation,
         Object::Machine(machine) => machine.status.as_ref()?.observed_generation,
         Object::License(license) => license.status.as_ref()?.observed_generation,
-        Object::Match(_) => None,
+        Object::Match(_) | Object::Batch(_) | Object::Pod(_) => None,
     }
 }
 
@@ -46,5 +46,6 @@ fn conditions(object: &Object) -> &[Condition] {
         Object::Machine(machine) => machine.status.as_ref().map_or(&[], |status| &status.conditions),
         Object::License(license) => license.status.as_ref().map_or(&[], |status| &status.conditions),
         Object::Match(found) => found.status.as_ref().map_or(&[], |status| &status.conditions),
+        Object::Batch(_) | Object::Pod(_) => &[],
     }
 }

@@ -63,6 +63,7 @@ pub(crate) fn gathered<'o>(members: impl Iterator<Item = (&'o Key, &'o Arc<Objec
             Object::Machine(machine) => objects.machines.put(*machine.clone()),
             Object::License(license) => objects.licenses.put(*license.clone()),
             Object::Match(found) => objects.put_match(*found.clone()),
+            Object::Batch(_) | Object::Pod(_) => {}
         }
     }
     objects

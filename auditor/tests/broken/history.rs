@@ -38,6 +38,14 @@ pub(crate) fn found() -> Key {
     Key::new(Kind::Match, "default", "j-1")
 }
 
+pub(crate) fn batch() -> Key {
+    Key::new(Kind::Batch, "default", "j-1")
+}
+
+pub(crate) fn pod() -> Key {
+    Key::new(Kind::Pod, "default", "j-1-0")
+}
+
 /// Revisions, one after the other.
 #[derive(Clone, Default)]
 pub(crate) struct History(pub(crate) Vec<(Key, Option<Value>)>);
@@ -100,6 +108,15 @@ impl History {
         let mut next = self.last(&key);
         change(&mut next);
         self.0.push((key, Some(next)));
+        self
+    }
+
+    /// A batch Job that works for the Match, or its pod.
+    pub(crate) fn then_works(mut self, key: Key, spec: Value, status: Value) -> History {
+        let labels = json!({"gangmatch.dev/match-uid": MATCH});
+        let metadata =
+            json!({"namespace": "default", "name": key.name, "uid": format!("uid-of-{}", key.name), "labels": labels});
+        self.0.push((key, Some(json!({"metadata": metadata, "spec": spec, "status": status}))));
         self
     }
 

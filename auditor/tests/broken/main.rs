@@ -10,7 +10,7 @@ use auditor::Invariant::{
     Register, TruthfulStatus, Validity,
 };
 use auditor::{Invariant, Key, Kind};
-use history::{At, MATCH, found, job, license, machine, until};
+use history::{At, MATCH, batch, found, job, license, machine, pod, until};
 use serde_json::{Value, json};
 
 fn only(invariant: Invariant) -> BTreeSet<Invariant> {
@@ -147,6 +147,38 @@ fn what_is_given_back_while_somebody_works_is_found() {
     assert_eq!(own.broken(), only(HeldUntilOver));
     let others = released.then(license(), |license| license["status"]["claims"] = json!({}));
     assert_eq!(others.broken(), only(HeldUntilOver));
+}
+
+#[test]
+fn seats_that_are_given_back_before_the_last_pod_has_ended_are_found() {
+    let spec = |suspend: bool| json!({"suspend": suspend, "template": {}});
+    let started = until(At::Committed).then_works(batch(), spec(false), json!({}));
+    let runs = started.clone().then_works(pod(), json!({"containers": []}), json!({"phase": "Running"}));
+    assert_eq!(runs.broken(), nothing());
+    let over =
+        |history: history::History| history.then(found(), |found| found["status"]["decision"] = json!("Released"));
+    let freed = |history: history::History| history.then(license(), |license| license["status"]["claims"] = json!({}));
+    assert_eq!(freed(over(runs.clone())).broken(), only(HeldUntilOver));
+    let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
+    let going = over(runs).then_works(batch(), spec(false), complete.clone());
+    assert_eq!(freed(going.clone()).broken(), only(HeldUntilOver), "its pod is still there");
+    let gone = going.then_deleted(pod());
+    assert_eq!(freed(gone).broken(), nothing());
+    assert_eq!(freed(over(started.clone())).broken(), only(HeldUntilOver), "it may make pods at any moment");
+    assert_eq!(freed(over(started).then_works(batch(), spec(true), json!({}))).broken(), nothing());
+}
+
+#[test]
+fn pods_that_begin_without_a_claim_are_found() {
+    let begins =
+        |history: history::History| history.then_works(pod(), json!({"containers": []}), json!({"phase": "Pending"}));
+    assert_eq!(begins(until(At::LicenseReserved)).broken(), only(NoEffectBeforeCommit));
+    assert_eq!(begins(until(At::Released)).broken(), nothing());
+    assert_eq!(begins(until(At::MachineFreed)).broken(), only(HeldUntilOver));
+    let gated = json!({"containers": [], "schedulingGates": [{"name": "gangmatch.dev/hold"}]});
+    let held = until(At::MachineFreed).then_works(pod(), gated, json!({}));
+    assert_eq!(held.broken(), nothing());
+    assert_eq!(held.broken_at_rest(), only(NoLeak), "and what carries the label of an ended claim is left over");
 }
 
 #[test]

@@ -6,3 +6,4 @@ mod matrix;
 mod members;
 mod outages;
 mod play;
+mod work;

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
-use chaos::{Replica, Scene, Stage};
+use chaos::{Ends, Replica, Scene, Stage};
 use crds::{Job, JobPhase};
 use e2e::Options;
 use serde_json::json;
@@ -16,7 +16,7 @@ static RUNTIME: LazyLock<Runtime> =
 static STAGE: OnceCell<Mutex<Stage>> = OnceCell::const_new();
 
 async fn stage() -> MutexGuard<'static, Stage> {
-    let start = || async { Mutex::new(Stage::start(Options::default()).await.unwrap()) };
+    let start = || async { Mutex::new(Stage::start(Options { kwok: true, ..Options::default() }).await.unwrap()) };
     STAGE.get_or_init(start).await.lock().await
 }
 
@@ -43,5 +43,16 @@ pub(crate) async fn life(scene: &Scene, replicas: &mut [Replica]) -> Result<()> 
     scene.create(&chaos::job("j")).await?;
     scene.wait("j", JobPhase::Claimed, replicas).await?;
     scene.merge::<Job>("j", json!({"done": true})).await?;
+    scene.wait("j", JobPhase::Succeeded, replicas).await
+}
+
+/// The whole life of a gang with pods: applied, claimed, at work; ended by itself, or stopped by its user; given back.
+pub(crate) async fn working_life(scene: &Scene, ends: Ends, replicas: &mut [Replica]) -> Result<()> {
+    scene.nodes(1).await?;
+    scene.create(&chaos::working_job("j", ends)).await?;
+    if ends == Ends::Never {
+        scene.wait("j", JobPhase::Running, replicas).await?;
+        scene.merge::<Job>("j", json!({"done": true})).await?;
+    }
     scene.wait("j", JobPhase::Succeeded, replicas).await
 }

@@ -14,6 +14,9 @@ use super::processes::{Afterwards, Place};
 pub struct Options {
     /// kwok plays kubelet for every Node that somebody creates: pods run there, and complete, without containers.
     pub kwok: bool,
+    /// How long a node counts as alive after kwok's last sign of life, in seconds: it gives four in that time. With many nodes that is
+    /// most of what etcd has to store.
+    pub node_lease_seconds: u32,
     /// kube-scheduler places pods.
     pub scheduler: bool,
     /// The API server logs who did what (level `Metadata`), except for the control plane itself.
@@ -35,6 +38,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             kwok: false,
+            node_lease_seconds: 40,
             scheduler: true,
             audit: true,
             fsync: false,
@@ -134,13 +138,19 @@ impl Plan<'_> {
             Component::ControllerManager => self.controller_manager(),
             // A lease would keep a restarted one waiting for the dead one.
             Component::Scheduler => {
-                vec![self.kubeconfig(component), flag("leader-elect", "false"), flag("secure-port", "0")]
+                vec![
+                    self.kubeconfig(component),
+                    flag("leader-elect", "false"),
+                    flag("secure-port", "0"),
+                    flag("kube-api-qps", "200"),
+                    flag("kube-api-burst", "400"),
+                ]
             }
             Component::Kwok => vec![
                 self.kubeconfig(component),
                 flag("config", self.folder.join(STAGES).display()),
                 flag("manage-all-nodes", "true"),
-                flag("node-lease-duration-seconds", "40"),
+                flag("node-lease-duration-seconds", self.options.node_lease_seconds),
                 flag("server-address", ""),
             ],
         });
@@ -208,6 +218,7 @@ impl Plan<'_> {
             // Its own limits (20 and 30) make the garbage collection of a test's objects slow.
             flag("kube-api-qps", "200"),
             flag("kube-api-burst", "400"),
+            flag("node-monitor-grace-period", format!("{}s", self.options.node_lease_seconds.saturating_add(10))),
         ]
     }
 

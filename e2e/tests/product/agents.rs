@@ -17,7 +17,7 @@ const LONG: u32 = 200;
 const SHORT: u32 = 20;
 
 /// Measured every second.
-const OFTEN: &str = "--every=1";
+pub(crate) const OFTEN: &str = "--every=1";
 
 /// A machine that asks its agent; jobs prefer it to others of lower `Speed`.
 fn voting(here: &Namespace, name: &str, silence: u32) -> String {
@@ -50,13 +50,13 @@ fn rights(here: &Namespace, kind: &str, name: &str) -> PathBuf {
 }
 
 /// The program, as a process of the control plane's.
-struct Agent<'h> {
+pub(crate) struct Agent<'h> {
     here: &'h Namespace,
     process: String,
 }
 
 impl<'h> Agent<'h> {
-    fn start(here: &'h Namespace, kind: &str, name: &str, flags: &[&str]) -> Agent<'h> {
+    pub(crate) fn start(here: &'h Namespace, kind: &str, name: &str, flags: &[&str]) -> Agent<'h> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let process = format!("agent-{}", COUNT.fetch_add(1, Ordering::Relaxed));
         let kubeconfig = rights(here, kind, name).display().to_string();

@@ -7,6 +7,7 @@ use e2e::control_plane::stages::{ENDS, RUNS_FOR};
 use e2e::repository;
 use serde_json::{Value, json};
 
+use crate::agents::{Agent, OFTEN};
 use crate::stage::{Namespace, Stage, condition, name, text};
 
 /// A file of an example, for a namespace and with nodes of this test's own: in a reader's cluster the namespace is called as the
@@ -138,6 +139,70 @@ fn waits_for_seats(here: &Namespace) -> Vec<i64> {
 /// The name of a job's first Match.
 fn first_match(job: &Value) -> String {
     crds::match_name(&name(job), &text(job, "/metadata/uid"), 1)
+}
+
+#[test]
+fn desktops_are_for_their_group_for_friends_when_idle_and_for_others_at_night() {
+    const DESKTOPS: [&str; 3] = ["leonardo", "donatello", "raphael"];
+    let here = Stage::shared().namespace("desktops");
+    // What the kernel and the clock of a desktop say, in files.
+    let folder = here.access().processes().folder().join(&here.name);
+    std::fs::create_dir(&folder).unwrap();
+    let says = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
+    let typed = |desktop: &str, minutes_ago: i64| {
+        let at = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(minutes_ago);
+        says(&format!("{desktop}-input"), &at.to_string());
+    };
+    says("night", "false");
+    says("load", "0.05");
+    DESKTOPS.iter().for_each(|desktop| typed(desktop, 0));
+    let own = format!("serviceaccount:{}:", here.name);
+    here.apply(&example(&here, "desktops", "desktops.yaml", &json!({})).replace("serviceaccount:desktops:", &own));
+    let file = |name: &str| folder.join(name).display().to_string();
+    let agents: Vec<Agent<'_>> = DESKTOPS
+        .iter()
+        .map(|desktop| {
+            let input = format!("--attribute=LastInput=cat {}", file(&format!("{desktop}-input")));
+            let night = format!("--attribute=Night=cat {}", file("night"));
+            let load = format!("--attribute=LoadAvg=cat {}", file("load"));
+            Agent::start(&here, "Machine", desktop, &[&input, &night, &load, "--run=exec sleep 600", OFTEN])
+        })
+        .collect();
+    offered(&here, DESKTOPS.len());
+    here.apply(&example(&here, "desktops", "jobs.yaml", &json!({})));
+    let seen = |when: &str| {
+        let table = here.kubectl(&["get", "gmj"], None);
+        eprintln!("{when}:\n{table}");
+    };
+    here.wait("gmj/research", "Claimed");
+    for job in ["friend", "stranger", "rival"] {
+        here.wait_reason(&format!("gmj/{job}"), "Matched", "RefusedByOffers");
+    }
+    seen("at day, somebody at each desktop");
+    let taken = text(&here.get("gmj/research"), "/status/members");
+    let idle = DESKTOPS.into_iter().find(|desktop| !taken.ends_with(desktop)).unwrap();
+    typed(idle, 16);
+    here.wait("gmj/friend", "Claimed");
+    assert!(text(&here.get("gmj/friend"), "/status/members").ends_with(idle));
+    seen(&format!("{idle}'s user has left"));
+    assert_eq!(condition(&here.get("gmj/stranger"), "Claimed").0, "");
+    says("night", "true");
+    here.wait("gmj/stranger", "Claimed");
+    seen("at night");
+    assert_eq!(condition(&here.get("gmj/rival"), "Claimed").0, "");
+    // The work of each runs under its agent.
+    let at_work = || DESKTOPS.iter().all(|desktop| activity(&here, desktop) == "Active");
+    here.until("all three to be at work", || at_work().then_some(()));
+    here.merge("gmj/friend", r#"{"spec": {"done": true}}"#);
+    here.until("the idle one to be free", || (here.entries(&format!("gmm/{idle}")) == 0).then_some(()));
+    here.wait_reason("gmj/rival", "Matched", "RefusedByOffers");
+    drop(agents);
+}
+
+/// What the agent of a machine with one claim says goes on under it.
+fn activity(here: &Namespace, machine: &str) -> String {
+    let claims = here.get(&format!("gmm/{machine}")).pointer("/status/claims").and_then(Value::as_object).cloned();
+    claims.unwrap_or_default().values().next().map(|entry| text(entry, "/activity")).unwrap_or_default()
 }
 
 #[test]
