@@ -102,6 +102,8 @@ async fn operate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, le
     loop {
         let term = loop {
             health.beat();
+            // Whoever leads next looks at everything first.
+            driver.world.look().take_changes();
             if let Ok(term) = timeout(BEAT, leadership.gained()).await {
                 break term;
             }

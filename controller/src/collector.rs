@@ -12,6 +12,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::Api;
 use kube::core::DeserializeGuard;
+use kube::core::error_boundary::InvalidObject;
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
@@ -62,8 +63,7 @@ macro_rules! kept_on {
     ($kind:ty, $shelf:ident) => {
         impl Kept for $kind {
             fn put(self, objects: &mut Objects) -> bool {
-                objects.$shelf.put(self);
-                true
+                objects.$shelf.take_in(self)
             }
 
             fn remove(objects: &mut Objects, key: &ObjectKey) {
@@ -87,8 +87,7 @@ kept_on!(License, licenses);
 
 impl Kept for Match {
     fn put(self, objects: &mut Objects) -> bool {
-        objects.put_match(self);
-        true
+        objects.take_in_match(self)
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
@@ -106,20 +105,23 @@ impl Kept for Match {
 
 impl Kept for Namespace {
     fn put(self, objects: &mut Objects) -> bool {
-        let labels = self.labels().clone();
-        objects.namespaces.insert(self.name_any(), labels.clone()) != Some(labels)
+        objects.take_in_namespace(&self.name_any(), Some(self.labels().clone()))
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.namespaces.remove(&key.name);
+        objects.take_in_namespace(&key.name, None);
     }
 
     fn bury(&self, objects: &mut Objects) {
-        objects.namespaces.remove(&self.name_any());
+        objects.take_in_namespace(&self.name_any(), None);
     }
 
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
-        objects.namespaces.retain(|name, _| seen.contains(&ObjectKey::new("", name)));
+        let gone = |name: &&String| !seen.contains(&ObjectKey::new("", name));
+        let gone: Vec<String> = objects.namespaces.keys().filter(gone).cloned().collect();
+        for name in gone {
+            objects.take_in_namespace(&name, None);
+        }
     }
 }
 
@@ -220,11 +222,35 @@ pub(crate) async fn start(client: &Client, world: &Arc<World>) {
 }
 
 fn spawn<K: Kept>(client: &Client, world: &Arc<World>, listed: &mpsc::Sender<()>) {
-    let api: Api<DeserializeGuard<K>> = Api::all(client.clone());
-    tokio::spawn(watch(api, world.clone(), listed.clone()));
+    tokio::spawn(watch::<K>(client.clone(), world.clone(), listed.clone()));
 }
 
-async fn watch<K: Kept>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed: mpsc::Sender<()>) {
+/// Watches a kind for ever. To read each object so that one which cannot be read does not keep back the others costs three
+/// times as much: that is done from when there is such a one.
+async fn watch<K: Kept>(client: Client, world: Arc<World>, listed: mpsc::Sender<()>) {
+    let mut listed = Some(listed);
+    follow::<K, K>(Api::all(client.clone()), &world, &mut listed, Ok, Unreadable::EndsIt).await;
+    tracing::error!(kind = %K::kind(&()), "an object cannot be read; from now on each is read by itself");
+    let one_by_one = |guarded: DeserializeGuard<K>| guarded.0;
+    follow::<K, _>(Api::all(client), &world, &mut listed, one_by_one, Unreadable::IsLeftOut).await;
+}
+
+/// What becomes of a watch in which an object cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unreadable {
+    EndsIt,
+    IsLeftOut,
+}
+
+async fn follow<K: Kept, T>(
+    api: Api<T>,
+    world: &World,
+    listed: &mut Option<mpsc::Sender<()>>,
+    read: impl Fn(T) -> Result<K, InvalidObject>,
+    unreadable: Unreadable,
+) where
+    T: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+{
     let name = K::kind(&()).into_owned();
     let config = watcher::Config::default().timeout(60);
     let config = K::ONLY.into_iter().fold(config, watcher::Config::labels);
@@ -236,21 +262,36 @@ async fn watch<K: Kept>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed
             Ok(watcher::Event::Init) => seen.clear(),
             Ok(watcher::Event::InitApply(object)) => {
                 seen.insert(ObjectKey::of(&object));
-                take_in(&world, object, &name);
+                take_in(world, read(object), &name);
             }
             Ok(watcher::Event::InitDone) => {
                 world.learn(|all| K::retain(all, &seen));
-                // Nobody listens any more after the first time round.
-                let _ = listed.try_send(());
+                if let Some(listed) = listed.take() {
+                    // Whoever waits for this has gone only if the process ends.
+                    let _ = listed.try_send(());
+                }
             }
-            Ok(watcher::Event::Apply(object)) => take_in(&world, object, &name),
-            Ok(watcher::Event::Delete(object)) => world.learn(|all| match &object.0 {
-                Ok(gone) => gone.bury(all),
-                Err(_) => K::remove(all, &ObjectKey::of(&object)),
-            }),
+            Ok(watcher::Event::Apply(object)) => take_in(world, read(object), &name),
+            Ok(watcher::Event::Delete(object)) => {
+                let key = ObjectKey::of(&object);
+                world.learn(|all| match read(object) {
+                    Ok(gone) => gone.bury(all),
+                    Err(_) => K::remove(all, &key),
+                });
+            }
+            Err(error) if unreadable == Unreadable::EndsIt && is_unreadable(&error) => return,
             Err(error) => tracing::warn!(kind = name, %error, "watch interrupted; it starts again"),
         }
     }
+}
+
+/// Whether a watch has ended because what was sent is no object of its kind.
+fn is_unreadable(error: &watcher::Error) -> bool {
+    matches!(
+        error,
+        watcher::Error::InitialListFailed(kube::Error::SerdeError(_))
+            | watcher::Error::WatchFailed(kube::Error::SerdeError(_))
+    )
 }
 
 /// Watches the Leases of agents for ever. Those by which nodes show that they are alive are left out: they are many.
@@ -280,8 +321,8 @@ async fn watch_leases(api: Api<Lease>, world: Arc<World>, listed: mpsc::Sender<(
 }
 
 /// An object that cannot be read is taken out: what it was before must not be matched any more.
-fn take_in<K: Kept>(world: &World, object: DeserializeGuard<K>, name: &str) {
-    match object.0 {
+fn take_in<K: Kept>(world: &World, object: Result<K, InvalidObject>, name: &str) {
+    match object {
         Ok(object) => world.learn_if_new(|all| object.put(all)),
         Err(invalid) => {
             let key = ObjectKey::new(

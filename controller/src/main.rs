@@ -1,9 +1,12 @@
 //! The operator: turns watch events into ads, gangs into claims, and claims into API writes, until it is told to stop.
 
 mod adopter;
+mod alarm;
 mod api;
 mod app;
 mod backoff;
+#[cfg(test)]
+mod churn;
 mod claims;
 mod collector;
 mod config;

@@ -6,7 +6,9 @@
 
 mod ads;
 mod agents;
+mod changes;
 mod consent;
+mod freezer;
 mod introduction;
 mod key;
 mod matches;
@@ -20,7 +22,9 @@ mod work;
 
 pub use ads::{Advertises, Prepared};
 pub use agents::{Life, is_lease_of_agent, lease_key};
+pub use changes::Changes;
 pub use consent::{consent, selects, trusted};
+pub use freezer::Freezer;
 pub use introduction::introduction;
 pub use key::ObjectKey;
 pub use matches::Matches;

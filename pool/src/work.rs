@@ -103,6 +103,8 @@ pub struct Works {
     /// Uids of Matches by pod, and how many pods each has.
     pods: BTreeMap<ObjectKey, String>,
     pods_of: BTreeMap<String, usize>,
+    /// The batch Jobs, and the uids of Matches whose batch Jobs or pods, have changed since somebody asked.
+    changed: (BTreeSet<ObjectKey>, BTreeSet<String>),
 }
 
 impl Works {
@@ -120,17 +122,25 @@ impl Works {
             }
         }
         self.remove(&batch.key.clone());
+        self.changed.0.insert(batch.key.clone());
         if let Some(uid) = &batch.match_uid {
+            self.changed.1.insert(uid.clone());
             self.by_match.entry(uid.clone()).or_default().insert(batch.key.clone());
         }
         self.jobs.insert(batch.key.clone(), Arc::new(batch));
         true
     }
 
+    pub(crate) fn take_changes(&mut self) -> (BTreeSet<ObjectKey>, BTreeSet<String>) {
+        std::mem::take(&mut self.changed)
+    }
+
     /// Forgets a batch Job.
     pub fn remove(&mut self, key: &ObjectKey) {
         let Some(held) = self.jobs.remove(key) else { return };
+        self.changed.0.insert(key.clone());
         let Some(uid) = &held.match_uid else { return };
+        self.changed.1.insert(uid.clone());
         if let Some(keys) = self.by_match.get_mut(uid) {
             keys.remove(key);
             if keys.is_empty() {
@@ -154,6 +164,7 @@ impl Works {
         }
         self.remove_pod(&key);
         if let Some(uid) = uid {
+            self.changed.1.insert(uid.clone());
             *self.pods_of.entry(uid.clone()).or_default() += 1;
             self.pods.insert(key, uid);
         }
@@ -163,6 +174,7 @@ impl Works {
     /// Forgets a pod.
     pub fn remove_pod(&mut self, key: &ObjectKey) {
         let Some(uid) = self.pods.remove(key) else { return };
+        self.changed.1.insert(uid.clone());
         if let Some(count) = self.pods_of.get_mut(&uid) {
             *count = count.saturating_sub(1);
             if *count == 0 {

@@ -17,6 +17,27 @@ pub(crate) struct Finding {
     pub(crate) counts: Unmatched,
 }
 
+impl Finding {
+    /// Whether the other one says the same, whenever it was found.
+    pub(crate) fn says(&self, other: &Finding) -> bool {
+        let UnmatchedSaid { conjuncts, ports, hint } = said(&other.counts);
+        let own = said(&self.counts);
+        (self.reason, &self.why) == (other.reason, &other.why)
+            && (own.conjuncts, own.ports, own.hint) == (conjuncts, ports, hint)
+    }
+}
+
+/// What counts say, but when.
+struct UnmatchedSaid<'c> {
+    conjuncts: &'c [UnmatchedConjunct],
+    ports: &'c [UnmatchedPort],
+    hint: Option<&'c str>,
+}
+
+fn said(counts: &Unmatched) -> UnmatchedSaid<'_> {
+    UnmatchedSaid { conjuncts: &counts.conjuncts, ports: &counts.ports, hint: counts.hint.as_deref() }
+}
+
 const CONJUNCTS_MAX: usize = 16;
 const PORTS_MAX: usize = 8;
 

@@ -4,6 +4,9 @@ mod finding;
 mod job;
 mod matches;
 mod offer;
+mod pending;
+#[cfg(test)]
+mod pending_tests;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -14,6 +17,8 @@ pub(crate) use finding::{Finding, finding};
 pub(crate) use job::{Ended, job_claimed, job_freed, job_reserving, job_waiting};
 pub(crate) use matches::decision_conditions;
 pub(crate) use offer::offer_status;
-pub(crate) use waiting::next_timeout;
+#[cfg(test)]
+pub(crate) use pending::updates;
+pub(crate) use pending::{Pending, Whose};
 pub(crate) use work::job_working;
-pub(crate) use write::{Findings, Update, updates};
+pub(crate) use write::{Findings, Update};
