@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::LABEL_MATCH_UID;
-use pool::{BatchJob, Life, ObjectKey, Objects};
+use pool::{Life, ObjectKey, Objects, WorkObject};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -154,7 +154,7 @@ impl Churn {
         let uid = self.match_uid();
         let name = if self.one_of(3) == 0 { "b".to_owned() } else { uid[2..].to_owned() };
         match self.one_of(5) {
-            0 => self.objects.works.remove(&ObjectKey::new("ns", &name)),
+            0 => self.objects.works.remove(crds::WorkKind::Job, &ObjectKey::new("ns", &name)),
             1 => {
                 let phase = self.pick(&[json!("Running"), json!("Succeeded")]);
                 let pod = json!({"metadata": {"name": "p", "namespace": "ns", "labels": {LABEL_MATCH_UID: uid}},
@@ -163,7 +163,7 @@ impl Churn {
             }
             _ => {
                 self.version += 1;
-                let batch = BatchJob {
+                let batch = WorkObject {
                     key: ObjectKey::new("ns", &name),
                     uid: format!("u-{name}"),
                     version: self.version.to_string(),
@@ -172,7 +172,7 @@ impl Churn {
                     suspended: self.one_of(2) == 0,
                     up: self.one_of(2) == 0,
                     ended: [None, Some(true), Some(false)][usize::try_from(self.one_of(3)).unwrap()],
-                    ..BatchJob::default()
+                    ..WorkObject::default()
                 };
                 self.objects.works.put(batch);
             }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crds::{Job, Match};
+use crds::Match;
 use jiff::Timestamp;
-use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, Snapshot, WhyNot};
+use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, PoolAd, Snapshot, WhyNot};
 use pool::{Changes, Freezer, ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record};
 use tokio::task::JoinHandle;
 
@@ -18,6 +18,7 @@ use crate::nodes::{Keeper, Work};
 use crate::probes::Health;
 use crate::status::{Finding, Findings, finding};
 use crate::statuses::Statuses;
+use crate::workloads::Asks;
 
 /// How many times as long as a look takes, the next one is put off; and for how long at most.
 const ROUNDS_APART: u32 = 9;
@@ -73,7 +74,7 @@ struct Backlog {
 /// What one time round leaves to be done where others are waited for.
 struct Round {
     nodes: Work,
-    jobs: Result<Vec<Job>, u64>,
+    jobs: Result<Asks, u64>,
     /// When an agent falls silent.
     silence_ms: Option<u64>,
 }
@@ -415,13 +416,23 @@ fn still_waits(found: &Match, objects: &Objects) -> bool {
 
 /// Jobs that the engine cannot tell apart share what was found.
 fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, Arc<Finding>> {
-    let mut shared: BTreeMap<*const WhyNot, Arc<Finding>> = BTreeMap::new();
+    let mut closed: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut shared: BTreeMap<(*const WhyNot, usize), Arc<Finding>> = BTreeMap::new();
     let told = cycle.unmatched.iter().filter_map(|unmatched| {
-        let uid = pool.ad(unmatched.root)?.uid.clone();
-        let found = shared.entry(Arc::as_ptr(&unmatched.why)).or_insert_with(|| Arc::new(finding(unmatched, now)));
-        Some((uid, found.clone()))
+        let root = pool.ad(unmatched.root)?;
+        let namespace = root.key.namespace.as_str();
+        let closed = *closed.entry(namespace).or_insert_with(|| closed_to(pool, namespace));
+        let found = shared.entry((Arc::as_ptr(&unmatched.why), closed));
+        let found = found.or_insert_with(|| Arc::new(finding(unmatched, closed, now)));
+        Some((root.uid.clone(), found.clone()))
     });
     told.collect()
+}
+
+/// How many offers would let in jobs of a namespace if they were open.
+fn closed_to(pool: &Snapshot, namespace: &str) -> usize {
+    let offers = pool.ads().filter_map(|(_, ad)| PoolAd::offer(ad));
+    offers.filter(|offer| !offer.open && offer.consent.admits(namespace)).count()
 }
 
 #[cfg(test)]

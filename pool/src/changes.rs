@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crds::WorkKind;
+
 use crate::key::ObjectKey;
 use crate::objects::Objects;
 
@@ -18,10 +20,10 @@ pub struct Changes {
     pub matches: BTreeSet<ObjectKey>,
     /// Uids of jobs whose Matches have changed.
     pub roots: BTreeSet<String>,
-    /// Batch Jobs.
-    pub batches: BTreeSet<ObjectKey>,
-    /// Uids of Matches whose batch Jobs or pods have changed.
-    pub works: BTreeSet<String>,
+    /// Workloads: kind and key.
+    pub works: BTreeSet<(WorkKind, ObjectKey)>,
+    /// Uids of Matches whose workloads or pods have changed.
+    pub worked: BTreeSet<String>,
     /// Labels of namespaces, on which anything may depend.
     pub namespaces: bool,
 }
@@ -48,8 +50,8 @@ impl Objects {
             licenses: self.licenses.iter().map(|(key, _)| key.clone()).collect(),
             matches: self.matches.keys().cloned().collect(),
             roots: BTreeSet::new(),
-            batches: BTreeSet::new(),
-            works: self.works.labelled().map(|(uid, _)| uid.to_owned()).collect(),
+            works: BTreeSet::new(),
+            worked: self.works.labelled().map(|(uid, _)| uid.to_owned()).collect(),
             namespaces: true,
         }
     }
@@ -57,15 +59,15 @@ impl Objects {
     /// What has changed since this was asked last.
     pub fn take_changes(&mut self) -> Changes {
         let (matches, roots) = self.matches.take_changes();
-        let (batches, works) = self.works.take_changes();
+        let (works, worked) = self.works.take_changes();
         Changes {
             jobs: self.jobs.take_changes(),
             machines: self.machines.take_changes(),
             licenses: self.licenses.take_changes(),
             matches,
             roots,
-            batches,
             works,
+            worked,
             namespaces: std::mem::take(&mut self.namespaces_changed),
         }
     }

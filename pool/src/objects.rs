@@ -13,7 +13,7 @@ use crate::agents::Life;
 use crate::key::ObjectKey;
 use crate::matches::Matches;
 use crate::node::Nodes;
-use crate::work::Works;
+use crate::works::Works;
 
 /// One object with its ad.
 #[derive(Clone, Debug)]
@@ -413,6 +413,9 @@ impl Objects {
 
     /// What is known of the agent of the offer of this kind and key.
     pub fn agent(&self, kind: &str, key: &ObjectKey) -> Life {
+        if self.agents.is_empty() {
+            return Life::default();
+        }
         self.agents.get(&(kind.to_owned(), key.clone())).copied().unwrap_or_default()
     }
 

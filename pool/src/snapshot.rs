@@ -194,7 +194,7 @@ pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook
 pub(crate) fn is_open(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook) -> bool {
     let fields = found.fields();
     let speaks = || {
-        let life = if fields.agent.is_some() { objects.agent(found.kind(), &found.key()) } else { Life::default() };
+        let life = objects.agent(found.kind(), &found.key());
         match fields.claim_policy {
             ClaimPolicy::Agent => life == Life::Renewed,
             // nobody is asked; but one that had an agent and has lost it says what was true before

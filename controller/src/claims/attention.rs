@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::{License, Machine};
+use crds::{License, Machine, WorkKind};
 use kube::ResourceExt;
 use pool::{Advertises, Changes, ObjectKey, Objects, OfferRef};
 
@@ -16,7 +16,7 @@ pub(crate) enum Tie {
     Job(ObjectKey),
     Offer(&'static str, ObjectKey),
     Match(ObjectKey),
-    Batch(ObjectKey),
+    Work(WorkKind, ObjectKey),
 }
 
 /// Which claims have to be looked at.
@@ -57,8 +57,8 @@ impl Attention {
             let ledger = objects.offer(kind, key).and_then(OfferRef::status).map(|status| &status.claims);
             self.touch(&Tie::Offer(kind, key.clone()), ledger.into_iter().flat_map(|ledger| ledger.keys().cloned()));
         }
-        changes.batches.iter().for_each(|key| self.touch(&Tie::Batch(key.clone()), None));
-        self.open.extend(changes.works.iter().cloned());
+        changes.works.iter().for_each(|(kind, key)| self.touch(&Tie::Work(*kind, key.clone()), None));
+        self.open.extend(changes.worked.iter().cloned());
     }
 
     /// A claim is not under way any more: what is to be done about it now is looked at anew.
@@ -171,21 +171,21 @@ impl Tie {
                 let ledger = objects.offer(kind, key).and_then(OfferRef::status);
                 ledger.is_some_and(|ledger| ledger.claims.contains_key(uid))
             }
-            Tie::Match(_) | Tie::Batch(_) => false,
+            Tie::Match(_) | Tie::Work(..) => false,
         }
     }
 }
 
-/// What a claim depends on: its Match, its members, and the batch Jobs by whose names its work may be.
+/// What a claim depends on: its Match, its members, and the names under which its work may be.
 fn ties(view: &View, objects: &Objects) -> Vec<Tie> {
     let job = objects.jobs.get(&view.root.key);
     let reference = job.and_then(|held| held.object.spec.workload.as_ref()?.job_ref.as_ref());
-    let batch = |name: &str| Tie::Batch(ObjectKey::new(&view.key.namespace, name));
+    let work = |kind: WorkKind, name: &str| Tie::Work(kind, ObjectKey::new(&view.key.namespace, name));
     let offer = |leg: &Leg| match leg.kind.as_str() {
         <Machine as Advertises>::KIND => Tie::Offer(<Machine as Advertises>::KIND, leg.key.clone()),
         _ => Tie::Offer(<License as Advertises>::KIND, leg.key.clone()),
     };
-    let own = [Tie::Match(view.key.clone()), Tie::Job(view.root.key.clone()), batch(&view.key.name)];
-    let named = reference.map(|reference| batch(&reference.name));
+    let own = [Tie::Match(view.key.clone()), Tie::Job(view.root.key.clone()), work(WorkKind::Job, &view.key.name)];
+    let named = reference.map(|reference| work(reference.kind, &reference.name));
     own.into_iter().chain(named).chain(view.legs.iter().map(offer)).collect()
 }

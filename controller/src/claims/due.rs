@@ -7,7 +7,7 @@ use claiming::{Action, Event, Record, step};
 use crds::{Job, Match};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use pool::{BatchJob, ObjectKey, Objects};
+use pool::{ObjectKey, Objects, WorkObject};
 
 use crate::claims::leave::{leave, leaves_at};
 use crate::claims::view::View;
@@ -20,7 +20,7 @@ pub(crate) struct Due {
     /// Ended Matches beyond what their jobs want to keep, with their uids.
     pub(crate) outlived: Vec<(ObjectKey, String)>,
     /// Batch Jobs that were made for Matches that are gone, and have ended.
-    pub(crate) outlived_work: Vec<Arc<BatchJob>>,
+    pub(crate) outlived_work: Vec<Arc<WorkObject>>,
     /// The uids of all Matches that are undecided, if all were looked at.
     pub(crate) undecided: Option<BTreeSet<String>>,
 }
@@ -73,8 +73,8 @@ pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> Next 
 }
 
 /// Batch Jobs that go with the Match with this uid, which is gone, and nothing names it.
-pub(crate) fn outlived_work(uid: &str, objects: &Objects) -> Vec<Arc<BatchJob>> {
-    let over = |batch: &&Arc<BatchJob>| batch.made && batch.ended.is_some();
+pub(crate) fn outlived_work(uid: &str, objects: &Objects) -> Vec<Arc<WorkObject>> {
+    let over = |batch: &&Arc<WorkObject>| batch.made && batch.ended.is_some();
     objects.works.of_match(uid).filter(over).cloned().collect()
 }
 

@@ -38,7 +38,7 @@ impl Pending {
         }
         changes.offers().for_each(|(kind, key)| self.push((kind, key.clone()), objects));
         changes.roots.iter().for_each(|uid| self.touch_job(uid, objects));
-        let worked = changes.works.iter().filter_map(|uid| self.held_by.get(uid)).flatten();
+        let worked = changes.worked.iter().filter_map(|uid| self.held_by.get(uid)).flatten();
         for key in worked.cloned().collect::<Vec<_>>() {
             self.push(("Job", key), objects);
         }

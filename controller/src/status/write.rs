@@ -12,7 +12,7 @@ use crate::patch::Ops;
 use crate::status::job::retells_at;
 use crate::status::waiting::left;
 use crate::status::{Finding, job_waiting, job_working, offer_status};
-use crate::workloads::batch_of;
+use crate::workloads::work_of;
 
 /// How long a job may wait for the first word about it, so that it is the right one.
 const MOMENT_SECONDS: i64 = 5;
@@ -78,7 +78,7 @@ pub(crate) fn job_next(
     let from = job.status.clone().unwrap_or_default();
     let finding = findings.all.get(&uid).map(Arc::as_ref);
     let claim = from.claim.as_ref().map(|claim| claim.uid.as_str());
-    let to = match (standing, claim.and_then(|uid| batch_of(uid, objects))) {
+    let to = match (standing, claim.and_then(|uid| work_of(uid, objects))) {
         (Standing::Held, Some(batch)) => job_working(job, batch, now),
         (Standing::Held, None) => return Next::default(),
         (Standing::Waits, _) if finding.is_none() => match findings.comes_by(job, &uid, now) {
