@@ -14,6 +14,7 @@ use crate::adopter::Adopter;
 use crate::claims::{Attention, Driver, Moment, newest_epoch_of, wiped};
 use crate::config::Config;
 use crate::flights::flight;
+use crate::metrics;
 use crate::nodes::{Keeper, Work};
 use crate::probes::Health;
 use crate::status::{Finding, Findings, finding};
@@ -110,7 +111,9 @@ impl Negotiator {
             self.health.beat();
             let begun = Instant::now();
             let Round { nodes, jobs, silence_ms } = self.round(&mut running, &mut due);
-            let gather = gathering(self.config.debounce(), begun.elapsed());
+            let took = begun.elapsed();
+            self.driver.cluster.metrics.took(&metrics::ROUND_SECONDS, &[], took);
+            let gather = gathering(self.config.debounce(), took);
             let nodes_ms = self.nodes.keep(&self.driver, nodes).await;
             let adopter_ms = self.adopter.adopt(&self.driver, jobs).await;
             let pause = self.pause(due, silence_ms.into_iter().chain(nodes_ms).chain(adopter_ms).min());
@@ -157,6 +160,9 @@ impl Negotiator {
         self.hold_off(objects);
         let findings = Findings { all: &self.findings, asked: &self.asked, searching: running.is_some() };
         self.statuses.begin(&driver, objects, &findings);
+        driver.cluster.metrics.set(&metrics::CLAIMS_UNDER_WAY, &[], driver.flights.len());
+        let backlog = self.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
+        driver.cluster.metrics.set(&metrics::BACKLOG, &[], backlog);
         let now_ms = driver.now_ms();
         Round { nodes: self.nodes.plan(objects, now_ms), jobs: self.adopter.plan(objects, now_ms), silence_ms }
     }
@@ -240,6 +246,8 @@ impl Negotiator {
         if pool.roots.is_empty() {
             self.findings.clear();
             self.asked.clear();
+            self.driver.cluster.metrics.set(&metrics::QUEUE, &[], 0);
+            self.driver.cluster.metrics.set_all(&metrics::UNMATCHED, &BTreeMap::new());
             return None;
         }
         // What is left of the last cycle is found again.
@@ -250,16 +258,17 @@ impl Negotiator {
         let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: self.epoch };
         let settings = Settings { seed: self.cycles, ..self.driver.engine.clone() };
         let mut engine = std::mem::take(&mut self.engine);
+        let sees_all = outlook.unproven.is_empty();
         Some(tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
             let cycle = engine.negotiate(&pool, &settings, now.as_second());
             let findings = findings(&pool, &cycle, now);
-            Done { pool, cycle, findings, occasion, engine, took: begun.elapsed() }
+            Done { pool, cycle, findings, occasion, engine, sees_all, took: begun.elapsed() }
         }))
     }
 
     fn end_cycle(&mut self, done: Option<Done>) {
-        let Some(Done { pool, cycle, findings, occasion, engine, took }) = done else {
+        let Some(Done { pool, cycle, findings, occasion, engine, sees_all, took }) = done else {
             tracing::error!("the cycle came to an untimely end; the next one begins anew");
             return;
         };
@@ -272,25 +281,48 @@ impl Negotiator {
         for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
             tracing::warn!(job = %root.key, "the search ran out of steps: the gang may not be the best one");
         }
+        self.count_cycle(&pool, &cycle, &findings, took);
         let found_ms = self.driver.now_ms();
         self.rest_until_ms = found_ms.saturating_add(resting_ms(took));
         let driver = self.driver.clone();
         let objects = driver.world.look();
+        if sees_all {
+            self.tell(&pool, findings, &objects, found_ms);
+        }
+        self.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
+        self.hand_on(&objects);
+    }
+
+    /// Takes over what a cycle has found about the jobs that stay without a gang: those are told of whom it says something else
+    /// than the last one, and those who were not looked at before.
+    fn tell(&mut self, pool: &Snapshot, findings: BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
         let asked = pool.roots.iter().filter_map(|root| pool.ad(root.ad));
         let asked: BTreeSet<String> = asked.map(|ad| ad.uid.clone()).collect();
         for uid in asked.difference(&self.asked).filter(|uid| !findings.contains_key(*uid)) {
-            self.statuses.touch_job(uid, &objects);
+            self.statuses.touch_job(uid, objects);
         }
         self.asked = asked;
         let before = std::mem::replace(&mut self.findings, findings);
         for (uid, finding) in &self.findings {
             let same = |told: &Arc<Finding>| Arc::ptr_eq(told, finding) || told.says(finding);
             if !before.get(uid).is_some_and(same) {
-                self.statuses.found(uid, finding, &objects, found_ms);
+                self.statuses.found(uid, finding, objects, now_ms);
             }
         }
-        self.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
-        self.hand_on(&objects);
+    }
+
+    fn count_cycle(&self, pool: &Snapshot, cycle: &Cycle, findings: &BTreeMap<String, Arc<Finding>>, took: Duration) {
+        let metrics = &self.driver.cluster.metrics;
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        metrics.took(&metrics::CYCLE_SECONDS, &[], took);
+        metrics.set(&metrics::QUEUE, &[], pool.roots.len());
+        metrics.add(&metrics::CUT_SHORT, &[], count(cycle.cut_short.len()));
+        metrics.add(&metrics::DISAGREEMENTS, &[], count(cycle.disagreements.len()));
+        let mut unmatched = BTreeMap::new();
+        for finding in findings.values() {
+            *unmatched.entry(finding.reason).or_default() += 1;
+        }
+        metrics.set_all(&metrics::UNMATCHED, &unmatched);
     }
 
     fn outlook(&self, objects: &Objects) -> Outlook {
@@ -392,6 +424,8 @@ struct Done {
     findings: BTreeMap<String, Arc<Finding>>,
     occasion: Occasion,
     engine: Engine,
+    /// No offer was closed only because it is not known yet who works on a former one of its name.
+    sees_all: bool,
     took: Duration,
 }
 

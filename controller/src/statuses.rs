@@ -10,7 +10,8 @@ use tokio::task::JoinHandle;
 
 use crate::api::{Answer, Change};
 use crate::claims::Driver;
-use crate::status::{Finding, Findings, Pending, Update, Whose};
+use crate::metrics;
+use crate::status::{Finding, Findings, Pending, Update, Whose, count_gave_up};
 
 /// The most status writes under way at once; and beside claims, which come first.
 const WRITES_MAX: usize = 16;
@@ -78,6 +79,7 @@ impl Statuses {
             self.failures = 0;
             return;
         };
+        driver.cluster.metrics.add(&metrics::STATUSES_LOST, &[], i64::try_from(lost.len()).unwrap_or(i64::MAX));
         tracing::warn!(statuses = lost.len(), first, "statuses not written; they are tried again");
         let pause = REST_MS.saturating_mul(1 << self.failures.min(5));
         self.failures = self.failures.saturating_add(1);
@@ -103,6 +105,7 @@ async fn write(driver: &Driver, update: Update) -> Option<(Whose, String)> {
     let (key, patch) = (update.key, Change::Json(update.patch));
     let answer = match update.kind {
         "Job" => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
+            count_gave_up(&driver.cluster.metrics, &found);
             driver.world.learn(|all| all.jobs.put(found));
         }),
         "Machine" => driver.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {

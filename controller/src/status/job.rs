@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 use pool::{Held, Standing, WorkObject};
 
+use crate::metrics::{self, Metrics};
 use crate::status::finding::{Finding, cut};
 use crate::status::{waiting, work};
 
@@ -146,6 +147,15 @@ pub(crate) fn job_claimed(held: &Held<Job>, found: &Match, match_uid: &str, now:
         Some(_) => draft.say(types::STARTED, Holds::False, reasons::WORKLOAD_PENDING, "the batch Job is being started"),
     }
     draft.done()
+}
+
+/// Counts a job that was finished by the write that has left it so, since it could not be claimed.
+pub(crate) fn count_gave_up(metrics: &Metrics, job: &Job) {
+    let Some(status) = &job.status else { return };
+    let finished = conditions::find(&status.conditions, types::FINISHED).filter(|found| found.status == "True");
+    let given_up = [reasons::RETRY_LIMIT_REACHED, reasons::MATCH_TIMED_OUT];
+    let reason = finished.and_then(|found| given_up.into_iter().find(|reason| found.reason == **reason));
+    reason.into_iter().for_each(|reason| metrics.count(&metrics::GAVE_UP, &[reason]));
 }
 
 /// The claim is over, and nothing is held any more.
