@@ -102,7 +102,7 @@ impl Churn {
         let mut claims = serde_json::Map::new();
         for _ in 0..self.one_of(3) {
             let uid = self.match_uid();
-            let entry = json!({"match": format!("ns/{}", &uid[2..]), "takes": {"slots": 1}, "epoch": self.one_of(5)});
+            let entry = json!({"match": format!("ns/{}", uid.replace("u-", "")), "takes": {"slots": 1}, "epoch": self.one_of(5)});
             let vote = self.pick(&[json!("Accepted"), json!("Pending"), json!("Rejected")]);
             let mut entry = entry;
             entry["vote"] = vote;
@@ -152,7 +152,7 @@ impl Churn {
 
     fn work(&mut self) {
         let uid = self.match_uid();
-        let name = if self.one_of(3) == 0 { "b".to_owned() } else { uid[2..].to_owned() };
+        let name = if self.one_of(3) == 0 { "b".to_owned() } else { uid.replace("u-", "") };
         match self.one_of(5) {
             0 => self.objects.works.remove(crds::WorkKind::Job, &ObjectKey::new("ns", &name)),
             1 => {

@@ -295,7 +295,7 @@ async fn watch<K: Kept>(client: Client, world: Arc<World>, listed: mpsc::Sender<
     let ended = follow::<K, K::Kind>(Api::all(client.clone()), &world, &listed, Ok, ends).await;
     if ended.is_some_and(|error| is_unreadable(&error)) {
         tracing::error!(kind = %K::Kind::kind(&()), "an object cannot be read; from now on each is read by itself");
-        let one_by_one = |guarded: DeserializeGuard<K::Kind>| guarded.0;
+        let one_by_one = |guarded: DeserializeGuard<K::Kind>| guarded.0.map_err(Box::new);
         let ends = |error: &watcher::Error| may_go && is_not_served(error);
         follow::<K, _>(Api::all(client), &world, &listed, one_by_one, ends).await;
     }
@@ -306,7 +306,7 @@ async fn follow<K: Kept, T>(
     api: Api<T>,
     world: &World,
     listed: &mpsc::Sender<()>,
-    read: impl Fn(T) -> Result<K::Kind, InvalidObject>,
+    read: impl Fn(T) -> Result<K::Kind, Box<InvalidObject>>,
     ends: impl Fn(&watcher::Error) -> bool,
 ) -> Option<watcher::Error>
 where
@@ -389,7 +389,7 @@ async fn watch_leases(api: Api<Lease>, world: Arc<World>, listed: mpsc::Sender<(
 }
 
 /// An object that cannot be read is taken out: what it was before must not be matched any more.
-fn take_in<K: Kept>(world: &World, object: Result<K::Kind, InvalidObject>, name: &str) {
+fn take_in<K: Kept>(world: &World, object: Result<K::Kind, Box<InvalidObject>>, name: &str) {
     match object {
         Ok(object) => world.learn_if_new(|all| K::put(object, all)),
         Err(invalid) => {
