@@ -18,7 +18,7 @@ const IMPORTS: [(&str, &[&str]); 14] = [
     ("e2e", &["crds"]),
     ("auditor", &["crds", "matchmaker", "pool"]),
     ("chaos", &["auditor", "crds", "e2e"]),
-    ("load", &["crds", "e2e"]),
+    ("load", &["auditor", "chaos", "crds", "e2e"]),
     ("xtask", &["crds", "e2e"]),
 ];
 
