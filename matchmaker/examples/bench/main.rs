@@ -74,7 +74,6 @@ fn main() -> Fallible<()> {
     let config = Config { prefer: options.prefer, ..Config::product() };
     if options.profile {
         let (snapshot, mut engine, _) = from_text(&workload, &config)?;
-        let config = Config { second_look: false, ..config };
         cycle_from_nothing(&mut engine, &snapshot, &config);
         cycle_after_changes(&mut engine, &replaced(&workload, &snapshot, options.incremental, 0)?, &config);
         return Ok(());

@@ -30,7 +30,7 @@ impl Engine {
     ) -> naive::Found {
         let nothing = naive::Found { gang: None, gave_up: false };
         let Some(id) = indexed.class_of.get(number).copied().flatten() else { return nothing };
-        let Indexed { classes, domains, spokes, .. } = indexed;
+        let Indexed { classes, domains, spokes, key_of, .. } = indexed;
         let Some(class) = classes.get_mut(id) else { return nothing };
         if class.dead {
             return naive::Found { gang: None, gave_up: class.gave_up };
@@ -55,7 +55,7 @@ impl Engine {
                     return nothing;
                 };
                 let gang = self.gang(root.ad, score, &rows, &class.ports, domains);
-                if !config.second_look || checker.holds(&gang) {
+                if !config.second_look || self.holds(&gang, key_of.get(number), pool, checker) {
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
                 cycle.disagreements.push(root.ad);
@@ -79,6 +79,22 @@ impl Engine {
             class.gave_up = found.gave_up;
         }
         found
+    }
+
+    /// Whether the evaluator agrees to a gang that the index found, or has agreed to one just like it.
+    fn holds(&mut self, gang: &Gang, key: Option<&Option<u32>>, pool: &Snapshot, checker: &mut Checker<'_>) -> bool {
+        let Some((root, members)) = gang.members.split_first() else { return false };
+        let ask = key.copied().flatten().zip(pool.ad(root.ad));
+        let names = self.keys.names();
+        if ask.is_some_and(|(key, ad)| self.agreed.knows((key, &ad.ports), members, names, &mut self.table)) {
+            return true;
+        }
+        self.stats.looks += 1;
+        let holds = checker.holds(gang);
+        if holds && ask.is_some() {
+            self.agreed.remember();
+        }
+        holds
     }
 
     fn gang(&mut self, root: AdId, score: Score, rows: &[u32], ports: &[usize], domains: &[Domain]) -> Gang {
