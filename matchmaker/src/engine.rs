@@ -68,7 +68,7 @@ pub struct Stats {
     pub steps: u64,
     /// Classes whose gangs needed the evaluator to be found.
     pub guided: u64,
-    /// Gangs that the evaluator was shown a second time; another one just like it is not.
+    /// Gangs that the evaluator was asked about: those with a condition that it had not found true of the same values.
     pub looks: u64,
     /// Conditions on one partner.
     pub conditions: u64,
@@ -120,7 +120,7 @@ impl Engine {
     pub fn forget_answers(&mut self) {
         self.forget_plans();
         self.keys.forget();
-        self.agreed.forget();
+        self.agreed = Agreed::default();
         self.key_of_place.clear();
     }
 

@@ -118,7 +118,7 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         "prefer": format!("{:?}", config.prefer), "matched": cycle.gangs.len(), "score": score,
         "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "search_ms": search_ms, "warm_ms": warm_ms,
         "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
-        "steps": stats.steps, "classes": stats.classes, "guided": stats.guided, "conditions": stats.conditions,
+        "steps": stats.steps, "classes": stats.classes, "looks": stats.looks, "guided": stats.guided, "conditions": stats.conditions,
         "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "ad_bytes": bytes.ads, "engine_bytes": bytes.engine, "incremental_ms": incremental_ms,
         "explained": explained,
     }))

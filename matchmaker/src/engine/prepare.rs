@@ -63,7 +63,6 @@ impl Engine {
         let readers = readers(&self.table, snapshot, &resources);
         if self.keys.read_by(&readers) {
             self.key_of_place.clear();
-            self.agreed.forget();
             self.plans.clear();
         }
         let planned_for = (self.table.templates.version, resources);

@@ -4,6 +4,7 @@ use super::Engine;
 use super::prepare::Indexed;
 use crate::cycle::Cycle;
 use crate::gang::{Bond, Gang, Member};
+use crate::index::memo::Seen;
 use crate::model::{AdId, Config, Root, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
@@ -30,7 +31,7 @@ impl Engine {
     ) -> naive::Found {
         let nothing = naive::Found { gang: None, gave_up: false };
         let Some(id) = indexed.class_of.get(number).copied().flatten() else { return nothing };
-        let Indexed { classes, domains, spokes, key_of, .. } = indexed;
+        let Indexed { classes, domains, spokes, .. } = indexed;
         let Some(class) = classes.get_mut(id) else { return nothing };
         if class.dead {
             return naive::Found { gang: None, gave_up: class.gave_up };
@@ -55,7 +56,7 @@ impl Engine {
                     return nothing;
                 };
                 let gang = self.gang(root.ad, score, &rows, &class.ports, domains);
-                if !config.second_look || self.holds(&gang, key_of.get(number), pool, checker) {
+                if !config.second_look || self.holds(&gang, pool, checker) {
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
                 cycle.disagreements.push(root.ad);
@@ -81,17 +82,20 @@ impl Engine {
         found
     }
 
-    /// Whether the evaluator agrees to a gang that the index found, or has agreed to one just like it.
-    fn holds(&mut self, gang: &Gang, key: Option<&Option<u32>>, pool: &Snapshot, checker: &mut Checker<'_>) -> bool {
+    /// Whether the evaluator agrees to a gang that the index found, or has agreed to all of it before.
+    fn holds(&mut self, gang: &Gang, pool: &Snapshot, checker: &mut Checker<'_>) -> bool {
         let Some((root, members)) = gang.members.split_first() else { return false };
-        let ask = key.copied().flatten().zip(pool.ad(root.ad));
-        let names = self.keys.names();
-        if ask.is_some_and(|(key, ad)| self.agreed.knows((key, &ad.ports), members, names, &mut self.table)) {
+        let seen = pool.ad(root.ad).zip(self.roots.row_at(root.ad.place()));
+        let news = seen.and_then(|(ad, row)| {
+            let mut seen = Seen { roots: &mut self.roots, row, ads: &pool.ads };
+            self.agreed.news(&ad.ports, members, &mut seen, &mut self.table)
+        });
+        if news.is_some_and(<[_]>::is_empty) {
             return true;
         }
         self.stats.looks += 1;
-        let holds = checker.holds(gang);
-        if holds && ask.is_some() {
+        let holds = news.is_some_and(|news| checker.agrees(gang, news)) || checker.holds(gang);
+        if holds {
             self.agreed.remember();
         }
         holds

@@ -64,11 +64,6 @@ impl RootKeys {
         other
     }
 
-    /// The names that others read of roots.
-    pub(crate) fn names(&self) -> &BTreeSet<Name> {
-        &self.readers.names
-    }
-
     /// Forgets all keys.
     pub(crate) fn forget(&mut self) {
         self.ids.clear();

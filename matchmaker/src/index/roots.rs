@@ -94,9 +94,14 @@ impl Roots {
         self.free.extend(gone);
     }
 
+    /// The row of the root at a place, if it has one.
+    pub(crate) fn row_at(&self, place: usize) -> Option<u32> {
+        self.row_of_place.get(place).copied().flatten()
+    }
+
     /// The row of the root at a place, made if there is none.
     pub(crate) fn row(&mut self, place: usize, ad: &PoolAd, ads: usize, table: &mut Table) -> u32 {
-        if let Some(row) = self.row_of_place.get(place).copied().flatten() {
+        if let Some(row) = self.row_at(place) {
             return row;
         }
         let (text, labels) = (self.text(table, &ad.ports), self.labels(&ad.ports));
@@ -279,6 +284,6 @@ pub(crate) fn values(ports: &Ports) -> Vec<Attribute> {
     all.filter(|(_, name, expr)| is_value(name, expr)).map(|(port, name, _)| (Some(port), name.clone())).collect()
 }
 
-fn is_value(name: &Name, expr: &Expr) -> bool {
+pub(crate) fn is_value(name: &Name, expr: &Expr) -> bool {
     matches!(expr.kind(), Kind::Literal(_)) && name != "Label" && !TERMS.iter().any(|term| name == term)
 }

@@ -1,189 +1,288 @@
-//! Gangs that the evaluator has agreed to: to another one that shows it the same in all that it reads, it would agree as well.
+//! What the evaluator has agreed to: of another gang that shows a condition the same, it would say the same.
 //!
-//! What it reads is gathered from the texts of the constraints, not from what the index made of them, so that the second
+//! What a condition reads is gathered from the texts of the ads, not from what the index made of them, so that the second
 //! look stays one at the index's work.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use classad::{Expr, Kind, Name};
+use classad::{Expr, Name, conjuncts};
 use foldhash::fast::RandomState;
 
 use crate::gang::Member;
+use crate::index::memo::Seen;
+use crate::index::roots::{Attribute, is_value};
 use crate::ports::Ports;
-use crate::table::{ExprId, Exprs, Table, as_u32, as_usize};
+use crate::table::{Cell, ExprId, Exprs, Table, as_usize};
 
-/// What is remembered of gangs that were looked at again.
+/// Conditions that the evaluator has found true, with all that they read.
 #[derive(Debug, Default)]
 pub(crate) struct Agreed {
-    /// What gangs showed: the number of the root's key, and for each other member its template and what is read of it.
+    /// The number of a condition, then the code of everything that it reads.
     shown: HashSet<Box<[u32]>, RandomState>,
-    /// By the number of a root's key: the columns that are read of the partner at each of its ports because of the root's
-    /// texts. None inside if these do not tell.
-    by_root: Vec<Option<Columns>>,
-    /// By template: the columns that its own texts read of its rows.
-    by_template: Vec<Option<Columns>>,
-    /// The gang at hand, room for which is kept.
-    key: Vec<u32>,
-    /// It can be remembered.
+    /// By the number of a root's texts: how many gangs there were.
+    gangs: Vec<u32>,
+    /// By a root's texts, one of its ports, and the template bound there.
+    conditions: HashMap<(u32, usize, usize), Told, RandomState>,
+    /// How many conditions have a number.
+    numbers: u32,
+    /// What the conditions of the gang at hand show that are new, one after the other.
+    shows: Vec<u32>,
+    /// These conditions, and where each ends in `shows`.
+    news: Vec<(usize, Part)>,
+    /// All conditions of the gang at hand can be remembered.
     told: bool,
 }
 
-/// Some columns for each port; none if the texts do not tell what is read.
-type Columns = Option<Arc<[Box<[u32]>]>>;
+/// The conditions on an edge; none if their texts do not tell what they read.
+type Told = Option<Arc<[Condition]>>;
 
-/// How many gangs are remembered before all are forgotten.
-const GANGS_MAX: usize = 200_000;
+/// A part of a constraint, and what it reads.
+#[derive(Debug)]
+struct Condition {
+    number: u32,
+    part: Part,
+    /// Columns of the root.
+    root: Vec<u32>,
+    /// Members by number, the root not among them, and their columns.
+    members: Vec<(usize, u32)>,
+}
+
+/// A part of one of the two constraints of an edge.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// The root's port.
+    pub(crate) port: usize,
+    pub(crate) side: Side,
+    pub(crate) expr: Expr,
+}
+
+/// How many conditions are remembered before all are forgotten.
+const SHOWN_MAX: usize = 500_000;
 
 impl Agreed {
-    /// Forgets everything: the numbers of keys mean others now.
-    pub(crate) fn forget(&mut self) {
-        self.shown.clear();
-        self.by_root.clear();
-    }
-
-    /// Whether an equal gang has been agreed to. `key` is the number of the root's key, `names` are those that others read
-    /// of roots.
-    pub(crate) fn knows(
+    /// The parts of a gang's constraints that were not found true of the same values before; none if that is not told, and
+    /// the whole gang must be looked at. The first gang with a root's texts is not asked: there may never be a second one.
+    pub(crate) fn news(
         &mut self,
-        (key, root): (u32, &Ports),
+        root: &Ports,
         members: &[Member],
-        names: &BTreeSet<Name>,
+        seen: &mut Seen<'_>,
         table: &mut Table,
-    ) -> bool {
-        self.key.clear();
-        self.key.push(key);
-        self.told = self.show((key, root), members, names, table).is_some();
-        self.told && self.shown.contains(self.key.as_slice())
+    ) -> Option<&[(usize, Part)]> {
+        self.shows.clear();
+        self.news.clear();
+        let (head, _) = seen.roots.head_of(seen.row);
+        self.told = self.is_common(head) && self.look(head, root, members, seen, table).is_some();
+        self.told.then_some(self.news.as_slice())
     }
 
-    /// Writes down what a gang shows; none if that is not told by the texts.
-    fn show(
+    /// Remembers that the gang asked for last was agreed to.
+    pub(crate) fn remember(&mut self) {
+        if !self.told {
+            return;
+        }
+        if self.shown.len() >= SHOWN_MAX {
+            self.shown.clear();
+        }
+        let mut start = 0;
+        for (end, _) in &self.news {
+            self.shown.extend(self.shows.get(start..*end).map(Box::from));
+            start = *end;
+        }
+    }
+
+    fn is_common(&mut self, head: u32) -> bool {
+        let place = as_usize(head);
+        if self.gangs.len() <= place {
+            self.gangs.resize(place + 1, 0);
+        }
+        let Some(gangs) = self.gangs.get_mut(place) else { return false };
+        *gangs = gangs.saturating_add(1);
+        *gangs > 1
+    }
+
+    /// Writes down the conditions of a gang that are new; none if some cannot be told.
+    fn look(
         &mut self,
-        (key, root): (u32, &Ports),
+        head: u32,
+        root: &Ports,
         members: &[Member],
-        names: &BTreeSet<Name>,
+        seen: &mut Seen<'_>,
         table: &mut Table,
     ) -> Option<()> {
-        let of_root = remembered(&mut self.by_root, as_usize(key), || by_root(root, names, table))?;
-        for (member, columns) in members.iter().zip(of_root.iter()) {
-            let first = table.first_row.get(member.ad.place()).copied().flatten()?;
-            let row = as_usize(first) + member.bond?.via;
-            let template = table.rows.get(row)?.template;
-            let own = remembered(&mut self.by_template, template, || by_template(template, table))?;
-            self.key.push(as_u32(template));
-            for column in columns.iter().chain(own.iter().flatten()) {
-                self.key.push(*table.columns.get(*column)?.codes().get(row)?);
+        let row = |member: &Member, table: &Table| {
+            Some(as_usize(table.first_row.get(member.ad.place()).copied().flatten()?) + member.bond?.via)
+        };
+        for (port, member) in members.iter().enumerate() {
+            let template = table.rows.get(row(member, table)?)?.template;
+            let place = (head, port, template);
+            let conditions = match self.conditions.get(&place) {
+                Some(told) => told.clone()?,
+                None => {
+                    let told = told(root, place, seen, table, &mut self.numbers);
+                    self.conditions.insert(place, told.clone());
+                    told?
+                }
+            };
+            for condition in conditions.iter() {
+                let start = self.shows.len();
+                self.shows.push(condition.number);
+                for column in &condition.root {
+                    let (code, expr) = seen.roots.shows(*column, seen.row);
+                    self.shows.push(code.0);
+                    if expr.is_some() {
+                        return None;
+                    }
+                }
+                for (member, column) in &condition.members {
+                    let column = table.columns.get(*column)?;
+                    let code = *column.codes().get(row(members.get(*member)?, table)?)?;
+                    self.shows.push(code);
+                    if column.has_open && column.cells().get(as_usize(code)) == Some(&Cell::Open) {
+                        return None;
+                    }
+                }
+                match self.shows.get(start..).is_some_and(|key| self.shown.contains(key)) {
+                    true => self.shows.truncate(start),
+                    false => self.news.push((self.shows.len(), condition.part.clone())),
+                }
             }
         }
         Some(())
     }
-
-    /// Remembers the gang asked for last.
-    pub(crate) fn remember(&mut self) {
-        if self.shown.len() >= GANGS_MAX {
-            self.shown.clear();
-        }
-        if self.told {
-            self.shown.insert(self.key.as_slice().into());
-        }
-    }
 }
 
-fn remembered(known: &mut Vec<Option<Columns>>, place: usize, make: impl FnOnce() -> Columns) -> Columns {
-    if known.len() <= place {
-        known.resize(place + 1, None);
+/// The conditions of an edge, of both sides.
+fn told(
+    root: &Ports,
+    (_, port, template): (u32, usize, usize),
+    seen: &mut Seen<'_>,
+    table: &mut Table,
+    numbers: &mut u32,
+) -> Told {
+    let (partner, via) = table.templates.list.get(template)?.example.clone();
+    let own = root.list.get(port)?.constraint.as_ref();
+    let theirs = partner.list.get(via)?.constraint.as_ref();
+    // An ad without ports that demands nothing has no partners at all.
+    if own.is_none() && root.implicit || theirs.is_none() && partner.implicit {
+        return None;
     }
-    known.get_mut(place).and_then(|own| own.get_or_insert_with(make).clone())
-}
-
-/// Names into columns, port by port.
-fn columns(names: Vec<BTreeSet<Name>>, table: &mut Table) -> Columns {
-    Some(names.iter().map(|names| names.iter().map(|name| table.column(name)).collect()).collect())
-}
-
-/// What is read of each partner because of a root's texts: of its constraints, and of its attributes that these or others
-/// read.
-fn by_root(root: &Ports, names: &BTreeSet<Name>, table: &mut Table) -> Columns {
-    let exprs = &mut table.exprs;
-    let mut read: Vec<BTreeSet<Name>> = vec![BTreeSet::new(); root.list.len()];
-    let mut own = BTreeSet::new();
-    let mut pending: Vec<ExprId> = Vec::new();
-    for port in &root.list {
-        pending.extend(port.constraint.as_ref().map(|constraint| exprs.id(constraint)));
-    }
-    names.iter().for_each(|name| look_up(name, root, exprs, &mut own, &mut pending));
-    while let Some(expr) = pending.pop() {
-        let reads = exprs.reads(expr);
-        if reads.reflective || reads.timely {
-            return None;
+    let mut conditions = Vec::new();
+    for (constraint, side) in [(own, Side::Root), (theirs, Side::Partner)] {
+        for part in constraint.map(conjuncts).unwrap_or_default() {
+            let expr = table.exprs.id(&part);
+            let reading = Reading::of((root, port), (&partner, via), (expr, side), &mut table.exprs)?;
+            let number = *numbers;
+            *numbers += 1;
+            let root = reading.of_root.iter().map(|name| seen.roots.column(name, seen.ads, table)).collect();
+            let members = reading.of_members.iter().map(|(member, name)| (*member, table.column(name))).collect();
+            conditions.push(Condition { number, part: Part { port, side, expr: part }, root, members });
         }
-        let port_of = |label: &Name| match root.implicit {
-            true => (label == "other" || label == "target").then_some(0),
-            false => root.list.iter().position(|port| port.label == *label),
-        };
-        for name in &reads.bare {
-            if port_of(name).is_some() || name == "members" {
+    }
+    Some(conditions.into())
+}
+
+/// Whose text it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Root,
+    Partner,
+}
+
+/// What a condition reads, gathered name by name.
+struct Reading<'a> {
+    root: &'a Ports,
+    port: usize,
+    partner: &'a Ports,
+    /// The label by which the partner knows the root, if it does.
+    label: Option<&'a Name>,
+    of_root: BTreeSet<Attribute>,
+    of_members: BTreeSet<(usize, Name)>,
+    pending: Vec<(ExprId, Side)>,
+}
+
+impl<'a> Reading<'a> {
+    /// What a condition of one side of an edge reads; none if its text does not tell.
+    fn of(
+        (root, port): (&'a Ports, usize),
+        (partner, via): (&'a Ports, usize),
+        condition: (ExprId, Side),
+        exprs: &mut Exprs,
+    ) -> Option<Reading<'a>> {
+        let label = partner.list.get(via).filter(|_| !partner.implicit).map(|port| &port.label);
+        let (of_root, of_members) = (BTreeSet::new(), BTreeSet::new());
+        let mut reading = Reading { root, port, partner, label, of_root, of_members, pending: vec![condition] };
+        while let Some((expr, side)) = reading.pending.pop() {
+            let reads = exprs.reads(expr);
+            if reads.reflective || reads.timely {
                 return None;
             }
-            look_up(name, root, exprs, &mut own, &mut pending);
-            // What an ad without ports does not have is looked for in its partner.
-            if root.implicit && root.body.get(name.as_str()).is_none() {
-                read.iter_mut().for_each(|read| _ = read.insert(name.clone()));
+            for name in &reads.bare {
+                reading.bare(name, side, exprs)?;
+            }
+            for (base, name) in &reads.selected {
+                match (side, reading.label_of(base, side)) {
+                    (Side::Root, Some(member)) => _ = reading.of_members.insert((member, name.clone())),
+                    (Side::Partner, Some(_)) => reading.of_root(name, exprs)?,
+                    (_, None) => reading.bare(base, side, exprs)?,
+                }
             }
         }
-        for (base, name) in &reads.selected {
-            match port_of(base).and_then(|port| read.get_mut(port)) {
-                Some(read) => _ = read.insert(name.clone()),
-                None if root.implicit || base == "members" => return None,
-                None => look_up(base, root, exprs, &mut own, &mut pending),
-            }
-        }
+        Some(reading)
     }
-    columns(read, table)
-}
 
-/// Adds what a name stands for in a root, wherever it stands, unless it is a value or was met before.
-fn look_up(name: &Name, root: &Ports, exprs: &mut Exprs, met: &mut BTreeSet<Name>, pending: &mut Vec<ExprId>) {
-    if !met.insert(name.clone()) {
-        return;
-    }
-    let ports = root.list.iter().filter(|_| !root.implicit).map(|port| &port.attributes);
-    for ad in ports.chain([&root.body]) {
-        if let Some(expr) = ad.get(name.as_str()).filter(|expr| !matches!(expr.kind(), Kind::Literal(_))) {
-            pending.push(exprs.id(expr));
-        }
-    }
-}
-
-/// What the rows of a template read of themselves: by their constraint, and by any attribute that it may read.
-fn by_template(template: usize, table: &mut Table) -> Columns {
-    let (ports, via) = table.templates.list.get(template)?.example.clone();
-    let port = ports.list.get(via)?;
-    let mut exprs: Vec<&Expr> = port.constraint.iter().collect();
-    let own = (!ports.implicit).then_some(&port.attributes);
-    for ad in own.into_iter().chain([&ports.body]) {
-        let terms = |name: &Name| TERMS.iter().any(|term| name == term);
-        let expressions = ad.iter().filter(|(name, expr)| !terms(name) && !matches!(expr.kind(), Kind::Literal(_)));
-        exprs.extend(expressions.map(|(_, expr)| expr));
-    }
-    let mut read = BTreeSet::new();
-    for expr in exprs {
-        let id = table.exprs.id(expr);
-        let reads = table.exprs.reads(id);
-        let partner = |name: &Name| match ports.implicit {
-            true => name == "other" || name == "target",
-            false => *name == port.label,
+    /// The member that a label stands for on one side.
+    fn label_of(&self, name: &Name, side: Side) -> Option<usize> {
+        let implicit = match side {
+            Side::Root => self.root.implicit,
+            Side::Partner => self.partner.implicit,
         };
-        if reads.reflective || reads.timely || reads.bare.iter().any(|name| partner(name) || name == "members") {
+        match side {
+            _ if implicit => (name == "other" || name == "target").then_some(self.port),
+            Side::Root => self.root.list.iter().position(|port| port.label == *name),
+            Side::Partner => self.label.filter(|label| *label == name).map(|_| self.port),
+        }
+    }
+
+    /// A name that stands alone: an own attribute, or one of the partner where ads have no ports.
+    fn bare(&mut self, name: &Name, side: Side, exprs: &mut Exprs) -> Option<()> {
+        // A partner taken as a whole may be looked at in any way.
+        if self.label_of(name, side).is_some() || name == "members" {
             return None;
         }
-        read.extend(reads.bare.iter().cloned());
-        let bases = reads.selected.iter().map(|(base, _)| base).filter(|base| !partner(base));
-        read.extend(bases.cloned());
+        match side {
+            Side::Root => {
+                if self.root.implicit {
+                    self.of_members.insert((self.port, name.clone()));
+                }
+                self.of_root(name, exprs)
+            }
+            Side::Partner => {
+                self.of_members.insert((self.port, name.clone()));
+                match self.partner.implicit {
+                    true => self.of_root(name, exprs),
+                    false => Some(()),
+                }
+            }
+        }
     }
-    columns(vec![read], table)
-}
 
-/// Attributes that are taken apart before, or not at all.
-const TERMS: [&str; 6] = ["Ports", "Constraint", "Requirements", "Rank", "Label", "Request"];
+    /// A name that is looked for in the root, wherever it stands.
+    fn of_root(&mut self, name: &Name, exprs: &mut Exprs) -> Option<()> {
+        if self.label_of(name, Side::Root).is_some() || name == "members" {
+            return None;
+        }
+        if !self.of_root.insert((None, name.clone())) {
+            return Some(());
+        }
+        for (number, port) in self.root.list.iter().enumerate().filter(|_| !self.root.implicit) {
+            let Some(expr) = port.attributes.get(name.as_str()) else { continue };
+            match is_value(name, expr) {
+                true => _ = self.of_root.insert((Some(number), name.clone())),
+                false => self.pending.push((exprs.id(expr), Side::Root)),
+            }
+        }
+        Some(())
+    }
+}
