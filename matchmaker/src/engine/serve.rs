@@ -86,9 +86,10 @@ impl Engine {
     fn holds(&mut self, gang: &Gang, pool: &Snapshot, checker: &mut Checker<'_>) -> bool {
         let Some((root, members)) = gang.members.split_first() else { return false };
         let seen = pool.ad(root.ad).zip(self.roots.row_at(root.ad.place()));
-        let news = seen.and_then(|(ad, row)| {
+        let key = self.key_of_place.get(root.ad.place()).copied().flatten();
+        let news = seen.zip(key).and_then(|((ad, row), (key, _))| {
             let mut seen = Seen { roots: &mut self.roots, row, ads: &pool.ads };
-            self.agreed.news(&ad.ports, members, &mut seen, &mut self.table)
+            self.agreed.news((key, &ad.ports), members, &mut seen, &mut self.table)
         });
         if news.is_some_and(<[_]>::is_empty) {
             return true;

@@ -20,22 +20,37 @@ use crate::table::{Cell, ExprId, Exprs, Table, as_usize};
 pub(crate) struct Agreed {
     /// The number of a condition, then the code of everything that it reads.
     shown: HashSet<Box<[u32]>, RandomState>,
+    /// The number of a root's key and that of an edge, then the code of everything that is read of members there: edges all
+    /// of whose conditions are known. They spare looking at each.
+    edges: HashSet<Box<[u32]>, RandomState>,
     /// By the number of a root's texts: how many gangs there were.
     gangs: Vec<u32>,
     /// By a root's texts, one of its ports, and the template bound there.
-    conditions: HashMap<(u32, usize, usize), Told, RandomState>,
-    /// How many conditions have a number.
+    told_of: HashMap<(u32, usize, usize), Told, RandomState>,
+    /// How many conditions and edges have a number.
     numbers: u32,
     /// What the conditions of the gang at hand show that are new, one after the other.
     shows: Vec<u32>,
     /// These conditions, and where each ends in `shows`.
     news: Vec<(usize, Part)>,
+    /// The edges of the gang at hand that are new, one after the other, and where each ends.
+    new_edges: Vec<u32>,
+    ends: Vec<usize>,
     /// All conditions of the gang at hand can be remembered.
     told: bool,
 }
 
-/// The conditions on an edge; none if their texts do not tell what they read.
-type Told = Option<Arc<[Condition]>>;
+/// What is known of an edge; none if its texts do not tell what they read.
+type Told = Option<Arc<Edge>>;
+
+/// The conditions on an edge.
+#[derive(Debug)]
+struct Edge {
+    number: u32,
+    conditions: Vec<Condition>,
+    /// Everything that they read of members.
+    members: Vec<(usize, u32)>,
+}
 
 /// A part of a constraint, and what it reads.
 #[derive(Debug)]
@@ -61,19 +76,29 @@ pub(crate) struct Part {
 const SHOWN_MAX: usize = 500_000;
 
 impl Agreed {
+    /// Forgets what depends on the numbers of roots' keys, which mean others now.
+    pub(crate) fn forget_keys(&mut self) {
+        self.edges.clear();
+    }
+
     /// The parts of a gang's constraints that were not found true of the same values before; none if that is not told, and
     /// the whole gang must be looked at. The first gang with a root's texts is not asked: there may never be a second one.
     pub(crate) fn news(
         &mut self,
-        root: &Ports,
+        (key, root): (u32, &Ports),
         members: &[Member],
         seen: &mut Seen<'_>,
         table: &mut Table,
     ) -> Option<&[(usize, Part)]> {
         self.shows.clear();
         self.news.clear();
+        self.new_edges.clear();
+        self.ends.clear();
         let (head, _) = seen.roots.head_of(seen.row);
-        self.told = self.is_common(head) && self.look(head, root, members, seen, table).is_some();
+        self.told = self.is_common(head) && self.look((key, head), root, members, seen, table).is_some();
+        if self.told && self.news.is_empty() {
+            put(&mut self.edges, &self.new_edges, self.ends.iter().copied());
+        }
         self.told.then_some(self.news.as_slice())
     }
 
@@ -82,14 +107,9 @@ impl Agreed {
         if !self.told {
             return;
         }
-        if self.shown.len() >= SHOWN_MAX {
-            self.shown.clear();
-        }
-        let mut start = 0;
-        for (end, _) in &self.news {
-            self.shown.extend(self.shows.get(start..*end).map(Box::from));
-            start = *end;
-        }
+        let ends = self.news.iter().map(|(end, _)| *end);
+        put(&mut self.shown, &self.shows, ends);
+        put(&mut self.edges, &self.new_edges, self.ends.iter().copied());
     }
 
     fn is_common(&mut self, head: u32) -> bool {
@@ -105,52 +125,85 @@ impl Agreed {
     /// Writes down the conditions of a gang that are new; none if some cannot be told.
     fn look(
         &mut self,
-        head: u32,
+        (key, head): (u32, u32),
         root: &Ports,
         members: &[Member],
         seen: &mut Seen<'_>,
         table: &mut Table,
     ) -> Option<()> {
-        let row = |member: &Member, table: &Table| {
-            Some(as_usize(table.first_row.get(member.ad.place()).copied().flatten()?) + member.bond?.via)
-        };
         for (port, member) in members.iter().enumerate() {
-            let template = table.rows.get(row(member, table)?)?.template;
-            let place = (head, port, template);
-            let conditions = match self.conditions.get(&place) {
+            let place = (head, port, table.rows.get(row(member, table)?)?.template);
+            let edge = match self.told_of.get(&place) {
                 Some(told) => told.clone()?,
                 None => {
                     let told = told(root, place, seen, table, &mut self.numbers);
-                    self.conditions.insert(place, told.clone());
+                    self.told_of.insert(place, told.clone());
                     told?
                 }
             };
-            for condition in conditions.iter() {
-                let start = self.shows.len();
-                self.shows.push(condition.number);
-                for column in &condition.root {
-                    let (code, expr) = seen.roots.shows(*column, seen.row);
-                    self.shows.push(code.0);
-                    if expr.is_some() {
-                        return None;
-                    }
-                }
-                for (member, column) in &condition.members {
-                    let column = table.columns.get(*column)?;
-                    let code = *column.codes().get(row(members.get(*member)?, table)?)?;
-                    self.shows.push(code);
-                    if column.has_open && column.cells().get(as_usize(code)) == Some(&Cell::Open) {
-                        return None;
-                    }
-                }
-                match self.shows.get(start..).is_some_and(|key| self.shown.contains(key)) {
-                    true => self.shows.truncate(start),
-                    false => self.news.push((self.shows.len(), condition.part.clone())),
-                }
+            let start = self.new_edges.len();
+            self.new_edges.extend([key, edge.number]);
+            show(&edge.members, members, table, &mut self.new_edges)?;
+            if self.new_edges.get(start..).is_some_and(|key| self.edges.contains(key)) {
+                self.new_edges.truncate(start);
+                continue;
+            }
+            self.ends.push(self.new_edges.len());
+            for condition in &edge.conditions {
+                self.condition(condition, members, seen, table)?;
             }
         }
         Some(())
     }
+
+    /// Writes down a condition if it is new; none if it cannot be told.
+    fn condition(&mut self, condition: &Condition, members: &[Member], seen: &Seen<'_>, table: &Table) -> Option<()> {
+        let start = self.shows.len();
+        self.shows.push(condition.number);
+        for column in &condition.root {
+            let (code, expr) = seen.roots.shows(*column, seen.row);
+            self.shows.push(code.0);
+            if expr.is_some() {
+                return None;
+            }
+        }
+        show(&condition.members, members, table, &mut self.shows)?;
+        match self.shows.get(start..).is_some_and(|key| self.shown.contains(key)) {
+            true => self.shows.truncate(start),
+            false => self.news.push((self.shows.len(), condition.part.clone())),
+        }
+        Some(())
+    }
+}
+
+/// Adds slices of `all`, one after the other, to a set that is never too large.
+fn put(set: &mut HashSet<Box<[u32]>, RandomState>, all: &[u32], ends: impl Iterator<Item = usize>) {
+    if set.len() >= SHOWN_MAX {
+        set.clear();
+    }
+    let mut start = 0;
+    for end in ends {
+        set.extend(all.get(start..end).map(Box::from));
+        start = end;
+    }
+}
+
+/// The row that a member is bound by.
+fn row(member: &Member, table: &Table) -> Option<usize> {
+    Some(as_usize(table.first_row.get(member.ad.place()).copied().flatten()?) + member.bond?.via)
+}
+
+/// Writes down what members show in some columns; none if only the evaluator knows.
+fn show(columns: &[(usize, u32)], members: &[Member], table: &Table, shown: &mut Vec<u32>) -> Option<()> {
+    for (member, column) in columns {
+        let column = table.columns.get(*column)?;
+        let code = *column.codes().get(row(members.get(*member)?, table)?)?;
+        shown.push(code);
+        if column.has_open && column.cells().get(as_usize(code)) == Some(&Cell::Open) {
+            return None;
+        }
+    }
+    Some(())
 }
 
 /// The conditions of an edge, of both sides.
@@ -168,19 +221,26 @@ fn told(
     if own.is_none() && root.implicit || theirs.is_none() && partner.implicit {
         return None;
     }
-    let mut conditions = Vec::new();
+    let mut conditions: Vec<Condition> = Vec::new();
     for (constraint, side) in [(own, Side::Root), (theirs, Side::Partner)] {
         for part in constraint.map(conjuncts).unwrap_or_default() {
             let expr = table.exprs.id(&part);
             let reading = Reading::of((root, port), (&partner, via), (expr, side), &mut table.exprs)?;
-            let number = *numbers;
-            *numbers += 1;
+            let number = next(numbers);
             let root = reading.of_root.iter().map(|name| seen.roots.column(name, seen.ads, table)).collect();
             let members = reading.of_members.iter().map(|(member, name)| (*member, table.column(name))).collect();
             conditions.push(Condition { number, part: Part { port, side, expr: part }, root, members });
         }
     }
-    Some(conditions.into())
+    let mut members: Vec<(usize, u32)> = conditions.iter().flat_map(|condition| condition.members.clone()).collect();
+    members.sort_unstable();
+    members.dedup();
+    Some(Arc::new(Edge { number: next(numbers), conditions, members }))
+}
+
+fn next(numbers: &mut u32) -> u32 {
+    *numbers += 1;
+    *numbers
 }
 
 /// Whose text it is.
