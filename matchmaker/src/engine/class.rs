@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::Engine;
 use super::prepare::Indexed;
 use crate::index::classes::Readers;
+use crate::index::plan::Theirs;
 use crate::model::Config;
 use crate::search::domain::Domain;
 use crate::search::guided::Choices;
 use crate::search::lanes::Spoke;
 use crate::search::list::Progress;
-use crate::table::Bits;
 
 /// Roots that are searched together.
 #[derive(Debug)]
@@ -92,16 +92,8 @@ impl Engine {
                 hub.open_cells(column, &self.table);
             }
         }
-        let mut seen: Option<Bits> = None;
-        for port in ports {
-            let Some(domain) = indexed.domains.get(*port) else { return false };
-            if domain.open.any() || seen.as_ref().is_some_and(|seen| seen.meets(&domain.may)) {
-                return false;
-            }
-            match &mut seen {
-                Some(seen) => seen.or(&domain.may),
-                None => seen = Some(domain.may.clone()),
-            }
+        if !self.are_apart(ports, indexed) {
+            return false;
         }
         for port in rest {
             let (Some(domain), Some(spoke)) = (indexed.domains.get_mut(*port), indexed.spokes.get_mut(*port)) else {
@@ -112,5 +104,20 @@ impl Engine {
             }
         }
         true
+    }
+
+    /// Whether nothing of some ports' domains is left to the evaluator, and no ad can be bound to two of them.
+    fn are_apart(&self, ports: &[usize], indexed: &Indexed) -> bool {
+        let domains: Vec<&Domain> = ports.iter().filter_map(|port| indexed.domains.get(*port)).collect();
+        if domains.iter().any(|domain| domain.open.any()) {
+            return false;
+        }
+        // A row has one template, and ads with several rows are left to the evaluator.
+        domains.iter().enumerate().all(|(number, one)| {
+            domains.iter().skip(number + 1).all(|other| {
+                let among = |theirs: &Theirs| other.plan.theirs.iter().any(|own| own.template == theirs.template);
+                !one.plan.theirs.iter().any(among) || !one.may.meets(&other.may)
+            })
+        })
     }
 }

@@ -170,9 +170,14 @@ fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
     let mut sight = Sight::new(columns, words, context);
     let Some(column) = columns.get(column) else { return Answer { yes: Bits::none(rows), open: None } };
     let mut truths: Vec<Option<Option<bool>>> = vec![None; column.cells().len()];
+    let mut left = truths.len();
     for (row, code) in column.codes().iter().enumerate() {
         if let Some(truth) = truths.get_mut(as_usize(*code)).filter(|truth| truth.is_none()) {
             *truth = Some(sight.holds(term, &|_| row));
+            left -= 1;
+            if left == 0 {
+                break;
+            }
         }
     }
     let is: Vec<bool> = truths.iter().map(|truth| *truth == Some(Some(true))).collect();

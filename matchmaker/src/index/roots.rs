@@ -152,8 +152,12 @@ impl Roots {
     pub(crate) fn show_all(&self, columns: &[u32], row: u32, key: &mut Vec<u32>) -> bool {
         let first = as_usize(row) * self.width;
         let codes = self.codes.get(first..first + self.width).unwrap_or_default();
-        key.extend(columns.iter().map(|column| codes.get(as_usize(*column)).unwrap_or(&NOTHING).0));
-        !columns.iter().any(|column| self.columns.get(as_usize(*column)).is_some_and(|column| column.has_exprs))
+        let mut values = true;
+        for column in columns.iter().map(|column| as_usize(*column)) {
+            key.push(codes.get(column).unwrap_or(&NOTHING).0);
+            values &= self.columns.get(column).is_some_and(|column| !column.has_exprs);
+        }
+        values
     }
 
     /// Makes room for more columns.
