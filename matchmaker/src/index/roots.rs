@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 
 use crate::model::PoolAd;
 use crate::ports::Ports;
-use crate::table::{Cell, ExprId, Table, as_u32, as_usize};
+use crate::table::{Cell, ExprId, Recent, Table, as_u32, as_usize};
 
 /// One thing that a root shows of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +39,8 @@ pub(crate) struct Roots {
     heads: Vec<Head>,
     head_ids: HashMap<Vec<Part>, u32, RandomState>,
     label_ids: HashMap<Vec<Name>, u32, RandomState>,
+    /// Both by the list of ports, which is kept so that its identity is not taken by another.
+    of_list: HashMap<usize, (Expr, (u32, u32)), RandomState>,
     columns: Vec<Column>,
     /// Row by row, what the root shows in each column.
     codes: Vec<Code>,
@@ -67,7 +69,12 @@ struct Column {
     has_exprs: bool,
     /// Where the name stands in ads that have the same names as the last one.
     last: Option<(usize, Option<usize>)>,
+    /// The codes of values met lately.
+    recent: Recent,
 }
+
+/// How many lists of ports are remembered before all are forgotten.
+const LISTS_MAX: usize = 10_000;
 
 /// Where there is no root, or no column.
 const NOTHING: Code = Code(u32::MAX);
@@ -104,7 +111,7 @@ impl Roots {
         if let Some(row) = self.row_at(place) {
             return row;
         }
-        let (text, labels) = (self.text(table, &ad.ports), self.labels(&ad.ports));
+        let (text, labels) = self.texts(table, &ad.ports);
         let head = Head { text, labels, namespace: self.namespace(&ad.key.namespace) };
         let row = self.free.pop().unwrap_or_else(|| as_u32(self.heads.len()));
         match self.heads.get_mut(as_usize(row)) {
@@ -127,7 +134,7 @@ impl Roots {
             return *column;
         }
         let number = self.columns.len();
-        self.columns.push(Column { attribute: attribute.clone(), has_exprs: false, last: None });
+        self.columns.push(Column { attribute: attribute.clone(), has_exprs: false, last: None, recent: Recent::default() });
         self.column_ids.insert(attribute.clone(), as_u32(number));
         if self.columns.len() > self.width {
             self.widen();
@@ -210,6 +217,22 @@ impl Roots {
         id
     }
 
+    /// The numbers of the texts of a root's ports and of their labels. Ads read together share the list of their ports.
+    fn texts(&mut self, table: &mut Table, ports: &Ports) -> (u32, u32) {
+        let list = ports.body.get("Ports").filter(|_| !ports.implicit);
+        if let Some((_, known)) = list.and_then(|list| self.of_list.get(&list.id())) {
+            return *known;
+        }
+        let texts = (self.text(table, ports), self.labels(ports));
+        if self.of_list.len() >= LISTS_MAX {
+            self.of_list.clear();
+        }
+        if let Some(list) = list {
+            self.of_list.insert(list.id(), (list.clone(), texts));
+        }
+        texts
+    }
+
     /// The number of the labels of a root's ports.
     fn labels(&mut self, ports: &Ports) -> u32 {
         let next = as_u32(self.label_ids.len());
@@ -244,7 +267,11 @@ impl Column {
             _ => ad.place(name),
         };
         self.last = Some((shape, place));
-        let part = match place.and_then(|place| ad.at(place)) {
+        let found = place.and_then(|place| ad.at(place));
+        if let Some(code) = found.and_then(|expr| self.recent.get(expr)) {
+            return Code(code);
+        }
+        let part = match found {
             None => Part::Absent,
             Some(expr) => match expr.kind() {
                 Kind::Literal(value) => Part::Cell(table.words.cell(value)),
@@ -258,6 +285,9 @@ impl Column {
             exprs.push(expr);
         }
         self.has_exprs |= expr.is_some();
+        if let Some(expr) = found {
+            self.recent.put(expr, code.0);
+        }
         code
     }
 }
