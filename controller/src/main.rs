@@ -29,6 +29,10 @@ mod world;
 use clap::Parser;
 use tokio::runtime::Runtime;
 
+/// A pool is made of many small nodes, and a cycle of many short lists.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> anyhow::Result<()> {
     let config = config::Config::parse();
     telemetry::start(&config);

@@ -134,7 +134,12 @@ impl Roots {
             return *column;
         }
         let number = self.columns.len();
-        self.columns.push(Column { attribute: attribute.clone(), has_exprs: false, last: None, recent: Recent::default() });
+        self.columns.push(Column {
+            attribute: attribute.clone(),
+            has_exprs: false,
+            last: None,
+            recent: Recent::default(),
+        });
         self.column_ids.insert(attribute.clone(), as_u32(number));
         if self.columns.len() > self.width {
             self.widen();

@@ -68,11 +68,7 @@ impl<'s> Checker<'s> {
     }
 
     /// None if the gang is not of the shape that it should have.
-    fn edges(
-        &mut self,
-        gang: &Gang,
-        holds: impl Fn(&Checker<'s>, &PoolAd, Edge<'s>) -> Option<bool>,
-    ) -> Option<bool> {
+    fn edges(&mut self, gang: &Gang, holds: impl Fn(&Checker<'s>, &PoolAd, Edge<'s>) -> Option<bool>) -> Option<bool> {
         let snapshot = self.snapshot;
         let (root, members) = gang.members.split_first()?;
         let root = snapshot.ad(root.ad)?;
