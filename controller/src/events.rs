@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crds::Job;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::{Resource, ResourceExt};
@@ -45,9 +46,26 @@ impl Events {
         if tone == Tone::Warning && self.is_told(&job.uid().unwrap_or_default(), reason, Instant::now()) {
             return;
         }
-        let event = event(job, tone, reason, note, &self.identity, Timestamp::now());
+        self.tell_about(cluster, job.object_ref(&()), tone, reason, note).await;
+    }
+
+    /// Tells it of any object.
+    pub(crate) async fn tell_about(
+        &self,
+        cluster: &Cluster,
+        object: ObjectReference,
+        tone: Tone,
+        reason: &str,
+        note: &str,
+    ) {
+        let event = event(object, tone, reason, note, &self.identity, Timestamp::now());
         let answer = cluster.create(&event).await;
         tracing::debug!(reason, ?answer, "event");
+    }
+
+    /// Whether an object was not warned of this for a while. It is taken to be, from now on.
+    pub(crate) fn is_new(&self, uid: &str, reason: &str) -> bool {
+        !self.is_told(uid, reason, Instant::now())
     }
 
     fn is_told(&self, job_uid: &str, reason: &str, now: Instant) -> bool {
@@ -60,18 +78,18 @@ impl Events {
     }
 }
 
-/// The Event. Its name is that of the job, as far as there is room, and the time.
-fn event(job: &Job, tone: Tone, reason: &str, note: &str, identity: &str, now: Timestamp) -> Event {
+/// The Event. Its name is that of the object, as far as there is room, and the time.
+fn event(object: ObjectReference, tone: Tone, reason: &str, note: &str, identity: &str, now: Timestamp) -> Event {
     let mark = format!(".{:x}", now.as_nanosecond());
-    let mut name = cut(&job.name_any(), NAME_MAX.saturating_sub(mark.len())).to_owned();
+    let mut name = cut(object.name.as_deref().unwrap_or(""), NAME_MAX.saturating_sub(mark.len())).to_owned();
     name.truncate(name.trim_end_matches(['.', '-']).len());
     Event {
-        metadata: ObjectMeta { name: Some(name + &mark), namespace: job.namespace(), ..ObjectMeta::default() },
+        metadata: ObjectMeta { name: Some(name + &mark), namespace: object.namespace.clone(), ..ObjectMeta::default() },
         action: Some("Claiming".to_owned()),
         event_time: Some(MicroTime(now)),
         note: Some(cut(note, NOTE_MAX).to_owned()).filter(|note| !note.is_empty()),
         reason: Some(reason.to_owned()),
-        regarding: Some(job.object_ref(&())),
+        regarding: Some(object),
         reporting_controller: Some(format!("{MANAGER}.dev/controller")),
         reporting_instance: Some(cut(identity, 128).to_owned()),
         type_: Some(if tone == Tone::Warning { "Warning" } else { "Normal" }.to_owned()),
@@ -100,7 +118,7 @@ mod tests {
         for (name, kept) in [("a".repeat(253), 236), (format!("{}.{}", "a".repeat(235), "b".repeat(17)), 235)] {
             let mut job = job(&json!({}), &json!({}));
             job.metadata.name = Some(name.clone());
-            let event = event(&job, Tone::Normal, "Claimed", &"ü".repeat(600), "pod_1", now);
+            let event = event(job.object_ref(&()), Tone::Normal, "Claimed", &"ü".repeat(600), "pod_1", now);
             let made = event.metadata.name.unwrap();
             assert_eq!(made, format!("{}.18e91efd5bd38000", "a".repeat(kept)), "{}", made.len());
             assert!(made.len() <= 253);

@@ -1,20 +1,21 @@
 //! The end: offers given back, then the job, once the Match is read as ended.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use claiming::{Action, Event, Hold, Reason, Record};
 use crds::rules::message;
 use crds::{Decision, Job, Match};
 use jiff::Timestamp;
-use pool::{BatchJob, OfferRef};
+use pool::{OfferRef, WorkObject};
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::view::View;
 use crate::claims::writes;
 use crate::events::Tone;
+use crate::holdoffs::Cause;
 use crate::status::Ended;
-use crate::workloads::batch_of;
+use crate::workloads::work_of;
 
 impl Driver {
     /// Gives an offer back, once the Match is read as ended or gone: by the server, not by what was seen of it.
@@ -119,6 +120,9 @@ impl Driver {
             return failed;
         }
         let ended = self.ended(view, notes);
+        if ended.reason != Reason::StartTimedOut {
+            self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Start);
+        }
         let patch = writes::free_root(view, &job, &ended, Timestamp::now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
@@ -144,7 +148,7 @@ impl Driver {
             None => Reason::MatchDeleted,
         };
         let (message, refusals) = noted(notes, |notes| (notes.message.clone(), notes.refusals.clone()));
-        let batch = batch_of(&view.uid, &self.world.look()).map(|batch| BatchJob::clone(batch));
+        let batch = work_of(&view.uid, &self.world.look()).map(|batch| WorkObject::clone(batch));
         let message = match (message.is_empty(), reason) {
             (false, _) => message,
             (true, Reason::Done) => "spec.done is true".to_owned(),
@@ -158,10 +162,10 @@ impl Driver {
     }
 }
 
-/// Why the work has failed, in its batch Job's own words.
-fn failure(batch: Option<&BatchJob>) -> String {
-    match batch {
-        Some(batch) => format!("batch Job {}: {}", batch.key.name, batch.message),
-        None => "the batch Job is not there any more".to_owned(),
+/// Why the work has failed, in its own words.
+fn failure(work: Option<&WorkObject>) -> String {
+    match work {
+        Some(work) => format!("{} {}: {}", work.noun(), work.key.name, work.message),
+        None => "the workload is not there any more".to_owned(),
     }
 }
