@@ -92,8 +92,19 @@ impl Engine {
                 hub.open_cells(column, &self.table);
             }
         }
-        if !self.are_apart(ports, indexed) {
+        if is_open(ports, indexed) {
             return false;
+        }
+        if !self.are_apart(ports, indexed) {
+            // Conditions that are asked row by row may tell the ports' candidates apart.
+            for port in ports {
+                if let Some(domain) = indexed.domains.get_mut(*port) {
+                    domain.decide(&mut self.known());
+                }
+            }
+            if is_open(ports, indexed) || !self.are_apart(ports, indexed) {
+                return false;
+            }
         }
         for port in rest {
             let (Some(domain), Some(spoke)) = (indexed.domains.get_mut(*port), indexed.spokes.get_mut(*port)) else {
@@ -106,12 +117,9 @@ impl Engine {
         true
     }
 
-    /// Whether nothing of some ports' domains is left to the evaluator, and no ad can be bound to two of them.
+    /// Whether no ad can be bound to two of some ports.
     fn are_apart(&self, ports: &[usize], indexed: &Indexed) -> bool {
         let domains: Vec<&Domain> = ports.iter().filter_map(|port| indexed.domains.get(*port)).collect();
-        if domains.iter().any(|domain| domain.open.any()) {
-            return false;
-        }
         // A row has one template, and ads with several rows are left to the evaluator.
         domains.iter().enumerate().all(|(number, one)| {
             domains.iter().skip(number + 1).all(|other| {
@@ -120,4 +128,9 @@ impl Engine {
             })
         })
     }
+}
+
+/// Whether something of some ports' domains is left to the evaluator.
+fn is_open(ports: &[usize], indexed: &Indexed) -> bool {
+    ports.iter().any(|port| indexed.domains.get(*port).is_none_or(|domain| domain.open.any()))
 }

@@ -128,8 +128,14 @@ impl Preds {
 
     /// The answer for all rows, if the condition is used often enough to have one, and the index can give it.
     pub(crate) fn answer(&mut self, id: PredId, table: &mut Table) -> Option<&Answer> {
-        let fast = |pred: &&mut Pred| pred.uses >= USES_MIN && pred.said.is_none();
-        let pred = self.list.get_mut(as_usize(id.0)).filter(fast)?;
+        let pred = self.list.get(as_usize(id.0))?;
+        let worth = pred.answer.is_some() || pred.uses >= USES_MIN && pred.said.is_none();
+        if worth { self.decided(id, table) } else { None }
+    }
+
+    /// The answer for all rows, however seldom it is asked for.
+    pub(crate) fn decided(&mut self, id: PredId, table: &mut Table) -> Option<&Answer> {
+        let pred = self.list.get_mut(as_usize(id.0))?;
         if pred.answer.is_none() {
             pred.answer = Some(answer(&pred.term, &pred.columns, table));
         }
