@@ -20,6 +20,7 @@ use crate::events::Events;
 use crate::flights::Flights;
 use crate::holdoffs::HoldOffs;
 use crate::leader::{Campaign, Leadership};
+use crate::metrics;
 use crate::negotiator::Negotiator;
 use crate::probes::{self, Health};
 use crate::refusals::Refusals;
@@ -43,7 +44,8 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
     let world = Arc::new(World::new(owners));
     let flights = Arc::<Flights>::default();
     let health = Health::new();
-    let probes = tokio::spawn(probes::serve(health.clone(), config.listen));
+    let metrics = cluster.metrics.clone();
+    let probes = tokio::spawn(probes::serve(health.clone(), metrics, config.listen));
     let driver = Arc::new(Driver {
         cluster,
         world: world.clone(),
@@ -102,12 +104,16 @@ async fn operate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, le
     loop {
         let term = loop {
             health.beat();
+            driver.cluster.metrics.set(&metrics::LEADER, &[], 0);
+            // Whoever leads next looks at everything first.
+            driver.world.look().take_changes();
             if let Ok(term) = timeout(BEAT, leadership.gained()).await {
                 break term;
             }
         };
         leadership.at_least(newest_epoch(&driver.world.look()));
         let epoch = leadership.epoch().unwrap_or(0);
+        driver.cluster.metrics.set(&metrics::LEADER, &[], 1);
         let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), epoch);
         tokio::select! {
             () = negotiator.run() => {}
