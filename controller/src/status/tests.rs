@@ -28,8 +28,7 @@ fn waiting(spec: &Value, status: &Value, finding: Option<&Finding>) -> JobStatus
 /// A cycle has found nothing; another one is under way or not.
 fn looked_at(searching: bool) -> Findings<'static> {
     static NOTHING: BTreeMap<String, Arc<Finding>> = BTreeMap::new();
-    static NOBODY: BTreeSet<String> = BTreeSet::new();
-    Findings { all: &NOTHING, asked: &NOBODY, searching }
+    Findings { all: &NOTHING, searching }
 }
 
 fn busy(count: i64) -> Finding {
@@ -207,9 +206,6 @@ fn a_new_job_hears_first_what_the_cycle_finds_if_that_comes_soon() {
     let told = |searching, now| updates(&objects, &looked_at(searching), &BTreeSet::new(), now).len();
     assert_eq!((told(true, at(1)), told(false, at(1))), (0, 1), "nobody searches: there is nothing to wait for");
     assert_eq!(told(true, at(5)), 1, "a cycle that takes long is not waited for");
-    let (all, asked) = (BTreeMap::new(), BTreeSet::from(["u-job".to_owned()]));
-    let looked_at = Findings { all: &all, asked: &asked, searching: true };
-    assert_eq!(updates(&objects, &looked_at, &BTreeSet::new(), at(1)).len(), 1, "a cycle has looked at it: it is told");
 }
 
 #[test]
