@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 /// Who may import whom, of our own crates, tests included. Nobody imports a program.
-const IMPORTS: [(&str, &[&str]); 14] = [
+const IMPORTS: [(&str, &[&str]); 15] = [
     ("classad", &[]),
     ("claiming", &[]),
     ("matchmaker", &["classad"]),
     ("crds", &["classad"]),
     ("pool", &["classad", "matchmaker", "crds"]),
-    ("controller", &["classad", "claiming", "matchmaker", "crds", "pool"]),
+    ("controller", &["apiserver", "auditor", "classad", "claiming", "matchmaker", "crds", "pool"]),
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["classad", "claiming", "matchmaker", "crds", "pool"]),
     ("simulator", &["classad", "claiming", "matchmaker", "crds", "pool"]),
     ("e2e", &["crds"]),
+    ("apiserver", &["crds", "e2e"]),
     ("auditor", &["crds", "matchmaker", "pool"]),
     ("chaos", &["auditor", "crds", "e2e"]),
     ("load", &["crds", "e2e"]),
