@@ -80,25 +80,26 @@ impl Refused {
     }
 }
 
+/// Connects with a kubeconfig file, or with what the surroundings offer. The library's own retries are off: each write here is
+/// followed up by a look at what it did.
+pub(crate) async fn connect(kubeconfig: Option<&Path>, identity: &str) -> anyhow::Result<Client> {
+    let mut config = match kubeconfig {
+        Some(file) => {
+            Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &KubeConfigOptions::default()).await?
+        }
+        None => Config::infer().await?,
+    };
+    config.default_retry = false;
+    // Which of several replicas it was, in the server's audit log.
+    let agent = format!("gangmatch-controller/{} ({identity})", env!("CARGO_PKG_VERSION"));
+    config.headers.push((axum::http::header::USER_AGENT, agent.parse()?));
+    Ok(Client::try_from(config)?)
+}
+
 impl Cluster {
-    /// Connects with a kubeconfig file, or with what the surroundings offer. The library's own retries are off: each write
-    /// here is followed up by a look at what it did.
-    pub(crate) async fn connect(
-        kubeconfig: Option<&Path>,
-        identity: &str,
-        leadership: Leadership,
-    ) -> anyhow::Result<Cluster> {
-        let mut config = match kubeconfig {
-            Some(file) => {
-                Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &KubeConfigOptions::default()).await?
-            }
-            None => Config::infer().await?,
-        };
-        config.default_retry = false;
-        // Which of several replicas it was, in the server's audit log.
-        let agent = format!("gangmatch-controller/{} ({identity})", env!("CARGO_PKG_VERSION"));
-        config.headers.push((axum::http::header::USER_AGENT, agent.parse()?));
-        Ok(Cluster { client: Client::try_from(config)?, leadership, requests: Semaphore::new(REQUESTS_MAX) })
+    /// The API server that a client leads to.
+    pub(crate) fn new(client: Client, leadership: Leadership) -> Cluster {
+        Cluster { client, leadership, requests: Semaphore::new(REQUESTS_MAX) }
     }
 
     pub(crate) fn api<K>(&self, namespace: &str) -> Api<K>

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crds::Job;
 use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::{Resource, ResourceExt};
+use tokio::time::Instant;
 
 use crate::api::{Cluster, MANAGER};
 
@@ -41,11 +42,19 @@ impl Events {
     }
 
     /// Tells a job what became of its claim. An Event that cannot be written is lost: the conditions say the same.
-    pub(crate) async fn tell(&self, cluster: &Cluster, job: &Job, tone: Tone, reason: &str, note: &str) {
+    pub(crate) async fn tell(
+        &self,
+        cluster: &Cluster,
+        now: Timestamp,
+        job: &Job,
+        tone: Tone,
+        reason: &str,
+        note: &str,
+    ) {
         if tone == Tone::Warning && self.is_told(&job.uid().unwrap_or_default(), reason, Instant::now()) {
             return;
         }
-        let event = event(job, tone, reason, note, &self.identity, Timestamp::now());
+        let event = event(job, tone, reason, note, &self.identity, now);
         let answer = cluster.create(&event).await;
         tracing::debug!(reason, ?answer, "event");
     }

@@ -1,39 +1,14 @@
-//! The operator: turns watch events into ads, gangs into claims, and claims into API writes, until it is told to stop.
-
-mod adopter;
-mod api;
-mod app;
-mod backoff;
-mod claims;
-mod collector;
-mod config;
-mod events;
-#[cfg(test)]
-mod fixtures;
-mod flights;
-mod holdoffs;
-mod leader;
-mod negotiator;
-mod nodes;
-mod patch;
-mod probes;
-mod proofs;
-mod pulses;
-mod refusals;
-mod status;
-mod statuses;
-mod telemetry;
-mod workloads;
-mod world;
+//! The operator as a program: its flags, its log, its threads.
 
 use clap::Parser;
+use controller::Config;
 use tokio::runtime::Runtime;
 
 fn main() -> anyhow::Result<()> {
-    let config = config::Config::parse();
-    telemetry::start(&config);
+    let config = Config::parse();
+    controller::start_log(&config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    finish(runtime, app::run(config))
+    finish(runtime, controller::run(config))
 }
 
 /// Runs it to its end, and waits for nothing else: a cycle that is still searching is abandoned with its threads.

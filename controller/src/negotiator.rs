@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crds::{Job, Match};
 use jiff::Timestamp;
@@ -10,6 +10,7 @@ use kube::ResourceExt;
 use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::adopter::Adopter;
 use crate::claims::{Driver, Moment, due, newest_epoch, wiped};
@@ -132,7 +133,7 @@ impl Negotiator {
     /// the others runs out of time.
     fn drive_claims(&self, objects: &Objects) -> Option<u64> {
         let moment = Moment {
-            now: Timestamp::now().as_second(),
+            now: self.driver.clock.now().as_second(),
             now_ms: self.driver.now_ms(),
             epoch: self.driver.cluster.leadership.epoch(),
             deadline_ms: &|view| self.driver.deadline(view),
@@ -178,7 +179,7 @@ impl Negotiator {
         // What is left of the last cycle is found again.
         self.backlog = None;
         self.cycles += 1;
-        let now = Timestamp::now();
+        let now = self.driver.clock.now();
         let seed = i64::try_from(self.cycles).unwrap_or(0);
         let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: self.epoch };
         let settings = Settings { seed: self.cycles, ..self.driver.engine.clone() };
@@ -260,8 +261,8 @@ impl Negotiator {
     /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends, a job has waited long
     /// enough, or a vote or a sign of life has been awaited long enough.
     fn pause(&self, objects: &Objects, awaited_ms: Option<u64>) -> Duration {
-        let timeout =
-            next_timeout(objects, Timestamp::now()).map(|seconds| Duration::from_secs(seconds.saturating_add(1)));
+        let timeout = next_timeout(objects, self.driver.clock.now())
+            .map(|seconds| Duration::from_secs(seconds.saturating_add(1)));
         let every = timeout.map_or(self.config.cycle_every(), |timeout| timeout.min(self.config.cycle_every()));
         let now = self.driver.now_ms();
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);

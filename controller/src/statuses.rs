@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crds::{Job, License, Machine};
 use futures::StreamExt;
-use jiff::Timestamp;
 use pool::Objects;
 use tokio::task::JoinHandle;
 
@@ -37,7 +36,7 @@ impl Statuses {
         if self.running.is_some() || driver.now_ms() < self.rest_until_ms {
             return;
         }
-        let mut due = updates(objects, findings, &driver.flights.jobs(), Timestamp::now());
+        let mut due = updates(objects, findings, &driver.flights.jobs(), driver.clock.now());
         if due.is_empty() {
             self.failures = 0;
             return;

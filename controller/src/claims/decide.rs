@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use claiming::{Action, Event, Reason, Record};
 use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, Vote, VoteRetry};
-use jiff::Timestamp;
 use pool::Objects;
 
 use crate::api::Answer;
@@ -106,7 +105,7 @@ impl Driver {
             let latest = objects.matches.get(&view.key).unwrap_or(found);
             let votes = if to == Decision::Released { Vec::new() } else { registers::votes(view, &objects) };
             let verdict = writes::Verdict { to, reason, message: &message, votes };
-            writes::decide(view, latest, verdict, Timestamp::now())
+            writes::decide(view, latest, verdict, self.clock.now())
         };
         let stored = match self.cluster.patch_status::<Match>(&view.key, &patch).await {
             Answer::Done(stored) => {
@@ -179,10 +178,12 @@ impl Driver {
     pub(super) async fn tell_root(&self, view: &View) -> Event {
         let held = self.world.look().jobs.get(&view.root.key).cloned();
         let (Some(held), Some(found)) = (held, &view.found) else { return Event::Told };
-        let patch = writes::tell_root(view, found, &held, Timestamp::now());
+        let patch = writes::tell_root(view, found, &held, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
-                self.events.tell(&self.cluster, &job, Tone::Normal, "Claimed", &found.spec.summary).await;
+                self.events
+                    .tell(&self.cluster, self.clock.now(), &job, Tone::Normal, "Claimed", &found.spec.summary)
+                    .await;
                 self.world.learn(|all| all.jobs.put(job));
                 Event::Told
             }

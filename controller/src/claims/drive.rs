@@ -8,7 +8,6 @@ use claiming::{Action, Claim, Event, Hold, step};
 use crds::{Decision, Job, Match};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use jiff::Timestamp;
 use matchmaker::{AdKey, Config as Engine};
 use pool::{Objects, OwnerTrust};
 
@@ -17,6 +16,7 @@ use crate::claims::group::Groups;
 use crate::claims::leave::leave;
 use crate::claims::view::{Leg, View};
 use crate::claims::work::Read;
+use crate::clock::Clock;
 use crate::events::Events;
 use crate::flights::{Flights, UnderWay};
 use crate::holdoffs::HoldOffs;
@@ -37,6 +37,7 @@ pub(crate) struct Driver {
     pub(crate) events: Events,
     pub(crate) engine: Engine,
     pub(crate) owners: OwnerTrust,
+    pub(crate) clock: Clock,
 }
 
 /// How long a claim rests after an action came to nothing.
@@ -123,7 +124,7 @@ impl Driver {
             *claim = step(claim.clone(), Event::Epoch(newest), self.now_ms()).0;
         }
         if claim.leaving.is_none()
-            && let Some(reason) = leave(view, &self.world.look(), Timestamp::now().as_second())
+            && let Some(reason) = leave(view, &self.world.look(), self.clock.now().as_second())
         {
             (*claim, actions) = step(claim.clone(), Event::Leave(reason), self.now_ms());
         }

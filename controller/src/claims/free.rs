@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use claiming::{Action, Event, Hold, Reason, Record};
 use crds::rules::message;
 use crds::{Decision, Job, Match};
-use jiff::Timestamp;
 use pool::{BatchJob, OfferRef};
 
 use crate::api::Answer;
@@ -29,7 +28,7 @@ impl Driver {
                 let objects = self.world.look();
                 let Some(offer) = objects.offer(&leg.kind, &leg.key) else { return Event::Freed(number) };
                 let alone = writes::sits_alone(view, offer.status());
-                writes::free(view, offer, with_seat && alone, &objects, Timestamp::now())
+                writes::free(view, offer, with_seat && alone, &objects, self.clock.now())
             };
             match self.patch_offer(leg, &patch, &Mutex::default()).await {
                 Answer::Done(()) | Answer::Missing => {
@@ -119,11 +118,13 @@ impl Driver {
             return failed;
         }
         let ended = self.ended(view, notes);
-        let patch = writes::free_root(view, &job, &ended, Timestamp::now());
+        let patch = writes::free_root(view, &job, &ended, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 let type_ = if ended.aborted { Tone::Warning } else { Tone::Normal };
-                self.events.tell(&self.cluster, &job, type_, ended.reason.as_str(), &ended.message).await;
+                self.events
+                    .tell(&self.cluster, self.clock.now(), &job, type_, ended.reason.as_str(), &ended.message)
+                    .await;
                 self.world.learn(|all| all.jobs.put(job));
                 Event::RootFreed
             }

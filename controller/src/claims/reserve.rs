@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use claiming::{Action, Event, Reason};
 use crds::Job;
 use crds::rules::message;
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{Answer, Refused};
@@ -30,7 +29,7 @@ impl Driver {
         let (Some(held), Some(found)) = (held, &view.found) else {
             return Event::RootRefused(Reason::JobDeleted);
         };
-        let patch = writes::reserve_root(view, found, &held, Timestamp::now());
+        let patch = writes::reserve_root(view, found, &held, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 noted(notes, |notes| notes.members.jobs.put(job.clone()));
@@ -94,7 +93,7 @@ impl Driver {
             holdoffs.remember(about, &format!("its Match cannot be written: {message}"), &retry_of(&job), self.now_ms())
         };
         tracing::warn!(r#match = %view.key, message, pause_ms, "Match not written; the job pauses");
-        self.events.tell(&self.cluster, &job, Tone::Warning, "FailedCreate", message).await;
+        self.events.tell(&self.cluster, self.clock.now(), &job, Tone::Warning, "FailedCreate", message).await;
     }
 
     /// Remembers that an offer said no: in the process, for the next cycle, and in the job's status, for people.
@@ -110,7 +109,7 @@ impl Driver {
                 name: leg.key.name.clone(),
                 reason: reason.as_str().to_owned(),
                 message: message.chars().take(256).collect(),
-                time: Some(Time(Timestamp::now())),
+                time: Some(Time(self.clock.now())),
             });
         });
         let Some(job) = self.job(view) else { return };

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use claiming::{Action, Event, Reason, Work};
 use crds::{Job, LABEL_MATCH_UID, Machine, Match, Workload};
-use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
 use pool::{Advertises, BatchJob, ObjectKey, Objects, has_finished};
@@ -60,7 +59,7 @@ impl Driver {
 
     fn gang(&self, view: &View, job: &Job) -> Option<Gang> {
         let found = view.found.as_ref()?;
-        Some(gang(found, job, &self.world.look(), &self.engine, Timestamp::now()))
+        Some(gang(found, job, &self.world.look(), &self.engine, self.clock.now()))
     }
 
     async fn make_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {

@@ -32,7 +32,7 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Writes what is due. When there is more to do, if nothing else happens.
     pub(crate) async fn keep(&mut self, driver: &Driver, objects: &Objects) -> Option<u64> {
-        let now_ms = driver.now_ms();
+        let (now_ms, now) = (driver.now_ms(), driver.clock.now());
         if objects.classes.is_empty() {
             return None;
         }
@@ -42,7 +42,7 @@ impl Keeper {
         let plan = plan(objects, &mut self.settled);
         let more = plan.changes.len() > GO_MAX;
         let writes = plan.changes.into_iter().take(GO_MAX).map(|change| write(driver, change));
-        let statuses = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally));
+        let statuses = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally, now));
         let statuses = statuses.map(|(name, ops)| async move {
             let patch = Write::Json(ops.build());
             lost(driver.cluster.patch_class_status(&name, &patch).await.map(|class: MachineClass| {
@@ -102,7 +102,7 @@ fn lost(answer: Answer<()>) -> Option<String> {
 }
 
 /// What is to be said of a class; nothing, if it is said already.
-fn status(class: &Arc<MachineClass>, tally: &Tally) -> Option<(String, Ops)> {
+fn status(class: &Arc<MachineClass>, tally: &Tally, now: Timestamp) -> Option<(String, Ops)> {
     let from = class.status.clone().unwrap_or_default();
     let count = |count: usize| i32::try_from(count).ok();
     let mut to = MachineClassStatus {
@@ -116,7 +116,7 @@ fn status(class: &Arc<MachineClass>, tally: &Tally) -> Option<(String, Ops)> {
         Some(problem) => (Holds::False, problem.reason, problem.message.clone()),
     };
     let finding = Finding { type_: types::ACCEPTED, holds, reason, message };
-    conditions::set(&mut to.conditions, finding, class.metadata.generation, Time(Timestamp::now()));
+    conditions::set(&mut to.conditions, finding, class.metadata.generation, Time(now));
     let version = class.resource_version().unwrap_or_default();
     let ops = Ops::default().test(&["metadata", "resourceVersion"], version).status(&from, &to);
     ops.writes().then(|| (class.name_any(), ops))
