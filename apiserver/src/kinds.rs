@@ -55,7 +55,21 @@ impl Kinds {
     /// Ours, as the generated CRDs define them, and Kubernetes' own.
     #[must_use]
     pub fn new() -> Kinds {
-        let ours = crds::definitions().into_iter().filter_map(|definition| own(&json!(definition)));
+        Kinds::of(crds::definitions().into_iter().map(|definition| json!(definition)))
+    }
+
+    /// The same without the rules of the CRDs: to see what they are good for.
+    #[must_use]
+    pub fn without_rules() -> Kinds {
+        let definitions = crds::definitions().into_iter().map(|definition| json!(definition));
+        Kinds::of(definitions.map(|mut definition| {
+            take_out(&mut definition, "x-kubernetes-validations");
+            definition
+        }))
+    }
+
+    fn of(definitions: impl Iterator<Item = Value>) -> Kinds {
+        let ours = definitions.filter_map(|definition| own(&definition));
         let builtin = [
             builtin("", "v1", "namespaces", "Namespace"),
             Kind { has_status: true, ..builtin("", "v1", "nodes", "Node") },
@@ -90,6 +104,17 @@ fn builtin(group: &str, version: &str, plural: &str, name: &str) -> Kind {
         has_generation: false,
         needs_version: false,
         schema: None,
+    }
+}
+
+fn take_out(value: &mut Value, name: &str) {
+    match value {
+        Value::Object(fields) => {
+            fields.shift_remove(name);
+            fields.values_mut().for_each(|field| take_out(field, name));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| take_out(item, name)),
+        _ => {}
     }
 }
 

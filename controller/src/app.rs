@@ -99,8 +99,9 @@ impl Operator {
             collector::start(&client, &world).await;
             health.set_ready();
             tracing::info!(identity, "all kinds are listed");
-            let stands = || stand(&client, &config, &identity, &leadership, clock, stopped);
-            campaign = config.leader_elect.then(stands);
+            if config.leader_elect {
+                campaign = Some(stand(&client, &config, &identity, &leadership, clock, stopped));
+            }
             negotiate(&driver, &config, &health, &leadership).await;
         };
         tokio::select! {
