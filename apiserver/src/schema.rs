@@ -2,9 +2,11 @@
 
 mod shape;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use kube_cel::{CompiledSchema, ErrorKind, Validator, compile_schema};
+use regex::Regex;
 use serde_json::{Map, Value};
 
 /// One thing that is wrong.
@@ -33,6 +35,7 @@ impl Cause {
 /// The schema of a kind, with its rules.
 pub struct Schema {
     root: Value,
+    patterns: BTreeMap<String, Regex>,
     rules: CompiledSchema,
 }
 
@@ -46,7 +49,9 @@ impl Schema {
     /// Takes a CRD's `openAPIV3Schema`.
     #[must_use]
     pub fn new(root: &Value) -> Schema {
-        Schema { root: root.clone(), rules: compile_schema(root) }
+        let mut patterns = BTreeMap::new();
+        compile_patterns(root, &mut patterns);
+        Schema { root: root.clone(), patterns, rules: compile_schema(root) }
     }
 
     /// Cuts off what the schema does not know, and fills in defaults. The paths that were cut off.
@@ -77,7 +82,7 @@ impl Schema {
     /// Everything that is wrong with an object; `before` is what it replaces.
     #[must_use]
     pub fn check(&self, validator: &Validator, object: &Value, before: Option<&Value>) -> Vec<Cause> {
-        let mut causes = shape::check(&self.root, object, "");
+        let mut causes = shape::check(&shape::Node { schema: &self.root, patterns: &self.patterns }, object, "");
         if causes.iter().any(Cause::blocks) {
             let message = "Invalid value: null: some validation rules were not checked because the object was invalid; \
                 correct the existing errors to complete validation";
@@ -128,6 +133,20 @@ fn unreadable(node: &CompiledSchema, all: &mut Vec<String>) {
     all.extend(node.compilation_errors().iter().map(ToString::to_string));
     let children = node.properties.values().chain(node.items.as_deref()).chain(node.additional_properties.as_deref());
     children.for_each(|child| unreadable(child, all));
+}
+
+/// All patterns of a schema. One that cannot be read here is left out, and matches nothing.
+fn compile_patterns(schema: &Value, patterns: &mut BTreeMap<String, Regex>) {
+    match schema {
+        Value::Object(fields) => {
+            let pattern = fields.get("pattern").and_then(Value::as_str);
+            let compiled = pattern.and_then(|pattern| Some((pattern.to_owned(), Regex::new(pattern).ok()?)));
+            patterns.extend(compiled);
+            fields.values().for_each(|field| compile_patterns(field, patterns));
+        }
+        Value::Array(items) => items.iter().for_each(|item| compile_patterns(item, patterns)),
+        _ => {}
+    }
 }
 
 fn is_true(schema: &Value, word: &str) -> bool {

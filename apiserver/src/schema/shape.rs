@@ -1,12 +1,23 @@
 //! Types, bounds and lists of words: a schema without its rules and an object into what is wrong with it.
 
+use std::collections::BTreeMap;
+
 use regex::Regex;
 use serde_json::Value;
 
 use super::{Cause, is_true};
 
+/// A part of a schema, and all patterns of the whole.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'s> {
+    pub(super) schema: &'s Value,
+    pub(super) patterns: &'s BTreeMap<String, Regex>,
+}
+
 /// Everything that is wrong with a value.
-pub(super) fn check(schema: &Value, value: &Value, path: &str) -> Vec<Cause> {
+pub(super) fn check(node: &Node<'_>, value: &Value, path: &str) -> Vec<Cause> {
+    let schema = node.schema;
+    let own = |schema| Node { schema, patterns: node.patterns };
     if let Some(cause) = wrong_type(schema, value, path) {
         return vec![cause];
     }
@@ -20,19 +31,19 @@ pub(super) fn check(schema: &Value, value: &Value, path: &str) -> Vec<Cause> {
             let properties = schema.get("properties").and_then(Value::as_object);
             let others = schema.get("additionalProperties").filter(|others| others.is_object());
             for (name, field) in fields.iter().filter(|(name, _)| !path.is_empty() || *name != "metadata") {
-                if let Some(own) = properties.and_then(|all| all.get(name)).or(others) {
-                    causes.extend(check(own, field, &below(path, name)));
+                if let Some(schema) = properties.and_then(|all| all.get(name)).or(others) {
+                    causes.extend(check(&own(schema), field, &below(path, name)));
                 }
             }
         }
         Value::Array(items) => {
             causes.extend(sized(schema, ("minItems", "maxItems"), items.len(), path));
-            if let Some(own) = schema.get("items") {
+            if let Some(schema) = schema.get("items") {
                 let each = items.iter().enumerate();
-                causes.extend(each.flat_map(|(place, item)| check(own, item, &format!("{path}[{place}]"))));
+                causes.extend(each.flat_map(|(place, item)| check(&own(schema), item, &format!("{path}[{place}]"))));
             }
         }
-        Value::String(text) => causes.extend(wrong_text(schema, text, path)),
+        Value::String(text) => causes.extend(wrong_text(node, text, path)),
         Value::Number(_) => causes.extend(wrong_number(schema, value, path)),
         Value::Bool(_) | Value::Null => {}
     }
@@ -86,7 +97,8 @@ fn wrong_word(schema: &Value, value: &Value, path: &str) -> Vec<Cause> {
     vec![Cause::new(path, "FieldValueNotSupported", message)]
 }
 
-fn wrong_text(schema: &Value, text: &str, path: &str) -> Vec<Cause> {
+fn wrong_text(node: &Node<'_>, text: &str, path: &str) -> Vec<Cause> {
+    let schema = node.schema;
     let length = text.chars().count();
     let limit = |word: &str| schema.get(word).and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
     let mut causes = Vec::new();
@@ -98,7 +110,8 @@ fn wrong_text(schema: &Value, text: &str, path: &str) -> Vec<Cause> {
         causes.push(Cause::new(path, "FieldValueInvalid", message));
     }
     let pattern = schema.get("pattern").and_then(Value::as_str);
-    if let Some(pattern) = pattern.filter(|pattern| !Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text))) {
+    let matches = |pattern: &str| node.patterns.get(pattern).is_some_and(|pattern| pattern.is_match(text));
+    if let Some(pattern) = pattern.filter(|pattern| !matches(pattern)) {
         let message = format!("Invalid value: \"{text}\": {path} in body should match '{pattern}'");
         causes.push(Cause::new(path, "FieldValueInvalid", message));
     }

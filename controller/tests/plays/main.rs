@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod actors;
+mod broken;
 mod faults;
 mod matrix;
 mod process;

@@ -43,62 +43,115 @@ fn undisturbed(scenario: &Scenario) -> Played {
     played
 }
 
+/// The three ways in which every single write is struck; in the other ways every fifth of them is, unless all are asked for.
+const ALWAYS: [Fault; 3] = [Fault::KilledBefore, Fault::KilledAfter, Fault::AnswerLost];
+const THINNED: usize = 5;
+
 fn every_play(scenario: &Scenario, writes: usize) -> Vec<Strike> {
-    let faults = faults::ALL.iter().map(|(_, fault)| *fault);
-    let each = |fault: Fault| (1..=writes).map(move |ordinal| Strike { ordinal, fault, leases: false });
     let only = std::env::var("GANGMATCH_PLAY").ok();
-    let wanted = |strike: &Strike| only.as_ref().is_none_or(|only| *only == name(scenario, *strike));
-    faults.flat_map(each).filter(wanted).collect()
+    let all = std::env::var("GANGMATCH_PLAYS").is_ok_and(|plays| plays == "all");
+    let mut strikes = Vec::new();
+    for (number, (_, fault)) in faults::ALL.iter().enumerate() {
+        for ordinal in 1..=writes {
+            let strike = Strike { ordinal, fault: *fault, leases: false };
+            let wanted = match &only {
+                Some(only) => *only == name(scenario, strike),
+                None => all || ALWAYS.contains(fault) || (ordinal + number) % THINNED == 0,
+            };
+            strikes.extend(wanted.then_some(strike));
+        }
+    }
+    strikes
+}
+
+/// The scenarios that are asked for: all, or the one of the play that is played again.
+fn asked_for() -> impl Iterator<Item = &'static Scenario> {
+    let only = std::env::var("GANGMATCH_PLAY").ok();
+    scenarios::ALL
+        .iter()
+        .filter(move |scenario| only.as_ref().is_none_or(|only| only.split('/').next() == Some(scenario.name)))
+}
+
+/// What all plays came to.
+#[derive(Default)]
+struct Tally {
+    struck: usize,
+    virtual_ms: i64,
+    failures: Vec<String>,
+}
+
+/// Plays one play, and says what was wrong with it.
+fn judge(scenario: &Scenario, calm: &Played, strike: Strike, tally: &Mutex<Tally>) {
+    let played = play(scenario, Some(strike), Twist::None);
+    let result = played.result.and_then(|()| match played.summary == calm.summary {
+        true => Ok(()),
+        false => Err(format!("it ends as {:?}, undisturbed as {:?}", played.summary, calm.summary)),
+    });
+    let mut tally = tally.lock().unwrap();
+    tally.struck += usize::from(played.struck);
+    tally.virtual_ms += played.now_ms;
+    if let Err(why) = result {
+        let name = name(scenario, strike);
+        eprintln!("{name} FAILS: {}", why.lines().next().unwrap_or_default());
+        tally.failures.push(format!("{name}: {why}\n    {}", played.log.join("\n    ")));
+    }
+}
+
+/// Plays them all, two at a time.
+fn play_all(plays: &[(&Scenario, &Played, Strike)]) -> Tally {
+    let (next, tally) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some((scenario, calm, strike)) = plays.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    judge(scenario, calm, *strike, &tally);
+                }
+            });
+        }
+    });
+    tally.into_inner().unwrap()
 }
 
 #[test]
 fn no_fault_at_any_write_breaks_or_leaks() {
     let begun = Instant::now();
-    let jobs: Vec<(&Scenario, Played, Vec<Strike>)> = scenarios::ALL
+    let calm: Vec<(&Scenario, Played)> = asked_for().map(|scenario| (scenario, undisturbed(scenario))).collect();
+    let plays: Vec<(&Scenario, &Played, Strike)> = calm
         .iter()
-        .map(|scenario| {
-            let calm = undisturbed(scenario);
-            let writes = calm.log.iter().filter(|write| !write.contains("leases")).count();
-            (scenario, calm, every_play(scenario, writes))
+        .flat_map(|(scenario, calm)| {
+            every_play(scenario, calm.log.len()).into_iter().map(move |strike| (*scenario, calm, strike))
         })
         .collect();
-    let plays: Vec<(&Scenario, &Played, Strike)> = jobs
-        .iter()
-        .flat_map(|(scenario, calm, strikes)| strikes.iter().map(move |strike| (*scenario, calm, *strike)))
-        .collect();
-    let (next, failures, struck) = (AtomicUsize::new(0), Mutex::new(Vec::new()), AtomicUsize::new(0));
-    let virtual_ms = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some((scenario, calm, strike)) = plays.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let played = play(scenario, Some(*strike), Twist::None);
-                    struck.fetch_add(usize::from(played.struck), Ordering::Relaxed);
-                    virtual_ms.fetch_add(usize::try_from(played.now_ms).unwrap(), Ordering::Relaxed);
-                    let result = played.result.and_then(|()| match played.summary == calm.summary {
-                        true => Ok(()),
-                        false => Err(format!("it ends as {:?}, undisturbed as {:?}", played.summary, calm.summary)),
-                    });
-                    if let Err(why) = result {
-                        let log = played.log.join("\n    ");
-                        failures.lock().unwrap().push(format!("{}: {why}\n    {log}", name(scenario, *strike)));
-                    }
-                }
-            });
-        }
-    });
-    let (failures, struck) = (failures.into_inner().unwrap(), struck.into_inner());
+    let Tally { struck, virtual_ms, failures } = play_all(&plays);
+    let seconds = begun.elapsed().as_secs_f64();
     println!(
-        "{} scenarios, {} plays, {struck} of them struck, {} s of their time in {:.1} s",
-        scenarios::ALL.len(),
+        "{} scenarios, {} plays, {struck} of them struck, {} s of their time in {seconds:.1} s",
+        calm.len(),
         plays.len(),
-        virtual_ms.into_inner() / 1000,
-        begun.elapsed().as_secs_f64()
+        virtual_ms / 1000
     );
-    for (scenario, calm, strikes) in &jobs {
-        println!("  {}: {} writes, {} plays", scenario.name, calm.log.len(), strikes.len());
+    for (scenario, calm) in &calm {
+        println!("  {}: {} writes", scenario.name, calm.log.len());
     }
-    let shown: Vec<&String> = failures.iter().take(5).collect();
     let names: Vec<&str> = failures.iter().filter_map(|failure| failure.split(':').next()).collect();
-    assert!(failures.is_empty(), "{} of {} plays fail: {names:?}\n{shown:#?}", failures.len(), plays.len());
+    let shown = failures.iter().take(5).cloned().collect::<Vec<_>>().join("\n");
+    assert!(failures.is_empty(), "{} of {} plays fail: {names:?}\n{shown}", failures.len(), plays.len());
+    // How often a job is told that it waits depends on when it is seen first: the last writes may not come to pass.
+    assert!(10 * struck >= 9 * plays.len(), "only {struck} of {} plays were struck", plays.len());
+}
+
+#[test]
+fn a_write_that_was_kept_back_does_no_harm_when_somebody_else_leads() {
+    let calm = play(&scenarios::ZOMBIE, None, Twist::None);
+    calm.result.unwrap();
+    let mut held = 0;
+    for ordinal in 1..=calm.log.len() {
+        let played = play(&scenarios::ZOMBIE, Some(Strike { ordinal, fault: Fault::Held, leases: false }), Twist::None);
+        held += usize::from(played.log.iter().any(|write| write.contains("released")));
+        if let Err(why) = played.result {
+            panic!("write {ordinal}: {why}\n{}", played.log.join("\n"));
+        }
+    }
+    println!("{held} writes of a leader kept back until its successor had claimed");
+    assert!(held >= 8, "only {held} writes were kept back");
 }

@@ -33,7 +33,11 @@ pub(crate) const ALL: &[Scenario] = &[
     Scenario { name: "workload-deleted", play: workload_deleted },
     Scenario { name: "takeover", play: takeover },
     Scenario { name: "retirement", play: retirement },
+    Scenario { name: "both-lead", play: both_lead },
 ];
+
+/// Played with a write of the first controller kept back.
+pub(crate) const ZOMBIE: Scenario = Scenario { name: "zombie", play: zombie };
 
 fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
@@ -312,4 +316,49 @@ fn retirement(stage: &mut Stage) -> Result<(), String> {
     }
     is_claimed(stage)?;
     done(stage)
+}
+
+/// Two controllers that both think they lead, and two jobs for one seat.
+fn both_lead(stage: &mut Stage) -> Result<(), String> {
+    offers(stage);
+    stage.create(&job("j", &json!({})));
+    stage.create(&job("k", &json!({})));
+    stage.start(&["--leader-elect=false"]);
+    stage.start(&["--leader-elect=false"]);
+    for _ in 0..2 {
+        stage.until("one of them is claimed", |stage| ["j", "k"].iter().any(|job| stage.phase(job) == "Claimed"))?;
+        let first = if stage.phase("j") == "Claimed" { "j" } else { "k" };
+        stage.merge("jobs", first, &json!({"done": true}));
+        stage.until("it is over", |stage| stage.phase(first) == "Succeeded")?;
+    }
+    Ok(())
+}
+
+/// A leader that stands still with a write on its way, and goes on when its successor has claimed the job, or when even that is
+/// over; the write arrives in between.
+fn zombie(stage: &mut Stage) -> Result<(), String> {
+    offers(stage);
+    stage.start(&[]);
+    stage.pass(1_000);
+    stage.start(&[]);
+    stage.create(&job("j", &json!({})));
+    stage.until("a write is kept back", |stage| stage.holds(0) || stage.phase("j") == "Claimed")?;
+    let is_late = stage.now_ms % 40 == 0;
+    if let Some(first) = stage.processes.first_mut() {
+        first.frozen = true;
+    }
+    is_claimed(stage)?;
+    // whoever leads now is not the one that stands still
+    stage.pass(20_000);
+    if is_late {
+        done(stage)?;
+    }
+    stage.release(0);
+    stage.pass(500);
+    let now_ms = stage.now_ms;
+    if let Some(first) = stage.processes.first_mut() {
+        first.thaw(now_ms);
+    }
+    stage.pass(5_000);
+    if is_late { Ok(()) } else { done(stage) }
 }

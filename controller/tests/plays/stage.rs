@@ -107,6 +107,23 @@ impl Stage {
         *self.meddle.lock().unwrap() = Some(Meddle { after, calls });
     }
 
+    /// Delivers the writes of a controller that were kept back. It hears of it when it runs again.
+    pub(crate) fn release(&mut self, place: usize) {
+        let Some(process) = self.processes.get(place) else { return };
+        let held = std::mem::take(&mut process.wire.line().held);
+        for (call, answer) in held {
+            self.log.push(format!("{:>7} released {call}", self.now_ms));
+            let answered = process.wire.line().deliver(&call);
+            // Whoever asked may have given up.
+            drop(answer.send(answered));
+        }
+    }
+
+    /// Whether a controller's write is kept back.
+    pub(crate) fn holds(&self, place: usize) -> bool {
+        self.processes.get(place).is_some_and(|process| !process.wire.line().held.is_empty())
+    }
+
     // what people do
 
     pub(crate) fn ask(&mut self, method: &Method, path: &str, body: &Value) -> Answer {
