@@ -1,21 +1,18 @@
 //! One request to the API server into one of four answers, within a deadline.
 
-use std::borrow::Cow;
 use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 
 use crds::MachineClass;
-use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Config, Error, Resource};
 use pool::ObjectKey;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -157,14 +154,6 @@ impl Cluster {
         self.ask(self.api::<K>(&key.namespace).get(&key.name)).await
     }
 
-    /// Creates an object of which more is written than is known here. What forbids it, a quota or a policy, may not do so a
-    /// moment later: that is not an answer that counts.
-    pub(crate) async fn make(&self, object: &Raw) -> Answer<Raw> {
-        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        let api = self.api::<Raw>(object.metadata.namespace.as_deref().unwrap_or(""));
-        self.write(api.create(&params, object)).await
-    }
-
     /// Patches an object itself, not its status.
     pub(crate) async fn patch<K>(&self, key: &ObjectKey, patch: Change) -> Answer<K>
     where
@@ -194,10 +183,8 @@ impl Cluster {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
-        let params = DeleteParams::background()
-            .preconditions(Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
         let api = self.api::<K>(&key.namespace);
-        self.write(api.delete(&key.name, &params)).await.map(|_| ())
+        self.write(api.delete(&key.name, &only(uid))).await.map(|_| ())
     }
 
     /// Lists all objects of a kind as they are now, not as a cache has them.
@@ -216,13 +203,13 @@ impl Cluster {
         list.map(|list| list.items.into_iter().next().and_then(|lease| lease.spec))
     }
 
-    async fn ask<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
+    pub(crate) async fn ask<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
         self.within(request, |_| Some(DEADLINE)).await
     }
 
     /// Only the leader writes, and only as long as it is sure to be it: whether it is, is asked when the request's turn has
     /// come, and the request ends with the term.
-    async fn write<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
+    pub(crate) async fn write<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
         self.within(request, |leadership| leadership.current().map(|(_, left)| left.min(DEADLINE))).await
     }
 
@@ -244,54 +231,6 @@ impl Cluster {
     }
 }
 
-/// A batch Job as it is written, whatever fields it has: those that are not known here are kept.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Raw {
-    #[serde(rename = "apiVersion")]
-    api_version: String,
-    kind: String,
-    pub(crate) metadata: ObjectMeta,
-    pub(crate) spec: serde_json::Value,
-    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
-    status: serde_json::Value,
-}
-
-impl Raw {
-    /// The same object, with the fields that are known here.
-    pub(crate) fn read<K: DeserializeOwned>(&self) -> Option<K> {
-        serde_json::from_value(serde_json::to_value(self).ok()?).ok()
-    }
-}
-
-impl Resource for Raw {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind(_: &()) -> Cow<'_, str> {
-        Batch::kind(&())
-    }
-
-    fn group(_: &()) -> Cow<'_, str> {
-        Batch::group(&())
-    }
-
-    fn version(_: &()) -> Cow<'_, str> {
-        Batch::version(&())
-    }
-
-    fn plural(_: &()) -> Cow<'_, str> {
-        Batch::plural(&())
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
 /// The two forms of patch that the protocol uses.
 #[derive(Debug)]
 pub(crate) enum Change {
@@ -299,6 +238,12 @@ pub(crate) enum Change {
     Json(json_patch::Patch),
     /// Unguarded: for what may be done any number of times.
     Merge(serde_json::Value),
+}
+
+/// A delete of the object with this uid, and of no namesake.
+pub(crate) fn only(uid: &str) -> DeleteParams {
+    let preconditions = Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() };
+    DeleteParams::background().preconditions(preconditions)
 }
 
 fn definite(error: Error) -> Error {

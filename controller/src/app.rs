@@ -88,7 +88,7 @@ impl Operator {
             refusals: Mutex::new(Refusals::default()),
             holdoffs: Mutex::new(HoldOffs::default()),
             proofs: Mutex::default(),
-            events: Events::new(&identity),
+            events: Events::new(&identity, clock),
             engine: Engine { search: config.search.into(), ..Engine::product() },
             owners,
             clock,

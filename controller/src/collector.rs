@@ -5,17 +5,17 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::{Job, LABEL_MATCH_UID, License, Machine, MachineClass, Match};
+use crds::{Job, LABEL_AD, LABEL_MATCH_UID, License, Machine, MachineClass, Match, WorkKind};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
-use kube::api::Api;
+use kube::api::{Api, ListParams};
 use kube::core::DeserializeGuard;
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
-use pool::{BatchJob, NodeFacts, ObjectKey, Objects, is_lease_of_agent};
+use pool::{JobSet, NodeFacts, ObjectKey, Objects, WorkObject, is_lease_of_agent};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
@@ -45,15 +45,18 @@ impl Backoff for Pauses {
     }
 }
 
-/// A kind that is kept in the picture.
-trait Kept: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {
+/// What is watched and kept in the picture.
+trait Kept: Send + 'static {
+    type Kind: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static;
     /// Only those with this label are watched.
     const ONLY: Option<&'static str> = None;
 
     /// Takes it in; whether anything that counts is new.
-    fn put(self, objects: &mut Objects) -> bool;
+    fn put(object: Self::Kind, objects: &mut Objects) -> bool;
     fn remove(objects: &mut Objects, key: &ObjectKey);
-    fn bury(&self, objects: &mut Objects);
+    fn bury(object: &Self::Kind, objects: &mut Objects) {
+        Self::remove(objects, &ObjectKey::of(object));
+    }
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>);
 }
 
@@ -61,8 +64,10 @@ trait Kept: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send
 macro_rules! kept_on {
     ($kind:ty, $shelf:ident) => {
         impl Kept for $kind {
-            fn put(self, objects: &mut Objects) -> bool {
-                objects.$shelf.put(self);
+            type Kind = $kind;
+
+            fn put(object: $kind, objects: &mut Objects) -> bool {
+                objects.$shelf.put(object);
                 true
             }
 
@@ -70,8 +75,8 @@ macro_rules! kept_on {
                 objects.$shelf.remove(key);
             }
 
-            fn bury(&self, objects: &mut Objects) {
-                objects.$shelf.bury(self);
+            fn bury(object: &$kind, objects: &mut Objects) {
+                objects.$shelf.bury(object);
             }
 
             fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
@@ -86,8 +91,10 @@ kept_on!(Machine, machines);
 kept_on!(License, licenses);
 
 impl Kept for Match {
-    fn put(self, objects: &mut Objects) -> bool {
-        objects.put_match(self);
+    type Kind = Match;
+
+    fn put(object: Match, objects: &mut Objects) -> bool {
+        objects.put_match(object);
         true
     }
 
@@ -95,8 +102,8 @@ impl Kept for Match {
         objects.matches.remove(key);
     }
 
-    fn bury(&self, objects: &mut Objects) {
-        objects.bury_match(self);
+    fn bury(object: &Match, objects: &mut Objects) {
+        objects.bury_match(object);
     }
 
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
@@ -105,17 +112,15 @@ impl Kept for Match {
 }
 
 impl Kept for Namespace {
-    fn put(self, objects: &mut Objects) -> bool {
-        let labels = self.labels().clone();
-        objects.namespaces.insert(self.name_any(), labels.clone()) != Some(labels)
+    type Kind = Namespace;
+
+    fn put(object: Namespace, objects: &mut Objects) -> bool {
+        let labels = object.labels().clone();
+        objects.namespaces.insert(object.name_any(), labels.clone()) != Some(labels)
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
         objects.namespaces.remove(&key.name);
-    }
-
-    fn bury(&self, objects: &mut Objects) {
-        objects.namespaces.remove(&self.name_any());
     }
 
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
@@ -124,16 +129,14 @@ impl Kept for Namespace {
 }
 
 impl Kept for Node {
-    fn put(self, objects: &mut Objects) -> bool {
-        objects.put_node(NodeFacts::of(&self))
+    type Kind = Node;
+
+    fn put(object: Node, objects: &mut Objects) -> bool {
+        objects.put_node(NodeFacts::of(&object))
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
         objects.remove_node(&key.name);
-    }
-
-    fn bury(&self, objects: &mut Objects) {
-        objects.remove_node(&self.name_any());
     }
 
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
@@ -142,8 +145,10 @@ impl Kept for Node {
 }
 
 impl Kept for MachineClass {
-    fn put(self, objects: &mut Objects) -> bool {
-        objects.classes.insert(self.name_any(), Arc::new(self));
+    type Kind = MachineClass;
+
+    fn put(object: MachineClass, objects: &mut Objects) -> bool {
+        objects.classes.insert(object.name_any(), Arc::new(object));
         true
     }
 
@@ -151,53 +156,88 @@ impl Kept for MachineClass {
         objects.classes.remove(&key.name);
     }
 
-    fn bury(&self, objects: &mut Objects) {
-        objects.classes.remove(&self.name_any());
-    }
-
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
         objects.classes.retain(|name, _| seen.contains(&ObjectKey::new("", name)));
     }
 }
 
-/// Of batch Jobs and pods only what counts is kept.
+/// Of workloads and pods only what counts is kept.
 impl Kept for Batch {
-    fn put(self, objects: &mut Objects) -> bool {
-        objects.works.put(BatchJob::of(&self))
+    type Kind = Batch;
+
+    fn put(object: Batch, objects: &mut Objects) -> bool {
+        objects.works.put(WorkObject::of_batch(&object))
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.works.remove(key);
-    }
-
-    fn bury(&self, objects: &mut Objects) {
-        objects.works.remove(&ObjectKey::of(self));
+        objects.works.remove(WorkKind::Job, key);
     }
 
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
-        objects.works.retain(|key| seen.contains(key));
+        objects.works.retain(WorkKind::Job, |key| seen.contains(key));
+    }
+}
+
+impl Kept for JobSet {
+    type Kind = JobSet;
+
+    fn put(object: JobSet, objects: &mut Objects) -> bool {
+        objects.works.put(WorkObject::of_job_set(&object))
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.works.remove(WorkKind::JobSet, key);
+    }
+
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+        objects.works.job_sets = true;
+        objects.works.retain(WorkKind::JobSet, |key| seen.contains(key));
     }
 }
 
 impl Kept for Pod {
+    type Kind = Pod;
+
     const ONLY: Option<&'static str> = Some(LABEL_MATCH_UID);
 
-    fn put(self, objects: &mut Objects) -> bool {
-        objects.works.put_pod(&self)
+    fn put(object: Pod, objects: &mut Objects) -> bool {
+        objects.works.put_pod(&object)
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
         objects.works.remove_pod(key);
     }
 
-    fn bury(&self, objects: &mut Objects) {
-        objects.works.remove_pod(&ObjectKey::of(self));
-    }
-
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
         objects.works.retain_pods(|key| seen.contains(key));
     }
 }
+
+/// Pods that name an ad: an API server selects by one label or by another, and not by either.
+struct AskingPod;
+
+impl Kept for AskingPod {
+    type Kind = Pod;
+
+    const ONLY: Option<&'static str> = Some(LABEL_AD);
+
+    fn put(object: Pod, objects: &mut Objects) -> bool {
+        objects.works.put(WorkObject::of_pod(&object))
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.works.remove_asking_pod(key);
+    }
+
+    fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
+        objects.works.retain_asking_pods(|key| seen.contains(key));
+    }
+}
+
+/// How many watches there are.
+const KINDS: usize = 12;
+/// How often it is asked whether JobSets have come to be served.
+const JOB_SETS_EVERY: Duration = Duration::from_secs(10);
 
 /// Watches all kinds for ever; returns once each has been listed.
 pub(crate) async fn start(client: &Client, world: &Arc<World>) {
@@ -211,21 +251,45 @@ pub(crate) async fn start(client: &Client, world: &Arc<World>) {
     spawn::<MachineClass>(client, world, &listed);
     spawn::<Batch>(client, world, &listed);
     spawn::<Pod>(client, world, &listed);
+    spawn::<AskingPod>(client, world, &listed);
+    tokio::spawn(watch_job_sets(client.clone(), world.clone(), listed.clone()));
     tokio::spawn(watch_leases(Api::all(client.clone()), world.clone(), listed.clone()));
     drop(listed);
     let mut kinds = 0;
-    while kinds < 10 && each_listed.recv().await.is_some() {
+    while kinds < KINDS && each_listed.recv().await.is_some() {
         kinds += 1;
     }
 }
 
 fn spawn<K: Kept>(client: &Client, world: &Arc<World>, listed: &mpsc::Sender<()>) {
-    let api: Api<DeserializeGuard<K>> = Api::all(client.clone());
-    tokio::spawn(watch(api, world.clone(), listed.clone()));
+    tokio::spawn(watch::<K>(client.clone(), world.clone(), listed.clone(), false));
 }
 
-async fn watch<K: Kept>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed: mpsc::Sender<()>) {
-    let name = K::kind(&()).into_owned();
+/// JobSets are watched as long as their kind is there; where it is not, it is asked for now and then. Nobody waits for them.
+async fn watch_job_sets(client: Client, world: Arc<World>, listed: mpsc::Sender<()>) {
+    let api: Api<JobSet> = Api::all(client.clone());
+    loop {
+        match api.list_metadata(&ListParams::default().limit(1)).await {
+            Ok(_) => watch::<JobSet>(client.clone(), world.clone(), listed.clone(), true).await,
+            Err(kube::Error::Api(status)) if [403, 404].contains(&status.code) => {
+                if world.look().works.job_sets {
+                    world.learn(|all| {
+                        JobSet::retain(all, &BTreeSet::new());
+                        all.works.job_sets = false;
+                    });
+                }
+                let _ = listed.try_send(());
+            }
+            Err(error) => tracing::warn!(%error, "it could not be asked whether there are JobSets"),
+        }
+        tokio::time::sleep(JOB_SETS_EVERY).await;
+    }
+}
+
+/// For ever; a kind that `may_go` until it is not served any more.
+async fn watch<K: Kept>(client: Client, world: Arc<World>, listed: mpsc::Sender<()>, may_go: bool) {
+    let api: Api<DeserializeGuard<K::Kind>> = Api::all(client);
+    let name = K::Kind::kind(&()).into_owned();
     let config = watcher::Config::default().timeout(60);
     let config = K::ONLY.into_iter().fold(config, watcher::Config::labels);
     let events = watcher(api, config).backoff(Pauses(PAUSE_MIN)).into_stream();
@@ -236,20 +300,29 @@ async fn watch<K: Kept>(api: Api<DeserializeGuard<K>>, world: Arc<World>, listed
             Ok(watcher::Event::Init) => seen.clear(),
             Ok(watcher::Event::InitApply(object)) => {
                 seen.insert(ObjectKey::of(&object));
-                take_in(&world, object, &name);
+                take_in::<K>(&world, object, &name);
             }
             Ok(watcher::Event::InitDone) => {
                 world.learn(|all| K::retain(all, &seen));
                 // Nobody listens any more after the first time round.
                 let _ = listed.try_send(());
             }
-            Ok(watcher::Event::Apply(object)) => take_in(&world, object, &name),
+            Ok(watcher::Event::Apply(object)) => take_in::<K>(&world, object, &name),
             Ok(watcher::Event::Delete(object)) => world.learn(|all| match &object.0 {
-                Ok(gone) => gone.bury(all),
+                Ok(gone) => K::bury(gone, all),
                 Err(_) => K::remove(all, &ObjectKey::of(&object)),
             }),
+            Err(error) if may_go && is_not_served(&error) => return,
             Err(error) => tracing::warn!(kind = name, %error, "watch interrupted; it starts again"),
         }
+    }
+}
+
+fn is_not_served(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code == 404,
+        _ => false,
     }
 }
 
@@ -280,9 +353,9 @@ async fn watch_leases(api: Api<Lease>, world: Arc<World>, listed: mpsc::Sender<(
 }
 
 /// An object that cannot be read is taken out: what it was before must not be matched any more.
-fn take_in<K: Kept>(world: &World, object: DeserializeGuard<K>, name: &str) {
+fn take_in<K: Kept>(world: &World, object: DeserializeGuard<K::Kind>, name: &str) {
     match object.0 {
-        Ok(object) => world.learn_if_new(|all| object.put(all)),
+        Ok(object) => world.learn_if_new(|all| K::put(object, all)),
         Err(invalid) => {
             let key = ObjectKey::new(
                 invalid.metadata.namespace.as_deref().unwrap_or(""),

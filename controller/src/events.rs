@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use crds::Job;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::{Resource, ResourceExt};
 use tokio::time::Instant;
 
 use crate::api::{Cluster, MANAGER};
+use crate::clock::Clock;
 
 /// A warning is not given again for this long if only its words differ: Events are for people, not for counting.
 const QUIET: Duration = Duration::from_secs(300);
@@ -23,6 +25,7 @@ const NOTE_MAX: usize = 1024;
 /// Writes Events.
 pub(crate) struct Events {
     identity: String,
+    clock: Clock,
     /// When a job was warned last, by its uid and the reason.
     warned: Mutex<BTreeMap<(String, String), Instant>>,
 }
@@ -37,26 +40,35 @@ pub(crate) enum Tone {
 }
 
 impl Events {
-    pub(crate) fn new(identity: &str) -> Events {
-        Events { identity: identity.to_owned(), warned: Mutex::default() }
+    pub(crate) fn new(identity: &str, clock: Clock) -> Events {
+        Events { identity: identity.to_owned(), clock, warned: Mutex::default() }
     }
 
     /// Tells a job what became of its claim. An Event that cannot be written is lost: the conditions say the same.
-    pub(crate) async fn tell(
+    pub(crate) async fn tell(&self, cluster: &Cluster, job: &Job, tone: Tone, reason: &str, note: &str) {
+        if tone == Tone::Warning && self.is_told(&job.uid().unwrap_or_default(), reason, Instant::now()) {
+            return;
+        }
+        self.tell_about(cluster, job.object_ref(&()), tone, reason, note).await;
+    }
+
+    /// Tells it of any object.
+    pub(crate) async fn tell_about(
         &self,
         cluster: &Cluster,
-        now: Timestamp,
-        job: &Job,
+        object: ObjectReference,
         tone: Tone,
         reason: &str,
         note: &str,
     ) {
-        if tone == Tone::Warning && self.is_told(&job.uid().unwrap_or_default(), reason, Instant::now()) {
-            return;
-        }
-        let event = event(job, tone, reason, note, &self.identity, now);
+        let event = event(object, tone, reason, note, &self.identity, self.clock.now());
         let answer = cluster.create(&event).await;
         tracing::debug!(reason, ?answer, "event");
+    }
+
+    /// Whether an object was not warned of this for a while. It is taken to be, from now on.
+    pub(crate) fn is_new(&self, uid: &str, reason: &str) -> bool {
+        !self.is_told(uid, reason, Instant::now())
     }
 
     fn is_told(&self, job_uid: &str, reason: &str, now: Instant) -> bool {
@@ -69,18 +81,18 @@ impl Events {
     }
 }
 
-/// The Event. Its name is that of the job, as far as there is room, and the time.
-fn event(job: &Job, tone: Tone, reason: &str, note: &str, identity: &str, now: Timestamp) -> Event {
+/// The Event. Its name is that of the object, as far as there is room, and the time.
+fn event(object: ObjectReference, tone: Tone, reason: &str, note: &str, identity: &str, now: Timestamp) -> Event {
     let mark = format!(".{:x}", now.as_nanosecond());
-    let mut name = cut(&job.name_any(), NAME_MAX.saturating_sub(mark.len())).to_owned();
+    let mut name = cut(object.name.as_deref().unwrap_or(""), NAME_MAX.saturating_sub(mark.len())).to_owned();
     name.truncate(name.trim_end_matches(['.', '-']).len());
     Event {
-        metadata: ObjectMeta { name: Some(name + &mark), namespace: job.namespace(), ..ObjectMeta::default() },
+        metadata: ObjectMeta { name: Some(name + &mark), namespace: object.namespace.clone(), ..ObjectMeta::default() },
         action: Some("Claiming".to_owned()),
         event_time: Some(MicroTime(now)),
         note: Some(cut(note, NOTE_MAX).to_owned()).filter(|note| !note.is_empty()),
         reason: Some(reason.to_owned()),
-        regarding: Some(job.object_ref(&())),
+        regarding: Some(object),
         reporting_controller: Some(format!("{MANAGER}.dev/controller")),
         reporting_instance: Some(cut(identity, 128).to_owned()),
         type_: Some(if tone == Tone::Warning { "Warning" } else { "Normal" }.to_owned()),
@@ -109,7 +121,7 @@ mod tests {
         for (name, kept) in [("a".repeat(253), 236), (format!("{}.{}", "a".repeat(235), "b".repeat(17)), 235)] {
             let mut job = job(&json!({}), &json!({}));
             job.metadata.name = Some(name.clone());
-            let event = event(&job, Tone::Normal, "Claimed", &"ü".repeat(600), "pod_1", now);
+            let event = event(job.object_ref(&()), Tone::Normal, "Claimed", &"ü".repeat(600), "pod_1", now);
             let made = event.metadata.name.unwrap();
             assert_eq!(made, format!("{}.18e91efd5bd38000", "a".repeat(kept)), "{}", made.len());
             assert!(made.len() <= 253);
@@ -120,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_warning_is_not_repeated_for_a_while() {
-        let (events, now) = (Events::new("pod_1"), Instant::now());
+        let (events, now) = (Events::new("pod_1", Clock::system()), Instant::now());
         assert!(!events.is_told("u", "CapacityTaken", now));
         assert!(events.is_told("u", "CapacityTaken", now + QUIET / 2));
         assert!(!events.is_told("u", "StaleAd", now + QUIET / 2));

@@ -1,5 +1,5 @@
-//! Matches that the API server would not take, over a quota or by a policy, into pauses of their jobs: nothing is in the way of
-//! others meanwhile.
+//! Matches that the API server would not take, over a quota or by a policy, and starts that took too long where no machine is to
+//! blame, into pauses of their jobs: nothing is in the way of others meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -20,27 +20,41 @@ struct HoldOff {
     /// The generation of the job that it was about.
     generation: i64,
     why: String,
+    cause: Cause,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The server would not take the Match.
+    Unwritten,
+    /// Its work did not start in time.
+    Start,
 }
 
 impl HoldOffs {
     /// Remembers why a job is not to be matched for a while. How long the job pauses, in milliseconds.
-    pub(crate) fn remember(&mut self, job: (&str, i64), why: &str, retry: &Retry, now_ms: u64) -> u64 {
+    pub(crate) fn remember(&mut self, job: (&str, i64), cause: Cause, why: &str, retry: &Retry, now_ms: u64) -> u64 {
         let (uid, generation) = job;
-        let times = self.0.get(uid).filter(|known| known.generation == generation).map_or(0, |known| known.times);
+        let same = |known: &&HoldOff| known.generation == generation && known.cause == cause;
+        let times = self.0.get(uid).filter(same).map_or(0, |known| known.times);
         let pause = pause_ms(retry, u32::try_from(times).unwrap_or(0), jitter(uid, times)).max(1000);
         let held = HoldOff {
             times: times.saturating_add(1),
             until_ms: now_ms.saturating_add(pause),
             generation,
             why: why.to_owned(),
+            cause,
         };
         self.0.insert(uid.to_owned(), held);
         pause
     }
 
-    /// A Match of this job was written.
-    pub(crate) fn forget(&mut self, job_uid: &str) {
-        self.0.remove(job_uid);
+    /// It went well: a Match of this job was written, or its claim has ended otherwise than by a late start.
+    pub(crate) fn forget(&mut self, job_uid: &str, cause: Cause) {
+        if self.0.get(job_uid).is_some_and(|known| known.cause == cause) {
+            self.0.remove(job_uid);
+        }
     }
 
     /// The jobs that are not to be matched at `now_ms`, and what is said of them. Whoever has changed his job is not kept waiting;
@@ -76,7 +90,7 @@ mod tests {
         let mut now = 0;
         let mut pauses = Vec::new();
         for _ in 0..4 {
-            let pause = holdoffs.remember(("u", 1), "exceeded quota", &retry, now);
+            let pause = holdoffs.remember(("u", 1), Cause::Unwritten, "exceeded quota", &retry, now);
             assert!(holdoffs.held(now + pause - 1, |_| Some(1)).contains_key("u"));
             assert!(holdoffs.held(now + pause, |_| Some(1)).is_empty());
             assert_eq!(holdoffs.next_ms(now), Some(now + pause));
@@ -84,14 +98,19 @@ mod tests {
             pauses.push(pause / 1000);
         }
         assert!(pauses.windows(2).all(|two| two[0] < two[1]) && pauses[3] >= 30, "{pauses:?}");
-        holdoffs.forget("u");
-        assert!(holdoffs.remember(("u", 1), "", &retry, now) <= 5_000, "it begins again after one that was taken");
+        holdoffs.forget("u", Cause::Start);
+        assert!(holdoffs.remember(("u", 1), Cause::Unwritten, "", &retry, now) > 20_000, "that was something else");
+        holdoffs.forget("u", Cause::Unwritten);
+        assert!(
+            holdoffs.remember(("u", 1), Cause::Unwritten, "", &retry, now) <= 5_000,
+            "it begins again after one that was taken"
+        );
     }
 
     #[test]
     fn it_is_told_and_a_changed_job_is_tried_at_once() {
         let mut holdoffs = HoldOffs::default();
-        holdoffs.remember(("u", 1), "exceeded quota", &Retry::default(), 0);
+        holdoffs.remember(("u", 1), Cause::Unwritten, "exceeded quota", &Retry::default(), 0);
         let told = holdoffs.held(1, |_| Some(1));
         assert_eq!(told["u"].reason, "BackingOff");
         assert_eq!(told["u"].why, "exceeded quota");

@@ -27,6 +27,7 @@ mod refusals;
 mod status;
 mod statuses;
 mod telemetry;
+mod work_api;
 mod workloads;
 mod world;
 

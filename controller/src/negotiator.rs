@@ -7,7 +7,7 @@ use std::time::Duration;
 use crds::{Job, Match};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, Snapshot};
+use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, PoolAd, Snapshot};
 use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -326,11 +326,20 @@ fn still_waits(found: &Match, objects: &Objects) -> bool {
 }
 
 fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, Finding> {
-    let told = cycle.unmatched.iter().filter_map(|unmatched| {
-        let uid = pool.ad(unmatched.root)?.uid.clone();
-        Some((uid, finding(unmatched, now)))
-    });
-    told.collect()
+    let mut closed: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut told = BTreeMap::new();
+    for (unmatched, root) in cycle.unmatched.iter().filter_map(|found| Some((found, pool.ad(found.root)?))) {
+        let namespace = root.key.namespace.as_str();
+        let closed = *closed.entry(namespace).or_insert_with(|| closed_to(pool, namespace));
+        told.insert(root.uid.clone(), finding(unmatched, closed, now));
+    }
+    told
+}
+
+/// How many offers would let in jobs of a namespace if they were open.
+fn closed_to(pool: &Snapshot, namespace: &str) -> usize {
+    let offers = pool.ads().filter_map(|(_, ad)| PoolAd::offer(ad));
+    offers.filter(|offer| !offer.open && offer.consent.admits(namespace)).count()
 }
 
 #[cfg(test)]

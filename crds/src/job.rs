@@ -112,8 +112,8 @@ impl Default for JobSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// How many rejections in a row the job survives; one more and it is finished. It is counted anew once the job was claimed.
-    /// Absent: no limit. Example: 10
+    /// How many rejections in a row the job survives; one more and it is finished. Starts that took too long count, too. It is counted
+    /// anew once the job's work has started; without a workload, once it was claimed. Absent: no limit. Example: 10
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub limit: Option<i32>,
@@ -146,7 +146,8 @@ pub struct Workload {
     #[schemars(schema_with = "schemas::free_object")]
     pub job_template: Option<BTreeMap<String, Value>>,
 
-    /// A suspended batch/v1 Job in the same namespace, which is started. Example: {name: simulate}
+    /// Work of the same namespace that is held, and is let go: a suspended batch/v1 Job or JobSet, a Pod behind the scheduling gate
+    /// gangmatch.dev/hold. Example: {name: simulate}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_ref: Option<JobRef>,
 
@@ -169,12 +170,29 @@ impl Default for Workload {
     }
 }
 
-/// A batch Job in the same namespace.
+/// Work in the same namespace that somebody else has made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = rules::job_ref()))]
 pub struct JobRef {
+    /// What it is. Example: Pod
+    #[serde(default)]
+    pub kind: WorkKind,
+
     /// Its name. Example: simulate
-    #[schemars(length(min = 1, max = 63))]
+    #[schemars(length(min = 1, max = 253))]
     pub name: String,
+}
+
+/// What can work for a claim.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum WorkKind {
+    /// A batch/v1 Job.
+    #[default]
+    Job,
+    /// A jobset.x-k8s.io/v1alpha2 JobSet, where there are any.
+    JobSet,
+    /// A Pod.
+    Pod,
 }
 
 fn reserve_timeout_seconds() -> i32 {

@@ -28,7 +28,7 @@ pub use ad_fields::{AdFields, Port};
 pub use claims::{Activity, AskWhen, ClaimEntry, Vote, VoteRetry};
 pub use expr_text::{EXPRESSION_LENGTH_MAX, ExprText};
 pub use generate::{Generated, HEADER, definitions, generated};
-pub use job::{Job, JobRef, JobSpec, Retry, Workload};
+pub use job::{Job, JobRef, JobSpec, Retry, WorkKind, Workload};
 pub use job_status::{
     JobClaim, JobPhase, JobStatus, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
 };
@@ -37,7 +37,7 @@ pub use license::{License, LicenseSpec};
 pub use machine::{Machine, MachineSpec};
 pub use machine_class::{MachineClass, MachineClassSpec, MachineClassStatus, Toleration};
 pub use match_::{
-    ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, Cycle, Decision, LABEL_AD,
+    ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, Cycle, Decision, GATE, LABEL_AD,
     LABEL_ATTEMPT, LABEL_MATCH_UID, LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,
 };
 pub use offer::{

@@ -14,15 +14,17 @@ use crate::{ClaimPolicy, Res, Vote, rules, schemas};
 pub const LABEL_ROOT_UID: &str = "gangmatch.dev/root-uid";
 /// Label of a Match: its `spec.attempt`.
 pub const LABEL_ATTEMPT: &str = "gangmatch.dev/attempt";
-/// Label of the batch Job and the pods that work for a Match: its metadata.uid.
+/// Label of the workload and the pods that work for a Match: its metadata.uid.
 pub const LABEL_MATCH_UID: &str = "gangmatch.dev/match-uid";
-/// Annotation of the batch Job and the pods that work for a Match: its name.
+/// Annotation of the workload and the pods that work for a Match: its name.
 pub const ANNOTATION_MATCH: &str = "gangmatch.dev/match";
-/// Annotation of a batch Job that works for a Match: the offers, as `Kind/namespace/name/uid`, with spaces in between.
+/// Annotation of a workload of a Match: the offers, as `Kind/namespace/name/uid`, with spaces in between.
 pub const ANNOTATION_MEMBERS: &str = "gangmatch.dev/members";
-/// Label of a batch Job: the Job in its namespace that says what it needs. Also of the Jobs that are made so.
+/// Label of a batch Job, a JobSet or a Pod: the Job in its namespace that says what it needs. Also of the Jobs that are made so.
 pub const LABEL_AD: &str = "gangmatch.dev/ad";
-/// Annotation of a batch Job with that label: who has created it, written by the API server's policy.
+/// The scheduling gate by which a Pod is held until its gang is claimed.
+pub const GATE: &str = "gangmatch.dev/hold";
+/// Annotation of what carries that label: who has created it, written by the API server's policy.
 pub const ANNOTATION_CREATOR: &str = "gangmatch.dev/created-by";
 /// Annotation of a batch Job that was made from a Job's template, and that goes with the Match.
 pub const ANNOTATION_MADE: &str = "gangmatch.dev/made-for";

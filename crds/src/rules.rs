@@ -115,6 +115,11 @@ pub(crate) fn allowed_namespaces() -> Vec<Rule> {
     ]
 }
 
+/// The rule on the reference to a workload: the name of a batch Job becomes a label.
+pub(crate) fn job_ref() -> Vec<Rule> {
+    vec![Rule::new("self.kind == 'Pod' || size(self.name) <= 63").message("at most 63 characters").field_path(".name")]
+}
+
 /// The rule on a Job's workload.
 pub(crate) fn workload() -> Vec<Rule> {
     vec![Rule::new("has(self.jobTemplate) != has(self.jobRef)").message("use either jobTemplate or jobRef")]

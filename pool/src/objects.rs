@@ -13,7 +13,7 @@ use crate::agents::Life;
 use crate::key::ObjectKey;
 use crate::matches::Matches;
 use crate::node::Nodes;
-use crate::work::Works;
+use crate::works::Works;
 
 /// One object with its ad.
 #[derive(Clone, Debug)]

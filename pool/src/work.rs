@@ -1,19 +1,22 @@
-//! Batch Jobs and pods, as far as claims are concerned: what is running for whom.
+//! Batch Jobs, JobSets and Pods, as far as claims are concerned: what is running for whom.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use crds::{ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_AD, LABEL_MATCH_UID};
+use crds::{
+    ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, GATE, LABEL_AD, LABEL_MATCH_UID,
+    WorkKind,
+};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 
+use crate::job_set::JobSet;
 use crate::key::ObjectKey;
 
-/// A batch Job.
+/// Something that works for a claim, or waits for one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BatchJob {
+pub struct WorkObject {
+    /// What it is.
+    pub kind: WorkKind,
     /// Where it is.
     pub key: ObjectKey,
     /// Its metadata.uid.
@@ -36,7 +39,7 @@ pub struct BatchJob {
     pub suspended: bool,
     /// Its controller says so, too: no pod is made any more.
     pub rests: bool,
-    /// How many pods run, or are still to end.
+    /// How much of it runs, or is still to end.
     pub active: i32,
     /// A pod of its present start has been ready, or has finished.
     pub up: bool,
@@ -48,36 +51,103 @@ pub struct BatchJob {
     pub message: String,
 }
 
-impl BatchJob {
-    /// What counts of an object.
-    pub fn of(batch: &Batch) -> BatchJob {
+impl WorkObject {
+    /// What counts of a batch Job.
+    pub fn of_batch(batch: &Batch) -> WorkObject {
         let status = batch.status.clone().unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();
         let holds = |type_: &str| conditions.iter().find(|found| found.type_ == type_ && found.status == "True");
-        let ended = match (holds("Complete"), holds("Failed")) {
-            (Some(_), _) => Some(true),
-            (None, Some(_)) => Some(false),
-            (None, None) => None,
-        };
         let count = |count: Option<i32>| count.unwrap_or(0);
-        BatchJob {
-            key: ObjectKey::of(batch),
-            uid: batch.uid().unwrap_or_default(),
-            version: batch.resource_version().unwrap_or_default(),
-            match_uid: batch.labels().get(LABEL_MATCH_UID).cloned(),
-            match_name: batch.annotations().get(ANNOTATION_MATCH).cloned(),
-            made: batch.annotations().contains_key(ANNOTATION_MADE),
-            ad: batch.labels().get(LABEL_AD).cloned(),
-            creator: batch.annotations().get(ANNOTATION_CREATOR).cloned(),
-            members: members(&batch.metadata),
+        WorkObject {
             suspended: batch.spec.as_ref().and_then(|spec| spec.suspend).unwrap_or(false),
             rests: holds("Suspended").is_some(),
             active: count(status.active).saturating_add(count(status.terminating)),
             up: [status.ready, status.succeeded, status.failed].into_iter().any(|pods| count(pods) > 0),
             started: status.start_time.map(|time| time.0.as_second()),
-            ended,
+            ended: ended(holds("Complete").is_some(), holds("Failed").is_some()),
             message: holds("Failed").and_then(|failed| failed.message.clone()).unwrap_or_default(),
+            ..WorkObject::named(WorkKind::Job, batch)
         }
+    }
+
+    /// What counts of a JobSet.
+    pub fn of_job_set(set: &JobSet) -> WorkObject {
+        let status = set.status.clone().unwrap_or_default();
+        let holds = |type_: &str| status.conditions.iter().find(|found| found.type_ == type_ && found.status == "True");
+        let jobs = &status.replicated_jobs_status;
+        WorkObject {
+            suspended: set.spec.suspend.unwrap_or(false),
+            rests: holds("Suspended").is_some(),
+            active: jobs.iter().map(|jobs| jobs.active).fold(0, i32::saturating_add),
+            up: jobs.iter().any(|jobs| jobs.ready > 0 || jobs.succeeded > 0 || jobs.failed > 0),
+            ended: ended(holds("Completed").is_some(), holds("Failed").is_some()),
+            message: holds("Failed").map(|failed| failed.message.clone()).unwrap_or_default(),
+            ..WorkObject::named(WorkKind::JobSet, set)
+        }
+    }
+
+    /// What counts of a Pod. One that is being deleted has ended: it is not waited for, but its seats are held until it is gone.
+    pub fn of_pod(pod: &Pod) -> WorkObject {
+        let status = pod.status.clone().unwrap_or_default();
+        let phase = status.phase.as_deref();
+        let deleted = pod.metadata.deletion_timestamp.is_some();
+        let ready = |found: &k8s_openapi::api::core::v1::PodCondition| found.type_ == "Ready" && found.status == "True";
+        let gates = pod.spec.iter().flat_map(|spec| spec.scheduling_gates.iter().flatten());
+        let gated = gates.into_iter().any(|gate| gate.name == GATE);
+        let said = [status.reason, status.message].into_iter().flatten().collect::<Vec<_>>().join(": ");
+        WorkObject {
+            suspended: gated,
+            rests: gated,
+            up: has_finished(pod) || status.conditions.iter().flatten().any(ready),
+            ended: ended(phase == Some("Succeeded"), phase == Some("Failed") || deleted),
+            message: match (said.is_empty(), deleted) {
+                (false, _) => said,
+                (true, true) => "it was deleted".to_owned(),
+                (true, false) => "it has failed".to_owned(),
+            },
+            ..WorkObject::named(WorkKind::Pod, pod)
+        }
+    }
+
+    /// What its metadata says.
+    fn named<K: Resource<DynamicType = ()>>(kind: WorkKind, object: &K) -> WorkObject {
+        WorkObject {
+            kind,
+            key: ObjectKey::of(object),
+            uid: object.uid().unwrap_or_default(),
+            version: object.resource_version().unwrap_or_default(),
+            match_uid: object.labels().get(LABEL_MATCH_UID).cloned(),
+            match_name: object.annotations().get(ANNOTATION_MATCH).cloned(),
+            made: object.annotations().contains_key(ANNOTATION_MADE),
+            ad: object.labels().get(LABEL_AD).cloned(),
+            creator: object.annotations().get(ANNOTATION_CREATOR).cloned(),
+            members: members(object.meta()),
+            ..WorkObject::default()
+        }
+    }
+
+    /// What it is called in sentences.
+    #[must_use]
+    pub fn noun(&self) -> &'static str {
+        noun(self.kind)
+    }
+}
+
+/// What a kind of workload is called in sentences.
+#[must_use]
+pub const fn noun(kind: WorkKind) -> &'static str {
+    match kind {
+        WorkKind::Job => "batch Job",
+        WorkKind::JobSet => "JobSet",
+        WorkKind::Pod => "Pod",
+    }
+}
+
+fn ended(well: bool, badly: bool) -> Option<bool> {
+    match (well, badly) {
+        (true, _) => Some(true),
+        (false, true) => Some(false),
+        (false, false) => None,
     }
 }
 
@@ -94,158 +164,9 @@ pub fn has_finished(pod: &Pod) -> bool {
     matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// All batch Jobs, and the pods that carry a claim's label and have not finished.
-#[derive(Clone, Debug, Default)]
-pub struct Works {
-    jobs: BTreeMap<ObjectKey, Arc<BatchJob>>,
-    /// Keys of batch Jobs by the uid of the Match on their label.
-    by_match: BTreeMap<String, BTreeSet<ObjectKey>>,
-    /// Uids of Matches by pod, and how many pods each has.
-    pods: BTreeMap<ObjectKey, String>,
-    pods_of: BTreeMap<String, usize>,
-}
-
-impl Works {
-    /// Takes in a batch Job as it was seen, unless what is held is newer. Whether anything is new.
-    pub fn put(&mut self, batch: BatchJob) -> bool {
-        let number = |version: &str| version.parse::<u64>().unwrap_or(0);
-        if let Some(held) = self.jobs.get(&batch.key) {
-            if held.uid == batch.uid && number(&held.version) > number(&batch.version) {
-                return false;
-            }
-            if **held == (BatchJob { version: held.version.clone(), ..batch.clone() }) {
-                // only what nobody looks at has changed, but a patch may test the version
-                self.jobs.insert(batch.key.clone(), Arc::new(batch));
-                return false;
-            }
-        }
-        self.remove(&batch.key.clone());
-        if let Some(uid) = &batch.match_uid {
-            self.by_match.entry(uid.clone()).or_default().insert(batch.key.clone());
-        }
-        self.jobs.insert(batch.key.clone(), Arc::new(batch));
-        true
-    }
-
-    /// Forgets a batch Job.
-    pub fn remove(&mut self, key: &ObjectKey) {
-        let Some(held) = self.jobs.remove(key) else { return };
-        let Some(uid) = &held.match_uid else { return };
-        if let Some(keys) = self.by_match.get_mut(uid) {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.by_match.remove(uid);
-            }
-        }
-    }
-
-    /// Forgets all batch Jobs that `keep` does not name.
-    pub fn retain(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
-        let gone: Vec<ObjectKey> = self.jobs.keys().filter(|key| !keep(key)).cloned().collect();
-        gone.iter().for_each(|key| self.remove(key));
-    }
-
-    /// Takes in a pod as it was seen. Whether anything is new.
-    pub fn put_pod(&mut self, pod: &Pod) -> bool {
-        let key = ObjectKey::of(pod);
-        let uid = pod.labels().get(LABEL_MATCH_UID).filter(|_| !has_finished(pod)).cloned();
-        if self.pods.get(&key) == uid.as_ref() {
-            return false;
-        }
-        self.remove_pod(&key);
-        if let Some(uid) = uid {
-            *self.pods_of.entry(uid.clone()).or_default() += 1;
-            self.pods.insert(key, uid);
-        }
-        true
-    }
-
-    /// Forgets a pod.
-    pub fn remove_pod(&mut self, key: &ObjectKey) {
-        let Some(uid) = self.pods.remove(key) else { return };
-        if let Some(count) = self.pods_of.get_mut(&uid) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.pods_of.remove(&uid);
-            }
-        }
-    }
-
-    /// Forgets all pods that `keep` does not name.
-    pub fn retain_pods(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
-        let gone: Vec<ObjectKey> = self.pods.keys().filter(|key| !keep(key)).cloned().collect();
-        gone.iter().for_each(|key| self.remove_pod(key));
-    }
-
-    /// The batch Job of this key.
-    pub fn get(&self, key: &ObjectKey) -> Option<&Arc<BatchJob>> {
-        self.jobs.get(key)
-    }
-
-    /// The batch Jobs that carry the label of this Match.
-    pub fn of_match(&self, uid: &str) -> impl Iterator<Item = &Arc<BatchJob>> {
-        self.by_match.get(uid).into_iter().flatten().filter_map(|key| self.jobs.get(key))
-    }
-
-    /// The batch Jobs that name an ad.
-    pub fn with_ad(&self) -> impl Iterator<Item = (&str, &Arc<BatchJob>)> {
-        self.jobs.values().filter_map(|batch| Some((batch.ad.as_deref()?, batch)))
-    }
-
-    /// How many pods of this Match have not finished, as far as is seen.
-    pub fn pods_of(&self, uid: &str) -> usize {
-        self.pods_of.get(uid).copied().unwrap_or(0)
-    }
-
-    /// All batch Jobs that work for a Match, or did.
-    pub fn labelled(&self) -> impl Iterator<Item = (&str, &Arc<BatchJob>)> {
-        let keys = self.by_match.iter().flat_map(|(uid, keys)| keys.iter().map(move |key| (uid.as_str(), key)));
-        keys.filter_map(|(uid, key)| Some((uid, self.jobs.get(key)?)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn batch(name: &str, version: u64, of: Option<&str>) -> BatchJob {
-        BatchJob {
-            key: ObjectKey::new("ns", name),
-            uid: format!("u-{name}"),
-            version: version.to_string(),
-            match_uid: of.map(str::to_owned),
-            ..BatchJob::default()
-        }
-    }
-
-    #[test]
-    fn an_older_state_never_replaces_a_newer_one() {
-        let mut works = Works::default();
-        assert!(works.put(batch("a", 5, Some("m"))));
-        assert!(!works.put(batch("a", 4, None)));
-        assert_eq!(works.of_match("m").count(), 1);
-        assert!(!works.put(batch("a", 6, Some("m"))), "nothing that counts is new");
-        assert_eq!(works.get(&ObjectKey::new("ns", "a")).unwrap().version, "6", "but a patch may test it");
-        assert!(works.put(batch("a", 7, None)));
-        assert_eq!((works.of_match("m").count(), works.labelled().count()), (0, 0));
-    }
-
-    #[test]
-    fn pods_count_until_they_have_finished() {
-        let pod = |phase: &str| -> Pod {
-            let text = format!(
-                r#"{{"metadata": {{"name": "p", "namespace": "ns", "labels": {{"{LABEL_MATCH_UID}": "m"}}}},
-                    "status": {{"phase": "{phase}"}}}}"#
-            );
-            serde_json::from_str(&text).unwrap()
-        };
-        let mut works = Works::default();
-        assert!(works.put_pod(&pod("Pending")));
-        assert!(!works.put_pod(&pod("Running")));
-        assert_eq!(works.pods_of("m"), 1);
-        assert!(works.put_pod(&pod("Succeeded")));
-        assert_eq!(works.pods_of("m"), 0);
-    }
 
     #[test]
     fn a_batch_job_is_read_from_its_conditions() {
@@ -254,10 +175,56 @@ mod tests {
             "spec": {"suspend": true, "template": {}},
             "status": {"active": 1, "terminating": 1, "conditions": [
                 {"type": "Complete", "status": "False"}, {"type": "Failed", "status": "True", "message": "too often"}]}}"#;
-        let read = BatchJob::of(&serde_json::from_str(text).unwrap());
+        let read = WorkObject::of_batch(&serde_json::from_str(text).unwrap());
         assert_eq!((read.ended, read.message.as_str(), read.active), (Some(false), "too often", 2));
         assert!(read.suspended && !read.rests && !read.up && !read.made);
         assert_eq!(read.members.len(), 2);
         assert_eq!(read.members[1], ["License", "eda", "sim", "2"].map(str::to_owned));
+    }
+
+    #[test]
+    fn a_pod_is_held_by_its_gate_and_ends_with_its_phase_or_its_deletion() {
+        let pod = |more: &str| {
+            let text = format!(
+                r#"{{"metadata": {{"name": "p", "namespace": "ns", "labels": {{"gangmatch.dev/ad": "needs-sim"}} {more}}}"#
+            );
+            WorkObject::of_pod(&serde_json::from_str(&text).unwrap())
+        };
+        let held = pod(r#"}, "spec": {"containers": [], "schedulingGates": [{"name": "gangmatch.dev/hold"}]}"#);
+        assert!(held.suspended && held.rests && held.ended.is_none() && !held.up);
+        assert_eq!(held.ad.as_deref(), Some("needs-sim"));
+        let other = pod(r#"}, "spec": {"containers": [], "schedulingGates": [{"name": "other.dev/gate"}]}"#);
+        assert!(!other.suspended, "somebody else's gate");
+        let ready = pod(r#"}, "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}"#);
+        assert!(ready.up && ready.ended.is_none());
+        let evicted = pod(r#"}, "status": {"phase": "Failed", "reason": "Evicted", "message": "low on memory"}"#);
+        assert_eq!((evicted.ended, evicted.message.as_str()), (Some(false), "Evicted: low on memory"));
+        let going = pod(r#", "deletionTimestamp": "2026-11-21T14:00:00Z"}, "status": {"phase": "Running"}"#);
+        assert_eq!((going.ended, going.message.as_str()), (Some(false), "it was deleted"));
+        assert_eq!(pod(r#"}, "status": {"phase": "Succeeded"}"#).ended, Some(true));
+    }
+
+    #[test]
+    fn a_job_set_is_read_from_its_conditions() {
+        let set = |spec: &str, status: &str| {
+            let text = format!(
+                r#"{{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {{"name": "s", "namespace": "ns"}},
+                    "spec": {{{spec} "replicatedJobs": [{{"name": "driver"}}]}}, "status": {{{status}}}}}"#
+            );
+            WorkObject::of_job_set(&serde_json::from_str(&text).unwrap())
+        };
+        let condition = |type_: &str| {
+            format!(
+                r#""conditions": [{{"type": "{type_}", "status": "True", "reason": "r", "message": "m",
+                    "lastTransitionTime": "2026-11-21T14:00:00Z"}}]"#
+            )
+        };
+        let held = set(r#""suspend": true,"#, &condition("Suspended"));
+        assert!(held.suspended && held.rests && held.ended.is_none());
+        let works = set("", r#""replicatedJobsStatus": [{"name": "driver", "ready": 1, "active": 1}]"#);
+        assert!(!works.suspended && works.up && works.active == 1);
+        assert_eq!(set("", &condition("Completed")).ended, Some(true));
+        let failed = set("", &condition("Failed"));
+        assert_eq!((failed.ended, failed.message.as_str()), (Some(false), "m"));
     }
 }

@@ -181,9 +181,7 @@ impl Driver {
         let patch = writes::tell_root(view, found, &held, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
-                self.events
-                    .tell(&self.cluster, self.clock.now(), &job, Tone::Normal, "Claimed", &found.spec.summary)
-                    .await;
+                self.events.tell(&self.cluster, &job, Tone::Normal, "Claimed", &found.spec.summary).await;
                 self.world.learn(|all| all.jobs.put(job));
                 Event::Told
             }

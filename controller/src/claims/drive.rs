@@ -19,7 +19,7 @@ use crate::claims::work::Read;
 use crate::clock::Clock;
 use crate::events::Events;
 use crate::flights::{Flights, UnderWay};
-use crate::holdoffs::HoldOffs;
+use crate::holdoffs::{Cause, HoldOffs};
 use crate::proofs::Proofs;
 use crate::refusals::Refusals;
 use crate::world::World;
@@ -149,7 +149,7 @@ impl Driver {
         match self.cluster.create(found.as_ref()).await {
             Answer::Done(written) => {
                 tracing::info!(r#match = %view.key, members = written.spec.summary, "gang found");
-                self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid);
+                self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Unwritten);
                 self.world.learn(|all| all.put_match(written.clone()));
                 Ok(written)
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use claiming::{Action, Event, Record, step};
 use crds::Match;
 use kube::ResourceExt;
-use pool::{BatchJob, ObjectKey, Objects};
+use pool::{ObjectKey, Objects, WorkObject};
 
 use crate::claims::leave::leave;
 use crate::claims::view::{View, views};
@@ -20,7 +20,7 @@ pub(crate) struct Due {
     /// Ended Matches beyond what their jobs want to keep, with their uids.
     pub(crate) outlived: Vec<(ObjectKey, String)>,
     /// Batch Jobs that were made for Matches that are gone, and have ended.
-    pub(crate) outlived_work: Vec<Arc<BatchJob>>,
+    pub(crate) outlived_work: Vec<Arc<WorkObject>>,
     /// When the first of the undecided is called off, if it waits for somebody until then.
     pub(crate) next_ms: Option<u64>,
 }
@@ -74,7 +74,7 @@ pub(crate) fn due(objects: &Objects, moment: &Moment<'_>) -> Due {
 }
 
 /// Batch Jobs go with the Match that they were made for.
-fn outlived_work(objects: &Objects, views: &BTreeMap<String, View>) -> Vec<Arc<BatchJob>> {
+fn outlived_work(objects: &Objects, views: &BTreeMap<String, View>) -> Vec<Arc<WorkObject>> {
     let over = objects.works.labelled().filter(|(_, batch)| batch.made && batch.ended.is_some());
     over.filter(|(uid, _)| !views.contains_key(*uid)).map(|(_, batch)| batch.clone()).collect()
 }

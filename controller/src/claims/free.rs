@@ -1,19 +1,20 @@
 //! The end: offers given back, then the job, once the Match is read as ended.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use claiming::{Action, Event, Hold, Reason, Record};
 use crds::rules::message;
 use crds::{Decision, Job, Match};
-use pool::{BatchJob, OfferRef};
+use pool::{OfferRef, WorkObject};
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::view::View;
 use crate::claims::writes;
 use crate::events::Tone;
+use crate::holdoffs::Cause;
 use crate::status::Ended;
-use crate::workloads::batch_of;
+use crate::workloads::work_of;
 
 impl Driver {
     /// Gives an offer back, once the Match is read as ended or gone: by the server, not by what was seen of it.
@@ -118,13 +119,14 @@ impl Driver {
             return failed;
         }
         let ended = self.ended(view, notes);
+        if ended.reason != Reason::StartTimedOut {
+            self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Start);
+        }
         let patch = writes::free_root(view, &job, &ended, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 let type_ = if ended.aborted { Tone::Warning } else { Tone::Normal };
-                self.events
-                    .tell(&self.cluster, self.clock.now(), &job, type_, ended.reason.as_str(), &ended.message)
-                    .await;
+                self.events.tell(&self.cluster, &job, type_, ended.reason.as_str(), &ended.message).await;
                 self.world.learn(|all| all.jobs.put(job));
                 Event::RootFreed
             }
@@ -145,7 +147,7 @@ impl Driver {
             None => Reason::MatchDeleted,
         };
         let (message, refusals) = noted(notes, |notes| (notes.message.clone(), notes.refusals.clone()));
-        let batch = batch_of(&view.uid, &self.world.look()).map(|batch| BatchJob::clone(batch));
+        let batch = work_of(&view.uid, &self.world.look()).map(|batch| WorkObject::clone(batch));
         let message = match (message.is_empty(), reason) {
             (false, _) => message,
             (true, Reason::Done) => "spec.done is true".to_owned(),
@@ -159,10 +161,10 @@ impl Driver {
     }
 }
 
-/// Why the work has failed, in its batch Job's own words.
-fn failure(batch: Option<&BatchJob>) -> String {
-    match batch {
-        Some(batch) => format!("batch Job {}: {}", batch.key.name, batch.message),
-        None => "the batch Job is not there any more".to_owned(),
+/// Why the work has failed, in its own words.
+fn failure(work: Option<&WorkObject>) -> String {
+    match work {
+        Some(work) => format!("{} {}: {}", work.noun(), work.key.name, work.message),
+        None => "the workload is not there any more".to_owned(),
     }
 }

@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use pool::{Objects, OfferRef, consent};
 
 use crate::claims::view::{View, entry};
-use crate::workloads::{batch_of, was_up};
+use crate::workloads::{was_up, work_of};
 
 /// The first reason to call the claim off or to end it. `now` is in seconds since 1970.
 pub(crate) fn leave(view: &View, objects: &Objects, now: i64) -> Option<Reason> {
@@ -77,7 +77,7 @@ fn by_time(view: &View, job: &Job, now: i64) -> Option<Reason> {
 fn by_work(view: &View, job: &Job, objects: &Objects, now: i64) -> Option<Reason> {
     let limit = i64::from(job.spec.workload.as_ref()?.start_timeout_seconds);
     let committed_at = view.found.as_ref()?.status.as_ref()?.committed_at.as_ref()?.0.as_second();
-    let batch = batch_of(&view.uid, objects);
+    let batch = work_of(&view.uid, objects);
     if was_up(job, &view.uid) || batch.is_some_and(|batch| batch.up || batch.ended.is_some()) {
         return None;
     }

@@ -16,6 +16,7 @@ mod refusal;
 mod registers;
 mod reserve;
 mod restore;
+mod stop;
 #[cfg(test)]
 mod tests;
 mod view;

@@ -13,6 +13,7 @@ use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::view::{Leg, View};
 use crate::claims::{refusal, writes};
 use crate::events::Tone;
+use crate::holdoffs::Cause;
 
 /// An offer's no to a claim.
 pub(super) struct No<'v> {
@@ -90,10 +91,16 @@ impl Driver {
         let pause_ms = {
             let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
             let about = (view.root.uid.as_str(), view.root.generation);
-            holdoffs.remember(about, &format!("its Match cannot be written: {message}"), &retry_of(&job), self.now_ms())
+            holdoffs.remember(
+                about,
+                Cause::Unwritten,
+                &format!("its Match cannot be written: {message}"),
+                &retry_of(&job),
+                self.now_ms(),
+            )
         };
         tracing::warn!(r#match = %view.key, message, pause_ms, "Match not written; the job pauses");
-        self.events.tell(&self.cluster, self.clock.now(), &job, Tone::Warning, "FailedCreate", message).await;
+        self.events.tell(&self.cluster, &job, Tone::Warning, "FailedCreate", message).await;
     }
 
     /// Remembers that an offer said no: in the process, for the next cycle, and in the job's status, for people.

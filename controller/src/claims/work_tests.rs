@@ -1,7 +1,7 @@
 //! Batch Jobs beside claims: when a start has taken too long, what is waited for, and what is left to be taken away.
 
 use claiming::{Action, Event, Reason, Work, step};
-use pool::{BatchJob, Objects};
+use pool::{Objects, WorkObject};
 use serde_json::{Value, json};
 
 use super::due::{Moment, due};
@@ -12,20 +12,20 @@ use crate::fixtures::{MATCH_UID, job, key, license, machine, world};
 /// When the Match of these tests was committed.
 const COMMITTED: i64 = 1_795_269_600;
 
-fn batch(change: impl FnOnce(&mut BatchJob)) -> BatchJob {
-    let mut batch = BatchJob {
+fn batch(change: impl FnOnce(&mut WorkObject)) -> WorkObject {
+    let mut batch = WorkObject {
         key: key("match"),
         uid: "u-batch".to_owned(),
         match_uid: Some(MATCH_UID.to_owned()),
         match_name: Some("match".to_owned()),
         made: true,
-        ..BatchJob::default()
+        ..WorkObject::default()
     };
     change(&mut batch);
     batch
 }
 
-fn claimed(decision: &str, batch: Option<BatchJob>) -> Objects {
+fn claimed(decision: &str, batch: Option<WorkObject>) -> Objects {
     let committed = jiff::Timestamp::from_second(COMMITTED).unwrap().to_string();
     let mut objects = world(&json!({"decision": decision, "reason": "Completed", "committedAt": committed}));
     let spec = json!({"workload": {"jobTemplate": {}, "startTimeoutSeconds": 60}});
@@ -44,7 +44,7 @@ fn due_now(objects: &Objects) -> super::due::Due {
 
 #[test]
 fn a_start_is_given_its_time_from_the_start_and_until_a_pod_is_up() {
-    let started = |change: fn(&mut BatchJob)| {
+    let started = |change: fn(&mut WorkObject)| {
         Some(batch(|batch| {
             batch.started = Some(COMMITTED + 100);
             change(batch);

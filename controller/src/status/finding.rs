@@ -17,11 +17,12 @@ pub(crate) struct Finding {
     pub(crate) counts: Unmatched,
 }
 
+const WHY_MAX: usize = 256;
 const CONJUNCTS_MAX: usize = 16;
 const PORTS_MAX: usize = 8;
 
-/// The engine's answer in the terms of the API.
-pub(crate) fn finding(unmatched: &matchmaker::Unmatched, now: Timestamp) -> Finding {
+/// The engine's answer in the terms of the API. `closed` offers were not tried, and would be if they were open.
+pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Timestamp) -> Finding {
     let ports = unmatched.ports.iter().take(PORTS_MAX);
     let conjuncts = ports.clone().flat_map(|port| {
         let parts = port.conjuncts.iter().filter(|part| part.rejects > 0);
@@ -46,7 +47,18 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, now: Timestamp) -> Find
             .collect(),
         hint: Some(cut(&hint, 512)).filter(|hint| !hint.is_empty()),
     };
-    Finding { reason: reason(&unmatched.verdict), why: cut(&matchmaker::why(unmatched), 256), counts }
+    let why = with_closed(&matchmaker::why(unmatched), &unmatched.verdict, closed);
+    Finding { reason: reason(&unmatched.verdict), why, counts }
+}
+
+/// The sentence, with what is closed if nobody is a candidate.
+fn with_closed(why: &str, verdict: &Verdict, closed: usize) -> String {
+    if closed == 0 || !matches!(verdict, Verdict::NoCandidates { .. }) {
+        return cut(why, WHY_MAX);
+    }
+    let are = if closed == 1 { "offer is" } else { "offers are" };
+    let told = format!("; {closed} {are} closed now and not tried: see the condition Ready");
+    format!("{}{told}", cut(why, WHY_MAX.saturating_sub(told.len())))
 }
 
 fn reason(verdict: &Verdict) -> &'static str {
@@ -71,4 +83,19 @@ pub(crate) fn cut(text: &str, characters_max: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(characters_max.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closed_offers_are_told_of_where_there_are_no_others() {
+        let (none, busy) = (Verdict::NoCandidates { port: 0 }, Verdict::WaitingForCapacity);
+        let why = with_closed("nobody", &none, 2);
+        assert_eq!(why, "nobody; 2 offers are closed now and not tried: see the condition Ready");
+        assert_eq!(with_closed("nobody", &none, 0), "nobody");
+        assert_eq!(with_closed("taken", &busy, 2), "taken");
+        assert_eq!(with_closed(&"ü".repeat(300), &none, 1).chars().count(), 256);
+    }
 }

@@ -9,7 +9,7 @@ use crds::{ClaimPolicy, Job, JobClaim, JobPhase, JobStatus, Match, Refusal, cond
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
-use pool::{BatchJob, Held, Standing};
+use pool::{Held, Standing, WorkObject};
 
 use crate::status::finding::{Finding, cut};
 use crate::status::{waiting, work};
@@ -33,7 +33,7 @@ pub(crate) struct Ended {
     /// It was called off before it stood.
     pub(crate) aborted: bool,
     /// What worked for it.
-    pub(crate) batch: Option<BatchJob>,
+    pub(crate) batch: Option<WorkObject>,
 }
 
 /// A status in the making.
@@ -127,7 +127,9 @@ pub(crate) fn job_claimed(held: &Held<Job>, found: &Match, match_uid: &str, now:
     draft.status.attempts = Some(found.spec.attempt.max(draft.status.attempts.unwrap_or(0)));
     waiting::begin(job, &mut draft.status, now);
     waiting::end(&mut draft.status, now);
-    draft.status.rejections = None;
+    if job.spec.workload.is_none() {
+        draft.status.rejections = None;
+    }
     draft.status.members = Some(found.spec.summary.clone());
     draft.status.why = None;
     draft.status.unmatched = None;

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use claiming::Reason;
 use jiff::Timestamp;
-use pool::{Objects, may_ask};
+use pool::{Objects, WorkObject, may_ask};
 use serde_json::{Value, json};
 
-use super::{Ended, Finding, Findings, job_claimed, job_freed, job_reserving, job_waiting, offer_status, updates};
+use super::{
+    Ended, Finding, Findings, job_claimed, job_freed, job_reserving, job_waiting, job_working, offer_status, updates,
+};
 use crate::fixtures::{MATCH_UID, entry, found, job, key, license, world};
 use crds::conditions::find;
 use crds::{JobPhase, JobStatus, OfferState, Unmatched, UnmatchedPort};
@@ -246,6 +248,19 @@ fn rejections_are_counted_anew_after_a_claim() {
     let first = job_freed(&job(&json!({}), &json!({})), &rejected(Reason::StaleAd), NOW);
     let claimed = job_claimed(&held_job(after(&json!({}), &first)), &found(&json!({})), MATCH_UID, NOW);
     assert_eq!(claimed.rejections, None);
+}
+
+#[test]
+fn starts_that_take_too_long_are_counted_until_one_does_not() {
+    let spec = json!({"workload": {"jobTemplate": {}}, "retry": {"limit": 1}});
+    let too_late = Ended { aborted: false, ..rejected(Reason::StartTimedOut) };
+    let first = job_freed(&job(&spec, &json!({})), &too_late, NOW);
+    let claimed = job_claimed(&held_job(after(&spec, &first)), &found(&json!({})), MATCH_UID, NOW);
+    assert_eq!((first.rejections, claimed.rejections), (Some(1), Some(1)), "a claim alone is no start");
+    let second = job_freed(&after(&spec, &claimed), &too_late, NOW);
+    assert_eq!(reason(&second, "Finished"), "RetryLimitReached");
+    let batch = WorkObject { up: true, ..WorkObject::default() };
+    assert_eq!(job_working(&after(&spec, &claimed), &batch, NOW).rejections, None);
 }
 
 fn wait_until(spec: &Value, status: &JobStatus, second: i64) -> JobStatus {

@@ -9,7 +9,7 @@ use pool::{ObjectKey, Objects, Standing, may_ask};
 
 use crate::patch::Ops;
 use crate::status::{Finding, job_waiting, job_working, offer_status};
-use crate::workloads::batch_of;
+use crate::workloads::work_of;
 
 /// How long a job may wait for the first word about it, so that it is the right one.
 const MOMENT_SECONDS: i64 = 5;
@@ -59,7 +59,7 @@ pub(crate) fn updates(
         }
         let from = held.object.status.clone().unwrap_or_default();
         let claim = from.claim.as_ref().map(|claim| claim.uid.as_str());
-        let to = match (standing, claim.and_then(|uid| batch_of(uid, objects))) {
+        let to = match (standing, claim.and_then(|uid| work_of(uid, objects))) {
             (Standing::Held, Some(batch)) => job_working(&held.object, batch, now),
             (Standing::Held, None) => continue,
             (Standing::Waits, _) if !findings.all.contains_key(&uid) && findings.is_to_come(&held.object, now) => {

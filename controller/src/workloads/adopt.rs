@@ -1,49 +1,90 @@
-//! Batch Jobs that name an ad by a label into the Jobs that ask for them.
+//! Workloads that name an ad by a label into the Jobs that ask for them.
 
-use crds::{Job, JobRef, LABEL_AD, Workload};
+use std::sync::Arc;
+
+use crds::{Job, JobRef, LABEL_AD, WorkKind, Workload};
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
-use pool::{BatchJob, ObjectKey, Objects};
+use pool::{ObjectKey, Objects, WorkObject};
 
-/// The Jobs that are still to be made: one for each batch Job that carries the label, is held, and whose ad is there.
-pub(crate) fn adoptions(objects: &Objects) -> Vec<Job> {
-    let mut all = Vec::new();
-    for (ad, batch) in objects.works.with_ad().filter(|(_, batch)| batch.suspended && batch.ended.is_none()) {
-        let name = crds::match_name(&batch.key.name, &batch.uid, 0);
-        if objects.jobs.get(&ObjectKey::new(&batch.key.namespace, &name)).is_some() {
+/// What is to be done about labelled workloads that are held.
+#[derive(Debug, Default)]
+pub(crate) struct Asks {
+    /// The Jobs that are still to be made, each with what it is made for.
+    pub(crate) jobs: Vec<(Arc<WorkObject>, Job)>,
+    /// Those whose ad is not there.
+    pub(crate) without_ad: Vec<Arc<WorkObject>>,
+}
+
+/// A Job is to be made for each workload that carries the label, is held, and whose ad is there.
+pub(crate) fn asks(objects: &Objects) -> Asks {
+    let mut all = Asks::default();
+    for (ad, work) in objects.works.with_ad().filter(|(_, work)| work.suspended && work.ended.is_none()) {
+        // one that a Match has taken over is asked for
+        if work.match_uid.is_some() {
             continue;
         }
-        let template = objects.jobs.get(&ObjectKey::new(&batch.key.namespace, ad));
-        all.extend(template.map(|template| asking(&template.object, batch, &name)));
+        let name = crds::match_name(&work.key.name, &work.uid, 0);
+        if objects.jobs.get(&ObjectKey::new(&work.key.namespace, &name)).is_some() {
+            continue;
+        }
+        match objects.jobs.get(&ObjectKey::new(&work.key.namespace, ad)) {
+            Some(template) => all.jobs.push((work.clone(), asking(&template.object, work, &name))),
+            None => all.without_ad.push(work.clone()),
+        }
     }
     all
 }
 
-/// A Job as the ad says, for this batch Job, which takes it along when it goes.
-fn asking(template: &Job, batch: &BatchJob, name: &str) -> Job {
+/// A Job as the ad says, for this workload, which takes it along when it goes.
+fn asking(template: &Job, work: &WorkObject, name: &str) -> Job {
     let mut spec = template.spec.clone();
-    spec.ad.owner.clone_from(&batch.creator);
+    spec.ad.owner.clone_from(&work.creator);
     spec.suspend = false;
     spec.done = false;
     spec.workload = Some(Workload {
         job_template: None,
-        job_ref: Some(JobRef { name: batch.key.name.clone() }),
+        job_ref: Some(JobRef { kind: work.kind, name: work.key.name.clone() }),
         ..spec.workload.unwrap_or_default()
     });
     let mut job = Job::new(name, spec);
-    job.metadata.namespace = Some(batch.key.namespace.clone());
+    job.metadata.namespace = Some(work.key.namespace.clone());
     let mut labels = template.labels().clone();
     labels.insert(LABEL_AD.to_owned(), template.name_any());
     job.metadata.labels = Some(labels);
+    let (api_version, kind) = type_of(work.kind);
     job.metadata.owner_references = Some(vec![OwnerReference {
-        api_version: "batch/v1".to_owned(),
-        kind: "Job".to_owned(),
-        name: batch.key.name.clone(),
-        uid: batch.uid.clone(),
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        name: work.key.name.clone(),
+        uid: work.uid.clone(),
         controller: Some(true),
         block_owner_deletion: Some(false),
     }]);
     job
+}
+
+/// `apiVersion` and `kind`.
+fn type_of(kind: WorkKind) -> (&'static str, &'static str) {
+    match kind {
+        WorkKind::Job => ("batch/v1", "Job"),
+        WorkKind::JobSet => ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+        WorkKind::Pod => ("v1", "Pod"),
+    }
+}
+
+/// A workload, for an Event about it.
+pub(crate) fn reference(work: &WorkObject) -> ObjectReference {
+    let (api_version, kind) = type_of(work.kind);
+    ObjectReference {
+        api_version: Some(api_version.to_owned()),
+        kind: Some(kind.to_owned()),
+        name: Some(work.key.name.clone()),
+        namespace: Some(work.key.namespace.clone()),
+        uid: Some(work.uid.clone()),
+        ..ObjectReference::default()
+    }
 }
 
 #[cfg(test)]
@@ -52,14 +93,14 @@ mod tests {
     use crate::fixtures::{job, key};
     use serde_json::json;
 
-    fn batch() -> BatchJob {
-        BatchJob {
+    fn batch() -> WorkObject {
+        WorkObject {
             key: key("regression"),
             uid: "u-batch".to_owned(),
             ad: Some("job".to_owned()),
             creator: Some("raman".to_owned()),
             suspended: true,
-            ..BatchJob::default()
+            ..WorkObject::default()
         }
     }
 
@@ -67,12 +108,14 @@ mod tests {
     fn a_held_batch_job_is_asked_for_as_its_ad_says() {
         let mut objects = Objects::default();
         objects.works.put(batch());
-        assert!(adoptions(&objects).is_empty(), "there is no such ad yet");
+        let found = asks(&objects);
+        assert_eq!((found.jobs.len(), found.without_ad.len()), (0, 1), "there is no such ad yet");
         let ad = json!({"owner": "livny", "suspend": true, "priority": 3, "constraint": "other.Type == \"Machine\"",
             "workload": {"jobTemplate": {}, "startTimeoutSeconds": 7}});
         objects.jobs.put(job(&ad, &json!({})));
-        let made = adoptions(&objects);
-        let [made] = &made[..] else { panic!("{made:?}") };
+        let made = asks(&objects);
+        assert!(made.without_ad.is_empty());
+        let [(_, made)] = &made.jobs[..] else { panic!("{made:?}") };
         assert_eq!(made.spec.ad.owner.as_deref(), Some("raman"), "who created the batch Job, not who wrote the ad");
         assert_eq!((made.spec.suspend, made.spec.priority), (false, 3));
         let workload = made.spec.workload.as_ref().unwrap();
@@ -82,19 +125,24 @@ mod tests {
         let mut made = made.clone();
         made.metadata.uid = Some("u-made".to_owned());
         objects.jobs.put(made);
-        assert!(adoptions(&objects).is_empty(), "it is asked for already");
+        assert!(asks(&objects).jobs.is_empty(), "it is asked for already");
     }
 
     #[test]
     fn what_runs_or_has_ended_is_left_alone() {
-        for change in [|batch: &mut BatchJob| batch.suspended = false, |batch: &mut BatchJob| batch.ended = Some(true)]
-        {
+        let changes: [fn(&mut WorkObject); 3] = [
+            |batch| batch.suspended = false,
+            |batch| batch.ended = Some(true),
+            |batch| batch.match_uid = Some("u-match".to_owned()),
+        ];
+        for change in changes {
             let mut objects = Objects::default();
             objects.jobs.put(job(&json!({"suspend": true}), &json!({})));
             let mut batch = batch();
             change(&mut batch);
             objects.works.put(batch);
-            assert!(adoptions(&objects).is_empty());
+            let found = asks(&objects);
+            assert!(found.jobs.is_empty() && found.without_ad.is_empty());
         }
     }
 }

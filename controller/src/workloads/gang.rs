@@ -11,6 +11,9 @@ use matchmaker::{Config as Engine, evaluate};
 use pool::{ObjectKey, Objects, gang_of};
 use serde_json::Value as Json;
 
+/// The label that says which node a node is.
+pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
+
 /// One offer of a gang.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seat {
@@ -21,6 +24,8 @@ pub(crate) struct Seat {
     pub(crate) uid: String,
     /// The node that it is.
     pub(crate) node: Option<String>,
+    /// What that node says under the label `kubernetes.io/hostname`.
+    pub(crate) hostname: Option<String>,
     /// What pods on that node may tolerate, by its owner's leave.
     pub(crate) tolerations: Vec<Json>,
     pub(crate) takes: Res,
@@ -58,12 +63,15 @@ fn seat(member: &Member, members: &[Member], objects: &Objects) -> Seat {
     let machine = machine.map(|held| held.object.as_ref()).filter(|found| found.uid().as_ref() == Some(&member.uid));
     let node = machine.and_then(|machine| machine.spec.node_name.clone());
     let allowed = machine.and_then(|machine| machine.spec.ad.attributes.as_ref()).filter(|_| node.is_some());
+    let facts = node.as_ref().and_then(|node| objects.nodes.as_ref()?.get(node));
+    let hostname = facts.and_then(|facts| facts.labels.get(HOSTNAME)).or(node.as_ref()).cloned();
     Seat {
         path: path(member, members),
         kind: member.kind.clone(),
         uid: member.uid.clone(),
         tolerations: allowed.map(tolerations).unwrap_or_default(),
         takes: member.takes.clone().unwrap_or_default(),
+        hostname,
         node,
         key,
     }

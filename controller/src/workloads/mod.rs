@@ -1,17 +1,19 @@
-//! What works for a claim: a gang and a Job's wishes into a batch Job, and batch Jobs as they are into what a claim needs to know.
+//! What works for a claim: a gang and a Job's wishes into a batch Job, and workloads as they are into what a claim needs to know.
 //!
 //! Values in, values out; whoever makes the requests is `claims/work.rs`.
 
 mod adopt;
 mod gang;
+mod job_set;
 mod patches;
 mod place;
+mod pod;
 mod state;
 mod template;
 
-pub(crate) use adopt::adoptions;
+pub(crate) use adopt::{Asks, asks, reference};
 pub(crate) use gang::{Gang, gang};
 pub(crate) use patches::{hand_back, never_started, start_made, start_taken, suspend, take_over};
 pub(crate) use place::placement;
-pub(crate) use state::{Whose, batch_of, state_of, was_up, work};
+pub(crate) use state::{Whose, state_of, was_up, work, work_of};
 pub(crate) use template::batch_job;

@@ -1,21 +1,33 @@
-//! What is done to a batch Job, as guarded patches.
+//! What is done to somebody's workload, as guarded patches; and to batch Jobs in particular.
 
-use crds::{ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_MATCH_UID};
+use crds::{ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Change, Raw};
+use crate::api::Change;
 use crate::patch::Ops;
-use crate::workloads::{Gang, placement};
+use crate::work_api::Raw;
+use crate::workloads::{Gang, job_set, placement, pod};
 
-/// Puts a claim's label on a batch Job that is still suspended: exactly the version that was read.
-pub(crate) fn take_over(read: &ObjectMeta, match_uid: &str, match_name: &str) -> Change {
+/// Annotation of a workload that somebody else has made: the placement of its pods before the claim.
+pub(super) const PLACED_BEFORE: &str = "gangmatch.dev/placed-before";
+/// What begins the names of annotations by which a pod that was made by somebody else can read its variables.
+const VARIABLE: &str = "env.gangmatch.dev/";
+/// The fields of a pod specification that say where it may run, as far as claims change them.
+const PLACEMENT: [&str; 2] = ["affinity", "tolerations"];
+
+/// Puts a claim's label on what is still held: exactly the version that was read. On a Pod it says which offers it is about, too:
+/// that tells it from pods of batch Jobs.
+pub(crate) fn take_over(kind: WorkKind, read: &ObjectMeta, gang: &Gang) -> Change {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let mut ops = Ops::default()
         .test(&["metadata", "uid"], text(&read.uid))
         .test(&["metadata", "resourceVersion"], text(&read.resource_version));
-    ops = put(ops, &["metadata", "labels"], read.labels.is_some(), LABEL_MATCH_UID, match_uid);
-    ops = put(ops, &["metadata", "annotations"], read.annotations.is_some(), ANNOTATION_MATCH, match_name);
+    ops = put(ops, &["metadata", "labels"], read.labels.is_some(), LABEL_MATCH_UID, &gang.uid);
+    ops = put(ops, &["metadata", "annotations"], read.annotations.is_some(), ANNOTATION_MATCH, &gang.key.name);
+    if kind == WorkKind::Pod {
+        ops = ops.add(&["metadata", "annotations", ANNOTATION_MEMBERS], gang.members());
+    }
     Change::Json(ops.build())
 }
 
@@ -32,52 +44,83 @@ pub(crate) fn start_made(uid: &str) -> Change {
     Change::Json(Ops::default().test(&["metadata", "uid"], uid).replace(&["spec", "suspend"], false).build())
 }
 
-/// Starts a batch Job that somebody else has made, and says in the same patch where its pods may run: exactly the version that
-/// was read. Of its template only labels, annotations and placement can be changed, and only as long as it is suspended. How
-/// it was placed before is kept, to be put back.
-pub(crate) fn start_taken(current: &Raw, read: (&str, &str), gang: &Gang) -> Change {
-    let before = placed_before(current);
-    let mut ops = Ops::default()
+/// Lets go of what somebody else has made, and says in the same patch where it may run: exactly the version that was read.
+pub(crate) fn start_taken(kind: WorkKind, current: &Raw, read: (&str, &str), gang: &Gang) -> Change {
+    let ops = Ops::default()
         .test(&["metadata", "uid"], read.0)
         .test(&["metadata", "resourceVersion"], read.1)
-        .add(&["metadata", "annotations", ANNOTATION_MEMBERS], gang.members())
-        .add(&["metadata", "annotations", PLACED_BEFORE], Value::Object(before.clone()).to_string());
-    let pod = ["spec", "template", "metadata"];
-    let mut labels = fields(&current.spec, "/template/metadata/labels");
-    labels.insert(LABEL_MATCH_UID.to_owned(), json!(gang.uid));
-    let mut annotations = without_variables(&current.spec);
-    annotations.insert(ANNOTATION_MATCH.to_owned(), json!(gang.key.name));
-    annotations.extend(gang.environment().into_iter().map(|(name, value)| (format!("{VARIABLE}{name}"), json!(value))));
-    if current.spec.pointer("/template/metadata").is_none() {
-        ops = ops.add(&pod, json!({}));
-    }
-    ops = ops.add(&[&pod[..], &["labels"]].concat(), Value::Object(labels));
-    ops = ops.add(&[&pod[..], &["annotations"]].concat(), Value::Object(annotations));
-    let mut placed = before.clone();
-    placed.extend(placement(&before, gang));
-    Change::Json(place(ops, &current.spec, &placed).replace(&["spec", "suspend"], false).build())
+        .add(&["metadata", "annotations", ANNOTATION_MEMBERS], gang.members());
+    let ops = match kind {
+        WorkKind::Job => start_batch(ops, current, gang),
+        WorkKind::JobSet => job_set::start(ops, current, gang),
+        WorkKind::Pod => pod::start(ops, current, gang),
+    };
+    Change::Json(ops.build())
 }
 
-/// Takes the claim's marks off again, as long as they are still this claim's, and places its pods as before.
-pub(crate) fn hand_back(current: &Raw, match_uid: &str) -> Change {
+/// Of the template of a batch Job only labels, annotations and placement can be changed, and only as long as it is suspended. How
+/// it was placed before is kept, to be put back.
+fn start_batch(ops: Ops, current: &Raw, gang: &Gang) -> Ops {
+    let before = placed_before(current);
+    let kept = Value::Object(before.clone()).to_string();
+    let ops = ops.add(&["metadata", "annotations", PLACED_BEFORE], kept);
+    let ops = mark_pods(ops, &["spec", "template"], fields(&current.spec, "/template"), gang);
+    let mut placed = before.clone();
+    placed.extend(placement(&before, gang));
+    place(ops, &current.spec, &placed).replace(&["spec", "suspend"], false)
+}
+
+/// The claim's label and variables into the metadata of a pod template at this path.
+pub(super) fn mark_pods(mut ops: Ops, path: &[&str], template: Map<String, Value>, gang: &Gang) -> Ops {
+    let pod = [path, &["metadata"]].concat();
+    let template = Value::Object(template);
+    let mut labels = fields(&template, "/metadata/labels");
+    labels.insert(LABEL_MATCH_UID.to_owned(), json!(gang.uid));
+    let mut annotations = without_variables(&template);
+    annotations.insert(ANNOTATION_MATCH.to_owned(), json!(gang.key.name));
+    annotations.extend(variables(gang));
+    if template.pointer("/metadata").is_none() {
+        ops = ops.add(&pod, json!({}));
+    }
+    let ops = ops.add(&[&pod[..], &["labels"]].concat(), Value::Object(labels));
+    ops.add(&[&pod[..], &["annotations"]].concat(), Value::Object(annotations))
+}
+
+/// Takes them off again.
+pub(super) fn unmark_pods(ops: Ops, path: &[&str], template: Map<String, Value>) -> Ops {
+    let pod = [path, &["metadata"]].concat();
+    let template = Value::Object(template);
+    let mut labels = fields(&template, "/metadata/labels");
+    labels.remove(LABEL_MATCH_UID);
+    let ops = ops.add(&[&pod[..], &["labels"]].concat(), Value::Object(labels));
+    ops.add(&[&pod[..], &["annotations"]].concat(), Value::Object(without_variables(&template)))
+}
+
+/// What containers made by somebody else can read through the downward API.
+pub(super) fn variables(gang: &Gang) -> impl Iterator<Item = (String, Value)> {
+    gang.environment().into_iter().map(|(name, value)| (format!("{VARIABLE}{name}"), json!(value)))
+}
+
+/// Takes the claim's marks off again, as long as they are still this claim's and nothing runs, and places its pods as before.
+pub(crate) fn hand_back(kind: WorkKind, current: &Raw, match_uid: &str) -> Change {
     let label = ["metadata", "labels", LABEL_MATCH_UID];
     let uid = current.metadata.uid.clone().unwrap_or_default();
     let version = current.metadata.resource_version.clone().unwrap_or_default();
     let mut ops = Ops::default()
         .test(&["metadata", "uid"], uid)
         .test(&["metadata", "resourceVersion"], version)
-        .test(&label, match_uid)
-        .test(&["spec", "suspend"], true);
-    let pod = ["spec", "template", "metadata"];
+        .test(&label, match_uid);
+    if kind != WorkKind::Pod {
+        ops = ops.test(&["spec", "suspend"], true);
+    }
     let is_marked =
         |annotation: &str| current.metadata.annotations.iter().flatten().any(|(name, _)| name == annotation);
     if is_marked(PLACED_BEFORE) {
-        let mut labels = fields(&current.spec, "/template/metadata/labels");
-        labels.remove(LABEL_MATCH_UID);
-        ops = ops.add(&[&pod[..], &["labels"]].concat(), Value::Object(labels));
-        let annotations = Value::Object(without_variables(&current.spec));
-        ops = ops.add(&[&pod[..], &["annotations"]].concat(), annotations);
-        ops = place(ops, &current.spec, &placed_before(current));
+        ops = match kind {
+            WorkKind::Job => restore_batch(ops, current),
+            WorkKind::JobSet => job_set::restore(ops, current),
+            WorkKind::Pod => ops,
+        };
     }
     for annotation in [PLACED_BEFORE, ANNOTATION_MEMBERS, ANNOTATION_MATCH] {
         if is_marked(annotation) {
@@ -87,12 +130,16 @@ pub(crate) fn hand_back(current: &Raw, match_uid: &str) -> Change {
     Change::Json(ops.remove(&label).build())
 }
 
+fn restore_batch(ops: Ops, current: &Raw) -> Ops {
+    let ops = unmark_pods(ops, &["spec", "template"], fields(&current.spec, "/template"));
+    place(ops, &current.spec, &placed_before(current))
+}
+
 /// Affinity and tolerations as they are before any claim: as they were kept, else as they are.
 fn placed_before(current: &Raw) -> Map<String, Value> {
-    let kept = current.metadata.annotations.as_ref().and_then(|all| all.get(PLACED_BEFORE));
-    match kept.and_then(|text| serde_json::from_str(text).ok()) {
-        Some(kept) => kept,
-        None => {
+    match kept_placement(current) {
+        Some(Value::Object(kept)) => kept,
+        _ => {
             let mut all = fields(&current.spec, "/template/spec");
             all.retain(|name, _| PLACEMENT.contains(&name.as_str()));
             all
@@ -100,12 +147,29 @@ fn placed_before(current: &Raw) -> Map<String, Value> {
     }
 }
 
+/// What was kept of the placement before the claim, if anything was.
+pub(super) fn kept_placement(current: &Raw) -> Option<Value> {
+    let kept = current.metadata.annotations.as_ref()?.get(PLACED_BEFORE)?;
+    serde_json::from_str(kept).ok()
+}
+
 /// Brings the placement in line.
-fn place(mut ops: Ops, spec: &Value, placed: &Map<String, Value>) -> Ops {
+fn place(ops: Ops, spec: &Value, placed: &Map<String, Value>) -> Ops {
     let now = fields(spec, "/template/spec");
-    for name in PLACEMENT {
-        let path = ["spec", "template", "spec", name];
-        ops = match (placed.get(name), now.get(name)) {
+    bring_in_line(ops, &["spec", "template", "spec"], &PLACEMENT, &now, placed)
+}
+
+/// Makes the fields at this path what is wanted of them.
+pub(super) fn bring_in_line(
+    mut ops: Ops,
+    path: &[&str],
+    names: &[&str],
+    now: &Map<String, Value>,
+    wanted: &Map<String, Value>,
+) -> Ops {
+    for name in names {
+        let path = [path, &[*name]].concat();
+        ops = match (wanted.get(*name), now.get(*name)) {
             (Some(wanted), found) if found != Some(wanted) => ops.add(&path, wanted.clone()),
             (None, Some(_)) => ops.remove(&path),
             _ => ops,
@@ -114,25 +178,17 @@ fn place(mut ops: Ops, spec: &Value, placed: &Map<String, Value>) -> Ops {
     ops
 }
 
-fn without_variables(spec: &Value) -> Map<String, Value> {
-    let mut annotations = fields(spec, "/template/metadata/annotations");
+fn without_variables(template: &Value) -> Map<String, Value> {
+    let mut annotations = fields(template, "/metadata/annotations");
     annotations.retain(|name, _| !name.starts_with(VARIABLE) && name != ANNOTATION_MATCH);
     annotations
 }
 
-fn fields(spec: &Value, path: &str) -> Map<String, Value> {
-    spec.pointer(path).and_then(Value::as_object).cloned().unwrap_or_default()
+pub(super) fn fields(object: &Value, path: &str) -> Map<String, Value> {
+    object.pointer(path).and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// The fields of a pod specification that say where it may run, as far as claims change them.
-const PLACEMENT: [&str; 2] = ["affinity", "tolerations"];
-/// Annotation of a batch Job that somebody else has made: its placement before the claim.
-const PLACED_BEFORE: &str = "gangmatch.dev/placed-before";
-
-/// What begins the names of annotations by which a pod that was made by somebody else can read its variables.
-const VARIABLE: &str = "env.gangmatch.dev/";
-
-/// Lets nothing more of a batch Job run.
+/// Lets nothing more of a batch Job or a JobSet run.
 pub(crate) fn suspend(uid: &str) -> Change {
     Change::Json(Ops::default().test(&["metadata", "uid"], uid).add(&["spec", "suspend"], true).build())
 }
@@ -177,10 +233,10 @@ mod tests {
         let mut object = before.clone();
         for (uid, node) in [("m1", Some("n1")), ("m2", Some("n2")), ("m3", None)] {
             let gang = gang(uid, node);
-            let taken = take_over(&raw(&object).metadata, uid, "m");
+            let taken = take_over(WorkKind::Job, &raw(&object).metadata, &gang);
             apply(&mut object, taken);
             assert_eq!(object["metadata"]["labels"][LABEL_MATCH_UID], uid);
-            let started = start_taken(&raw(&object), ("u", "1"), &gang);
+            let started = start_taken(WorkKind::Job, &raw(&object), ("u", "1"), &gang);
             apply(&mut object, started);
             let affinity = object["spec"]["template"]["spec"].get("affinity").map(Value::to_string);
             let named = |node: &str| affinity.as_ref().is_some_and(|text| text.contains(&format!("\"{node}\"")));
@@ -189,7 +245,7 @@ mod tests {
             object["spec"]["suspend"] = json!(true);
             if uid != "m1" {
                 // of the first one its end was missed: the next claim begins from how it was all the same
-                let back = hand_back(&raw(&object), uid);
+                let back = hand_back(WorkKind::Job, &raw(&object), uid);
                 apply(&mut object, back);
                 let mut expected = before.clone();
                 expected["metadata"]["labels"] = json!({});
@@ -202,7 +258,8 @@ mod tests {
     #[test]
     fn only_what_was_read_is_taken_or_started() {
         let mut other = json!({"metadata": {"uid": "v", "resourceVersion": "2"}, "spec": {"suspend": true}});
-        for change in [start_made("u"), suspend("u"), take_over(&ObjectMeta::default(), "m", "m")] {
+        let taken = take_over(WorkKind::Job, &ObjectMeta::default(), &gang("m", None));
+        for change in [start_made("u"), suspend("u"), taken] {
             let Change::Json(Patch(ops)) = change else { panic!("unguarded") };
             assert!(json_patch::patch(&mut other, &ops).is_err());
         }

@@ -1,11 +1,11 @@
-//! The objects into what is known of the batch Job that works for a claim.
+//! The objects into what is known of the workload of a claim.
 
 use std::sync::Arc;
 
 use claiming::Work;
-use crds::Job;
+use crds::{Job, WorkKind};
 use kube::ResourceExt;
-use pool::{BatchJob, ObjectKey, Objects};
+use pool::{ObjectKey, Objects, WorkObject};
 
 /// Whose work it is.
 pub(crate) struct Whose<'v> {
@@ -17,16 +17,16 @@ pub(crate) struct Whose<'v> {
     pub(crate) job: Option<&'v Job>,
 }
 
-/// The batch Job that carries the claim's label; of several the one that has not ended.
-pub(crate) fn batch_of<'o>(uid: &str, objects: &'o Objects) -> Option<&'o Arc<BatchJob>> {
+/// What carries the claim's label; of several the one that has not ended.
+pub(crate) fn work_of<'o>(uid: &str, objects: &'o Objects) -> Option<&'o Arc<WorkObject>> {
     objects.works.of_match(uid).min_by_key(|batch| batch.ended.is_some())
 }
 
-/// What is known of the batch Job of a claim. Of a job that is not seen it is not known whether it wants one: then it is
+/// What is known of the workload of a claim. Of a job that is not seen it is not known whether it wants one: then it is
 /// looked for.
 pub(crate) fn work(whose: &Whose<'_>, objects: &Objects) -> Work {
-    if let Some(batch) = batch_of(whose.uid, objects) {
-        return state_of(batch);
+    if let Some(work) = work_of(whose.uid, objects) {
+        return state_of(work);
     }
     let workload = match whose.job {
         None => return Work::Absent,
@@ -39,13 +39,12 @@ pub(crate) fn work(whose: &Whose<'_>, objects: &Objects) -> Work {
         // it ran, and somebody has deleted it: it is not begun again
         return Work::Finished(false);
     }
-    let named = |key: &ObjectKey| objects.works.get(key);
     match &workload.job_ref {
-        None if named(whose.key).is_some() => Work::Foreign,
+        None if objects.works.get(WorkKind::Job, whose.key).is_some() => Work::Foreign,
         None => Work::Absent,
         Some(reference) => {
             let key = ObjectKey::new(&whose.key.namespace, &reference.name);
-            match named(&key).and_then(|batch| batch.ended) {
+            match objects.works.get(reference.kind, &key).and_then(|work| work.ended) {
                 Some(well) => Work::Finished(well),
                 None => Work::Absent,
             }
@@ -53,11 +52,11 @@ pub(crate) fn work(whose: &Whose<'_>, objects: &Objects) -> Work {
     }
 }
 
-/// What a batch Job is to its claim.
-pub(crate) fn state_of(batch: &BatchJob) -> Work {
-    match batch.ended {
+/// What a workload is to its claim.
+pub(crate) fn state_of(work: &WorkObject) -> Work {
+    match work.ended {
         Some(well) => Work::Finished(well),
-        None if batch.suspended && batch.active == 0 => Work::Suspended,
+        None if work.suspended && work.active == 0 => Work::Suspended,
         None => Work::Started,
     }
 }
@@ -83,19 +82,19 @@ mod tests {
     use crate::fixtures::{MATCH_UID, job, key};
     use serde_json::{Value, json};
 
-    fn batch(change: impl FnOnce(&mut BatchJob)) -> BatchJob {
-        let mut batch = BatchJob {
+    fn batch(change: impl FnOnce(&mut WorkObject)) -> WorkObject {
+        let mut batch = WorkObject {
             key: key("match"),
             uid: "u-batch".to_owned(),
             match_uid: Some(MATCH_UID.to_owned()),
             suspended: true,
-            ..BatchJob::default()
+            ..WorkObject::default()
         };
         change(&mut batch);
         batch
     }
 
-    fn seen(spec: &Value, status: &Value, batch: Option<BatchJob>) -> Work {
+    fn seen(spec: &Value, status: &Value, batch: Option<WorkObject>) -> Work {
         let mut objects = Objects::default();
         objects.jobs.put(job(spec, status));
         batch.map(|batch| objects.works.put(batch));
@@ -109,8 +108,8 @@ mod tests {
         let nothing = json!({});
         let told =
             json!({"claim": {"match": "match", "uid": MATCH_UID}, "workload": {"name": "match", "uid": "u-batch"}});
-        let another = |batch: &mut BatchJob| batch.match_uid = Some("u-other".to_owned());
-        let table: [(&str, &Value, &Value, Option<BatchJob>, Work); 12] = [
+        let another = |batch: &mut WorkObject| batch.match_uid = Some("u-other".to_owned());
+        let table: [(&str, &Value, &Value, Option<WorkObject>, Work); 12] = [
             ("wants none", &nothing, &nothing, None, Work::None),
             ("not made yet", &template, &nothing, None, Work::Absent),
             ("made", &template, &nothing, Some(batch(|_| {})), Work::Suspended),

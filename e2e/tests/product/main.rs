@@ -5,6 +5,7 @@ mod agents;
 mod claims;
 mod examples;
 mod gangs;
+mod held;
 mod idle;
 mod leader;
 mod nodes;

@@ -174,7 +174,7 @@ fn work_that_its_user_deletes_is_not_begun_again() {
     here.wait("gmj/j", "jsonpath={.status.phase}=Running");
     here.kubectl(&["delete", "jobs.batch", "--all"], None);
     let message = here.wait_reason("gmj/j", "Finished", "WorkloadFailed");
-    assert_eq!(message, "the batch Job is not there any more");
+    assert_eq!(message, "the workload is not there any more");
     free(&here, &["gmm/m", "gml/l"]);
     assert!(running(&here).is_empty());
 }
@@ -198,6 +198,62 @@ fn a_pod_that_cannot_start_in_time_is_tried_elsewhere_and_the_machine_is_remembe
     assert_eq!(text(&job, "/status/refusals/0/name"), "a");
     assert_eq!(text(&job, "/status/refusals/0/reason"), "StartTimedOut");
     assert_eq!(text(&job, "/status/members"), format!("cpu={0}/b license={0}/l", here.name));
+}
+
+#[test]
+fn starts_that_take_too_long_count_and_where_no_machine_is_to_blame_the_job_pauses() {
+    let here = Stage::with_pods().namespace("late");
+    here.apply(&license("l", "sim", 1, 1));
+    let mut nowhere = template(Ends::Never);
+    nowhere["spec"]["template"]["spec"]["nodeSelector"] = json!({"e2e.gangmatch.dev/no-such": "label"});
+    let workload = json!({"jobTemplate": nowhere, "startTimeoutSeconds": 1});
+    let mut late: Value = serde_json::from_str(&job("j", &[], &workload)).unwrap();
+    late["spec"]["retry"] = json!({"limit": 1, "backoffSeconds": 1, "maxBackoffSeconds": 2});
+    here.apply(&late.to_string());
+    here.wait_reason("gmj/j", "Matched", "BackingOff");
+    let message = here.wait_reason("gmj/j", "Finished", "RetryLimitReached");
+    assert!(message.starts_with("rejected 2 times, spec.retry.limit is 1; the last time StartTimedOut"), "{message}");
+    free(&here, &["gml/l"]);
+}
+
+#[test]
+fn two_gangs_that_race_for_the_last_node_run_one_after_the_other() {
+    let here = Stage::with_pods().namespace("race");
+    let node = node(&here, "m");
+    here.apply(&license("l", "sim", 2, 1));
+    let of = |name: &str| job(name, &["cpu"], &json!({"jobTemplate": template(Ends::Never)}));
+    here.apply(&format!("{}\n---\n{}", of("a"), of("b")));
+    let first = here.until("one of them to run", || {
+        let all = here.list("gmj");
+        all.iter().find(|job| text(job, "/status/phase") == "Running").map(name)
+    });
+    let second = if first == "a" { "b" } else { "a" };
+    here.wait_reason(&format!("gmj/{second}"), "Matched", "WaitingForCapacity");
+    assert_eq!((here.entries("gmm/m"), here.entries("gml/l"), running(&here).len()), (1, 1, 1));
+    here.merge(&format!("gmj/{first}"), r#"{"spec": {"done": true}}"#);
+    here.wait(&format!("gmj/{second}"), "jsonpath={.status.phase}=Running");
+    assert_eq!(text(&running(&here).remove(0), "/spec/nodeName"), node);
+}
+
+#[test]
+fn on_a_machine_that_is_drained_work_goes_on_and_none_begins() {
+    let here = Stage::with_pods().namespace("drain");
+    let node = node(&here, "m");
+    here.apply(&license("l", "sim", 2, 1));
+    let of = |name: &str| job(name, &["cpu"], &json!({"jobTemplate": template(Ends::Never)}));
+    here.apply(&of("a"));
+    here.wait("gmj/a", "jsonpath={.status.phase}=Running");
+    here.merge("gmm/m", r#"{"spec": {"offering": "Drain"}}"#);
+    here.wait_reason("gmm/m", "Ready", "Draining");
+    here.apply(&of("b"));
+    let why = here.wait_reason("gmj/b", "Matched", "NoCandidates");
+    assert!(why.ends_with("; 1 offer is closed now and not tried: see the condition Ready"), "{why}");
+    assert_eq!(text(&running(&here).remove(0), "/spec/nodeName"), node, "its work goes on");
+    assert_eq!(text(&here.get("gmj/a"), "/status/phase"), "Running");
+    here.merge("gmj/a", r#"{"spec": {"done": true}}"#);
+    free(&here, &["gmm/m", "gml/l"]);
+    here.merge("gmm/m", r#"{"spec": {"offering": "Open"}}"#);
+    here.wait("gmj/b", "jsonpath={.status.phase}=Running");
 }
 
 #[test]

@@ -1,0 +1,163 @@
+//! Requests about batch Jobs, JobSets and Pods that keep what is not known here: what their authors wrote goes back as it was.
+
+use std::borrow::Cow;
+
+use crds::WorkKind;
+use k8s_openapi::api::batch::v1::Job as Batch;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::core::DynamicResourceScope;
+use pool::{JobSet, ObjectKey, WorkObject};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::api::{Answer, Change, Cluster, MANAGER, only};
+
+/// An object as it is written, whatever fields it has.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Raw {
+    #[serde(rename = "apiVersion")]
+    api_version: String,
+    kind: String,
+    pub(crate) metadata: ObjectMeta,
+    pub(crate) spec: serde_json::Value,
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    status: serde_json::Value,
+}
+
+/// An object as it was read, and what counts of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) raw: Raw,
+    pub(crate) work: WorkObject,
+}
+
+impl Raw {
+    fn read<K: DeserializeOwned>(&self) -> Option<K> {
+        serde_json::from_value(serde_json::to_value(self).ok()?).ok()
+    }
+
+    fn work(&self, kind: WorkKind) -> Option<WorkObject> {
+        match kind {
+            WorkKind::Job => self.read::<Batch>().map(|batch| WorkObject::of_batch(&batch)),
+            WorkKind::JobSet => self.read::<JobSet>().map(|set| WorkObject::of_job_set(&set)),
+            WorkKind::Pod => self.read::<Pod>().map(|pod| WorkObject::of_pod(&pod)),
+        }
+    }
+}
+
+/// Group, version and plural of a kind.
+fn names(kind: WorkKind) -> [Cow<'static, str>; 4] {
+    fn of<K: Resource<DynamicType = ()>>() -> [Cow<'static, str>; 4] {
+        [K::group(&()), K::version(&()), K::kind(&()), K::plural(&())].map(|name| Cow::Owned(name.into_owned()))
+    }
+    match kind {
+        WorkKind::Job => of::<Batch>(),
+        WorkKind::JobSet => of::<JobSet>(),
+        WorkKind::Pod => of::<Pod>(),
+    }
+}
+
+impl Resource for Raw {
+    type DynamicType = WorkKind;
+    type Scope = DynamicResourceScope;
+
+    fn kind(kind: &WorkKind) -> Cow<'_, str> {
+        let [_, _, name, _] = names(*kind);
+        name
+    }
+
+    fn group(kind: &WorkKind) -> Cow<'_, str> {
+        let [name, ..] = names(*kind);
+        name
+    }
+
+    fn version(kind: &WorkKind) -> Cow<'_, str> {
+        let [_, name, ..] = names(*kind);
+        name
+    }
+
+    fn plural(kind: &WorkKind) -> Cow<'_, str> {
+        let [.., name] = names(*kind);
+        name
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+fn seen(kind: WorkKind, answer: Answer<Raw>) -> Answer<Seen> {
+    match answer {
+        Answer::Done(raw) => match raw.work(kind) {
+            Some(work) => Answer::Done(Seen { raw, work }),
+            None => Answer::Lost("the server's answer cannot be read".to_owned()),
+        },
+        Answer::Refused(refused) => Answer::Refused(refused),
+        Answer::Missing => Answer::Missing,
+        Answer::Exists => Answer::Exists,
+        Answer::Lost(why) => Answer::Lost(why),
+    }
+}
+
+impl Cluster {
+    fn works(&self, kind: WorkKind, namespace: &str) -> Api<Raw> {
+        Api::namespaced_with(self.client.clone(), namespace, &kind)
+    }
+
+    /// Creates a batch Job. What forbids it, a quota or a policy, may not do so a moment later: that is not an answer that counts.
+    pub(crate) async fn make(&self, object: &Raw) -> Answer<Seen> {
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        let api = self.works(WorkKind::Job, object.metadata.namespace.as_deref().unwrap_or(""));
+        seen(WorkKind::Job, self.write(api.create(&params, object)).await)
+    }
+
+    /// Reads an object as it is now, not as a cache has it.
+    pub(crate) async fn read_work(&self, kind: WorkKind, key: &ObjectKey) -> Answer<Seen> {
+        seen(kind, self.ask(self.works(kind, &key.namespace).get(&key.name)).await)
+    }
+
+    /// Patches an object itself, not its status.
+    pub(crate) async fn patch_work(&self, kind: WorkKind, key: &ObjectKey, patch: &Change) -> Answer<Seen> {
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let api = self.works(kind, &key.namespace);
+        let answer = match patch {
+            Change::Json(patch) => {
+                let patch = Patch::<serde_json::Value>::Json(patch.clone());
+                self.write(api.patch(&key.name, &params, &patch)).await
+            }
+            Change::Merge(patch) => self.write(api.patch(&key.name, &params, &Patch::Merge(patch))).await,
+        };
+        seen(kind, answer)
+    }
+
+    /// Deletes an object if it is still the one with this uid.
+    pub(crate) async fn delete_work(&self, work: &WorkObject) -> Answer<()> {
+        let api = self.works(work.kind, &work.key.namespace);
+        self.write(api.delete(&work.key.name, &only(&work.uid))).await.map(|_| ())
+    }
+
+    /// Lists the objects of a kind that a selector of labels selects, as they are now.
+    pub(crate) async fn list_works(&self, kind: WorkKind, namespace: &str, labels: &str) -> Answer<Vec<WorkObject>> {
+        match kind {
+            WorkKind::Job => {
+                let all = self.list_in::<Batch>(namespace, labels).await;
+                all.map(|all| all.iter().map(WorkObject::of_batch).collect())
+            }
+            WorkKind::JobSet => {
+                let all = self.list_in::<JobSet>(namespace, labels).await;
+                all.map(|all| all.iter().map(WorkObject::of_job_set).collect())
+            }
+            WorkKind::Pod => {
+                let all = self.list_in::<Pod>(namespace, labels).await;
+                all.map(|all| all.iter().map(WorkObject::of_pod).collect())
+            }
+        }
+    }
+}

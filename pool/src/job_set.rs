@@ -1,0 +1,46 @@
+//! The kind JobSet of jobset.x-k8s.io, as far as claims are concerned.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use serde::{Deserialize, Serialize};
+
+/// What is to run.
+#[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
+#[kube(
+    group = "jobset.x-k8s.io",
+    version = "v1alpha2",
+    kind = "JobSet",
+    plural = "jobsets",
+    namespaced,
+    schema = "disabled",
+    status = "JobSetStatus"
+)]
+#[serde(rename_all = "camelCase", default)]
+pub struct JobSetSpec {
+    /// Nothing is to run.
+    pub suspend: Option<bool>,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct JobSetStatus {
+    /// `Completed`, `Failed`, `Suspended`.
+    pub conditions: Vec<Condition>,
+    /// For each replicated job.
+    pub replicated_jobs_status: Vec<ReplicatedJobStatus>,
+}
+
+/// How many batch Jobs there are of each sort.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReplicatedJobStatus {
+    /// All of its pods are ready.
+    pub ready: i32,
+    /// It has ended well.
+    pub succeeded: i32,
+    /// It has failed.
+    pub failed: i32,
+    /// It has pods that run or will.
+    pub active: i32,
+}

@@ -1,0 +1,239 @@
+//! What works for claims, or waits for one, as it was seen last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crds::{ANNOTATION_MEMBERS, LABEL_AD, LABEL_MATCH_UID, WorkKind};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+
+use crate::key::ObjectKey;
+use crate::work::{WorkObject, has_finished};
+
+/// One of them: no two of a kind have one key.
+type Name = (WorkKind, ObjectKey);
+
+/// All batch Jobs and JobSets, the Pods that ask for a gang themselves, and the pods of others that carry a claim's label and have
+/// not finished.
+#[derive(Clone, Debug, Default)]
+pub struct Works {
+    objects: BTreeMap<Name, Arc<WorkObject>>,
+    /// Names by the uid of the Match on their label.
+    by_match: BTreeMap<String, BTreeSet<Name>>,
+    /// Names of those that carry the label of an ad.
+    with_ad: BTreeSet<Name>,
+    /// Uids of Matches by pod, and how many pods each has.
+    pods: BTreeMap<ObjectKey, String>,
+    pods_of: BTreeMap<String, usize>,
+    /// There are JobSets in this cluster: their kind is served.
+    pub job_sets: bool,
+}
+
+impl Works {
+    /// Takes in an object as it was seen, unless what is held is newer. Whether anything is new.
+    pub fn put(&mut self, work: WorkObject) -> bool {
+        let number = |version: &str| version.parse::<u64>().unwrap_or(0);
+        let name = (work.kind, work.key.clone());
+        if let Some(held) = self.objects.get(&name) {
+            if held.uid == work.uid && number(&held.version) > number(&work.version) {
+                return false;
+            }
+            if **held == (WorkObject { version: held.version.clone(), ..work.clone() }) {
+                // only what nobody looks at has changed, but a patch may test the version
+                self.objects.insert(name, Arc::new(work));
+                return false;
+            }
+        }
+        self.remove(work.kind, &work.key);
+        if let Some(uid) = &work.match_uid {
+            self.by_match.entry(uid.clone()).or_default().insert(name.clone());
+        }
+        if work.ad.is_some() {
+            self.with_ad.insert(name.clone());
+        }
+        self.objects.insert(name, Arc::new(work));
+        true
+    }
+
+    /// Forgets an object.
+    pub fn remove(&mut self, kind: WorkKind, key: &ObjectKey) {
+        let name = (kind, key.clone());
+        let Some(held) = self.objects.remove(&name) else { return };
+        self.with_ad.remove(&name);
+        let Some(uid) = &held.match_uid else { return };
+        if let Some(names) = self.by_match.get_mut(uid) {
+            names.remove(&name);
+            if names.is_empty() {
+                self.by_match.remove(uid);
+            }
+        }
+    }
+
+    /// Forgets all objects of a kind that `keep` does not name.
+    pub fn retain(&mut self, kind: WorkKind, keep: impl Fn(&ObjectKey) -> bool) {
+        self.forget(|work| work.kind == kind && !keep(&work.key));
+    }
+
+    fn forget(&mut self, is_gone: impl Fn(&WorkObject) -> bool) {
+        let gone: Vec<Name> =
+            self.objects.iter().filter(|(_, work)| is_gone(work)).map(|(name, _)| name.clone()).collect();
+        gone.iter().for_each(|(kind, key)| self.remove(*kind, key));
+    }
+
+    /// Takes in a pod with a claim's label as it was seen. Whether anything is new.
+    pub fn put_pod(&mut self, pod: &Pod) -> bool {
+        let key = ObjectKey::of(pod);
+        // one that carries the label of an ad comes by another watch, too
+        let asks = pod.annotations().contains_key(ANNOTATION_MEMBERS) && !pod.labels().contains_key(LABEL_AD);
+        let new = asks && self.put(WorkObject::of_pod(pod));
+        let uid = pod.labels().get(LABEL_MATCH_UID).filter(|_| !has_finished(pod)).cloned();
+        if self.pods.get(&key) == uid.as_ref() {
+            return new;
+        }
+        self.uncount(&key);
+        if let Some(uid) = uid {
+            *self.pods_of.entry(uid.clone()).or_default() += 1;
+            self.pods.insert(key, uid);
+        }
+        true
+    }
+
+    /// Forgets a pod that carries no claim's label any more, or is gone.
+    pub fn remove_pod(&mut self, key: &ObjectKey) {
+        self.uncount(key);
+        self.remove_if(key, |work| work.ad.is_none());
+    }
+
+    /// Forgets a Pod that carries no label of an ad any more, or is gone.
+    pub fn remove_asking_pod(&mut self, key: &ObjectKey) {
+        self.remove_if(key, |work| work.ad.is_some());
+    }
+
+    fn remove_if(&mut self, key: &ObjectKey, is_it: impl Fn(&WorkObject) -> bool) {
+        if self.get(WorkKind::Pod, key).is_some_and(|work| is_it(work)) {
+            self.remove(WorkKind::Pod, key);
+        }
+    }
+
+    fn uncount(&mut self, key: &ObjectKey) {
+        let Some(uid) = self.pods.remove(key) else { return };
+        if let Some(count) = self.pods_of.get_mut(&uid) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.pods_of.remove(&uid);
+            }
+        }
+    }
+
+    /// Forgets all pods with a claim's label that `keep` does not name.
+    pub fn retain_pods(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
+        let gone: Vec<ObjectKey> = self.pods.keys().filter(|key| !keep(key)).cloned().collect();
+        gone.iter().for_each(|key| self.uncount(key));
+        self.forget(|work| work.kind == WorkKind::Pod && work.ad.is_none() && !keep(&work.key));
+    }
+
+    /// Forgets all Pods with the label of an ad that `keep` does not name.
+    pub fn retain_asking_pods(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
+        self.forget(|work| work.kind == WorkKind::Pod && work.ad.is_some() && !keep(&work.key));
+    }
+
+    /// The object of this name.
+    #[must_use]
+    pub fn get(&self, kind: WorkKind, key: &ObjectKey) -> Option<&Arc<WorkObject>> {
+        self.objects.get(&(kind, key.clone()))
+    }
+
+    /// The objects that carry the label of this Match.
+    pub fn of_match(&self, uid: &str) -> impl Iterator<Item = &Arc<WorkObject>> {
+        self.by_match.get(uid).into_iter().flatten().filter_map(|name| self.objects.get(name))
+    }
+
+    /// The objects that name an ad.
+    pub fn with_ad(&self) -> impl Iterator<Item = (&str, &Arc<WorkObject>)> {
+        let all = self.with_ad.iter().filter_map(|name| self.objects.get(name));
+        all.filter_map(|work| Some((work.ad.as_deref()?, work)))
+    }
+
+    /// How many pods of this Match have not finished, as far as is seen.
+    #[must_use]
+    pub fn pods_of(&self, uid: &str) -> usize {
+        self.pods_of.get(uid).copied().unwrap_or(0)
+    }
+
+    /// All objects that work for a Match, or did.
+    pub fn labelled(&self) -> impl Iterator<Item = (&str, &Arc<WorkObject>)> {
+        let names = self.by_match.iter().flat_map(|(uid, names)| names.iter().map(move |name| (uid.as_str(), name)));
+        names.filter_map(|(uid, name)| Some((uid, self.objects.get(name)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(name: &str, version: u64, of: Option<&str>) -> WorkObject {
+        WorkObject {
+            key: ObjectKey::new("ns", name),
+            uid: format!("u-{name}"),
+            version: version.to_string(),
+            match_uid: of.map(str::to_owned),
+            ..WorkObject::default()
+        }
+    }
+
+    fn pod(labels: &str, phase: &str) -> Pod {
+        let text = format!(
+            r#"{{"metadata": {{"name": "p", "namespace": "ns", "labels": {{{labels}}},
+                "annotations": {{"gangmatch.dev/members": ""}}}}, "status": {{"phase": "{phase}"}}}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn an_older_state_never_replaces_a_newer_one() {
+        let mut works = Works::default();
+        let key = ObjectKey::new("ns", "a");
+        assert!(works.put(batch("a", 5, Some("m"))));
+        assert!(!works.put(batch("a", 4, None)));
+        assert_eq!(works.of_match("m").count(), 1);
+        assert!(!works.put(batch("a", 6, Some("m"))), "nothing that counts is new");
+        assert_eq!(works.get(WorkKind::Job, &key).unwrap().version, "6", "but a patch may test it");
+        assert!(works.put(batch("a", 7, None)));
+        assert_eq!((works.of_match("m").count(), works.labelled().count()), (0, 0));
+        works.put(WorkObject { kind: WorkKind::Pod, ..batch("a", 1, Some("m")) });
+        works.retain(WorkKind::Job, |_| false);
+        assert!(works.get(WorkKind::Job, &key).is_none() && works.get(WorkKind::Pod, &key).is_some());
+    }
+
+    #[test]
+    fn pods_count_until_they_have_finished() {
+        let labels = r#""gangmatch.dev/match-uid": "m""#;
+        let mut works = Works::default();
+        assert!(works.put_pod(&pod(labels, "Pending")));
+        assert!(!works.put_pod(&pod(labels, "Running")));
+        assert_eq!(works.pods_of("m"), 1);
+        assert!(works.put_pod(&pod(labels, "Succeeded")));
+        assert_eq!(works.pods_of("m"), 0);
+    }
+
+    #[test]
+    fn a_pod_that_asks_is_forgotten_by_the_watch_that_has_brought_it() {
+        let key = ObjectKey::new("ns", "p");
+        let (ours, asking) =
+            (r#""gangmatch.dev/match-uid": "m""#, r#""gangmatch.dev/match-uid": "m", "gangmatch.dev/ad": "a""#);
+        let mut works = Works::default();
+        works.put_pod(&pod(ours, "Running"));
+        works.remove_asking_pod(&key);
+        works.retain_asking_pods(|_| false);
+        assert_eq!(works.of_match("m").count(), 1);
+        works.remove_pod(&key);
+        assert_eq!((works.of_match("m").count(), works.pods_of("m")), (0, 0));
+        works.put_pod(&pod(asking, "Running"));
+        assert_eq!(works.with_ad().count(), 0, "the other watch brings it");
+        works.put(WorkObject::of_pod(&pod(asking, "Running")));
+        works.remove_pod(&key);
+        assert_eq!((works.of_match("m").count(), works.with_ad().count()), (1, 1));
+        works.remove_asking_pod(&key);
+        assert_eq!((works.of_match("m").count(), works.with_ad().count()), (0, 0));
+    }
+}
