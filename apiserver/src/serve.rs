@@ -68,6 +68,15 @@ impl Server {
         self.inner().store.compact();
     }
 
+    /// Another server that has everything this one has. What is written to one of them the other does not see.
+    #[must_use]
+    pub fn copy(&self) -> Server {
+        let inner = self.inner();
+        let copied = Inner { store: inner.store.clone(), validator: Validator::new(), now: inner.now };
+        let newest = watch::Sender::new(inner.store.revision());
+        Server { kinds: self.kinds.clone(), inner: Arc::new(Mutex::new(copied)), newest: Arc::new(newest) }
+    }
+
     /// The kind that a call is about.
     #[must_use]
     pub fn kind_of(&self, call: &Call) -> Option<&Kind> {

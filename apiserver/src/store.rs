@@ -30,7 +30,7 @@ pub struct Event {
 }
 
 /// All objects, and how they came to be what they are.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
     log: Vec<Event>,

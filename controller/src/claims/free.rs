@@ -31,10 +31,15 @@ impl Driver {
                 let alone = writes::sits_alone(view, offer.status());
                 writes::free(view, offer, with_seat && alone, &objects, self.clock.now())
             };
+            let Some(patch) = patch else { return self.freed_by_another(view, number, notes).await };
             match self.patch_offer(leg, &patch, &Mutex::default()).await {
                 Answer::Done(()) | Answer::Missing => {
                     noted(notes, |notes| notes.freed.insert(number));
                     return Event::Freed(number);
+                }
+                // There is no such entry any more, or no such offer.
+                Answer::Refused(refused) if refused.rules.is_empty() => {
+                    return self.freed_by_another(view, number, notes).await;
                 }
                 // Its agent is still at work.
                 Answer::Refused(refused) if refused.says(message::ACTIVE) => {
@@ -47,6 +52,26 @@ impl Driver {
             }
         }
         failed
+    }
+
+    /// An entry that was to be taken out and is not there: by what the server says now, not by what was seen.
+    async fn freed_by_another(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
+        let failed = Event::Failed(Action::Free(number));
+        let Some(leg) = view.legs.get(number) else { return failed };
+        let is_gone = match self.read_offer(leg).await {
+            Answer::Missing => true,
+            Answer::Done(()) => {
+                let objects = self.world.look();
+                let offer = objects.offer(&leg.kind, &leg.key).and_then(|offer| offer.status());
+                offer.is_none_or(|status| !status.claims.contains_key(&view.uid))
+            }
+            _ => false,
+        };
+        if !is_gone {
+            return failed;
+        }
+        noted(notes, |notes| notes.freed.insert(number));
+        Event::Freed(number)
     }
 
     pub(super) async fn has_ended(&self, view: &View) -> bool {

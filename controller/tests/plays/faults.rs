@@ -60,10 +60,10 @@ pub(crate) enum Twist {
     None,
     /// `test` operations are taken out of every patch, and preconditions out of every DELETE.
     NoTests,
-    /// Of patches, only the tests of uids are taken out.
-    NoUidTests,
-    /// Reads show what was so many milliseconds ago.
-    OldReads(i64),
     /// Nothing is checked by the rules of the CRDs.
     NoRules,
+    /// Reads show for ever what was at this time of the play.
+    OldReads(i64),
+    /// Writes to licenses are answered as if they were done, and are not.
+    Forgets,
 }

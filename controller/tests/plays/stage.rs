@@ -119,6 +119,11 @@ impl Stage {
         }
     }
 
+    /// Which write is struck; 0 if none is.
+    pub(crate) fn strike_ordinal(&self) -> usize {
+        self.strike.map_or(0, |strike| strike.ordinal)
+    }
+
     /// Whether a controller's write is kept back.
     pub(crate) fn holds(&self, place: usize) -> bool {
         self.processes.get(place).is_some_and(|process| !process.wire.line().held.is_empty())
@@ -267,6 +272,7 @@ impl Stage {
                 return Ok(());
             }
             seen = revision;
+            self.verdict()?;
             if self.now_ms - begun > LIMIT_MS {
                 return Err(format!("not within {LIMIT_MS} ms: {what}; {:?}", self.summary()));
             }

@@ -23,6 +23,9 @@ const IMPORTS: [(&str, &[&str]); 15] = [
     ("xtask", &["crds", "e2e"]),
 ];
 
+/// What stands in for something real, and is for tests only.
+const STAND_INS: [&str; 1] = ["apiserver"];
+
 /// What the pure crates may not reach, however indirectly: runtimes, clients, randomness, logs.
 const IMPURE: [&str; 15] = [
     "tokio",
@@ -73,12 +76,28 @@ pub(crate) fn findings(metadata: &Value, reached: &Reached) -> Vec<String> {
                 .map(|name| format!("crate {member}: may not import {name}")),
         );
     }
+    findings.extend(shipped_stand_ins(metadata));
     for (member, banned) in LIMITED {
         let all = reached.get(member).into_iter().flatten();
         findings.extend(
             all.filter(|name| banned.contains(&name.as_str()))
                 .map(|name| format!("crate {member}: may not reach {name}")),
         );
+    }
+    findings
+}
+
+/// Who has a stand-in as more than a dependency of its tests.
+fn shipped_stand_ins(metadata: &Value) -> Vec<String> {
+    let packages = metadata.get("packages").and_then(Value::as_array).into_iter().flatten();
+    let mut findings = Vec::new();
+    for package in packages {
+        let member = package.get("name").and_then(Value::as_str).unwrap_or_default();
+        let dependencies = package.get("dependencies").and_then(Value::as_array).into_iter().flatten();
+        let for_more = dependencies.filter(|one| one.get("kind").and_then(Value::as_str) != Some("dev"));
+        let names = for_more.filter_map(|one| one.get("name").and_then(Value::as_str));
+        let shipped = names.filter(|name| STAND_INS.contains(name));
+        findings.extend(shipped.map(|name| format!("crate {member}: may import {name} for its tests only")));
     }
     findings
 }
