@@ -8,6 +8,7 @@
 mod ads;
 mod chance;
 mod etcd;
+mod gate;
 mod proxy;
 mod replica;
 mod scene;
@@ -16,6 +17,7 @@ mod stage;
 
 pub use ads::{job, license, machine};
 pub use etcd::Follower;
+pub use gate::Gate;
 pub use proxy::{Asked, Fault, Flow, Logged, Plan, Proxy, Weather};
 pub use replica::Replica;
 pub use scene::Scene;

@@ -25,10 +25,11 @@ impl Replica {
     pub(crate) async fn start(
         access: &'static Access,
         kubeconfig: &Path,
+        reads: Option<&str>,
         flags: &[&str],
         seed: u64,
     ) -> Result<Replica> {
-        let proxy = Proxy::start(kubeconfig, seed).await?;
+        let proxy = Proxy::start(kubeconfig, reads, seed).await?;
         let through = proxy.kubeconfig(kubeconfig)?;
         let controller = block_in_place(|| product::start_controller(access, &through, flags))?;
         Ok(Replica { deaths: proxy.deaths(), proxy, controller, killed: 0 })

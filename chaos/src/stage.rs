@@ -55,7 +55,27 @@ impl Stage {
     /// # Errors
     /// When it does not start.
     pub async fn replica(&self, flags: &[&str], seed: u64) -> Result<Replica> {
-        Replica::start(self.plane, &self.controller, flags, seed).await
+        Replica::start(self.plane, &self.controller, None, flags, seed).await
+    }
+
+    /// The same of one that reads from the API server at this address, and writes to the other one.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub async fn replica_reading(&self, server: &str, flags: &[&str], seed: u64) -> Result<Replica> {
+        Replica::start(self.plane, &self.controller, Some(server), flags, seed).await
+    }
+
+    /// The admin's way to the API server at this address.
+    ///
+    /// # Errors
+    /// When there is no such address.
+    pub async fn client_of(&self, server: &str) -> Result<Client> {
+        let file = Kubeconfig::read_from(self.plane.kubeconfig())?;
+        let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+        config.cluster_url = server.parse()?;
+        config.default_retry = false;
+        Ok(Client::try_from(config)?)
     }
 
     /// Waits until nothing is under way, leaks, or waits in vain; answers how long that took.

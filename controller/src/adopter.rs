@@ -30,13 +30,18 @@ pub(crate) struct Adopter {
 }
 
 impl Adopter {
+    /// What is to be made and said; or when somebody has to look again, if nothing changes.
+    pub(crate) fn plan(&self, objects: &Objects, now_ms: u64) -> Result<Asks, u64> {
+        if now_ms < self.rest_until_ms { Err(self.rest_until_ms) } else { Ok(asks(objects)) }
+    }
+
     /// Makes those that are missing. When there is more to do, if nothing else happens.
-    pub(crate) async fn adopt(&mut self, driver: &Driver, objects: &Objects) -> Option<u64> {
+    pub(crate) async fn adopt(&mut self, driver: &Driver, plan: Result<Asks, u64>) -> Option<u64> {
         let now_ms = driver.now_ms();
-        if now_ms < self.rest_until_ms {
-            return Some(self.rest_until_ms);
-        }
-        let Asks { jobs, without_ad } = asks(objects);
+        let Asks { jobs, without_ad } = match plan {
+            Ok(asks) => asks,
+            Err(rests_until_ms) => return Some(rests_until_ms),
+        };
         self.warn(driver, &without_ad).await;
         let more = jobs.len() > GO_MAX;
         let writes = jobs.into_iter().take(GO_MAX).map(|(work, job)| make(driver, work, job));

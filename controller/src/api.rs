@@ -2,9 +2,11 @@
 
 use std::fmt::Debug;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crds::MachineClass;
+use crds::rules::message::EPOCH;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -14,9 +16,10 @@ use pool::ObjectKey;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::leader::Leadership;
+use crate::metrics::{self, Metrics};
 
 /// Who writes, in managed fields and events.
 pub(crate) const MANAGER: &str = "gangmatch";
@@ -30,6 +33,8 @@ pub(crate) struct Cluster {
     pub(crate) client: Client,
     /// Nothing is written but by the leader.
     pub(crate) leadership: Leadership,
+    /// What is counted.
+    pub(crate) metrics: Arc<Metrics>,
     requests: Semaphore,
 }
 
@@ -95,8 +100,8 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>, identity: &str) -> anyhow
 
 impl Cluster {
     /// The API server that a client leads to.
-    pub(crate) fn new(client: Client, leadership: Leadership) -> Cluster {
-        Cluster { client, leadership, requests: Semaphore::new(REQUESTS_MAX) }
+    pub(crate) fn new(client: Client, leadership: Leadership, metrics: Arc<Metrics>) -> Cluster {
+        Cluster { client, leadership, metrics, requests: Semaphore::new(REQUESTS_MAX) }
     }
 
     pub(crate) fn api<K>(&self, namespace: &str) -> Api<K>
@@ -204,13 +209,28 @@ impl Cluster {
     }
 
     pub(crate) async fn ask<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
-        self.within(request, |_| Some(DEADLINE)).await
+        self.counted("read", request, |_| Some(DEADLINE)).await
     }
 
     /// Only the leader writes, and only as long as it is sure to be it: whether it is, is asked when the request's turn has
     /// come, and the request ends with the term.
     pub(crate) async fn write<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
-        self.within(request, |leadership| leadership.current().map(|(_, left)| left.min(DEADLINE))).await
+        self.counted("write", request, |leadership| leadership.current().map(|(_, left)| left.min(DEADLINE))).await
+    }
+
+    async fn counted<K>(
+        &self,
+        kind: &'static str,
+        request: impl Future<Output = Result<K, Error>>,
+        limit: impl FnOnce(&Leadership) -> Option<Duration>,
+    ) -> Answer<K> {
+        let begun = Instant::now();
+        let under_way = UnderWay::of(&self.metrics, kind);
+        let answer = self.within(request, limit).await;
+        drop(under_way);
+        self.metrics.took(&metrics::REQUEST_SECONDS, &[kind], begun.elapsed());
+        self.metrics.count(&metrics::REQUESTS, &[kind, outcome(&answer)]);
+        answer
     }
 
     async fn within<K>(
@@ -220,7 +240,7 @@ impl Cluster {
     ) -> Answer<K> {
         let Ok(_turn) = self.requests.acquire().await else { return Answer::Lost("shutting down".to_owned()) };
         let Some(limit) = limit(&self.leadership) else {
-            return Answer::Lost("this process does not lead".to_owned());
+            return Answer::Lost(NOT_LEADING.to_owned());
         };
         match timeout(limit, request).await {
             Err(_) => Answer::Lost(format!("no answer within {} ms", limit.as_millis())),
@@ -228,6 +248,44 @@ impl Cluster {
             Ok(Err(Error::Api(status))) => answer(*status),
             Ok(Err(error)) => Answer::Lost(error.to_string()),
         }
+    }
+}
+
+/// A request under way; it is not any more when this is dropped, whatever happened.
+struct UnderWay<'m> {
+    metrics: &'m Metrics,
+    kind: &'static str,
+}
+
+impl UnderWay<'_> {
+    fn of<'m>(metrics: &'m Metrics, kind: &'static str) -> UnderWay<'m> {
+        metrics.add(&metrics::REQUESTS_UNDER_WAY, &[kind], 1);
+        UnderWay { metrics, kind }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.metrics.add(&metrics::REQUESTS_UNDER_WAY, &[self.kind], -1);
+    }
+}
+
+/// Why a write was not even sent.
+const NOT_LEADING: &str = "this process does not lead";
+
+/// What came of a request, in a word.
+fn outcome<K>(answer: &Answer<K>) -> &'static str {
+    match answer {
+        Answer::Done(_) => "done",
+        Answer::Refused(refused) if refused.says(EPOCH) => "fenced",
+        Answer::Refused(refused) if refused.rules.is_empty() => "conflict",
+        Answer::Refused(_) => "refused",
+        Answer::Missing => "missing",
+        Answer::Exists => "exists",
+        Answer::Lost(why) if why == NOT_LEADING => "fenced",
+        Answer::Lost(why) if why.starts_with("409 ") => "conflict",
+        Answer::Lost(why) if why.starts_with("429 ") => "busy",
+        Answer::Lost(_) => "lost",
     }
 }
 

@@ -21,6 +21,8 @@ use crate::events::Events;
 use crate::flights::Flights;
 use crate::holdoffs::HoldOffs;
 use crate::leader::{Campaign, Leadership};
+use crate::metrics;
+use crate::metrics::Metrics;
 use crate::negotiator::Negotiator;
 use crate::probes::{self, Health};
 use crate::refusals::Refusals;
@@ -42,7 +44,8 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let identity = config.identity(std::process::id(), Timestamp::now());
     let client = connect(config.kubeconfig.as_deref(), &identity).await?;
     let operator = Operator::new(client, &identity, Clock::system(), config);
-    let mut probes = tokio::spawn(probes::serve(operator.health.clone(), operator.config.listen));
+    let mut probes =
+        tokio::spawn(probes::serve(operator.health.clone(), operator.metrics.clone(), operator.config.listen));
     let (mut terminated, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut outcome = Ok(());
     let stop = async {
@@ -63,6 +66,7 @@ pub struct Operator {
     clock: Clock,
     config: Config,
     health: Arc<Health>,
+    metrics: Arc<Metrics>,
 }
 
 impl Operator {
@@ -70,18 +74,19 @@ impl Operator {
     /// everything counts but what is about the process: kubeconfig, probes, log.
     #[must_use]
     pub fn new(client: Client, identity: &str, clock: Clock, config: Config) -> Operator {
-        Operator { client, identity: identity.to_owned(), clock, config, health: Health::new() }
+        let (health, metrics) = (Health::new(), Arc::default());
+        Operator { client, identity: identity.to_owned(), clock, config, health, metrics }
     }
 
     /// Operates until `stop` comes; then comes to rest and gives the Lease back.
     pub async fn operate(self, stop: impl Future<Output = ()>) {
-        let Operator { client, identity, clock, config, health } = self;
+        let Operator { client, identity, clock, config, health, metrics } = self;
         let leadership = if config.leader_elect { Leadership::standby() } else { Leadership::alone() };
         let owners = config.owner_trust.into();
         let world = Arc::new(World::new(owners));
         let flights = Arc::<Flights>::default();
         let driver = Arc::new(Driver {
-            cluster: Cluster::new(client.clone(), leadership.clone()),
+            cluster: Cluster::new(client.clone(), leadership.clone(), metrics),
             world: world.clone(),
             flights: flights.clone(),
             groups: Groups::default(),
@@ -139,12 +144,16 @@ async fn negotiate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, 
     loop {
         let term = loop {
             health.beat();
+            driver.cluster.metrics.set(&metrics::LEADER, &[], 0);
+            // Whoever leads next looks at everything first.
+            driver.world.look().take_changes();
             if let Ok(term) = timeout(BEAT, leadership.gained()).await {
                 break term;
             }
         };
         leadership.at_least(newest_epoch(&driver.world.look()));
         let epoch = leadership.epoch().unwrap_or(0);
+        driver.cluster.metrics.set(&metrics::LEADER, &[], 1);
         let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), epoch);
         tokio::select! {
             () = negotiator.run() => {}

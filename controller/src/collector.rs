@@ -12,6 +12,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{Api, ListParams};
 use kube::core::DeserializeGuard;
+use kube::core::error_boundary::InvalidObject;
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
@@ -67,8 +68,7 @@ macro_rules! kept_on {
             type Kind = $kind;
 
             fn put(object: $kind, objects: &mut Objects) -> bool {
-                objects.$shelf.put(object);
-                true
+                objects.$shelf.take_in(object)
             }
 
             fn remove(objects: &mut Objects, key: &ObjectKey) {
@@ -94,8 +94,7 @@ impl Kept for Match {
     type Kind = Match;
 
     fn put(object: Match, objects: &mut Objects) -> bool {
-        objects.put_match(object);
-        true
+        objects.take_in_match(object)
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
@@ -115,16 +114,19 @@ impl Kept for Namespace {
     type Kind = Namespace;
 
     fn put(object: Namespace, objects: &mut Objects) -> bool {
-        let labels = object.labels().clone();
-        objects.namespaces.insert(object.name_any(), labels.clone()) != Some(labels)
+        objects.take_in_namespace(&object.name_any(), Some(object.labels().clone()))
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.namespaces.remove(&key.name);
+        objects.take_in_namespace(&key.name, None);
     }
 
     fn retain(objects: &mut Objects, seen: &BTreeSet<ObjectKey>) {
-        objects.namespaces.retain(|name, _| seen.contains(&ObjectKey::new("", name)));
+        let gone = |name: &&String| !seen.contains(&ObjectKey::new("", name));
+        let gone: Vec<String> = objects.namespaces.keys().filter(gone).cloned().collect();
+        for name in gone {
+            objects.take_in_namespace(&name, None);
+        }
     }
 }
 
@@ -286,9 +288,30 @@ async fn watch_job_sets(client: Client, world: Arc<World>, listed: mpsc::Sender<
     }
 }
 
-/// For ever; a kind that `may_go` until it is not served any more.
+/// For ever; a kind that `may_go` until it is not served any more. To read each object so that one which cannot be read does not
+/// keep back the others costs three times as much: that is done from when there is such a one.
 async fn watch<K: Kept>(client: Client, world: Arc<World>, listed: mpsc::Sender<()>, may_go: bool) {
-    let api: Api<DeserializeGuard<K::Kind>> = Api::all(client);
+    let ends = |error: &watcher::Error| is_unreadable(error) || may_go && is_not_served(error);
+    let ended = follow::<K, K::Kind>(Api::all(client.clone()), &world, &listed, Ok, ends).await;
+    if ended.is_some_and(|error| is_unreadable(&error)) {
+        tracing::error!(kind = %K::Kind::kind(&()), "an object cannot be read; from now on each is read by itself");
+        let one_by_one = |guarded: DeserializeGuard<K::Kind>| guarded.0.map_err(Box::new);
+        let ends = |error: &watcher::Error| may_go && is_not_served(error);
+        follow::<K, _>(Api::all(client), &world, &listed, one_by_one, ends).await;
+    }
+}
+
+/// Takes in what is watched, until it ends with such an error.
+async fn follow<K: Kept, T>(
+    api: Api<T>,
+    world: &World,
+    listed: &mpsc::Sender<()>,
+    read: impl Fn(T) -> Result<K::Kind, Box<InvalidObject>>,
+    ends: impl Fn(&watcher::Error) -> bool,
+) -> Option<watcher::Error>
+where
+    T: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+{
     let name = K::Kind::kind(&()).into_owned();
     let config = watcher::Config::default().timeout(60);
     let config = K::ONLY.into_iter().fold(config, watcher::Config::labels);
@@ -300,22 +323,35 @@ async fn watch<K: Kept>(client: Client, world: Arc<World>, listed: mpsc::Sender<
             Ok(watcher::Event::Init) => seen.clear(),
             Ok(watcher::Event::InitApply(object)) => {
                 seen.insert(ObjectKey::of(&object));
-                take_in::<K>(&world, object, &name);
+                take_in::<K>(world, read(object), &name);
             }
             Ok(watcher::Event::InitDone) => {
                 world.learn(|all| K::retain(all, &seen));
                 // Nobody listens any more after the first time round.
                 let _ = listed.try_send(());
             }
-            Ok(watcher::Event::Apply(object)) => take_in::<K>(&world, object, &name),
-            Ok(watcher::Event::Delete(object)) => world.learn(|all| match &object.0 {
-                Ok(gone) => K::bury(gone, all),
-                Err(_) => K::remove(all, &ObjectKey::of(&object)),
-            }),
-            Err(error) if may_go && is_not_served(&error) => return,
+            Ok(watcher::Event::Apply(object)) => take_in::<K>(world, read(object), &name),
+            Ok(watcher::Event::Delete(object)) => {
+                let key = ObjectKey::of(&object);
+                world.learn(|all| match read(object) {
+                    Ok(gone) => K::bury(&gone, all),
+                    Err(_) => K::remove(all, &key),
+                });
+            }
+            Err(error) if ends(&error) => return Some(error),
             Err(error) => tracing::warn!(kind = name, %error, "watch interrupted; it starts again"),
         }
     }
+    None
+}
+
+/// Whether a watch has ended because what was sent is no object of its kind.
+fn is_unreadable(error: &watcher::Error) -> bool {
+    matches!(
+        error,
+        watcher::Error::InitialListFailed(kube::Error::SerdeError(_))
+            | watcher::Error::WatchFailed(kube::Error::SerdeError(_))
+    )
 }
 
 fn is_not_served(error: &watcher::Error) -> bool {
@@ -353,8 +389,8 @@ async fn watch_leases(api: Api<Lease>, world: Arc<World>, listed: mpsc::Sender<(
 }
 
 /// An object that cannot be read is taken out: what it was before must not be matched any more.
-fn take_in<K: Kept>(world: &World, object: DeserializeGuard<K::Kind>, name: &str) {
-    match object.0 {
+fn take_in<K: Kept>(world: &World, object: Result<K::Kind, Box<InvalidObject>>, name: &str) {
+    match object {
         Ok(object) => world.learn_if_new(|all| K::put(object, all)),
         Err(invalid) => {
             let key = ObjectKey::new(

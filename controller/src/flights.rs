@@ -25,6 +25,19 @@ struct Table {
     under_way: BTreeMap<Name, (Option<Flight>, String)>,
     /// When an undecided Match was first seen here, on this process's clock.
     first_seen: BTreeMap<String, Instant>,
+    /// Those that have landed since somebody asked.
+    landed: Vec<Landed>,
+}
+
+/// A claim that is not under way any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Landed {
+    /// Where its Match is.
+    pub(crate) key: ObjectKey,
+    /// The uid of that; empty, if it was still to be written.
+    pub(crate) uid: String,
+    /// The uid of its job.
+    pub(crate) job: String,
 }
 
 /// A claim under way; it lands when this is dropped, whatever happened.
@@ -35,7 +48,11 @@ pub(crate) struct UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.flights.table().under_way.remove(&self.name);
+        let mut table = self.flights.table();
+        if let Some((_, job)) = table.under_way.remove(&self.name) {
+            let (key, uid) = self.name.clone();
+            table.landed.push(Landed { key, uid, job });
+        }
     }
 }
 
@@ -55,6 +72,18 @@ impl Flights {
         }
         table.under_way.insert(name.clone(), (gang, view.root.uid.clone()));
         Some(UnderWay { flights: self.clone(), name })
+    }
+
+    /// Whether a claim is under way.
+    pub(crate) fn has(&self, view: &View) -> bool {
+        let table = self.table();
+        let is_under_way = |uid: &str| table.under_way.contains_key(&(view.key.clone(), uid.to_owned()));
+        is_under_way(&view.uid) || is_under_way("")
+    }
+
+    /// Those that have landed since this was asked last.
+    pub(crate) fn take_landed(&self) -> Vec<Landed> {
+        std::mem::take(&mut self.table().landed)
     }
 
     /// How many are under way.

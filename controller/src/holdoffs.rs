@@ -65,11 +65,6 @@ impl HoldOffs {
         still.map(|(uid, held)| (uid.clone(), finding(&held.why))).collect()
     }
 
-    /// Whether nobody is held.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// When the next pause ends, if one is running.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
         self.0.values().map(|held| held.until_ms).filter(|until| *until > now_ms).min()
@@ -114,6 +109,6 @@ mod tests {
         let told = holdoffs.held(1, |_| Some(1));
         assert_eq!(told["u"].reason, "BackingOff");
         assert_eq!(told["u"].why, "exceeded quota");
-        assert!(holdoffs.held(1, |_| Some(2)).is_empty() && holdoffs.is_empty());
+        assert!(holdoffs.held(1, |_| Some(2)).is_empty());
     }
 }

@@ -4,9 +4,12 @@
 //! whatever API a client leads to, by whatever clock it is given.
 
 mod adopter;
+mod alarm;
 mod api;
 mod app;
 mod backoff;
+#[cfg(test)]
+mod churn;
 mod claims;
 mod clock;
 mod collector;
@@ -17,6 +20,7 @@ mod fixtures;
 mod flights;
 mod holdoffs;
 mod leader;
+mod metrics;
 mod negotiator;
 mod nodes;
 mod patch;

@@ -1,33 +1,39 @@
 //! The main loop: what is known now into claims driven on, a cycle of new gangs, and statuses written. Then it waits.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crds::{Job, Match};
+use crds::Match;
 use jiff::Timestamp;
-use kube::ResourceExt;
-use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, PoolAd, Snapshot};
-use pool::{ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, snapshot};
+use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, PoolAd, Snapshot, WhyNot};
+use pool::{Changes, Freezer, ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::adopter::Adopter;
-use crate::claims::{Driver, Moment, due, newest_epoch, wiped};
+use crate::claims::{Attention, Driver, Moment, newest_epoch_of, wiped};
 use crate::config::Config;
 use crate::flights::flight;
-use crate::nodes::Keeper;
+use crate::metrics;
+use crate::nodes::{Keeper, Work};
 use crate::probes::Health;
-use crate::status::{Finding, Findings, finding, next_timeout};
+use crate::status::{Finding, Findings, finding};
 use crate::statuses::Statuses;
+use crate::workloads::Asks;
 
 /// How many times as long as a look takes, the next one is put off; and for how long at most.
 const ROUNDS_APART: u32 = 9;
 const GATHER_MAX: Duration = Duration::from_millis(500);
+/// The same of cycles.
+const CYCLES_APART: u64 = 3;
+const CYCLE_REST_MAX_MS: u64 = 500;
 /// How long gangs are handed on before others are looked for: who comes with a higher priority waits no longer.
 const FRESH_MS: u64 = 1000;
 /// How often wiped ledgers are looked for.
 const REPAIR_EVERY_MS: u64 = 1000;
+/// How often everything is looked at, whatever has changed: clocks jump, and what was asked for may have got lost.
+const WHOLE_EVERY_MS: u64 = 60_000;
 
 /// The loop and what it remembers from one time round to the next.
 pub(crate) struct Negotiator {
@@ -39,15 +45,23 @@ pub(crate) struct Negotiator {
     cycles: u64,
     /// What is known of the pool from earlier cycles; away while a cycle runs.
     engine: Engine,
-    /// What the last cycle said of each job that it could not match, by uid.
-    findings: BTreeMap<String, Finding>,
+    freezer: Freezer,
+    /// Before that no cycle begins: the last one took long.
+    rest_until_ms: u64,
+    /// What the last cycle said of each job that it could not match, by uid; and whom it looked at.
+    findings: BTreeMap<String, Arc<Finding>>,
+    asked: BTreeSet<String>,
+    attention: Attention,
     statuses: Statuses,
     nodes: Keeper,
     /// Gangs that the last cycle found and that are not handed on yet: as many are as may be under way at once.
     backlog: Option<Backlog>,
     adopter: Adopter,
-    /// When wiped ledgers are looked for next.
+    /// When wiped ledgers are looked for next, and whether there may be any.
     repair_at_ms: u64,
+    may_be_wiped: bool,
+    /// When everything is looked at next.
+    whole_at_ms: u64,
 }
 
 /// Gangs to be handed on. They are of one snapshot, and do not stand in each other's way.
@@ -59,6 +73,14 @@ struct Backlog {
     found_ms: u64,
 }
 
+/// What one time round leaves to be done where others are waited for.
+struct Round {
+    nodes: Work,
+    jobs: Result<Asks, u64>,
+    /// When an agent falls silent.
+    silence_ms: Option<u64>,
+}
+
 impl Negotiator {
     pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
         Negotiator {
@@ -68,12 +90,18 @@ impl Negotiator {
             epoch,
             cycles: 0,
             engine: Engine::new(),
+            freezer: Freezer::default(),
+            rest_until_ms: 0,
             findings: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            attention: Attention::default(),
             statuses: Statuses::default(),
             backlog: None,
             nodes: Keeper::default(),
             adopter: Adopter::default(),
             repair_at_ms: 0,
+            may_be_wiped: true,
+            whole_at_ms: 0,
         }
     }
 
@@ -82,30 +110,14 @@ impl Negotiator {
         let (mut running, mut due): (Option<JoinHandle<Done>>, bool) = (None, true);
         loop {
             self.health.beat();
-            let round = Instant::now();
-            let (agents_changed, silence_ms) = self.driver.world.look_after_agents();
-            due |= agents_changed;
-            let objects = self.driver.world.look().clone();
-            if self.driver.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch(&objects) > epoch) {
-                tracing::warn!("somebody has led since: this term is over");
-                self.driver.cluster.leadership.resign();
-            }
-            self.driver.prove(&objects);
-            let timeout_ms = self.drive_claims(&objects);
-            self.repair(&objects);
-            self.hand_on(&objects);
-            if due && running.is_none() && !self.is_proving() && !self.has_fresh_gangs() {
-                running = self.start_cycle(&objects);
-                due = false;
-            }
-            self.findings.extend(self.held_off(&objects));
-            let findings = Findings { all: &self.findings, searching: running.is_some() };
-            self.statuses.begin(&self.driver, &objects, &findings);
-            let gather = gathering(self.config.debounce(), round.elapsed());
-            let nodes_ms = self.nodes.keep(&self.driver, &objects).await;
-            let adopter_ms = self.adopter.adopt(&self.driver, &objects).await;
-            let pause =
-                self.pause(&objects, silence_ms.into_iter().chain(timeout_ms).chain(nodes_ms).chain(adopter_ms).min());
+            let begun = Instant::now();
+            let Round { nodes, jobs, silence_ms } = self.round(&mut running, &mut due);
+            let took = begun.elapsed();
+            self.driver.cluster.metrics.took(&metrics::ROUND_SECONDS, &[], took);
+            let gather = gathering(self.config.debounce(), took);
+            let nodes_ms = self.nodes.keep(&self.driver, nodes).await;
+            let adopter_ms = self.adopter.adopt(&self.driver, jobs).await;
+            let pause = self.pause(due, silence_ms.into_iter().chain(nodes_ms).chain(adopter_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
                     tokio::time::sleep(gather).await;
@@ -116,6 +128,65 @@ impl Negotiator {
                 () = tokio::time::sleep(pause) => due = true,
             }
         }
+    }
+
+    /// Looks at what has changed, once, and begins whatever follows from it. Nobody can change anything meanwhile.
+    fn round(&mut self, running: &mut Option<JoinHandle<Done>>, due: &mut bool) -> Round {
+        let driver = self.driver.clone();
+        let mut objects = driver.world.look();
+        let changes = self.changes(&mut objects);
+        let offers_changed = changes.offers().next().is_some();
+        let (agents_changed, silence_ms) = driver.world.look_after_agents(&mut objects, offers_changed);
+        *due |= agents_changed;
+        let objects = &*objects;
+        if driver.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
+            tracing::warn!("somebody has led since: this term is over");
+            driver.cluster.leadership.resign();
+        }
+        driver.prove(&changes, objects);
+        self.attention.note(&changes, objects);
+        self.statuses.note(&changes, objects);
+        self.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
+        for landed in driver.flights.take_landed() {
+            self.attention.landed(&landed.key, &landed.uid, objects);
+            self.statuses.touch_job(&landed.job, objects);
+        }
+        self.drive_claims(objects);
+        self.repair(objects);
+        self.hand_on(objects);
+        if *due && running.is_none() && self.may_search() {
+            *running = self.start_cycle(objects);
+            *due = false;
+        }
+        self.hold_off(objects);
+        let findings = Findings { all: &self.findings, asked: &self.asked, searching: running.is_some() };
+        self.statuses.begin(&driver, objects, &findings);
+        driver.cluster.metrics.set(&metrics::CLAIMS_UNDER_WAY, &[], driver.flights.len());
+        let backlog = self.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
+        driver.cluster.metrics.set(&metrics::BACKLOG, &[], backlog);
+        let now_ms = driver.now_ms();
+        Round {
+            nodes: self.nodes.plan(objects, self.driver.clock.now(), now_ms),
+            jobs: self.adopter.plan(objects, now_ms),
+            silence_ms,
+        }
+    }
+
+    /// What has changed since the last time round; now and then, everything.
+    fn changes(&mut self, objects: &mut Objects) -> Changes {
+        let changes = objects.take_changes();
+        let now = self.driver.now_ms();
+        if now < self.whole_at_ms {
+            return changes;
+        }
+        self.whole_at_ms = now.saturating_add(WHOLE_EVERY_MS);
+        objects.everything()
+    }
+
+    /// Whether a cycle may begin: not while gangs wait that were found a moment ago, nor while somebody looks who may be at work
+    /// on former objects of new offers, which a cycle would find closed; and the processor's time is the claims' first.
+    fn may_search(&self) -> bool {
+        !self.is_proving() && !self.has_fresh_gangs() && self.driver.now_ms() >= self.rest_until_ms
     }
 
     /// Whether gangs wait that were found a moment ago: these first, before others are looked for.
@@ -129,40 +200,44 @@ impl Negotiator {
         self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).looking()
     }
 
-    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. When the first of
-    /// the others runs out of time.
-    fn drive_claims(&self, objects: &Objects) -> Option<u64> {
+    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep.
+    fn drive_claims(&mut self, objects: &Objects) {
+        let driver = &self.driver;
         let moment = Moment {
-            now: self.driver.clock.now().as_second(),
-            now_ms: self.driver.now_ms(),
-            epoch: self.driver.cluster.leadership.epoch(),
-            deadline_ms: &|view| self.driver.deadline(view),
+            now: driver.clock.now(),
+            now_ms: driver.now_ms(),
+            epoch: driver.cluster.leadership.epoch(),
+            deadline_ms: &|view| driver.deadline(view),
+            under_way: &|view| driver.flights.has(view),
         };
-        let due = due(objects, &moment);
-        self.driver.flights.forget_unless(&due.undecided);
+        let due = self.attention.due(objects, &moment);
+        if let Some(undecided) = due.undecided {
+            driver.flights.forget_unless(&undecided);
+        }
         for view in due.claims {
-            if let Some(under_way) = self.driver.flights.begin(&view, None) {
-                tokio::spawn(self.driver.clone().drive(view, under_way));
+            if let Some(under_way) = driver.flights.begin(&view, None) {
+                tokio::spawn(driver.clone().drive(view, under_way));
             }
         }
         for (key, uid) in due.outlived {
-            let driver = self.driver.clone();
+            let driver = driver.clone();
             tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
         }
         for batch in due.outlived_work {
-            tokio::spawn(self.driver.clone().clean_up(batch));
+            tokio::spawn(driver.clone().clean_up(batch));
         }
-        due.next_ms
     }
 
     /// Starts writing back what was wiped. This is looked for now and then only; meanwhile nothing of those offers is given away.
     fn repair(&mut self, objects: &Objects) {
         let now = self.driver.now_ms();
-        if now < self.repair_at_ms {
+        if now < self.repair_at_ms || !self.may_be_wiped {
             return;
         }
         self.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
-        for (view, numbers) in wiped(objects) {
+        let wiped = wiped(objects);
+        self.may_be_wiped = !wiped.is_empty();
+        for (view, numbers) in wiped {
             if let Some(under_way) = self.driver.flights.begin(&view, None) {
                 tokio::spawn(self.driver.clone().restore(view, numbers, under_way));
             }
@@ -171,9 +246,13 @@ impl Negotiator {
 
     /// Starts a cycle on what is known now; none if nobody waits.
     fn start_cycle(&mut self, objects: &Objects) -> Option<JoinHandle<Done>> {
-        let pool = snapshot(objects, &self.outlook(objects));
+        let outlook = self.outlook(objects);
+        let pool = self.freezer.freeze(objects, &outlook);
         if pool.roots.is_empty() {
             self.findings.clear();
+            self.asked.clear();
+            self.driver.cluster.metrics.set(&metrics::QUEUE, &[], 0);
+            self.driver.cluster.metrics.set_all(&metrics::UNMATCHED, &BTreeMap::new());
             return None;
         }
         // What is left of the last cycle is found again.
@@ -184,14 +263,17 @@ impl Negotiator {
         let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: self.epoch };
         let settings = Settings { seed: self.cycles, ..self.driver.engine.clone() };
         let mut engine = std::mem::take(&mut self.engine);
+        let sees_all = outlook.unproven.is_empty();
         Some(tokio::task::spawn_blocking(move || {
+            let begun = Instant::now();
             let cycle = engine.negotiate(&pool, &settings, now.as_second());
-            Done { pool, cycle, occasion, engine }
+            let findings = findings(&pool, &cycle, now);
+            Done { pool, cycle, findings, occasion, engine, sees_all, took: begun.elapsed() }
         }))
     }
 
     fn end_cycle(&mut self, done: Option<Done>) {
-        let Some(Done { pool, cycle, occasion, engine }) = done else {
+        let Some(Done { pool, cycle, findings, occasion, engine, sees_all, took }) = done else {
             tracing::error!("the cycle came to an untimely end; the next one begins anew");
             return;
         };
@@ -204,25 +286,61 @@ impl Negotiator {
         for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
             tracing::warn!(job = %root.key, "the search ran out of steps: the gang may not be the best one");
         }
-        self.findings = findings(&pool, &cycle, occasion.time);
+        self.count_cycle(&pool, &cycle, &findings, took);
         let found_ms = self.driver.now_ms();
+        self.rest_until_ms = found_ms.saturating_add(resting_ms(took));
+        let driver = self.driver.clone();
+        let objects = driver.world.look();
+        if sees_all {
+            self.tell(&pool, findings, &objects, found_ms);
+        }
         self.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
-        let objects = self.driver.world.look().clone();
         self.hand_on(&objects);
     }
 
+    /// Takes over what a cycle has found about the jobs that stay without a gang: those are told of whom it says something else
+    /// than the last one, and those who were not looked at before.
+    fn tell(&mut self, pool: &Snapshot, findings: BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
+        let asked = pool.roots.iter().filter_map(|root| pool.ad(root.ad));
+        let asked: BTreeSet<String> = asked.map(|ad| ad.uid.clone()).collect();
+        for uid in asked.difference(&self.asked).filter(|uid| !findings.contains_key(*uid)) {
+            self.statuses.touch_job(uid, objects);
+        }
+        self.asked = asked;
+        let before = std::mem::replace(&mut self.findings, findings);
+        for (uid, finding) in &self.findings {
+            let same = |told: &Arc<Finding>| Arc::ptr_eq(told, finding) || told.says(finding);
+            if !before.get(uid).is_some_and(same) {
+                self.statuses.found(uid, finding, objects, (self.driver.clock.now(), now_ms));
+            }
+        }
+    }
+
+    fn count_cycle(&self, pool: &Snapshot, cycle: &Cycle, findings: &BTreeMap<String, Arc<Finding>>, took: Duration) {
+        let metrics = &self.driver.cluster.metrics;
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        metrics.took(&metrics::CYCLE_SECONDS, &[], took);
+        metrics.set(&metrics::QUEUE, &[], pool.roots.len());
+        metrics.add(&metrics::CUT_SHORT, &[], count(cycle.cut_short.len()));
+        metrics.add(&metrics::DISAGREEMENTS, &[], count(cycle.disagreements.len()));
+        let mut unmatched = BTreeMap::new();
+        for finding in findings.values() {
+            *unmatched.entry(finding.reason).or_default() += 1;
+        }
+        metrics.set_all(&metrics::UNMATCHED, &unmatched);
+    }
+
     fn outlook(&self, objects: &Objects) -> Outlook {
-        let jobs = generations(objects);
         let offer = |key: &AdKey| {
             let found = objects.offer(&key.kind, &ObjectKey::new(&key.namespace, &key.name))?;
             found.metadata().generation
         };
         let mut refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        let exclusions = refusals.exclusions(self.driver.now_ms(), |uid| jobs.get(uid).copied(), offer);
+        let exclusions = refusals.exclusions(self.driver.now_ms(), |uid| generation(uid, objects), offer);
         let mut held_back = self.driver.flights.jobs();
         let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
-        held_back.extend(holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied()).into_keys());
-        let unproven = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).unproven(objects);
+        held_back.extend(holdoffs.held(self.driver.now_ms(), |uid| generation(uid, objects)).into_keys());
+        let unproven = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).unproven();
         Outlook { flights: self.driver.flights.gangs(), held_back, exclusions, unproven }
     }
 
@@ -248,40 +366,42 @@ impl Negotiator {
         }
     }
 
-    /// The jobs whose Match the server would not take, and what is said of them.
-    fn held_off(&self, objects: &Objects) -> BTreeMap<String, Finding> {
-        let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
-        if holdoffs.is_empty() {
-            return BTreeMap::new();
+    /// What is said of the jobs whose Match the server would not take.
+    fn hold_off(&mut self, objects: &Objects) {
+        let now_ms = self.driver.now_ms();
+        let held = {
+            let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+            holdoffs.held(now_ms, |uid| generation(uid, objects))
+        };
+        for (uid, finding) in held {
+            if !self.findings.get(&uid).is_some_and(|known| known.says(&finding)) {
+                self.statuses.found(&uid, &finding, objects, (self.driver.clock.now(), now_ms));
+                self.findings.insert(uid, Arc::new(finding));
+            }
         }
-        let jobs = generations(objects);
-        holdoffs.held(self.driver.now_ms(), |uid| jobs.get(uid).copied())
     }
 
     /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends, a job has waited long
     /// enough, or a vote or a sign of life has been awaited long enough.
-    fn pause(&self, objects: &Objects, awaited_ms: Option<u64>) -> Duration {
-        let timeout = next_timeout(objects, self.driver.clock.now())
-            .map(|seconds| Duration::from_secs(seconds.saturating_add(1)));
-        let every = timeout.map_or(self.config.cycle_every(), |timeout| timeout.min(self.config.cycle_every()));
+    fn pause(&self, due: bool, awaited_ms: Option<u64>) -> Duration {
         let now = self.driver.now_ms();
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
-        let rested = self.statuses.next_ms(now);
+        let proofs = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let stale = self.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
-        let proofs = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(objects, now);
-        match refusals
+        let rested = Some(self.rest_until_ms).filter(|_| due);
+        let ahead = stale.into_iter().chain(rested).filter(|then| *then > now);
+        let next = refusals
             .into_iter()
             .chain(holdoffs)
-            .chain(rested)
-            .chain(stale.filter(|stale| *stale > now))
             .chain(proofs)
+            .chain(ahead)
+            .chain(self.statuses.next_ms(now))
+            .chain(self.attention.next_ms())
             .chain(awaited_ms)
-            .min()
-        {
-            Some(next) => every.min(Duration::from_millis(next.saturating_sub(now))),
-            None => every,
-        }
+            .min();
+        let every = self.config.cycle_every();
+        next.map_or(every, |next| every.min(Duration::from_millis(next.saturating_sub(now))))
     }
 }
 
@@ -291,19 +411,27 @@ fn gathering(least: Duration, round: Duration) -> Duration {
     least.max(round.saturating_mul(ROUNDS_APART).min(GATHER_MAX))
 }
 
-/// The generation of each job, by uid.
-fn generations(objects: &Objects) -> BTreeMap<String, i64> {
-    let of =
-        |held: &pool::Held<Job>| (held.object.uid().unwrap_or_default(), held.object.metadata.generation.unwrap_or(0));
-    objects.jobs.iter().map(|(_, held)| of(held)).collect()
+/// How long no cycle begins after one that took so long.
+fn resting_ms(took: Duration) -> u64 {
+    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    took_ms.saturating_mul(CYCLES_APART).min(CYCLE_REST_MAX_MS)
+}
+
+/// The generation of the job with this uid.
+fn generation(uid: &str, objects: &Objects) -> Option<i64> {
+    objects.jobs.by_uid(uid).map(|(_, held)| held.object.metadata.generation.unwrap_or(0))
 }
 
 /// What a cycle came to.
 struct Done {
     pool: Snapshot,
     cycle: Cycle,
+    findings: BTreeMap<String, Arc<Finding>>,
     occasion: Occasion,
     engine: Engine,
+    /// No offer was closed only because it is not known yet who works on a former one of its name.
+    sees_all: bool,
+    took: Duration,
 }
 
 /// The end of the running cycle; never, if none is running.
@@ -325,15 +453,19 @@ fn still_waits(found: &Match, objects: &Objects) -> bool {
     job.is_some_and(|held| may_ask(held, objects) == Standing::Waits)
 }
 
-fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, Finding> {
+/// Jobs that the engine cannot tell apart share what was found.
+fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, Arc<Finding>> {
     let mut closed: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut told = BTreeMap::new();
-    for (unmatched, root) in cycle.unmatched.iter().filter_map(|found| Some((found, pool.ad(found.root)?))) {
+    let mut shared: BTreeMap<(*const WhyNot, usize), Arc<Finding>> = BTreeMap::new();
+    let told = cycle.unmatched.iter().filter_map(|unmatched| {
+        let root = pool.ad(unmatched.root)?;
         let namespace = root.key.namespace.as_str();
         let closed = *closed.entry(namespace).or_insert_with(|| closed_to(pool, namespace));
-        told.insert(root.uid.clone(), finding(unmatched, closed, now));
-    }
-    told
+        let found = shared.entry((Arc::as_ptr(&unmatched.why), closed));
+        let found = found.or_insert_with(|| Arc::new(finding(unmatched, closed, now)));
+        Some((root.uid.clone(), found.clone()))
+    });
+    told.collect()
 }
 
 /// How many offers would let in jobs of a namespace if they were open.

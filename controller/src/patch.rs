@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// A JSON Patch in the making. Paths are lists of names; they are escaped here.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Ops(Vec<PatchOperation>);
 
 impl Ops {

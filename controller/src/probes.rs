@@ -1,4 +1,4 @@
-//! The state of the operator into answers to /livez and /readyz.
+//! The state of the operator into answers to /livez, /readyz and /metrics.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,8 +7,14 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use tokio::time::Instant;
+
+use crate::metrics::Metrics;
+
+/// How Prometheus names its text.
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What the probes report.
 pub(crate) struct Health {
@@ -45,8 +51,8 @@ impl Health {
     }
 }
 
-/// Serves the probes until the process ends.
-pub(crate) async fn serve(health: Arc<Health>, listen: SocketAddr) -> anyhow::Result<()> {
+/// Serves the probes, and what is counted, until the process ends.
+pub(crate) async fn serve(health: Arc<Health>, metrics: Arc<Metrics>, listen: SocketAddr) -> anyhow::Result<()> {
     let alive = health.clone();
     let say = |good: bool, bad: &'static str| {
         if good { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, bad) }
@@ -56,7 +62,8 @@ pub(crate) async fn serve(health: Arc<Health>, listen: SocketAddr) -> anyhow::Re
         .route(
             "/readyz",
             get(move || async move { say(health.ready.load(Ordering::Relaxed), "not all kinds are listed yet") }),
-        );
+        )
+        .route("/metrics", get(move || async move { ([(CONTENT_TYPE, TEXT_FORMAT)], metrics.text()) }));
     let listener = tokio::net::TcpListener::bind(listen).await?;
     tracing::info!(address = %listener.local_addr()?, "serving probes");
     Ok(axum::serve(listener, router).await?)

@@ -13,6 +13,10 @@ pub(crate) struct Pulses {
     listed_ms: Option<u64>,
     /// The Leases whose renewal would change something.
     awaited: BTreeSet<ObjectKey>,
+    /// A Lease was seen that may say something new of its agent.
+    heard: bool,
+    /// When an agent falls silent, as far as was known at the last look.
+    next_ms: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -22,13 +26,14 @@ struct Pulse {
     since_ms: u64,
 }
 
-/// What is known of all agents, by kind and key of their offers, and when the next of them falls silent.
-pub(crate) type Lives = (BTreeMap<(String, ObjectKey), Life>, Option<u64>);
+/// What is known of all agents, by kind and key of their offers, if that may have changed; and when the next of them falls silent.
+pub(crate) type Lives = (Option<BTreeMap<(String, ObjectKey), Life>>, Option<u64>);
 
 impl Pulses {
     /// All Leases have been listed: these.
     pub(crate) fn listed(&mut self, all: &BTreeSet<ObjectKey>, now_ms: u64) {
         self.listed_ms.get_or_insert(now_ms);
+        self.heard = true;
         self.seen.iter_mut().filter(|(key, _)| !all.contains(*key)).for_each(|(_, pulse)| pulse.held = None);
     }
 
@@ -38,11 +43,15 @@ impl Pulses {
         let awaited = self.awaited.contains(&key);
         match self.seen.get_mut(&key) {
             // given back or deleted: since when it is silent counts from its last renewal
-            Some(known) if held.is_none() => known.held = None,
+            Some(known) if held.is_none() => {
+                self.heard |= known.held.is_some();
+                known.held = None;
+            }
             Some(known) if known.held == held => return false,
             _ if held.is_none() => return false,
             _ => drop(self.seen.insert(key, Pulse { held, since_ms: now_ms })),
         }
+        self.heard |= awaited;
         awaited
     }
 
@@ -59,8 +68,14 @@ impl Pulses {
         }
     }
 
-    /// What all agents' Leases say now.
-    pub(crate) fn lives(&mut self, objects: &Objects, now_ms: u64) -> Lives {
+    /// What all agents' Leases say now. Nothing, if that is what was said last: no offer has changed, nothing was heard, and nobody
+    /// was to fall silent by now.
+    pub(crate) fn lives(&mut self, objects: &Objects, offers_changed: bool, now_ms: u64) -> Lives {
+        let waits = self.next_ms.is_none_or(|next| now_ms < next);
+        if !offers_changed && !std::mem::take(&mut self.heard) && waits {
+            return (None, self.next_ms);
+        }
+        self.heard = false;
         let (mut all, mut next) = (BTreeMap::new(), None::<u64>);
         self.awaited.clear();
         for offer in objects.offers() {
@@ -73,7 +88,8 @@ impl Pulses {
             }
             all.insert((offer.kind().to_owned(), offer.key()), life);
         }
-        (all, next)
+        self.next_ms = next;
+        (Some(all), next)
     }
 }
 
@@ -134,13 +150,15 @@ mod tests {
         objects.machines.put(crate::fixtures::machine(&agent, &serde_json::json!({})));
         let mut pulses = Pulses::default();
         let key = || ObjectKey::new("ns", "gangmatch-machine-machine");
-        let (lives, _) = pulses.lives(&objects, 0);
-        assert_eq!(lives.into_values().collect::<Vec<_>>(), [Life::Unknown]);
+        let only = |(lives, next): Lives| (lives.unwrap_or_default().into_values().collect::<Vec<_>>(), next);
+        assert_eq!(only(pulses.lives(&objects, true, 0)).0, [Life::Unknown]);
         assert!(pulses.saw(key(), lease("a", 1), 5));
-        let (lives, next) = pulses.lives(&objects, 6);
-        assert_eq!((lives.into_values().collect::<Vec<_>>(), next), (vec![Life::Renewed], Some(6 + SILENCE_MS)));
+        assert_eq!(only(pulses.lives(&objects, false, 6)), (vec![Life::Renewed], Some(6 + SILENCE_MS)));
         assert!(!pulses.saw(key(), lease("a", 2), 7), "it is alive: nothing changes");
-        pulses.lives(&objects, 8 + SILENCE_MS);
+        assert_eq!(pulses.lives(&objects, false, 8), (None, Some(6 + SILENCE_MS)), "and nobody looks");
+        assert_eq!(only(pulses.lives(&objects, false, 6 + SILENCE_MS)), (vec![Life::Renewed], Some(8 + SILENCE_MS)));
+        assert_eq!(only(pulses.lives(&objects, false, 8 + SILENCE_MS)), (vec![Life::Expired], None));
         assert!(pulses.saw(key(), lease("a", 3), 9 + SILENCE_MS));
+        assert_eq!(only(pulses.lives(&objects, false, 9 + SILENCE_MS)).0, [Life::Renewed]);
     }
 }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use crds::{Job, License, Machine};
 use futures::StreamExt;
-use pool::Objects;
+use jiff::Timestamp;
+use pool::{Changes, Objects};
 use tokio::task::JoinHandle;
 
 use crate::api::{Answer, Change};
 use crate::claims::Driver;
-use crate::status::{Findings, Update, updates};
+use crate::metrics;
+use crate::status::{Finding, Findings, Pending, Update, Whose, count_gave_up};
 
 /// The most status writes under way at once; and beside claims, which come first.
 const WRITES_MAX: usize = 16;
@@ -22,8 +24,10 @@ const REST_MS: u64 = 1000;
 /// What is being written, and how it went lately.
 #[derive(Debug, Default)]
 pub(crate) struct Statuses {
-    /// Writes under way; they answer with why some were not taken.
-    running: Option<JoinHandle<Vec<String>>>,
+    /// Whose are to be looked at.
+    pending: Pending,
+    /// Writes under way; they answer with those that were not taken, and why.
+    running: Option<JoinHandle<Vec<(Whose, String)>>>,
     /// How often in a row some were not taken.
     failures: u32,
     /// Until when they are left alone, in [`Driver::now_ms`].
@@ -31,21 +35,31 @@ pub(crate) struct Statuses {
 }
 
 impl Statuses {
+    /// Takes in what has changed.
+    pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects) {
+        self.pending.note(changes, objects);
+    }
+
+    /// The job with this uid is to be looked at.
+    pub(crate) fn touch_job(&mut self, uid: &str, objects: &Objects) {
+        self.pending.touch_job(uid, objects);
+    }
+
+    /// What is said of the job with this uid is not what was said of it before.
+    pub(crate) fn found(&mut self, uid: &str, finding: &Finding, objects: &Objects, now: (Timestamp, u64)) {
+        self.pending.found(uid, finding, objects, now);
+    }
+
     /// Begins to write the statuses that are due, unless some are being written: claims do not wait for them.
     pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects, findings: &Findings<'_>) {
-        if self.running.is_some() || driver.now_ms() < self.rest_until_ms {
+        let now_ms = driver.now_ms();
+        if self.running.is_some() || now_ms < self.rest_until_ms {
             return;
         }
-        let mut due = updates(objects, findings, &driver.flights.jobs(), driver.clock.now());
+        let due = self.pending.due(objects, findings, &driver.flights.jobs(), (driver.clock.now(), now_ms), BATCH_MAX);
         if due.is_empty() {
-            self.failures = 0;
             return;
         }
-        // Those that the server does not take must not keep the others waiting.
-        let tried = usize::try_from(self.failures).unwrap_or(0).saturating_mul(BATCH_MAX);
-        let first = tried.checked_rem(due.len()).unwrap_or(0);
-        due.rotate_left(first);
-        due.truncate(BATCH_MAX);
         let side_by_side = if driver.flights.len() == 0 { WRITES_MAX } else { BESIDE_CLAIMS };
         let driver = driver.clone();
         self.running = Some(tokio::spawn(async move {
@@ -61,25 +75,29 @@ impl Statuses {
         let Some(running) = &mut self.running else { return std::future::pending().await };
         let lost = running.await.unwrap_or_default();
         self.running = None;
-        let Some(first) = lost.first() else {
+        let Some((_, first)) = lost.first() else {
             self.failures = 0;
             return;
         };
+        driver.cluster.metrics.add(&metrics::STATUSES_LOST, &[], i64::try_from(lost.len()).unwrap_or(i64::MAX));
         tracing::warn!(statuses = lost.len(), first, "statuses not written; they are tried again");
         let pause = REST_MS.saturating_mul(1 << self.failures.min(5));
         self.failures = self.failures.saturating_add(1);
         self.rest_until_ms = driver.now_ms().saturating_add(pause);
+        // After all others: those that the server does not take must not keep them waiting.
+        self.pending.again(lost.into_iter().map(|(whose, _)| whose).collect());
     }
 
-    /// When the pause ends, if one is running.
+    /// When there is something to do if nothing changes: the pause ends, or a status is to be looked at.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        Some(self.rest_until_ms).filter(|until| *until > now_ms)
+        let rested = Some(self.rest_until_ms).filter(|until| *until > now_ms && !self.pending.is_empty());
+        rested.into_iter().chain(self.pending.next_ms()).min()
     }
 }
 
 /// Writes one status; why not, if nobody took it. If the object has changed in the meantime, the change comes by watch and
 /// the status is made anew.
-async fn write(driver: &Driver, update: Update) -> Option<String> {
+async fn write(driver: &Driver, update: Update) -> Option<(Whose, String)> {
     // Its claim was taken up meanwhile: that tells it more.
     if update.kind == "Job" && driver.flights.jobs().contains(&update.uid) {
         return None;
@@ -87,6 +105,7 @@ async fn write(driver: &Driver, update: Update) -> Option<String> {
     let (key, patch) = (update.key, Change::Json(update.patch));
     let answer = match update.kind {
         "Job" => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
+            count_gave_up(&driver.cluster.metrics, &found);
             driver.world.learn(|all| all.jobs.put(found));
         }),
         "Machine" => driver.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
@@ -96,7 +115,9 @@ async fn write(driver: &Driver, update: Update) -> Option<String> {
             driver.world.learn(|all| all.licenses.put(found));
         }),
     };
-    lost(answer).map(|why| format!("{} {key}: {why}", update.kind))
+    let why = lost(answer)?;
+    let said = format!("{} {key}: {why}", update.kind);
+    Some(((update.kind, key), said))
 }
 
 /// Why a status was not written, unless it is because the object has moved on.

@@ -1,7 +1,7 @@
 //! What the cluster has shown into one shared picture, and a bell that rings when it changes.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 use pool::{Life, ObjectKey, Objects, OwnerTrust};
@@ -66,15 +66,14 @@ impl World {
         self.ring();
     }
 
-    /// Takes what the Leases say into the picture. Whether that has changed it, and when the next agent falls silent.
-    pub(crate) fn look_after_agents(&self) -> (bool, Option<u64>) {
-        let mut objects = self.look();
-        let (lives, next) = self.pulses().lives(&objects, self.now_ms());
-        let changed = *objects.agents != lives;
-        if changed {
-            objects.agents = Arc::new(lives);
+    /// Takes what the Leases say into the picture, if it may have changed. Whether it has, and when the next agent falls silent.
+    pub(crate) fn look_after_agents(&self, objects: &mut Objects, offers_changed: bool) -> (bool, Option<u64>) {
+        let now_ms = self.now_ms();
+        let mut pulses = self.pulses();
+        match pulses.lives(objects, offers_changed, now_ms) {
+            (Some(lives), next) => (objects.take_in_agents(lives), next),
+            (None, next) => (false, next),
         }
-        (changed, next)
     }
 
     /// What a Lease says at this moment of an agent that may be silent for so many seconds.

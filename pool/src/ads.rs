@@ -21,7 +21,7 @@ pub struct Prepared {
 }
 
 /// A kind whose objects carry an ad.
-pub trait Advertises: ResourceExt {
+pub trait Advertises: ResourceExt + PartialEq {
     /// The kind, as in `Type` of its ad.
     const KIND: &'static str;
 

@@ -6,7 +6,9 @@
 
 mod ads;
 mod agents;
+mod changes;
 mod consent;
+mod freezer;
 mod introduction;
 mod job_set;
 mod key;
@@ -22,7 +24,9 @@ mod works;
 
 pub use ads::{Advertises, Prepared};
 pub use agents::{Life, is_lease_of_agent, lease_key};
+pub use changes::Changes;
 pub use consent::{consent, selects, trusted};
+pub use freezer::Freezer;
 pub use introduction::introduction;
 pub use job_set::{JobSet, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 pub use key::ObjectKey;

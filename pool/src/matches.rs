@@ -13,6 +13,9 @@ use crate::key::ObjectKey;
 pub struct Matches {
     held: BTreeMap<ObjectKey, Arc<Match>>,
     of_root: BTreeMap<String, BTreeSet<ObjectKey>>,
+    by_uid: BTreeMap<String, ObjectKey>,
+    /// Those that have changed since somebody asked, and the uids of their jobs.
+    changed: (BTreeSet<ObjectKey>, BTreeSet<String>),
 }
 
 impl Deref for Matches {
@@ -30,10 +33,24 @@ impl Matches {
         keys.filter_map(|key| self.held.get_key_value(key))
     }
 
+    /// The Match with this uid.
+    pub fn by_uid(&self, uid: &str) -> Option<&Arc<Match>> {
+        self.held.get(self.by_uid.get(uid)?)
+    }
+
+    pub(crate) fn take_changes(&mut self) -> (BTreeSet<ObjectKey>, BTreeSet<String>) {
+        std::mem::take(&mut self.changed)
+    }
+
     /// Takes one in, in place of what had its key.
     pub(crate) fn put(&mut self, key: ObjectKey, found: Match) {
         self.remove(&key);
+        self.changed.0.insert(key.clone());
+        if let Some(uid) = &found.metadata.uid {
+            self.by_uid.insert(uid.clone(), key.clone());
+        }
         if let Some(root) = found.spec.members.first() {
+            self.changed.1.insert(root.uid.clone());
             self.of_root.entry(root.uid.clone()).or_default().insert(key.clone());
         }
         self.held.insert(key, Arc::new(found));
@@ -42,7 +59,12 @@ impl Matches {
     /// Forgets one.
     pub fn remove(&mut self, key: &ObjectKey) {
         let Some(found) = self.held.remove(key) else { return };
+        self.changed.0.insert(key.clone());
+        if let Some(uid) = &found.metadata.uid {
+            self.by_uid.remove(uid);
+        }
         let Some(root) = found.spec.members.first() else { return };
+        self.changed.1.insert(root.uid.clone());
         if let Some(keys) = self.of_root.get_mut(&root.uid) {
             keys.remove(key);
             if keys.is_empty() {

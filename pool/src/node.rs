@@ -150,11 +150,12 @@ pub type Nodes = BTreeMap<String, Arc<NodeFacts>>;
 impl Objects {
     /// Takes in a node as it was seen. Whether anything is new.
     pub fn put_node(&mut self, node: NodeFacts) -> bool {
-        let nodes = self.nodes.get_or_insert_default();
+        let nodes = self.known_nodes();
         if nodes.get(&node.name).is_some_and(|held| **held == node) {
             return false;
         }
-        Arc::make_mut(nodes).insert(node.name.clone(), Arc::new(node));
+        Arc::make_mut(nodes).insert(node.name.clone(), Arc::new(node.clone()));
+        self.machines.touch_node(&node.name);
         true
     }
 
@@ -162,12 +163,22 @@ impl Objects {
     pub fn remove_node(&mut self, name: &str) {
         if let Some(nodes) = self.nodes.as_mut().filter(|nodes| nodes.contains_key(name)) {
             Arc::make_mut(nodes).remove(name);
+            self.machines.touch_node(name);
         }
     }
 
     /// All nodes have been listed: there are no others.
     pub fn retain_nodes(&mut self, seen: &BTreeSet<String>) {
-        Arc::make_mut(self.nodes.get_or_insert_default()).retain(|name, _| seen.contains(name));
+        let gone: Vec<String> = self.known_nodes().keys().filter(|name| !seen.contains(*name)).cloned().collect();
+        gone.iter().for_each(|name| self.remove_node(name));
+    }
+
+    /// The nodes. From the first look at them on, whoever says that he is one is believed no more.
+    fn known_nodes(&mut self) -> &mut Arc<Nodes> {
+        if self.nodes.is_none() {
+            self.machines.touch_all_nodes();
+        }
+        self.nodes.get_or_insert_default()
     }
 }
 

@@ -40,6 +40,9 @@ pub struct Shelf<K> {
     held: BTreeMap<ObjectKey, Held<K>>,
     /// Keys by the node that they are.
     by_node: BTreeMap<String, BTreeSet<ObjectKey>>,
+    by_uid: BTreeMap<String, ObjectKey>,
+    /// Those that have changed since somebody asked.
+    changed: BTreeSet<ObjectKey>,
     buried: Buried,
     owners: OwnerTrust,
 }
@@ -49,6 +52,8 @@ impl<K> Default for Shelf<K> {
         Shelf {
             held: BTreeMap::new(),
             by_node: BTreeMap::new(),
+            by_uid: BTreeMap::new(),
+            changed: BTreeSet::new(),
             buried: Buried::default(),
             owners: OwnerTrust::default(),
         }
@@ -57,34 +62,78 @@ impl<K> Default for Shelf<K> {
 
 impl<K: Advertises> Shelf<K> {
     /// Takes in an object as it was seen, unless what is held is newer. The ad is made anew only if it changed.
-    pub fn put(&mut self, mut object: K) {
+    pub fn put(&mut self, object: K) {
+        self.take_in(object);
+    }
+
+    /// The same. Whether that was new: what was written comes back by watch. Who has managed which field is not kept.
+    pub fn take_in(&mut self, mut object: K) -> bool {
         if self.owners == OwnerTrust::None {
             object.disown();
         }
+        object.meta_mut().managed_fields = None;
         let key = ObjectKey::of(&object);
         let held = self.held.get(&key);
-        if held.is_some_and(|held| is_newer(held.object.as_ref(), &object)) || self.buried.holds(&object) {
-            return;
+        let known = held.is_some_and(|held| is_newer(held.object.as_ref(), &object) || *held.object == object);
+        if known || self.buried.holds(&object) {
+            return false;
         }
         let ad = match held.filter(|held| held.object.same_ad(&object)) {
             Some(held) => held.ad.clone(),
             None => prepare(&object).map(Arc::new),
         };
-        self.forget_node(&key);
+        self.forget(&key);
         if let Some(node) = object.node() {
             self.by_node.entry(node.to_owned()).or_default().insert(key.clone());
+            self.changed.extend(self.by_node.get(node).into_iter().flatten().cloned());
         }
+        if let Some(uid) = object.meta().uid.clone() {
+            self.by_uid.insert(uid, key.clone());
+        }
+        self.changed.insert(key.clone());
         self.held.insert(key, Held { object: Arc::new(object), ad });
+        true
     }
 
-    fn forget_node(&mut self, key: &ObjectKey) {
-        let Some(node) = self.held.get(key).and_then(|held| held.object.node()) else { return };
+    /// Takes an object out of the indexes. Others that are the same node are not what they were, either.
+    fn forget(&mut self, key: &ObjectKey) {
+        let Some(held) = self.held.get(key) else { return };
+        if let Some(uid) = &held.object.meta().uid
+            && self.by_uid.get(uid) == Some(key)
+        {
+            self.by_uid.remove(uid);
+        }
+        let Some(node) = held.object.node() else { return };
         if let Some(keys) = self.by_node.get_mut(node) {
+            self.changed.extend(keys.iter().cloned());
             keys.remove(key);
             if keys.is_empty() {
                 self.by_node.remove(node);
             }
         }
+    }
+
+    /// The objects that are this node have changed: it has.
+    pub(crate) fn touch_node(&mut self, node: &str) {
+        self.changed.extend(self.by_node.get(node).into_iter().flatten().cloned());
+    }
+
+    pub(crate) fn touch_all_nodes(&mut self) {
+        self.changed.extend(self.by_node.values().flatten().cloned());
+    }
+
+    /// Something about this object has changed that is not in it.
+    pub(crate) fn touch(&mut self, key: ObjectKey) {
+        self.changed.insert(key);
+    }
+
+    pub(crate) fn take_changes(&mut self) -> BTreeSet<ObjectKey> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// The object with this uid.
+    pub fn by_uid(&self, uid: &str) -> Option<(&ObjectKey, &Held<K>)> {
+        self.held.get_key_value(self.by_uid.get(uid)?)
     }
 
     /// The objects that are this node.
@@ -101,8 +150,10 @@ impl<K: Advertises> Shelf<K> {
 
     /// Forgets an object.
     pub fn remove(&mut self, key: &ObjectKey) {
-        self.forget_node(key);
-        self.held.remove(key);
+        self.forget(key);
+        if self.held.remove(key).is_some() {
+            self.changed.insert(key.clone());
+        }
     }
 
     /// Forgets an object that was deleted: what was read of it before and comes in late does not bring it back.
@@ -192,6 +243,7 @@ pub struct Objects {
     pub classes: BTreeMap<String, Arc<MachineClass>>,
     /// What is known of the agents of offers, by kind and key. Whoever is not in it is not known yet.
     pub agents: Arc<BTreeMap<(String, ObjectKey), Life>>,
+    pub(crate) namespaces_changed: bool,
     buried: Buried,
 }
 
@@ -287,11 +339,49 @@ impl Objects {
 
     /// Takes in a Match as it was seen, unless what is held is newer.
     pub fn put_match(&mut self, object: Match) {
+        self.take_in_match(object);
+    }
+
+    /// The same. Whether that was new.
+    pub fn take_in_match(&mut self, mut object: Match) -> bool {
+        object.metadata.managed_fields = None;
         let key = ObjectKey::of(&object);
-        if self.matches.get(&key).is_some_and(|held| is_newer(held.as_ref(), &object)) || self.buried.holds(&object) {
-            return;
+        let held = self.matches.get(&key);
+        let known = held.is_some_and(|held| is_newer(held.as_ref(), &object) || **held == object);
+        if known || self.buried.holds(&object) {
+            return false;
         }
         self.matches.put(key, object);
+        true
+    }
+
+    /// Takes in the labels of a namespace; `None`: there is no such namespace. Whether that was new.
+    pub fn take_in_namespace(&mut self, name: &str, labels: Option<BTreeMap<String, String>>) -> bool {
+        let before = match labels.clone() {
+            Some(labels) => self.namespaces.insert(name.to_owned(), labels),
+            None => self.namespaces.remove(name),
+        };
+        let is_new = before != labels;
+        self.namespaces_changed |= is_new;
+        is_new
+    }
+
+    /// Takes in what is known of all agents. Whether anything is new.
+    pub fn take_in_agents(&mut self, lives: BTreeMap<(String, ObjectKey), Life>) -> bool {
+        if *self.agents == lives {
+            return false;
+        }
+        let before = std::mem::replace(&mut self.agents, Arc::new(lives));
+        let now = self.agents.clone();
+        let differs = |(name, life): &(&(String, ObjectKey), &Life)| before.get(*name) != Some(*life);
+        let gone = before.iter().filter(|(name, _)| !now.contains_key(*name));
+        for ((kind, key), _) in now.iter().filter(differs).chain(gone) {
+            match kind.as_str() {
+                <Machine as Advertises>::KIND => self.machines.touch(key.clone()),
+                _ => self.licenses.touch(key.clone()),
+            }
+        }
+        true
     }
 
     /// Forgets a Match that was deleted, as [`Shelf::bury`] does.
@@ -323,6 +413,9 @@ impl Objects {
 
     /// What is known of the agent of the offer of this kind and key.
     pub fn agent(&self, kind: &str, key: &ObjectKey) -> Life {
+        if self.agents.is_empty() {
+            return Life::default();
+        }
         self.agents.get(&(kind.to_owned(), key.clone())).copied().unwrap_or_default()
     }
 

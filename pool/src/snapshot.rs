@@ -6,11 +6,12 @@ use std::sync::Arc;
 use crds::conditions::types;
 use crds::{ClaimPolicy, Decision, Job, Match, Member, Offering, conditions};
 use kube::ResourceExt;
-use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Root, Snapshot};
+use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Snapshot};
 
 use crate::ads::{Advertises, Prepared};
 use crate::agents::Life;
 use crate::consent::consent;
+use crate::freezer::Freezer;
 use crate::key::ObjectKey;
 use crate::node::node_trouble;
 use crate::objects::{Held, Objects, OfferRef};
@@ -85,52 +86,12 @@ fn has_open_match(job: &Job, objects: &Objects) -> bool {
 /// Freezes what is known. Every accepted offer is in it, open or not, so that "busy" and "closed" can be told apart; every
 /// accepted job is in it; those that wait are its roots.
 pub fn snapshot(objects: &Objects, outlook: &Outlook) -> Snapshot {
-    let haunted = haunted(objects);
-    let forgetful: BTreeSet<(AdKey, String)> = forgotten(objects)
-        .into_iter()
-        .map(|(_, member)| (ad_key(&member.kind, &ObjectKey::new(&member.namespace, &member.name)), member.uid.clone()))
-        .collect();
-    let offers = objects.offers().filter_map(|found| {
-        let mut ad = offer_ad(found, objects, outlook)?;
-        let name = (ad.key.clone(), ad.uid.clone());
-        let closed = haunted.contains(&name) || forgetful.contains(&name);
-        if let (true, Role::Offers(offer)) = (closed, &mut ad.role) {
-            offer.open = false;
-        }
-        Some(ad)
-    });
-    let jobs = objects.jobs.iter().filter_map(|(key, held)| {
-        let prepared = held.ad.as_ref().ok()?;
-        Some(job_ad(key, held.object.as_ref(), prepared))
-    });
-    let mut snapshot = Snapshot::new(offers.chain(jobs).collect());
-    for (key, held) in objects.jobs.iter() {
-        let uid = held.object.uid().unwrap_or_default();
-        if may_ask(held, objects) != Standing::Waits || outlook.held_back.contains(&uid) {
-            continue;
-        }
-        let Some(ad) = snapshot.find(&ad_key(<Job as Advertises>::KIND, key)) else { continue };
-        let since = held.object.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
-        snapshot.roots.push(Root {
-            ad,
-            submitter: key.namespace.clone(),
-            priority: held.object.spec.priority,
-            since,
-            exclusions: outlook.exclusions.get(&uid).cloned().unwrap_or_default(),
-        });
-    }
-    for found in objects.matches.values() {
-        let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
-        if !decision.is_terminal() {
-            *snapshot.held.entry(found.namespace().unwrap_or_default()).or_default() += 1;
-        }
-    }
-    snapshot
+    Freezer::default().freeze(objects, outlook)
 }
 
 /// Offers that were made again under a name whose former claims are not over: whoever works under one of those may still
 /// do so, and the new ledger does not show it. By key and uid.
-fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
+pub(crate) fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
     let over = |found: &crds::Match| {
         let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
         let root = found.spec.members.first();
@@ -217,9 +178,7 @@ pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook
         usage,
         shared_by: prepared.shared_by.clone(),
         consent: consent(fields.allowed_namespaces.as_ref(), &key.namespace, &objects.namespaces),
-        open: is_open(found, objects)
-            && node_trouble(found, objects).is_none()
-            && !outlook.unproven.contains(found.uid()),
+        open: is_open(found, objects, outlook),
     };
     Some(PoolAd {
         key,
@@ -230,14 +189,21 @@ pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook
     })
 }
 
-/// Whether new claims may be made on an offer: it is open, and whoever speaks for it is there.
-fn is_open(found: OfferRef<'_>, objects: &Objects) -> bool {
+/// Whether new claims may be made on an offer: it is open, whoever speaks for it is there, its node has nothing against it, and
+/// nobody works on a former one of its name.
+pub(crate) fn is_open(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook) -> bool {
     let fields = found.fields();
-    let life = objects.agent(found.kind(), &found.key());
-    let speaks = match fields.claim_policy {
-        ClaimPolicy::Agent => life == Life::Renewed,
-        // nobody is asked; but one that had an agent and has lost it says what was true before
-        ClaimPolicy::Auto => life != Life::Expired,
+    let speaks = || {
+        let life = objects.agent(found.kind(), &found.key());
+        match fields.claim_policy {
+            ClaimPolicy::Agent => life == Life::Renewed,
+            // nobody is asked; but one that had an agent and has lost it says what was true before
+            ClaimPolicy::Auto => life != Life::Expired,
+        }
     };
-    fields.offering == Offering::Open && found.metadata().deletion_timestamp.is_none() && speaks
+    fields.offering == Offering::Open
+        && found.metadata().deletion_timestamp.is_none()
+        && speaks()
+        && node_trouble(found, objects).is_none()
+        && !outlook.unproven.contains(found.uid())
 }

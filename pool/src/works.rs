@@ -11,7 +11,7 @@ use crate::key::ObjectKey;
 use crate::work::{WorkObject, has_finished};
 
 /// One of them: no two of a kind have one key.
-type Name = (WorkKind, ObjectKey);
+pub(crate) type Name = (WorkKind, ObjectKey);
 
 /// All batch Jobs and JobSets, the Pods that ask for a gang themselves, and the pods of others that carry a claim's label and have
 /// not finished.
@@ -25,6 +25,8 @@ pub struct Works {
     /// Uids of Matches by pod, and how many pods each has.
     pods: BTreeMap<ObjectKey, String>,
     pods_of: BTreeMap<String, usize>,
+    /// The names, and the uids of Matches on whose account something has changed, since somebody asked.
+    changed: (BTreeSet<Name>, BTreeSet<String>),
     /// There are JobSets in this cluster: their kind is served.
     pub job_sets: bool,
 }
@@ -45,7 +47,9 @@ impl Works {
             }
         }
         self.remove(work.kind, &work.key);
+        self.changed.0.insert(name.clone());
         if let Some(uid) = &work.match_uid {
+            self.changed.1.insert(uid.clone());
             self.by_match.entry(uid.clone()).or_default().insert(name.clone());
         }
         if work.ad.is_some() {
@@ -55,12 +59,18 @@ impl Works {
         true
     }
 
+    pub(crate) fn take_changes(&mut self) -> (BTreeSet<Name>, BTreeSet<String>) {
+        std::mem::take(&mut self.changed)
+    }
+
     /// Forgets an object.
     pub fn remove(&mut self, kind: WorkKind, key: &ObjectKey) {
         let name = (kind, key.clone());
         let Some(held) = self.objects.remove(&name) else { return };
+        self.changed.0.insert(name.clone());
         self.with_ad.remove(&name);
         let Some(uid) = &held.match_uid else { return };
+        self.changed.1.insert(uid.clone());
         if let Some(names) = self.by_match.get_mut(uid) {
             names.remove(&name);
             if names.is_empty() {
@@ -92,6 +102,7 @@ impl Works {
         }
         self.uncount(&key);
         if let Some(uid) = uid {
+            self.changed.1.insert(uid.clone());
             *self.pods_of.entry(uid.clone()).or_default() += 1;
             self.pods.insert(key, uid);
         }
@@ -117,6 +128,7 @@ impl Works {
 
     fn uncount(&mut self, key: &ObjectKey) {
         let Some(uid) = self.pods.remove(key) else { return };
+        self.changed.1.insert(uid.clone());
         if let Some(count) = self.pods_of.get_mut(&uid) {
             *count = count.saturating_sub(1);
             if *count == 0 {

@@ -67,12 +67,14 @@ async fn pass(shared: &Shared, asked: &Asked, fault: Option<Fault>, parts: reque
 
 /// Asks the API server itself; a cut where it does not answer.
 async fn upstream(shared: &Shared, asked: &Asked, parts: request::Parts, body: Bytes) -> Answer {
+    let reads = parts.method == axum::http::Method::GET;
+    let server = shared.readers.as_ref().filter(|_| reads).unwrap_or(&shared.upstream);
     let mut request = axum::http::Request::builder().method(parts.method).uri(asked.path.as_str());
     for (name, value) in parts.headers.iter().filter(|(name, _)| !OF_THE_CONNECTION.contains(name)) {
         request = request.header(name, value);
     }
     let Ok(request) = request.body(kube::client::Body::from(body)) else { return cut() };
-    let Ok(answer) = shared.upstream.send(request).await else { return cut() };
+    let Ok(answer) = server.send(request).await else { return cut() };
     let (parts, body) = answer.into_parts();
     let mut answer = Response::builder().status(parts.status);
     for (name, value) in parts.headers.iter().filter(|(name, _)| !OF_THE_CONNECTION.contains(name)) {

@@ -40,6 +40,8 @@ pub struct Proxy {
 struct Shared {
     address: String,
     upstream: Client,
+    /// Where reads and watches go, if elsewhere.
+    readers: Option<Client>,
     plan: Mutex<Plan>,
     log: Mutex<Vec<Logged>>,
     flow: watch::Sender<Flow>,
@@ -52,19 +54,29 @@ struct Shared {
 }
 
 impl Proxy {
-    /// Starts a proxy to the API server of a kubeconfig. Whoever comes through keeps his own credentials.
+    /// Starts a proxy to the API server of a kubeconfig. Whoever comes through keeps his own credentials. What he reads comes from
+    /// the server at `reads`, if there is one.
     ///
     /// # Errors
     /// When the kubeconfig cannot be read, or there is no port.
-    pub async fn start(kubeconfig: &Path, seed: u64) -> Result<Proxy> {
+    pub async fn start(kubeconfig: &Path, reads: Option<&str>, seed: u64) -> Result<Proxy> {
         let file = Kubeconfig::read_from(kubeconfig)?;
         let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
         config.auth_info = kube::config::AuthInfo::default();
         config.default_retry = false;
+        let readers = match reads {
+            Some(server) => {
+                let mut config = config.clone();
+                config.cluster_url = server.parse()?;
+                Some(Client::try_from(config)?)
+            }
+            None => None,
+        };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let shared = Arc::new(Shared {
             address: listener.local_addr()?.to_string(),
             upstream: Client::try_from(config)?,
+            readers,
             plan: Mutex::new(Plan::new(seed)),
             log: Mutex::default(),
             flow: watch::Sender::new(Flow::Open),

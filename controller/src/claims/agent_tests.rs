@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use pool::{Life, Objects};
 use serde_json::{Value, json};
 
-use super::due::{Due, Moment, due, newest_epoch};
+use super::attention::Attention;
+use super::due::{Moment, newest_epoch};
 use super::leave::leave;
-use super::view::{View, views};
+use super::view::{View, view};
 use super::{registers, writes};
 use crate::api::Change;
 use crate::fixtures::{MATCH_UID, found, job, key, license, machine, world};
@@ -43,7 +44,7 @@ fn voted(decision: &str, of_machine: &Value, of_license: &Value) -> Objects {
 }
 
 fn the_view(objects: &Objects) -> View {
-    views(objects).remove(MATCH_UID).unwrap()
+    view(MATCH_UID, objects).unwrap()
 }
 
 /// What the claim asks for first.
@@ -107,9 +108,20 @@ fn a_silent_agent_ends_the_claim_and_then_its_work_is_lost() {
 #[test]
 fn a_vote_is_awaited_until_the_deadline() {
     let objects = voted("Pending", &json!({}), &json!({}));
-    let at = |now_ms: u64| -> Due { due(&objects, &Moment { now: 0, now_ms, epoch: None, deadline_ms: &|_| 30_000 }) };
-    assert_eq!((at(29_999).claims.len(), at(29_999).next_ms), (0, Some(30_000)), "and then somebody wakes up");
-    assert_eq!((at(30_000).claims.len(), at(30_000).next_ms), (1, None));
+    let at = |now_ms: u64| {
+        let mut attention = Attention::default();
+        attention.note(&objects.everything(), &objects);
+        let moment = Moment {
+            now: jiff::Timestamp::UNIX_EPOCH,
+            now_ms,
+            epoch: None,
+            deadline_ms: &|_| 30_000,
+            under_way: &|_| false,
+        };
+        (attention.due(&objects, &moment).claims.len(), attention.next_ms())
+    };
+    assert_eq!(at(29_999), (0, Some(30_000)), "and then somebody wakes up");
+    assert_eq!(at(30_000), (1, None));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Second phase: the register turned, and the job told.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use claiming::{Action, Event, Reason, Record};
 use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, Vote, VoteRetry};
@@ -12,6 +13,7 @@ use crate::claims::reserve::No;
 use crate::claims::view::{Leg, View, entry};
 use crate::claims::{registers, writes};
 use crate::events::Tone;
+use crate::metrics;
 
 /// Who is to blame for calling a claim off for this reason, in their own words if they have any.
 fn naysayers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v>> {
@@ -110,6 +112,7 @@ impl Driver {
         let stored = match self.cluster.patch_status::<Match>(&view.key, &patch).await {
             Answer::Done(stored) => {
                 tracing::info!(r#match = %view.key, decision = ?to, reason = reason.map(Reason::as_str), "decided");
+                self.count_decision(view, to, reason);
                 stored
             }
             Answer::Missing => return Event::Decided(Record::Gone),
@@ -129,6 +132,23 @@ impl Driver {
             // refused by somebody who is not of the protocol: asked again later, not at once
             true => Event::Failed(action),
             false => Event::Decided(writes::record(decision)),
+        }
+    }
+
+    fn count_decision(&self, view: &View, to: Decision, reason: Option<Reason>) {
+        let decision = match to {
+            Decision::Pending => "Pending",
+            Decision::Committed => "Committed",
+            Decision::Aborted => "Aborted",
+            Decision::Released => "Released",
+        };
+        let metrics = &self.cluster.metrics;
+        metrics.count(&metrics::DECISIONS, &[decision, reason.map_or("AllReserved", Reason::as_str)]);
+        let first = view.found.as_ref().is_some_and(|found| found.spec.attempt <= 1);
+        let created = self.job(view).and_then(|job| job.metadata.creation_timestamp.clone()).filter(|_| first);
+        if let (Decision::Committed, Some(created)) = (to, created) {
+            let waited = self.clock.now().duration_since(created.0);
+            metrics.took(&metrics::WAIT_SECONDS, &[], Duration::try_from(waited).unwrap_or_default());
         }
     }
 

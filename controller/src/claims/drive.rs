@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use claiming::{Action, Claim, Event, Hold, step};
+use claiming::{Action, Claim, Event, Hold, Record, step};
 use crds::{Decision, Job, Match};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use matchmaker::{AdKey, Config as Engine};
 use pool::{Objects, OwnerTrust};
+use tokio::time::Instant;
 
 use crate::api::{Answer, Cluster};
 use crate::claims::group::Groups;
@@ -20,6 +21,7 @@ use crate::clock::Clock;
 use crate::events::Events;
 use crate::flights::{Flights, UnderWay};
 use crate::holdoffs::{Cause, HoldOffs};
+use crate::metrics;
 use crate::proofs::Proofs;
 use crate::refusals::Refusals;
 use crate::world::World;
@@ -76,6 +78,7 @@ impl Driver {
 
     /// Drives a claim as far as it goes. It is under way until this returns.
     pub(crate) async fn drive(self: Arc<Self>, view: View, under_way: UnderWay) {
+        let begun = Instant::now();
         let mut view = Arc::new(view);
         let deadline = self.deadline(&view);
         let (mut claim, ballots, work) = {
@@ -87,6 +90,9 @@ impl Driver {
         let (mut running, mut event, mut failed) = (FuturesUnordered::new(), Event::Woke, false);
         loop {
             failed |= matches!(event, Event::Failed(_));
+            if event == Event::Decided(Record::Committed) {
+                self.cluster.metrics.took(&metrics::COMMIT_SECONDS, &[], begun.elapsed());
+            }
             self.note_ballot(&view, &event, &notes);
             let mut actions = self.take_in(&mut claim, &view, event);
             if let Some(place) = actions.iter().position(|action| *action == Action::Record) {
@@ -149,12 +155,15 @@ impl Driver {
         match self.cluster.create(found.as_ref()).await {
             Answer::Done(written) => {
                 tracing::info!(r#match = %view.key, members = written.spec.summary, "gang found");
+                let attempt = if written.spec.attempt <= 1 { "first" } else { "again" };
+                self.cluster.metrics.count(&metrics::ATTEMPTS, &[attempt]);
                 self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Unwritten);
                 self.world.learn(|all| all.put_match(written.clone()));
                 Ok(written)
             }
             Answer::Refused(refused) => {
                 noted(notes, |notes| notes.unwritten = true);
+                self.cluster.metrics.count(&metrics::UNWRITTEN, &[]);
                 self.unwritten(view, &refused.message).await;
                 Err(failed)
             }

@@ -13,7 +13,8 @@ use crate::claims::view::View;
 use crate::claims::writes;
 use crate::events::Tone;
 use crate::holdoffs::Cause;
-use crate::status::Ended;
+use crate::metrics;
+use crate::status::{Ended, count_gave_up};
 use crate::workloads::work_of;
 
 impl Driver {
@@ -34,6 +35,9 @@ impl Driver {
             let Some(patch) = patch else { return self.freed_by_another(view, number, notes).await };
             match self.patch_offer(leg, &patch, &Mutex::default()).await {
                 Answer::Done(()) | Answer::Missing => {
+                    if view.found.is_none() {
+                        self.cluster.metrics.count(&metrics::ORPHANS, &[]);
+                    }
                     noted(notes, |notes| notes.freed.insert(number));
                     return Event::Freed(number);
                 }
@@ -152,6 +156,7 @@ impl Driver {
             Answer::Done(job) => {
                 let type_ = if ended.aborted { Tone::Warning } else { Tone::Normal };
                 self.events.tell(&self.cluster, &job, type_, ended.reason.as_str(), &ended.message).await;
+                count_gave_up(&self.cluster.metrics, &job);
                 self.world.learn(|all| all.jobs.put(job));
                 Event::RootFreed
             }

@@ -66,15 +66,29 @@ fn consents(offer: OfferRef<'_>, view: &View, objects: &Objects) -> bool {
     consent(allowed, &offer.key().namespace, &objects.namespaces).admits(&view.root.key.namespace)
 }
 
+/// When a party will want out if nothing else happens, in seconds since 1970.
+pub(crate) fn leaves_at(view: &View, objects: &Objects) -> Option<i64> {
+    let held = objects.jobs.get(&view.root.key).filter(|_| view.record() == Record::Committed)?;
+    let job = held.object.as_ref();
+    expires_at(view, job).into_iter().chain(gives_up_at(view, job, objects)).min()
+}
+
 fn by_time(view: &View, job: &Job, now: i64) -> Option<Reason> {
+    expires_at(view, job).is_some_and(|at| now >= at).then_some(Reason::ClaimExpired)
+}
+
+fn expires_at(view: &View, job: &Job) -> Option<i64> {
     let committed_at = view.found.as_ref()?.status.as_ref()?.committed_at.as_ref()?.0.as_second();
-    let limit = i64::from(job.spec.claim_seconds?);
-    (now.saturating_sub(committed_at) >= limit).then_some(Reason::ClaimExpired)
+    Some(committed_at.saturating_add(i64::from(job.spec.claim_seconds?)))
 }
 
 /// No pod has been ready or finished in time, counted from when the batch Job was started; of one that could not even be
 /// made, from the commit.
 fn by_work(view: &View, job: &Job, objects: &Objects, now: i64) -> Option<Reason> {
+    gives_up_at(view, job, objects).is_some_and(|at| now >= at).then_some(Reason::StartTimedOut)
+}
+
+fn gives_up_at(view: &View, job: &Job, objects: &Objects) -> Option<i64> {
     let limit = i64::from(job.spec.workload.as_ref()?.start_timeout_seconds);
     let committed_at = view.found.as_ref()?.status.as_ref()?.committed_at.as_ref()?.0.as_second();
     let batch = work_of(&view.uid, objects);
@@ -82,5 +96,5 @@ fn by_work(view: &View, job: &Job, objects: &Objects, now: i64) -> Option<Reason
         return None;
     }
     let since = batch.and_then(|batch| batch.started).map_or(committed_at, |started| started.max(committed_at));
-    (now.saturating_sub(since) >= limit).then_some(Reason::StartTimedOut)
+    Some(since.saturating_add(limit))
 }

@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod agent_tests;
 mod agents;
+mod attention;
+#[cfg(test)]
+mod attention_tests;
 mod check;
 mod decide;
 mod drive;
@@ -25,8 +28,9 @@ mod work;
 mod work_tests;
 mod writes;
 
+pub(crate) use attention::Attention;
 pub(crate) use drive::Driver;
-pub(crate) use due::{Moment, due, newest_epoch};
+pub(crate) use due::{Moment, newest_epoch, newest_epoch_of};
 pub(crate) use group::Groups;
 pub(crate) use restore::wiped;
 pub(crate) use view::View;

@@ -4,16 +4,20 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use crds::{Decision, Job, Match};
-use pool::{ObjectKey, Objects};
+use pool::{Changes, ObjectKey, Objects};
 
 use crate::api::Answer;
 use crate::claims::drive::Driver;
 
 impl Driver {
     /// Begins the look, if one is due.
-    pub(crate) fn prove(self: &Arc<Self>, objects: &Objects) {
+    pub(crate) fn prove(self: &Arc<Self>, changes: &Changes, objects: &Objects) {
         let began_ms = self.now_ms();
-        let due = self.proofs.lock().unwrap_or_else(PoisonError::into_inner).begin(objects, began_ms);
+        let due = {
+            let mut proofs = self.proofs.lock().unwrap_or_else(PoisonError::into_inner);
+            proofs.note(changes, objects);
+            proofs.begin(began_ms)
+        };
         let Some(uids) = due else { return };
         let driver = self.clone();
         tokio::spawn(async move {

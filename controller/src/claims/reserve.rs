@@ -14,6 +14,7 @@ use crate::claims::view::{Leg, View};
 use crate::claims::{refusal, writes};
 use crate::events::Tone;
 use crate::holdoffs::Cause;
+use crate::metrics;
 
 /// An offer's no to a claim.
 pub(super) struct No<'v> {
@@ -107,6 +108,7 @@ impl Driver {
     pub(super) fn refused(&self, view: &View, no: &No<'_>, reason: Reason, notes: &Mutex<Notes>) {
         let No { leg, message, for_good } = no;
         tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind, %reason, message, "refused");
+        self.cluster.metrics.count(&metrics::REFUSALS, &[reason.as_str()]);
         let text = format!("{} {}: {message}", leg.kind, leg.key);
         noted(notes, |notes| {
             notes.message = text;

@@ -12,6 +12,7 @@ use crate::claims::drive::{Driver, REST};
 use crate::claims::view::View;
 use crate::claims::writes;
 use crate::flights::UnderWay;
+use crate::metrics;
 
 /// The claims that stand and have lost entries, with the numbers of the offers that have lost them. Where an agent votes, an
 /// entry cannot be born with its vote: those are not restored.
@@ -62,6 +63,7 @@ impl Driver {
             let Some(patch) = patch else { continue };
             match self.patch_offer(leg, &patch, &Mutex::default()).await {
                 Answer::Done(()) => {
+                    self.cluster.metrics.count(&metrics::RESTORED, &[]);
                     tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, "entry lost by the offer; written back");
                 }
                 answer => {

@@ -4,22 +4,27 @@ use claiming::{Action, Event, Hold, Reason, Record, step};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::due::{Due, Moment, due};
+use super::attention::Attention;
+use super::due::{Due, Moment};
 use super::leave::leave;
 use super::registers::Introduced;
-use super::view::{View, views};
+use super::view::{View, view};
 use super::writes;
 use crate::api::Change;
 use crate::fixtures::{MATCH_UID, entry, found, job, key, license, machine, world};
 use pool::Objects;
 
 fn the_view(objects: &Objects) -> View {
-    views(objects).remove(MATCH_UID).unwrap()
+    view(MATCH_UID, objects).unwrap()
 }
 
 /// What is due while nobody is elected and no time passes.
 fn due_now(objects: &Objects) -> Due {
-    due(objects, &Moment { now: 0, now_ms: 0, epoch: None, deadline_ms: &|_| 30_000 })
+    let mut attention = Attention::default();
+    attention.note(&objects.everything(), objects);
+    let moment =
+        Moment { now: Timestamp::UNIX_EPOCH, now_ms: 0, epoch: None, deadline_ms: &|_| 30_000, under_way: &|_| false };
+    attention.due(objects, &moment)
 }
 
 fn committed() -> Value {

@@ -1,7 +1,5 @@
 //! The objects into what they show of one claim.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use claiming::{Agent, Claim, Hold, Reason, Record};
@@ -221,34 +219,23 @@ pub(super) fn entry<'o>(offer: OfferRef<'o>, uid: &str) -> Option<&'o crds::Clai
     offer.status()?.claims.get(uid)
 }
 
-/// All claims that the objects show, by uid of the Match: of Matches, and of entries, jobs and batch Jobs that name one that is gone.
-pub(crate) fn views(objects: &Objects) -> BTreeMap<String, View> {
-    let mut all: BTreeMap<String, View> = BTreeMap::new();
-    for found in objects.matches.values() {
-        let view = View::of(found.clone());
-        all.insert(view.uid.clone(), view);
+/// The claim of a Match with this uid; of one that is gone, what entries, jobs and batch Jobs still say of it.
+pub(crate) fn view(uid: &str, objects: &Objects) -> Option<View> {
+    if let Some(found) = objects.matches.by_uid(uid) {
+        return Some(View::of(found.clone()));
     }
-    let mut orphans: BTreeMap<String, ObjectKey> = BTreeMap::new();
-    for offer in objects.offers() {
-        for (uid, entry) in offer.status().iter().flat_map(|status| &status.claims) {
-            let (namespace, name) = entry.match_key.split_once('/').unwrap_or(("", &entry.match_key));
-            orphans.entry(uid.clone()).or_insert_with(|| ObjectKey::new(namespace, name));
-        }
-    }
-    for (key, held) in objects.jobs.iter() {
-        if let Some(claim) = held.object.status.as_ref().and_then(|status| status.claim.as_ref()) {
-            orphans.entry(claim.uid.clone()).or_insert_with(|| ObjectKey::new(&key.namespace, &claim.match_name));
-        }
-    }
-    for (uid, batch) in objects.works.labelled().filter(|(_, batch)| batch.ended.is_none()) {
-        let name = batch.match_name.as_ref().unwrap_or(&batch.key.name);
-        orphans.entry(uid.to_owned()).or_insert_with(|| ObjectKey::new(&batch.key.namespace, name));
-    }
-    for (uid, key) in orphans {
-        if let Entry::Vacant(vacant) = all.entry(uid) {
-            let view = View::orphan(vacant.key(), key, objects);
-            vacant.insert(view);
-        }
-    }
-    all
+    let of_offer = |offer: OfferRef<'_>| {
+        let (namespace, name) = entry(offer, uid)?.match_key.split_once('/').unwrap_or_default();
+        Some(ObjectKey::new(namespace, name))
+    };
+    let of_job = |(key, held): (&ObjectKey, &pool::Held<crds::Job>)| {
+        let claim = held.object.status.as_ref()?.claim.as_ref().filter(|claim| claim.uid == uid)?;
+        Some(ObjectKey::new(&key.namespace, &claim.match_name))
+    };
+    let of_work = || {
+        let batch = objects.works.of_match(uid).find(|batch| batch.ended.is_none())?;
+        Some(ObjectKey::new(&batch.key.namespace, batch.match_name.as_ref().unwrap_or(&batch.key.name)))
+    };
+    let key = objects.offers().find_map(of_offer).or_else(|| objects.jobs.iter().find_map(of_job)).or_else(of_work)?;
+    Some(View::orphan(uid, key, objects))
 }

@@ -4,9 +4,10 @@ use claiming::{Action, Event, Reason, Work, step};
 use pool::{Objects, WorkObject};
 use serde_json::{Value, json};
 
-use super::due::{Moment, due};
+use super::attention::Attention;
+use super::due::Moment;
 use super::leave::leave;
-use super::view::{View, views};
+use super::view::{View, view};
 use crate::fixtures::{MATCH_UID, job, key, license, machine, world};
 
 /// When the Match of these tests was committed.
@@ -35,11 +36,20 @@ fn claimed(decision: &str, batch: Option<WorkObject>) -> Objects {
 }
 
 fn the_view(objects: &Objects) -> View {
-    views(objects).remove(MATCH_UID).unwrap()
+    view(MATCH_UID, objects).unwrap()
 }
 
 fn due_now(objects: &Objects) -> super::due::Due {
-    due(objects, &Moment { now: COMMITTED, now_ms: 0, epoch: None, deadline_ms: &|_| 30_000 })
+    let mut attention = Attention::default();
+    attention.note(&objects.everything(), objects);
+    let moment = Moment {
+        now: jiff::Timestamp::from_second(COMMITTED).unwrap(),
+        now_ms: 0,
+        epoch: None,
+        deadline_ms: &|_| 30_000,
+        under_way: &|_| false,
+    };
+    attention.due(objects, &moment)
 }
 
 #[test]

@@ -29,21 +29,34 @@ pub(crate) struct Keeper {
     rest_until_ms: u64,
 }
 
+/// What is due: the writes, and what is to be said of the classes.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    changes: Vec<Change>,
+    said: Vec<(String, Ops)>,
+    /// There is nothing to do before that.
+    rests_until_ms: Option<u64>,
+}
+
 impl Keeper {
-    /// Writes what is due. When there is more to do, if nothing else happens.
-    pub(crate) async fn keep(&mut self, driver: &Driver, objects: &Objects) -> Option<u64> {
-        let (now_ms, now) = (driver.now_ms(), driver.clock.now());
+    /// What is due.
+    pub(crate) fn plan(&mut self, objects: &Objects, now: Timestamp, now_ms: u64) -> Work {
         if objects.classes.is_empty() {
-            return None;
+            return Work::default();
         }
         if now_ms < self.rest_until_ms {
-            return Some(self.rest_until_ms);
+            return Work { rests_until_ms: Some(self.rest_until_ms), ..Work::default() };
         }
         let plan = plan(objects, &mut self.settled);
-        let more = plan.changes.len() > GO_MAX;
-        let writes = plan.changes.into_iter().take(GO_MAX).map(|change| write(driver, change));
-        let statuses = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally, now));
-        let statuses = statuses.map(|(name, ops)| async move {
+        let said = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally, now));
+        Work { said: said.collect(), changes: plan.changes, rests_until_ms: None }
+    }
+
+    /// Writes what is due. When there is more to do, if nothing else happens.
+    pub(crate) async fn keep(&mut self, driver: &Driver, work: Work) -> Option<u64> {
+        let more = work.changes.len() > GO_MAX;
+        let writes = work.changes.into_iter().take(GO_MAX).map(|change| write(driver, change));
+        let statuses = work.said.into_iter().map(|(name, ops)| async move {
             let patch = Write::Json(ops.build());
             lost(driver.cluster.patch_class_status(&name, &patch).await.map(|class: MachineClass| {
                 driver.world.learn(|all| {
@@ -62,7 +75,7 @@ impl Keeper {
             self.rest_until_ms = driver.now_ms().saturating_add(REST_MS);
             return Some(self.rest_until_ms);
         }
-        more.then_some(now_ms)
+        if more { Some(driver.now_ms()) } else { work.rests_until_ms }
     }
 }
 

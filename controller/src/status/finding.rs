@@ -17,6 +17,17 @@ pub(crate) struct Finding {
     pub(crate) counts: Unmatched,
 }
 
+impl Finding {
+    /// Whether the other one says the same, whenever it was found.
+    pub(crate) fn says(&self, other: &Finding) -> bool {
+        let Finding { reason, why, counts } = self;
+        (*reason, why) == (other.reason, &other.why)
+            && counts.conjuncts == other.counts.conjuncts
+            && counts.ports == other.counts.ports
+            && counts.hint == other.counts.hint
+    }
+}
+
 const WHY_MAX: usize = 256;
 const CONJUNCTS_MAX: usize = 16;
 const PORTS_MAX: usize = 8;

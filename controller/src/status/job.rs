@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 use pool::{Held, Standing, WorkObject};
 
+use crate::metrics::{self, Metrics};
 use crate::status::finding::{Finding, cut};
 use crate::status::{waiting, work};
 
@@ -148,6 +149,15 @@ pub(crate) fn job_claimed(held: &Held<Job>, found: &Match, match_uid: &str, now:
     draft.done()
 }
 
+/// Counts a job that was finished by the write that has left it so, since it could not be claimed.
+pub(crate) fn count_gave_up(metrics: &Metrics, job: &Job) {
+    let Some(status) = &job.status else { return };
+    let finished = conditions::find(&status.conditions, types::FINISHED).filter(|found| found.status == "True");
+    let given_up = [reasons::RETRY_LIMIT_REACHED, reasons::MATCH_TIMED_OUT];
+    let reason = finished.and_then(|found| given_up.into_iter().find(|reason| found.reason == **reason));
+    reason.into_iter().for_each(|reason| metrics.count(&metrics::GAVE_UP, &[reason]));
+}
+
 /// The claim is over, and nothing is held any more.
 pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(job, now);
@@ -254,26 +264,11 @@ fn times_out(draft: &mut Draft<'_>) {
     }
 }
 
-/// A new reason is told at once; other blame, a port where now somebody refuses or is taken and nobody was before, a little
-/// later; mere counts now and then. Thousands of waiting jobs must not write in every cycle, and what is written starts one.
+/// What was found is told, if it is time to.
 fn waits(draft: &mut Draft<'_>, finding: Option<&Finding>) {
     let Some(finding) = finding else { return };
-    let said = conditions::find(&draft.status.conditions, types::MATCHED);
-    let same_reason = said.is_some_and(|said| said.reason == finding.reason);
-    let current = said.is_some_and(|said| said.observed_generation == draft.job.metadata.generation);
-    let told_at = draft.status.unmatched.as_ref().and_then(|told| told.at.as_ref());
-    let told_for =
-        |seconds: i64| told_at.is_none_or(|at| draft.now.as_second().saturating_sub(at.0.as_second()) >= seconds);
-    let told = draft.status.unmatched.as_ref();
-    let same_blame = told.is_some_and(|told| blame(told) == blame(&finding.counts));
-    let same_counts =
-        told.is_some_and(|told| told.ports == finding.counts.ports && told.conjuncts == finding.counts.conjuncts);
-    let keeps = match (same_reason, same_blame) {
-        (true, true) => same_counts || !told_for(RECOUNT_SECONDS),
-        (true, false) => !told_for(REWORD_SECONDS),
-        (false, _) => !told_for(REASON_SECONDS),
-    };
-    if current && keeps {
+    let now = draft.now.as_second();
+    if retells_at(&draft.status, draft.job.metadata.generation, finding, now).is_none_or(|at| at > now) {
         return;
     }
     draft.status.why = Some(finding.why.clone());
@@ -281,12 +276,43 @@ fn waits(draft: &mut Draft<'_>, finding: Option<&Finding>) {
     draft.say(types::MATCHED, Holds::False, finding.reason, finding.why.clone());
 }
 
-/// Who stands in the way, without how many.
-fn blame(counts: &crds::Unmatched) -> Vec<(&str, [bool; 4])> {
-    let port = |port: &crds::UnmatchedPort| {
+/// When a job that waits is told what was found, in seconds since 1970; never, if it says so already.
+///
+/// A new reason is told at once; other blame, a port where now somebody refuses or is taken and nobody was before, a little
+/// later; mere counts now and then. Thousands of waiting jobs must not write in every cycle, and what is written starts one.
+pub(crate) fn retells_at(status: &JobStatus, generation: Option<i64>, finding: &Finding, now: i64) -> Option<i64> {
+    let said = conditions::find(&status.conditions, types::MATCHED);
+    if said.is_none_or(|said| said.observed_generation != generation) {
+        return Some(now);
+    }
+    let told = status.unmatched.as_ref();
+    let same_reason = said.is_some_and(|said| said.reason == finding.reason);
+    let pause = match (same_reason, told.is_some_and(|told| same_blame(told, &finding.counts))) {
+        (true, true) => {
+            let same_counts = |told: &crds::Unmatched| {
+                told.ports == finding.counts.ports && told.conjuncts == finding.counts.conjuncts
+            };
+            if told.is_some_and(same_counts) {
+                return None;
+            }
+            RECOUNT_SECONDS
+        }
+        (true, false) => REWORD_SECONDS,
+        (false, _) => REASON_SECONDS,
+    };
+    let told_at = told.and_then(|told| told.at.as_ref()).map(|at| at.0.as_second());
+    Some(told_at.map_or(now, |at| at.saturating_add(pause)))
+}
+
+/// Whether the same ones stand in the way, however many.
+fn same_blame(one: &crds::Unmatched, other: &crds::Unmatched) -> bool {
+    let blame = |port: &crds::UnmatchedPort| {
         [port.candidates, port.refused_by_job, port.refused_by_offer, port.busy].map(|count| count > 0)
     };
-    counts.ports.iter().map(|counted| (counted.label.as_str(), port(counted))).collect()
+    let same = |(one, other): (&crds::UnmatchedPort, &crds::UnmatchedPort)| {
+        one.label == other.label && blame(one) == blame(other)
+    };
+    one.ports.len() == other.ports.len() && one.ports.iter().zip(&other.ports).all(same)
 }
 
 fn accepted(draft: &mut Draft<'_>, held: &Held<Job>) {

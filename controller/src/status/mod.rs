@@ -4,6 +4,9 @@ mod finding;
 mod job;
 mod matches;
 mod offer;
+mod pending;
+#[cfg(test)]
+mod pending_tests;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -11,9 +14,11 @@ mod work;
 mod write;
 
 pub(crate) use finding::{Finding, finding};
-pub(crate) use job::{Ended, job_claimed, job_freed, job_reserving, job_waiting};
+pub(crate) use job::{Ended, count_gave_up, job_claimed, job_freed, job_reserving, job_waiting};
 pub(crate) use matches::decision_conditions;
 pub(crate) use offer::offer_status;
-pub(crate) use waiting::next_timeout;
+#[cfg(test)]
+pub(crate) use pending::updates;
+pub(crate) use pending::{Pending, Whose};
 pub(crate) use work::job_working;
-pub(crate) use write::{Findings, Update, updates};
+pub(crate) use write::{Findings, Update};

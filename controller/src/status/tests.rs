@@ -1,6 +1,7 @@
 //! Facts in, status out: what a user reads, and that nothing is written twice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use claiming::Reason;
 use jiff::Timestamp;
@@ -8,7 +9,8 @@ use pool::{Objects, WorkObject, may_ask};
 use serde_json::{Value, json};
 
 use super::{
-    Ended, Finding, Findings, job_claimed, job_freed, job_reserving, job_waiting, job_working, offer_status, updates,
+    Ended, Finding, Findings, Pending, job_claimed, job_freed, job_reserving, job_waiting, job_working, offer_status,
+    updates,
 };
 use crate::fixtures::{MATCH_UID, entry, found, job, key, license, world};
 use crds::conditions::find;
@@ -25,8 +27,9 @@ fn waiting(spec: &Value, status: &Value, finding: Option<&Finding>) -> JobStatus
 
 /// A cycle has found nothing; another one is under way or not.
 fn looked_at(searching: bool) -> Findings<'static> {
-    static NOTHING: BTreeMap<String, Finding> = BTreeMap::new();
-    Findings { all: &NOTHING, searching }
+    static NOTHING: BTreeMap<String, Arc<Finding>> = BTreeMap::new();
+    static NOBODY: BTreeSet<String> = BTreeSet::new();
+    Findings { all: &NOTHING, asked: &NOBODY, searching }
 }
 
 fn busy(count: i64) -> Finding {
@@ -299,7 +302,11 @@ fn what_a_job_waited_before_it_was_seen_counts() {
     let mut seen = crds::Job::clone(&objects.jobs.get(&key("job")).unwrap().object);
     seen.status = Some(first);
     objects.jobs.put(seen);
-    assert_eq!(super::next_timeout(&objects, at(960)), Some(40));
+    let mut pending = Pending::default();
+    pending.note(&objects.everything(), &objects);
+    let now = (at(960), 5_000);
+    assert!(pending.due(&objects, &looked_at(false), &BTreeSet::new(), now, 9).is_empty());
+    assert_eq!(pending.next_ms(), Some(45_001), "and then somebody looks");
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use crds::{Job, JobStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use pool::{Objects, Standing, may_ask};
 
 /// The job waits from now on, or still.
 pub(super) fn begin(job: &Job, status: &mut JobStatus, now: Timestamp) {
@@ -28,15 +27,6 @@ fn waited(status: &JobStatus, now: Timestamp) -> i64 {
 }
 
 /// In how many seconds it has waited long enough; `None` if it waits for ever.
-pub(super) fn left(job: &Job, status: &JobStatus, now: Timestamp) -> Option<i64> {
+pub(crate) fn left(job: &Job, status: &JobStatus, now: Timestamp) -> Option<i64> {
     Some(i64::from(job.spec.match_timeout_seconds?).saturating_sub(waited(status, now)))
-}
-
-/// When the next job has waited long enough, in seconds from now.
-pub(crate) fn next_timeout(objects: &Objects, now: Timestamp) -> Option<u64> {
-    let waiting =
-        objects.jobs.iter().map(|(_, held)| held).filter(|held| held.object.spec.match_timeout_seconds.is_some());
-    let waiting = waiting.filter(|held| may_ask(held, objects) == Standing::Waits);
-    let left = waiting.filter_map(|held| left(&held.object, held.object.status.as_ref()?, now));
-    left.filter_map(|seconds| u64::try_from(seconds).ok()).min()
 }

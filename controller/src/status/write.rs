@@ -1,13 +1,16 @@
-//! The objects and the last cycle's findings into the status patches that are due; none if nothing changed.
+//! An object and the last cycle's finding into the status patch that is due; none if nothing changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crds::{Job, OfferStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use pool::{ObjectKey, Objects, Standing, may_ask};
+use pool::{Held, ObjectKey, Objects, OfferRef, Standing, may_ask};
 
 use crate::patch::Ops;
+use crate::status::job::retells_at;
+use crate::status::waiting::left;
 use crate::status::{Finding, job_waiting, job_working, offer_status};
 use crate::workloads::work_of;
 
@@ -26,61 +29,97 @@ pub(crate) struct Update {
     pub(crate) patch: json_patch::Patch,
 }
 
+/// What one status comes to.
+#[derive(Default)]
+pub(crate) struct Next {
+    /// What is to be written now.
+    pub(crate) update: Option<Update>,
+    /// When it is to be looked at again if nothing changes, in seconds since 1970.
+    pub(crate) at: Option<i64>,
+}
+
 /// What the last cycle found.
 pub(crate) struct Findings<'f> {
     /// Of each job that it could not match, by uid.
-    pub(crate) all: &'f BTreeMap<String, Finding>,
+    pub(crate) all: &'f BTreeMap<String, Arc<Finding>>,
+    /// The uids of the jobs that it looked at.
+    pub(crate) asked: &'f BTreeSet<String>,
     /// The next cycle is under way: it has more to say about jobs that were not looked at yet.
     pub(crate) searching: bool,
 }
 
 impl Findings<'_> {
-    /// Whether a job that nobody has told anything yet hears more in a moment: then it is not told twice.
-    fn is_to_come(&self, job: &Job, now: Timestamp) -> bool {
+    /// Until when a job that nobody has told anything yet is left alone, since it hears more in a moment: then it is not told
+    /// twice.
+    fn comes_by(&self, job: &Job, uid: &str, now: Timestamp) -> Option<i64> {
         let is_told = job.status.as_ref().is_some_and(|status| !status.conditions.is_empty());
+        if is_told || !self.searching || self.asked.contains(uid) {
+            return None;
+        }
         let since = job.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
-        self.searching && !is_told && now.as_second().saturating_sub(since) < MOMENT_SECONDS
+        Some(since.saturating_add(MOMENT_SECONDS)).filter(|by| *by > now.as_second())
     }
 }
 
-/// All statuses that are not what they should be. Jobs under way (by uid) are left to whoever drives their claim.
-pub(crate) fn updates(
+/// The status of a job. One under way (by uid) is left to whoever drives its claim.
+pub(crate) fn job_next(
+    held: &Held<Job>,
     objects: &Objects,
     findings: &Findings<'_>,
     under_way: &BTreeSet<String>,
     now: Timestamp,
-) -> Vec<Update> {
-    let mut all = Vec::new();
-    for (key, held) in objects.jobs.iter() {
-        let uid = held.object.uid().unwrap_or_default();
-        let standing = may_ask(held, objects);
-        if under_way.contains(&uid) || held.object.metadata.deletion_timestamp.is_some() {
-            continue;
-        }
-        let from = held.object.status.clone().unwrap_or_default();
-        let claim = from.claim.as_ref().map(|claim| claim.uid.as_str());
-        let to = match (standing, claim.and_then(|uid| work_of(uid, objects))) {
-            (Standing::Held, Some(batch)) => job_working(&held.object, batch, now),
-            (Standing::Held, None) => continue,
-            (Standing::Waits, _) if !findings.all.contains_key(&uid) && findings.is_to_come(&held.object, now) => {
-                continue;
-            }
-            _ => job_waiting(held, standing, findings.all.get(&uid), now),
+) -> Next {
+    let job = held.object.as_ref();
+    let uid = job.uid().unwrap_or_default();
+    if under_way.contains(&uid) || job.metadata.deletion_timestamp.is_some() {
+        return Next::default();
+    }
+    let standing = may_ask(held, objects);
+    let from = job.status.clone().unwrap_or_default();
+    let finding = findings.all.get(&uid).map(Arc::as_ref);
+    let claim = from.claim.as_ref().map(|claim| claim.uid.as_str());
+    let to = match (standing, claim.and_then(|uid| work_of(uid, objects))) {
+        (Standing::Held, Some(batch)) => job_working(job, batch, now),
+        (Standing::Held, None) => return Next::default(),
+        (Standing::Waits, _) if finding.is_none() => match findings.comes_by(job, &uid, now) {
+            Some(by) => return Next { update: None, at: Some(by) },
+            None => job_waiting(held, standing, None, now),
+        },
+        _ => job_waiting(held, standing, finding, now),
+    };
+    if from != to {
+        let version = job.resource_version().unwrap_or_default();
+        return Next {
+            update: update("Job", ObjectKey::of(job), &uid, guarded(&version).status(&from, &to)),
+            at: None,
         };
-        if from != to {
-            let version = held.object.resource_version().unwrap_or_default();
-            push(&mut all, "Job", (key, &uid), guarded(&version).status(&from, &to));
-        }
     }
-    for offer in objects.offers().filter(|offer| offer.metadata().deletion_timestamp.is_none()) {
-        let from = offer.status().cloned().unwrap_or_default();
-        let to = offer_status(offer, without_empty_seats(from.clone()), objects, now);
-        if from != to {
-            let version = offer.metadata().resource_version.clone().unwrap_or_default();
-            push(&mut all, offer.kind(), (&offer.key(), offer.uid()), guarded(&version).status(&from, &to));
-        }
+    let second = now.as_second();
+    let waits = standing == Standing::Waits;
+    let timeout = left(job, &from, now).filter(|_| waits).map(|left| second.saturating_add(left));
+    let retold = finding.filter(|_| waits).and_then(|found| retells_at(&from, job.metadata.generation, found, second));
+    Next { update: None, at: timeout.into_iter().chain(retold).filter(|at| *at > second).min() }
+}
+
+/// When a job that waits, and whose status is in line with all but this finding, is to be looked at.
+pub(crate) fn hears_at(job: &Job, finding: &Finding, now: Timestamp) -> Option<i64> {
+    let second = now.as_second();
+    let retold = |status| retells_at(status, job.metadata.generation, finding, second);
+    job.status.as_ref().map_or(Some(second), retold)
+}
+
+/// The status of an offer.
+pub(crate) fn offer_next(offer: OfferRef<'_>, objects: &Objects, now: Timestamp) -> Option<Update> {
+    if offer.metadata().deletion_timestamp.is_some() {
+        return None;
     }
-    all
+    let from = offer.status().cloned().unwrap_or_default();
+    let to = offer_status(offer, without_empty_seats(from.clone()), objects, now);
+    if from == to {
+        return None;
+    }
+    let version = offer.metadata().resource_version.clone().unwrap_or_default();
+    update(offer.kind(), offer.key(), offer.uid(), guarded(&version).status(&from, &to))
 }
 
 /// A ledger without seats that nobody sits on: two sharers that left side by side have each seen the other still there.
@@ -94,8 +133,6 @@ fn guarded(version: &str) -> Ops {
     Ops::default().test(&["metadata", "resourceVersion"], version)
 }
 
-fn push(all: &mut Vec<Update>, kind: &'static str, (key, uid): (&ObjectKey, &str), ops: Ops) {
-    if ops.writes() {
-        all.push(Update { kind, key: key.clone(), uid: uid.to_owned(), patch: ops.build() });
-    }
+fn update(kind: &'static str, key: ObjectKey, uid: &str, ops: Ops) -> Option<Update> {
+    ops.writes().then(|| Update { kind, key, uid: uid.to_owned(), patch: ops.build() })
 }

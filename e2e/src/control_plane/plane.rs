@@ -125,6 +125,32 @@ impl ControlPlane {
         self.processes().log("audit")
     }
 
+    /// Starts one more API server, which reaches etcd at this address, and waits until it answers at the address that is returned. Its
+    /// process is called `kube-apiserver-another`.
+    ///
+    /// # Errors
+    /// When there is one already, or it does not come up.
+    pub fn another_apiserver(&self, etcd: &str) -> Result<String> {
+        let (processes, first) = (self.processes(), Component::Apiserver.name());
+        let another = format!("{first}-another");
+        let script = fs::read_to_string(processes.folder().join("cmd").join(first))?;
+        let port = script.split_once("--secure-port=").and_then(|(_, rest)| rest.split(['\'', ' ']).next());
+        let port = port.with_context(|| format!("`{first}` was started without a port"))?;
+        let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let script = script
+            .replace(&format!("--secure-port={port}"), &format!("--secure-port={free}"))
+            .replace(&format!("--etcd-servers={}", self.etcd()?), &format!("--etcd-servers={etcd}"))
+            .replace("/log/audit.log", "/log/audit-another.log")
+            .replace(&format!("/pid/{first}"), &format!("/pid/{another}"));
+        fs::write(processes.folder().join("cmd").join(&another), script)?;
+        processes.restart(&another)?;
+        let server = format!("https://127.0.0.1:{free}");
+        let ask = ["--server", &server, "get", "--raw=/readyz", "--request-timeout=5s"];
+        until("the other API server", READY_MAX, || Ok(self.kubectl_text(&ask, None).ok()))
+            .with_context(|| processes.log_tail(&another))?;
+        Ok(server)
+    }
+
     /// Where etcd answers, as `http://127.0.0.1:PORT`: it keeps every revision, which the API server does not show.
     ///
     /// # Errors

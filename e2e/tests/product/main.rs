@@ -8,6 +8,7 @@ mod gangs;
 mod held;
 mod idle;
 mod leader;
+mod metrics;
 mod nodes;
 mod repairs;
 mod stage;
