@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
 use triomphe::Arc as Counted;
 
 use crate::ad::Ad;
@@ -29,6 +30,9 @@ struct Node {
 
 // A pool is made of nodes: with its count, one fits what allocators hand out as 64 bytes.
 const _: () = assert!(size_of::<Node>() <= 40, "a node must stay small");
+
+/// The direct parts of an expression. Most have few, which take no memory of their own.
+pub type Children<'e> = SmallVec<[&'e Expr; 3]>;
 
 /// What an expression is.
 #[derive(Clone)]
@@ -404,19 +408,19 @@ impl Expr {
 
     /// The direct parts of the expression, in source order. The attributes of an ad are its parts.
     #[must_use]
-    pub fn children(&self) -> Vec<&Expr> {
+    pub fn children(&self) -> Children<'_> {
         match self.kind() {
-            Kind::Literal(_) | Kind::Attribute { .. } => Vec::new(),
-            Kind::Select { base, .. } => vec![base],
-            Kind::Subscript { base, index } => vec![base, index],
-            Kind::Unary { operand, .. } => vec![operand],
-            Kind::Binary { left, right, .. } => vec![left, right],
-            Kind::Conditional { condition, then, otherwise } => vec![condition, then, otherwise],
-            Kind::Elvis { value, fallback } => vec![value, fallback],
+            Kind::Literal(_) | Kind::Attribute { .. } => Children::new(),
+            Kind::Select { base, .. } => smallvec![base],
+            Kind::Subscript { base, index } => smallvec![base, index],
+            Kind::Unary { operand, .. } => smallvec![operand],
+            Kind::Binary { left, right, .. } => smallvec![left, right],
+            Kind::Conditional { condition, then, otherwise } => smallvec![condition, then, otherwise],
+            Kind::Elvis { value, fallback } => smallvec![value, fallback],
             Kind::Call(call) => call.arguments.iter().collect(),
             Kind::List(items) => items.iter().collect(),
             Kind::Ad(ad) => ad.iter().map(|(_, expr)| expr).collect(),
-            Kind::Parenthesized(inner) => vec![inner],
+            Kind::Parenthesized(inner) => smallvec![inner],
         }
     }
 
@@ -460,7 +464,7 @@ fn same_literal(left: &Value, right: &Value) -> bool {
 
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
-        let mut pending = vec![(self, other)];
+        let mut pending: SmallVec<[(&Self, &Self); 8]> = smallvec![(self, other)];
         while let Some((left, right)) = pending.pop() {
             if Counted::ptr_eq(&left.0, &right.0) {
                 continue;
@@ -468,9 +472,11 @@ impl PartialEq for Expr {
             match (left.kind(), right.kind()) {
                 (Kind::Ad(left), Kind::Ad(right)) if left == right => {}
                 (Kind::Ad(_), _) => return false,
+                _ if !left.same_head(right) => return false,
+                (Kind::Literal(_), _) => {}
                 _ => {
                     let (lefts, rights) = (left.children(), right.children());
-                    if !left.same_head(right) || lefts.len() != rights.len() {
+                    if lefts.len() != rights.len() {
                         return false;
                     }
                     pending.extend(lefts.into_iter().zip(rights));

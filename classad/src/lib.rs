@@ -53,7 +53,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Position, Related, Severity, Span}
 pub use eval::limits::{Context, Exhausted, Limit, Limits};
 pub use eval::scope::{Env, FrameId, Mark};
 pub use eval::{eval, eval_attribute, eval_counted};
-pub use expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
+pub use expr::{BinaryOp, Call, Children, Expr, Kind, UnaryOp};
 pub use format::{format, has_comments};
 pub use name::Name;
 pub use partial::{Partial, specialize};

@@ -19,6 +19,7 @@ use crate::index::roots::Roots;
 use crate::model::{Config, Search, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
+use crate::search::agreed::Agreed;
 use crate::search::check::Checker;
 use crate::search::domain::Known;
 use crate::table::{Bits, Table, as_usize};
@@ -47,6 +48,7 @@ pub struct Engine {
     planned_for: (u64, Resources),
     /// By place in the snapshot before: the number of a root's key, and whether its expressions read more than that tells.
     key_of_place: Vec<Option<(u32, bool)>>,
+    agreed: Agreed,
     /// The steps that the evaluator has taken in this cycle, by submitter.
     spent: BTreeMap<String, u64>,
     before: Snapshot,
@@ -66,6 +68,8 @@ pub struct Stats {
     pub steps: u64,
     /// Classes whose gangs needed the evaluator to be found.
     pub guided: u64,
+    /// Gangs that the evaluator was asked about: those with a condition that it had not found true of the same values.
+    pub looks: u64,
     /// Conditions on one partner.
     pub conditions: u64,
 }
@@ -104,6 +108,7 @@ impl Engine {
             ports: Vec::new(),
             planned_for: (0, Vec::new()),
             key_of_place: Vec::new(),
+            agreed: Agreed::default(),
             spent: BTreeMap::new(),
             before: Snapshot::default(),
             settings: None,
@@ -115,6 +120,7 @@ impl Engine {
     pub fn forget_answers(&mut self) {
         self.forget_plans();
         self.keys.forget();
+        self.agreed = Agreed::default();
         self.key_of_place.clear();
     }
 

@@ -14,9 +14,9 @@ pub(crate) struct Workload {
     pub(crate) ads: Vec<Line>,
 }
 
-/// One ad: `machine`, `license` or `job`, and its text.
+/// One ad: what it is called in the pool, and its text. Names are numbers, so that ads stay in the order of the file.
 pub(crate) struct Line {
-    kind: String,
+    key: AdKey,
     text: String,
 }
 
@@ -28,8 +28,11 @@ impl Workload {
             let field = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
             match field("kind").as_str() {
                 "workload" => workload.name = line.to_string(),
-                "machine" | "license" | "job" => {
-                    workload.ads.push(Line { kind: field("kind"), text: field("ad") });
+                kind @ ("machine" | "license" | "job") => {
+                    let (initial, rest) = kind.split_at(1);
+                    let (kind, name) = (initial.to_uppercase() + rest, format!("{:08}", workload.ads.len()));
+                    let key = AdKey { kind, namespace: String::new(), name };
+                    workload.ads.push(Line { key, text: field("ad") });
                 }
                 _ => {}
             }
@@ -45,8 +48,8 @@ impl Workload {
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Box<dyn Error>> {
         let mut reader = Reader::new(Dialect::Htcondor);
         let (mut ads, slot) = (Vec::with_capacity(self.ads.len()), slot());
-        for (number, line) in self.ads.iter().enumerate() {
-            ads.push(pool_ad(&mut reader, line, number, &slot)?);
+        for line in &self.ads {
+            ads.push(pool_ad(&mut reader, &line.key, &line.text, &slot)?);
         }
         let mut snapshot = Snapshot::new(ads);
         snapshot.roots = snapshot
@@ -69,15 +72,9 @@ fn slot() -> Res {
     Res::from([("slots".to_owned(), 1)])
 }
 
-fn pool_ad(reader: &mut Reader, line: &Line, number: usize, slot: &Res) -> Result<PoolAd, Box<dyn Error>> {
-    let ad = reader.ad(&line.text)?;
-    let kind = match line.kind.as_str() {
-        "machine" => "Machine",
-        "license" => "License",
-        _ => "Job",
-    };
-    let key = AdKey { kind: kind.to_owned(), namespace: String::new(), name: format!("{number:08}") };
-    let role = if kind == "Job" {
+fn pool_ad(reader: &mut Reader, key: &AdKey, text: &str, slot: &Res) -> Result<PoolAd, Box<dyn Error>> {
+    let ad = reader.ad(text)?;
+    let role = if key.kind == "Job" {
         Role::Asks
     } else {
         Role::Offers(Box::new(Offer {
@@ -90,10 +87,10 @@ fn pool_ad(reader: &mut Reader, line: &Line, number: usize, slot: &Res) -> Resul
         }))
     };
     let ports = Arc::new(Ports::of(&ad, Rules::Product));
-    Ok(PoolAd { key, uid: String::new(), node_name: None, ports, role })
+    Ok(PoolAd { key: key.clone(), uid: String::new(), node_name: None, ports, role })
 }
 
-/// The snapshot with a share of its ads read anew, as if they had been changed: other ones in each round.
+/// The snapshot with a share of its ads replaced: each by what the next one of its kind says. Other ones in each round.
 pub(crate) fn replaced(
     workload: &Workload,
     snapshot: &Snapshot,
@@ -105,8 +102,9 @@ pub(crate) fn replaced(
     let mut ads: Vec<Arc<PoolAd>> = snapshot.ads().filter_map(|(id, _)| snapshot.shared(id).cloned()).collect();
     for ad in ads.iter_mut().skip(round).step_by(every) {
         let number: usize = ad.key.name.parse()?;
-        let line = workload.ads.get(number).ok_or("an ad that is not in the file")?;
-        *ad = Arc::new(pool_ad(&mut reader, line, number, &slot)?);
+        let mut rest = workload.ads.iter().cycle().skip(number + 1).take(workload.ads.len());
+        let line = rest.find(|line| line.key.kind == ad.key.kind).ok_or("an ad that is not in the file")?;
+        *ad = Arc::new(pool_ad(&mut reader, &ad.key, &line.text, &slot)?);
     }
     let mut next = Snapshot::of(ads);
     next.roots = snapshot.roots.clone();

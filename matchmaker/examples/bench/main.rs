@@ -6,7 +6,6 @@
 
 mod load;
 mod measure;
-mod memory;
 mod orders;
 
 use std::error::Error;
@@ -17,6 +16,10 @@ use serde_json::json;
 
 use load::{Workload, replaced};
 use measure::{median_ms, peak_rss_mb, scalar_pair_ns};
+
+/// The allocator of the controller.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
@@ -74,7 +77,6 @@ fn main() -> Fallible<()> {
     let config = Config { prefer: options.prefer, ..Config::product() };
     if options.profile {
         let (snapshot, mut engine, _) = from_text(&workload, &config)?;
-        let config = Config { second_look: false, ..config };
         cycle_from_nothing(&mut engine, &snapshot, &config);
         cycle_after_changes(&mut engine, &replaced(&workload, &snapshot, options.incremental, 0)?, &config);
         return Ok(());
@@ -89,7 +91,6 @@ fn main() -> Fallible<()> {
 }
 
 fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<serde_json::Value> {
-    let bytes = memory::bytes(workload, config)?;
     let ingest_ms = median_ms(options.rounds, || workload.snapshot().map(drop))?;
     let mut first = None;
     let cold_ms = median_ms(options.rounds, || {
@@ -119,8 +120,8 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         "prefer": format!("{:?}", config.prefer), "matched": cycle.gangs.len(), "score": score,
         "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "search_ms": search_ms, "warm_ms": warm_ms,
         "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
-        "steps": stats.steps, "classes": stats.classes, "guided": stats.guided, "conditions": stats.conditions,
-        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "ad_bytes": bytes.ads, "engine_bytes": bytes.engine, "incremental_ms": incremental_ms,
+        "steps": stats.steps, "classes": stats.classes, "looks": stats.looks, "guided": stats.guided, "conditions": stats.conditions,
+        "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "incremental_ms": incremental_ms,
         "explained": explained,
     }))
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::Engine;
 use super::prepare::Indexed;
 use crate::index::classes::Readers;
+use crate::index::plan::Theirs;
 use crate::model::Config;
 use crate::search::domain::Domain;
 use crate::search::guided::Choices;
 use crate::search::lanes::Spoke;
 use crate::search::list::Progress;
-use crate::table::Bits;
 
 /// Roots that are searched together.
 #[derive(Debug)]
@@ -92,15 +92,18 @@ impl Engine {
                 hub.open_cells(column, &self.table);
             }
         }
-        let mut seen: Option<Bits> = None;
-        for port in ports {
-            let Some(domain) = indexed.domains.get(*port) else { return false };
-            if domain.open.any() || seen.as_ref().is_some_and(|seen| seen.meets(&domain.may)) {
-                return false;
+        if is_open(ports, indexed) {
+            return false;
+        }
+        if !self.are_apart(ports, indexed) {
+            // Conditions that are asked row by row may tell the ports' candidates apart.
+            for port in ports {
+                if let Some(domain) = indexed.domains.get_mut(*port) {
+                    domain.decide(&mut self.known());
+                }
             }
-            match &mut seen {
-                Some(seen) => seen.or(&domain.may),
-                None => seen = Some(domain.may.clone()),
+            if is_open(ports, indexed) || !self.are_apart(ports, indexed) {
+                return false;
             }
         }
         for port in rest {
@@ -113,4 +116,21 @@ impl Engine {
         }
         true
     }
+
+    /// Whether no ad can be bound to two of some ports.
+    fn are_apart(&self, ports: &[usize], indexed: &Indexed) -> bool {
+        let domains: Vec<&Domain> = ports.iter().filter_map(|port| indexed.domains.get(*port)).collect();
+        // A row has one template, and ads with several rows are left to the evaluator.
+        domains.iter().enumerate().all(|(number, one)| {
+            domains.iter().skip(number + 1).all(|other| {
+                let among = |theirs: &Theirs| other.plan.theirs.iter().any(|own| own.template == theirs.template);
+                !one.plan.theirs.iter().any(among) || !one.may.meets(&other.may)
+            })
+        })
+    }
+}
+
+/// Whether something of some ports' domains is left to the evaluator.
+fn is_open(ports: &[usize], indexed: &Indexed) -> bool {
+    ports.iter().any(|port| indexed.domains.get(*port).is_none_or(|domain| domain.open.any()))
 }

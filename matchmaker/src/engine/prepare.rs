@@ -63,6 +63,7 @@ impl Engine {
         let readers = readers(&self.table, snapshot, &resources);
         if self.keys.read_by(&readers) {
             self.key_of_place.clear();
+            self.agreed.forget_keys();
             self.plans.clear();
         }
         let planned_for = (self.table.templates.version, resources);

@@ -4,6 +4,7 @@ use super::Engine;
 use super::prepare::Indexed;
 use crate::cycle::Cycle;
 use crate::gang::{Bond, Gang, Member};
+use crate::index::memo::Seen;
 use crate::model::{AdId, Config, Root, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
@@ -55,7 +56,7 @@ impl Engine {
                     return nothing;
                 };
                 let gang = self.gang(root.ad, score, &rows, &class.ports, domains);
-                if !config.second_look || checker.holds(&gang) {
+                if !config.second_look || self.holds(&gang, pool, checker) {
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
                 cycle.disagreements.push(root.ad);
@@ -79,6 +80,26 @@ impl Engine {
             class.gave_up = found.gave_up;
         }
         found
+    }
+
+    /// Whether the evaluator agrees to a gang that the index found, or has agreed to all of it before.
+    fn holds(&mut self, gang: &Gang, pool: &Snapshot, checker: &mut Checker<'_>) -> bool {
+        let Some((root, members)) = gang.members.split_first() else { return false };
+        let seen = pool.ad(root.ad).zip(self.roots.row_at(root.ad.place()));
+        let key = self.key_of_place.get(root.ad.place()).copied().flatten();
+        let news = seen.zip(key).and_then(|((ad, row), (key, _))| {
+            let mut seen = Seen { roots: &mut self.roots, row, ads: &pool.ads };
+            self.agreed.news((key, &ad.ports), members, &mut seen, &mut self.table)
+        });
+        if news.is_some_and(<[_]>::is_empty) {
+            return true;
+        }
+        self.stats.looks += 1;
+        let holds = news.is_some_and(|news| checker.agrees(gang, news)) || checker.holds(gang);
+        if holds {
+            self.agreed.remember();
+        }
+        holds
     }
 
     fn gang(&mut self, root: AdId, score: Score, rows: &[u32], ports: &[usize], domains: &[Domain]) -> Gang {

@@ -28,6 +28,16 @@ struct Pred {
     /// Whether the answer depends on the time.
     timely: bool,
     answer: Option<Answer>,
+    /// For what only the evaluator can work out: what it said of rows that were asked for, by their code in the only column,
+    /// or by number.
+    said: Option<Vec<Said>>,
+}
+
+/// What is known of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    Is(Option<bool>),
 }
 
 /// Of which rows a condition is true, and of which only the evaluator knows.
@@ -57,7 +67,8 @@ impl Preds {
                 columns.push(column);
             }
         });
-        self.list.push(Pred { timely: term.is_timely(), term: term.clone(), columns, uses, answer: None });
+        let said = term.is_slow().then(Vec::new);
+        self.list.push(Pred { timely: term.is_timely(), term: term.clone(), columns, uses, answer: None, said });
         self.ids.insert(term, id);
         id
     }
@@ -78,6 +89,7 @@ impl Preds {
     pub(crate) fn another_time(&mut self) {
         for pred in self.list.iter_mut().filter(|pred| pred.timely) {
             pred.answer = None;
+            pred.said.iter_mut().for_each(Vec::clear);
         }
     }
 
@@ -87,6 +99,14 @@ impl Preds {
         let (columns, words, context) = table.sight();
         let mut sight = Sight::new(columns, words, context);
         for pred in &mut self.list {
+            // Codes mean the same for ever, rows do not.
+            if pred.columns.len() != 1
+                && let Some(said) = &mut pred.said
+            {
+                for number in changed {
+                    said.get_mut(as_usize(*number)).into_iter().for_each(|said| *said = Said::Nothing);
+                }
+            }
             let Some(answer) = &mut pred.answer else { continue };
             answer.yes.grow(rows);
             if let Some(open) = &mut answer.open {
@@ -106,9 +126,16 @@ impl Preds {
         }
     }
 
-    /// The answer for all rows, if the condition is used often enough to have one.
+    /// The answer for all rows, if the condition is used often enough to have one, and the index can give it.
     pub(crate) fn answer(&mut self, id: PredId, table: &mut Table) -> Option<&Answer> {
-        let pred = self.list.get_mut(as_usize(id.0)).filter(|pred| pred.uses >= USES_MIN)?;
+        let pred = self.list.get(as_usize(id.0))?;
+        let worth = pred.answer.is_some() || pred.uses >= USES_MIN && pred.said.is_none();
+        if worth { self.decided(id, table) } else { None }
+    }
+
+    /// The answer for all rows, however seldom it is asked for.
+    pub(crate) fn decided(&mut self, id: PredId, table: &mut Table) -> Option<&Answer> {
+        let pred = self.list.get_mut(as_usize(id.0))?;
         if pred.answer.is_none() {
             pred.answer = Some(answer(&pred.term, &pred.columns, table));
         }
@@ -132,16 +159,30 @@ impl Preds {
 
     /// Whether the condition is true of a row; none if only the evaluator knows.
     pub(crate) fn holds(&mut self, id: PredId, row: usize, table: &mut Table) -> Option<bool> {
-        let pred = self.list.get(as_usize(id.0))?;
+        let pred = self.list.get_mut(as_usize(id.0))?;
         if let Some(answer) = &pred.answer {
             return match &answer.open {
                 Some(open) if open.get(row) => None,
                 _ => Some(answer.yes.get(row)),
             };
         }
+        let place = match pred.columns.as_slice() {
+            [column] => as_usize(*table.columns.get(*column)?.codes().get(row)?),
+            _ => row,
+        };
+        if let Some(Said::Is(known)) = pred.said.as_ref().and_then(|said| said.get(place)) {
+            return *known;
+        }
         self.tests += 1;
         let (columns, words, context) = table.sight();
-        Sight::new(columns, words, context).holds(&pred.term, &|_| row)
+        let truth = Sight::new(columns, words, context).holds(&pred.term, &|_| row);
+        if let Some(said) = &mut pred.said {
+            if said.len() <= place {
+                said.resize(place + 1, Said::Nothing);
+            }
+            said.get_mut(place).into_iter().for_each(|said| *said = Said::Is(truth));
+        }
+        truth
     }
 }
 
@@ -170,9 +211,14 @@ fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
     let mut sight = Sight::new(columns, words, context);
     let Some(column) = columns.get(column) else { return Answer { yes: Bits::none(rows), open: None } };
     let mut truths: Vec<Option<Option<bool>>> = vec![None; column.cells().len()];
+    let mut left = truths.len();
     for (row, code) in column.codes().iter().enumerate() {
         if let Some(truth) = truths.get_mut(as_usize(*code)).filter(|truth| truth.is_none()) {
             *truth = Some(sight.holds(term, &|_| row));
+            left -= 1;
+            if left == 0 {
+                break;
+            }
         }
     }
     let is: Vec<bool> = truths.iter().map(|truth| *truth == Some(Some(true))).collect();

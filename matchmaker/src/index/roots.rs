@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 
 use crate::model::PoolAd;
 use crate::ports::Ports;
-use crate::table::{Cell, ExprId, Table, as_u32, as_usize};
+use crate::table::{Cell, ExprId, Recent, Table, as_u32, as_usize};
 
 /// One thing that a root shows of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +39,8 @@ pub(crate) struct Roots {
     heads: Vec<Head>,
     head_ids: HashMap<Vec<Part>, u32, RandomState>,
     label_ids: HashMap<Vec<Name>, u32, RandomState>,
+    /// Both by the list of ports, which is kept so that its identity is not taken by another.
+    of_list: HashMap<usize, (Expr, (u32, u32)), RandomState>,
     columns: Vec<Column>,
     /// Row by row, what the root shows in each column.
     codes: Vec<Code>,
@@ -67,7 +69,12 @@ struct Column {
     has_exprs: bool,
     /// Where the name stands in ads that have the same names as the last one.
     last: Option<(usize, Option<usize>)>,
+    /// The codes of values met lately.
+    recent: Recent,
 }
+
+/// How many lists of ports are remembered before all are forgotten.
+const LISTS_MAX: usize = 10_000;
 
 /// Where there is no root, or no column.
 const NOTHING: Code = Code(u32::MAX);
@@ -94,12 +101,17 @@ impl Roots {
         self.free.extend(gone);
     }
 
+    /// The row of the root at a place, if it has one.
+    pub(crate) fn row_at(&self, place: usize) -> Option<u32> {
+        self.row_of_place.get(place).copied().flatten()
+    }
+
     /// The row of the root at a place, made if there is none.
     pub(crate) fn row(&mut self, place: usize, ad: &PoolAd, ads: usize, table: &mut Table) -> u32 {
-        if let Some(row) = self.row_of_place.get(place).copied().flatten() {
+        if let Some(row) = self.row_at(place) {
             return row;
         }
-        let (text, labels) = (self.text(table, &ad.ports), self.labels(&ad.ports));
+        let (text, labels) = self.texts(table, &ad.ports);
         let head = Head { text, labels, namespace: self.namespace(&ad.key.namespace) };
         let row = self.free.pop().unwrap_or_else(|| as_u32(self.heads.len()));
         match self.heads.get_mut(as_usize(row)) {
@@ -122,7 +134,12 @@ impl Roots {
             return *column;
         }
         let number = self.columns.len();
-        self.columns.push(Column { attribute: attribute.clone(), has_exprs: false, last: None });
+        self.columns.push(Column {
+            attribute: attribute.clone(),
+            has_exprs: false,
+            last: None,
+            recent: Recent::default(),
+        });
         self.column_ids.insert(attribute.clone(), as_u32(number));
         if self.columns.len() > self.width {
             self.widen();
@@ -147,8 +164,12 @@ impl Roots {
     pub(crate) fn show_all(&self, columns: &[u32], row: u32, key: &mut Vec<u32>) -> bool {
         let first = as_usize(row) * self.width;
         let codes = self.codes.get(first..first + self.width).unwrap_or_default();
-        key.extend(columns.iter().map(|column| codes.get(as_usize(*column)).unwrap_or(&NOTHING).0));
-        !columns.iter().any(|column| self.columns.get(as_usize(*column)).is_some_and(|column| column.has_exprs))
+        let mut values = true;
+        for column in columns.iter().map(|column| as_usize(*column)) {
+            key.push(codes.get(column).unwrap_or(&NOTHING).0);
+            values &= self.columns.get(column).is_some_and(|column| !column.has_exprs);
+        }
+        values
     }
 
     /// Makes room for more columns.
@@ -201,6 +222,22 @@ impl Roots {
         id
     }
 
+    /// The numbers of the texts of a root's ports and of their labels. Ads read together share the list of their ports.
+    fn texts(&mut self, table: &mut Table, ports: &Ports) -> (u32, u32) {
+        let list = ports.body.get("Ports").filter(|_| !ports.implicit);
+        if let Some((_, known)) = list.and_then(|list| self.of_list.get(&list.id())) {
+            return *known;
+        }
+        let texts = (self.text(table, ports), self.labels(ports));
+        if self.of_list.len() >= LISTS_MAX {
+            self.of_list.clear();
+        }
+        if let Some(list) = list {
+            self.of_list.insert(list.id(), (list.clone(), texts));
+        }
+        texts
+    }
+
     /// The number of the labels of a root's ports.
     fn labels(&mut self, ports: &Ports) -> u32 {
         let next = as_u32(self.label_ids.len());
@@ -235,7 +272,11 @@ impl Column {
             _ => ad.place(name),
         };
         self.last = Some((shape, place));
-        let part = match place.and_then(|place| ad.at(place)) {
+        let found = place.and_then(|place| ad.at(place));
+        if let Some(code) = found.and_then(|expr| self.recent.get(expr)) {
+            return Code(code);
+        }
+        let part = match found {
             None => Part::Absent,
             Some(expr) => match expr.kind() {
                 Kind::Literal(value) => Part::Cell(table.words.cell(value)),
@@ -249,6 +290,9 @@ impl Column {
             exprs.push(expr);
         }
         self.has_exprs |= expr.is_some();
+        if let Some(expr) = found {
+            self.recent.put(expr, code.0);
+        }
         code
     }
 }
@@ -279,6 +323,6 @@ pub(crate) fn values(ports: &Ports) -> Vec<Attribute> {
     all.filter(|(_, name, expr)| is_value(name, expr)).map(|(port, name, _)| (Some(port), name.clone())).collect()
 }
 
-fn is_value(name: &Name, expr: &Expr) -> bool {
+pub(crate) fn is_value(name: &Name, expr: &Expr) -> bool {
     matches!(expr.kind(), Kind::Literal(_)) && name != "Label" && !TERMS.iter().any(|term| name == term)
 }

@@ -3,16 +3,27 @@
 //! For star-shaped gangs of offers without other ports, of which the index has decided that nobody reads `Members`. One
 //! environment serves a whole cycle.
 
-use classad::{Context, Env, FrameId, eval};
+use classad::{Context, Env, Expr, FrameId, Value, eval};
 
 use crate::gang::Gang;
 use crate::model::{Config, PoolAd, Snapshot};
+use crate::search::agreed::{Part, Side};
 
 /// Looks at gangs again.
 pub(crate) struct Checker<'s> {
     snapshot: &'s Snapshot,
     env: Env<'s>,
     context: Context,
+}
+
+/// A port of the root with its partner, each in its own view.
+#[derive(Clone, Copy)]
+struct Edge<'s> {
+    port: usize,
+    own: FrameId,
+    partner: &'s PoolAd,
+    via: usize,
+    theirs: FrameId,
 }
 
 impl<'s> Checker<'s> {
@@ -23,21 +34,49 @@ impl<'s> Checker<'s> {
 
     /// Whether both constraints are true on every edge of a gang.
     pub(crate) fn holds(&mut self, gang: &Gang) -> bool {
+        self.look(gang, |checker, root, edge| {
+            let (port, partner) = (root.ports.list.get(edge.port)?, edge.partner.ports.list.get(edge.via)?);
+            let sides = [(root, port, edge.own), (edge.partner, partner, edge.theirs)];
+            Some(sides.iter().all(|(ad, port, frame)| match &port.constraint {
+                Some(constraint) => checker.value(constraint, *frame).is_some_and(|value| value.is_true()),
+                None => !ad.ports.implicit,
+            }))
+        })
+    }
+
+    /// Whether some parts of a gang's constraints are true.
+    pub(crate) fn agrees(&mut self, gang: &Gang, parts: &[(usize, Part)]) -> bool {
+        self.look(gang, |checker, _, edge| {
+            let mut own = parts.iter().map(|(_, part)| part).filter(|part| part.port == edge.port);
+            Some(own.all(|part| {
+                let frame = if part.side == Side::Root { edge.own } else { edge.theirs };
+                checker.value(&part.expr, frame) == Some(Value::Boolean(true))
+            }))
+        })
+    }
+
+    /// Whether something is true of every edge of a gang of the shape that it should have.
+    fn look(&mut self, gang: &Gang, holds: impl Fn(&Checker<'s>, &PoolAd, Edge<'s>) -> Option<bool>) -> bool {
         let mark = self.env.mark();
-        let holds = self.edges(gang).unwrap_or(false);
+        let all = self.edges(gang, holds).unwrap_or(false);
         self.env.reset(mark);
-        holds
+        all
+    }
+
+    fn value(&self, expr: &Expr, frame: FrameId) -> Option<Value> {
+        eval(expr, &self.env, frame, &self.context).ok()
     }
 
     /// None if the gang is not of the shape that it should have.
-    fn edges(&mut self, gang: &Gang) -> Option<bool> {
+    fn edges(&mut self, gang: &Gang, holds: impl Fn(&Checker<'s>, &PoolAd, Edge<'s>) -> Option<bool>) -> Option<bool> {
         let snapshot = self.snapshot;
         let (root, members) = gang.members.split_first()?;
         let root = snapshot.ad(root.ad)?;
         let body = self.env.frame(&root.ports.body, None);
         for (number, (member, port)) in members.iter().zip(&root.ports.list).enumerate() {
             let partner = snapshot.ad(member.ad)?;
-            let via = partner.ports.list.get(member.bond.filter(|bond| bond.port == number)?.via)?;
+            let via = member.bond.filter(|bond| bond.port == number)?.via;
+            let label = &partner.ports.list.get(via)?.label;
             let theirs = self.frame(partner);
             let own = if root.ports.implicit { body } else { self.env.frame(&port.attributes, Some(body)) };
             // What earlier ports were bound to is seen from this one on.
@@ -45,22 +84,14 @@ impl<'s> Checker<'s> {
                 let earlier = self.frame(snapshot.ad(earlier.ad)?);
                 self.env.bind(own, &port.label, earlier);
             }
-            for (ad, label, frame, view) in [(root, &port.label, own, theirs), (partner, &via.label, theirs, own)] {
+            for (ad, label, frame, view) in [(root, &port.label, own, theirs), (partner, label, theirs, own)] {
                 match ad.ports.implicit {
                     true => self.env.partner(frame, view),
                     false => self.env.bind(frame, label, view),
                 }
             }
-            for (ad, port, frame) in [(root, port, own), (partner, via, theirs)] {
-                let holds = match &port.constraint {
-                    Some(constraint) => {
-                        eval(constraint, &self.env, frame, &self.context).is_ok_and(|value| value.is_true())
-                    }
-                    None => !ad.ports.implicit,
-                };
-                if !holds {
-                    return Some(false);
-                }
+            if !holds(self, root, Edge { port: number, own, partner, via, theirs })? {
+                return Some(false);
             }
         }
         Some(members.len() == root.ports.list.len())

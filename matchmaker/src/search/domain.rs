@@ -92,6 +92,39 @@ impl Domain {
         domain
     }
 
+    /// Asks of all rows what was to be asked row by row.
+    pub(crate) fn decide(&mut self, known: &mut Known<'_>) {
+        for pred in std::mem::take(&mut self.cold) {
+            self.keep(pred, None, known);
+        }
+        for (place, preds) in std::mem::take(&mut self.theirs_cold).into_iter().enumerate() {
+            let template = self.plan.theirs.get(place).map(|theirs| theirs.template);
+            for pred in preds {
+                self.keep(pred, template, known);
+            }
+        }
+        self.order = None;
+        self.bound(known);
+    }
+
+    /// Takes out the rows, those of a template only, of which a condition is not true.
+    fn keep(&mut self, pred: PredId, template: Option<usize>, known: &mut Known<'_>) {
+        let Some(answer) = known.preds.decided(pred, known.table) else { return };
+        let mut out = self.may.clone();
+        if let Some(template) = template.and_then(|template| known.table.templates.list.get(template)) {
+            out.and(&template.rows);
+        }
+        out.and_not(&answer.yes);
+        if let Some(unknown) = &answer.open {
+            let mut asked = out.clone();
+            asked.and(unknown);
+            self.open.or(&asked);
+            out.and_not(unknown);
+        }
+        self.may.and_not(&out);
+        self.open.and_not(&out);
+    }
+
     /// Rows whose joined attributes only the evaluator knows.
     fn open_joins(&mut self, known: &mut Known<'_>) {
         let port = self.plan.port;

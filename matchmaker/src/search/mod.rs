@@ -1,5 +1,6 @@
 //! The search for a root's best gang over what the index knows.
 
+pub(crate) mod agreed;
 pub(crate) mod check;
 pub(crate) mod domain;
 pub(crate) mod guided;

@@ -70,9 +70,50 @@ impl Order {
 /// Sorts rows by what else is thought of them where the first rank finds them equal; they are in its order already, and
 /// equal ones in the order of their ads.
 pub(crate) fn settle<T: PartialEq, S: Ord + Copy>(rows: &mut [u32], first: impl Fn(u32) -> T, then: impl Fn(u32) -> S) {
+    let mut pass = Pass { worth: Vec::new(), levels: Vec::new(), sorted: Vec::new() };
     for run in rows.chunk_by_mut(|one, other| first(*one) == first(*other)) {
-        if !run.is_sorted_by_key(|row| std::cmp::Reverse(then(*row))) {
-            run.sort_by_cached_key(|row| std::cmp::Reverse(then(*row)));
+        pass.worth.clear();
+        pass.worth.extend(run.iter().map(|row| then(*row)));
+        if !pass.worth.is_sorted_by(|one, other| one >= other) {
+            pass.sort(run);
         }
+    }
+}
+
+/// Room for sorting one run after the other.
+struct Pass<S> {
+    /// What the rows of the run are worth.
+    worth: Vec<S>,
+    levels: Vec<S>,
+    sorted: Vec<u32>,
+}
+
+/// How many different worths are sorted by looking for each in turn: owners mostly know friends and others.
+const LEVELS_MAX: usize = 4;
+
+impl<S: Ord + Copy> Pass<S> {
+    fn sort(&mut self, run: &mut [u32]) {
+        self.levels.clear();
+        for worth in &self.worth {
+            if !self.levels.contains(worth) {
+                self.levels.push(*worth);
+                if self.levels.len() > LEVELS_MAX {
+                    break;
+                }
+            }
+        }
+        self.sorted.clear();
+        if self.levels.len() > LEVELS_MAX {
+            let mut places: Vec<usize> = (0..run.len()).collect();
+            places.sort_by_key(|place| std::cmp::Reverse(self.worth.get(*place)));
+            self.sorted.extend(places.into_iter().filter_map(|place| run.get(place)));
+        } else {
+            self.levels.sort_unstable_by(|one, other| other.cmp(one));
+            for level in &self.levels {
+                let rows = run.iter().zip(&self.worth).filter(|(_, worth)| *worth == level);
+                self.sorted.extend(rows.map(|(row, _)| *row));
+            }
+        }
+        run.copy_from_slice(&self.sorted);
     }
 }

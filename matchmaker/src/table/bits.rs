@@ -32,8 +32,16 @@ impl Bits {
 
     /// The rows whose code in `codes` is true in `truth`.
     pub(crate) fn of_codes(codes: &[u32], truth: &[bool]) -> Bits {
-        let holds = |code: &u32| truth.get(as_usize(*code)).copied().unwrap_or(false);
-        let word = |chunk: &[u32]| chunk.iter().rev().fold(0u64, |word, code| word << 1 | u64::from(holds(code)));
+        // Most attributes have few values: their truths fit into a word.
+        if truth.len() < WORD {
+            let truths = truth.iter().rev().fold(0u64, |word, truth| word << 1 | u64::from(*truth));
+            return Bits::by_code(codes, |code| truths >> code.min(63) & 1);
+        }
+        Bits::by_code(codes, |code| u64::from(truth.get(as_usize(code)).copied().unwrap_or(false)))
+    }
+
+    fn by_code(codes: &[u32], bit: impl Fn(u32) -> u64) -> Bits {
+        let word = |chunk: &[u32]| chunk.iter().rev().fold(0u64, |word, code| word << 1 | bit(*code));
         Bits { words: codes.chunks(WORD).map(word).collect(), length: codes.len() }
     }
 

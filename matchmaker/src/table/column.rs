@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::bits::{Bits, as_u32, as_usize};
 use super::cell::{Cell, Words};
+use super::recent::Recent;
 use crate::ports::Ports;
 use crate::term::scope::closed;
 
@@ -21,6 +22,8 @@ pub(crate) struct Column {
     pub(crate) has_open: bool,
     /// Where the attribute stood in the row looked at last: most rows look alike.
     last: Option<(usize, usize, Stands)>,
+    /// The codes of values met lately.
+    recent: Recent,
 }
 
 /// Where an attribute stands, seen through a port.
@@ -33,7 +36,8 @@ enum Stands {
 
 impl Column {
     pub(crate) fn new(name: Name) -> Column {
-        Column { name, codes: Vec::new(), cells: Vec::new(), of_cell: HashMap::default(), has_open: false, last: None }
+        let (codes, cells, of_cell) = (Vec::new(), Vec::new(), HashMap::default());
+        Column { name, codes, cells, of_cell, has_open: false, last: None, recent: Recent::default() }
     }
 
     /// What the rows have, by row.
@@ -58,13 +62,19 @@ impl Column {
 
     /// Puts what a row has; rows come in order, or again.
     pub(crate) fn put(&mut self, row: usize, ports: &Ports, via: usize, words: &mut Words, context: &Context) {
-        let cell = self.read(ports, via, words, context);
-        self.has_open |= cell == Cell::Open;
-        let next = as_u32(self.cells.len());
-        let code = *self.of_cell.entry(cell).or_insert(next);
-        if code == next {
-            self.cells.push(cell);
-        }
+        let found = self.find(ports, via);
+        let code = match found.filter(|expr| matches!(expr.kind(), Kind::Literal(_))) {
+            Some(value) => self.recent.get(value).unwrap_or_else(|| {
+                let code = self.code(own_value(ports, via, value, false, words, context));
+                self.recent.put(value, code);
+                code
+            }),
+            None => {
+                let in_port = matches!(self.last, Some((_, _, Stands::Port(_))));
+                let value = |expr: &Expr| own_value(ports, via, expr, in_port, words, context);
+                self.code(found.map_or(Cell::Undefined, value))
+            }
+        };
         if self.codes.len() <= row {
             self.codes.resize(row + 1, u32::MAX);
         }
@@ -73,24 +83,30 @@ impl Column {
         }
     }
 
+    /// The code of a value.
+    fn code(&mut self, cell: Cell) -> u32 {
+        self.has_open |= cell == Cell::Open;
+        let next = as_u32(self.cells.len());
+        let code = *self.of_cell.entry(cell).or_insert(next);
+        if code == next {
+            self.cells.push(cell);
+        }
+        code
+    }
+
     /// The rows whose value makes `truth` true.
     pub(crate) fn rows(&self, mut truth: impl FnMut(Cell) -> bool) -> Bits {
         let truths: Vec<bool> = self.cells.iter().map(|cell| truth(*cell)).collect();
         Bits::of_codes(&self.codes, &truths)
     }
 
-    fn read(&mut self, ports: &Ports, via: usize, words: &mut Words, context: &Context) -> Cell {
-        let found = match self.stands(ports, via) {
+    /// What stands here in an ad seen through a port.
+    fn find<'p>(&mut self, ports: &'p Ports, via: usize) -> Option<&'p Expr> {
+        match self.stands(ports, via) {
             Stands::Port(place) => ports.list.get(via).and_then(|port| port.attributes.at(place)),
             Stands::Body(place) => ports.body.at(place),
             Stands::Nowhere => None,
-        };
-        let Some(expr) = found else { return Cell::Undefined };
-        if let Kind::Literal(value) = expr.kind() {
-            return words.cell(value);
         }
-        let in_port = matches!(self.last, Some((_, _, Stands::Port(_))));
-        own_value(ports, via, expr, in_port, words, context)
     }
 
     fn stands(&mut self, ports: &Ports, via: usize) -> Stands {
@@ -121,6 +137,9 @@ pub(crate) fn own_value(
     words: &mut Words,
     context: &Context,
 ) -> Cell {
+    if let Kind::Literal(value) = expr.kind() {
+        return words.cell(value);
+    }
     if !closed(expr, ports, in_port.then_some(via)) {
         return Cell::Open;
     }

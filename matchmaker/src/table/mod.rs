@@ -5,6 +5,7 @@ mod bits;
 mod cell;
 mod column;
 mod reads;
+mod recent;
 mod template;
 
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ pub(crate) use cell::{Cell, TextId, Words};
 use column::Column;
 pub(crate) use column::own_value;
 pub(crate) use reads::{ExprId, Exprs};
+pub(crate) use recent::Recent;
 pub(crate) use template::Templates;
 
 /// All rows of a pool and what is known of them.

@@ -24,6 +24,8 @@ pub(crate) struct Reads {
     pub(crate) selected: Vec<(Name, Name)>,
     /// It can read names that are not written in it.
     pub(crate) reflective: bool,
+    /// It reads the clock or chance.
+    pub(crate) timely: bool,
 }
 
 /// All expressions that were met.
@@ -113,7 +115,7 @@ impl ExprId {
 
 impl Reads {
     fn of(expr: &Expr) -> Reads {
-        let mut reads = Reads { reflective: reflective(expr), ..Reads::default() };
+        let mut reads = Reads { reflective: reflective(expr), timely: is_timely(expr), ..Reads::default() };
         for path in references(expr) {
             match path.as_slice() {
                 [name] => reads.bare.push(name.clone()),
@@ -124,6 +126,18 @@ impl Reads {
         }
         reads
     }
+}
+
+/// Whether some call in an expression is not pure: its value need not be the same tomorrow.
+fn is_timely(expr: &Expr) -> bool {
+    let mut pending = vec![expr];
+    while let Some(expr) = pending.pop() {
+        match expr.kind() {
+            Kind::Call(call) if !is_pure(call) => return true,
+            _ => pending.extend(expr.children()),
+        }
+    }
+    false
 }
 
 /// Whether an expression may read names that are not written in it, or in another order than they are written.

@@ -48,19 +48,27 @@ pub(crate) struct Templates {
     /// Counts how often a template came into use or fell out of it.
     pub(crate) version: u64,
     ids: HashMap<Key, usize, RandomState>,
+    /// The same by identity, see [`look`], with an ad that keeps the identities from being taken by others.
+    looks: HashMap<Box<[usize]>, (Arc<Ports>, usize), RandomState>,
+    look: Vec<usize>,
 }
+
+/// How many looks are remembered before all are forgotten.
+const LOOKS_MAX: usize = 50_000;
 
 impl Templates {
     /// The template of a row, which joins it.
     pub(crate) fn of(&mut self, ports: &Arc<Ports>, via: usize, row: usize, exprs: &mut Exprs) -> usize {
-        let key = key(ports, via, exprs);
-        let next = self.list.len();
-        let id = match self.ids.get(&key) {
-            Some(id) => *id,
+        look(ports, via, &mut self.look);
+        let id = match self.looks.get(self.look.as_slice()) {
+            Some((_, id)) => *id,
             None => {
-                self.list.push(template(ports, via, &key, exprs));
-                self.ids.insert(key, next);
-                next
+                let id = self.id(ports, via, exprs);
+                if self.looks.len() >= LOOKS_MAX {
+                    self.looks.clear();
+                }
+                self.looks.insert(self.look.as_slice().into(), (Arc::clone(ports), id));
+                id
             }
         };
         if let Some(template) = self.list.get_mut(id) {
@@ -70,6 +78,17 @@ impl Templates {
             template.count += 1;
         }
         id
+    }
+
+    fn id(&mut self, ports: &Arc<Ports>, via: usize, exprs: &mut Exprs) -> usize {
+        let key = key(ports, via, exprs);
+        let next = self.list.len();
+        if let Some(id) = self.ids.get(&key) {
+            return *id;
+        }
+        self.list.push(template(ports, via, &key, exprs));
+        self.ids.insert(key, next);
+        next
     }
 
     /// Takes a row out of its template.
@@ -96,6 +115,22 @@ impl Templates {
 
 /// Attributes of a port, or of an ad with an implicit one, that are looked at in their own way.
 const TERMS: [&str; 6] = ["Ports", "Constraint", "Requirements", "Rank", "Label", "Request"];
+
+/// What an ad looks like from the outside: its names, where it has expressions and which, and its terms. Ads read together
+/// share these, so that those that look alike are alike in all that a template is made of.
+fn look(ports: &Ports, via: usize, look: &mut Vec<usize>) {
+    look.clear();
+    look.extend([via, ports.body.shape_id(), usize::from(ports.implicit)]);
+    if let Some(port) = ports.list.get(via).filter(|_| ports.implicit) {
+        let terms = [&port.constraint, &port.rank, &port.request];
+        look.extend(terms.map(|term| term.as_ref().map_or(0, Expr::id)));
+    }
+    for (place, (_, expr)) in ports.body.iter().enumerate() {
+        if !matches!(expr.kind(), Kind::Literal(_)) {
+            look.extend([place, expr.id()]);
+        }
+    }
+}
 
 fn key(ports: &Arc<Ports>, via: usize, exprs: &mut Exprs) -> Key {
     let port = ports.list.get(via);

@@ -170,6 +170,17 @@ impl Term {
         }
     }
 
+    /// Whether some part of it is for the evaluator.
+    pub(crate) fn is_slow(&self) -> bool {
+        match self {
+            Term::Now | Term::Known(_) | Term::Column(..) => false,
+            Term::Unary(_, operand) => operand.is_slow(),
+            Term::Binary(_, sides) | Term::Elvis(sides) => sides.iter().any(Term::is_slow),
+            Term::Choice(parts) => parts.iter().any(Term::is_slow),
+            Term::Whole(_) => true,
+        }
+    }
+
     /// Changes the port of every attribute.
     pub(crate) fn rename(&mut self, by: &mut dyn FnMut(&mut Var)) {
         match self {

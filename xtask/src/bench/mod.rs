@@ -26,13 +26,14 @@ const HARD: &str = "| pool | jobs x offers | matched | cycle ms | of a scalar sc
 
 /// Measures every workload, or the small ones, and prints a table; on demand it takes the place of the one in the document.
 pub(crate) fn run(quick: bool, write: bool) -> Result<()> {
-    let program = Program::build("bench")?;
+    let (program, footprint) = (Program::build("bench")?, Program::build("footprint")?);
     let mut table = HEADS.to_owned();
     line(HEADS);
     let mut cycles = Vec::new();
     for row in ROWS.iter().filter(|row| !(quick && row.large)) {
-        let figures = program.measured(row.workload, &["--prefer", row.prefer])?;
-        let text = shown(row, &figures);
+        let options = ["--prefer", row.prefer];
+        let figures = program.measured(row.workload, &options)?;
+        let text = shown(row, &figures, &footprint.measured(row.workload, &options)?);
         line(&text);
         let _ = write!(table, "\n{text}");
         cycles.push((row.workload, row.prefer, number(&figures, "cycle_ms")));
@@ -90,14 +91,14 @@ fn hard(share: &str) -> Result<String> {
     Ok(table)
 }
 
-fn shown(row: &Row, figures: &Value) -> String {
+fn shown(row: &Row, figures: &Value, bytes: &Value) -> String {
     let of = |name: &str| number(figures, name);
     let changed = of("incremental_ms") / of("cycle_ms");
     let bars = [
         ("cold", of("cold_ms"), row.cold),
         ("cycle", of("cycle_ms"), row.cycle),
         ("1 %", changed, row.incremental),
-        ("memory", of("engine_bytes"), row.memory),
+        ("memory", number(bytes, "engine_bytes"), row.memory),
         ("questions", of("questions"), row.questions.map(|must| Bar { must, stretch: must })),
         ("matched", -of("matched"), row.matched.map(|must| Bar { must: -must, stretch: -must })),
     ];
@@ -133,8 +134,8 @@ fn shown(row: &Row, figures: &Value) -> String {
         of("questions"),
         of("steps"),
         of("classes"),
-        of("engine_bytes"),
-        of("ad_bytes"),
+        number(bytes, "engine_bytes"),
+        number(bytes, "ad_bytes"),
     )
 }
 
