@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crds::Match;
 use jiff::Timestamp;
 use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, PoolAd, Snapshot, WhyNot};
 use pool::{Changes, Freezer, ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::adopter::Adopter;
 use crate::claims::{Attention, Driver, Moment, newest_epoch_of, wiped};
@@ -166,7 +167,11 @@ impl Negotiator {
         let backlog = self.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
         driver.cluster.metrics.set(&metrics::BACKLOG, &[], backlog);
         let now_ms = driver.now_ms();
-        Round { nodes: self.nodes.plan(objects, now_ms), jobs: self.adopter.plan(objects, now_ms), silence_ms }
+        Round {
+            nodes: self.nodes.plan(objects, self.driver.clock.now(), now_ms),
+            jobs: self.adopter.plan(objects, now_ms),
+            silence_ms,
+        }
     }
 
     /// What has changed since the last time round; now and then, everything.
@@ -201,7 +206,7 @@ impl Negotiator {
     fn drive_claims(&mut self, objects: &Objects) {
         let driver = &self.driver;
         let moment = Moment {
-            now: Timestamp::now(),
+            now: driver.clock.now(),
             now_ms: driver.now_ms(),
             epoch: driver.cluster.leadership.epoch(),
             deadline_ms: &|view| driver.deadline(view),
@@ -254,7 +259,7 @@ impl Negotiator {
         // What is left of the last cycle is found again.
         self.backlog = None;
         self.cycles += 1;
-        let now = Timestamp::now();
+        let now = self.driver.clock.now();
         let seed = i64::try_from(self.cycles).unwrap_or(0);
         let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: self.epoch };
         let settings = Settings { seed: self.cycles, ..self.driver.engine.clone() };
@@ -302,7 +307,7 @@ impl Negotiator {
         for (uid, finding) in &self.findings {
             let same = |told: &Arc<Finding>| Arc::ptr_eq(told, finding) || told.says(finding);
             if !before.get(uid).is_some_and(same) {
-                self.statuses.found(uid, finding, objects, now_ms);
+                self.statuses.found(uid, finding, objects, (self.driver.clock.now(), now_ms));
             }
         }
     }
@@ -366,7 +371,7 @@ impl Negotiator {
         };
         for (uid, finding) in held {
             if !self.findings.get(&uid).is_some_and(|known| known.says(&finding)) {
-                self.statuses.found(&uid, &finding, objects, now_ms);
+                self.statuses.found(&uid, &finding, objects, (self.driver.clock.now(), now_ms));
                 self.findings.insert(uid, Arc::new(finding));
             }
         }
