@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crds::MachineClass;
 use crds::rules::message::EPOCH;
@@ -16,7 +16,7 @@ use pool::ObjectKey;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::leader::Leadership;
 use crate::metrics::{self, Metrics};
@@ -82,26 +82,26 @@ impl Refused {
     }
 }
 
+/// Connects with a kubeconfig file, or with what the surroundings offer. The library's own retries are off: each write here is
+/// followed up by a look at what it did.
+pub(crate) async fn connect(kubeconfig: Option<&Path>, identity: &str) -> anyhow::Result<Client> {
+    let mut config = match kubeconfig {
+        Some(file) => {
+            Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &KubeConfigOptions::default()).await?
+        }
+        None => Config::infer().await?,
+    };
+    config.default_retry = false;
+    // Which of several replicas it was, in the server's audit log.
+    let agent = format!("gangmatch-controller/{} ({identity})", env!("CARGO_PKG_VERSION"));
+    config.headers.push((axum::http::header::USER_AGENT, agent.parse()?));
+    Ok(Client::try_from(config)?)
+}
+
 impl Cluster {
-    /// Connects with a kubeconfig file, or with what the surroundings offer. The library's own retries are off: each write
-    /// here is followed up by a look at what it did.
-    pub(crate) async fn connect(
-        kubeconfig: Option<&Path>,
-        identity: &str,
-        leadership: Leadership,
-    ) -> anyhow::Result<Cluster> {
-        let mut config = match kubeconfig {
-            Some(file) => {
-                Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &KubeConfigOptions::default()).await?
-            }
-            None => Config::infer().await?,
-        };
-        config.default_retry = false;
-        // Which of several replicas it was, in the server's audit log.
-        let agent = format!("gangmatch-controller/{} ({identity})", env!("CARGO_PKG_VERSION"));
-        config.headers.push((axum::http::header::USER_AGENT, agent.parse()?));
-        let (client, metrics) = (Client::try_from(config)?, Arc::default());
-        Ok(Cluster { client, leadership, metrics, requests: Semaphore::new(REQUESTS_MAX) })
+    /// The API server that a client leads to.
+    pub(crate) fn new(client: Client, leadership: Leadership, metrics: Arc<Metrics>) -> Cluster {
+        Cluster { client, leadership, metrics, requests: Semaphore::new(REQUESTS_MAX) }
     }
 
     pub(crate) fn api<K>(&self, namespace: &str) -> Api<K>

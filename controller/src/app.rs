@@ -2,7 +2,7 @@
 //! elected; stop.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
@@ -10,10 +10,11 @@ use matchmaker::Config as Engine;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use crate::api::Cluster;
+use crate::api::{Cluster, connect};
 use crate::claims::{Driver, Groups, newest_epoch};
+use crate::clock::Clock;
 use crate::collector;
 use crate::config::Config;
 use crate::events::Events;
@@ -21,6 +22,7 @@ use crate::flights::Flights;
 use crate::holdoffs::HoldOffs;
 use crate::leader::{Campaign, Leadership};
 use crate::metrics;
+use crate::metrics::Metrics;
 use crate::negotiator::Negotiator;
 use crate::probes::{self, Health};
 use crate::refusals::Refusals;
@@ -34,54 +36,91 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How often a process that does not lead says that it is alive.
 const BEAT: Duration = Duration::from_secs(5);
 
-/// Runs the operator until a signal ends it.
-pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
+/// Runs the operator as a process, until a signal ends it.
+///
+/// # Errors
+/// When it cannot connect, or cannot serve its probes.
+pub async fn run(config: Config) -> anyhow::Result<()> {
     let identity = config.identity(std::process::id(), Timestamp::now());
-    let leadership = if config.leader_elect { Leadership::standby() } else { Leadership::alone() };
-    let cluster = Cluster::connect(config.kubeconfig.as_deref(), &identity, leadership.clone()).await?;
-    let client = cluster.client.clone();
-    let owners = config.owner_trust.into();
-    let world = Arc::new(World::new(owners));
-    let flights = Arc::<Flights>::default();
-    let health = Health::new();
-    let metrics = cluster.metrics.clone();
-    let probes = tokio::spawn(probes::serve(health.clone(), metrics, config.listen));
-    let driver = Arc::new(Driver {
-        cluster,
-        world: world.clone(),
-        flights: flights.clone(),
-        groups: Groups::default(),
-        refusals: Mutex::new(Refusals::default()),
-        holdoffs: Mutex::new(HoldOffs::default()),
-        proofs: Mutex::default(),
-        events: Events::new(&identity),
-        engine: Engine { search: config.search.into(), ..Engine::product() },
-        owners,
-    });
-    let (stop, stopped) = oneshot::channel();
-    let mut campaign = None;
-    let operator = async {
-        collector::start(&client, &world).await;
-        health.set_ready();
-        tracing::info!(identity, "all kinds are listed");
-        campaign = config.leader_elect.then(|| stand(&client, &config, &identity, &leadership, stopped));
-        operate(&driver, &config, &health, &leadership).await;
-    };
+    let client = connect(config.kubeconfig.as_deref(), &identity).await?;
+    let operator = Operator::new(client, &identity, Clock::system(), config);
+    let mut probes =
+        tokio::spawn(probes::serve(operator.health.clone(), operator.metrics.clone(), operator.config.listen));
     let (mut terminated, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::select! {
-        () = operator => {}
-        ended = probes => ended??,
-        _ = terminated.recv() => {}
-        _ = interrupted.recv() => {}
+    let mut outcome = Ok(());
+    let stop = async {
+        tokio::select! {
+            ended = &mut probes => outcome = ended.map_err(anyhow::Error::from).flatten(),
+            _ = terminated.recv() => {}
+            _ = interrupted.recv() => {}
+        }
+    };
+    operator.operate(stop).await;
+    outcome
+}
+
+/// The operator, without the process around it.
+pub struct Operator {
+    client: Client,
+    identity: String,
+    clock: Clock,
+    config: Config,
+    health: Arc<Health>,
+    metrics: Arc<Metrics>,
+}
+
+impl Operator {
+    /// One that operates on the API that `client` leads to, and is called `identity` in the Lease. Of the configuration
+    /// everything counts but what is about the process: kubeconfig, probes, log.
+    #[must_use]
+    pub fn new(client: Client, identity: &str, clock: Clock, config: Config) -> Operator {
+        let (health, metrics) = (Health::new(), Arc::default());
+        Operator { client, identity: identity.to_owned(), clock, config, health, metrics }
     }
-    rest(&flights).await;
-    leadership.end();
-    drop(stop);
-    if let Some(campaign) = campaign {
-        timeout(FAREWELL, campaign).await.ok();
+
+    /// Operates until `stop` comes; then comes to rest and gives the Lease back.
+    pub async fn operate(self, stop: impl Future<Output = ()>) {
+        let Operator { client, identity, clock, config, health, metrics } = self;
+        let leadership = if config.leader_elect { Leadership::standby() } else { Leadership::alone() };
+        let owners = config.owner_trust.into();
+        let world = Arc::new(World::new(owners));
+        let flights = Arc::<Flights>::default();
+        let driver = Arc::new(Driver {
+            cluster: Cluster::new(client.clone(), leadership.clone(), metrics),
+            world: world.clone(),
+            flights: flights.clone(),
+            groups: Groups::default(),
+            refusals: Mutex::new(Refusals::default()),
+            holdoffs: Mutex::new(HoldOffs::default()),
+            proofs: Mutex::default(),
+            events: Events::new(&identity, clock),
+            engine: Engine { search: config.search.into(), ..Engine::product() },
+            owners,
+            clock,
+        });
+        let (let_go, stopped) = oneshot::channel();
+        let mut campaign = None;
+        let operator = async {
+            collector::start(&client, &world).await;
+            health.set_ready();
+            tracing::info!(identity, "all kinds are listed");
+            if config.leader_elect {
+                campaign = Some(stand(&client, &config, &identity, &leadership, clock, stopped));
+            }
+            negotiate(&driver, &config, &health, &leadership).await;
+        };
+        tokio::select! {
+            () = operator => {}
+            () = stop => {}
+        }
+        rest(&flights).await;
+        leadership.end();
+        drop(let_go);
+        if let Some(campaign) = campaign {
+            timeout(FAREWELL, campaign).await.ok();
+        }
+        tracing::info!("stopped");
     }
-    tracing::info!("stopped");
-    Ok(())
 }
 
 /// Stands for election until `stopped` comes.
@@ -90,17 +129,18 @@ fn stand(
     config: &Config,
     identity: &str,
     leadership: &Leadership,
+    clock: Clock,
     stopped: oneshot::Receiver<()>,
 ) -> JoinHandle<()> {
     let namespace = config.lease_namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
-    let campaign = Campaign::new(client.clone(), &namespace, identity, config.lease(), leadership.clone());
+    let campaign = Campaign::new(client.clone(), &namespace, identity, config.lease(), leadership.clone(), clock);
     tokio::spawn(campaign.run(async {
         stopped.await.ok();
     }))
 }
 
 /// Negotiates in each term anew. In between nothing is written; what is known is kept up to date all the time.
-async fn operate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, leadership: &Leadership) {
+async fn negotiate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, leadership: &Leadership) {
     loop {
         let term = loop {
             health.beat();

@@ -14,7 +14,7 @@ use crate::leader::Timing;
 /// Finds gangs of Jobs, Machines and Licenses, and claims them.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "gangmatch-controller", version)]
-pub(crate) struct Config {
+pub struct Config {
     /// The kubeconfig to use; without it the one of the pod, or of the user.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,

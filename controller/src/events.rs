@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crds::Job;
 use jiff::Timestamp;
@@ -10,8 +10,10 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::{Resource, ResourceExt};
+use tokio::time::Instant;
 
 use crate::api::{Cluster, MANAGER};
+use crate::clock::Clock;
 
 /// A warning is not given again for this long if only its words differ: Events are for people, not for counting.
 const QUIET: Duration = Duration::from_secs(300);
@@ -23,6 +25,7 @@ const NOTE_MAX: usize = 1024;
 /// Writes Events.
 pub(crate) struct Events {
     identity: String,
+    clock: Clock,
     /// When a job was warned last, by its uid and the reason.
     warned: Mutex<BTreeMap<(String, String), Instant>>,
 }
@@ -37,8 +40,8 @@ pub(crate) enum Tone {
 }
 
 impl Events {
-    pub(crate) fn new(identity: &str) -> Events {
-        Events { identity: identity.to_owned(), warned: Mutex::default() }
+    pub(crate) fn new(identity: &str, clock: Clock) -> Events {
+        Events { identity: identity.to_owned(), clock, warned: Mutex::default() }
     }
 
     /// Tells a job what became of its claim. An Event that cannot be written is lost: the conditions say the same.
@@ -58,7 +61,7 @@ impl Events {
         reason: &str,
         note: &str,
     ) {
-        let event = event(object, tone, reason, note, &self.identity, Timestamp::now());
+        let event = event(object, tone, reason, note, &self.identity, self.clock.now());
         let answer = cluster.create(&event).await;
         tracing::debug!(reason, ?answer, "event");
     }
@@ -129,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_warning_is_not_repeated_for_a_while() {
-        let (events, now) = (Events::new("pod_1"), Instant::now());
+        let (events, now) = (Events::new("pod_1", Clock::system()), Instant::now());
         assert!(!events.is_told("u", "CapacityTaken", now));
         assert!(events.is_told("u", "CapacityTaken", now + QUIET / 2));
         assert!(!events.is_told("u", "StaleAd", now + QUIET / 2));

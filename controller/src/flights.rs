@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use crds::Match;
 use kube::ResourceExt;
 use matchmaker::{AdKey, Ask};
 use pool::{Flight, ObjectKey};
+use tokio::time::Instant;
 
 use crate::claims::View;
 

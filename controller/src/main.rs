@@ -1,37 +1,7 @@
-//! The operator: turns watch events into ads, gangs into claims, and claims into API writes, until it is told to stop.
-
-mod adopter;
-mod alarm;
-mod api;
-mod app;
-mod backoff;
-#[cfg(test)]
-mod churn;
-mod claims;
-mod collector;
-mod config;
-mod events;
-#[cfg(test)]
-mod fixtures;
-mod flights;
-mod holdoffs;
-mod leader;
-mod metrics;
-mod negotiator;
-mod nodes;
-mod patch;
-mod probes;
-mod proofs;
-mod pulses;
-mod refusals;
-mod status;
-mod statuses;
-mod telemetry;
-mod work_api;
-mod workloads;
-mod world;
+//! The operator as a program: its flags, its log, its threads.
 
 use clap::Parser;
+use controller::Config;
 use tokio::runtime::Runtime;
 
 /// Objects come and go by the thousands, each of hundreds of small pieces. The system's own allocator takes a fifth of the processor's
@@ -40,10 +10,10 @@ use tokio::runtime::Runtime;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> anyhow::Result<()> {
-    let config = config::Config::parse();
-    telemetry::start(&config);
+    let config = Config::parse();
+    controller::start_log(&config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    finish(runtime, app::run(config))
+    finish(runtime, controller::run(config))
 }
 
 /// Runs it to its end, and waits for nothing else: a cycle that is still searching is abandoned with its threads.

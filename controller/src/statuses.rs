@@ -46,8 +46,8 @@ impl Statuses {
     }
 
     /// What is said of the job with this uid is not what was said of it before.
-    pub(crate) fn found(&mut self, uid: &str, finding: &Finding, objects: &Objects, now_ms: u64) {
-        self.pending.found(uid, finding, objects, (Timestamp::now(), now_ms));
+    pub(crate) fn found(&mut self, uid: &str, finding: &Finding, objects: &Objects, now: (Timestamp, u64)) {
+        self.pending.found(uid, finding, objects, now);
     }
 
     /// Begins to write the statuses that are due, unless some are being written: claims do not wait for them.
@@ -56,7 +56,7 @@ impl Statuses {
         if self.running.is_some() || now_ms < self.rest_until_ms {
             return;
         }
-        let due = self.pending.due(objects, findings, &driver.flights.jobs(), (Timestamp::now(), now_ms), BATCH_MAX);
+        let due = self.pending.due(objects, findings, &driver.flights.jobs(), (driver.clock.now(), now_ms), BATCH_MAX);
         if due.is_empty() {
             return;
         }

@@ -7,7 +7,7 @@ use tracing_subscriber::EnvFilter;
 use crate::config::{Config, LogFormat};
 
 /// Starts logging; `RUST_LOG` chooses what is logged, `info` without it.
-pub(crate) fn start(config: &Config) {
+pub fn start(config: &Config) {
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube_client=off,kube_runtime=error"));
     let coloured = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 use pool::{Life, ObjectKey, Objects, OwnerTrust};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::pulses::Pulses;
 

@@ -61,7 +61,7 @@ fn cargo_test(scope: &Scope, tally: &mut Tally) -> Result<bool> {
         Scope::Everything => {}
         Scope::On(variable, value) => drop(command.env(variable, value)),
         Scope::WithoutControlPlane => {
-            command.args(["--exclude", "e2e", "--exclude", "chaos", "--exclude", "load"]);
+            command.args(["--exclude", "e2e", "--exclude", "chaos", "--exclude", "load", "--exclude", "apiserver"]);
         }
     }
     let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);

@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use claiming::{Action, Event, Reason};
 use crds::Job;
-use jiff::Timestamp;
 use matchmaker::{Config as Engine, Disagreement, verify};
 use pool::{Objects, gang_of};
 
@@ -46,7 +45,7 @@ impl Driver {
         let Some(found) = &view.found else { return Event::Disagreed(Reason::StaleAd) };
         let Some(recalled) = gang_of(found, members) else { return Event::Disagreed(Reason::StaleAd) };
         let engine = Engine { seed: u64::try_from(found.spec.cycle.seed).unwrap_or(0), ..self.engine.clone() };
-        let Err(disagreement) = verify(&recalled.snapshot, &recalled.gang, &engine, Timestamp::now().as_second())
+        let Err(disagreement) = verify(&recalled.snapshot, &recalled.gang, &engine, self.clock.now().as_second())
         else {
             return Event::Agreed;
         };

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use claiming::{Action, Event, Reason, Record};
 use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, Vote, VoteRetry};
-use jiff::Timestamp;
 use pool::Objects;
 
 use crate::api::Answer;
@@ -108,7 +107,7 @@ impl Driver {
             let latest = objects.matches.get(&view.key).unwrap_or(found);
             let votes = if to == Decision::Released { Vec::new() } else { registers::votes(view, &objects) };
             let verdict = writes::Verdict { to, reason, message: &message, votes };
-            writes::decide(view, latest, verdict, Timestamp::now())
+            writes::decide(view, latest, verdict, self.clock.now())
         };
         let stored = match self.cluster.patch_status::<Match>(&view.key, &patch).await {
             Answer::Done(stored) => {
@@ -148,7 +147,7 @@ impl Driver {
         let first = view.found.as_ref().is_some_and(|found| found.spec.attempt <= 1);
         let created = self.job(view).and_then(|job| job.metadata.creation_timestamp.clone()).filter(|_| first);
         if let (Decision::Committed, Some(created)) = (to, created) {
-            let waited = Timestamp::now().duration_since(created.0);
+            let waited = self.clock.now().duration_since(created.0);
             metrics.took(&metrics::WAIT_SECONDS, &[], Duration::try_from(waited).unwrap_or_default());
         }
     }
@@ -199,7 +198,7 @@ impl Driver {
     pub(super) async fn tell_root(&self, view: &View) -> Event {
         let held = self.world.look().jobs.get(&view.root.key).cloned();
         let (Some(held), Some(found)) = (held, &view.found) else { return Event::Told };
-        let patch = writes::tell_root(view, found, &held, Timestamp::now());
+        let patch = writes::tell_root(view, found, &held, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 self.events.tell(&self.cluster, &job, Tone::Normal, "Claimed", &found.spec.summary).await;

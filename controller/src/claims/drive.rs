@@ -2,21 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use claiming::{Action, Claim, Event, Hold, Record, step};
 use crds::{Decision, Job, Match};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use jiff::Timestamp;
 use matchmaker::{AdKey, Config as Engine};
 use pool::{Objects, OwnerTrust};
+use tokio::time::Instant;
 
 use crate::api::{Answer, Cluster};
 use crate::claims::group::Groups;
 use crate::claims::leave::leave;
 use crate::claims::view::{Leg, View};
 use crate::claims::work::Read;
+use crate::clock::Clock;
 use crate::events::Events;
 use crate::flights::{Flights, UnderWay};
 use crate::holdoffs::{Cause, HoldOffs};
@@ -38,6 +39,7 @@ pub(crate) struct Driver {
     pub(crate) events: Events,
     pub(crate) engine: Engine,
     pub(crate) owners: OwnerTrust,
+    pub(crate) clock: Clock,
 }
 
 /// How long a claim rests after an action came to nothing.
@@ -128,7 +130,7 @@ impl Driver {
             *claim = step(claim.clone(), Event::Epoch(newest), self.now_ms()).0;
         }
         if claim.leaving.is_none()
-            && let Some(reason) = leave(view, &self.world.look(), Timestamp::now().as_second())
+            && let Some(reason) = leave(view, &self.world.look(), self.clock.now().as_second())
         {
             (*claim, actions) = step(claim.clone(), Event::Leave(reason), self.now_ms());
         }

@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use claiming::{Action, Event, Hold, Reason, Record};
 use crds::rules::message;
 use crds::{Decision, Job, Match};
-use jiff::Timestamp;
 use pool::{OfferRef, WorkObject};
 
 use crate::api::Answer;
@@ -31,8 +30,9 @@ impl Driver {
                 let objects = self.world.look();
                 let Some(offer) = objects.offer(&leg.kind, &leg.key) else { return Event::Freed(number) };
                 let alone = writes::sits_alone(view, offer.status());
-                writes::free(view, offer, with_seat && alone, &objects, Timestamp::now())
+                writes::free(view, offer, with_seat && alone, &objects, self.clock.now())
             };
+            let Some(patch) = patch else { return self.freed_by_another(view, number, notes).await };
             match self.patch_offer(leg, &patch, &Mutex::default()).await {
                 Answer::Done(()) | Answer::Missing => {
                     if view.found.is_none() {
@@ -40,6 +40,10 @@ impl Driver {
                     }
                     noted(notes, |notes| notes.freed.insert(number));
                     return Event::Freed(number);
+                }
+                // There is no such entry any more, or no such offer.
+                Answer::Refused(refused) if refused.rules.is_empty() => {
+                    return self.freed_by_another(view, number, notes).await;
                 }
                 // Its agent is still at work.
                 Answer::Refused(refused) if refused.says(message::ACTIVE) => {
@@ -52,6 +56,26 @@ impl Driver {
             }
         }
         failed
+    }
+
+    /// An entry that was to be taken out and is not there: by what the server says now, not by what was seen.
+    async fn freed_by_another(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
+        let failed = Event::Failed(Action::Free(number));
+        let Some(leg) = view.legs.get(number) else { return failed };
+        let is_gone = match self.read_offer(leg).await {
+            Answer::Missing => true,
+            Answer::Done(()) => {
+                let objects = self.world.look();
+                let offer = objects.offer(&leg.kind, &leg.key).and_then(|offer| offer.status());
+                offer.is_none_or(|status| !status.claims.contains_key(&view.uid))
+            }
+            _ => false,
+        };
+        if !is_gone {
+            return failed;
+        }
+        noted(notes, |notes| notes.freed.insert(number));
+        Event::Freed(number)
     }
 
     pub(super) async fn has_ended(&self, view: &View) -> bool {
@@ -127,7 +151,7 @@ impl Driver {
         if ended.reason != Reason::StartTimedOut {
             self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Start);
         }
-        let patch = writes::free_root(view, &job, &ended, Timestamp::now());
+        let patch = writes::free_root(view, &job, &ended, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 let type_ = if ended.aborted { Tone::Warning } else { Tone::Normal };

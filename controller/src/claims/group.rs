@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crds::{License, Machine};
-use jiff::Timestamp;
 use pool::{Advertises, Objects};
 use tokio::sync::oneshot;
 
@@ -156,7 +155,7 @@ impl Driver {
         let epoch = self.cluster.leadership.epoch();
         let patch = {
             let objects = self.world.look();
-            let now = Timestamp::now();
+            let now = self.clock.now();
             let about = |(view, number): &(Arc<View>, usize)| {
                 registers::introduced(view, *number, &objects, &self.engine, now.as_second())
             };

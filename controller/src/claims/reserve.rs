@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use claiming::{Action, Event, Reason};
 use crds::Job;
 use crds::rules::message;
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{Answer, Refused};
@@ -32,7 +31,7 @@ impl Driver {
         let (Some(held), Some(found)) = (held, &view.found) else {
             return Event::RootRefused(Reason::JobDeleted);
         };
-        let patch = writes::reserve_root(view, found, &held, Timestamp::now());
+        let patch = writes::reserve_root(view, found, &held, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 noted(notes, |notes| notes.members.jobs.put(job.clone()));
@@ -119,7 +118,7 @@ impl Driver {
                 name: leg.key.name.clone(),
                 reason: reason.as_str().to_owned(),
                 message: message.chars().take(256).collect(),
-                time: Some(Time(Timestamp::now())),
+                time: Some(Time(self.clock.now())),
             });
         });
         let Some(job) = self.job(view) else { return };

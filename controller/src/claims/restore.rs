@@ -5,7 +5,6 @@
 use std::sync::{Arc, Mutex};
 
 use crds::{ClaimPolicy, Decision, Match};
-use jiff::Timestamp;
 use pool::{Objects, forgotten};
 
 use crate::api::Answer;
@@ -59,7 +58,7 @@ impl Driver {
             let patch = {
                 let objects = self.world.look();
                 let offer = objects.offer(&leg.kind, &leg.key);
-                offer.map(|offer| writes::restore(view, leg, offer, &objects, epoch, Timestamp::now()))
+                offer.map(|offer| writes::restore(view, leg, offer, &objects, epoch, self.clock.now()))
             };
             let Some(patch) = patch else { continue };
             match self.patch_offer(leg, &patch, &Mutex::default()).await {

@@ -203,11 +203,40 @@ fn freeing_removes_the_entry_and_a_seat_that_nobody_shares() {
         let offer = objects.offer("License", &key("license")).unwrap();
         let alone = writes::sits_alone(&view, offer.status());
         assert_eq!(alone, !others);
-        let patch = json_of(writes::free(&view, offer, alone, &objects, Timestamp::UNIX_EPOCH));
-        assert_eq!(patch["status"]["claims"], json!({MATCH_UID: null}));
-        assert_eq!(patch["status"].get("shared").is_some(), alone);
-        assert_eq!(patch["status"]["used"], used);
+        let patch = json_of(writes::free(&view, offer, alone, &objects, Timestamp::UNIX_EPOCH).unwrap());
+        let ops = patch.as_array().unwrap();
+        let has = |op: &str, path: &str| ops.iter().any(|one| one["op"] == op && one["path"] == path);
+        assert!(has("remove", &format!("/status/claims/{MATCH_UID}")));
+        assert_eq!(has("remove", "/status/shared/a"), alone);
+        assert!(ops.iter().any(|op| op["path"] == "/status/used" && op["value"] == used), "{patch}");
     }
+}
+
+#[test]
+fn what_is_freed_late_says_nothing_of_the_offer_any_more() {
+    let mut objects = world(&json!({"decision": "Released"}));
+    let view = the_view(&objects);
+    let offer = objects.offer("Machine", &key("machine")).unwrap();
+    let patch = json_of(writes::free(&view, offer, true, &objects, Timestamp::UNIX_EPOCH).unwrap());
+    let entry = format!("/status/claims/{MATCH_UID}/match");
+    let tested: Vec<&Value> = patch.as_array().unwrap().iter().filter(|op| op["op"] == "test").collect();
+    assert!(tested.iter().any(|op| op["path"] == entry.as_str()), "{patch}");
+    objects.machines.put(machine(&json!({}), &json!({})));
+    let offer = objects.offer("Machine", &key("machine")).unwrap();
+    assert!(writes::free(&view, offer, true, &objects, Timestamp::UNIX_EPOCH).is_none(), "it was freed already");
+}
+
+#[test]
+fn a_job_that_is_told_late_is_not_told() {
+    let told = json!({"type": "Matched", "status": "True", "reason": "GangFound", "message": "",
+        "lastTransitionTime": "2026-11-21T14:00:00Z"});
+    let mut objects = world(&committed());
+    let status = json!({"claim": {"match": "match", "uid": MATCH_UID}, "conditions": [told]});
+    objects.jobs.put(job(&json!({}), &status));
+    let held = objects.jobs.get(&key("job")).unwrap();
+    let patch = json_of(writes::tell_root(&the_view(&objects), &found(&committed()), held, Timestamp::UNIX_EPOCH));
+    let test = json!({"op": "test", "path": "/status/conditions", "value": [told]});
+    assert!(patch.as_array().unwrap().contains(&test), "{patch}");
 }
 
 #[test]

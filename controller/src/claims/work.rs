@@ -4,7 +4,6 @@ use std::sync::{Mutex, PoisonError};
 
 use claiming::{Action, Event, Reason, Work};
 use crds::{Job, LABEL_MATCH_UID, Machine, Match, WorkKind, Workload};
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use pool::{Advertises, ObjectKey, Objects, WorkObject, has_finished, noun};
 
@@ -55,7 +54,7 @@ impl Driver {
 
     fn gang(&self, view: &View, job: &Job) -> Option<Gang> {
         let found = view.found.as_ref()?;
-        Some(gang(found, job, &self.world.look(), &self.engine, Timestamp::now()))
+        Some(gang(found, job, &self.world.look(), &self.engine, self.clock.now()))
     }
 
     async fn make_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {

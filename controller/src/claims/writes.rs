@@ -33,10 +33,14 @@ pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Ti
 pub(crate) fn tell_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> Change {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_claimed(held, found, &view.uid, now);
-    let guarded = match from.claim {
+    let mut guarded = match from.claim {
         Some(_) => holds(view),
         None => Ops::default().test(&["metadata", "uid"], view.root.uid.as_str()),
     };
+    // Only once: if it comes late, after somebody else has told the job, it must not date that back.
+    if !from.conditions.is_empty() {
+        guarded = guarded.test(&["status", "conditions"], json!(from.conditions));
+    }
     Change::Json(guarded.status(&from, &to).build())
 }
 
@@ -114,33 +118,28 @@ fn enter(
     Change::Json(derived(ops, offer, &from, after, objects, now).build())
 }
 
-/// Takes the claim out of an offer's ledger, and its shared seat with it if `with_seat` says so: when
-/// nobody else sits there. May
-/// be done any number of times.
-pub(crate) fn free(view: &View, offer: OfferRef<'_>, with_seat: bool, objects: &Objects, now: Timestamp) -> Change {
-    let mut after = offer.status().cloned().unwrap_or_default();
-    let is_known = !after.conditions.is_empty();
-    let entry = after.claims.remove(&view.uid);
-    let seat = entry.and_then(|entry| entry.share).filter(|_| with_seat);
-    if let Some(key) = &seat {
-        after.shared.remove(key);
+/// Takes the claim out of an offer's ledger, and its shared seat with it if `with_seat` says so: when nobody else sits there. Only
+/// once: if it comes late, after somebody else has done it, it must not say what was true of the offer then. `None`: there is
+/// nothing to take out.
+pub(crate) fn free(
+    view: &View,
+    offer: OfferRef<'_>,
+    with_seat: bool,
+    objects: &Objects,
+    now: Timestamp,
+) -> Option<Change> {
+    let from = offer.status().cloned().unwrap_or_default();
+    let mut after = from.clone();
+    let entry = after.claims.remove(&view.uid)?;
+    let mut ops = Ops::default()
+        .test(&["metadata", "uid"], offer.uid())
+        .test(&["status", "claims", &view.uid, "match"], entry.match_key)
+        .remove(&["status", "claims", &view.uid]);
+    if let Some(key) = entry.share.filter(|key| with_seat && after.shared.contains_key(key)) {
+        ops = ops.remove(&["status", "shared", &key]);
+        after.shared.remove(&key);
     }
-    let derived = status::offer_status(offer, after, objects, now);
-    let mut status = json!({
-        "claims": {&view.uid: Value::Null},
-        "used": derived.used,
-        "state": derived.state,
-    });
-    if let Some(fields) = status.as_object_mut() {
-        // As for a reserve: of an offer that nobody has looked at yet they are told by whoever looks first.
-        if is_known {
-            fields.insert("conditions".to_owned(), json!(derived.conditions));
-        }
-        if let Some(key) = seat {
-            fields.insert("shared".to_owned(), json!({key: Value::Null}));
-        }
-    }
-    Change::Merge(json!({"status": status}))
+    Some(Change::Json(derived(ops, offer, &from, after, objects, now).build()))
 }
 
 /// Whether a claim's seat is shared with nobody else, as far as is seen.

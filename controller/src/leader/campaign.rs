@@ -1,14 +1,14 @@
 //! What the candidate wants into requests for the Lease, and the answers back, for as long as the process runs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, PostParams};
 use kube::{Client, Error};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::api::MANAGER;
+use crate::clock::Clock;
 use crate::leader::candidate::{Answer, Candidate, Next};
 use crate::leader::record::{Timing, lease, stored};
 use crate::leader::term::Leadership;
@@ -22,6 +22,7 @@ pub(crate) struct Campaign {
     candidate: Candidate,
     timing: Timing,
     leadership: Leadership,
+    clock: Clock,
     started: Instant,
     /// It was said that this process leads, and not yet that it does not any more.
     led: bool,
@@ -36,12 +37,14 @@ impl Campaign {
         identity: &str,
         timing: Timing,
         leadership: Leadership,
+        clock: Clock,
     ) -> Campaign {
         Campaign {
             api: Api::namespaced(client, namespace),
             candidate: Candidate::new(identity, timing),
             timing,
             leadership,
+            clock,
             started: Instant::now(),
             led: false,
             last: None,
@@ -52,7 +55,7 @@ impl Campaign {
     pub(crate) async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         loop {
-            match self.candidate.next(self.now_ms(), wall_us()) {
+            match self.candidate.next(self.now_ms(), self.wall_us()) {
                 Next::Rest(until_ms) => {
                     let rest = Duration::from_millis(until_ms.saturating_sub(self.now_ms()));
                     tokio::select! {
@@ -100,7 +103,7 @@ impl Campaign {
     async fn give_back(&mut self) {
         self.leadership.end();
         for _ in 0..2 {
-            let next = self.candidate.release(wall_us());
+            let next = self.candidate.release(self.wall_us());
             let released = next.is_some();
             let sent_ms = self.now_ms();
             let answer = self.ask(next.unwrap_or(Next::Look)).await;
@@ -152,12 +155,12 @@ impl Campaign {
     fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
+
+    fn wall_us(&self) -> i64 {
+        self.clock.now().as_microsecond()
+    }
 }
 
 fn params() -> PostParams {
     PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() }
-}
-
-fn wall_us() -> i64 {
-    Timestamp::now().as_microsecond()
 }

@@ -40,7 +40,7 @@ pub(crate) struct Work {
 
 impl Keeper {
     /// What is due.
-    pub(crate) fn plan(&mut self, objects: &Objects, now_ms: u64) -> Work {
+    pub(crate) fn plan(&mut self, objects: &Objects, now: Timestamp, now_ms: u64) -> Work {
         if objects.classes.is_empty() {
             return Work::default();
         }
@@ -48,7 +48,7 @@ impl Keeper {
             return Work { rests_until_ms: Some(self.rest_until_ms), ..Work::default() };
         }
         let plan = plan(objects, &mut self.settled);
-        let said = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally));
+        let said = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally, now));
         Work { said: said.collect(), changes: plan.changes, rests_until_ms: None }
     }
 
@@ -115,7 +115,7 @@ fn lost(answer: Answer<()>) -> Option<String> {
 }
 
 /// What is to be said of a class; nothing, if it is said already.
-fn status(class: &Arc<MachineClass>, tally: &Tally) -> Option<(String, Ops)> {
+fn status(class: &Arc<MachineClass>, tally: &Tally, now: Timestamp) -> Option<(String, Ops)> {
     let from = class.status.clone().unwrap_or_default();
     let count = |count: usize| i32::try_from(count).ok();
     let mut to = MachineClassStatus {
@@ -129,7 +129,7 @@ fn status(class: &Arc<MachineClass>, tally: &Tally) -> Option<(String, Ops)> {
         Some(problem) => (Holds::False, problem.reason, problem.message.clone()),
     };
     let finding = Finding { type_: types::ACCEPTED, holds, reason, message };
-    conditions::set(&mut to.conditions, finding, class.metadata.generation, Time(Timestamp::now()));
+    conditions::set(&mut to.conditions, finding, class.metadata.generation, Time(now));
     let version = class.resource_version().unwrap_or_default();
     let ops = Ops::default().test(&["metadata", "resourceVersion"], version).status(&from, &to);
     ops.writes().then(|| (class.name_any(), ops))

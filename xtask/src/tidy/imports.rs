@@ -5,22 +5,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 /// Who may import whom, of our own crates, tests included. Nobody imports a program.
-const IMPORTS: [(&str, &[&str]); 14] = [
+const IMPORTS: [(&str, &[&str]); 15] = [
     ("classad", &[]),
     ("claiming", &[]),
     ("matchmaker", &["classad"]),
     ("crds", &["classad"]),
     ("pool", &["classad", "matchmaker", "crds"]),
-    ("controller", &["classad", "claiming", "matchmaker", "crds", "pool"]),
+    ("controller", &["apiserver", "auditor", "classad", "claiming", "matchmaker", "crds", "pool"]),
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["classad", "claiming", "matchmaker", "crds", "pool"]),
     ("simulator", &["classad", "claiming", "matchmaker", "crds", "pool"]),
     ("e2e", &["crds"]),
+    ("apiserver", &["crds", "e2e"]),
     ("auditor", &["crds", "matchmaker", "pool"]),
     ("chaos", &["auditor", "crds", "e2e"]),
     ("load", &["auditor", "chaos", "crds", "e2e"]),
     ("xtask", &["crds", "e2e"]),
 ];
+
+/// What stands in for something real, and is for tests only.
+const STAND_INS: [&str; 1] = ["apiserver"];
 
 /// What the pure crates may not reach, however indirectly: runtimes, clients, randomness, logs.
 const IMPURE: [&str; 15] = [
@@ -72,12 +76,28 @@ pub(crate) fn findings(metadata: &Value, reached: &Reached) -> Vec<String> {
                 .map(|name| format!("crate {member}: may not import {name}")),
         );
     }
+    findings.extend(shipped_stand_ins(metadata));
     for (member, banned) in LIMITED {
         let all = reached.get(member).into_iter().flatten();
         findings.extend(
             all.filter(|name| banned.contains(&name.as_str()))
                 .map(|name| format!("crate {member}: may not reach {name}")),
         );
+    }
+    findings
+}
+
+/// Who has a stand-in as more than a dependency of its tests.
+fn shipped_stand_ins(metadata: &Value) -> Vec<String> {
+    let packages = metadata.get("packages").and_then(Value::as_array).into_iter().flatten();
+    let mut findings = Vec::new();
+    for package in packages {
+        let member = package.get("name").and_then(Value::as_str).unwrap_or_default();
+        let dependencies = package.get("dependencies").and_then(Value::as_array).into_iter().flatten();
+        let for_more = dependencies.filter(|one| one.get("kind").and_then(Value::as_str) != Some("dev"));
+        let names = for_more.filter_map(|one| one.get("name").and_then(Value::as_str));
+        let shipped = names.filter(|name| STAND_INS.contains(name));
+        findings.extend(shipped.map(|name| format!("crate {member}: may import {name} for its tests only")));
     }
     findings
 }

@@ -36,6 +36,14 @@ fn a_crate_imports_only_what_the_table_allows() {
 }
 
 #[test]
+fn what_stands_in_for_something_real_is_for_tests_only() {
+    let controller = |kind: Value| json!({"name": "controller", "dependencies": [{"name": "apiserver", "kind": kind}]});
+    let found = |kind: Value| imports::findings(&json!({"packages": [controller(kind)]}), &Reached::new());
+    assert!(found(json!("dev")).is_empty());
+    assert_eq!(found(Value::Null), ["crate controller: may import apiserver for its tests only"]);
+}
+
+#[test]
 fn a_file_has_a_first_line_a_size_and_a_name() {
     assert!(about_file("a/src/b.rs", "//! Turns a into b.\n").is_empty());
     assert_eq!(about_file("a/src/b.rs", "use c;\n").len(), 1);

@@ -1,0 +1,238 @@
+//! Create, replace, patch, delete: what is stored, and a request, into what is stored next.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube_cel::Validator;
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, about};
+use crate::call::{Call, Verb};
+use crate::kinds::Kind;
+use crate::object::{body, generation, is_ending, is_held, keep_meta, meta, set_meta, time};
+use crate::patch::{json_patch, merge_patch};
+use crate::schema::Cause;
+use crate::store::{Key, Store};
+
+/// What the server alone writes.
+const SYSTEM: [&str; 6] =
+    ["uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"];
+const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
+
+/// One who writes: the store, and what is needed to know whether something may be written.
+pub(crate) struct Writer<'w> {
+    pub(crate) store: &'w mut Store,
+    pub(crate) validator: &'w Validator,
+    pub(crate) now: Timestamp,
+}
+
+impl Writer<'_> {
+    pub(crate) fn write(&mut self, kind: &Kind, key: Key, call: &Call) -> Answer {
+        if !call.asks("dryRun").is_empty() {
+            return Answer::bad_request("dryRun is not served here");
+        }
+        if call.verb == Verb::Create {
+            return self.create(kind, key, call);
+        }
+        let Some(before) = self.store.get(&key).cloned() else { return Answer::not_found(kind, &key.name) };
+        match call.verb {
+            Verb::Replace => match call.json() {
+                Some(object) if kind.needs_version && meta(&object, "resourceVersion").is_empty() => {
+                    let wrong = cause("metadata.resourceVersion", "0: must be specified for an update");
+                    Answer::invalid(kind, &key.name, &[wrong]).of_resource(kind)
+                }
+                Some(object) => self.replace(kind, key, &before, object, call),
+                None => Answer::bad_request("the body is no JSON"),
+            },
+            Verb::Patch => match patched(&before, call) {
+                Ok(object) => self.replace(kind, key, &before, object, call),
+                Err(answer) => answer,
+            },
+            _ => self.delete(kind, &key, &before, call),
+        }
+    }
+
+    fn create(&mut self, kind: &Kind, mut key: Key, call: &Call) -> Answer {
+        let Some(mut object) = call.json() else { return Answer::bad_request("the body is no JSON") };
+        let namespace =
+            Key { resource: "namespaces".to_owned(), namespace: String::new(), name: key.namespace.clone() };
+        if kind.namespaced && self.store.get(&namespace).is_none() {
+            return Answer::no_namespace(&key.namespace);
+        }
+        key.name = meta(&object, "name").to_owned();
+        let uid = self.store.new_uid();
+        if key.name.is_empty() {
+            key.name = format!("{}{}", meta(&object, "generateName"), uid.get(..8).unwrap_or(""));
+        }
+        let unknown = kind.schema.as_ref().map(|schema| schema.complete(&mut object)).unwrap_or_default();
+        if let (Some(first), true) = (unknown.first(), is_strict(call)) {
+            return Answer::bad_request(&format!("strict decoding error: unknown field \"{first}\""));
+        }
+        if let Some(fields) = object.as_object_mut().filter(|_| kind.has_status && kind.plural != "nodes") {
+            fields.shift_remove("status");
+        }
+        keep_meta(&mut object, &Value::Null, &SYSTEM);
+        keep_meta(&mut object, &Value::Null, &["managedFields"]);
+        set_meta(&mut object, "name", json!(key.name));
+        if kind.namespaced {
+            set_meta(&mut object, "namespace", json!(key.namespace));
+        }
+        set_meta(&mut object, "uid", json!(uid));
+        set_meta(&mut object, "creationTimestamp", time(self.now));
+        if kind.has_generation {
+            set_meta(&mut object, "generation", json!(1));
+        }
+        named(kind, &mut object);
+        if let Some(refused) = self.completed(kind, &key.name, &mut object, None) {
+            return refused;
+        }
+        if self.store.get(&key).is_some() {
+            return Answer::exists(kind, &key.name);
+        }
+        Answer::done(201, Value::clone(&self.store.put(key, object)))
+    }
+
+    /// Stores what a PUT or a patch makes of an object: its status, or all but that.
+    fn replace(&mut self, kind: &Kind, key: Key, before: &Arc<Value>, mut object: Value, call: &Call) -> Answer {
+        let (version, uid) = (meta(&object, "resourceVersion"), meta(&object, "uid"));
+        if !version.is_empty() && version != meta(before, "resourceVersion") {
+            return Answer::conflict(kind, &key.name, MODIFIED);
+        }
+        if !uid.is_empty() && uid != meta(before, "uid") {
+            // It is said once for every object, and once more for those of a CRD.
+            let wrong = cause("metadata.uid", &format!("\"{uid}\": field is immutable"));
+            let count = if kind.schema.is_some() { 2 } else { 1 };
+            return Answer::invalid(kind, &key.name, &vec![wrong; count]);
+        }
+        let unknown = kind.schema.as_ref().map(|schema| schema.complete(&mut object)).unwrap_or_default();
+        if let (Some(first), true) = (unknown.first(), is_strict(call)) {
+            return strict(first, call.verb);
+        }
+        let mut next = match call.subresource.as_str() {
+            "status" => with_status(before, object.get("status").cloned()),
+            _ if kind.has_status => with_status(&object, before.get("status").cloned()),
+            _ => object,
+        };
+        keep_meta(&mut next, before, &SYSTEM);
+        if kind.has_generation && body(&next, kind.has_status) != body(before, kind.has_status) {
+            set_meta(&mut next, "generation", json!(generation(before) + 1));
+        }
+        named(kind, &mut next);
+        if let Some(refused) = self.completed(kind, &key.name, &mut next, Some(before)) {
+            return refused;
+        }
+        if next == **before {
+            return Answer::done(200, next);
+        }
+        if is_ending(&next) && !is_held(&next) {
+            self.store.remove(&key);
+            return Answer::done(200, next);
+        }
+        Answer::done(200, Value::clone(&self.store.put(key, next)))
+    }
+
+    /// Fills in what is missing; why it may not be stored.
+    fn completed(&self, kind: &Kind, name: &str, object: &mut Value, before: Option<&Arc<Value>>) -> Option<Answer> {
+        let schema = kind.schema.as_ref()?;
+        schema.complete(object);
+        let causes = schema.check(self.validator, object, before.map(AsRef::as_ref));
+        (!causes.is_empty()).then(|| Answer::invalid(kind, name, &causes))
+    }
+
+    fn delete(&mut self, kind: &Kind, key: &Key, before: &Arc<Value>, call: &Call) -> Answer {
+        let options = call.json().unwrap_or_default();
+        let policy = options.pointer("/propagationPolicy").and_then(Value::as_str).unwrap_or("Background");
+        if policy != "Background" {
+            return Answer::bad_request("of the ways to delete only Background is served here");
+        }
+        for (wanted, name, called) in [("uid", "uid", "UID"), ("resourceVersion", "resourceVersion", "ResourceVersion")]
+        {
+            let wanted = options.pointer("/preconditions").and_then(|all| all.get(wanted)).and_then(Value::as_str);
+            if let Some(wanted) = wanted.filter(|wanted| *wanted != meta(before, name)) {
+                let why = precondition(called, wanted, meta(before, name));
+                return Answer::unmet(kind, &key.name, &why);
+            }
+        }
+        if is_held(before) {
+            let mut ending = Value::clone(before);
+            if !is_ending(before) {
+                set_meta(&mut ending, "deletionTimestamp", time(self.now));
+                set_meta(&mut ending, "deletionGracePeriodSeconds", json!(0));
+                if kind.has_generation {
+                    set_meta(&mut ending, "generation", json!(generation(before) + 1));
+                }
+                return Answer::done(200, Value::clone(&self.store.put(key.clone(), ending)));
+            }
+            return Answer::done(200, ending);
+        }
+        self.store.remove(key);
+        let mut details = about(kind, &key.name);
+        if let Some(details) = details.as_object_mut() {
+            details.insert("uid".to_owned(), json!(meta(before, "uid")));
+        }
+        let done =
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+        Answer::done(200, done)
+    }
+}
+
+fn patched(before: &Value, call: &Call) -> Result<Value, Answer> {
+    let patch = call.json().ok_or_else(|| Answer::bad_request("error decoding patch: it is no JSON"))?;
+    match call.content_type.as_str() {
+        "application/json-patch+json" => {
+            let operations =
+                patch.as_array().ok_or_else(|| Answer::bad_request("error decoding patch: it is no list"))?;
+            json_patch(before, operations).map_err(|_| Answer::unpatched())
+        }
+        "application/merge-patch+json" => {
+            let mut object = before.clone();
+            merge_patch(&mut object, &patch);
+            Ok(object)
+        }
+        other => {
+            let message = format!("a patch of the type `{other}` is not served here");
+            Err(Answer::failure(415, "UnsupportedMediaType", &message, Value::Null))
+        }
+    }
+}
+
+fn is_strict(call: &Call) -> bool {
+    call.asks("fieldValidation") == "Strict"
+}
+
+/// What is said of a field that nobody knows.
+fn strict(field: &str, verb: Verb) -> Answer {
+    let message = format!("strict decoding error: unknown field \"{field}\"");
+    match verb {
+        Verb::Patch => Answer::unreadable_patch(&cause("patch", &message)),
+        _ => Answer::bad_request(&message),
+    }
+}
+
+fn cause(field: &str, message: &str) -> Cause {
+    let (reason, message) = ("FieldValueInvalid".to_owned(), format!("Invalid value: {message}"));
+    Cause { field: field.to_owned(), reason, message }
+}
+
+fn precondition(what: &str, wanted: &str, found: &str) -> String {
+    format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}")
+}
+
+fn with_status(object: &Value, status: Option<Value>) -> Value {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        match status {
+            Some(status) => drop(fields.insert("status".to_owned(), status)),
+            None => drop(fields.shift_remove("status")),
+        }
+    }
+    object
+}
+
+/// Every object says what it is.
+fn named(kind: &Kind, object: &mut Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), json!(kind.api_version()));
+        fields.insert("kind".to_owned(), json!(kind.name));
+    }
+}

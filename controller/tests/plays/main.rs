@@ -1,0 +1,11 @@
+//! The whole controller against an API server in this process, by a clock that stands still where nothing is waited for.
+#![cfg(test)]
+
+mod actors;
+mod broken;
+mod faults;
+mod matrix;
+mod process;
+mod scenarios;
+mod stage;
+mod wire;

@@ -1,0 +1,353 @@
+//! Where a play is played: a server, controllers, and everybody else who takes part; one clock for all.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use apiserver::{Answer, Call, Kinds, Server};
+use auditor::{Audit, Change, Key, Object};
+use bytes::Bytes;
+use http::Method;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::actors::{self, Agent};
+use crate::faults::{Strike, Twist};
+use crate::process::{Process, beginning};
+use crate::wire::Wire;
+
+/// Where everything happens.
+pub(crate) const HERE: &str = "play";
+/// How far time goes at a stroke: so late, at most, does anybody hear of what others did.
+const STROKE_MS: i64 = 20;
+/// How long after its death a controller is started again.
+const AGAIN_MS: i64 = 500;
+/// How long a late write is on its way: until somebody else leads.
+const LATE_MS: i64 = 20_000;
+/// How long anything may take that is bound to happen: a lease has to run out, a frozen watch to be noticed.
+const LIMIT_MS: i64 = 240_000;
+
+static KINDS: LazyLock<Arc<Kinds>> = LazyLock::new(|| Arc::new(Kinds::new()));
+
+/// What somebody does in the very moment after a write.
+pub(crate) struct Meddle {
+    pub(crate) after: fn(&Call) -> bool,
+    pub(crate) calls: Vec<Call>,
+}
+
+/// The stage.
+pub(crate) struct Stage {
+    pub(crate) server: Server,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) now_ms: i64,
+    pub(crate) agents: BTreeMap<String, Agent>,
+    /// Whether batch Jobs come to their end by themselves.
+    pub(crate) work_ends: bool,
+    audit: Audit,
+    audited: i64,
+    meddle: Arc<Mutex<Option<Meddle>>>,
+    strike: Option<Strike>,
+    twist: Twist,
+    past: Arc<Mutex<Vec<(i64, i64)>>>,
+    /// When a controller is started, and how.
+    starts: Vec<(i64, Vec<&'static str>)>,
+    /// Writes on their way.
+    late: Vec<(i64, Call)>,
+    started: usize,
+    pub(crate) struck: bool,
+    /// What all controllers wrote, one after the other.
+    pub(crate) log: Vec<String>,
+    reacted: i64,
+}
+
+impl Stage {
+    pub(crate) fn new(strike: Option<Strike>, twist: Twist) -> Stage {
+        let kinds = if twist == Twist::NoRules { Arc::new(Kinds::without_rules()) } else { KINDS.clone() };
+        let mut stage = Stage {
+            server: Server::new(kinds, beginning()),
+            processes: Vec::new(),
+            now_ms: 0,
+            agents: BTreeMap::new(),
+            work_ends: true,
+            audit: Audit::default(),
+            audited: 0,
+            meddle: Arc::default(),
+            strike,
+            twist,
+            past: Arc::default(),
+            starts: Vec::new(),
+            late: Vec::new(),
+            started: 0,
+            struck: false,
+            log: Vec::new(),
+            reacted: -1,
+        };
+        for name in [HERE, "gangmatch-system"] {
+            stage.post(
+                "/api/v1/namespaces",
+                &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}),
+            );
+        }
+        stage
+    }
+
+    // who is there
+
+    /// Starts a controller. The first one meets what is planned.
+    pub(crate) fn start(&mut self, flags: &[&'static str]) {
+        self.started += 1;
+        let strike = self.strike.filter(|_| self.started == 1);
+        let wire = Wire::new(self.server.clone(), strike, self.meddle.clone(), self.twist);
+        wire.line().past = self.past.clone();
+        let name = format!("controller-{}", self.started);
+        self.processes.push(Process::start(&name, wire, self.now_ms, flags));
+    }
+
+    /// Somebody will do this in the very moment after a write.
+    pub(crate) fn meddle(&mut self, after: fn(&Call) -> bool, calls: Vec<Call>) {
+        *self.meddle.lock().unwrap() = Some(Meddle { after, calls });
+    }
+
+    /// Delivers the writes of a controller that were kept back. It hears of it when it runs again.
+    pub(crate) fn release(&mut self, place: usize) {
+        let Some(process) = self.processes.get(place) else { return };
+        let held = std::mem::take(&mut process.wire.line().held);
+        for (call, answer) in held {
+            self.log.push(format!("{:>7} released {call}", self.now_ms));
+            let answered = process.wire.line().deliver(&call);
+            // Whoever asked may have given up.
+            drop(answer.send(answered));
+        }
+    }
+
+    /// Which write is struck; 0 if none is.
+    pub(crate) fn strike_ordinal(&self) -> usize {
+        self.strike.map_or(0, |strike| strike.ordinal)
+    }
+
+    /// Whether a controller's write is kept back.
+    pub(crate) fn holds(&self, place: usize) -> bool {
+        self.processes.get(place).is_some_and(|process| !process.wire.line().held.is_empty())
+    }
+
+    // what people do
+
+    pub(crate) fn ask(&mut self, method: &Method, path: &str, body: &Value) -> Answer {
+        self.server.answer(&call(method, path, body))
+    }
+
+    pub(crate) fn post(&mut self, path: &str, object: &Value) {
+        let answer = self.ask(&Method::POST, path, object);
+        assert!(answer.code < 300, "{path}: {}", answer.body);
+    }
+
+    /// Creates an object of ours.
+    pub(crate) fn create(&mut self, object: &Value) {
+        self.server.answer(&creation(object)).body["metadata"]["uid"].as_str().expect("it is well formed");
+    }
+
+    pub(crate) fn merge(&mut self, plural: &str, name: &str, spec: &Value) {
+        let answer = self.ask(&Method::PATCH, &at(plural, name), &json!({"spec": spec}));
+        assert!(answer.code < 300, "{plural} {name}: {}", answer.body);
+    }
+
+    pub(crate) fn delete(&mut self, plural: &str, name: &str) {
+        let answer = self.ask(&Method::DELETE, &at(plural, name), &Value::Null);
+        assert!(answer.code < 300, "{plural} {name}: {}", answer.body);
+    }
+
+    // what is to be seen
+
+    pub(crate) fn list(&self, path: &str) -> Vec<Value> {
+        let answer = self.server.answer(&call(&Method::GET, path, &Value::Null));
+        answer.body["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn ours(&self, plural: &str) -> Vec<Value> {
+        self.list(&at(plural, ""))
+    }
+
+    pub(crate) fn get(&self, plural: &str, name: &str) -> Option<Value> {
+        let answer = self.server.answer(&call(&Method::GET, &at(plural, name), &Value::Null));
+        (answer.code == 200).then_some(answer.body)
+    }
+
+    pub(crate) fn phase(&self, job: &str) -> String {
+        let found = self.get("jobs", job);
+        found.and_then(|job| Some(job["status"]["phase"].as_str()?.to_owned())).unwrap_or_default()
+    }
+
+    /// How many entries there are in an offer's ledger.
+    pub(crate) fn entries(&self, plural: &str, name: &str) -> usize {
+        self.get(plural, name).and_then(|offer| Some(offer["status"]["claims"].as_object()?.len())).unwrap_or(0)
+    }
+
+    /// What of the end has to be the same, whatever happened on the way.
+    pub(crate) fn summary(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for job in self.ours("jobs") {
+            let claimed = if job["status"]["claim"].is_null() { "free" } else { "claimed" };
+            all.push(format!("job {}: {} {claimed}", job["metadata"]["name"], job["status"]["phase"]));
+        }
+        let entries: usize = ["machines", "licenses"]
+            .iter()
+            .flat_map(|plural| self.ours(plural))
+            .map(|offer| offer["status"]["claims"].as_object().map_or(0, serde_json::Map::len))
+            .sum();
+        all.push(format!("{entries} entries"));
+        all
+    }
+
+    // time
+
+    /// Everybody does what there is to do, and time goes on by a stroke.
+    pub(crate) fn step(&mut self) {
+        let until = self.now_ms + STROKE_MS;
+        for process in &mut self.processes {
+            process.run_until(until);
+        }
+        self.now_ms = until;
+        self.server.set_time(beginning() + SignedDuration::from_millis(until));
+        self.bury();
+        self.due();
+        let revision = self.server.revision();
+        if revision != self.reacted || until % 1000 == 0 {
+            self.reacted = revision;
+            actors::react(self);
+        }
+        self.past.lock().unwrap().push((until, self.server.revision()));
+        self.read_along();
+    }
+
+    /// Takes away who was killed; somebody starts it again.
+    fn bury(&mut self) {
+        for process in &self.processes {
+            let mut line = process.wire.line();
+            self.struck |= line.struck;
+            let log = std::mem::take(&mut line.log);
+            self.log.extend(log.into_iter().map(|write| format!("{:>7} {} {write}", self.now_ms, process.name)));
+            self.late.extend(line.late.drain(..).map(|call| (self.now_ms + LATE_MS, call)));
+        }
+        let (now_ms, before) = (self.now_ms, self.processes.len());
+        self.processes.retain(|process| process.wire.line().dead.is_none());
+        for _ in self.processes.len()..before {
+            self.starts.push((now_ms + AGAIN_MS, Vec::new()));
+        }
+    }
+
+    /// What comes at its time.
+    fn due(&mut self) {
+        let now_ms = self.now_ms;
+        for (_, call) in self.late.extract_if(.., |(at, _)| *at <= now_ms).collect::<Vec<_>>() {
+            self.log.push(format!("{now_ms:>7} late {call}"));
+            let _ = self.server.answer(&call);
+        }
+        for (_, flags) in self.starts.extract_if(.., |(at, _)| *at <= now_ms).collect::<Vec<_>>() {
+            self.start(&flags);
+        }
+    }
+
+    /// Looks at every change.
+    fn read_along(&mut self) {
+        for event in self.server.changes_since(self.audited) {
+            self.audited = event.revision;
+            let Some(key) = Key::of_path(&event.path()) else { continue };
+            let change = match &event.after {
+                None => Change::delete(event.revision, key),
+                Some(object) => {
+                    let stored = serde_json::to_vec(object.as_ref()).unwrap();
+                    Change::put(event.revision, key.clone(), Object::read(key.kind, &stored, event.revision).unwrap())
+                }
+            };
+            self.audit.take(&change);
+        }
+    }
+
+    /// Lets time pass until something holds; not within the limit is a mistake.
+    pub(crate) fn until(&mut self, what: &str, holds: impl Fn(&Stage) -> bool) -> Result<(), String> {
+        let begun = self.now_ms;
+        let mut seen = -1;
+        loop {
+            let revision = self.server.revision();
+            if revision != seen && holds(self) {
+                return Ok(());
+            }
+            seen = revision;
+            self.verdict()?;
+            if self.now_ms - begun > LIMIT_MS {
+                return Err(format!("not within {LIMIT_MS} ms: {what}; {:?}", self.summary()));
+            }
+            self.step();
+        }
+    }
+
+    /// Lets so much time pass.
+    pub(crate) fn pass(&mut self, ms: i64) {
+        let until = self.now_ms + ms;
+        while self.now_ms < until {
+            self.step();
+        }
+    }
+
+    /// Lets everything come to rest. What has to hold of all revisions, and of the end.
+    pub(crate) fn rest(&mut self) -> Result<(), String> {
+        let begun = self.now_ms;
+        loop {
+            let broken =
+                auditor::at_rest(self.audit.world(), self.audited, beginning().as_second() + self.now_ms / 1000);
+            let works = self
+                .list("/apis/batch/v1/jobs")
+                .iter()
+                .any(|job| job["spec"]["suspend"] == false && job["status"]["conditions"].is_null());
+            if broken.is_empty() && self.late.is_empty() && self.starts.is_empty() && !works {
+                break;
+            }
+            if self.now_ms - begun > LIMIT_MS {
+                let said: Vec<String> = broken.iter().map(ToString::to_string).collect();
+                return Err(format!("not at rest within {LIMIT_MS} ms: {}", said.join("; ")));
+            }
+            let revision = self.server.revision();
+            while self.server.revision() == revision && self.now_ms - begun <= LIMIT_MS {
+                self.step();
+                if !self.late.is_empty() || !self.starts.is_empty() {
+                    continue;
+                }
+                if self.now_ms % 1000 == 0 {
+                    break;
+                }
+            }
+        }
+        self.verdict()
+    }
+
+    /// What was broken in any revision.
+    pub(crate) fn verdict(&self) -> Result<(), String> {
+        let broken: Vec<String> = self.audit.violations().iter().map(ToString::to_string).collect();
+        if broken.is_empty() { Ok(()) } else { Err(broken.join("\n  ")) }
+    }
+}
+
+/// The path of an object of ours, or of all of a kind.
+pub(crate) fn at(plural: &str, name: &str) -> String {
+    let all = format!("/apis/gangmatch.dev/v1alpha1/namespaces/{HERE}/{plural}");
+    if name.is_empty() { all } else { format!("{all}/{name}") }
+}
+
+/// A request as a person makes it: patches are merge patches, unless they are lists.
+pub(crate) fn call(method: &Method, path: &str, body: &Value) -> Call {
+    let kind = match (method == Method::PATCH, body.is_array()) {
+        (true, true) => "application/json-patch+json",
+        (true, false) => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    Call::of(method, &path.parse().unwrap(), kind, body).unwrap()
+}
+
+/// The request that creates an object of ours.
+pub(crate) fn creation(object: &Value) -> Call {
+    let plural = match object["kind"].as_str().unwrap() {
+        "Match" => "matches".to_owned(),
+        kind => format!("{}s", kind.to_lowercase()),
+    };
+    call(&Method::POST, &at(&plural, ""), object)
+}
