@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{Decision, Member};
+use crds::conditions::find;
+use crds::{Decision, JobStatus, Member};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::world::decision;
 use crate::{Change, Key, Object};
@@ -17,6 +19,8 @@ pub struct Past {
     members: BTreeMap<String, Vec<Member>>,
     /// Each member as it was when it was reserved: by uid of the Match, then by member.
     reserved: BTreeMap<String, BTreeMap<Key, Arc<Object>>>,
+    /// Conditions of jobs that were true in an attempt, and then were not: uid, type, attempt.
+    over: BTreeSet<(String, String, i32)>,
 }
 
 impl Past {
@@ -37,6 +41,12 @@ impl Past {
         self.reserved.get(uid).into_iter().flatten()
     }
 
+    /// Whether this condition of the job with this uid was true in this attempt, and then was not.
+    #[must_use]
+    pub fn is_over(&self, uid: &str, type_: &str, attempt: i32) -> bool {
+        self.over.contains(&(uid.to_owned(), type_.to_owned(), attempt))
+    }
+
     /// Remembers what this change made true.
     pub(crate) fn remember(&mut self, before: Option<&Object>, change: &Change) {
         let Some(after) = &change.object else { return };
@@ -53,5 +63,16 @@ impl Past {
         for uid in new.map(String::as_str).chain(claim) {
             self.reserved.entry(uid.to_owned()).or_default().insert(change.key.clone(), after.clone());
         }
+        if let (Some(Object::Job(was)), Object::Job(is)) = (before, after.as_ref()) {
+            let (Some(was), Some(is)) = (&was.status, &is.status) else { return };
+            let holds = |status: &JobStatus, type_: &str| find(&status.conditions, type_).is_some_and(is_true);
+            let ended = was.conditions.iter().filter(|found| is_true(found) && !holds(is, &found.type_));
+            let attempt = was.attempts.unwrap_or(0);
+            self.over.extend(ended.map(|found| (after.uid().to_owned(), found.type_.clone(), attempt)));
+        }
     }
+}
+
+fn is_true(condition: &Condition) -> bool {
+    condition.status == "True"
 }

@@ -1,6 +1,6 @@
 //! The main loop: what is known now into claims driven on, a cycle of new gangs, and statuses written. Then it waits.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -48,9 +48,10 @@ pub(crate) struct Negotiator {
     freezer: Freezer,
     /// Before that no cycle begins: the last one took long.
     rest_until_ms: u64,
-    /// What the last cycle said of each job that it could not match, by uid; and whom it looked at.
+    /// What the last cycle said of each job that it could not match, by uid.
     findings: BTreeMap<String, Arc<Finding>>,
-    asked: BTreeSet<String>,
+    /// It saw all offers that there are.
+    saw_all: bool,
     attention: Attention,
     statuses: Statuses,
     nodes: Keeper,
@@ -93,7 +94,7 @@ impl Negotiator {
             freezer: Freezer::default(),
             rest_until_ms: 0,
             findings: BTreeMap::new(),
-            asked: BTreeSet::new(),
+            saw_all: true,
             attention: Attention::default(),
             statuses: Statuses::default(),
             backlog: None,
@@ -159,7 +160,8 @@ impl Negotiator {
             *due = false;
         }
         self.hold_off(objects);
-        let findings = Findings { all: &self.findings, asked: &self.asked, searching: running.is_some() };
+        let searching = running.is_some() || *due || !self.saw_all;
+        let findings = Findings { all: &self.findings, searching };
         self.statuses.begin(&driver, objects, &findings);
         driver.cluster.metrics.set(&metrics::CLAIMS_UNDER_WAY, &[], driver.flights.len());
         let backlog = self.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
@@ -250,7 +252,6 @@ impl Negotiator {
         let pool = self.freezer.freeze(objects, &outlook);
         if pool.roots.is_empty() {
             self.findings.clear();
-            self.asked.clear();
             self.driver.cluster.metrics.set(&metrics::QUEUE, &[], 0);
             self.driver.cluster.metrics.set_all(&metrics::UNMATCHED, &BTreeMap::new());
             return None;
@@ -291,22 +292,17 @@ impl Negotiator {
         self.rest_until_ms = found_ms.saturating_add(resting_ms(took));
         let driver = self.driver.clone();
         let objects = driver.world.look();
+        self.saw_all = sees_all;
         if sees_all {
-            self.tell(&pool, findings, &objects, found_ms);
+            self.tell(findings, &objects, found_ms);
         }
         self.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
         self.hand_on(&objects);
     }
 
     /// Takes over what a cycle has found about the jobs that stay without a gang: those are told of whom it says something else
-    /// than the last one, and those who were not looked at before.
-    fn tell(&mut self, pool: &Snapshot, findings: BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
-        let asked = pool.roots.iter().filter_map(|root| pool.ad(root.ad));
-        let asked: BTreeSet<String> = asked.map(|ad| ad.uid.clone()).collect();
-        for uid in asked.difference(&self.asked).filter(|uid| !findings.contains_key(*uid)) {
-            self.statuses.touch_job(uid, objects);
-        }
-        self.asked = asked;
+    /// than the last one.
+    fn tell(&mut self, findings: BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
         let before = std::mem::replace(&mut self.findings, findings);
         for (uid, finding) in &self.findings {
             let same = |told: &Arc<Finding>| Arc::ptr_eq(told, finding) || told.says(finding);

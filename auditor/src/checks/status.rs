@@ -1,4 +1,6 @@
-//! A status speaks of the object as it was, and a condition's time is that of its change.
+//! A status speaks of the object as it was, a condition's time is that of its change, and none flips back in one attempt.
+
+use crds::conditions::{find, types};
 
 use crate::checks::Step;
 use crate::{Invariant, Object, Violation};
@@ -28,7 +30,21 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
             all.push(step.violation(Invariant::TruthfulStatus, what));
         }
     }
+    all.extend(flips_back(step));
     all
+}
+
+/// What was true of a job in an attempt and then was not is not true again in the same one.
+fn flips_back(step: &Step<'_>) -> Option<Violation> {
+    let (Object::Job(was), Object::Job(is)) = step.same()? else { return None };
+    let (status, before) = (is.status.as_ref()?, was.status.as_ref()?);
+    let attempt = status.attempts.unwrap_or(0);
+    let is_new = |type_: &str| find(&before.conditions, type_).is_none_or(|was| was.status != "True");
+    let once = [types::MATCHED, types::CLAIMED, types::FINISHED].into_iter().find(|type_| {
+        let holds = find(&status.conditions, type_).is_some_and(|found| found.status == "True");
+        holds && is_new(type_) && step.past.is_over(step.after.map_or("", Object::uid), type_, attempt)
+    })?;
+    Some(step.violation(Invariant::TruthfulStatus, format!("condition {once} is true again in attempt {attempt}")))
 }
 
 fn observed(object: &Object) -> Option<i64> {

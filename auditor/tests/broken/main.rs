@@ -10,7 +10,7 @@ use auditor::Invariant::{
     Register, TruthfulStatus, Validity,
 };
 use auditor::{Invariant, Key, Kind};
-use history::{At, MATCH, found, job, license, machine, until};
+use history::{At, History, MATCH, found, job, license, machine, until};
 use serde_json::{Value, json};
 
 fn only(invariant: Invariant) -> BTreeSet<Invariant> {
@@ -192,6 +192,18 @@ fn a_status_that_is_not_true_is_found() {
     assert_eq!(said("False", 5), nothing());
     assert_eq!(said("False", 7), only(TruthfulStatus), "a new time for an old status");
     assert_eq!(said("True", 3), only(TruthfulStatus), "back in time");
+    let again = |attempt: i32| {
+        let tell = |history: History, status: &str, second: u32, attempt: i32| {
+            history.then(job(), |job| {
+                job["status"]["conditions"] = condition(status, second);
+                job["status"]["attempts"] = json!(attempt);
+            })
+        };
+        let once = tell(tell(until(At::Advertised), "True", 5, 1), "False", 6, 1);
+        tell(once, "True", 7, attempt).broken()
+    };
+    assert_eq!(again(2), nothing());
+    assert_eq!(again(1), only(TruthfulStatus), "true again in the same attempt");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn what_has_changed_is_enough() {
     let (mut written, mut silent) = (0, 0);
     for seed in 0..16 {
         let (mut churn, mut pending) = (Churn::new(seed), Pending::default());
-        let (mut all, asked): (BTreeMap<String, Arc<Finding>>, BTreeSet<String>) = Default::default();
+        let mut all: BTreeMap<String, Arc<Finding>> = BTreeMap::new();
         let mut refused = Vec::new();
         for step in 0..120_u64 {
             let now_ms = step * 100;
@@ -40,7 +40,7 @@ fn what_has_changed_is_enough() {
                 all.insert(uid, Arc::new(found));
             }
             pending.again(std::mem::take(&mut refused));
-            let findings = Findings { all: &all, asked: &asked, searching: false };
+            let findings = Findings { all: &all, searching: false };
             let under_way = BTreeSet::new();
             let some = pending.due(&churn.objects, &findings, &under_way, (now, now_ms), usize::MAX);
             let whole = updates(&churn.objects, &findings, &under_way, now);

@@ -28,8 +28,7 @@ fn waiting(spec: &Value, status: &Value, finding: Option<&Finding>) -> JobStatus
 /// A cycle has found nothing; another one is under way or not.
 fn looked_at(searching: bool) -> Findings<'static> {
     static NOTHING: BTreeMap<String, Arc<Finding>> = BTreeMap::new();
-    static NOBODY: BTreeSet<String> = BTreeSet::new();
-    Findings { all: &NOTHING, asked: &NOBODY, searching }
+    Findings { all: &NOTHING, searching }
 }
 
 fn busy(count: i64) -> Finding {
@@ -207,6 +206,26 @@ fn a_new_job_hears_first_what_the_cycle_finds_if_that_comes_soon() {
     let told = |searching, now| updates(&objects, &looked_at(searching), &BTreeSet::new(), now).len();
     assert_eq!((told(true, at(1)), told(false, at(1))), (0, 1), "nobody searches: there is nothing to wait for");
     assert_eq!(told(true, at(5)), 1, "a cycle that takes long is not waited for");
+}
+
+#[test]
+fn who_was_told_nothing_yet_is_told_first() {
+    let mut objects = Objects::default();
+    let told = serde_json::to_value(waiting(&json!({}), &json!({}), Some(&busy(3)))).unwrap();
+    for (name, status) in [("a", &told), ("b", &told), ("z", &json!({}))] {
+        let mut job = job(&json!({"suspend": true}), status);
+        job.metadata.name = Some(name.to_owned());
+        job.metadata.uid = Some(format!("u-{name}"));
+        objects.jobs.put(job);
+    }
+    let mut pending = Pending::default();
+    pending.note(&objects.everything(), &objects);
+    let due = |pending: &mut Pending, most| {
+        let due = pending.due(&objects, &looked_at(true), &BTreeSet::new(), (NOW, 0), most);
+        due.into_iter().map(|update| update.key.name).collect::<Vec<_>>()
+    };
+    assert_eq!(due(&mut pending, 1), ["z"]);
+    assert_eq!(due(&mut pending, 9), ["a", "b"]);
 }
 
 #[test]

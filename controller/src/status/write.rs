@@ -42,18 +42,16 @@ pub(crate) struct Next {
 pub(crate) struct Findings<'f> {
     /// Of each job that it could not match, by uid.
     pub(crate) all: &'f BTreeMap<String, Arc<Finding>>,
-    /// The uids of the jobs that it looked at.
-    pub(crate) asked: &'f BTreeSet<String>,
-    /// The next cycle is under way: it has more to say about jobs that were not looked at yet.
+    /// The next cycle is under way, or about to be: it has more to say about jobs that were not looked at yet.
     pub(crate) searching: bool,
 }
 
 impl Findings<'_> {
     /// Until when a job that nobody has told anything yet is left alone, since it hears more in a moment: then it is not told
     /// twice.
-    fn comes_by(&self, job: &Job, uid: &str, now: Timestamp) -> Option<i64> {
+    fn comes_by(&self, job: &Job, now: Timestamp) -> Option<i64> {
         let is_told = job.status.as_ref().is_some_and(|status| !status.conditions.is_empty());
-        if is_told || !self.searching || self.asked.contains(uid) {
+        if is_told || !self.searching {
             return None;
         }
         let since = job.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
@@ -81,7 +79,7 @@ pub(crate) fn job_next(
     let to = match (standing, claim.and_then(|uid| work_of(uid, objects))) {
         (Standing::Held, Some(batch)) => job_working(job, batch, now),
         (Standing::Held, None) => return Next::default(),
-        (Standing::Waits, _) if finding.is_none() => match findings.comes_by(job, &uid, now) {
+        (Standing::Waits, _) if finding.is_none() => match findings.comes_by(job, now) {
             Some(by) => return Next { update: None, at: Some(by) },
             None => job_waiting(held, standing, None, now),
         },

@@ -396,6 +396,7 @@ impl<'h> Shell<'h> {
     fn shell(&self, script: &str, claim: &str) -> std::process::Output {
         let script = script
             .replace("-n grid", &format!("-n {}", self.here.name))
+            .replace("namespaces/grid/machines/foo", &format!("namespaces/{}/machines/{}", self.here.name, self.offer))
             .replace("machine-foo", &format!("machine-{}", self.offer))
             .replace("gmm foo", &format!("gmm {}", self.offer))
             .replace("gmm/foo", &format!("gmm/{}", self.offer));
@@ -446,6 +447,30 @@ fn an_agent_can_be_written_from_the_document_alone() {
     agent.run("\"Ended\"");
     here.wait_reason("gmj/j", "Finished", "Done");
     assert_eq!(here.entries("gmm/m"), 0);
+}
+
+#[test]
+fn an_agent_may_vote_over_http() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        println!("SKIPPED: there is no curl");
+        return;
+    }
+    let here = Stage::shared().namespace("http");
+    here.apply(&[voting(&here, "m", LONG).replace("Load < 0.5 && ", ""), machine("other")].concat());
+    let agent = Shell::new(&here, "m");
+    agent.run("create -f -");
+    here.wait("gmm/m", "Ready");
+    here.apply(&job("j"));
+    let claim = here.until("somebody to ask", || entry(&here, "gmm/m").map(|(claim, _)| claim));
+    let folder = agent.kubeconfig.with_extension("http");
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = format!("cd '{}'\n{}\n{}", folder.display(), block("TOKEN=$("), block("curl"));
+    let output = agent.shell(&script, &claim);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    here.wait("gmj/j", "Claimed");
+    let told = here.get("gmj/j");
+    assert_eq!(text(&told, "/status/refusals/0/message"), "somebody sits there");
+    assert!(text(&told, "/status/members").contains("/other"), "{}", text(&told, "/status/members"));
 }
 
 #[test]
