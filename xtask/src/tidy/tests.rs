@@ -1,6 +1,6 @@
 //! Turns small bad samples into the findings they deserve, and this repository into none.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::imports::Reached;
 use super::{Source, findings, imports, links, sources};
