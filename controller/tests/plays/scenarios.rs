@@ -352,7 +352,7 @@ fn zombie(stage: &mut Stage) -> Result<(), String> {
     is_claimed(stage)?;
     // Whoever leads now is not the one that stands still.
     stage.pass(20_000);
-    let is_early = stage.strike_ordinal() % 2 == 0;
+    let is_early = stage.strike_ordinal().is_multiple_of(2);
     if is_early {
         goes_on(stage);
     }
