@@ -21,7 +21,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let file = arguments.next().ok_or("which FILE? It holds what ../shared/bench/gen.py writes")?;
+    let file = arguments.next().ok_or("which FILE? One for the example `bench`")?;
     let prefer = match arguments.nth(1).as_deref() {
         None | Some("best") => Prefer::Best,
         Some("first-fit") => Prefer::FirstFit,
