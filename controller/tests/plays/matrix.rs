@@ -43,9 +43,11 @@ fn undisturbed(scenario: &Scenario) -> Played {
     played
 }
 
-/// The three ways in which every single write is struck; in the other ways some of them are, unless all are asked for.
-const ALWAYS: [Fault; 3] = [Fault::KilledBefore, Fault::KilledAfter, Fault::AnswerLost];
-const THINNED: usize = 20;
+/// Of the plays, one in so many is played unless all are asked for: other writes for each fault.
+const THINNED: usize = 40;
+
+/// Played only when it is asked for: two that lead at once write for a long time.
+const LONG: &str = "both-lead";
 
 fn every_play(scenario: &Scenario, writes: usize) -> Vec<Strike> {
     let only = std::env::var("GANGMATCH_PLAY").ok();
@@ -56,7 +58,7 @@ fn every_play(scenario: &Scenario, writes: usize) -> Vec<Strike> {
             let strike = Strike { ordinal, fault: *fault, leases: false };
             let wanted = match &only {
                 Some(only) => *only == name(scenario, strike),
-                None => all || ALWAYS.contains(fault) || (ordinal + number) % THINNED == 0,
+                None => all || (ordinal + number * 3) % THINNED == 0,
             };
             strikes.extend(wanted.then_some(strike));
         }
@@ -67,9 +69,11 @@ fn every_play(scenario: &Scenario, writes: usize) -> Vec<Strike> {
 /// The scenarios that are asked for: all, or the one of the play that is played again.
 fn asked_for() -> impl Iterator<Item = &'static Scenario> {
     let only = std::env::var("GANGMATCH_PLAY").ok();
-    scenarios::ALL
-        .iter()
-        .filter(move |scenario| only.as_ref().is_none_or(|only| only.split('/').next() == Some(scenario.name)))
+    let all = std::env::var("GANGMATCH_PLAYS").is_ok_and(|plays| plays == "all");
+    scenarios::ALL.iter().filter(move |scenario| match &only {
+        Some(only) => only.split('/').next() == Some(scenario.name),
+        None => all || scenario.name != LONG,
+    })
 }
 
 /// What all plays came to.
