@@ -243,8 +243,8 @@ pub struct Config {
     pub search: Search,
     /// Which of a root's gangs it gets.
     pub prefer: Prefer,
-    /// Whether the evaluator looks again at every gang that the indexes have found. Who does not want it here looks
-    /// himself, see [`verify`](crate::verify()).
+    /// Whether the evaluator looks again at every gang that the indexes have found; conditions that it has found true of the
+    /// same values before are not asked again. Who does not want it here looks himself, see [`verify`](crate::verify()).
     pub second_look: bool,
     /// The number that a rank's value counts: [`Fx::of`], unless somebody else's arithmetic is to be compared with.
     pub rank_of: fn(&Value) -> Fx,
