@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// The namespaces whose roots an offer may meet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Consent {
     /// Every namespace.
     Everybody,

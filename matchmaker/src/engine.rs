@@ -10,6 +10,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use crate::cycle::{Cycle, Queue};
+use crate::gang::Gang;
 use crate::index::asks::{Resources, Stock};
 use crate::index::classes::RootKeys;
 use crate::index::plan::{Made, PortPlan};
@@ -79,9 +80,42 @@ struct Run {
     cycle: Cycle,
     /// Roots without a gang by number, and whether the search was cut short.
     failed: Vec<(usize, bool)>,
-    /// The snapshot with what the cycle took.
-    pool: Snapshot,
+    ledger: Ledger,
     indexed: Option<Indexed>,
+}
+
+/// A cycle's snapshot with what its gangs have taken: most searches do without it, so it is only brought up to date for those
+/// that read it.
+struct Ledger {
+    pool: Snapshot,
+    rules: Rules,
+    /// How many gangs have been counted.
+    counted: usize,
+}
+
+impl Ledger {
+    fn of(snapshot: &Snapshot, rules: Rules) -> Ledger {
+        let mut pool = snapshot.without_roots();
+        pool.taken.clear();
+        Ledger { pool, rules, counted: 0 }
+    }
+
+    /// The snapshot after all gangs of the cycle so far.
+    fn after(&mut self, gangs: &[Gang]) -> &Snapshot {
+        for member in gangs.iter().skip(self.counted).flat_map(|gang| &gang.members) {
+            self.pool.take(member.ad, &member.ask);
+            if self.rules == Rules::Paper {
+                self.pool.consumed.insert(member.ad);
+            }
+        }
+        self.counted = gangs.len();
+        &self.pool
+    }
+
+    /// The ads alone.
+    fn ads(&self) -> &Snapshot {
+        &self.pool
+    }
 }
 
 impl Default for Engine {
@@ -135,8 +169,9 @@ impl Engine {
 
     /// One cycle, see [`crate::negotiate`].
     pub fn negotiate(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Cycle {
-        let Run { mut cycle, failed, pool, indexed } = self.run(snapshot, config, now);
-        let mut whys = Whys::of(&pool, config, now);
+        let Run { mut cycle, failed, mut ledger, indexed } = self.run(snapshot, config, now);
+        let pool = ledger.after(&cycle.gangs);
+        let mut whys = Whys::of(pool, config, now);
         for (number, gave_up) in failed {
             let Some(root) = snapshot.roots.get(number).filter(|root| !pool.consumed.contains(&root.ad)) else {
                 continue;
@@ -154,8 +189,7 @@ impl Engine {
     }
 
     fn run(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Run {
-        let mut pool = snapshot.without_roots();
-        pool.taken.clear();
+        let mut ledger = Ledger::of(snapshot, config.rules);
         let mut cycle = Cycle::default();
         let mut failed = Vec::new();
         let mut queue = Queue::of(snapshot);
@@ -165,12 +199,12 @@ impl Engine {
             Search::Naive => None,
         };
         while let Some((number, root)) = queue.next() {
-            if pool.consumed.contains(&root.ad) {
+            if config.rules == Rules::Paper && ledger.after(&cycle.gangs).consumed.contains(&root.ad) {
                 continue;
             }
             let found = match &mut indexed {
-                Some(indexed) => self.best(indexed, &pool, number, root, config, now, &mut cycle, &mut checker),
-                None => naive::best(&pool, root.ad, &root.exclusions, config, now),
+                Some(indexed) => self.best(indexed, &mut ledger, number, root, config, now, &mut cycle, &mut checker),
+                None => naive::best(ledger.after(&cycle.gangs), root.ad, &root.exclusions, config, now),
             };
             let Some(gang) = found.gang else {
                 failed.push((number, found.gave_up));
@@ -179,19 +213,24 @@ impl Engine {
             if found.gave_up {
                 cycle.cut_short.push(root.ad);
             }
-            for member in &gang.members {
-                pool.take(member.ad, &member.ask);
-                self.stock.recount(&pool, member.ad, &member.ask);
-                if config.rules == Rules::Paper {
-                    pool.consumed.insert(member.ad);
-                    self.stock.consume(member.ad.place());
-                }
-                self.fill_up(member.ad.place());
-            }
             queue.charge(&root.submitter);
             cycle.gangs.push(gang);
+            self.charge(&mut ledger, &cycle.gangs, config.rules);
         }
-        Run { cycle, failed, pool, indexed }
+        Run { cycle, failed, ledger, indexed }
+    }
+
+    /// Takes what the last gang takes.
+    fn charge(&mut self, ledger: &mut Ledger, gangs: &[Gang], rules: Rules) {
+        for member in gangs.last().map_or(&[][..], |gang| &gang.members) {
+            if !self.stock.charge(member.ad, &member.ask) {
+                self.stock.recount(ledger.after(gangs), member.ad);
+            }
+            if rules == Rules::Paper {
+                self.stock.consume(member.ad.place());
+            }
+            self.fill_up(member.ad.place());
+        }
     }
 
     /// Marks the rows of an ad of which nothing is left.

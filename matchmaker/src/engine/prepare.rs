@@ -15,7 +15,7 @@ use crate::model::{AdId, Config, PoolAd, Prefer, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::Domain;
 use crate::search::lanes::Spoke;
-use crate::table::{Bits, Table, admitted, as_u32, as_usize};
+use crate::table::{Bits, Table, as_u32, as_usize};
 
 /// One of the roots with a key, how many there are, and whether their expressions can read more than the key tells.
 type Example = (AdId, usize, bool);
@@ -45,9 +45,8 @@ impl Engine {
             self.key_of_place = same.iter().map(|place| known.get((*place)?).copied().flatten()).collect();
             self.roots.moved(same);
         }
-        self.stock.count(snapshot);
-        let (rows, stock) = (&self.table.rows, &self.stock);
-        self.full = Bits::of(rows.len(), |row| rows.get(row).is_none_or(|row| stock.is_full(row.place)));
+        self.stock.count(snapshot, changes.same.as_deref());
+        self.full = self.stock.full_rows(&self.table);
         self.stats = Stats::default();
         self.spent.clear();
         let mut indexed = Indexed::default();
@@ -80,7 +79,7 @@ impl Engine {
             namespaces.insert(namespace, &ad.key.namespace);
             self.plan(*id, (*example, ad), snapshot, namespace, *roots, &templates, config);
         }
-        let ports_of = self.domains(snapshot, config, &examples, &namespaces, indexed);
+        let ports_of = self.domains(config, &examples, &namespaces, indexed);
         let mut class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState> = HashMap::default();
         let mut class_of_key: HashMap<u32, usize, RandomState> = HashMap::default();
         for ((id, (_, _, reads_all)), ports) in examples.iter().zip(ports_of) {
@@ -108,16 +107,11 @@ impl Engine {
         self.key_of_place.resize(snapshot.len(), None);
         let mut examples: Vec<Option<Example>> = Vec::new();
         for root in &snapshot.roots {
-            let Some(ad) = snapshot.ad(root.ad).filter(|ad| ad.ports.problem.is_none()) else {
+            let known = self.key_of_place.get(root.ad.place()).copied().flatten();
+            let Some((id, reflective)) = known.or_else(|| self.key_of_root(snapshot, root.ad)) else {
                 indexed.key_of.push(None);
                 continue;
             };
-            let known = self.key_of_place.get(root.ad.place()).copied().flatten();
-            let (id, reflective) = known.unwrap_or_else(|| {
-                let row = self.roots.row(root.ad.place(), ad, snapshot.len(), &mut self.table);
-                let asker = Asker { ad, row, ads: &snapshot.ads };
-                self.keys.of(&mut self.table, &mut self.roots, &asker)
-            });
             if let Some(own) = self.key_of_place.get_mut(root.ad.place()) {
                 *own = Some((id, reflective));
             }
@@ -133,21 +127,30 @@ impl Engine {
         examples.into_iter().enumerate().filter_map(found).collect()
     }
 
+    /// The key of a root, and whether its expressions read more than that tells; none if its ports are not in order.
+    fn key_of_root(&mut self, snapshot: &Snapshot, root: AdId) -> Option<(u32, bool)> {
+        let row = match self.roots.row_at(root.place()) {
+            Some(row) => row,
+            None => {
+                let ad = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none())?;
+                self.roots.row(root.place(), ad, snapshot.len(), &mut self.table)
+            }
+        };
+        let asker = Asker { place: root.place(), row, ads: &snapshot.ads };
+        self.keys.of(&mut self.table, &mut self.roots, &asker)
+    }
+
     /// The domains of each key's ports, in the order of the keys.
     fn domains(
         &mut self,
-        snapshot: &Snapshot,
         config: &Config,
         examples: &[(u32, Example)],
         namespaces: &BTreeMap<u32, &str>,
         indexed: &mut Indexed,
     ) -> Vec<Vec<usize>> {
         let nobody = Bits::none(self.table.rows.len());
-        let shared = Bits::of(self.table.rows.len(), |row| {
-            let place = self.table.rows.get(row).map_or(usize::MAX, |row| row.place);
-            snapshot.ad_at(place).and_then(PoolAd::offer).is_some_and(|offer| offer.shared_by.is_some())
-        });
-        let admit = |name: &&str| admitted(&self.table, snapshot, name, config.rules);
+        let shared = self.stock.shared(&self.table);
+        let admit = |name: &&str| self.stock.admitted(&self.table, name, config.rules);
         let admitted_to: BTreeMap<u32, Bits> = namespaces.iter().map(|(number, name)| (*number, admit(name))).collect();
         let mut domain_of: HashMap<usize, usize, RandomState> = HashMap::default();
         let mut ports_of = Vec::with_capacity(examples.len());

@@ -1,7 +1,7 @@
 //! One root into its best gang as things are now.
 
-use super::Engine;
 use super::prepare::Indexed;
+use super::{Engine, Ledger};
 use crate::cycle::Cycle;
 use crate::gang::{Bond, Gang, Member};
 use crate::index::memo::Seen;
@@ -21,7 +21,7 @@ impl Engine {
     pub(super) fn best(
         &mut self,
         indexed: &mut Indexed,
-        pool: &Snapshot,
+        ledger: &mut Ledger,
         number: usize,
         root: &Root,
         config: &Config,
@@ -56,11 +56,11 @@ impl Engine {
                     return nothing;
                 };
                 let gang = self.gang(root.ad, score, &rows, &class.ports, domains);
-                if !config.second_look || self.holds(&gang, pool, checker) {
+                if !config.second_look || self.holds(&gang, ledger.ads(), checker) {
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
                 cycle.disagreements.push(root.ad);
-                return naive::best(pool, root.ad, &root.exclusions, config, now);
+                return naive::best(ledger.after(&cycle.gangs), root.ad, &root.exclusions, config, now);
             }
             // From here on the evaluator has the last word on every edge of this class.
             class.star = false;
@@ -71,6 +71,7 @@ impl Engine {
         if steps_max == 0 {
             return naive::Found { gang: None, gave_up: true };
         }
+        let pool = ledger.after(&cycle.gangs);
         let (found, steps) = guided::best(pool, root.ad, &root.exclusions, config, now, choices, steps_max);
         *spent = spent.saturating_add(steps);
         self.stats.steps += steps;

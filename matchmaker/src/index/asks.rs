@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 
 use super::memo::Trace;
 use crate::capacity::{Ask, Misfit, Res};
+use crate::consent::Consent;
 use crate::model::{AdId, Offer, PoolAd, Snapshot};
 use crate::ports::{Ports, Rules};
 use crate::table::{Bits, Cell, Table, as_u32, as_usize};
@@ -32,10 +33,28 @@ pub(crate) enum Asks {
 }
 
 /// What one kind of offer has, and what is taken of it if nothing is said.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 struct Terms {
     capacity: Res,
     default_request: Res,
+    /// What was taken last, whose names are those of the capacity.
+    taken_last: Option<Res>,
+}
+
+/// What is counted of one offer.
+#[derive(Clone, Copy, Debug)]
+struct Stocked {
+    /// The number of its terms.
+    terms: u32,
+    /// Where its amounts begin, and how many there are.
+    first: u32,
+    amounts: u32,
+    /// Its seats may be shared.
+    shared: bool,
+    /// Something may be taken of it.
+    open: bool,
+    /// The number of whom it admits.
+    consent: u32,
 }
 
 /// Resources by the attribute that asks for them: `RequestCpus` for `cpus`.
@@ -45,10 +64,15 @@ pub(crate) type Resources = Vec<(Name, String)>;
 #[derive(Debug, Default)]
 pub(crate) struct Stock {
     terms: Vec<Terms>,
-    ids: HashMap<Terms, u32, RandomState>,
-    /// By place in the snapshot: its terms, and where its amounts begin.
-    offers: Vec<Option<(u32, u32)>>,
+    /// By capacity and default request.
+    ids: HashMap<(Res, Res), u32, RandomState>,
+    /// The one met last: most offers are like the one before.
+    last_terms: u32,
+    /// By place in the snapshot.
+    offers: Vec<Option<Stocked>>,
     free: Vec<i64>,
+    /// Whom offers admit, each with its number.
+    consents: HashMap<Consent, u32, RandomState>,
     /// The ads that were counted, and what was free of them before anything was taken.
     counted: Arc<Vec<Arc<PoolAd>>>,
     free_at_first: Vec<i64>,
@@ -69,10 +93,11 @@ pub(crate) struct Take {
 }
 
 impl Stock {
-    /// Counts what is free now.
-    pub(crate) fn count(&mut self, snapshot: &Snapshot) {
+    /// Counts what is free now. `same` has for each place the place before of an ad that may be the same; nothing if no ad is
+    /// another or elsewhere.
+    pub(crate) fn count(&mut self, snapshot: &Snapshot, same: Option<&[Option<usize>]>) {
         if !Arc::ptr_eq(&snapshot.ads, &self.counted) {
-            self.count_all(snapshot);
+            self.count_all(snapshot, same.unwrap_or_default());
             self.counted = Arc::clone(&snapshot.ads);
         }
         self.free.clone_from(&self.free_at_first);
@@ -83,32 +108,90 @@ impl Stock {
     }
 
     /// What is free before anything is taken in a cycle.
-    fn count_all(&mut self, snapshot: &Snapshot) {
-        self.offers.clear();
-        self.free_at_first.clear();
+    fn count_all(&mut self, snapshot: &Snapshot, same: &[Option<usize>]) {
+        let (offers, free) = (std::mem::take(&mut self.offers), std::mem::take(&mut self.free_at_first));
+        self.offers.reserve(snapshot.len());
+        self.free_at_first.reserve(free.len());
         self.full_at_first = Bits::none(snapshot.len());
-        let mut last: Option<(&Offer, u32)> = None;
-        for (id, ad) in snapshot.ads() {
-            let Some(offer) = ad.offer() else {
-                self.offers.push(None);
-                continue;
-            };
-            let like =
-                |last: &Offer| last.capacity.is(&offer.capacity) && last.default_request.is(&offer.default_request);
-            let terms = match last {
-                Some((last, terms)) if like(last) => terms,
-                _ => self.terms_of(offer),
-            };
-            last = Some((offer, terms));
+        for (place, ad) in snapshot.ads.iter().enumerate() {
+            let before = same.get(place).copied().flatten();
+            let before =
+                before.filter(|before| self.counted.get(*before).is_some_and(|before| Arc::ptr_eq(before, ad)));
             let first = self.free_at_first.len();
-            self.offers.push(Some((terms, as_u32(first))));
-            let free = offer.capacity.iter().map(|(name, all)| all.saturating_sub(offer.usage.used(name)));
-            self.free_at_first.extend(free);
+            let own = match before.and_then(|before| offers.get(before)) {
+                Some(own) => {
+                    let all = own.map_or(0..0, |own| as_usize(own.first)..as_usize(own.first) + as_usize(own.amounts));
+                    self.free_at_first.extend_from_slice(free.get(all).unwrap_or_default());
+                    own.map(|own| Stocked { first: as_u32(first), ..own })
+                }
+                None => ad.offer().map(|offer| self.stocked(offer)),
+            };
+            self.offers.push(own);
             // Whoever asks takes something of everything.
-            if offer.shared_by.is_none() && self.free_at_first.iter().skip(first).any(|free| *free < 1) {
-                self.full_at_first.set(id.place(), true);
+            let left = self.free_at_first.get(first..).unwrap_or_default();
+            if own.is_some_and(|own| !own.shared) && left.iter().any(|free| *free < 1) {
+                self.full_at_first.set(place, true);
             }
         }
+    }
+
+    /// Counts one offer.
+    fn stocked(&mut self, offer: &Offer) -> Stocked {
+        let first = as_u32(self.free_at_first.len());
+        let free = offer.capacity.iter().map(|(name, all)| all.saturating_sub(offer.usage.used(name)));
+        self.free_at_first.extend(free);
+        let amounts = as_u32(self.free_at_first.len()) - first;
+        let (terms, consent) = (self.terms_of(offer), self.consent_of(offer));
+        Stocked { terms, first, amounts, shared: offer.shared_by.is_some(), open: offer.open, consent }
+    }
+
+    fn consent_of(&mut self, offer: &Offer) -> u32 {
+        if let Some(id) = self.consents.get(&offer.consent) {
+            return *id;
+        }
+        let id = as_u32(self.consents.len());
+        self.consents.insert(offer.consent.clone(), id);
+        id
+    }
+
+    /// The rows of ads whose seats may be shared.
+    pub(crate) fn shared(&self, table: &Table) -> Bits {
+        if !self.offers.iter().flatten().any(|own| own.shared) {
+            return Bits::none(table.rows.len());
+        }
+        let stocked = |row: usize| self.offers.get(table.rows.get(row)?.place).copied().flatten();
+        Bits::of(table.rows.len(), |row| table.live.get(row) && stocked(row).is_some_and(|own| own.shared))
+    }
+
+    /// The rows that a root of a namespace may be bound to now.
+    pub(crate) fn admitted(&self, table: &Table, namespace: &str, rules: Rules) -> Bits {
+        if rules == Rules::Paper {
+            return table.live.clone();
+        }
+        let mut admits = vec![false; self.consents.len()];
+        for (consent, id) in &self.consents {
+            admits.get_mut(as_usize(*id)).into_iter().for_each(|admits| *admits = consent.admits(namespace));
+        }
+        let mut rows = table.live.clone();
+        for row in table.live.iter() {
+            let place = table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place);
+            let own = self.offers.get(place).copied().flatten().filter(|own| own.open);
+            if !own.is_some_and(|own| admits.get(as_usize(own.consent)) == Some(&true)) {
+                rows.set(as_usize(row), false);
+            }
+        }
+        rows
+    }
+
+    /// The rows of ads of which nothing is left for anybody.
+    pub(crate) fn full_rows(&self, table: &Table) -> Bits {
+        let mut rows = Bits::none(table.rows.len());
+        for place in self.full.iter().map(as_usize) {
+            let Some(first) = table.first_row.get(place).copied().flatten() else { continue };
+            let own = table.rows.iter().enumerate().skip(as_usize(first));
+            own.take_while(|(_, row)| row.place == place).for_each(|(row, _)| rows.set(row, true));
+        }
+        rows
     }
 
     /// Whether nothing is left of the ad at a place for anybody. Shared seats are never full.
@@ -122,18 +205,25 @@ impl Stock {
     }
 
     fn terms_of(&mut self, offer: &Offer) -> u32 {
-        let terms = Terms { capacity: offer.capacity.clone(), default_request: offer.default_request.clone() };
-        let next = as_u32(self.terms.len());
-        let id = *self.ids.entry(terms.clone()).or_insert(next);
-        if id == next {
-            self.terms.push(terms);
+        let last = self.terms.get(as_usize(self.last_terms));
+        let is_last =
+            |last: &Terms| last.capacity.is(&offer.capacity) && last.default_request.is(&offer.default_request);
+        if last.is_some_and(is_last) {
+            return self.last_terms;
         }
+        let (capacity, default_request) = (offer.capacity.clone(), offer.default_request.clone());
+        let next = as_u32(self.terms.len());
+        let id = *self.ids.entry((capacity.clone(), default_request.clone())).or_insert(next);
+        if id == next {
+            self.terms.push(Terms { capacity, default_request, taken_last: None });
+        }
+        self.last_terms = id;
         id
     }
 
     /// The number of what the offer at a place has in all: equal numbers can meet the same requests.
     pub(crate) fn terms_at(&self, place: usize) -> Option<u32> {
-        self.offers.get(place).copied().flatten().map(|(terms, _)| terms)
+        self.offers.get(place).copied().flatten().map(|own| own.terms)
     }
 
     /// All resources that some offer has, in small letters, each with the attribute by which a root may ask for it.
@@ -156,8 +246,8 @@ impl Stock {
 
     /// What an ask takes of the offer at a place, if the offer ever has it.
     pub(crate) fn take_of(&mut self, ask: u32, place: usize) -> Option<&Take> {
-        let (terms, _) = self.offers.get(place).copied().flatten()?;
-        self.take(ask, terms)
+        let own = self.offers.get(place).copied().flatten()?;
+        self.take(ask, own.terms)
     }
 
     fn take(&mut self, ask: u32, terms: u32) -> Option<&Take> {
@@ -175,7 +265,7 @@ impl Stock {
 
     /// Whether an ask fits into what is free.
     pub(crate) fn fits(&mut self, ask: u32, place: usize) -> bool {
-        let Some((terms, first)) = self.offers.get(place).copied().flatten() else { return false };
+        let Some(Stocked { terms, first, .. }) = self.offers.get(place).copied().flatten() else { return false };
         let known = self.takes.get(as_usize(ask)).and_then(|by_terms| by_terms.get(as_usize(terms)));
         if !matches!(known, Some(Some(_))) {
             self.take(ask, terms);
@@ -186,38 +276,50 @@ impl Stock {
         take.amounts.iter().zip(free).all(|(amount, free)| amount <= free)
     }
 
-    /// Looks again at what is free of an offer of which something was taken.
-    pub(crate) fn recount(&mut self, snapshot: &Snapshot, id: AdId, ask: &Ask) {
-        let Some((terms, first)) = self.offers.get(id.place()).copied().flatten() else { return };
-        let Some(offer) = snapshot.ad(id).and_then(PoolAd::offer) else { return };
-        if offer.shared_by.is_none() && self.subtract(terms, first, ask) {
-            let left = self.free.get(as_usize(first)..as_usize(first) + offer.capacity.len()).unwrap_or_default();
-            if left.iter().any(|free| *free < 1) {
-                self.full.set(id.place(), true);
-            }
-            return;
+    /// Takes what an ask takes; does nothing and says so if that must be worked out from all that is taken: of seats that are
+    /// shared, and where amounts are not in the order of the capacity.
+    pub(crate) fn charge(&mut self, id: AdId, ask: &Ask) -> bool {
+        let Some(own) = self.offers.get(id.place()).copied().flatten() else { return true };
+        let Some(terms) = self.terms.get_mut(as_usize(own.terms)) else { return true };
+        if own.shared || ask.share.is_some() || !terms.names(&ask.takes) {
+            return false;
         }
+        let mut full = false;
+        for (free, amount) in self.free.iter_mut().skip(as_usize(own.first)).zip(ask.takes.values()) {
+            *free = free.saturating_sub(*amount);
+            full |= *free < 1;
+        }
+        if full {
+            self.full.set(id.place(), true);
+        }
+        true
+    }
+
+    /// Looks again at what is free of an offer of which something was taken.
+    pub(crate) fn recount(&mut self, snapshot: &Snapshot, id: AdId) {
+        let Some(own) = self.offers.get(id.place()).copied().flatten() else { return };
+        let Some(offer) = snapshot.ad(id).and_then(PoolAd::offer) else { return };
         let usage = snapshot.usage(id, offer);
-        for ((name, all), free) in offer.capacity.iter().zip(self.free.iter_mut().skip(as_usize(first))) {
+        for ((name, all), free) in offer.capacity.iter().zip(self.free.iter_mut().skip(as_usize(own.first))) {
             *free = all.saturating_sub(usage.used(name));
-            if *free < 1 && offer.shared_by.is_none() {
+            if *free < 1 && !own.shared {
                 self.full.set(id.place(), true);
             }
         }
     }
 }
 
-impl Stock {
-    /// Takes amounts from what is free; does nothing and says so if they are not in the order of the capacity.
-    fn subtract(&mut self, terms: u32, first: u32, ask: &Ask) -> bool {
-        let Some(terms) = self.terms.get(as_usize(terms)) else { return false };
-        if ask.share.is_some() || !terms.capacity.keys().eq(ask.takes.keys()) {
-            return false;
+impl Terms {
+    /// Whether amounts are those of the capacity's names, one for each.
+    fn names(&mut self, takes: &Res) -> bool {
+        if self.taken_last.as_ref().is_some_and(|last| last.is(takes)) {
+            return true;
         }
-        for (free, amount) in self.free.iter_mut().skip(as_usize(first)).zip(ask.takes.values()) {
-            *free = free.saturating_sub(*amount);
+        let same = self.capacity.keys().eq(takes.keys());
+        if same {
+            self.taken_last = Some(takes.clone());
         }
-        true
+        same
     }
 }
 

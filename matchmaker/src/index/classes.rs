@@ -42,7 +42,8 @@ struct Wanted {
 
 /// Who is put together with others, and among whom.
 pub(crate) struct Asker<'a> {
-    pub(crate) ad: &'a PoolAd,
+    /// Its place among all ads.
+    pub(crate) place: usize,
     /// Its row among the roots.
     pub(crate) row: u32,
     /// All ads of the snapshot.
@@ -69,12 +70,12 @@ impl RootKeys {
         self.ids.clear();
     }
 
-    /// The number of a root's key, and whether its own expressions can read more than the key tells.
-    pub(crate) fn of(&mut self, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> (u32, bool) {
+    /// The number of a root's key, and whether its own expressions can read more than the key tells; none if there is no such ad.
+    pub(crate) fn of(&mut self, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<(u32, bool)> {
         let (head, namespace) = roots.head_of(asker.row);
         let wanted = match self.wanted.get(as_usize(head)) {
             Some(Some(wanted)) => Arc::clone(wanted),
-            _ => self.want(head, table, roots, asker),
+            _ => self.want(head, table, roots, asker)?,
         };
         let mut key = std::mem::take(&mut self.key);
         key.clear();
@@ -104,13 +105,14 @@ impl RootKeys {
             }
         };
         self.key = key;
-        (id, reflective)
+        Some((id, reflective))
     }
 
-    fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Arc<Wanted> {
-        let (names, reflective) = wanted(table, &asker.ad.ports, &self.readers);
+    fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<Arc<Wanted>> {
+        let ports = &asker.ads.get(asker.place)?.ports;
+        let (names, reflective) = wanted(table, ports, &self.readers);
         let own = names.iter().map(|name| (None, name.clone()));
-        let attributes: Vec<Attribute> = values(&asker.ad.ports).into_iter().chain(own).collect();
+        let attributes: Vec<Attribute> = values(ports).into_iter().chain(own).collect();
         let columns = attributes.iter().map(|attribute| roots.column(attribute, asker.ads, table)).collect();
         let wanted = Arc::new(Wanted { names, columns, reflective });
         if self.wanted.len() <= as_usize(head) {
@@ -119,7 +121,7 @@ impl RootKeys {
         if let Some(own) = self.wanted.get_mut(as_usize(head)) {
             *own = Some(Arc::clone(&wanted));
         }
-        wanted
+        Some(wanted)
     }
 }
 

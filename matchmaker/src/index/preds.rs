@@ -133,6 +133,11 @@ impl Preds {
         if worth { self.decided(id, table) } else { None }
     }
 
+    /// The answer for all rows, if there is one.
+    pub(crate) fn known(&self, id: PredId) -> Option<&Answer> {
+        self.list.get(as_usize(id.0))?.answer.as_ref()
+    }
+
     /// The answer for all rows, however seldom it is asked for.
     pub(crate) fn decided(&mut self, id: PredId, table: &mut Table) -> Option<&Answer> {
         let pred = self.list.get_mut(as_usize(id.0))?;

@@ -44,6 +44,8 @@ pub(crate) struct Roots {
     columns: Vec<Column>,
     /// Row by row, what the root shows in each column.
     codes: Vec<Code>,
+    /// Some column has expressions.
+    has_exprs: bool,
     /// How many codes a row has room for.
     width: usize,
     column_ids: HashMap<Attribute, u32, RandomState>,
@@ -164,12 +166,9 @@ impl Roots {
     pub(crate) fn show_all(&self, columns: &[u32], row: u32, key: &mut Vec<u32>) -> bool {
         let first = as_usize(row) * self.width;
         let codes = self.codes.get(first..first + self.width).unwrap_or_default();
-        let mut values = true;
-        for column in columns.iter().map(|column| as_usize(*column)) {
-            key.push(codes.get(column).unwrap_or(&NOTHING).0);
-            values &= self.columns.get(column).is_some_and(|column| !column.has_exprs);
-        }
-        values
+        key.extend(columns.iter().map(|column| codes.get(as_usize(*column)).unwrap_or(&NOTHING).0));
+        let values = |column: &u32| self.columns.get(as_usize(*column)).is_some_and(|column| !column.has_exprs);
+        !self.has_exprs || columns.iter().all(values)
     }
 
     /// Makes room for more columns.
@@ -188,6 +187,7 @@ impl Roots {
     fn put(&mut self, column: usize, row: u32, ports: &Ports, table: &mut Table) {
         let Some(own) = self.columns.get_mut(column) else { return };
         let code = own.read(ports, table, &mut self.parts, &mut self.exprs);
+        self.has_exprs |= own.has_exprs;
         let place = as_usize(row) * self.width + column;
         if self.codes.len() <= place {
             self.codes.resize((as_usize(row) + 1) * self.width, NOTHING);

@@ -14,7 +14,7 @@ use crate::index::ranks::Ranks;
 use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::{Domain, Known};
-use crate::table::{Bits, Table, admitted, as_usize};
+use crate::table::{Bits, Table, as_usize};
 
 /// The index over one pool, and who of it is left.
 pub(super) struct Ground {
@@ -54,11 +54,8 @@ impl Ground {
         let mut table = Table::new(config.limits);
         table.sync(snapshot, &Snapshot::default(), config.rules);
         let mut stock = Stock::default();
-        stock.count(snapshot);
-        let shared = Bits::of(table.rows.len(), |row| {
-            let place = table.rows.get(row).map_or(usize::MAX, |row| row.place);
-            snapshot.ad_at(place).and_then(PoolAd::offer).is_some_and(|offer| offer.shared_by.is_some())
-        });
+        stock.count(snapshot, None);
+        let shared = stock.shared(&table);
         let live = table.live.clone();
         let mut ground = Ground {
             table,
@@ -86,10 +83,8 @@ impl Ground {
         let resources = self.stock.resources();
         let next = crate::table::as_u32(self.admitted.len());
         let (table, name) = (&self.table, &root.key.namespace);
-        let namespace = self
-            .admitted
-            .entry(name.clone())
-            .or_insert_with(|| (next, admitted(table, &self.snapshot, name, config.rules)));
+        let namespace =
+            self.admitted.entry(name.clone()).or_insert_with(|| (next, self.stock.admitted(table, name, config.rules)));
         let (number, admitted) = (namespace.0, namespace.1.clone());
         let templates: Vec<usize> = self.table.templates.used().map(|(id, _)| id).collect();
         let mut ports = Vec::new();
@@ -124,7 +119,7 @@ impl Ground {
         let mut known = Known { table, preds, ranks, stock, full: &Bits::default(), doubt: false };
         let domain = Domain::of(plan, admitted, &self.shared, &mut known);
         let counted = config.rules == Rules::Product;
-        let (mut rows, mut open) = (domain.may.clone(), domain.open.clone());
+        let (mut rows, mut open) = (Bits::clone(&domain.may), domain.open.clone());
         for row in domain.may.iter() {
             let unknown = open.get(as_usize(row));
             let fits = unknown || known.has_room(row, &domain, counted);

@@ -1,5 +1,7 @@
 //! A port's plan into its candidates: rows that may be bound there, best first.
 
+use std::sync::Arc;
+
 use crate::index::asks::Stock;
 use crate::index::plan::{Demand, PortPlan, Theirs};
 use crate::index::preds::{PredId, Preds};
@@ -15,7 +17,7 @@ pub(crate) struct Domain {
     /// The number of what is asked, see [`Stock`].
     pub(crate) ask: u32,
     /// The rows of which nothing says that they are no candidates.
-    pub(crate) may: Bits,
+    pub(crate) may: Arc<Bits>,
     /// Those of them for which the evaluator has the last word, or the first one on their rank.
     pub(crate) open: Bits,
     /// Some of them can read more of a root than its class says.
@@ -51,30 +53,41 @@ impl Domain {
         let rows = known.table.rows.len();
         let ask = known.stock.ask_id(&plan.asks);
         let (mut may, mut open) = (Bits::none(rows), Bits::none(rows));
-        let mut wanted = admitted.clone();
-        if plan.own.never {
-            wanted = Bits::none(rows);
-        }
-        let cold = narrow(&plan.own, &mut wanted, &mut open, known);
-        let (mut reflective, mut theirs_cold) = (false, Vec::new());
+        let own = Sieve::of(&plan.own, known);
+        let wanted = own.wanted(&plan, admitted, &mut open, known);
+        let (mut reflective, mut theirs_cold) = (false, Vec::with_capacity(plan.theirs.len()));
         for theirs in &plan.theirs {
             let Some(template) = known.table.templates.list.get(theirs.template) else { continue };
-            let mut rows = template.rows.clone();
-            let (deep, reads_all) = (template.deep, template.reflective);
-            rows.and(&wanted);
-            if !rows.any() {
+            if plan.own.never || !template.rows.meets(wanted.as_ref().unwrap_or(admitted)) {
                 theirs_cold.push(Vec::new());
                 continue;
             }
-            theirs_cold.push(narrow(&theirs.demand, &mut rows, &mut open, known));
-            if deep || reads_all || theirs.rank == Rank::Opaque {
-                open.or(&rows);
+            let sieve = Sieve::of(&theirs.demand, known);
+            let Some(template) = known.table.templates.list.get(theirs.template) else { continue };
+            let mut sets = vec![&template.rows];
+            match &wanted {
+                Some(wanted) => sets.push(wanted),
+                None => own.sets(admitted, &mut sets, known.preds),
             }
-            if let Some(unknown) = known.ranks.open(theirs.rank) {
-                open.or(unknown);
+            let unknown = known.ranks.open(theirs.rank);
+            let opaque = template.deep || template.reflective || theirs.rank == Rank::Opaque;
+            if sieve.open || opaque || unknown.is_some() {
+                let mut rows = Bits::none(rows);
+                rows.or_meet(&sets);
+                sieve.narrow(&theirs.demand, &mut rows, &mut open, known.preds);
+                if opaque {
+                    open.or(&rows);
+                }
+                if let Some(unknown) = unknown {
+                    open.or(unknown);
+                }
+                reflective |= template.reflective && rows.any();
+                may.or(&rows);
+            } else {
+                sets.extend(sieve.hot.iter().filter_map(|pred| known.preds.known(*pred)).map(|answer| &answer.yes));
+                may.or_meet(&sets);
             }
-            reflective |= reads_all && rows.any();
-            may.or(&rows);
+            theirs_cold.push(sieve.cold);
         }
         if let Some(unknown) = known.ranks.open(plan.rank) {
             open.or(unknown);
@@ -86,6 +99,7 @@ impl Domain {
         open.and(&may);
         // Until they have been looked at, scores may differ.
         let (most, varies) = (Score::default(), true);
+        let (may, cold) = (Arc::new(may), own.cold);
         let mut domain = Domain { plan, ask, may, open, reflective, cold, theirs_cold, order: None, most, varies };
         domain.open_joins(known);
         domain.bound(known);
@@ -110,7 +124,7 @@ impl Domain {
     /// Takes out the rows, those of a template only, of which a condition is not true.
     fn keep(&mut self, pred: PredId, template: Option<usize>, known: &mut Known<'_>) {
         let Some(answer) = known.preds.decided(pred, known.table) else { return };
-        let mut out = self.may.clone();
+        let mut out = Bits::clone(&self.may);
         if let Some(template) = template.and_then(|template| known.table.templates.list.get(template)) {
             out.and(&template.rows);
         }
@@ -121,7 +135,8 @@ impl Domain {
             self.open.or(&asked);
             out.and_not(unknown);
         }
-        self.may.and_not(&out);
+        self.order = None;
+        Arc::make_mut(&mut self.may).and_not(&out);
         self.open.and_not(&out);
     }
 
@@ -245,9 +260,9 @@ impl Domain {
     }
 
     fn in_order(&self, known: &Known<'_>) -> Order {
-        let mut rows = self.may.clone();
+        let mut rows = Arc::clone(&self.may);
         if self.open.any() {
-            rows.and_not(&self.open);
+            Arc::make_mut(&mut rows).and_not(&self.open);
         }
         let (table, ranks) = (&*known.table, &*known.ranks);
         let uniform = self.partners().is_some();
@@ -292,27 +307,71 @@ fn same(rank: Rank) -> Option<Fx> {
     }
 }
 
-/// Takes out of `rows` what a demand refuses, and adds to `open` what it does not know. Gives the conditions that are left
-/// to be asked row by row.
-fn narrow(demand: &Demand, rows: &mut Bits, open: &mut Bits, known: &mut Known<'_>) -> Vec<PredId> {
-    let mut cold = Vec::new();
-    for pred in &demand.preds {
-        let Some(answer) = known.preds.answer(*pred, known.table) else {
-            cold.push(*pred);
-            continue;
-        };
-        match &answer.open {
-            None => rows.and(&answer.yes),
-            Some(unknown) => {
-                let mut pass = answer.yes.clone();
-                pass.or(unknown);
-                rows.and(&pass);
-                open.or(unknown);
+/// The conditions of a demand by how they are asked.
+struct Sieve {
+    /// Those that are answered for all rows at once.
+    hot: Vec<PredId>,
+    /// Those that are left to be asked row by row.
+    cold: Vec<PredId>,
+    /// Of some rows only the evaluator knows.
+    open: bool,
+}
+
+impl Sieve {
+    fn of(demand: &Demand, known: &mut Known<'_>) -> Sieve {
+        let mut sieve = Sieve { hot: Vec::new(), cold: Vec::new(), open: demand.opaque };
+        for pred in &demand.preds {
+            match known.preds.answer(*pred, known.table) {
+                Some(answer) => {
+                    sieve.open |= answer.open.is_some();
+                    sieve.hot.push(*pred);
+                }
+                None => sieve.cold.push(*pred),
             }
         }
+        sieve
     }
-    if demand.opaque {
-        open.or(rows);
+
+    /// What is left of the admitted rows, if it pays to work that out before templates are looked at.
+    fn wanted(&self, plan: &PortPlan, admitted: &Bits, open: &mut Bits, known: &Known<'_>) -> Option<Bits> {
+        if self.open {
+            let mut wanted = admitted.clone();
+            self.narrow(&plan.own, &mut wanted, open, known.preds);
+            return Some(wanted);
+        }
+        if plan.theirs.len() <= FEW || self.hot.is_empty() {
+            return None;
+        }
+        let (mut wanted, mut sets) = (Bits::none(admitted.len()), Vec::new());
+        self.sets(admitted, &mut sets, known.preds);
+        wanted.or_meet(&sets);
+        Some(wanted)
     }
-    cold
+
+    /// The sets whose common rows pass, if none is open.
+    fn sets<'k>(&self, admitted: &'k Bits, sets: &mut Vec<&'k Bits>, preds: &'k Preds) {
+        sets.push(admitted);
+        sets.extend(self.hot.iter().filter_map(|pred| preds.known(*pred)).map(|answer| &answer.yes));
+    }
+
+    /// Takes out of `rows` what is refused, and adds to `open` what is not known.
+    fn narrow(&self, demand: &Demand, rows: &mut Bits, open: &mut Bits, preds: &Preds) {
+        for answer in self.hot.iter().filter_map(|pred| preds.known(*pred)) {
+            match &answer.open {
+                None => rows.and(&answer.yes),
+                Some(unknown) => {
+                    let mut pass = answer.yes.clone();
+                    pass.or(unknown);
+                    rows.and(&pass);
+                    open.or(unknown);
+                }
+            }
+        }
+        if demand.opaque {
+            open.or(rows);
+        }
+    }
 }
+
+/// For so many templates the root's own conditions are asked again and again.
+const FEW: usize = 2;

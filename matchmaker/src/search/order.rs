@@ -1,5 +1,7 @@
 //! Candidates in the order in which they are looked at, found one by one.
 
+use std::sync::Arc;
+
 use crate::index::ranks::{RankId, Ranks};
 use crate::table::{Bits, as_usize};
 
@@ -9,7 +11,7 @@ pub(crate) enum Order {
     /// Written out.
     Listed(Vec<u32>),
     /// The order of rows is that of their ads, and nobody prefers any.
-    Plain(Bits),
+    Plain(Arc<Bits>),
     /// Their places in the order of a rank.
     Ranked(Bits, RankId),
 }

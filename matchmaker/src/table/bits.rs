@@ -1,13 +1,16 @@
 //! Sets of rows as bitmaps.
 
 /// A set of row numbers below a fixed length.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bits {
+    /// No row stands in words that are not there: a set of few rows at the beginning is short, an empty one costs nothing.
     words: Vec<u64>,
     length: usize,
 }
 
 const WORD: usize = 64;
+/// How many words of several sets are looked at together: few enough to stay in the nearest memory.
+const BLOCK: usize = 32;
 
 impl Bits {
     /// How many rows stand in a word.
@@ -15,12 +18,12 @@ impl Bits {
 
     /// No row of `length`.
     pub(crate) fn none(length: usize) -> Bits {
-        Bits { words: vec![0; length.div_ceil(WORD)], length }
+        Bits { words: Vec::new(), length }
     }
 
     /// The rows below `length` for which `holds` is true.
     pub(crate) fn of(length: usize, mut holds: impl FnMut(usize) -> bool) -> Bits {
-        let mut bits = Bits::none(length);
+        let mut bits = Bits { words: vec![0; length.div_ceil(WORD)], length };
         for (place, word) in bits.words.iter_mut().enumerate() {
             let base = place * WORD;
             for bit in 0..WORD.min(length - base) {
@@ -54,6 +57,9 @@ impl Bits {
     }
 
     pub(crate) fn set(&mut self, row: usize, is: bool) {
+        if is && row < self.length && self.words.len() <= row / WORD {
+            self.words.resize(row / WORD + 1, 0);
+        }
         if let Some(word) = self.words.get_mut(row / WORD) {
             let bit = 1u64 << (row % WORD);
             *word = if is { *word | bit } else { *word & !bit };
@@ -63,16 +69,44 @@ impl Bits {
     /// Makes room for more rows; none of them is in the set.
     pub(crate) fn grow(&mut self, length: usize) {
         self.length = self.length.max(length);
-        self.words.resize(self.length.div_ceil(WORD), 0);
     }
 
     pub(crate) fn and(&mut self, other: &Bits) {
+        self.words.truncate(other.words.len());
         for (own, other) in self.words.iter_mut().zip(&other.words) {
             *own &= other;
         }
     }
 
+    /// Adds the rows that are in all of some sets, of which the first is best a small one.
+    pub(crate) fn or_meet(&mut self, sets: &[&Bits]) {
+        let Some((first, rest)) = sets.split_first() else { return };
+        let end = sets.iter().map(|set| set.words.len()).min().unwrap_or(0);
+        let start = first.words.iter().position(|word| *word != 0).unwrap_or(end);
+        if start >= end {
+            return;
+        }
+        if self.words.len() < end {
+            self.words.resize(end, 0);
+        }
+        let mut block = [0u64; BLOCK];
+        for place in (start..end).step_by(BLOCK) {
+            let range = place..end.min(place + BLOCK);
+            let own = first.words.get(range.clone()).unwrap_or_default();
+            block.iter_mut().zip(own).for_each(|(word, own)| *word = *own);
+            for set in rest {
+                let own = set.words.get(range.clone()).unwrap_or_default();
+                block.iter_mut().zip(own).for_each(|(word, own)| *word &= own);
+            }
+            let own = self.words.get_mut(range).unwrap_or_default();
+            own.iter_mut().zip(&block).for_each(|(own, word)| *own |= word);
+        }
+    }
+
     pub(crate) fn or(&mut self, other: &Bits) {
+        if self.words.len() < other.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
         for (own, other) in self.words.iter_mut().zip(&other.words) {
             *own |= other;
         }
@@ -133,7 +167,7 @@ impl Bits {
 
     /// For each row of the set the number that stands in its place in `places`, as far as it is below `length`.
     pub(crate) fn permuted(&self, places: &[u32], length: usize) -> Bits {
-        let mut bits = Bits::none(length);
+        let mut bits = Bits { words: vec![0; length.div_ceil(WORD)], length };
         for (word, places) in self.words.iter().zip(places.chunks(WORD)) {
             let mut left = *word;
             while left != 0 {
@@ -165,6 +199,15 @@ impl Bits {
         rows
     }
 }
+
+impl PartialEq for Bits {
+    fn eq(&self, other: &Bits) -> bool {
+        let length = self.words.len().max(other.words.len());
+        self.length == other.length && (0..length).all(|place| self.word(place) == other.word(place))
+    }
+}
+
+impl Eq for Bits {}
 
 struct Ones(u64);
 

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use classad::{Ad, Context, Limits, Name};
 use foldhash::fast::RandomState;
 
-use crate::consent::Consent;
 use crate::model::{PoolAd, Snapshot};
 use crate::ports::{Ports, Rules};
 use crate::term::partial;
@@ -290,22 +289,4 @@ impl Table {
 /// Whether an ad can be bound at all: what does not change while its text is the same.
 fn takes_part(ad: &PoolAd, rules: Rules) -> bool {
     ad.ports.problem.is_none() && (rules == Rules::Paper || ad.offer().is_some())
-}
-
-/// The rows that a root of a namespace may be bound to now.
-pub(crate) fn admitted(table: &Table, snapshot: &Snapshot, namespace: &str, rules: Rules) -> Bits {
-    let mut last: Option<(&Consent, bool)> = None;
-    Bits::of(table.rows.len(), |number| {
-        let Some(row) = table.rows.get(number).filter(|_| table.live.get(number)) else { return false };
-        if rules == Rules::Paper {
-            return true;
-        }
-        let Some(offer) = snapshot.ad_at(row.place).and_then(PoolAd::offer) else { return false };
-        let admits = match last {
-            Some((consent, admits)) if *consent == offer.consent => admits,
-            _ => offer.consent.admits(namespace),
-        };
-        last = Some((&offer.consent, admits));
-        offer.open && admits
-    })
 }

@@ -9,7 +9,7 @@ use crate::index::asks::Resources;
 use crate::model::{PoolAd, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::Known;
-use crate::table::{Bits, admitted, as_usize};
+use crate::table::{Bits, as_usize};
 
 /// Offers whose constraint comes to the same for every root: templates that differ in nothing that it names.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl<'s> Pool<'s> {
         let place = |row: usize| table.rows.get(row).map_or(usize::MAX, |row| row.place);
         let offer = |row: usize| snapshot.ad_at(place(row)).and_then(PoolAd::offer);
         let live = |row: usize| table.live.get(row);
-        let shared = Bits::of(rows, |row| live(row) && offer(row).is_some_and(|offer| offer.shared_by.is_some()));
+        let shared = known.stock.shared(table);
         let deep = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.ports.list.len() > 1));
         let firsts = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.via == 0));
         let gives = |row: usize| {
@@ -83,7 +83,7 @@ impl<'s> Pool<'s> {
 
     /// The rows that a root of this namespace may be bound to.
     pub(crate) fn admitted(&mut self, namespace: &str, known: &Known<'_>) -> Bits {
-        let rows = || admitted(known.table, self.snapshot, namespace, Rules::Product);
+        let rows = || known.stock.admitted(known.table, namespace, Rules::Product);
         self.admitted.entry(namespace.to_owned()).or_insert_with(rows).clone()
     }
 
