@@ -156,6 +156,7 @@ impl Engine {
         self.keys.forget();
         self.agreed = Agreed::default();
         self.key_of_place.clear();
+        self.table.words.forget_said();
     }
 
     fn forget_plans(&mut self) {

@@ -6,6 +6,7 @@ use classad::Value;
 use foldhash::fast::RandomState;
 
 use crate::score::Fx;
+use crate::search::order::settle;
 use crate::table::{Bits, Cell, Table, Words, as_u32, as_usize};
 use crate::term::{Sight, Term};
 
@@ -35,11 +36,14 @@ pub(crate) struct Ranks {
 struct Ranking {
     term: Term,
     values: Vec<Fx>,
+    grades: Option<Grades>,
     open: Option<Bits>,
     /// All live rows, the best first, of equal ones in the order of their ads.
     order: Vec<u32>,
     /// The place of each row in `order`.
     places: Vec<u32>,
+    /// Places in `order` whose row has another value than the one before.
+    breaks: Bits,
     fresh: bool,
     /// `order` and `places` are those of the values.
     sorted: bool,
@@ -58,7 +62,18 @@ impl Ranks {
         let id = RankId(as_u32(self.list.len()));
         self.ids.insert(term.clone(), id);
         let (values, order, places) = (Vec::new(), Vec::new(), Vec::new());
-        self.list.push(Ranking { term, values, open: None, order, places, fresh: false, sorted: false });
+        let breaks = Bits::default();
+        self.list.push(Ranking {
+            term,
+            values,
+            grades: None,
+            open: None,
+            order,
+            places,
+            breaks,
+            fresh: false,
+            sorted: false,
+        });
         Rank::By(id)
     }
 
@@ -89,6 +104,7 @@ impl Ranks {
                 None => ranking.open.get_or_insert_with(|| Bits::none(rows)).set(row, true),
             }
         }
+        ranking.grades = Grades::of(&ranking.values);
         (ranking.fresh, ranking.sorted) = (true, false);
     }
 
@@ -142,6 +158,10 @@ impl Ranks {
                     open.set(row, number.is_none());
                 }
             }
+            let (values, grades) = (&ranking.values, &mut ranking.grades);
+            if !grades.as_mut().is_none_or(|grades| grades.refresh(values, changed)) {
+                *grades = Grades::of(values);
+            }
             if ranking.sorted {
                 ranking.merge(changed, table);
             }
@@ -164,6 +184,17 @@ impl Ranks {
     /// The values of a rank by row, whether they are known or not.
     pub(crate) fn values(&self, id: RankId) -> &[Fx] {
         self.list.get(as_usize(id.0)).map_or(&[], |ranking| &ranking.values)
+    }
+
+    /// The grade of each row in a rank that tells few apart: better ones are larger.
+    pub(crate) fn grades(&self, id: RankId) -> Option<&[u8]> {
+        self.list.get(as_usize(id.0))?.grades.as_ref().map(|grades| grades.of.as_slice())
+    }
+
+    /// The place in the order of a rank from which on rows have another value than at `place`.
+    pub(crate) fn run_end(&self, id: RankId, place: usize) -> usize {
+        let ranking = self.list.get(as_usize(id.0));
+        ranking.and_then(|ranking| ranking.breaks.next(place + 1)).map_or(usize::MAX, as_usize)
     }
 
     /// The rows whose rank only the evaluator knows.
@@ -210,20 +241,70 @@ impl Ranking {
     fn number(&mut self, rows: usize) {
         self.places.clear();
         self.places.resize(rows, u32::MAX);
+        self.breaks = Bits::none(self.order.len());
+        let mut before = None;
         for (place, row) in self.order.iter().enumerate() {
             if let Some(own) = self.places.get_mut(as_usize(*row)) {
                 *own = as_u32(place);
+            }
+            let value = self.values.get(as_usize(*row));
+            if before.replace(value) != Some(value) {
+                self.breaks.set(place, true);
             }
         }
     }
 
     fn sort(&mut self, table: &Table) {
         let value = |row: u32| self.values.get(as_usize(row)).copied().unwrap_or_default();
-        let mut order: Vec<(std::cmp::Reverse<Fx>, u32, u32)> =
-            table.live.iter().map(|row| (std::cmp::Reverse(value(row)), table.position(row), row)).collect();
-        order.sort_unstable();
-        self.order = order.into_iter().map(|(_, _, row)| row).collect();
+        let mut order = table.in_turn(&table.live);
+        settle(&mut order, value);
+        self.order = order;
         self.number(table.rows.len());
+    }
+}
+
+/// The values of a rank that tells few rows apart, as small numbers.
+#[derive(Debug)]
+struct Grades {
+    /// The values, the worst first.
+    levels: Vec<Fx>,
+    /// By row: the place of its value there.
+    of: Vec<u8>,
+}
+
+/// How many values a rank may have to be graded: owners mostly know friends and others.
+const GRADES_MAX: usize = 4;
+
+impl Grades {
+    /// None if there are too many values.
+    fn of(values: &[Fx]) -> Option<Grades> {
+        let (mut levels, mut last) = (Vec::new(), None);
+        for value in values {
+            if last.replace(*value) != Some(*value) && !levels.contains(value) {
+                levels.push(*value);
+                if levels.len() > GRADES_MAX {
+                    return None;
+                }
+            }
+        }
+        levels.sort_unstable();
+        let grade =
+            |value: &Fx| levels.iter().position(|level| level == value).and_then(|place| u8::try_from(place).ok());
+        let of = values.iter().map(|value| grade(value).unwrap_or_default()).collect();
+        Some(Grades { levels, of })
+    }
+
+    /// Looks again at rows that have changed; false if one of them has a value that nobody had.
+    fn refresh(&mut self, values: &[Fx], changed: &[u32]) -> bool {
+        self.of.resize(values.len(), 0);
+        changed.iter().map(|row| as_usize(*row)).all(|row| {
+            let place = values.get(row).and_then(|value| self.levels.iter().position(|level| level == value));
+            match (place.and_then(|place| u8::try_from(place).ok()), self.of.get_mut(row)) {
+                (Some(grade), Some(own)) => *own = grade,
+                _ => return false,
+            }
+            true
+        })
     }
 }
 

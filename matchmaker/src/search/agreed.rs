@@ -29,6 +29,8 @@ pub(crate) struct Agreed {
     told_of: HashMap<(u32, usize, usize), Told, RandomState>,
     /// How many conditions and edges have a number.
     numbers: u32,
+    /// By number: how often they were met again.
+    met: Vec<Met>,
     /// What the conditions of the gang at hand show that are new, one after the other.
     shows: Vec<u32>,
     /// These conditions, and where each ends in `shows`.
@@ -39,6 +41,24 @@ pub(crate) struct Agreed {
     /// All conditions of the gang at hand can be remembered.
     told: bool,
 }
+
+/// How often the same was shown again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Met {
+    again: u32,
+    first: u32,
+}
+
+impl Met {
+    /// Whether it pays to remember what is shown: where values are all different, nothing is ever met again.
+    fn repeats(self) -> bool {
+        self.first < MET_MIN || self.again >= self.first / MET_SHARE
+    }
+}
+
+/// After so many first times there should have been a second one, of one in so many.
+const MET_MIN: u32 = 512;
+const MET_SHARE: u32 = 8;
 
 /// What is known of an edge; none if its texts do not tell what they read.
 type Told = Option<Arc<Edge>>;
@@ -141,14 +161,18 @@ impl Agreed {
                     told?
                 }
             };
-            let start = self.new_edges.len();
-            self.new_edges.extend([key, edge.number]);
-            show(&edge.members, members, table, &mut self.new_edges)?;
-            if self.new_edges.get(start..).is_some_and(|key| self.edges.contains(key)) {
-                self.new_edges.truncate(start);
-                continue;
+            if self.repeats(edge.number) {
+                let start = self.new_edges.len();
+                self.new_edges.extend([key, edge.number]);
+                show(&edge.members, members, table, &mut self.new_edges)?;
+                let again = self.new_edges.get(start..).is_some_and(|key| self.edges.contains(key));
+                self.count(edge.number, again);
+                if again {
+                    self.new_edges.truncate(start);
+                    continue;
+                }
+                self.ends.push(self.new_edges.len());
             }
-            self.ends.push(self.new_edges.len());
             for condition in &edge.conditions {
                 self.condition(condition, members, seen, table)?;
             }
@@ -159,6 +183,10 @@ impl Agreed {
     /// Writes down a condition if it is new; none if it cannot be told.
     fn condition(&mut self, condition: &Condition, members: &[Member], seen: &Seen<'_>, table: &Table) -> Option<()> {
         let start = self.shows.len();
+        if !self.repeats(condition.number) {
+            self.news.push((start, condition.part.clone()));
+            return Some(());
+        }
         self.shows.push(condition.number);
         for column in &condition.root {
             let (code, expr) = seen.roots.shows(*column, seen.row);
@@ -168,11 +196,27 @@ impl Agreed {
             }
         }
         show(&condition.members, members, table, &mut self.shows)?;
-        match self.shows.get(start..).is_some_and(|key| self.shown.contains(key)) {
+        let again = self.shows.get(start..).is_some_and(|key| self.shown.contains(key));
+        self.count(condition.number, again);
+        match again {
             true => self.shows.truncate(start),
             false => self.news.push((self.shows.len(), condition.part.clone())),
         }
         Some(())
+    }
+
+    fn repeats(&self, number: u32) -> bool {
+        self.met.get(as_usize(number)).is_none_or(|met| met.repeats())
+    }
+
+    fn count(&mut self, number: u32, again: bool) {
+        if self.met.len() <= as_usize(number) {
+            self.met.resize(as_usize(number) + 1, Met::default());
+        }
+        if let Some(met) = self.met.get_mut(as_usize(number)) {
+            met.again = met.again.saturating_add(u32::from(again));
+            met.first = met.first.saturating_add(u32::from(!again));
+        }
     }
 }
 
@@ -183,7 +227,8 @@ fn put(set: &mut HashSet<Box<[u32]>, RandomState>, all: &[u32], ends: impl Itera
     }
     let mut start = 0;
     for end in ends {
-        set.extend(all.get(start..end).map(Box::from));
+        // Nothing is written down of what would not be met again.
+        set.extend(all.get(start..end).filter(|shown| !shown.is_empty()).map(Box::from));
         start = end;
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::index::asks::Stock;
 use crate::index::plan::{Demand, PortPlan, Theirs};
 use crate::index::preds::{PredId, Preds};
-use crate::index::ranks::{Rank, Ranks};
+use crate::index::ranks::{Rank, RankId, Ranks};
 use crate::score::{Fx, Score};
-use crate::search::order::{Order, settle};
+use crate::search::order::{Order, Runs, settle};
 use crate::table::{Bits, Cell, Table, as_usize};
 
 /// The candidates of all roots with one plan at a port.
@@ -22,6 +22,8 @@ pub(crate) struct Domain {
     pub(crate) open: Bits,
     /// Some of them can read more of a root than its class says.
     pub(crate) reflective: bool,
+    /// The templates that have candidates, in order.
+    met: Vec<usize>,
     /// Conditions that are asked row by row: the root's.
     cold: Vec<PredId>,
     /// And those of the templates, in the order of `plan.theirs`.
@@ -100,8 +102,10 @@ impl Domain {
         // Until they have been looked at, scores may differ.
         let (most, varies) = (Score::default(), true);
         let (may, cold) = (Arc::new(may), own.cold);
-        let mut domain = Domain { plan, ask, may, open, reflective, cold, theirs_cold, order: None, most, varies };
+        let (met, order) = (Vec::new(), None);
+        let mut domain = Domain { plan, ask, may, open, reflective, met, cold, theirs_cold, order, most, varies };
         domain.open_joins(known);
+        domain.meet(known);
         domain.bound(known);
         domain
     }
@@ -118,6 +122,7 @@ impl Domain {
             }
         }
         self.order = None;
+        self.meet(known);
         self.bound(known);
     }
 
@@ -208,96 +213,169 @@ impl Domain {
         Some(Score { own, partners, deeper: Fx::default() })
     }
 
-    /// What every partner thinks of the root, if all think the same.
-    fn partners(&self) -> Option<Fx> {
-        let mut all = self.plan.theirs.iter().map(|theirs| same(theirs.rank));
-        let first = all.next().unwrap_or(Some(Fx::default()))?;
-        all.all(|other| other == Some(first)).then_some(first)
+    /// What the candidates of each template think of the root.
+    fn thoughts(&self) -> impl Iterator<Item = Rank> {
+        let met = |theirs: &&Theirs| self.met.binary_search(&theirs.template).is_ok();
+        self.plan.theirs.iter().filter(met).map(|theirs| theirs.rank)
     }
 
-    /// What the rows of each template think of the root; open ones think nothing here.
-    fn partners_by_template<'r>(&self, table: &Table, ranks: &'r Ranks) -> Vec<Partners<'r>> {
+    /// What all candidates think of the root, if it is one thing: the same, or the same by row.
+    fn one_thought(&self) -> Option<Rank> {
+        let mut all = self.thoughts();
+        let first = all.next().unwrap_or(Rank::Same(Fx::default()));
+        all.all(|other| other == first).then_some(first).filter(|rank| *rank != Rank::Opaque)
+    }
+
+    /// What the candidates think of the root, row by row; open ones think nothing here.
+    fn worths<'r>(&self, table: &Table, ranks: &'r Ranks) -> Worths<'r> {
+        let worth = |rank: Rank| match rank {
+            Rank::Same(fx) => Worth::Same(fx),
+            Rank::By(id) => Worth::By(ranks.values(id)),
+            Rank::Opaque => Worth::Same(Fx::default()),
+        };
+        if let Some(rank) = self.one_thought() {
+            return Worths::All(worth(rank));
+        }
         let mut all = Vec::new();
-        all.resize_with(table.templates.list.len(), || Partners::Same(Fx::default()));
+        all.resize_with(table.templates.list.len(), || Worth::Same(Fx::default()));
         for theirs in &self.plan.theirs {
             if let Some(own) = all.get_mut(theirs.template) {
-                *own = match theirs.rank {
-                    Rank::Same(fx) => Partners::Same(fx),
-                    Rank::By(id) => Partners::By(ranks.values(id)),
-                    Rank::Opaque => Partners::Same(Fx::default()),
-                };
+                *own = worth(theirs.rank);
             }
         }
-        all
+        Worths::ByTemplate(all)
     }
 
-    fn bound(&mut self, known: &Known<'_>) {
-        if let (Some(own), Some(partners)) = (same(self.plan.rank), self.partners()) {
+    /// The templates that have candidates.
+    fn meet(&mut self, known: &Known<'_>) {
+        let list = &known.table.templates.list;
+        let has = |template: &usize| list.get(*template).is_some_and(|template| template.rows.meets(&self.may));
+        self.met = self.plan.theirs.iter().map(|theirs| theirs.template).filter(has).collect();
+    }
+
+    fn bound(&mut self, known: &mut Known<'_>) {
+        if let (Some(own), Some(partners)) = (same(self.plan.rank), self.one_thought().and_then(same)) {
             self.most = Score { own, partners, deeper: Fx::default() };
             self.varies = false;
             return;
         }
-        let order = self.in_order(known);
-        let (first, last) = order.ends(known.ranks);
+        self.order(known);
+        self.extend(known);
+        let (first, last) = self.order.as_ref().map_or((None, None), |order| order.ends(known.ranks));
         let score = |row: Option<u32>| self.score(row?, known.table, known.ranks);
         let (best, worst) = (score(first).unwrap_or_default(), score(last).unwrap_or_default());
-        (self.most, self.varies, self.order) = (best, best != worst, Some(order));
+        (self.most, self.varies) = (best, best != worst);
     }
 
-    /// The candidates that are not open, the best first. Those that do not [pass](Domain::passes) are among them.
-    pub(crate) fn order(&mut self, known: &Known<'_>) -> &Order {
-        let order = match self.order.take() {
-            Some(order) => order,
-            None => self.in_order(known),
-        };
-        self.order.insert(order)
+    /// Puts the candidates that are not open in order, the best first. Those that do not [pass](Domain::passes) are among
+    /// them.
+    pub(crate) fn order(&mut self, known: &mut Known<'_>) {
+        if self.order.is_none() {
+            self.order = Some(self.in_order(known));
+        }
+    }
+
+    /// All of them in that order.
+    pub(crate) fn rows(&mut self, known: &mut Known<'_>) -> Vec<u32> {
+        self.order(known);
+        while self.extend(known) {}
+        self.order.as_ref().map(|order| order.rows(known.ranks)).unwrap_or_default()
     }
 
     /// The first candidate at a place of the order or after it that is not left out, and its place. The order must have
     /// been asked for. `out` gives what is left out, 64 rows at a time.
-    pub(crate) fn next(&self, place: usize, out: impl Fn(usize) -> u64, ranks: &Ranks) -> Option<(usize, u32)> {
-        self.order.as_ref()?.next(place, out, ranks)
+    pub(crate) fn next(
+        &mut self,
+        mut place: usize,
+        out: impl Fn(usize) -> u64,
+        known: &Known<'_>,
+    ) -> Option<(usize, u32)> {
+        loop {
+            let order = self.order.as_ref()?;
+            if let Some(found) = order.next(place, &out, known.ranks) {
+                return Some(found);
+            }
+            place = place.max(order.listed()?);
+            if !self.extend(known) {
+                return None;
+            }
+        }
     }
 
-    fn in_order(&self, known: &Known<'_>) -> Order {
+    /// Lists more candidates; false if all are.
+    fn extend(&mut self, known: &Known<'_>) -> bool {
+        let Some(Order::Runs(mut runs)) = self.order.take_if(|order| matches!(order, Order::Runs(_))) else {
+            return false;
+        };
+        let graded = match self.one_thought() {
+            Some(Rank::By(id)) => known.ranks.grades(id),
+            _ => None,
+        };
+        let more = match graded {
+            Some(grades) => runs.more(known.ranks, |row| grades.get(as_usize(row))),
+            None => {
+                let worths = self.worths(known.table, known.ranks);
+                runs.more(known.ranks, |row| worths.of(row, known.table))
+            }
+        };
+        self.order = Some(Order::Runs(runs));
+        more
+    }
+
+    fn in_order(&self, known: &mut Known<'_>) -> Order {
         let mut rows = Arc::clone(&self.may);
         if self.open.any() {
             Arc::make_mut(&mut rows).and_not(&self.open);
         }
-        let (table, ranks) = (&*known.table, &*known.ranks);
-        let uniform = self.partners().is_some();
-        let mut rows = match self.plan.rank {
-            Rank::By(id) => {
-                let (order, places) = ranks.order(id);
-                let ranked = Order::Ranked(rows.permuted(places, order.len()), id);
-                if uniform {
-                    return ranked;
-                }
-                ranked.rows(ranks)
-            }
-            // Rows that have not been moved about are in the order of their ads.
-            _ if uniform && table.in_order => return Order::Plain(rows),
-            _ => table.in_turn(&rows),
-        };
-        if !uniform {
-            let own = |row: u32| ranks.value(self.plan.rank, as_usize(row));
-            let template = |row: u32| table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.template);
-            let of_template = self.partners_by_template(table, ranks);
-            settle(&mut rows, own, |row| match of_template.get(template(row)) {
-                Some(Partners::Same(fx)) => *fx,
-                Some(Partners::By(values)) => values.get(as_usize(row)).copied().unwrap_or_default(),
-                None => Fx::default(),
-            });
+        let thought = self.one_thought();
+        if let (Rank::Same(_), Some(Rank::By(id))) = (self.plan.rank, thought) {
+            known.ranks.sort(id, known.table);
         }
-        Order::Listed(rows)
+        let (table, ranks) = (&*known.table, &*known.ranks);
+        let ranked = |id: RankId| {
+            let (order, places) = ranks.order(id);
+            rows.permuted(places, order.len())
+        };
+        match (self.plan.rank, thought) {
+            (Rank::By(id), Some(Rank::Same(_))) | (Rank::Same(_), Some(Rank::By(id))) => Order::Ranked(ranked(id), id),
+            (Rank::By(id), _) => Order::Runs(Runs::new(ranked(id), id)),
+            // Rows that have not been moved about are in the order of their ads.
+            (_, Some(Rank::Same(_))) if table.in_order => Order::Plain(rows),
+            (_, Some(Rank::Same(_))) => Order::Listed(table.in_turn(&rows)),
+            _ => {
+                let mut rows = table.in_turn(&rows);
+                let worths = self.worths(table, ranks);
+                settle(&mut rows, |row| worths.of(row, table));
+                Order::Listed(rows)
+            }
+        }
     }
 }
 
-/// What rows of one template think of a root.
-enum Partners<'r> {
+/// What rows think of a root.
+enum Worths<'r> {
+    All(Worth<'r>),
+    ByTemplate(Vec<Worth<'r>>),
+}
+
+enum Worth<'r> {
     Same(Fx),
     /// By row.
     By(&'r [Fx]),
+}
+
+impl Worths<'_> {
+    fn of(&self, row: u32, table: &Table) -> Fx {
+        let worth = match self {
+            Worths::All(worth) => Some(worth),
+            Worths::ByTemplate(all) => table.rows.get(as_usize(row)).and_then(|row| all.get(row.template)),
+        };
+        match worth {
+            Some(Worth::Same(fx)) => *fx,
+            Some(Worth::By(values)) => values.get(as_usize(row)).copied().unwrap_or_default(),
+            None => Fx::default(),
+        }
+    }
 }
 
 fn same(rank: Rank) -> Option<Fx> {

@@ -43,7 +43,7 @@ impl Choices {
         let (mut lists, mut varying, mut unknown) = (Vec::new(), 0, false);
         for port in ports {
             let Some(domain) = domains.get_mut(*port) else { continue };
-            let sorted: Vec<u32> = domain.order(known).rows(known.ranks);
+            let sorted: Vec<u32> = domain.rows(known);
             let open: Vec<u32> = domain.open.iter().collect();
             let mut list = Vec::new();
             for row in open.iter().chain(&sorted) {

@@ -71,7 +71,7 @@ impl Spoke {
     /// The candidates of a domain, by what they share with port 0.
     pub(crate) fn of(domain: &mut Domain, known: &mut Known<'_>) -> Spoke {
         let port = domain.plan.port;
-        let mut sorted = domain.order(known).rows(known.ranks);
+        let mut sorted = domain.rows(known);
         sorted.retain(|row| domain.passes(*row, known));
         let mut lanes: Vec<Lane> = Vec::new();
         let mut lane_of: HashMap<usize, usize, RandomState> = HashMap::default();

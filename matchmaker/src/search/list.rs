@@ -106,21 +106,21 @@ impl Star<'_> {
     }
 
     /// The next row of port 0 that may be in a gang.
-    fn next(&self, first: usize, place: usize, known: &Known<'_>) -> Option<(usize, u32)> {
-        let rest = self.ports.get(1..).unwrap_or_default();
+    fn next(&mut self, first: usize, place: usize, known: &Known<'_>) -> Option<(usize, u32)> {
+        let (rest, spokes) = (self.ports.get(1..).unwrap_or_default(), &*self.spokes);
         let lonely = |word: usize| {
-            let spokes = rest.iter().filter_map(|port| self.spokes.get(*port)?.as_ref());
+            let spokes = rest.iter().filter_map(|port| spokes.get(*port)?.as_ref());
             spokes.fold(0, |out, spoke| out | spoke.lonely.word(word))
         };
         let out = |word: usize| known.full.word(word) | lonely(word);
-        self.domains.get(first)?.next(place, out, known.ranks)
+        self.domains.get_mut(first)?.next(place, out, known)
     }
 
     /// What a row of port 0 comes to with the best of its spokes, whose rows are left in `rows`.
     fn look(&mut self, row: u32, own: Score, known: &mut Known<'_>, rows: &mut Vec<u32>) -> Look {
         let Some((first, rest)) = self.ports.split_first() else { return Look::Never };
         let Some(domain) = self.domains.get(*first) else { return Look::Never };
-        if !known.has_room(row, domain, self.counted) || !domain.passes(row, known) {
+        if !known.has_room(row, domain, self.counted) {
             return Look::Nothing;
         }
         let mut total = own;
@@ -139,7 +139,9 @@ impl Star<'_> {
                 None => return Look::Nothing,
             }
         }
-        Look::Total(total)
+        // What takes longest comes last: those whom no license allows need not be asked.
+        let passes = self.domains.get(*first).is_some_and(|domain| domain.passes(row, known));
+        if passes { Look::Total(total) } else { Look::Nothing }
     }
 
     /// The most that all spokes together can add.

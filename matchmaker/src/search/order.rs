@@ -14,6 +14,44 @@ pub(crate) enum Order {
     Plain(Arc<Bits>),
     /// Their places in the order of a rank.
     Ranked(Bits, RankId),
+    /// In the order of two ranks, as far as they have been asked for.
+    Runs(Runs),
+}
+
+/// Rows in the order of one rank, those that it finds equal in the order of another: most are never asked for.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    /// Their places in the order of the first rank.
+    places: Bits,
+    rank: RankId,
+    /// From this place on nothing has been listed.
+    next: usize,
+    listed: Vec<u32>,
+}
+
+/// How many rows are listed at once, at least.
+const BATCH: usize = 64;
+
+impl Runs {
+    pub(crate) fn new(places: Bits, rank: RankId) -> Runs {
+        Runs { places, rank, next: 0, listed: Vec::new() }
+    }
+
+    /// Lists more rows; false if there are none left. `then` is what the other rank says.
+    pub(crate) fn more<S: Ord + Copy>(&mut self, ranks: &Ranks, then: impl Fn(u32) -> S) -> bool {
+        let (order, _) = ranks.order(self.rank);
+        let before = self.listed.len();
+        let mut pass = Pass::default();
+        while self.listed.len() < before + BATCH {
+            let Some(first) = self.places.next(self.next) else { break };
+            let (start, end) = (self.listed.len(), ranks.run_end(self.rank, as_usize(first)));
+            let rows = self.places.among(as_usize(first)..end);
+            self.listed.extend(rows.filter_map(|place| order.get(as_usize(place)).copied()));
+            self.next = end;
+            pass.settle(self.listed.get_mut(start..).unwrap_or_default(), &then);
+        }
+        self.listed.len() > before
+    }
 }
 
 impl Order {
@@ -40,10 +78,23 @@ impl Order {
                     next = place + 1;
                 }
             }
+            Order::Runs(runs) => {
+                let rest = runs.listed.get(place..)?;
+                let found = rest.iter().position(|row| is_in(*row))?;
+                rest.get(found).map(|row| (place + found, *row))
+            }
         }
     }
 
-    /// The first row and the last one.
+    /// How many rows are listed, if not all may be.
+    pub(crate) fn listed(&self) -> Option<usize> {
+        match self {
+            Order::Runs(runs) => Some(runs.listed.len()),
+            Order::Listed(_) | Order::Plain(_) | Order::Ranked(..) => None,
+        }
+    }
+
+    /// The first row and the last one; of those that a first rank finds equal any, if not all are listed.
     pub(crate) fn ends(&self, ranks: &Ranks) -> (Option<u32>, Option<u32>) {
         match self {
             Order::Listed(rows) => (rows.first().copied(), rows.last().copied()),
@@ -53,10 +104,16 @@ impl Order {
                 let row = |place: Option<u32>| order.get(as_usize(place?)).copied();
                 (row(places.next(0)), row(places.last()))
             }
+            Order::Runs(runs) => {
+                let (order, _) = ranks.order(runs.rank);
+                let last = || order.get(as_usize(runs.places.last()?)).copied();
+                let all = runs.places.next(runs.next).is_none();
+                (runs.listed.first().copied(), if all { runs.listed.last().copied() } else { last() })
+            }
         }
     }
 
-    /// All rows.
+    /// All rows, as far as they are listed.
     pub(crate) fn rows(&self, ranks: &Ranks) -> Vec<u32> {
         match self {
             Order::Listed(rows) => rows.clone(),
@@ -65,35 +122,45 @@ impl Order {
                 let (order, _) = ranks.order(*rank);
                 places.iter().filter_map(|place| order.get(as_usize(place)).copied()).collect()
             }
+            Order::Runs(runs) => runs.listed.clone(),
         }
     }
 }
 
-/// Sorts rows by what else is thought of them where the first rank finds them equal; they are in its order already, and
-/// equal ones in the order of their ads.
-pub(crate) fn settle<T: PartialEq, S: Ord + Copy>(rows: &mut [u32], first: impl Fn(u32) -> T, then: impl Fn(u32) -> S) {
-    let mut pass = Pass { worth: Vec::new(), levels: Vec::new(), sorted: Vec::new() };
-    for run in rows.chunk_by_mut(|one, other| first(*one) == first(*other)) {
-        pass.worth.clear();
-        pass.worth.extend(run.iter().map(|row| then(*row)));
-        if !pass.worth.is_sorted_by(|one, other| one >= other) {
-            pass.sort(run);
-        }
-    }
+/// Sorts rows by what is thought of them; equal ones stay in their order.
+pub(crate) fn settle<S: Ord + Copy>(rows: &mut [u32], worth: impl Fn(u32) -> S) {
+    Pass::default().settle(rows, &worth);
 }
 
-/// Room for sorting one run after the other.
+/// Room for sorting one list after the other.
 struct Pass<S> {
-    /// What the rows of the run are worth.
+    /// What the rows are worth.
     worth: Vec<S>,
     levels: Vec<S>,
     sorted: Vec<u32>,
+}
+
+impl<S> Default for Pass<S> {
+    fn default() -> Pass<S> {
+        Pass { worth: Vec::new(), levels: Vec::new(), sorted: Vec::new() }
+    }
 }
 
 /// How many different worths are sorted by looking for each in turn: owners mostly know friends and others.
 const LEVELS_MAX: usize = 4;
 
 impl<S: Ord + Copy> Pass<S> {
+    fn settle(&mut self, rows: &mut [u32], worth: &impl Fn(u32) -> S) {
+        if rows.len() < 2 {
+            return;
+        }
+        self.worth.clear();
+        self.worth.extend(rows.iter().map(|row| worth(*row)));
+        if !self.worth.is_sorted_by(|one, other| one >= other) {
+            self.sort(rows);
+        }
+    }
+
     fn sort(&mut self, run: &mut [u32]) {
         self.levels.clear();
         for worth in &self.worth {
@@ -106,9 +173,10 @@ impl<S: Ord + Copy> Pass<S> {
         }
         self.sorted.clear();
         if self.levels.len() > LEVELS_MAX {
-            let mut places: Vec<usize> = (0..run.len()).collect();
-            places.sort_by_key(|place| std::cmp::Reverse(self.worth.get(*place)));
-            self.sorted.extend(places.into_iter().filter_map(|place| run.get(place)));
+            let each = self.worth.iter().zip(run.iter()).enumerate();
+            let mut each: Vec<_> = each.map(|(place, (worth, row))| (std::cmp::Reverse(*worth), place, *row)).collect();
+            each.sort_unstable();
+            self.sorted.extend(each.into_iter().map(|(_, _, row)| row));
         } else {
             self.levels.sort_unstable_by(|one, other| other.cmp(one));
             for level in &self.levels {

@@ -141,6 +141,18 @@ impl Bits {
         Some(as_u32(place * WORD) + word.trailing_zeros())
     }
 
+    /// The rows of the set in a range, smallest first.
+    pub(crate) fn among(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = u32> + '_ {
+        let (first, end) = (range.start / WORD, range.end.min(self.length));
+        let words = self.words.iter().enumerate().skip(first).take(end.div_ceil(WORD).saturating_sub(first));
+        words.flat_map(move |(place, word)| {
+            let base = place * WORD;
+            let above = if base < range.start { u64::MAX << (range.start - base) } else { u64::MAX };
+            let below = if end - base < WORD { (1u64 << (end - base)) - 1 } else { u64::MAX };
+            Ones(word & above & below).map(move |bit| as_u32(base) + bit)
+        })
+    }
+
     /// The largest row of the set.
     pub(crate) fn last(&self) -> Option<u32> {
         let place = self.words.iter().rposition(|word| *word != 0)?;

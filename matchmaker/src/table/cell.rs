@@ -35,7 +35,15 @@ pub(crate) struct Words {
     text_ids: HashMap<Arc<str>, TextId, RandomState>,
     wholes: Vec<Value>,
     whole_ids: HashMap<String, u32, RandomState>,
+    /// What the evaluator said of an expression over two values.
+    said: HashMap<Pair, Cell, RandomState>,
 }
+
+/// The text of an expression over two values, and these.
+pub(crate) type Pair = (TextId, Cell, Cell);
+
+/// How many answers of the evaluator are remembered before all are forgotten.
+const SAID_MAX: usize = 100_000;
 
 #[derive(Debug)]
 struct Text {
@@ -58,6 +66,24 @@ impl Words {
             Value::List(items) if items.iter().all(plain) => self.whole(value),
             Value::List(_) | Value::Ad(_) => Cell::Open,
         }
+    }
+
+    /// What the evaluator said of two values before.
+    pub(crate) fn said(&self, pair: &Pair) -> Option<Cell> {
+        self.said.get(pair).copied()
+    }
+
+    /// Remembers what the evaluator says of two values.
+    pub(crate) fn say(&mut self, pair: Pair, cell: Cell) {
+        if self.said.len() >= SAID_MAX {
+            self.said.clear();
+        }
+        self.said.insert(pair, cell);
+    }
+
+    /// Forgets all that the evaluator said.
+    pub(crate) fn forget_said(&mut self) {
+        self.said.clear();
     }
 
     /// The value that a cell stands for; none for [`Cell::Open`].

@@ -161,8 +161,8 @@ impl<'a> Flattener<'a> {
             }
         }
         let expr = make(exprs);
-        let text = expr.to_string();
-        Some(Term::Whole(Arc::new(Whole { expr, names, parts: terms, text })))
+        let text = self.table.words.text(&Arc::from(expr.to_string()));
+        Some(Term::Whole(Arc::new(Whole::new(expr, names, terms, text))))
     }
 
     fn name(&mut self, name: &Name, side: Side, nesting: usize) -> Option<Term> {

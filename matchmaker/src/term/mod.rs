@@ -11,8 +11,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use classad::{BinaryOp, Context, Env, Expr, Name, UnaryOp, Value, eval};
+use smallvec::SmallVec;
 
-use crate::table::{Cell, Columns, Words};
+use crate::table::{Cell, Columns, TextId, Words};
 
 pub(crate) use flat::{Flattener, Side};
 pub(crate) use ops::{is_true, number};
@@ -49,12 +50,22 @@ pub(crate) struct Whole {
     names: Vec<Name>,
     parts: Vec<Term>,
     /// The text of the expression: what tells two of them apart.
-    text: String,
+    text: TextId,
+    /// It has two parts, of two partners: each is looked at again and again, beside many others.
+    pair: bool,
 }
 
 impl Whole {
+    fn new(expr: Expr, names: Vec<Name>, parts: Vec<Term>, text: TextId) -> Whole {
+        let pair = match parts.as_slice() {
+            [one, other] => one.vars() != 0 && other.vars() != 0 && one.vars() != other.vars(),
+            _ => false,
+        };
+        Whole { expr, names, parts, text, pair }
+    }
+
     fn with(&self, parts: Vec<Term>) -> Whole {
-        Whole { expr: self.expr.clone(), names: self.names.clone(), parts, text: self.text.clone() }
+        Whole::new(self.expr.clone(), self.names.clone(), parts, self.text)
     }
 }
 
@@ -140,8 +151,19 @@ impl Term {
                 }
             }
             Term::Whole(whole) => {
-                let cells: Vec<Cell> = whole.parts.iter().map(|part| part.value(sight, row)).collect();
-                sight.whole(&whole.expr, &whole.names, &cells)
+                let cells: SmallVec<[Cell; 4]> = whole.parts.iter().map(|part| part.value(sight, row)).collect();
+                let pair = match cells.as_slice() {
+                    [one, other] if whole.pair => Some((whole.text, *one, *other)),
+                    _ => None,
+                };
+                if let Some(said) = pair.and_then(|pair| sight.words.said(&pair)) {
+                    return said;
+                }
+                let cell = sight.whole(&whole.expr, &whole.names, &cells);
+                if let Some(pair) = pair {
+                    sight.words.say(pair, cell);
+                }
+                cell
             }
         }
     }
