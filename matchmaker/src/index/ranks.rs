@@ -214,26 +214,24 @@ impl Ranks {
 impl Ranking {
     /// The order without rows that are gone or have changed, and with these put in.
     fn merge(&mut self, changed: &[u32], table: &Table) {
-        let mut moved = Bits::none(table.rows.len());
+        let mut stays = table.live.clone();
         for row in changed {
-            moved.set(as_usize(*row), true);
+            stays.set(as_usize(*row), false);
         }
         let value = |row: u32| self.values.get(as_usize(row)).copied().unwrap_or_default();
         let place = |row: &u32| (std::cmp::Reverse(value(*row)), table.position(*row));
         let mut fresh: Vec<u32> = changed.to_vec();
         fresh.sort_by_cached_key(place);
-        let mut fresh = fresh.into_iter().peekable();
-        let mut order = Vec::with_capacity(self.order.len() + changed.len());
-        for row in &self.order {
-            if !table.live.get(as_usize(*row)) || moved.get(as_usize(*row)) {
-                continue;
-            }
-            while let Some(first) = fresh.next_if(|first| place(first) < place(row)) {
-                order.push(first);
-            }
+        let mut rest: Vec<u32> = self.order.iter().copied().filter(|row| stays.get(as_usize(*row))).collect();
+        let mut order = Vec::with_capacity(rest.len() + fresh.len());
+        for row in fresh.iter().rev() {
+            let tail = rest.partition_point(|other| place(other) < place(row));
+            // The worst ones first, and all turned round in the end.
+            order.extend(rest.drain(tail..).rev());
             order.push(*row);
         }
-        order.extend(fresh);
+        order.extend(rest.into_iter().rev());
+        order.reverse();
         self.order = order;
         self.number(table.rows.len());
     }
@@ -257,7 +255,10 @@ impl Ranking {
     fn sort(&mut self, table: &Table) {
         let value = |row: u32| self.values.get(as_usize(row)).copied().unwrap_or_default();
         let mut order = table.in_turn(&table.live);
-        settle(&mut order, value);
+        match &self.grades {
+            Some(grades) => settle(&mut order, |row| grades.of.get(as_usize(row)).copied()),
+            None => settle(&mut order, value),
+        }
         self.order = order;
         self.number(table.rows.len());
     }

@@ -275,7 +275,7 @@ impl Domain {
         }
     }
 
-    /// All of them in that order.
+    /// All of them in that order; those that are full may be left out.
     pub(crate) fn rows(&mut self, known: &mut Known<'_>) -> Vec<u32> {
         self.order(known);
         while self.extend(known) {}
@@ -312,10 +312,10 @@ impl Domain {
             _ => None,
         };
         let more = match graded {
-            Some(grades) => runs.more(known.ranks, |row| grades.get(as_usize(row))),
+            Some(grades) => runs.more(known.ranks, known.full, |row| grades.get(as_usize(row))),
             None => {
                 let worths = self.worths(known.table, known.ranks);
-                runs.more(known.ranks, |row| worths.of(row, known.table))
+                runs.more(known.ranks, known.full, |row| worths.of(row, known.table))
             }
         };
         self.order = Some(Order::Runs(runs));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use classad::BinaryOp;
 use foldhash::fast::RandomState;
+use smallvec::SmallVec;
 
 use super::domain::{Domain, Known};
 use crate::score::Score;
@@ -35,10 +36,15 @@ struct Lane {
     /// Candidates, the best first.
     lists: Vec<Vec<u32>>,
     /// How far its list has been used up, for everything that port 0 may show of itself: by the code of the only column
-    /// that the joins read, or by the codes of several.
+    /// that the joins read, if it has few, or by the codes of all columns.
     heads: Vec<Option<Head>>,
-    many: HashMap<Vec<u32>, Head, RandomState>,
+    many: HashMap<Codes, Head, RandomState>,
 }
+
+type Codes = SmallVec<[u32; 4]>;
+
+/// How many values a column may have whose heads are kept by code.
+const FEW: usize = 1024;
 
 #[derive(Clone, Copy, Debug)]
 struct Head {
@@ -177,17 +183,17 @@ impl Lane {
     /// again by a partner that shows the same.
     fn head(&mut self, hub: u32, port: usize, domain: &Domain, known: &mut Known<'_>, counted: bool) -> Option<u32> {
         let code = |column: u32| known.table.columns.get(column)?.codes().get(as_usize(hub)).copied();
-        let place = match self.hub.as_slice() {
-            [] => 0,
-            [column] => as_usize(code(*column)?),
-            _ => usize::MAX,
+        let (place, values) = match self.hub.as_slice() {
+            [] => (0, 1),
+            [column] => (as_usize(code(*column)?), known.table.columns.get(*column)?.cells().len()),
+            _ => (usize::MAX, usize::MAX),
         };
-        let many: Option<Vec<u32>> = match place {
-            usize::MAX => Some(self.hub.iter().map(|column| code(*column)).collect::<Option<_>>()?),
-            _ => None,
+        let many = match values {
+            0..=FEW => None,
+            _ => Some(self.hub.iter().map(|column| code(*column)).collect::<Option<Codes>>()?),
         };
-        if many.is_none() && self.heads.len() <= place {
-            self.heads.resize(place + 1, None);
+        if many.is_none() && self.heads.len() < values {
+            self.heads.resize(values, None);
         }
         let before = match &many {
             Some(codes) => self.many.get(codes).copied(),

@@ -37,16 +37,17 @@ impl Runs {
         Runs { places, rank, next: 0, listed: Vec::new() }
     }
 
-    /// Lists more rows; false if there are none left. `then` is what the other rank says.
-    pub(crate) fn more<S: Ord + Copy>(&mut self, ranks: &Ranks, then: impl Fn(u32) -> S) -> bool {
+    /// Lists more rows, none of those that are full; false if there are none left. `then` is what the other rank says.
+    pub(crate) fn more<S: Ord + Copy>(&mut self, ranks: &Ranks, full: &Bits, then: impl Fn(u32) -> S) -> bool {
         let (order, _) = ranks.order(self.rank);
         let before = self.listed.len();
         let mut pass = Pass::default();
         while self.listed.len() < before + BATCH {
             let Some(first) = self.places.next(self.next) else { break };
             let (start, end) = (self.listed.len(), ranks.run_end(self.rank, as_usize(first)));
-            let rows = self.places.among(as_usize(first)..end);
-            self.listed.extend(rows.filter_map(|place| order.get(as_usize(place)).copied()));
+            self.places.each_among(as_usize(first)..end, |place| {
+                self.listed.extend(order.get(place).filter(|row| !full.get(as_usize(**row))));
+            });
             self.next = end;
             pass.settle(self.listed.get_mut(start..).unwrap_or_default(), &then);
         }

@@ -141,16 +141,20 @@ impl Bits {
         Some(as_u32(place * WORD) + word.trailing_zeros())
     }
 
-    /// The rows of the set in a range, smallest first.
-    pub(crate) fn among(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = u32> + '_ {
+    /// Calls `see` with the rows of the set in a range, smallest first.
+    pub(crate) fn each_among(&self, range: std::ops::Range<usize>, mut see: impl FnMut(usize)) {
         let (first, end) = (range.start / WORD, range.end.min(self.length));
         let words = self.words.iter().enumerate().skip(first).take(end.div_ceil(WORD).saturating_sub(first));
-        words.flat_map(move |(place, word)| {
+        for (place, word) in words {
             let base = place * WORD;
             let above = if base < range.start { u64::MAX << (range.start - base) } else { u64::MAX };
             let below = if end - base < WORD { (1u64 << (end - base)) - 1 } else { u64::MAX };
-            Ones(word & above & below).map(move |bit| as_u32(base) + bit)
-        })
+            let mut left = word & above & below;
+            while left != 0 {
+                see(base + as_usize(left.trailing_zeros()));
+                left &= left - 1;
+            }
+        }
     }
 
     /// The largest row of the set.
