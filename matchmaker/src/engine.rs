@@ -73,6 +73,8 @@ pub struct Stats {
     pub looks: u64,
     /// Conditions on one partner.
     pub conditions: u64,
+    /// What everything that is kept for the next cycle, and could be worked out again, takes in memory, about.
+    pub answers_bytes: usize,
 }
 
 /// A cycle before anybody has asked why.
@@ -159,6 +161,12 @@ impl Engine {
         self.table.words.forget_said();
     }
 
+    /// What everything that could be worked out again takes in memory, about.
+    fn answers_bytes(&self) -> usize {
+        let index = self.preds.bytes() + self.ranks.bytes() + self.made.bytes() + self.keys.bytes();
+        index + self.agreed.bytes() + self.table.words.said_bytes()
+    }
+
     fn forget_plans(&mut self) {
         self.preds = Preds::default();
         self.ranks = Ranks::default();
@@ -218,6 +226,7 @@ impl Engine {
             cycle.gangs.push(gang);
             self.charge(&mut ledger, &cycle.gangs, config.rules);
         }
+        self.stats.answers_bytes = self.answers_bytes();
         Run { cycle, failed, ledger, indexed }
     }
 

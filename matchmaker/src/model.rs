@@ -246,6 +246,8 @@ pub struct Config {
     /// Whether the evaluator looks again at every gang that the indexes have found; conditions that it has found true of the
     /// same values before are not asked again. Who does not want it here looks himself, see [`verify`](crate::verify()).
     pub second_look: bool,
+    /// How many bytes answers may take, about, that are kept from cycle to cycle; beyond that they are worked out again.
+    pub answers_bytes_max: usize,
     /// The number that a rank's value counts: [`Fx::of`], unless somebody else's arithmetic is to be compared with.
     pub rank_of: fn(&Value) -> Fx,
 }
@@ -264,6 +266,7 @@ impl Config {
             search: Search::Indexed,
             prefer: Prefer::Best,
             second_look: true,
+            answers_bytes_max: 512 << 20,
             rank_of: Fx::of,
         }
     }

@@ -5,7 +5,9 @@ mod world;
 
 #[cfg(test)]
 mod tests {
-    use matchmaker::{Config, Cycle, Engine, Prefer, Rules, Search, Snapshot};
+    use std::sync::Arc;
+
+    use matchmaker::{AdId, Config, Cycle, Engine, PoolAd, Prefer, Rules, Search, Snapshot};
     use proptest::prelude::*;
 
     use super::world::{World, runs, world};
@@ -53,18 +55,44 @@ mod tests {
                 // Some ads go, some come back, and now and then one is another under the same name.
                 let pool = if mask & 0x8000 == 0 { &whole } else { &other };
                 let kept = |place: usize| mask >> (place % 15) & 1 == 1;
-                let ads = pool.snapshot.ads().filter(|(id, _)| kept(id.place())).map(|(_, ad)| ad.clone()).collect();
-                let mut snapshot = Snapshot::new(ads);
+                // Most are known again at once, some only when they are looked at.
+                let again = |id: AdId, ad: &PoolAd| match (id.place() + usize::from(mask)) % 5 {
+                    0 => Arc::new(ad.clone()),
+                    _ => Arc::clone(pool.snapshot.shared(id).unwrap()),
+                };
+                let ads = pool.snapshot.ads().filter(|(id, _)| kept(id.place())).map(|(id, ad)| again(id, ad));
+                let mut snapshot = Snapshot::of(ads.collect());
                 for root in &pool.snapshot.roots {
                     let key = &pool.snapshot.ad(root.ad).unwrap().key;
                     if let Some(ad) = snapshot.find(key) {
                         snapshot.roots.push(matchmaker::Root { ad, ..root.clone() });
                     }
                 }
-                let world = World { snapshot, config: pool.config.clone(), text: format!("{mask:x} {}", pool.text) };
+                // Sometimes it may remember nothing, or little.
+                let answers_bytes_max = match mask % 3 {
+                    0 => 0,
+                    1 => 2000,
+                    _ => usize::MAX,
+                };
+                let config = Config { answers_bytes_max, ..pool.config.clone() };
+                let world = World { snapshot, config, text: format!("{mask:x} {}", pool.text) };
                 // And time goes by.
                 same_at(&world, &mut engine, 5 + i64::from(mask % 4))?;
             }
+        }
+
+        #[test]
+        fn what_it_remembers_is_no_more_than_it_may_be(bytes in bytes()) {
+            let world = world(&bytes, Rules::Product, 9);
+            let nothing = Config { answers_bytes_max: 0, ..world.config.clone() };
+            let mut engine = Engine::new();
+            let mut remembered = Vec::new();
+            for _ in 0..4 {
+                engine.gangs(&world.snapshot, &nothing, NOW);
+                remembered.push(engine.stats.answers_bytes);
+            }
+            // Each cycle begins with nothing, so that nothing grows.
+            prop_assert!(remembered.iter().skip(2).all(|bytes| *bytes <= remembered[1]), "{:?} {}", remembered, world.text);
         }
 
         #[test]

@@ -23,10 +23,12 @@ type Example = (AdId, usize, bool);
 impl Engine {
     /// Makes the tables those of the snapshot, and puts roots together.
     pub(super) fn prepare(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Indexed {
-        let remembered = self.table.words.len() + self.table.exprs.len() + self.table.rows.len() + self.roots.len();
-        let too_much = remembered > REMEMBERED_MIN && remembered > REMEMBERED_PER_AD * snapshot.len();
+        let too_much = self.table.bytes() + self.roots.bytes() > TABLES_MIN.max(TABLES_PER_AD * snapshot.len());
         if too_much || self.settings.as_ref().is_none_or(|known| !alike(known, config)) {
             *self = Engine { settings: Some(config.clone()), table: Table::new(config.limits), ..Engine::new() };
+        }
+        if self.answers_bytes() > config.answers_bytes_max {
+            self.forget_answers();
         }
         if self.table.context.now != now {
             self.table.context.now = now;
@@ -66,7 +68,7 @@ impl Engine {
             self.plans.clear();
         }
         let planned_for = (self.table.templates.version, resources);
-        if self.planned_for != planned_for || self.preds.len().max(self.made.len()) > CONDITIONS_MAX {
+        if self.planned_for != planned_for {
             self.forget_plans();
             self.planned_for = planned_for;
         }
@@ -224,14 +226,11 @@ pub(super) struct Planned {
     gang_rank: bool,
 }
 
-/// How many strings, expressions and rows are remembered for each ad, beyond which everything is forgotten: what ads had
+/// How many bytes strings, expressions and rows may take for each ad, beyond which everything is forgotten: what ads had
 /// that are gone.
-const REMEMBERED_PER_AD: usize = 200;
-/// So many are always remembered.
-const REMEMBERED_MIN: usize = 1_000_000;
-
-/// How many conditions are remembered before all are forgotten.
-const CONDITIONS_MAX: usize = 200_000;
+const TABLES_PER_AD: usize = 32 << 10;
+/// So many they may always take.
+const TABLES_MIN: usize = 64 << 20;
 
 /// What one cycle searches in.
 #[derive(Default)]

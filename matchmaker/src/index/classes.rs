@@ -50,19 +50,24 @@ pub(crate) struct Asker<'a> {
     pub(crate) ads: &'a [Arc<PoolAd>],
 }
 
-/// How many keys are remembered before all are forgotten.
-const KEYS_MAX: usize = 1_000_000;
+/// What a key takes beside its codes, about.
+const KEY_BYTES: usize = 40;
 
 impl RootKeys {
     /// Makes ready for another snapshot. If other names matter now, all keys are forgotten, and that is said.
     pub(crate) fn read_by(&mut self, readers: &Readers) -> bool {
-        let other = self.readers != *readers || self.ids.len() > KEYS_MAX;
+        let other = self.readers != *readers;
         if other {
             self.forget();
             self.wanted.clear();
             self.readers = readers.clone();
         }
         other
+    }
+
+    /// What keys take in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.ids.len() * (4 * self.key.len() + KEY_BYTES)
     }
 
     /// Forgets all keys.

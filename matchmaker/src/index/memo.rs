@@ -125,6 +125,9 @@ impl<T> Default for Memo<T> {
     }
 }
 
+/// What an entry of a table takes beside what it holds, about.
+const ENTRY_BYTES: usize = 32;
+
 /// How many attributes an expression may read to be remembered.
 const COLUMNS_MAX: usize = 24;
 
@@ -145,9 +148,10 @@ impl<T: Clone> Memo<T> {
         })
     }
 
-    /// How much is remembered.
-    pub(crate) fn len(&self) -> usize {
-        self.0.values().flatten().map(|branch| branch.made.len()).sum()
+    /// What is remembered takes in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let bytes = |branch: &Branch<T>| branch.made.len() * (4 * branch.columns.len() + size_of::<T>() + ENTRY_BYTES);
+        self.0.values().flatten().map(bytes).sum()
     }
 
     /// Remembers what was worked out.

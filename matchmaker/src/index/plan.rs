@@ -81,11 +81,14 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// How much is remembered.
-    pub(crate) fn len(&self) -> usize {
-        self.parts.len() + self.ranks.len() + self.asked.len() + self.conjuncts.len()
+    /// What is remembered takes in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.parts.bytes() + self.ranks.bytes() + self.asked.bytes() + CONJUNCTS_BYTES * self.conjuncts.len()
     }
 }
+
+/// What a constraint taken apart takes in memory, about.
+const CONJUNCTS_BYTES: usize = 512;
 
 /// A part of a constraint.
 #[derive(Clone, Debug)]

@@ -47,6 +47,9 @@ pub(crate) struct Answer {
     pub(crate) open: Option<Bits>,
 }
 
+/// What a condition takes in memory without its answer, about.
+const PRED_BYTES: usize = 256;
+
 /// From how many uses on a condition is answered for all rows at once.
 const USES_MIN: usize = 4;
 
@@ -83,6 +86,15 @@ impl Preds {
     /// How many conditions there are.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
+    }
+
+    /// What conditions and their answers take in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let answer = |answer: &Answer| answer.yes.bytes() + answer.open.as_ref().map_or(0, Bits::bytes);
+        let said = |said: &Vec<Said>| said.len() * size_of::<Said>();
+        let each =
+            |pred: &Pred| PRED_BYTES + pred.answer.as_ref().map_or(0, answer) + pred.said.as_ref().map_or(0, said);
+        self.list.iter().map(each).sum()
     }
 
     /// Forgets what depends on the time.

@@ -116,6 +116,15 @@ impl Ranks {
         }
     }
 
+    /// What values and orders take in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let each = |ranking: &Ranking| {
+            let graded = usize::from(ranking.grades.is_some());
+            (size_of::<Fx>() + graded) * ranking.values.len() + 4 * (ranking.order.len() + ranking.places.len())
+        };
+        self.list.iter().map(each).sum()
+    }
+
     /// Forgets what depends on the time.
     pub(crate) fn another_time(&mut self) {
         for ranking in self.list.iter_mut().filter(|ranking| ranking.term.is_timely()) {

@@ -78,6 +78,10 @@ struct Column {
 /// How many lists of ports are remembered before all are forgotten.
 const LISTS_MAX: usize = 10_000;
 
+/// What a value of a root and the text of its ports take in memory, about.
+const PART_BYTES: usize = 64;
+const HEAD_BYTES: usize = 1024;
+
 /// Where there is no root, or no column.
 const NOTHING: Code = Code(u32::MAX);
 
@@ -207,9 +211,9 @@ impl Roots {
         self.heads.get(as_usize(row)).map_or(u32::MAX, |head| head.labels)
     }
 
-    /// How much is remembered.
-    pub(crate) fn len(&self) -> usize {
-        self.exprs.len() + self.head_ids.len()
+    /// What is remembered takes in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        4 * self.codes.len() + PART_BYTES * self.exprs.len() + HEAD_BYTES * self.head_ids.len()
     }
 
     /// The number of a namespace.

@@ -19,10 +19,10 @@ use crate::table::{Cell, ExprId, Exprs, Table, as_usize};
 #[derive(Debug, Default)]
 pub(crate) struct Agreed {
     /// The number of a condition, then the code of everything that it reads.
-    shown: HashSet<Box<[u32]>, RandomState>,
+    shown: Shown,
     /// The number of a root's key and that of an edge, then the code of everything that is read of members there: edges all
     /// of whose conditions are known. They spare looking at each.
-    edges: HashSet<Box<[u32]>, RandomState>,
+    edges: Shown,
     /// By the number of a root's texts: how many gangs there were.
     gangs: Vec<u32>,
     /// By a root's texts, one of its ports, and the template bound there.
@@ -92,13 +92,26 @@ pub(crate) struct Part {
     pub(crate) expr: Expr,
 }
 
-/// How many conditions are remembered before all are forgotten.
-const SHOWN_MAX: usize = 500_000;
+/// What was shown.
+#[derive(Debug, Default)]
+struct Shown {
+    all: HashSet<Box<[u32]>, RandomState>,
+    /// What they take in memory, about.
+    bytes: usize,
+}
+
+/// What an entry takes beside what it holds, about.
+const ENTRY_BYTES: usize = 32;
 
 impl Agreed {
+    /// What is remembered takes in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.shown.bytes + self.edges.bytes
+    }
+
     /// Forgets what depends on the numbers of roots' keys, which mean others now.
     pub(crate) fn forget_keys(&mut self) {
-        self.edges.clear();
+        self.edges = Shown::default();
     }
 
     /// The parts of a gang's constraints that were not found true of the same values before; none if that is not told, and
@@ -117,7 +130,7 @@ impl Agreed {
         let (head, _) = seen.roots.head_of(seen.row);
         self.told = self.is_common(head) && self.look((key, head), root, members, seen, table).is_some();
         if self.told && self.news.is_empty() {
-            put(&mut self.edges, &self.new_edges, self.ends.iter().copied());
+            self.edges.put(&self.new_edges, self.ends.iter().copied());
         }
         self.told.then_some(self.news.as_slice())
     }
@@ -128,8 +141,8 @@ impl Agreed {
             return;
         }
         let ends = self.news.iter().map(|(end, _)| *end);
-        put(&mut self.shown, &self.shows, ends);
-        put(&mut self.edges, &self.new_edges, self.ends.iter().copied());
+        self.shown.put(&self.shows, ends);
+        self.edges.put(&self.new_edges, self.ends.iter().copied());
     }
 
     fn is_common(&mut self, head: u32) -> bool {
@@ -220,16 +233,22 @@ impl Agreed {
     }
 }
 
-/// Adds slices of `all`, one after the other, to a set that is never too large.
-fn put(set: &mut HashSet<Box<[u32]>, RandomState>, all: &[u32], ends: impl Iterator<Item = usize>) {
-    if set.len() >= SHOWN_MAX {
-        set.clear();
+impl Shown {
+    fn contains(&self, shown: &[u32]) -> bool {
+        self.all.contains(shown)
     }
-    let mut start = 0;
-    for end in ends {
-        // Nothing is written down of what would not be met again.
-        set.extend(all.get(start..end).filter(|shown| !shown.is_empty()).map(Box::from));
-        start = end;
+
+    /// Adds slices of `all`, one after the other.
+    fn put(&mut self, all: &[u32], ends: impl Iterator<Item = usize>) {
+        let mut start = 0;
+        for end in ends {
+            // Nothing is written down of what would not be met again.
+            let Some(shown) = all.get(start..end).filter(|shown| !shown.is_empty()) else { continue };
+            if self.all.insert(shown.into()) {
+                self.bytes += size_of_val(shown) + ENTRY_BYTES;
+            }
+            start = end;
+        }
     }
 }
 

@@ -52,6 +52,11 @@ impl Bits {
         self.length
     }
 
+    /// What it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        8 * self.words.len()
+    }
+
     pub(crate) fn get(&self, row: usize) -> bool {
         self.words.get(row / WORD).is_some_and(|word| word >> (row % WORD) & 1 == 1)
     }

@@ -32,6 +32,8 @@ pub(crate) struct TextId(u32);
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     texts: Vec<Text>,
+    /// All their letters.
+    text_bytes: usize,
     text_ids: HashMap<Arc<str>, TextId, RandomState>,
     wholes: Vec<Value>,
     whole_ids: HashMap<String, u32, RandomState>,
@@ -41,6 +43,10 @@ pub(crate) struct Words {
 
 /// The text of an expression over two values, and these.
 pub(crate) type Pair = (TextId, Cell, Cell);
+
+/// What a string takes beside its letters, and a large value, about.
+const TEXT_BYTES: usize = 64;
+const WHOLE_BYTES: usize = 256;
 
 /// How many answers of the evaluator are remembered before all are forgotten.
 const SAID_MAX: usize = 100_000;
@@ -106,6 +112,7 @@ impl Words {
             return *id;
         }
         let id = TextId(as_u32(self.texts.len()));
+        self.text_bytes += text.len();
         self.text_ids.insert(Arc::clone(text), id);
         self.texts.push(Text { text: Arc::clone(text), folded: id });
         if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -132,9 +139,14 @@ impl Words {
         self.texts.get(as_usize(id.0)).map_or("", |text| &text.text)
     }
 
-    /// How many strings and large values there are.
-    pub(crate) fn len(&self) -> usize {
-        self.texts.len() + self.wholes.len()
+    /// What strings and large values take in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text_bytes + TEXT_BYTES * self.texts.len() + WHOLE_BYTES * self.wholes.len()
+    }
+
+    /// What answers of the evaluator take in memory, about.
+    pub(crate) fn said_bytes(&self) -> usize {
+        self.said.len() * (size_of::<Pair>() + size_of::<Cell>() + 1)
     }
 
     fn whole(&mut self, value: &Value) -> Cell {

@@ -111,6 +111,11 @@ impl Table {
         }
     }
 
+    /// What rows, strings and expressions take in memory, about: those of ads that are gone, too.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.bytes() + self.exprs.bytes() + self.rows.len() * (size_of::<Row>() + 4 * self.columns.list.len())
+    }
+
     /// What a term needs to be evaluated.
     pub(crate) fn sight(&mut self) -> (&Columns, &mut Words, &Context) {
         (&self.columns, &mut self.words, &self.context)

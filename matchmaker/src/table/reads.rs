@@ -41,6 +41,9 @@ pub(crate) struct Exprs {
 /// How many identities are kept beyond those of different expressions.
 const IDENTITIES_SPARE: usize = 100_000;
 
+/// What an expression and what is known of it take in memory, about.
+const EXPR_BYTES: usize = 1024;
+
 impl Exprs {
     /// The number of an expression.
     pub(crate) fn id(&mut self, expr: &Expr) -> ExprId {
@@ -73,9 +76,9 @@ impl Exprs {
         self.list.get(id.place()).map_or_else(Arc::default, |(_, reads)| Arc::clone(reads))
     }
 
-    /// How many different expressions there are.
-    pub(crate) fn len(&self) -> usize {
-        self.list.len()
+    /// What different expressions and what is known of them take in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.list.len() * EXPR_BYTES
     }
 
     fn hash(&self, expr: &Expr) -> u64 {
