@@ -158,6 +158,9 @@ mod tests {
             if let Ok(outcome) = negotiate(&world.snapshot, &world.config, Order::LeftToRight, NOW) {
                 let (own, plain) = (outcome.gangs.iter().map(members), naive.gangs.iter().map(members));
                 prop_assert!(own.eq(plain), "{}", world.text);
+                // Without an index it takes the first that it meets, which is that one.
+                let first_met = matchmaker::paper::naive(&world.snapshot, &world.config, NOW);
+                prop_assert!(outcome.gangs.iter().map(members).eq(first_met.iter().map(members)), "{}", world.text);
             }
             // Other orders find other gangs, so that only the first root can be compared.
             let first = world.snapshot.roots.iter().min_by_key(|root| root.ad).cloned();

@@ -1,6 +1,6 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
-//! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all]
+//! `cargo run -q --release -p matchmaker --example bench -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all|naive]
 //! [--incremental 0.01] [--explain] [--profile]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of `--rounds`.
 
@@ -84,6 +84,7 @@ fn main() -> Fallible<()> {
     let line = match options.order.as_str() {
         "engine" => figures(&workload, &config, &options)?,
         "all" => orders::counts(&workload, &config)?,
+        "naive" => orders::naive(&workload, &config)?,
         order => orders::figures(&workload, &config, order.parse()?)?,
     };
     writeln!(std::io::stdout(), "{line}")?;

@@ -28,6 +28,18 @@ pub(crate) fn figures(workload: &Workload, config: &Config, order: paper::Order)
     }))
 }
 
+/// What the plain search costs, which has no index and looks at one ad after the other for each root's first gang; once, since it may
+/// take long.
+pub(crate) fn naive(workload: &Workload, config: &Config) -> Result<Value, Box<dyn Error>> {
+    let snapshot = workload.snapshot()?;
+    let mut matched = 0;
+    let cycle_ms = median_ms(1, || {
+        matched = paper::naive(&snapshot, config, 0).len();
+        Ok(())
+    })?;
+    Ok(json!({ "workload": workload.name, "ads": workload.ads.len(), "matched": matched, "cycle_ms": cycle_ms }))
+}
+
 /// What each of the orders asks, and what the engine asks for the first fit; no times.
 pub(crate) fn counts(workload: &Workload, config: &Config) -> Result<Value, Box<dyn Error>> {
     use paper::Order;

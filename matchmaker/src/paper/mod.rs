@@ -111,6 +111,28 @@ pub fn negotiate(snapshot: &Snapshot, config: &Config, order: Order, now: i64) -
     Ok(outcome)
 }
 
+/// The gangs that the naive algorithm finds (section 5): without an index, one ad after the other, the first gang of each root.
+pub fn naive(snapshot: &Snapshot, config: &Config, now: i64) -> Vec<Gang> {
+    let config = Config { steps_max: u64::MAX, ..config.clone() };
+    let (mut pool, mut found) = (snapshot.clone(), Vec::new());
+    let mut queue = Queue::of(snapshot);
+    while let Some((_, root)) = queue.next() {
+        if pool.consumed.contains(&root.ad) {
+            continue;
+        }
+        let Some(gang) = crate::naive::gangs(&pool, root.ad, 1, &config, now).into_iter().next() else { continue };
+        for member in &gang.members {
+            pool.take(member.ad, &member.ask);
+            if config.rules == Rules::Paper {
+                pool.consumed.insert(member.ad);
+            }
+        }
+        queue.charge(&root.submitter);
+        found.push(gang);
+    }
+    found
+}
+
 /// A candidate that only the evaluator knows: its row, and the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unknown {

@@ -36,7 +36,7 @@ impl Point {
     }
 }
 
-/// Counts, draws the paper's figures 7 to 12, and writes the counts into the document.
+/// Counts and measures, draws the paper's figures 5 to 12, and writes the counts into the document.
 pub(crate) fn draw() -> Result<()> {
     let program = Program::build("bench")?;
     let mut points = Vec::new();
@@ -52,9 +52,10 @@ pub(crate) fn draw() -> Result<()> {
             Ok(())
         })?;
     }
+    let times = super::times::charts(&program)?;
     let folder = repository::root().join(FOLDER);
     std::fs::create_dir_all(&folder)?;
-    for (name, chart) in charts(&points) {
+    for (name, chart) in times.into_iter().chain(charts(&points)) {
         let path = folder.join(name);
         std::fs::write(&path, chart.svg()).with_context(|| format!("cannot write {}", path.display()))?;
         line(format_args!("wrote {FOLDER}/{name}"));
@@ -82,6 +83,7 @@ fn charts(points: &[Point]) -> [(&'static str, Chart); 6] {
         across: "N (jobs = workstations)",
         up: "probes",
         curves,
+        by_tens: false,
         marks,
     };
     let orders = |density: &str| {

@@ -3,6 +3,7 @@
 mod figures;
 mod rows;
 mod svg;
+mod times;
 mod workloads;
 
 use std::fmt::Write as _;

@@ -8,6 +8,8 @@ pub(super) struct Chart {
     pub(super) across: &'static str,
     pub(super) up: &'static str,
     pub(super) curves: Vec<Curve>,
+    /// Each line of the grid is ten times the one below.
+    pub(super) by_tens: bool,
     /// Single points with a word beside them.
     pub(super) marks: Vec<(f64, f64, &'static str)>,
 }
@@ -35,7 +37,11 @@ impl Chart {
         let marks = || self.marks.iter().map(|(x, y, _)| (*x, *y));
         let (right, top) =
             all().chain(marks()).fold((0.0f64, 0.0f64), |(x, y), point| (x.max(point.0), y.max(point.1)));
-        let scale = Scale { right: ceiling(right), top: ceiling(top) };
+        let least = all().chain(marks()).map(|(_, y)| y).filter(|y| *y > 0.0).fold(top, f64::min);
+        let scale = match self.by_tens {
+            false => Scale { right: ceiling(right), top: ceiling(top), bottom: None },
+            true => Scale { right: ceiling(right), top: top.log10().ceil(), bottom: Some(least.log10().floor()) },
+        };
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
              font-size=\"12\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n\
@@ -65,19 +71,20 @@ impl Chart {
 
     fn axes(&self, scale: &Scale, svg: &mut String) {
         for part in 0..=4u8 {
-            let share = f64::from(part) / 4.0;
-            let (x, _) = scale.place(scale.right * share, 0.0);
-            let (_, y) = scale.place(0.0, scale.top * share);
+            let value = scale.right * f64::from(part) / 4.0;
+            let (x, y) = (scale.across(value), HEIGHT - BOTTOM + 18.0);
+            let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>", grouped(value));
+        }
+        for value in scale.levels() {
+            let y = scale.up(value);
+            let number = if value < 1.0 { value.to_string() } else { grouped(value) };
             let _ = write!(
                 svg,
-                "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\n<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n\
-                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
+                "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\n\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{number}</text>\n",
                 WIDTH - RIGHT,
                 LEFT - 6.0,
                 y + 4.0,
-                grouped(scale.top * share),
-                HEIGHT - BOTTOM + 18.0,
-                grouped(scale.right * share)
             );
         }
         let _ = write!(
@@ -123,12 +130,39 @@ impl Curve {
 struct Scale {
     right: f64,
     top: f64,
+    /// Where the scale goes by tens, the logarithm at its lower end; `top` is the one at its upper end.
+    bottom: Option<f64>,
 }
 
 impl Scale {
     fn place(&self, x: f64, y: f64) -> (f64, f64) {
-        let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-        (LEFT + width * x / self.right, HEIGHT - BOTTOM - height * y / self.top)
+        (self.across(x), self.up(y))
+    }
+
+    fn across(&self, x: f64) -> f64 {
+        LEFT + (WIDTH - LEFT - RIGHT) * x / self.right
+    }
+
+    fn up(&self, y: f64) -> f64 {
+        let share = match self.bottom {
+            None => y / self.top,
+            Some(bottom) => (y.log10() - bottom) / (self.top - bottom),
+        };
+        HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
+    }
+
+    /// Where lines are drawn.
+    fn levels(&self) -> Vec<f64> {
+        match self.bottom {
+            None => (0..=4u8).map(|part| self.top * f64::from(part) / 4.0).collect(),
+            Some(bottom) => {
+                let mut levels = vec![10f64.powf(bottom)];
+                while let Some(last) = levels.last().filter(|last| last.log10().round() < self.top) {
+                    levels.push(last * 10.0);
+                }
+                levels
+            }
+        }
     }
 }
 
