@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use classad::{Expr, Kind, Name};
 use foldhash::fast::RandomState;
+use smallvec::SmallVec;
 
 use crate::model::PoolAd;
 use crate::ports::Ports;
@@ -69,11 +70,16 @@ struct Column {
     attribute: Attribute,
     /// Some root has an expression here.
     has_exprs: bool,
-    /// Where the name stands in ads that have the same names as the last one.
-    last: Option<(usize, Option<usize>)>,
+    /// Where the name stands in ads that have the same names as some that were met lately.
+    stands: SmallVec<[(usize, Option<usize>); SHAPES]>,
+    /// The code of nothing.
+    absent: Option<Code>,
     /// The codes of values met lately.
     recent: Recent,
 }
+
+/// In how many kinds of ads a column remembers where its name stands.
+const SHAPES: usize = 4;
 
 /// How many lists of ports are remembered before all are forgotten.
 const LISTS_MAX: usize = 10_000;
@@ -93,7 +99,7 @@ impl Roots {
     pub(crate) fn moved(&mut self, same: &[Option<usize>]) {
         // The number of a shape is given again once nobody has it.
         for column in &mut self.columns {
-            column.last = None;
+            column.stands.clear();
         }
         let old = std::mem::take(&mut self.row_of_place);
         let mut kept = vec![false; self.heads.len()];
@@ -143,7 +149,8 @@ impl Roots {
         self.columns.push(Column {
             attribute: attribute.clone(),
             has_exprs: false,
-            last: None,
+            stands: SmallVec::new(),
+            absent: None,
             recent: Recent::default(),
         });
         self.column_ids.insert(attribute.clone(), as_u32(number));
@@ -271,12 +278,21 @@ impl Column {
             None => &ports.body,
         };
         let shape = ad.shape_id();
-        let place = match self.last {
-            Some((known, place)) if known == shape => place,
-            _ => ad.place(name),
+        let place = match self.stands.iter().find(|(known, _)| *known == shape) {
+            Some((_, place)) => *place,
+            None => {
+                let place = ad.place(name);
+                if self.stands.len() == SHAPES {
+                    self.stands.remove(0);
+                }
+                self.stands.push((shape, place));
+                place
+            }
         };
-        self.last = Some((shape, place));
         let found = place.and_then(|place| ad.at(place));
+        if let (None, Some(absent)) = (found, self.absent) {
+            return absent;
+        }
         if let Some(code) = found.and_then(|expr| self.recent.get(expr)) {
             return Code(code);
         }
@@ -294,8 +310,9 @@ impl Column {
             exprs.push(expr);
         }
         self.has_exprs |= expr.is_some();
-        if let Some(expr) = found {
-            self.recent.put(expr, code.0);
+        match found {
+            Some(expr) => self.recent.put(expr, code.0),
+            None => self.absent = Some(code),
         }
         code
     }

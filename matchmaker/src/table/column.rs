@@ -22,6 +22,8 @@ pub(crate) struct Column {
     pub(crate) has_open: bool,
     /// Where the attribute stood in the row looked at last: most rows look alike.
     last: Option<(usize, usize, Stands)>,
+    /// The code of nothing.
+    undefined: Option<u32>,
     /// The codes of values met lately.
     recent: Recent,
 }
@@ -37,7 +39,7 @@ enum Stands {
 impl Column {
     pub(crate) fn new(name: Name) -> Column {
         let (codes, cells, of_cell) = (Vec::new(), Vec::new(), HashMap::default());
-        Column { name, codes, cells, of_cell, has_open: false, last: None, recent: Recent::default() }
+        Column { name, codes, cells, of_cell, has_open: false, last: None, undefined: None, recent: Recent::default() }
     }
 
     /// What the rows have, by row.
@@ -69,6 +71,14 @@ impl Column {
                 self.recent.put(value, code);
                 code
             }),
+            None if found.is_none() => match self.undefined {
+                Some(code) => code,
+                None => {
+                    let code = self.code(Cell::Undefined);
+                    self.undefined = Some(code);
+                    code
+                }
+            },
             None => {
                 let in_port = matches!(self.last, Some((_, _, Stands::Port(_))));
                 let value = |expr: &Expr| own_value(ports, via, expr, in_port, words, context);

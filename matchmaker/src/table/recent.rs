@@ -7,30 +7,93 @@ use classad::Expr;
 pub(crate) struct Recent {
     /// The expression is kept so that its identity is not taken by another.
     slots: Vec<Option<(Expr, u32)>>,
+    /// Since there were so many places: how often an expression was found, and how often another had its place.
+    found: u32,
+    replaced: u32,
 }
 
-const SLOTS: usize = 16;
+/// There are so many places at first, and four times as many each time that they are too few.
+const SLOTS_MIN: usize = 16;
+const SLOTS_MAX: usize = 1024;
+/// Places are too few if so many have been replaced for each, and one in so many was found all the same: where all values are
+/// different, none ever is.
+const REPLACED: u32 = 8;
+const FOUND: u32 = 64;
 
 impl Recent {
     /// What an expression stands for, if it was met lately.
-    pub(crate) fn get(&self, expr: &Expr) -> Option<u32> {
-        let (known, code) = self.slots.get(slot(expr))?.as_ref()?;
-        (known.id() == expr.id()).then_some(*code)
+    pub(crate) fn get(&mut self, expr: &Expr) -> Option<u32> {
+        let (known, code) = self.slots.get(self.slot(expr))?.as_ref()?;
+        if known.id() != expr.id() {
+            return None;
+        }
+        self.found = self.found.saturating_add(1);
+        Some(*code)
     }
 
     /// Remembers what an expression stands for.
     pub(crate) fn put(&mut self, expr: &Expr, code: u32) {
-        if self.slots.is_empty() {
-            self.slots.resize(SLOTS, None);
+        if self.slots.is_empty() || self.too_few() {
+            let more = (self.slots.len() * 4).max(SLOTS_MIN);
+            self.slots = vec![None; more];
+            (self.found, self.replaced) = (0, 0);
         }
-        if let Some(own) = self.slots.get_mut(slot(expr)) {
+        let slot = self.slot(expr);
+        if let Some(own) = self.slots.get_mut(slot) {
+            self.replaced = self.replaced.saturating_add(u32::from(own.is_some()));
             *own = Some((expr.clone(), code));
         }
     }
+
+    fn too_few(&self) -> bool {
+        let slots = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+        self.slots.len() < SLOTS_MAX
+            && self.replaced > REPLACED * slots
+            && self.found.saturating_mul(FOUND) > self.replaced
+    }
+
+    /// Nodes stand at multiples of 16, most of them 64 apart.
+    fn slot(&self, expr: &Expr) -> usize {
+        let id = expr.id();
+        (id >> 4 ^ id >> 8 ^ id >> 12) & self.slots.len().saturating_sub(1)
+    }
 }
 
-/// Nodes stand at multiples of 16, most of them 64 apart.
-fn slot(expr: &Expr) -> usize {
-    let id = expr.id();
-    (id >> 4 ^ id >> 8 ^ id >> 12) % SLOTS
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use classad::Value;
+
+    fn literals(count: i64) -> Vec<Expr> {
+        (0..count).map(|number| Expr::literal(Value::Integer(number))).collect()
+    }
+
+    #[test]
+    fn makes_room_for_what_comes_again() {
+        let (some, mut recent) = (literals(200), Recent::default());
+        let mut misses = 0;
+        for round in 0..100 {
+            misses = 0;
+            for (code, expr) in (0..).zip(&some) {
+                match recent.get(expr) {
+                    Some(known) => assert_eq!(known, code, "in round {round}"),
+                    None => {
+                        misses += 1;
+                        recent.put(expr, code);
+                    }
+                }
+            }
+        }
+        assert!(misses < 100, "{misses} of 200 are forgotten each time");
+    }
+
+    #[test]
+    fn makes_none_for_what_never_does() {
+        let mut recent = Recent::default();
+        for (code, expr) in (0..).zip(&literals(10_000)) {
+            assert_eq!(recent.get(expr), None);
+            recent.put(expr, code);
+        }
+        assert_eq!(recent.slots.len(), SLOTS_MIN);
+    }
 }
