@@ -107,6 +107,18 @@ impl Stage {
         *self.meddle.lock().unwrap() = Some(Meddle { after, calls });
     }
 
+    /// The next writes of this kind of the first controller are kept back.
+    pub(crate) fn keep_back(&mut self, which: fn(&Call) -> bool, count: usize) {
+        for process in self.processes.iter().take(1) {
+            process.wire.line().keeps = Some((which, count));
+        }
+    }
+
+    /// How many writes are kept back.
+    pub(crate) fn kept_back(&self) -> usize {
+        self.processes.iter().map(|process| process.wire.line().held.len()).sum()
+    }
+
     /// Delivers the writes of a controller that were kept back. It hears of it when it runs again.
     pub(crate) fn release(&mut self, place: usize) {
         let Some(process) = self.processes.get(place) else { return };

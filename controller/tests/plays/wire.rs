@@ -39,6 +39,8 @@ pub(crate) struct Line {
     pub(crate) late: Vec<Call>,
     /// Writes that are kept back, and who waits for their answers.
     pub(crate) held: Vec<(Call, oneshot::Sender<Answer>)>,
+    /// Which writes are kept back, and how many of them yet.
+    pub(crate) keeps: Option<(fn(&Call) -> bool, usize)>,
     cuts: Arc<watch::Sender<Cut>>,
     watches: u64,
     pub(crate) meddle: Arc<Mutex<Option<Meddle>>>,
@@ -70,6 +72,7 @@ impl Wire {
             struck: false,
             late: Vec::new(),
             held: Vec::new(),
+            keeps: None,
             cuts: Arc::new(watch::Sender::new(Cut::default())),
             watches: 0,
             meddle,
@@ -165,6 +168,10 @@ impl Line {
         }
         self.counted += 1;
         self.log.push(call.to_string());
+        if let Some((_, left)) = self.keeps.as_mut().filter(|(which, left)| *left > 0 && which(call)) {
+            *left -= 1;
+            return Some(Fault::Held);
+        }
         let strike = self.strike.filter(|strike| strike.ordinal == self.counted)?;
         self.struck = true;
         Some(strike.fault)
