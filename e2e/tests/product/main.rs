@@ -11,5 +11,6 @@ mod leader;
 mod metrics;
 mod nodes;
 mod repairs;
+mod rights;
 mod stage;
 mod work;
