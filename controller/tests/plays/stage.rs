@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::actors::{self, Agent};
 use crate::faults::{Strike, Twist};
 use crate::process::{Process, beginning};
-use crate::wire::Wire;
+use crate::wire::{Keep, Wire};
 
 /// Where everything happens.
 pub(crate) const HERE: &str = "play";
@@ -110,7 +110,7 @@ impl Stage {
     /// The next writes of this kind of the first controller are kept back.
     pub(crate) fn keep_back(&mut self, which: fn(&Call) -> bool, count: usize) {
         for process in self.processes.iter().take(1) {
-            process.wire.line().keeps = Some((which, count));
+            process.wire.line().keeps = Some(Keep { which, left: count });
         }
     }
 

@@ -39,14 +39,22 @@ pub(crate) struct Line {
     pub(crate) late: Vec<Call>,
     /// Writes that are kept back, and who waits for their answers.
     pub(crate) held: Vec<(Call, oneshot::Sender<Answer>)>,
-    /// Which writes are kept back, and how many of them yet.
-    pub(crate) keeps: Option<(fn(&Call) -> bool, usize)>,
+    /// What is kept back.
+    pub(crate) keeps: Option<Keep>,
     cuts: Arc<watch::Sender<Cut>>,
     watches: u64,
     pub(crate) meddle: Arc<Mutex<Option<Meddle>>>,
     pub(crate) twist: Twist,
     /// What the server's revision was, and when: for reads that show the past.
     pub(crate) past: Arc<Mutex<Vec<(i64, i64)>>>,
+}
+
+/// Writes that are kept back.
+#[derive(Clone, Copy)]
+pub(crate) struct Keep {
+    pub(crate) which: fn(&Call) -> bool,
+    /// How many of them yet.
+    pub(crate) left: usize,
 }
 
 /// The watches up to this number have broken off, or say nothing any more.
@@ -168,8 +176,8 @@ impl Line {
         }
         self.counted += 1;
         self.log.push(call.to_string());
-        if let Some((_, left)) = self.keeps.as_mut().filter(|(which, left)| *left > 0 && which(call)) {
-            *left -= 1;
+        if let Some(keep) = self.keeps.as_mut().filter(|keep| keep.left > 0 && (keep.which)(call)) {
+            keep.left -= 1;
             return Some(Fault::Held);
         }
         let strike = self.strike.filter(|strike| strike.ordinal == self.counted)?;
