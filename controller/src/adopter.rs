@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crds::Job;
 use futures::StreamExt;
-use pool::{Objects, WorkObject, noun};
+use pool::{Objects, WorkObject};
 
 use crate::api::Answer;
 use crate::claims::Driver;
 use crate::events::Tone;
-use crate::workloads::{Asks, asks, reference};
+use crate::workloads::{Asks, Trouble, asks, reference};
 
 /// The most writes under way at once.
 const WRITES_MAX: usize = 16;
@@ -18,15 +18,15 @@ const WRITES_MAX: usize = 16;
 const GO_MAX: usize = 256;
 /// How long nothing is written after something could not be.
 const REST_MS: u64 = 1000;
-/// How often it is said of a workload that its ad is not there: the API server forgets Events after an hour.
+/// How often it is said of a workload what keeps it from its gang: the API server forgets Events after an hour.
 const AGAIN_MS: u64 = 50 * 60 * 1000;
 
 /// Makes them, with pauses while the server takes none.
 #[derive(Debug, Default)]
 pub(crate) struct Adopter {
     rest_until_ms: u64,
-    /// When it was said of which workload, by its uid, that this ad is not there.
-    warned: BTreeMap<String, (String, u64)>,
+    /// What was said of which workload, by its uid, and when.
+    warned: BTreeMap<String, (Trouble, u64)>,
 }
 
 impl Adopter {
@@ -38,11 +38,11 @@ impl Adopter {
     /// Makes those that are missing. When there is more to do, if nothing else happens.
     pub(crate) async fn adopt(&mut self, driver: &Driver, plan: Result<Asks, u64>) -> Option<u64> {
         let now_ms = driver.now_ms();
-        let Asks { jobs, without_ad } = match plan {
+        let Asks { jobs, troubles } = match plan {
             Ok(asks) => asks,
             Err(rests_until_ms) => return Some(rests_until_ms),
         };
-        self.warn(driver, &without_ad).await;
+        self.warn(driver, &troubles).await;
         let more = jobs.len() > GO_MAX;
         let writes = jobs.into_iter().take(GO_MAX).map(|(work, job)| make(driver, work, job));
         let lost = futures::stream::iter(writes).buffer_unordered(WRITES_MAX).filter_map(std::future::ready);
@@ -53,29 +53,26 @@ impl Adopter {
         Some(self.rest_until_ms)
     }
 
-    /// Says of those whose ad is not there that it is not.
-    async fn warn(&mut self, driver: &Driver, without_ad: &[Arc<WorkObject>]) {
-        let due = self.due(without_ad, driver.now_ms());
-        let tell = |work: Arc<WorkObject>| async move {
-            let note = no_ad(&work);
-            driver.events.tell_about(&driver.cluster, reference(&work), Tone::Warning, "AdMissing", &note).await;
+    /// Says of those that do not get a gang why not.
+    async fn warn(&mut self, driver: &Driver, troubles: &[(Arc<WorkObject>, Trouble)]) {
+        let due = self.due(troubles, driver.now_ms());
+        let tell = |(work, trouble): (Arc<WorkObject>, Trouble)| async move {
+            let (about, note) = (reference(&work), trouble.note(&work));
+            driver.events.tell_about(&driver.cluster, about, Tone::Warning, trouble.reason(), &note).await;
         };
         futures::stream::iter(due.into_iter().map(tell)).buffer_unordered(WRITES_MAX).collect::<()>().await;
     }
 
     /// Those of whom it is to be said now.
-    fn due(&mut self, without_ad: &[Arc<WorkObject>], now_ms: u64) -> Vec<Arc<WorkObject>> {
-        let ad = |work: &WorkObject| work.ad.clone().unwrap_or_default();
-        let still: BTreeMap<&str, String> = without_ad.iter().map(|work| (work.uid.as_str(), ad(work))).collect();
-        self.warned
-            .retain(|uid, (named, at)| still.get(uid.as_str()) == Some(named) && now_ms.saturating_sub(*at) < AGAIN_MS);
-        let mut due = Vec::new();
-        for work in without_ad.iter().take(GO_MAX) {
-            if !self.warned.contains_key(&work.uid) {
-                self.warned.insert(work.uid.clone(), (ad(work), now_ms));
-                due.push(work.clone());
-            }
-        }
+    fn due(&mut self, troubles: &[(Arc<WorkObject>, Trouble)], now_ms: u64) -> Vec<(Arc<WorkObject>, Trouble)> {
+        let still: BTreeMap<&str, &Trouble> =
+            troubles.iter().map(|(work, trouble)| (work.uid.as_str(), trouble)).collect();
+        self.warned.retain(|uid, (said, at)| {
+            still.get(uid.as_str()) == Some(&&*said) && now_ms.saturating_sub(*at) < AGAIN_MS
+        });
+        let is_new = |(work, _): &&(Arc<WorkObject>, Trouble)| !self.warned.contains_key(&work.uid);
+        let due: Vec<_> = troubles.iter().filter(is_new).take(GO_MAX).cloned().collect();
+        self.warned.extend(due.iter().map(|(work, trouble)| (work.uid.clone(), (trouble.clone(), now_ms))));
         due
     }
 }
@@ -100,24 +97,16 @@ async fn make(driver: &Driver, work: Arc<WorkObject>, job: Job) -> Option<String
     }
 }
 
-/// What its author has to know.
-fn no_ad(work: &WorkObject) -> String {
-    let (ad, namespace) = (work.ad.as_deref().unwrap_or(""), &work.key.namespace);
-    format!(
-        "this {} is held, and no job.gangmatch.dev `{ad}` is in the namespace {namespace}: create it, or name another one in the \
-         label gangmatch.dev/ad",
-        noun(work.kind)
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn of_a_missing_ad_is_said_once_and_of_another_one_again() {
-        let work =
-            |ad: &str| Arc::new(WorkObject { uid: "u".to_owned(), ad: Some(ad.to_owned()), ..WorkObject::default() });
+    fn a_trouble_is_told_once_and_another_one_again() {
+        let work = |ad: &str| {
+            let work = WorkObject { uid: "u".to_owned(), ..WorkObject::default() };
+            (Arc::new(work), Trouble::AdMissing { ad: ad.to_owned() })
+        };
         let mut adopter = Adopter::default();
         assert_eq!(adopter.due(&[work("a")], 0).len(), 1);
         assert_eq!(adopter.due(&[work("a")], AGAIN_MS - 1).len(), 0);

@@ -83,7 +83,7 @@ impl Operator {
         let Operator { client, identity, clock, config, health, metrics } = self;
         let leadership = if config.leader_elect { Leadership::standby() } else { Leadership::alone() };
         let owners = config.owner_trust.into();
-        let world = Arc::new(World::new(owners));
+        let world = Arc::new(World::new(owners, config.reach()));
         let flights = Arc::<Flights>::default();
         let driver = Arc::new(Driver {
             cluster: Cluster::new(client.clone(), leadership.clone(), metrics),
@@ -101,7 +101,7 @@ impl Operator {
         let (let_go, stopped) = oneshot::channel();
         let mut campaign = None;
         let operator = async {
-            collector::start(&client, &world).await;
+            collector::start(&client, &world, &config.reach()).await;
             health.set_ready();
             tracing::info!(identity, "all kinds are listed");
             if config.leader_elect {

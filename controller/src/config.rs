@@ -1,12 +1,13 @@
 //! Flags and environment into everything that the operator's surroundings decide.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser, ValueEnum};
 use matchmaker::Search;
-use pool::OwnerTrust;
+use pool::{OwnerTrust, Reach};
 use sha2::{Digest, Sha256};
 
 use crate::leader::Timing;
@@ -55,6 +56,15 @@ pub struct Config {
     /// What this process is called in the Lease; a mark of its own is added.
     #[arg(long, value_name = "NAME", env = "POD_NAME", default_value = "gangmatch-controller")]
     name: String,
+
+    /// Whether workloads are started: batch Jobs, JobSets and Pods. Without it none is looked at, and a Job that wants one is not
+    /// accepted.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    workloads: bool,
+
+    /// The only namespaces in which they are; without it, all.
+    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
+    workload_namespaces: Vec<String>,
 
     /// How gangs are searched for. Both ways find the same ones; the plain one is slow, and for diagnosis.
     #[arg(long, value_enum, default_value_t = SearchBy::Index)]
@@ -126,6 +136,15 @@ impl Config {
         format!("{}_{mark}", self.name)
     }
 
+    /// Where workloads are started.
+    pub(crate) fn reach(&self) -> Reach {
+        match (self.workloads, self.workload_namespaces.as_slice()) {
+            (false, _) => Reach::In(BTreeSet::new()),
+            (true, []) => Reach::Everywhere,
+            (true, namespaces) => Reach::In(namespaces.iter().cloned().collect()),
+        }
+    }
+
     pub(crate) fn debounce(&self) -> Duration {
         Duration::from_millis(self.debounce_milliseconds)
     }
@@ -134,6 +153,18 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn workloads_are_started_everywhere_or_where_it_says() {
+        let reach = |flags: &[&str]| {
+            let all = ["gangmatch-controller"].iter().chain(flags);
+            Config::try_parse_from(all).unwrap().reach()
+        };
+        assert_eq!(reach(&[]), Reach::Everywhere);
+        let two = reach(&["--workload-namespaces=eda,web"]);
+        assert_eq!(["eda", "web", "other"].map(|name| two.includes(name)), [true, true, false]);
+        assert!(!reach(&["--workloads=false", "--workload-namespaces=eda"]).includes("eda"));
+    }
 
     #[test]
     fn a_process_has_another_name_after_a_restart() {

@@ -27,6 +27,20 @@ struct Table {
     first_seen: BTreeMap<String, Instant>,
     /// Those that have landed since somebody asked.
     landed: Vec<Landed>,
+    /// The uids of jobs that are being told where they stand.
+    told: BTreeSet<String>,
+}
+
+/// A job that is being told where it stands, until this is dropped.
+pub(crate) struct Telling {
+    flights: Arc<Flights>,
+    job: String,
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        self.flights.table().told.remove(&self.job);
+    }
 }
 
 /// A claim that is not under way any more.
@@ -61,13 +75,29 @@ impl Flights {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells a job where it stands; `None` if a claim of it is under way, which tells it more, or somebody tells it already.
+    pub(crate) fn tell(self: &Arc<Self>, job: &str) -> Option<Telling> {
+        let mut table = self.table();
+        let is_claimed = table.under_way.values().any(|(_, uid)| uid == job);
+        let tells = !is_claimed && table.told.insert(job.to_owned());
+        tells.then(|| Telling { flights: self.clone(), job: job.to_owned() })
+    }
+
+    /// Whether a job is being told where it stands.
+    pub(crate) fn is_told(&self, job: &str) -> bool {
+        self.table().told.contains(job)
+    }
+
     /// Begins a claim; `None` if it is under way already: under its uid, or as one that is just being written. `gang` is what a
-    /// new one takes.
+    /// new one takes: its job must not be told something else at the same time.
     pub(crate) fn begin(self: &Arc<Self>, view: &View, gang: Option<Flight>) -> Option<UnderWay> {
         let mut table = self.table();
         let name = (view.key.clone(), view.uid.clone());
         let unwritten = (view.key.clone(), String::new());
         if table.under_way.contains_key(&name) || table.under_way.contains_key(&unwritten) {
+            return None;
+        }
+        if gang.is_some() && table.told.contains(&view.root.uid) {
             return None;
         }
         table.under_way.insert(name.clone(), (gang, view.root.uid.clone()));

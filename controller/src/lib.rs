@@ -19,6 +19,7 @@ mod events;
 mod fixtures;
 mod flights;
 mod holdoffs;
+mod kept;
 mod leader;
 mod metrics;
 mod negotiator;

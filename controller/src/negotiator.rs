@@ -340,25 +340,26 @@ impl Negotiator {
         Outlook { flights: self.driver.flights.gangs(), held_back, exclusions, unproven }
     }
 
-    /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again.
+    /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again. So do those whose
+    /// job is being told that it waits: what its claim says comes after that.
     fn hand_on(&mut self, objects: &Objects) {
-        let Some(backlog) = &mut self.backlog else { return };
-        loop {
-            if self.driver.flights.len() >= self.config.claims_max {
-                tracing::debug!(limit = self.config.claims_max, "enough claims are under way; the other gangs wait");
-                return;
-            }
-            let Some(gang) = backlog.gangs.pop_front() else {
-                self.backlog = None;
-                return;
-            };
-            let recorded = record(objects, &backlog.pool, &gang, &backlog.occasion);
+        let Some(Backlog { pool, mut gangs, occasion, found_ms }) = self.backlog.take() else { return };
+        let mut later = VecDeque::new();
+        while self.driver.flights.len() < self.config.claims_max
+            && let Some(gang) = gangs.pop_front()
+        {
+            let recorded = record(objects, &pool, &gang, &occasion);
             let Some(found) = recorded.filter(|found| still_waits(found, objects)) else { continue };
-            let taken = flight(&found);
-            let view = self.driver.view(found);
-            if let Some(under_way) = self.driver.flights.begin(&view, Some(taken)) {
+            let (taken, view) = (flight(&found), self.driver.view(found));
+            if self.driver.flights.is_told(&view.root.uid) {
+                later.push_back(gang);
+            } else if let Some(under_way) = self.driver.flights.begin(&view, Some(taken)) {
                 tokio::spawn(self.driver.clone().drive(view, under_way));
             }
+        }
+        later.append(&mut gangs);
+        if !later.is_empty() {
+            self.backlog = Some(Backlog { pool, gangs: later, occasion, found_ms });
         }
     }
 

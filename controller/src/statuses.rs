@@ -98,10 +98,8 @@ impl Statuses {
 /// Writes one status; why not, if nobody took it. If the object has changed in the meantime, the change comes by watch and
 /// the status is made anew.
 async fn write(driver: &Driver, update: Update) -> Option<(Whose, String)> {
-    // Its claim was taken up meanwhile: that tells it more.
-    if update.kind == "Job" && driver.flights.jobs().contains(&update.uid) {
-        return None;
-    }
+    // Not while it is claimed: that tells it more. And no claim begins before it has heard this.
+    let telling = if update.kind == "Job" { Some(driver.flights.tell(&update.uid)?) } else { None };
     let (key, patch) = (update.key, Change::Json(update.patch));
     let answer = match update.kind {
         "Job" => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
@@ -115,6 +113,7 @@ async fn write(driver: &Driver, update: Update) -> Option<(Whose, String)> {
             driver.world.learn(|all| all.licenses.put(found));
         }),
     };
+    drop(telling);
     let why = lost(answer)?;
     let said = format!("{} {key}: {why}", update.kind);
     Some(((update.kind, key), said))

@@ -48,6 +48,8 @@ pub mod reasons {
     pub const NEVER_TRUE: &str = "NeverTrue";
     /// The workload would be refused by the API server.
     pub const WORKLOAD_INVALID: &str = "WorkloadInvalid";
+    /// Workloads are not started in this namespace: the controller has no rights there.
+    pub const WORKLOADS_DISABLED: &str = "WorkloadsDisabled";
 
     // Reasons of a Job's `Matched`.
 

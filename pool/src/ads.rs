@@ -47,6 +47,11 @@ pub trait Advertises: ResourceExt + PartialEq {
         None
     }
 
+    /// Whether it wants something started for it.
+    fn wants_work(&self) -> bool {
+        false
+    }
+
     /// Whether the ad of `self` is that of `other`: nothing that it is made of has changed.
     fn same_ad(&self, other: &Self) -> bool;
 }
@@ -60,6 +65,10 @@ impl Advertises for Job {
 
     fn disown(&mut self) {
         self.spec.ad.owner = None;
+    }
+
+    fn wants_work(&self) -> bool {
+        self.spec.workload.is_some()
     }
 
     fn same_ad(&self, other: &Self) -> bool {

@@ -1,6 +1,6 @@
 //! The cluster's nodes, as far as ads are concerned, and whether the machine that is one may be offered.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::Machine;
@@ -168,8 +168,8 @@ impl Objects {
     }
 
     /// All nodes have been listed: there are no others.
-    pub fn retain_nodes(&mut self, seen: &BTreeSet<String>) {
-        let gone: Vec<String> = self.known_nodes().keys().filter(|name| !seen.contains(*name)).cloned().collect();
+    pub fn retain_nodes(&mut self, keep: impl Fn(&str) -> bool) {
+        let gone: Vec<String> = self.known_nodes().keys().filter(|name| !keep(name)).cloned().collect();
         gone.iter().for_each(|name| self.remove_node(name));
     }
 
@@ -227,7 +227,7 @@ mod tests {
         assert!(!held.ready && held.schedulable);
         assert_eq!(held.taints, [["lab", "", "NoSchedule"].map(str::to_owned)]);
         assert_eq!(held.conditions, BTreeMap::from([("DiskPressure".to_owned(), false)]));
-        objects.retain_nodes(&BTreeSet::new());
+        objects.retain_nodes(|_| false);
         assert!(objects.nodes.unwrap().is_empty());
     }
 }

@@ -13,6 +13,7 @@ use crate::agents::Life;
 use crate::key::ObjectKey;
 use crate::matches::Matches;
 use crate::node::Nodes;
+use crate::reach::Reach;
 use crate::works::Works;
 
 /// One object with its ad.
@@ -45,6 +46,7 @@ pub struct Shelf<K> {
     changed: BTreeSet<ObjectKey>,
     buried: Buried,
     owners: OwnerTrust,
+    reach: Reach,
 }
 
 impl<K> Default for Shelf<K> {
@@ -56,6 +58,7 @@ impl<K> Default for Shelf<K> {
             changed: BTreeSet::new(),
             buried: Buried::default(),
             owners: OwnerTrust::default(),
+            reach: Reach::default(),
         }
     }
 }
@@ -80,7 +83,7 @@ impl<K: Advertises> Shelf<K> {
         }
         let ad = match held.filter(|held| held.object.same_ad(&object)) {
             Some(held) => held.ad.clone(),
-            None => prepare(&object).map(Arc::new),
+            None => self.introduce(&object),
         };
         self.forget(&key);
         if let Some(node) = object.node() {
@@ -93,6 +96,13 @@ impl<K: Advertises> Shelf<K> {
         self.changed.insert(key.clone());
         self.held.insert(key, Held { object: Arc::new(object), ad });
         true
+    }
+
+    /// Its ad; none if what it wants cannot be had where it is.
+    fn introduce(&self, object: &K) -> Result<Arc<Prepared>, Rejected> {
+        let namespace = object.namespace().unwrap_or_default();
+        let refusal = object.wants_work().then(|| self.reach.refusal(&namespace)).flatten();
+        refusal.map_or_else(|| prepare(object).map(Arc::new), Err)
     }
 
     /// Takes an object out of the indexes. Others that are the same node are not what they were, either.
@@ -335,6 +345,14 @@ impl Objects {
         objects.machines.owners = owners;
         objects.licenses.owners = owners;
         objects
+    }
+
+    /// With workloads in these namespaces only.
+    #[must_use]
+    pub fn reaching(mut self, reach: Reach) -> Objects {
+        self.jobs.reach = reach.clone();
+        self.works.reach = reach;
+        self
     }
 
     /// Takes in a Match as it was seen, unless what is held is newer.

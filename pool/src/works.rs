@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use crate::key::ObjectKey;
+use crate::reach::Reach;
 use crate::work::{WorkObject, has_finished};
 
 /// One of them: no two of a kind have one key.
@@ -29,6 +30,8 @@ pub struct Works {
     changed: (BTreeSet<Name>, BTreeSet<String>),
     /// There are JobSets in this cluster: their kind is served.
     pub job_sets: bool,
+    /// In which namespaces they are looked at.
+    pub reach: Reach,
 }
 
 impl Works {

@@ -42,3 +42,29 @@ spec:
   policyName: {{ .name }}
   validationActions: [Deny]
 {{- end }}
+
+{{/* What the controller may do with workloads, where it may. */}}
+{{- define "gangmatch.workRules" -}}
+# Jobs that ask for labelled workloads, made for whoever has created those.
+- apiGroups: [gangmatch.dev]
+  resources: [jobs]
+  verbs: [create]
+- apiGroups: [gangmatch.dev]
+  resources: [jobs/owner]
+  verbs: [impersonate]
+# What works for a claim: batch Jobs made from templates; others, and JobSets, started and suspended.
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, update, patch, delete]
+- apiGroups: [batch]
+  resources: [jobs/status]
+  verbs: [patch]
+- apiGroups: [jobset.x-k8s.io]
+  resources: [jobsets]
+  verbs: [get, list, watch, patch]
+# Pods that ask for a gang themselves: their gate is taken away, and they are deleted when their claim ends before them. All
+# others are only looked at.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, patch, delete]
+{{- end }}

@@ -16,6 +16,9 @@ use crate::events::Tone;
 use crate::holdoffs::Cause;
 use crate::metrics;
 
+/// How often a job's reserve is made anew because the job was told something in the meantime.
+const TRIES: usize = 3;
+
 /// An offer's no to a claim.
 pub(super) struct No<'v> {
     pub(super) leg: &'v Leg,
@@ -26,29 +29,44 @@ pub(super) struct No<'v> {
 }
 
 impl Driver {
+    /// Reserves the job. If it was told something while the write was on its way, the write is made anew for what it says by now.
     pub(super) async fn reserve_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
+        for _ in 0..TRIES {
+            if let Some(event) = self.try_root(view, notes).await {
+                return event;
+            }
+        }
+        Event::Failed(Action::ReserveRoot)
+    }
+
+    /// `None`: the job is free, and was told something in the meantime.
+    async fn try_root(&self, view: &View, notes: &Mutex<Notes>) -> Option<Event> {
         let held = self.world.look().jobs.get(&view.root.key).cloned();
         let (Some(held), Some(found)) = (held, &view.found) else {
-            return Event::RootRefused(Reason::JobDeleted);
+            return Some(Event::RootRefused(Reason::JobDeleted));
         };
         let patch = writes::reserve_root(view, found, &held, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 noted(notes, |notes| notes.members.jobs.put(job.clone()));
                 self.world.learn(|all| all.jobs.put(job));
-                Event::RootReserved
+                Some(Event::RootReserved)
             }
             Answer::Refused(refused) => {
-                self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
-                if self.job(view).is_some_and(|job| is_claimed_by(&job, view)) {
-                    return Event::RootReserved;
+                let is_read = self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
+                let job = self.job(view);
+                if job.as_ref().is_some_and(|job| is_claimed_by(job, view)) {
+                    return Some(Event::RootReserved);
+                }
+                if refused.rules.is_empty() && job.is_some_and(|job| is_as_matched(&job, view)) {
+                    return matches!(is_read, Answer::Lost(_)).then_some(Event::Failed(Action::ReserveRoot));
                 }
                 let reason = refusal::of_job(&refused);
                 noted(notes, |notes| notes.message = format!("job {}: {}", view.root.key, first(&refused)));
-                Event::RootRefused(reason)
+                Some(Event::RootRefused(reason))
             }
-            Answer::Missing => Event::RootRefused(Reason::JobDeleted),
-            answer => self.lost(view, Action::ReserveRoot, &answer),
+            Answer::Missing => Some(Event::RootRefused(Reason::JobDeleted)),
+            answer => Some(self.lost(view, Action::ReserveRoot, &answer)),
         }
     }
 
@@ -137,6 +155,14 @@ impl Driver {
 fn is_claimed_by(job: &Job, view: &View) -> bool {
     let claim = job.status.as_ref().and_then(|status| status.claim.as_ref());
     job.metadata.uid.as_deref() == Some(view.root.uid.as_str()) && claim.is_some_and(|claim| claim.uid == view.uid)
+}
+
+/// Whether a job is the one that was matched, in the same generation, and free.
+fn is_as_matched(job: &Job, view: &View) -> bool {
+    let Job { metadata, status, .. } = job;
+    let is_same = metadata.uid.as_deref() == Some(view.root.uid.as_str());
+    let is_free = status.as_ref().is_none_or(|status| status.claim.is_none());
+    is_same && is_free && metadata.generation.unwrap_or(0) == view.root.generation
 }
 
 fn first(refused: &Refused) -> String {

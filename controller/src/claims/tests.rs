@@ -1,5 +1,7 @@
 //! What the objects show of a claim, why it should end, and which writes are due: row by row.
 
+use std::sync::Arc;
+
 use claiming::{Action, Event, Hold, Reason, Record, step};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,6 +14,7 @@ use super::view::{View, view};
 use super::writes;
 use crate::api::Change;
 use crate::fixtures::{MATCH_UID, entry, found, job, key, license, machine, world};
+use crate::flights::{Flights, flight};
 use pool::Objects;
 
 fn the_view(objects: &Objects) -> View {
@@ -184,6 +187,24 @@ fn a_job_is_reserved_only_once() {
     let patch = json_of(writes::reserve_root(&view, found, held, Timestamp::UNIX_EPOCH));
     let claim = patch.as_array().unwrap().iter().find(|op| op["path"] == "/status/claim").unwrap();
     assert_eq!(*claim, json!({"op": "test", "path": "/status/claim", "value": null}));
+    let version = patch.as_array().unwrap().iter().find(|op| op["path"] == "/metadata/resourceVersion").unwrap();
+    assert_eq!(version["op"], "test", "what it was told since is not dated back: {patch}");
+}
+
+#[test]
+fn a_job_is_told_or_claimed_and_not_both_at_once() {
+    let objects = world(&json!({"decision": "Pending"}));
+    let (view, flights) = (the_view(&objects), Arc::new(Flights::default()));
+    let gang = || Some(flight(view.found.as_ref().unwrap()));
+    let told = flights.tell(&view.root.uid).unwrap();
+    assert!(flights.is_told(&view.root.uid) && flights.tell(&view.root.uid).is_none(), "by one at a time");
+    assert!(flights.begin(&view, gang()).is_none(), "no gang is handed on while it is told that it waits");
+    drop(told);
+    let claimed = flights.begin(&view, gang()).unwrap();
+    assert!(flights.tell(&view.root.uid).is_none(), "its claim tells it more");
+    drop(claimed);
+    let told = flights.tell(&view.root.uid);
+    assert!(told.is_some() && flights.begin(&view, None).is_some(), "what was begun before goes on");
 }
 
 #[test]

@@ -17,12 +17,15 @@ use crate::patch::Ops;
 use crate::status::{self, decision_conditions};
 
 /// Reserves the job for this Match. Only once: if it comes late, after the claim was told or given back, it must not say that
-/// the job is being reserved. (`null` is what is not there.)
+/// the job is being reserved. (`null` is what is not there.) And only if nobody has told the job anything since: it must not
+/// date that back.
 pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> Change {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_reserving(held, found, &view.uid, now);
+    let version = held.object.metadata.resource_version.clone().unwrap_or_default();
     let guarded = Ops::default()
         .test(&["metadata", "uid"], view.root.uid.as_str())
+        .test(&["metadata", "resourceVersion"], version)
         .test(&["metadata", "generation"], view.root.generation)
         .test(&["status", "claim"], Value::Null);
     Change::Json(guarded.status(&from, &to).build())

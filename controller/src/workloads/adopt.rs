@@ -8,31 +8,34 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 use pool::{ObjectKey, Objects, WorkObject};
 
+use crate::workloads::Trouble;
+
 /// What is to be done about labelled workloads that are held.
 #[derive(Debug, Default)]
 pub(crate) struct Asks {
     /// The Jobs that are still to be made, each with what it is made for.
     pub(crate) jobs: Vec<(Arc<WorkObject>, Job)>,
-    /// Those whose ad is not there.
-    pub(crate) without_ad: Vec<Arc<WorkObject>>,
+    /// Those for which nothing is claimed unless their authors do something.
+    pub(crate) troubles: Vec<(Arc<WorkObject>, Trouble)>,
 }
 
-/// A Job is to be made for each workload that carries the label, is held, and whose ad is there.
+/// A Job is to be made for each workload that carries the label, is held, and whose ad is there. One that a Match has taken over is
+/// asked for already.
 pub(crate) fn asks(objects: &Objects) -> Asks {
     let mut all = Asks::default();
-    for (ad, work) in objects.works.with_ad().filter(|(_, work)| work.suspended && work.ended.is_none()) {
-        // one that a Match has taken over is asked for
-        if work.match_uid.is_some() {
-            continue;
-        }
+    for (ad, work) in objects.works.with_ad().filter(|(_, work)| work.match_uid.is_none() && work.ended.is_none()) {
         let name = crds::match_name(&work.key.name, &work.uid, 0);
-        if objects.jobs.get(&ObjectKey::new(&work.key.namespace, &name)).is_some() {
-            continue;
-        }
-        match objects.jobs.get(&ObjectKey::new(&work.key.namespace, ad)) {
-            Some(template) => all.jobs.push((work.clone(), asking(&template.object, work, &name))),
-            None => all.without_ad.push(work.clone()),
-        }
+        let job = |name: &str| objects.jobs.get(&ObjectKey::new(&work.key.namespace, name)).map(|held| &held.object);
+        let trouble = match (work.suspended, job(&name), job(ad)) {
+            (false, asking, _) => Some(Trouble::NotHeld { asked_for_by: asking.map(|_| name) }),
+            (true, Some(asking), _) => Trouble::of_finished(asking),
+            (true, None, None) => Some(Trouble::AdMissing { ad: ad.to_owned() }),
+            (true, None, Some(template)) => {
+                all.jobs.push((work.clone(), asking(template, work, &name)));
+                None
+            }
+        };
+        all.troubles.extend(trouble.map(|trouble| (work.clone(), trouble)));
     }
     all
 }
@@ -109,12 +112,14 @@ mod tests {
         let mut objects = Objects::default();
         objects.works.put(batch());
         let found = asks(&objects);
-        assert_eq!((found.jobs.len(), found.without_ad.len()), (0, 1), "there is no such ad yet");
+        assert!(found.jobs.is_empty());
+        let [(_, Trouble::AdMissing { ad })] = &found.troubles[..] else { panic!("{found:?}") };
+        assert_eq!(ad, "job");
         let ad = json!({"owner": "livny", "suspend": true, "priority": 3, "constraint": "other.Type == \"Machine\"",
             "workload": {"jobTemplate": {}, "startTimeoutSeconds": 7}});
         objects.jobs.put(job(&ad, &json!({})));
         let made = asks(&objects);
-        assert!(made.without_ad.is_empty());
+        assert!(made.troubles.is_empty());
         let [(_, made)] = &made.jobs[..] else { panic!("{made:?}") };
         assert_eq!(made.spec.ad.owner.as_deref(), Some("raman"), "who created the batch Job, not who wrote the ad");
         assert_eq!((made.spec.suspend, made.spec.priority), (false, 3));
@@ -125,15 +130,41 @@ mod tests {
         let mut made = made.clone();
         made.metadata.uid = Some("u-made".to_owned());
         objects.jobs.put(made);
-        assert!(asks(&objects).jobs.is_empty(), "it is asked for already");
+        let found = asks(&objects);
+        assert!(found.jobs.is_empty() && found.troubles.is_empty(), "it is asked for already");
     }
 
     #[test]
-    fn what_runs_or_has_ended_is_left_alone() {
+    fn what_nobody_holds_is_not_asked_for_and_its_author_is_told() {
+        let mut objects = Objects::default();
+        objects.jobs.put(job(&json!({"suspend": true}), &json!({})));
+        objects.works.put(WorkObject { suspended: false, ..batch() });
+        let found = asks(&objects);
+        assert!(found.jobs.is_empty());
+        assert!(matches!(&found.troubles[..], [(_, Trouble::NotHeld { asked_for_by: None })]), "{found:?}");
+    }
+
+    #[test]
+    fn of_a_job_that_asked_and_is_finished_the_author_is_told() {
+        let mut objects = Objects::default();
+        objects.works.put(batch());
+        let conditions = json!([{"type": "Finished", "status": "True", "reason": "MatchTimedOut", "message": "too long",
+            "lastTransitionTime": "2026-11-22T00:00:00Z"}]);
+        let mut asked = job(&json!({}), &json!({"conditions": conditions}));
+        asked.metadata.name = Some(crds::match_name("regression", "u-batch", 0));
+        objects.jobs.put(asked);
+        let found = asks(&objects);
+        assert!(found.jobs.is_empty(), "it has asked already");
+        let [(_, Trouble::Finished { why, .. })] = &found.troubles[..] else { panic!("{found:?}") };
+        assert_eq!(why, "MatchTimedOut, too long");
+    }
+
+    #[test]
+    fn what_has_ended_or_is_claimed_for_is_left_alone() {
         let changes: [fn(&mut WorkObject); 3] = [
-            |batch| batch.suspended = false,
             |batch| batch.ended = Some(true),
             |batch| batch.match_uid = Some("u-match".to_owned()),
+            |batch| (batch.suspended, batch.match_uid) = (false, Some("u-match".to_owned())),
         ];
         for change in changes {
             let mut objects = Objects::default();
@@ -142,7 +173,7 @@ mod tests {
             change(&mut batch);
             objects.works.put(batch);
             let found = asks(&objects);
-            assert!(found.jobs.is_empty() && found.without_ad.is_empty());
+            assert!(found.jobs.is_empty() && found.troubles.is_empty());
         }
     }
 }

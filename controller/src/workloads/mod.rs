@@ -10,6 +10,7 @@ mod place;
 mod pod;
 mod state;
 mod template;
+mod trouble;
 
 pub(crate) use adopt::{Asks, asks, reference};
 pub(crate) use gang::{Gang, gang};
@@ -17,3 +18,4 @@ pub(crate) use patches::{hand_back, never_started, start_made, start_taken, susp
 pub(crate) use place::placement;
 pub(crate) use state::{Whose, state_of, was_up, work, work_of};
 pub(crate) use template::batch_job;
+pub(crate) use trouble::Trouble;

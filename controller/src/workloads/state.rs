@@ -28,6 +28,10 @@ pub(crate) fn work(whose: &Whose<'_>, objects: &Objects) -> Work {
     if let Some(work) = work_of(whose.uid, objects) {
         return state_of(work);
     }
+    if !objects.works.reach.includes(&whose.key.namespace) {
+        // nothing may be made nor looked for there: a claim that stands from before is left as it is
+        return if whose.job.is_some_and(|job| job.spec.workload.is_some()) { Work::Started } else { Work::None };
+    }
     let workload = match whose.job {
         None => return Work::Absent,
         Some(job) => match &job.spec.workload {
@@ -126,6 +130,20 @@ mod tests {
         for (what, spec, status, batch, expected) in table {
             assert_eq!(seen(spec, status, batch), expected, "{what}");
         }
+    }
+
+    #[test]
+    fn where_nothing_may_be_started_a_claim_that_works_stays_and_others_need_no_look() {
+        let mut objects = Objects::default().reaching(pool::Reach::In(["other".to_owned()].into()));
+        let of =
+            |objects: &Objects| work(&Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), objects), objects);
+        assert_eq!(of(&objects), Work::None, "the job is gone");
+        objects.jobs.put(job(&json!({}), &json!({})));
+        assert_eq!(of(&objects), Work::None);
+        let told =
+            json!({"claim": {"match": "match", "uid": MATCH_UID}, "workload": {"name": "match", "uid": "u-batch"}});
+        objects.jobs.put(job(&json!({"workload": {"jobTemplate": {}}}), &told));
+        assert_eq!(of(&objects), Work::Started);
     }
 
     #[test]

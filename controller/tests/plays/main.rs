@@ -9,3 +9,4 @@ mod process;
 mod scenarios;
 mod stage;
 mod wire;
+mod words;

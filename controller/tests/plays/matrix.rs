@@ -46,9 +46,6 @@ fn undisturbed(scenario: &Scenario) -> Played {
 /// Of the plays, one in so many is played unless all are asked for: other writes for each fault.
 const THINNED: usize = 40;
 
-/// Played only when it is asked for: two that lead at once write for a long time.
-const LONG: &str = "both-lead";
-
 fn every_play(scenario: &Scenario, writes: usize) -> Vec<Strike> {
     let only = std::env::var("GANGMATCH_PLAY").ok();
     let all = std::env::var("GANGMATCH_PLAYS").is_ok_and(|plays| plays == "all");
@@ -69,11 +66,8 @@ fn every_play(scenario: &Scenario, writes: usize) -> Vec<Strike> {
 /// The scenarios that are asked for: all, or the one of the play that is played again.
 fn asked_for() -> impl Iterator<Item = &'static Scenario> {
     let only = std::env::var("GANGMATCH_PLAY").ok();
-    let all = std::env::var("GANGMATCH_PLAYS").is_ok_and(|plays| plays == "all");
-    scenarios::ALL.iter().filter(move |scenario| match &only {
-        Some(only) => only.split('/').next() == Some(scenario.name),
-        None => all || scenario.name != LONG,
-    })
+    let is_asked_for = move |name| only.as_ref().is_none_or(|only| only.split('/').next() == Some(name));
+    scenarios::ALL.iter().filter(move |scenario| is_asked_for(scenario.name))
 }
 
 /// What all plays came to.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::actors::{self, Agent};
 use crate::faults::{Strike, Twist};
 use crate::process::{Process, beginning};
-use crate::wire::Wire;
+use crate::wire::{Keep, Wire};
 
 /// Where everything happens.
 pub(crate) const HERE: &str = "play";
@@ -105,6 +105,18 @@ impl Stage {
     /// Somebody will do this in the very moment after a write.
     pub(crate) fn meddle(&mut self, after: fn(&Call) -> bool, calls: Vec<Call>) {
         *self.meddle.lock().unwrap() = Some(Meddle { after, calls });
+    }
+
+    /// The next writes of this kind of the first controller are kept back.
+    pub(crate) fn keep_back(&mut self, which: fn(&Call) -> bool, count: usize) {
+        for process in self.processes.iter().take(1) {
+            process.wire.line().keeps = Some(Keep { which, left: count });
+        }
+    }
+
+    /// How many writes are kept back.
+    pub(crate) fn kept_back(&self) -> usize {
+        self.processes.iter().map(|process| process.wire.line().held.len()).sum()
     }
 
     /// Delivers the writes of a controller that were kept back. It hears of it when it runs again.

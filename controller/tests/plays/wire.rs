@@ -39,12 +39,22 @@ pub(crate) struct Line {
     pub(crate) late: Vec<Call>,
     /// Writes that are kept back, and who waits for their answers.
     pub(crate) held: Vec<(Call, oneshot::Sender<Answer>)>,
+    /// What is kept back.
+    pub(crate) keeps: Option<Keep>,
     cuts: Arc<watch::Sender<Cut>>,
     watches: u64,
     pub(crate) meddle: Arc<Mutex<Option<Meddle>>>,
     pub(crate) twist: Twist,
     /// What the server's revision was, and when: for reads that show the past.
     pub(crate) past: Arc<Mutex<Vec<(i64, i64)>>>,
+}
+
+/// Writes that are kept back.
+#[derive(Clone, Copy)]
+pub(crate) struct Keep {
+    pub(crate) which: fn(&Call) -> bool,
+    /// How many of them yet.
+    pub(crate) left: usize,
 }
 
 /// The watches up to this number have broken off, or say nothing any more.
@@ -70,6 +80,7 @@ impl Wire {
             struck: false,
             late: Vec::new(),
             held: Vec::new(),
+            keeps: None,
             cuts: Arc::new(watch::Sender::new(Cut::default())),
             watches: 0,
             meddle,
@@ -165,6 +176,10 @@ impl Line {
         }
         self.counted += 1;
         self.log.push(call.to_string());
+        if let Some(keep) = self.keeps.as_mut().filter(|keep| keep.left > 0 && (keep.which)(call)) {
+            keep.left -= 1;
+            return Some(Fault::Held);
+        }
         let strike = self.strike.filter(|strike| strike.ordinal == self.counted)?;
         self.struck = true;
         Some(strike.fault)

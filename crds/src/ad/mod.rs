@@ -39,14 +39,17 @@ pub struct Advertised {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}: {message}")]
 pub struct Rejected {
-    /// One of [`crate::conditions::reasons`]: ParseError, DuplicateAttribute, InvalidPort, UnsupportedRegex, WorkloadInvalid.
+    /// One of [`crate::conditions::reasons`]: ParseError, DuplicateAttribute, InvalidPort, UnsupportedRegex, WorkloadInvalid,
+    /// WorkloadsDisabled.
     pub reason: &'static str,
     /// Where, what was found, and what to write instead; one line of at most [`MESSAGE_LENGTH_MAX`] bytes.
     pub message: String,
 }
 
 impl Rejected {
-    fn new(reason: &'static str, message: &str) -> Self {
+    /// One for this reason.
+    #[must_use]
+    pub fn new(reason: &'static str, message: &str) -> Self {
         Self { reason, message: message::line(message) }
     }
 }

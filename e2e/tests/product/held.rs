@@ -1,5 +1,6 @@
 //! Turns unmodified Pods and JobSets with a label into work on the claimed nodes, held until their gang is claimed.
 
+use e2e::control_plane::stages::ENDS;
 use e2e::product::create_fake_node;
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ use crate::stage::{Namespace, Stage, license, name, text};
 const HELD: &str = "/metadata/labels/gangmatch.dev~1match-uid";
 
 /// A node of this test, and a machine that is it.
-fn node(here: &Namespace, name: &str) -> String {
+pub(crate) fn node(here: &Namespace, name: &str) -> String {
     let node = format!("{name}-{}", here.name);
     create_fake_node(here.access(), &node).unwrap();
     here.apply(&format!(
@@ -18,7 +19,7 @@ fn node(here: &Namespace, name: &str) -> String {
 }
 
 /// A Job that only says what is needed: machines and a license of `sim`.
-fn ad(here: &Namespace, machines: &[&str]) {
+pub(crate) fn ad(here: &Namespace, machines: &[&str]) {
     let mut ports: Vec<Value> = machines
         .iter()
         .map(|label| json!({"label": label, "constraint": format!("{label}.Type == \"Machine\"")}))
@@ -42,14 +43,14 @@ fn gates(pod: &Value) -> Vec<String> {
 }
 
 /// The Job that was made to ask for what is called so.
-fn derived(here: &Namespace, of: &str) -> String {
+pub(crate) fn derived(here: &Namespace, of: &str) -> String {
     let begins = format!("{of}-");
     let found = here
         .until("a Job that asks for it", || here.list("gmj").iter().map(name).find(|name| name.starts_with(&begins)));
     format!("gmj/{found}")
 }
 
-fn free(here: &Namespace, offers: &[&str]) {
+pub(crate) fn free(here: &Namespace, offers: &[&str]) {
     here.until("all seats to be free", || offers.iter().all(|offer| here.entries(offer) == 0).then_some(()));
 }
 
@@ -61,8 +62,7 @@ fn say(here: &Namespace, object: &str, status: &Value) {
 
 /// A Pod that runs under a claim, on a node of its own.
 fn running(here: &Namespace, name: &str) -> (String, String) {
-    ad(here, &["cpu"]);
-    let node = node(here, "m");
+    let node = with_node(here);
     here.kubectl(&["create", "-f", "-"], Some(&pod(name, "needs-sim").to_string()));
     let job = derived(here, name);
     here.wait(&job, "jsonpath={.status.phase}=Running");
@@ -159,6 +159,70 @@ fn a_workload_whose_ad_is_missing_is_told_so() {
     here.wait_reason(&derived(&here, "mine"), "Matched", "NoCandidates");
 }
 
+/// What kubectl describe says once it has this word in it.
+fn told(here: &Namespace, object: &str, reason: &str) -> String {
+    here.until(reason, || {
+        let described = here.kubectl(&["describe", object], None);
+        described.contains(reason).then_some(described)
+    })
+}
+
+/// A node, a license, and the ad that asks for both.
+fn with_node(here: &Namespace) -> String {
+    ad(here, &["cpu"]);
+    node(here, "m")
+}
+
+#[test]
+fn a_label_that_comes_too_late_is_answered_by_what_to_do_instead() {
+    let here = Stage::with_pods().namespace("too-late");
+    let node = with_node(&here);
+    let mut mine = pod("mine", "needs-sim");
+    mine["metadata"].as_object_mut().unwrap().remove("labels");
+    mine["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": node});
+    let never = json!({"annotations": {ENDS: "never"}});
+    let batch = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "late"},
+        "spec": {"template": {"metadata": never, "spec": mine["spec"]}}});
+    here.apply(&mine.to_string());
+    here.apply(&batch.to_string());
+    here.wait("pod/mine", "Ready");
+    here.wait("job.batch/late", "jsonpath={.status.ready}=1");
+    here.kubectl(&["label", "pod/mine", "job.batch/late", "gangmatch.dev/ad=needs-sim"], None);
+    let described = told(&here, "pod/mine", "NotHeld");
+    assert!(described.contains("create it anew with the label"), "{described}");
+    let described = told(&here, "job.batch/late", "NotHeld");
+    assert!(described.contains("set spec.suspend to true"), "{described}");
+    // Nothing was done to them, and nothing is left of it.
+    assert_eq!((here.list("gmj").len(), here.list("gmatch").len()), (1, 0), "only the ad");
+    assert_eq!(text(&here.get("pod/mine"), "/status/phase"), "Running");
+    assert_eq!(here.get("job.batch/late").pointer("/status/ready"), Some(&json!(1)));
+    // Whoever does what he was told gets his gang.
+    here.merge("job.batch/late", r#"{"spec": {"suspend": true}}"#);
+    let job = derived(&here, "late");
+    here.wait(&job, "jsonpath={.status.phase}=Running");
+    assert_eq!(here.entries("gml/l"), 1);
+}
+
+#[test]
+fn a_workload_stays_held_when_its_job_is_finished_and_is_told_how_to_go_on() {
+    let here = Stage::with_pods().namespace("in-vain");
+    ad(&here, &["cpu"]);
+    here.merge("gmj/needs-sim", r#"{"spec": {"matchTimeoutSeconds": 1}}"#);
+    here.kubectl(&["create", "-f", "-"], Some(&pod("mine", "needs-sim").to_string()));
+    let job = derived(&here, "mine");
+    here.wait_reason(&job, "Finished", "MatchTimedOut");
+    let described = told(&here, "pod/mine", "JobFinished");
+    let name = job.trim_start_matches("gmj/");
+    assert!(described.contains(&format!("job.gangmatch.dev `{name}`, which asked for it, is finished")), "{described}");
+    assert_eq!(gates(&here.get("pod/mine")), ["gangmatch.dev/hold"]);
+    // As it says there: without that Job it is asked for once more.
+    node(&here, "m");
+    here.merge("gmj/needs-sim", r#"{"spec": {"matchTimeoutSeconds": null}}"#);
+    here.delete(&job);
+    here.until("its gate to be taken away", || gates(&here.get("pod/mine")).is_empty().then_some(()));
+    here.wait(&job, "jsonpath={.status.phase}=Running");
+}
+
 /// The parts of JobSet's definition that matter here. Nobody plays its controller but the test.
 fn define_job_sets(here: &Namespace) {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -176,7 +240,13 @@ fn define_job_sets(here: &Namespace) {
             "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/jobset/issues/1"}},
         "spec": {"group": "jobset.x-k8s.io", "scope": "Namespaced", "names": names, "versions": [version]}});
     here.access().apply(&definition.to_string()).unwrap();
-    here.wait("crd/jobsets.jobset.x-k8s.io", "Established");
+    served(here);
+}
+
+/// Waits until there are JobSets. `kubectl wait` fails at a definition that has no conditions yet.
+pub(crate) fn served(here: &Namespace) {
+    let list = ["-n", &here.name, "get", "jobsets.jobset.x-k8s.io", "-o", "name"];
+    here.until("the kind to be served", || here.access().kubectl_text(&list, None).ok());
 }
 
 fn condition(type_: &str) -> Value {

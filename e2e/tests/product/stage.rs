@@ -43,9 +43,22 @@ impl Stage {
         Box::leak(Box::new(Stage::on(Cluster::of(&Choice::Processes, &Options::default()).unwrap())))
     }
 
+    /// One of its own with these namespaces, then the chart with these values.
+    pub(crate) fn own_with(namespaces: &[&str], values: &[&str]) -> &'static Stage {
+        let cluster = Cluster::of(&Choice::Processes, &Options::default()).unwrap();
+        for namespace in namespaces {
+            cluster.kubectl_text(&["create", "namespace", namespace], None).unwrap();
+        }
+        Box::leak(Box::new(Stage::with_values(cluster, values)))
+    }
+
     fn on(cluster: Cluster) -> Stage {
+        Stage::with_values(cluster, &[])
+    }
+
+    fn with_values(cluster: Cluster, values: &[&str]) -> Stage {
         let cluster: &'static Cluster = Box::leak(Box::new(cluster));
-        product::install_chart(cluster, &[]).unwrap();
+        product::install_chart(cluster, values).unwrap();
         let kubeconfig = product::controller_kubeconfig(cluster).unwrap();
         let controller = product::start_controller(cluster, &kubeconfig, &[]).unwrap();
         Stage { cluster, controller }

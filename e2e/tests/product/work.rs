@@ -62,6 +62,41 @@ fn free(here: &Namespace, offers: &[&str]) {
     here.until("all seats to be free", || offers.iter().all(|offer| here.entries(offer) == 0).then_some(()));
 }
 
+/// When this writer has last changed the status of an object, in seconds since 1970: the API server's own word.
+fn written_at(object: &Value, is_writer: impl Fn(&str) -> bool) -> Option<i64> {
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array)?;
+    let status = entries.iter().filter(|entry| text(entry, "/subresource") == "status");
+    let times = status.filter(|entry| is_writer(&text(entry, "/manager"))).map(|entry| text(entry, "/time"));
+    times.filter_map(|time| time.parse::<jiff::Timestamp>().ok()).map(jiff::Timestamp::as_second).max()
+}
+
+/// An object with the fields that say who has written it.
+fn with_writers(here: &Namespace, object: &str) -> Value {
+    serde_json::from_str(&here.kubectl(&["get", object, "--show-managed-fields", "-o", "json"], None)).unwrap()
+}
+
+#[test]
+fn seats_are_back_five_seconds_after_the_end_of_the_last_pod() {
+    let here = Stage::with_pods().namespace("back");
+    node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    let mut waits: Vec<i64> = (1..=5)
+        .map(|number| {
+            let name = format!("j{number}");
+            here.apply(&job(&name, &["cpu"], &json!({"jobTemplate": template(Ends::Well)})));
+            here.wait_reason(&format!("gmj/{name}"), "Finished", "Completed");
+            free(&here, &["gmm/m", "gml/l"]);
+            let pod = pods(&here).iter().map(crate::stage::name).find(|found| found.starts_with(&name)).unwrap();
+            let ended = written_at(&with_writers(&here, &format!("pod/{pod}")), |writer| writer.contains("kwok"));
+            let freed = written_at(&with_writers(&here, "gml/l"), |writer| writer == "gangmatch");
+            freed.expect("the ledger was written") - ended.expect("kwok has written its end")
+        })
+        .collect();
+    waits.sort_unstable();
+    println!("seats back after the end of their pod, in seconds of the API server's clock: {waits:?}");
+    assert!(waits[2] <= 5, "half of them wait longer than they may: {waits:?}");
+}
+
 #[test]
 fn a_template_runs_on_the_claimed_node_with_the_gang_in_its_environment_and_its_end_ends_the_claim() {
     let here = Stage::with_pods().namespace("runs");

@@ -1,0 +1,251 @@
+//! What is watched, and where each kind of it is kept in the picture.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crds::{Job, LABEL_AD, LABEL_MATCH_UID, License, Machine, MachineClass, Match, WorkKind};
+use k8s_openapi::api::batch::v1::Job as Batch;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use kube::api::Api;
+use kube::core::NamespaceResourceScope;
+use kube::{Client, Resource, ResourceExt};
+use pool::{JobSet, NodeFacts, ObjectKey, Objects, WorkObject};
+use serde::de::DeserializeOwned;
+
+/// Where it is watched: in one namespace, or in all.
+pub(crate) type Area = Option<String>;
+
+/// The requests about a kind that belongs to namespaces.
+pub(crate) fn requests<T>(client: &Client, area: &Area) -> Api<T>
+where
+    T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    let client = client.clone();
+    area.as_deref().map_or_else(|| Api::all(client.clone()), |namespace| Api::namespaced(client.clone(), namespace))
+}
+
+/// What is watched and kept in the picture.
+pub(crate) trait Kept: Send + 'static {
+    type Kind: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static;
+    /// Only those with this label are watched.
+    const ONLY: Option<&'static str> = None;
+
+    /// The requests about it, in an area.
+    fn api<T>(client: &Client, _area: &Area) -> Api<T>
+    where
+        T: Resource<DynamicType = (), Scope = <Self::Kind as Resource>::Scope>,
+    {
+        Api::all(client.clone())
+    }
+
+    /// Takes it in; whether anything that counts is new.
+    fn put(object: Self::Kind, objects: &mut Objects) -> bool;
+    fn remove(objects: &mut Objects, key: &ObjectKey);
+    fn bury(object: &Self::Kind, objects: &mut Objects) {
+        Self::remove(objects, &ObjectKey::of(object));
+    }
+    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool);
+}
+
+/// The three kinds of ads are kept alike, each on its shelf.
+macro_rules! kept_on {
+    ($kind:ty, $shelf:ident) => {
+        impl Kept for $kind {
+            type Kind = $kind;
+
+            fn put(object: $kind, objects: &mut Objects) -> bool {
+                objects.$shelf.take_in(object)
+            }
+
+            fn remove(objects: &mut Objects, key: &ObjectKey) {
+                objects.$shelf.remove(key);
+            }
+
+            fn bury(object: &$kind, objects: &mut Objects) {
+                objects.$shelf.bury(object);
+            }
+
+            fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
+                objects.$shelf.retain(keep);
+            }
+        }
+    };
+}
+
+kept_on!(Job, jobs);
+kept_on!(Machine, machines);
+kept_on!(License, licenses);
+
+impl Kept for Match {
+    type Kind = Match;
+
+    fn put(object: Match, objects: &mut Objects) -> bool {
+        objects.take_in_match(object)
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.matches.remove(key);
+    }
+
+    fn bury(object: &Match, objects: &mut Objects) {
+        objects.bury_match(object);
+    }
+
+    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
+        objects.matches.retain(keep);
+    }
+}
+
+impl Kept for Namespace {
+    type Kind = Namespace;
+
+    fn put(object: Namespace, objects: &mut Objects) -> bool {
+        objects.take_in_namespace(&object.name_any(), Some(object.labels().clone()))
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.take_in_namespace(&key.name, None);
+    }
+
+    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
+        let gone = |name: &&String| !keep(&ObjectKey::new("", name));
+        let gone: Vec<String> = objects.namespaces.keys().filter(gone).cloned().collect();
+        for name in gone {
+            objects.take_in_namespace(&name, None);
+        }
+    }
+}
+
+impl Kept for Node {
+    type Kind = Node;
+
+    fn put(object: Node, objects: &mut Objects) -> bool {
+        objects.put_node(NodeFacts::of(&object))
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.remove_node(&key.name);
+    }
+
+    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
+        objects.retain_nodes(|name| keep(&ObjectKey::new("", name)));
+    }
+}
+
+impl Kept for MachineClass {
+    type Kind = MachineClass;
+
+    fn put(object: MachineClass, objects: &mut Objects) -> bool {
+        objects.classes.insert(object.name_any(), Arc::new(object));
+        true
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.classes.remove(&key.name);
+    }
+
+    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
+        objects.classes.retain(|name, _| keep(&ObjectKey::new("", name)));
+    }
+}
+
+/// Of workloads and pods only what counts is kept.
+impl Kept for Batch {
+    type Kind = Batch;
+
+    fn api<T>(client: &Client, area: &Area) -> Api<T>
+    where
+        T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        requests(client, area)
+    }
+
+    fn put(object: Batch, objects: &mut Objects) -> bool {
+        objects.works.put(WorkObject::of_batch(&object))
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.works.remove(WorkKind::Job, key);
+    }
+
+    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
+        objects.works.retain(WorkKind::Job, keep);
+    }
+}
+
+impl Kept for JobSet {
+    type Kind = JobSet;
+
+    fn api<T>(client: &Client, area: &Area) -> Api<T>
+    where
+        T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        requests(client, area)
+    }
+
+    fn put(object: JobSet, objects: &mut Objects) -> bool {
+        objects.works.put(WorkObject::of_job_set(&object))
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.works.remove(WorkKind::JobSet, key);
+    }
+
+    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
+        objects.works.job_sets = true;
+        objects.works.retain(WorkKind::JobSet, keep);
+    }
+}
+
+impl Kept for Pod {
+    type Kind = Pod;
+
+    const ONLY: Option<&'static str> = Some(LABEL_MATCH_UID);
+
+    fn api<T>(client: &Client, area: &Area) -> Api<T>
+    where
+        T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        requests(client, area)
+    }
+
+    fn put(object: Pod, objects: &mut Objects) -> bool {
+        objects.works.put_pod(&object)
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.works.remove_pod(key);
+    }
+
+    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
+        objects.works.retain_pods(keep);
+    }
+}
+
+/// Pods that name an ad: an API server selects by one label or by another, and not by either.
+pub(crate) struct AskingPod;
+
+impl Kept for AskingPod {
+    type Kind = Pod;
+
+    const ONLY: Option<&'static str> = Some(LABEL_AD);
+
+    fn api<T>(client: &Client, area: &Area) -> Api<T>
+    where
+        T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        requests(client, area)
+    }
+
+    fn put(object: Pod, objects: &mut Objects) -> bool {
+        objects.works.put(WorkObject::of_pod(&object))
+    }
+
+    fn remove(objects: &mut Objects, key: &ObjectKey) {
+        objects.works.remove_asking_pod(key);
+    }
+
+    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
+        objects.works.retain_asking_pods(keep);
+    }
+}

@@ -1,0 +1,103 @@
+//! Why nothing is claimed for a workload that carries the label, and what its author can do about it.
+
+use crds::conditions::{self, types};
+use crds::{Job, WorkKind};
+use kube::ResourceExt;
+use pool::{WorkObject, noun};
+
+/// What keeps a labelled workload from its gang, unless its author does something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// There is no Job of the name on the label.
+    AdMissing {
+        /// That name.
+        ad: String,
+    },
+    /// It ran already when it was labelled, or somebody has let it go.
+    NotHeld {
+        /// The Job that asks for it all the same.
+        asked_for_by: Option<String>,
+    },
+    /// It is held, and the Job that asked for it is finished.
+    Finished {
+        /// That Job.
+        job: String,
+        /// Reason and message of its end.
+        why: String,
+    },
+}
+
+impl Trouble {
+    /// That of a held workload for which this Job asks.
+    pub(crate) fn of_finished(job: &Job) -> Option<Trouble> {
+        let finished = conditions::find(&job.status.as_ref()?.conditions, types::FINISHED)?;
+        let why = [finished.reason.as_str(), finished.message.as_str()].into_iter().filter(|text| !text.is_empty());
+        let why = why.collect::<Vec<_>>().join(", ");
+        (finished.status == "True").then(|| Trouble::Finished { job: job.name_any(), why })
+    }
+
+    /// The reason of the Event that tells of it.
+    pub(crate) const fn reason(&self) -> &'static str {
+        match self {
+            Trouble::AdMissing { .. } => "AdMissing",
+            Trouble::NotHeld { .. } => "NotHeld",
+            Trouble::Finished { .. } => "JobFinished",
+        }
+    }
+
+    /// What its author has to know.
+    pub(crate) fn note(&self, work: &WorkObject) -> String {
+        let (noun, namespace) = (noun(work.kind), &work.key.namespace);
+        match self {
+            Trouble::AdMissing { ad } => format!(
+                "this {noun} is held, and no job.gangmatch.dev `{ad}` is in the namespace {namespace}: create it, or name another \
+                 one in the label gangmatch.dev/ad"
+            ),
+            Trouble::NotHeld { asked_for_by: Some(job) } => format!(
+                "somebody has let this {noun} go before its gang was claimed, and job.gangmatch.dev `{job}` still asks for one: \
+                 delete that Job, or {}",
+                hold(work.kind)
+            ),
+            Trouble::NotHeld { asked_for_by: None } => format!(
+                "this {noun} is not held, and nothing is claimed for it: to have that done, {}; else take the label \
+                 gangmatch.dev/ad off",
+                hold(work.kind)
+            ),
+            Trouble::Finished { job, why } => format!(
+                "this {noun} stays held: job.gangmatch.dev `{job}`, which asked for it, is finished ({why}). Delete that Job, and \
+                 it is asked for once more; or delete this {noun}"
+            ),
+        }
+    }
+}
+
+/// How to have it held.
+const fn hold(kind: WorkKind) -> &'static str {
+    match kind {
+        WorkKind::Job | WorkKind::JobSet => "set spec.suspend to true",
+        WorkKind::Pod => {
+            "create it anew with the label (a Pod can be held from its creation on only, by the scheduling gate gangmatch.dev/hold)"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_is_told_what_to_do() {
+        let said = |kind: WorkKind, trouble: Trouble| trouble.note(&WorkObject { kind, ..WorkObject::default() });
+        let asked_for_by = Some("mine-1".to_owned());
+        let finished = Trouble::Finished { job: "mine-1".to_owned(), why: "MatchTimedOut, too long".to_owned() };
+        for (text, words) in [
+            (said(WorkKind::Job, Trouble::NotHeld { asked_for_by: None }), "this batch Job is not held"),
+            (said(WorkKind::JobSet, Trouble::NotHeld { asked_for_by: None }), "set spec.suspend to true"),
+            (said(WorkKind::Pod, Trouble::NotHeld { asked_for_by: None }), "create it anew with the label"),
+            (said(WorkKind::Pod, Trouble::NotHeld { asked_for_by }), "delete that Job, or create it anew"),
+            (said(WorkKind::Pod, finished), "is finished (MatchTimedOut, too long). Delete that Job"),
+        ] {
+            assert!(text.contains(words), "{text}");
+        }
+    }
+}

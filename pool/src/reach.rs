@@ -1,0 +1,73 @@
+//! In which namespaces claims have work started for them.
+
+use std::collections::BTreeSet;
+
+use crds::ad::Rejected;
+use crds::conditions::reasons;
+
+/// Where whoever starts workloads may do so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// In all namespaces.
+    #[default]
+    Everywhere,
+    /// In these; if there are none, nowhere.
+    In(BTreeSet<String>),
+}
+
+impl Reach {
+    /// Whether it may be done in this namespace.
+    #[must_use]
+    pub fn includes(&self, namespace: &str) -> bool {
+        match self {
+            Reach::Everywhere => true,
+            Reach::In(namespaces) => namespaces.contains(namespace),
+        }
+    }
+
+    /// What a Job with a workload is told where it may not be.
+    pub(crate) fn refusal(&self, namespace: &str) -> Option<Rejected> {
+        let found = format!("spec.workload: found a workload in the namespace {namespace}, and gangmatch");
+        let message = match self {
+            _ if self.includes(namespace) => return None,
+            Reach::In(namespaces) if !namespaces.is_empty() => format!(
+                "{found} has no right to start any there: add `{namespace}` to the chart's value workloads.namespaces"
+            ),
+            _ => format!(
+                "{found} is installed without the right to start any: set the chart's value workloads.enabled to true"
+            ),
+        };
+        Some(Rejected::new(reasons::WORKLOADS_DISABLED, &message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ObjectKey, Objects};
+
+    #[test]
+    fn a_job_with_a_workload_is_not_accepted_where_none_may_be_started() {
+        let job = |namespace: &str, workload: &str| {
+            let text = format!(
+                r#"{{"metadata": {{"name": "j", "namespace": "{namespace}", "uid": "u"}}, "spec": {{{workload}}}}}"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let template = r#""workload": {"jobRef": {"name": "nightly"}}"#;
+        let said = |reach: &Reach, namespace: &str, workload: &str| {
+            let mut objects = Objects::default().reaching(reach.clone());
+            objects.jobs.put(job(namespace, workload));
+            let held = objects.jobs.get(&ObjectKey::new(namespace, "j")).unwrap();
+            held.ad.as_ref().err().map(|rejected| (rejected.reason, rejected.message.clone()))
+        };
+        let one = Reach::In(["eda".to_owned()].into());
+        assert_eq!(said(&one, "eda", template), None);
+        assert_eq!(said(&one, "web", ""), None, "it wants none");
+        let (reason, message) = said(&one, "web", template).unwrap();
+        assert_eq!(reason, "WorkloadsDisabled");
+        assert!(message.ends_with("add `web` to the chart's value workloads.namespaces"), "{message}");
+        let (_, message) = said(&Reach::In(BTreeSet::new()), "web", template).unwrap();
+        assert!(message.ends_with("set the chart's value workloads.enabled to true"), "{message}");
+    }
+}
