@@ -113,7 +113,7 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         engine.gangs(&snapshot, config, 0);
         Ok(())
     })?;
-    let incremental_ms = incremental(workload, &snapshot, &mut engine, config, options)?;
+    let (incremental_ms, same_gangs) = incremental(workload, &snapshot, &mut engine, config, options)?;
     let explained = if options.explain { explained(&mut engine, &snapshot, config, options)? } else { json!(null) };
     let score: f64 = cycle.gangs.iter().map(|gang| gang.score.own.to_real()).sum();
     Ok(json!({
@@ -123,6 +123,7 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
         "steps": stats.steps, "classes": stats.classes, "looks": stats.looks, "guided": stats.guided, "conditions": stats.conditions,
         "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "incremental_ms": incremental_ms,
+        "same_gangs": same_gangs, "answers_bytes": stats.answers_bytes,
         "explained": explained,
     }))
 }
@@ -171,27 +172,35 @@ fn cycle_from_nothing(engine: &mut Engine, snapshot: &Snapshot, config: &Config)
 
 /// A cycle over a pool of which most was in the one before. A function of its own for profilers.
 #[inline(never)]
-fn cycle_after_changes(engine: &mut Engine, snapshot: &Snapshot, config: &Config) {
-    engine.gangs(snapshot, config, 0);
+fn cycle_after_changes(engine: &mut Engine, snapshot: &Snapshot, config: &Config) -> Cycle {
+    engine.gangs(snapshot, config, 0)
 }
 
-/// The time of a cycle after a share of the ads has been replaced, the replacement in the engine included.
+/// The time of a cycle after a share of the ads has been replaced since the one before, the replacement in the engine included; and which
+/// share of the gangs is the same in both.
 fn incremental(
     workload: &Workload,
     snapshot: &Snapshot,
     engine: &mut Engine,
     config: &Config,
     options: &Options,
-) -> Fallible<f64> {
-    let mut rounds = Vec::new();
+) -> Fallible<(f64, f64)> {
+    let mut rounds = vec![snapshot.clone()];
     for round in 0..options.rounds {
-        rounds.push(replaced(workload, snapshot, options.incremental, round)?);
+        let last = rounds.last().ok_or("no snapshot")?;
+        rounds.push(replaced(workload, last, options.incremental, round)?);
     }
     let mut rounds = rounds.into_iter();
-    median_ms(options.rounds, || {
+    let mut cycles: Vec<Cycle> = rounds.next().map(|first| engine.gangs(&first, config, 0)).into_iter().collect();
+    let time = median_ms(options.rounds, || {
         if let Some(next) = rounds.next() {
-            cycle_after_changes(engine, &next, config);
+            cycles.push(cycle_after_changes(engine, &next, config));
         }
         Ok(())
-    })
+    })?;
+    let [.., before, last] = cycles.as_slice() else { return Err("no round was measured".into()) };
+    let before: std::collections::HashMap<_, _> =
+        before.gangs.iter().map(|gang| (gang.root(), &gang.members)).collect();
+    let same = last.gangs.iter().filter(|gang| before.get(&gang.root()) == Some(&&gang.members)).count();
+    Ok((time, same as f64 / last.gangs.len().max(1) as f64))
 }

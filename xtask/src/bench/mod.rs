@@ -20,7 +20,7 @@ pub(crate) use self::figures::draw;
 
 const PAGE: &str = "docs/performance.md";
 const HEADS: &str = "| workload | prefers | matched | cold ms (must, stretch) | cycle ms (must, stretch) | without the second look | cycle / scalar pair | \
-    after 1 % changed, of a cycle | questions | steps | classes | bytes an ad in the engine | bytes of the ad itself | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
+    after 1 % changed, of a cycle | gangs as before | questions | steps | classes | bytes an ad in the engine | bytes of the ad itself | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 const HARD: &str = "| pool | jobs x offers | matched | cycle ms | of a scalar scan | search | classes | questions | steps | peak MB |\n\
     |---|---|---|---|---|---|---|---|---|---|";
@@ -123,7 +123,7 @@ fn shown(row: &Row, figures: &Value, bytes: &Value) -> String {
         None => format!("{value:.1}"),
     };
     format!(
-        "| `{}` | {} | {} | {} | {} | {:.1} | {:.0} | {:.0} % | {} | {} | {} | {:.0} | {:.0} | {judged} |",
+        "| `{}` | {} | {} | {} | {} | {:.1} | {:.0} | {:.0} % | {:.0} % | {} | {} | {} | {:.0} | {:.0} | {judged} |",
         row.workload,
         row.prefer,
         of("matched"),
@@ -132,6 +132,7 @@ fn shown(row: &Row, figures: &Value, bytes: &Value) -> String {
         of("search_ms"),
         of("cycle_ms") * 1e6 / of("scalar_pair_ns"),
         changed * 100.0,
+        of("same_gangs") * 100.0,
         of("questions"),
         of("steps"),
         of("classes"),
