@@ -71,8 +71,9 @@ pub(crate) struct Stock {
     /// By place in the snapshot.
     offers: Vec<Option<Stocked>>,
     free: Vec<i64>,
-    /// Whom offers admit, each with its number.
-    consents: HashMap<Consent, u32, RandomState>,
+    /// Whom offers admit, and the number of each.
+    consents: Vec<Consent>,
+    consent_ids: HashMap<Consent, u32, RandomState>,
     /// The ads that were counted, and what was free of them before anything was taken.
     counted: Arc<Vec<Arc<PoolAd>>>,
     free_at_first: Vec<i64>,
@@ -146,11 +147,12 @@ impl Stock {
     }
 
     fn consent_of(&mut self, offer: &Offer) -> u32 {
-        if let Some(id) = self.consents.get(&offer.consent) {
+        if let Some(id) = self.consent_ids.get(&offer.consent) {
             return *id;
         }
         let id = as_u32(self.consents.len());
-        self.consents.insert(offer.consent.clone(), id);
+        self.consents.push(offer.consent.clone());
+        self.consent_ids.insert(offer.consent.clone(), id);
         id
     }
 
@@ -168,15 +170,12 @@ impl Stock {
         if rules == Rules::Paper {
             return table.live.clone();
         }
-        let mut admits = vec![false; self.consents.len()];
-        for (consent, id) in &self.consents {
-            admits.get_mut(as_usize(*id)).into_iter().for_each(|admits| *admits = consent.admits(namespace));
-        }
+        let admits: Vec<bool> = self.consents.iter().map(|consent| consent.admits(namespace)).collect();
         let mut rows = table.live.clone();
         for row in table.live.iter() {
             let place = table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place);
             let own = self.offers.get(place).copied().flatten().filter(|own| own.open);
-            if !own.is_some_and(|own| admits.get(as_usize(own.consent)) == Some(&true)) {
+            if own.is_none_or(|own| admits.get(as_usize(own.consent)) != Some(&true)) {
                 rows.set(as_usize(row), false);
             }
         }

@@ -72,7 +72,8 @@ mod tests {
     fn makes_room_for_what_comes_again() {
         let (some, mut recent) = (literals(200), Recent::default());
         // A mixed order, the same each time.
-        let order = (0..20_000u64).map(|step| usize::try_from(step * step * 2_654_435_761 >> 7).unwrap() % some.len());
+        let order =
+            (0..20_000u64).map(|step| usize::try_from((step * step * 2_654_435_761) >> 7).unwrap() % some.len());
         let mut misses = 0;
         for (step, code) in order.enumerate() {
             let expr = &some[code];
