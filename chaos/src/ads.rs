@@ -1,8 +1,9 @@
 //! Words into the ads that the plays are about.
 
-use crds::{Job, License, Machine};
+use crds::{Job, LABEL_AD, License, Machine};
 use e2e::control_plane::stages::ENDS;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::batch::v1::Job as Batch;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::{Value, json};
 
 /// An object of ours from its spec.
@@ -73,20 +74,54 @@ pub enum Ends {
     Never,
 }
 
-/// The same job, with a batch Job of one pod.
-#[must_use]
-pub fn working_job(name: &str, ends: Ends) -> Job {
+/// A pod without its name.
+fn pod(ends: Ends) -> serde_json::Value {
     let annotations = match ends {
         Ends::Well => json!({}),
         Ends::Never => json!({ENDS: "never"}),
     };
     let containers = json!([{"name": "sim", "image": "sim:1"}]);
-    let pod =
-        json!({"metadata": {"annotations": annotations}, "spec": {"restartPolicy": "Never", "containers": containers}});
+    json!({"metadata": {"annotations": annotations},
+        "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": containers}})
+}
+
+/// The same job, with a batch Job of one pod.
+#[must_use]
+pub fn working_job(name: &str, ends: Ends) -> Job {
     let mut job = job(name);
-    match serde_json::from_value(json!({"jobTemplate": {"spec": {"backoffLimit": 0, "template": pod}}})) {
+    match serde_json::from_value(json!({"jobTemplate": {"spec": {"backoffLimit": 0, "template": pod(ends)}}})) {
         Ok(workload) => job.spec.workload = Some(workload),
         Err(error) => unreadable(&error),
     }
     job
+}
+
+/// The same job, as an ad that others name by a label: it asks for nothing itself.
+#[must_use]
+pub fn ad(name: &str) -> Job {
+    let mut job = job(name);
+    job.spec.suspend = true;
+    job
+}
+
+/// A batch Job that names an ad.
+#[must_use]
+pub fn labelled_batch(name: &str, ad: &str, ends: Ends) -> Batch {
+    let written = json!({"metadata": {"name": name, "labels": {LABEL_AD: ad}}, "spec": {"backoffLimit": 0, "template": pod(ends)}});
+    match serde_json::from_value(written) {
+        Ok(batch) => batch,
+        Err(error) => unreadable(&error),
+    }
+}
+
+/// A Pod that names an ad.
+#[must_use]
+pub fn labelled_pod(name: &str, ad: &str, ends: Ends) -> Pod {
+    let mut pod = match serde_json::from_value::<Pod>(pod(ends)) {
+        Ok(pod) => pod,
+        Err(error) => unreadable(&error),
+    };
+    pod.metadata.name = Some(name.to_owned());
+    pod.metadata.labels = Some([(LABEL_AD.to_owned(), ad.to_owned())].into());
+    pod
 }

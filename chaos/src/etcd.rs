@@ -106,15 +106,33 @@ async fn read_from(client: &Client, from: i64, audit: &Mutex<Audit>, seen: &watc
         {"key": coded(PREFIX), "range_end": coded(PREFIX_END), "start_revision": from.to_string()}});
     let request = Request::post("/v3/watch").body(kube::client::Body::from(wish.to_string().into_bytes()))?;
     let mut chunks = client.send(request).await?.into_body().into_data_stream();
-    let mut pending = Vec::new();
+    let mut lines = Lines::default();
     while let Some(chunk) = chunks.next().await {
-        pending.extend_from_slice(&chunk?);
-        while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = pending.drain(..=end).collect();
-            take(&serde_json::from_slice(&line)?, audit, seen)?;
-        }
+        lines.feed(&chunk?, |line| take(&serde_json::from_slice(line)?, audit, seen))?;
     }
     Ok(())
+}
+
+/// Chunks of a stream into its lines. Each byte is looked at once: a line may be many chunks long, and a chunk many lines.
+#[derive(Default)]
+struct Lines {
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        for part in chunk.split_inclusive(|byte| *byte == b'\n') {
+            match (part.ends_with(b"\n"), self.begun.is_empty()) {
+                (true, true) => each(part)?,
+                (true, false) => {
+                    self.begun.extend_from_slice(part);
+                    each(&std::mem::take(&mut self.begun))?;
+                }
+                (false, _) => self.begun.extend_from_slice(part),
+            }
+        }
+        Ok(())
+    }
 }
 
 fn take(line: &Value, audit: &Mutex<Audit>, seen: &watch::Sender<i64>) -> Result<()> {
@@ -177,4 +195,26 @@ fn number(value: &Value, path: &str) -> Option<i64> {
 
 fn locked(audit: &Mutex<Audit>) -> MutexGuard<'_, Audit> {
     audit.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_become_lines_wherever_they_are_cut() {
+        let text = b"one\ntwo\n\nthree and more\nnot yet";
+        for length in 1..=text.len() {
+            let (mut lines, mut all) = (Lines::default(), Vec::new());
+            for chunk in text.chunks(length) {
+                let taken = lines.feed(chunk, |line| {
+                    all.push(String::from_utf8_lossy(line).into_owned());
+                    Ok(())
+                });
+                taken.unwrap();
+            }
+            assert_eq!(all, ["one\n", "two\n", "\n", "three and more\n"], "{length}");
+            assert_eq!(lines.begun, b"not yet");
+        }
+    }
 }

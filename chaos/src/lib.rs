@@ -15,7 +15,7 @@ mod scene;
 mod soak;
 mod stage;
 
-pub use ads::{Ends, job, license, machine, machine_on, node, working_job};
+pub use ads::{Ends, ad, job, labelled_batch, labelled_pod, license, machine, machine_on, node, working_job};
 pub use etcd::Follower;
 pub use gate::Gate;
 pub use proxy::{Asked, Fault, Flow, Logged, Plan, Proxy, Weather};

@@ -100,7 +100,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Deletes an object; one that is not there is no error.
+    /// Deletes an object, and what belongs to it, as kubectl does; one that is not there is no error.
     ///
     /// # Errors
     /// When the API server refuses it.
@@ -108,7 +108,7 @@ impl Scene {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
-        match self.api::<K>().delete(name, &DeleteParams::default()).await {
+        match self.api::<K>().delete(name, &DeleteParams::background()).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
             Err(error) => Err(error.into()),

@@ -10,6 +10,8 @@ use anyhow::{Context, Result};
 use crds::{Job, JobPhase, License, Machine, Match};
 use e2e::control_plane::processes::Signal;
 use e2e::{Component, Options};
+use k8s_openapi::api::batch::v1::Job as Batch;
+use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 use tokio::task::block_in_place;
 
@@ -23,6 +25,9 @@ const PAUSE_MS: u64 = 120;
 /// How many offers of each kind there are, and names for jobs.
 const OFFERS: u64 = 4;
 const JOBS: u64 = 10;
+/// The ad that unmodified workloads name by a label, and how many names there are for those.
+const AD: &str = "ad";
+const WORKLOADS: u64 = 3;
 /// How many writes in a thousand go wrong while the weather is bad.
 const STRUCK: u64 = 60;
 
@@ -85,6 +90,7 @@ impl Play {
     async fn round(&mut self) -> Result<()> {
         let here = Scene::new(&self.stage, &format!("round-{}", self.report.rounds)).await?;
         here.nodes(usize::try_from(OFFERS).unwrap_or(1)).await?;
+        here.create(&crate::ad(AD)).await?;
         let begun = Instant::now();
         while begun.elapsed() < ROUND {
             // People may be refused, and the server may be away: they try something else next.
@@ -107,7 +113,9 @@ impl Play {
         let job = format!("j{}", self.chance.below(JOBS));
         let machine = format!("m{}", self.chance.below(OFFERS));
         let license = format!("l{}", self.chance.below(OFFERS));
-        match self.chance.below(20) {
+        let work = format!("w{}", self.chance.below(WORKLOADS));
+        let ends = if self.chance.happens(500) { Ends::Well } else { Ends::Never };
+        match self.chance.below(27) {
             0..=2 => drop(here.create(&crate::job(&job)).await?),
             3..=5 => drop(here.create(&crate::working_job(&job, Ends::Well)).await?),
             6..=8 => drop(here.create(&crate::working_job(&job, Ends::Never)).await?),
@@ -126,6 +134,10 @@ impl Play {
             }
             17 => here.merge::<Machine>(&machine, json!({"offering": "Evict"})).await?,
             18 => here.merge::<Machine>(&machine, json!({"offering": "Open"})).await?,
+            20 | 21 => drop(here.create(&crate::labelled_batch(&work, AD, ends)).await?),
+            22 | 23 => drop(here.create(&crate::labelled_pod(&work, AD, ends)).await?),
+            24 => here.delete::<Batch>(&work).await?,
+            25 => here.delete::<Pod>(&work).await?,
             _ => {
                 let all = here.matches().await?;
                 if let Some(found) = self.chance.pick(&all) {
@@ -200,6 +212,11 @@ impl Play {
 
     /// Everybody is done, and gives back what he has.
     async fn end(&mut self, here: &Scene) -> Result<()> {
+        for number in 0..WORKLOADS {
+            here.delete::<Batch>(&format!("w{number}")).await?;
+            here.delete::<Pod>(&format!("w{number}")).await?;
+        }
+        here.delete::<Job>(AD).await?;
         for number in 0..JOBS {
             let name = format!("j{number}");
             if matches!(here.phase(&name).await?, Some(JobPhase::Claimed | JobPhase::Running)) {

@@ -5,13 +5,14 @@ use std::sync::{Mutex, PoisonError};
 use claiming::{Action, Event, Reason, Work};
 use crds::{Job, LABEL_MATCH_UID, Machine, Match, WorkKind, Workload};
 use k8s_openapi::api::core::v1::Pod;
-use pool::{Advertises, ObjectKey, Objects, WorkObject, has_finished, noun};
+use pool::{Advertises, ObjectKey, Objects, WorkObject, has_finished};
 
 use crate::api::Answer;
 use crate::backoff::retry_of;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::reserve::No;
 use crate::claims::view::View;
+use crate::events::Tone;
 use crate::holdoffs::Cause;
 use crate::work_api::{Raw, Seen};
 use crate::workloads::{self, Gang, Whose, batch_job, gang, state_of, work_of};
@@ -120,7 +121,12 @@ impl Driver {
         let (kind, key) = named;
         let seen = match self.cluster.read_work(kind, key).await {
             Answer::Done(seen) => seen,
-            answer => return self.lost(view, Action::MakeWork, &answer),
+            answer => {
+                if matches!(answer, Answer::Missing) {
+                    self.tell_waits(view, workloads::not_there(kind, &key.name)).await;
+                }
+                return self.lost(view, Action::MakeWork, &answer);
+            }
         };
         if let Some(well) = seen.work.ended {
             return Event::Work(Work::Finished(well));
@@ -129,7 +135,10 @@ impl Driver {
             return self.learned(&seen, notes);
         }
         if !seen.work.suspended || seen.work.active > 0 {
-            tracing::warn!(r#match = %view.key, work = %key, "the {} is not held; it is waited for", noun(kind));
+            // what was suspended a moment ago is still coming to rest
+            if !seen.work.suspended {
+                self.tell_waits(view, workloads::not_held(kind, &key.name)).await;
+            }
             return failed;
         }
         if !self.is_free(&seen.work).await {
@@ -140,6 +149,13 @@ impl Driver {
             Answer::Done(seen) => self.learned(&seen, notes),
             answer => self.lost(view, Action::MakeWork, &answer),
         }
+    }
+
+    /// Tells the job why its workload cannot be let go: reason and note of an Event.
+    async fn tell_waits(&self, view: &View, (reason, note): (&'static str, String)) {
+        tracing::debug!(r#match = %view.key, reason, note, "the workload is waited for");
+        let Some(job) = self.job(view) else { return };
+        self.events.tell(&self.cluster, &job, Tone::Warning, reason, &note).await;
     }
 
     /// Whether the Match that something worked for is over or gone, as the server says.

@@ -163,8 +163,12 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(job, now);
     draft.status.claim = None;
     draft.status.members = None;
+    let by_itself = matches!(ended.reason, Reason::Completed | Reason::WorkloadFailed);
     if let Some(batch) = ended.batch.as_ref().filter(|batch| batch.up) {
-        work::started(&mut draft, batch);
+        draft.status.rejections = None;
+        if by_itself {
+            work::started(&mut draft, batch);
+        }
     }
     let mut refusals = ended.refusals.clone();
     refusals.append(&mut draft.status.refusals);
@@ -172,7 +176,7 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
     draft.status.refusals = refusals;
     let reason = ended.reason.as_str();
     draft.say(types::CLAIMED, Holds::False, reason, ended.message.clone());
-    let worked = matches!(ended.reason, Reason::Completed | Reason::WorkloadFailed) && draft.status.workload.is_some();
+    let worked = by_itself && draft.status.workload.is_some();
     if !worked && conditions::find(&draft.status.conditions, types::STARTED).is_some() {
         let refused = ended.reason == Reason::WorkloadFailed && ended.batch.is_none();
         draft.say(types::STARTED, Holds::False, if refused { reasons::WORKLOAD_REFUSED } else { reason }, "");

@@ -285,6 +285,18 @@ fn starts_that_take_too_long_are_counted_until_one_does_not() {
     assert_eq!(job_working(&after(&spec, &claimed), &batch, NOW).rejections, None);
 }
 
+#[test]
+fn work_that_is_taken_back_as_it_starts_was_never_said_to_have_started() {
+    let spec = json!({"workload": {"jobTemplate": {}}});
+    let claimed = job_claimed(&held_job(job(&spec, &json!({}))), &found(&json!({})), MATCH_UID, NOW);
+    let batch = Some(WorkObject { up: true, ..WorkObject::default() });
+    let taken_back = Ended { aborted: false, batch, ..rejected(Reason::Evicted) };
+    let freed = job_freed(&after(&spec, &claimed), &taken_back, at(9));
+    let [before, now] = [&claimed, &freed].map(|status| find(&status.conditions, "Started").unwrap());
+    assert_eq!((before.status.as_str(), now.status.as_str(), now.reason.as_str()), ("False", "False", "Evicted"));
+    assert_eq!(now.last_transition_time, before.last_transition_time, "it is as it was");
+}
+
 fn wait_until(spec: &Value, status: &JobStatus, second: i64) -> JobStatus {
     let held = held_job(after(spec, status));
     job_waiting(&held, may_ask(&held, &Objects::default()), Some(&busy(3)), at(second))

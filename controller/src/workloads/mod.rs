@@ -18,4 +18,4 @@ pub(crate) use patches::{hand_back, never_started, start_made, start_taken, susp
 pub(crate) use place::placement;
 pub(crate) use state::{Whose, state_of, was_up, work, work_of};
 pub(crate) use template::batch_job;
-pub(crate) use trouble::Trouble;
+pub(crate) use trouble::{Trouble, not_held, not_there};

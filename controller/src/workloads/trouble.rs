@@ -81,6 +81,23 @@ const fn hold(kind: WorkKind) -> &'static str {
     }
 }
 
+/// Reason and note of an Event for a Job whose workload is not held, and cannot be let go under its claim.
+pub(crate) fn not_held(kind: WorkKind, name: &str) -> (&'static str, String) {
+    let what = match kind {
+        WorkKind::Job | WorkKind::JobSet => "set its spec.suspend to true",
+        WorkKind::Pod => "create it anew with the scheduling gate gangmatch.dev/hold",
+    };
+    ("NotHeld", format!("the {} `{name}` is not held: {what}. {WAITS}", noun(kind)))
+}
+
+/// The same for one whose workload is not there.
+pub(crate) fn not_there(kind: WorkKind, name: &str) -> (&'static str, String) {
+    ("WorkloadMissing", format!("there is no {} `{name}` in this namespace: create it. {WAITS}", noun(kind)))
+}
+
+/// For how long.
+const WAITS: &str = "The claim waits for it, spec.workload.startTimeoutSeconds at most";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +112,8 @@ mod tests {
             (said(WorkKind::JobSet, Trouble::NotHeld { asked_for_by: None }), "set spec.suspend to true"),
             (said(WorkKind::Pod, Trouble::NotHeld { asked_for_by: None }), "create it anew with the label"),
             (said(WorkKind::Pod, Trouble::NotHeld { asked_for_by }), "delete that Job, or create it anew"),
+            (not_held(WorkKind::Job, "mine").1, "the batch Job `mine` is not held: set its spec.suspend to true"),
+            (not_there(WorkKind::Pod, "mine").1, "there is no Pod `mine` in this namespace: create it"),
             (said(WorkKind::Pod, finished), "is finished (MatchTimedOut, too long). Delete that Job"),
         ] {
             assert!(text.contains(words), "{text}");

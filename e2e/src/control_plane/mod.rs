@@ -20,4 +20,4 @@ pub use access::{Access, Tools};
 pub use components::{Component, Options, User};
 pub(crate) use pki::write_private;
 pub use plane::ControlPlane;
-pub(crate) use ports::free as free_port;
+pub use ports::free as free_port;

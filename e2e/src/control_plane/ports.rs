@@ -14,7 +14,10 @@ const TRIES_MAX: u16 = 200;
 
 /// A port on which a listener could be opened a moment ago. It is probed, not reserved: whoever uses it must be ready
 /// to come back for another one.
-pub(crate) fn free() -> Result<u16> {
+///
+/// # Errors
+/// When none is found.
+pub fn free() -> Result<u16> {
     for _ in 0..TRIES_MAX {
         let port = FIRST + u16::try_from(random() % u64::from(COUNT))?;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {

@@ -9,7 +9,7 @@ use crate::stage::{Namespace, Stage, license, name, text};
 const HELD: &str = "/metadata/labels/gangmatch.dev~1match-uid";
 
 /// A node of this test, and a machine that is it.
-fn node(here: &Namespace, name: &str) -> String {
+pub(crate) fn node(here: &Namespace, name: &str) -> String {
     let node = format!("{name}-{}", here.name);
     create_fake_node(here.access(), &node).unwrap();
     here.apply(&format!(
@@ -19,7 +19,7 @@ fn node(here: &Namespace, name: &str) -> String {
 }
 
 /// A Job that only says what is needed: machines and a license of `sim`.
-fn ad(here: &Namespace, machines: &[&str]) {
+pub(crate) fn ad(here: &Namespace, machines: &[&str]) {
     let mut ports: Vec<Value> = machines
         .iter()
         .map(|label| json!({"label": label, "constraint": format!("{label}.Type == \"Machine\"")}))
@@ -43,14 +43,14 @@ fn gates(pod: &Value) -> Vec<String> {
 }
 
 /// The Job that was made to ask for what is called so.
-fn derived(here: &Namespace, of: &str) -> String {
+pub(crate) fn derived(here: &Namespace, of: &str) -> String {
     let begins = format!("{of}-");
     let found = here
         .until("a Job that asks for it", || here.list("gmj").iter().map(name).find(|name| name.starts_with(&begins)));
     format!("gmj/{found}")
 }
 
-fn free(here: &Namespace, offers: &[&str]) {
+pub(crate) fn free(here: &Namespace, offers: &[&str]) {
     here.until("all seats to be free", || offers.iter().all(|offer| here.entries(offer) == 0).then_some(()));
 }
 
@@ -240,7 +240,13 @@ fn define_job_sets(here: &Namespace) {
             "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/jobset/issues/1"}},
         "spec": {"group": "jobset.x-k8s.io", "scope": "Namespaced", "names": names, "versions": [version]}});
     here.access().apply(&definition.to_string()).unwrap();
-    here.wait("crd/jobsets.jobset.x-k8s.io", "Established");
+    served(here);
+}
+
+/// Waits until there are JobSets. `kubectl wait` fails at a definition that has no conditions yet.
+pub(crate) fn served(here: &Namespace) {
+    let list = ["-n", &here.name, "get", "jobsets.jobset.x-k8s.io", "-o", "name"];
+    here.until("the kind to be served", || here.access().kubectl_text(&list, None).ok());
 }
 
 fn condition(type_: &str) -> Value {

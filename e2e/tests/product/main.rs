@@ -7,6 +7,7 @@ mod examples;
 mod gangs;
 mod held;
 mod idle;
+mod job_set;
 mod leader;
 mod metrics;
 mod nodes;

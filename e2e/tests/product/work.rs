@@ -62,6 +62,33 @@ fn free(here: &Namespace, offers: &[&str]) {
     here.until("all seats to be free", || offers.iter().all(|offer| here.entries(offer) == 0).then_some(()));
 }
 
+#[test]
+fn a_job_whose_workload_is_not_held_or_not_there_is_told_so() {
+    let here = Stage::with_pods().namespace("waits");
+    node(&here, "m1");
+    node(&here, "m2");
+    let mut running: Value = serde_json::from_str(&batch("runs", Ends::Never)).unwrap();
+    running["spec"]["suspend"] = json!(false);
+    here.apply(&running.to_string());
+    for (name, named) in [("one", "runs"), ("two", "missing")] {
+        let spec = json!({"constraint": "other.Type == \"Machine\"", "workload": {"jobRef": {"name": named}}});
+        let job =
+            json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": spec});
+        here.apply(&job.to_string());
+    }
+    for (name, words) in [
+        ("one", "the batch Job `runs` is not held: set its spec.suspend to true"),
+        ("two", "there is no batch Job `missing` in this namespace: create it"),
+    ] {
+        here.until(words, || here.kubectl(&["describe", "gmj", name], None).contains(words).then_some(()));
+    }
+    // Who does so gets what he wants.
+    here.merge("job.batch/runs", r#"{"spec": {"suspend": true}}"#);
+    here.apply(&batch("missing", Ends::Never));
+    here.wait("gmj/one", "jsonpath={.status.phase}=Running");
+    here.wait("gmj/two", "jsonpath={.status.phase}=Running");
+}
+
 /// When this writer has last changed the status of an object, in seconds since 1970: the API server's own word.
 fn written_at(object: &Value, is_writer: impl Fn(&str) -> bool) -> Option<i64> {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array)?;
