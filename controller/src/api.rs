@@ -10,15 +10,16 @@ use crds::rules::message::EPOCH;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::core::NamespaceResourceScope;
+use kube::core::{NamespaceResourceScope, Request};
 use kube::{Client, Config, Error, Resource};
 use pool::ObjectKey;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 use crate::leader::Leadership;
+use crate::lean::{Lean, Sent};
 use crate::metrics::{self, Metrics};
 
 /// Who writes, in managed fields and events.
@@ -114,18 +115,19 @@ impl Cluster {
     /// Patches the status of an object.
     pub(crate) async fn patch_status<K>(&self, key: &ObjectKey, patch: &Change) -> Answer<K>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+        K: Lean<Scope = NamespaceResourceScope>,
     {
         let params =
             PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }.validation_strict();
-        let api = self.api::<K>(&key.namespace);
-        match patch {
+        let api = self.api::<Sent<K>>(&key.namespace);
+        let answer = match patch {
             Change::Json(patch) => {
                 let patch = Patch::<serde_json::Value>::Json(patch.clone());
                 self.write(api.patch_status(&key.name, &params, &patch)).await
             }
             Change::Merge(patch) => self.write(api.patch_status(&key.name, &params, &Patch::Merge(patch))).await,
-        }
+        };
+        answer.map(|sent| sent.0)
     }
 
     /// Patches the status of a class, which is in no namespace.
@@ -144,34 +146,55 @@ impl Cluster {
     /// Creates an object. Nothing is tested before, so whatever forbids it, a quota or a policy, has refused it.
     pub(crate) async fn create<K>(&self, object: &K) -> Answer<K>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
+        K: Lean<Scope = NamespaceResourceScope> + Serialize,
+    {
+        self.post::<K, Sent<K>>(object).await.map(|sent| sent.0)
+    }
+
+    /// Creates an object that nobody here looks at again.
+    pub(crate) async fn create_unread<K>(&self, object: &K) -> Answer<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize,
+    {
+        self.post::<K, IgnoredAny>(object).await.map(drop)
+    }
+
+    async fn post<K, T: DeserializeOwned>(&self, object: &K) -> Answer<T>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize,
     {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        let api = self.api::<K>(object.meta().namespace.as_deref().unwrap_or(""));
-        self.write(async { api.create(&params, object).await.map_err(definite) }).await
+        let path = K::url_path(&(), object.meta().namespace.as_deref());
+        let request = async {
+            let body = serde_json::to_vec(object).map_err(Error::SerdeError)?;
+            let request = Request::new(path).create(&params, body).map_err(Error::BuildRequest)?;
+            self.client.request::<T>(request).await.map_err(definite)
+        };
+        self.write(request).await
     }
 
     /// Reads an object as it is now, not as a cache has it.
     pub(crate) async fn get<K>(&self, key: &ObjectKey) -> Answer<K>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+        K: Lean<Scope = NamespaceResourceScope>,
     {
-        self.ask(self.api::<K>(&key.namespace).get(&key.name)).await
+        self.ask(self.api::<Sent<K>>(&key.namespace).get(&key.name)).await.map(|sent| sent.0)
     }
 
     /// Patches an object itself, not its status.
     pub(crate) async fn patch<K>(&self, key: &ObjectKey, patch: Change) -> Answer<K>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+        K: Lean<Scope = NamespaceResourceScope>,
     {
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        let api = self.api::<K>(&key.namespace);
-        match patch {
+        let api = self.api::<Sent<K>>(&key.namespace);
+        let answer = match patch {
             Change::Json(patch) => {
                 self.write(api.patch(&key.name, &params, &Patch::<serde_json::Value>::Json(patch))).await
             }
             Change::Merge(patch) => self.write(api.patch(&key.name, &params, &Patch::Merge(patch))).await,
-        }
+        };
+        answer.map(|sent| sent.0)
     }
 
     /// Lists the objects of a kind in a namespace that a selector of labels selects, as they are now.
@@ -195,10 +218,11 @@ impl Cluster {
     /// Lists all objects of a kind as they are now, not as a cache has them.
     pub(crate) async fn list<K>(&self) -> Answer<Vec<K>>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+        K: Lean<Scope = NamespaceResourceScope>,
     {
-        let api: Api<K> = Api::all(self.client.clone());
-        self.ask(api.list(&ListParams::default())).await.map(|list| list.items)
+        let api: Api<Sent<K>> = Api::all(self.client.clone());
+        let list = self.ask(api.list(&ListParams::default())).await;
+        list.map(|list| list.items.into_iter().map(|sent| sent.0).collect())
     }
 
     /// Reads the Lease of an agent as it is now; none if there is none. By its name from the list: no other right is needed.

@@ -62,7 +62,7 @@ impl Events {
         note: &str,
     ) {
         let event = event(object, tone, reason, note, &self.identity, self.clock.now());
-        let answer = cluster.create(&event).await;
+        let answer = cluster.create_unread(&event).await;
         tracing::debug!(reason, ?answer, "event");
     }
 

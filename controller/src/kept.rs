@@ -12,6 +12,8 @@ use kube::{Client, Resource, ResourceExt};
 use pool::{JobSet, NodeFacts, ObjectKey, Objects, WorkObject};
 use serde::de::DeserializeOwned;
 
+use crate::lean::Sent;
+
 /// Where it is watched: in one namespace, or in all.
 pub(crate) type Area = Option<String>;
 
@@ -51,18 +53,18 @@ pub(crate) trait Kept: Send + 'static {
 macro_rules! kept_on {
     ($kind:ty, $shelf:ident) => {
         impl Kept for $kind {
-            type Kind = $kind;
+            type Kind = Sent<$kind>;
 
-            fn put(object: $kind, objects: &mut Objects) -> bool {
-                objects.$shelf.take_in(object)
+            fn put(object: Sent<$kind>, objects: &mut Objects) -> bool {
+                objects.$shelf.take_in(object.0)
             }
 
             fn remove(objects: &mut Objects, key: &ObjectKey) {
                 objects.$shelf.remove(key);
             }
 
-            fn bury(object: &$kind, objects: &mut Objects) {
-                objects.$shelf.bury(object);
+            fn bury(object: &Sent<$kind>, objects: &mut Objects) {
+                objects.$shelf.bury(&object.0);
             }
 
             fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
@@ -77,18 +79,18 @@ kept_on!(Machine, machines);
 kept_on!(License, licenses);
 
 impl Kept for Match {
-    type Kind = Match;
+    type Kind = Sent<Match>;
 
-    fn put(object: Match, objects: &mut Objects) -> bool {
-        objects.take_in_match(object)
+    fn put(object: Sent<Match>, objects: &mut Objects) -> bool {
+        objects.take_in_match(object.0)
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
         objects.matches.remove(key);
     }
 
-    fn bury(object: &Match, objects: &mut Objects) {
-        objects.bury_match(object);
+    fn bury(object: &Sent<Match>, objects: &mut Objects) {
+        objects.bury_match(&object.0);
     }
 
     fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {

@@ -21,6 +21,7 @@ mod flights;
 mod holdoffs;
 mod kept;
 mod leader;
+mod lean;
 mod metrics;
 mod negotiator;
 mod nodes;

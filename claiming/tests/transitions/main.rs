@@ -50,6 +50,14 @@ fn every_action_and_every_event_has_a_row() {
     }
 }
 
+#[test]
+fn what_it_has_of_each_offer_is_told_in_their_order() {
+    let row = |row: &Row| row.text.starts_with("| `Pending root:Held legs:Held,Free` |");
+    let rows = rows(DOCUMENT);
+    let row = rows.iter().find(|found| row(found)).expect("the table has a claim that has one of two offers");
+    assert_eq!(row.claim.holds(), [Hold::Held, Hold::Free]);
+}
+
 /// What is asked for is not asked for again; and saying the last thing twice, or waking, changes nothing.
 #[test]
 fn nothing_is_asked_for_twice() {

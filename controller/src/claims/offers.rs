@@ -1,17 +1,15 @@
 //! Machines and licenses, treated alike: patched, read anew, listed; what comes back goes into the picture of the world.
 
-use std::fmt::Debug;
 use std::sync::Mutex;
 
 use crds::{License, Machine};
-use kube::Resource;
 use kube::core::NamespaceResourceScope;
 use pool::{Advertises, ObjectKey, Objects};
-use serde::de::DeserializeOwned;
 
 use crate::api::{Answer, Change};
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::view::Leg;
+use crate::lean::Lean;
 
 impl Driver {
     /// Patches an offer of either kind and takes in what came back.
@@ -43,7 +41,7 @@ impl Driver {
     /// Reads an object as it is now.
     pub(super) async fn read<K>(&self, key: &ObjectKey, put: impl FnOnce(&mut Objects, K)) -> Answer<()>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+        K: Lean<Scope = NamespaceResourceScope>,
     {
         self.cluster.get::<K>(key).await.map(|found| self.world.learn(|all| put(all, found)))
     }

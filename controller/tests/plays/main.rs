@@ -8,5 +8,6 @@ mod matrix;
 mod process;
 mod scenarios;
 mod stage;
+mod unreadable;
 mod wire;
 mod words;
