@@ -184,7 +184,9 @@ impl Roots {
 
     /// Makes room for more columns.
     fn widen(&mut self) {
-        let (before, after) = (self.width, (self.columns.len() + self.columns.len() / 2).max(8));
+        // While there are few roots it costs nothing to do it again.
+        let spare = if self.heads.len() < 1024 { 0 } else { self.columns.len() / 4 };
+        let (before, after) = (self.width, (self.columns.len() + spare).next_multiple_of(4));
         let mut codes = vec![NOTHING; self.heads.len() * after];
         if before > 0 {
             for (new, old) in codes.chunks_mut(after).zip(self.codes.chunks(before)) {
