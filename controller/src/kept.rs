@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::Api;
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource, ResourceExt};
-use pool::{JobSet, NodeFacts, ObjectKey, Objects, WorkObject};
+use pool::{JobSet, NodeFacts, ObjectKey, Objects, WorkObject, Works};
 use serde::de::DeserializeOwned;
 
 use crate::lean::Sent;
@@ -151,103 +151,71 @@ impl Kept for MachineClass {
     }
 }
 
-/// Of workloads and pods only what counts is kept.
-impl Kept for Batch {
-    type Kind = Batch;
+/// Of workloads and pods only what counts is kept; they are watched area by area.
+macro_rules! kept_in_works {
+    ($kept:ty as $kind:ty, $only:expr, $put:expr, $remove:expr, $retain:expr) => {
+        impl Kept for $kept {
+            type Kind = $kind;
 
-    fn api<T>(client: &Client, area: &Area) -> Api<T>
-    where
-        T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
-        requests(client, area)
-    }
+            const ONLY: Option<&'static str> = $only;
 
-    fn put(object: Batch, objects: &mut Objects) -> bool {
-        objects.works.put(WorkObject::of_batch(&object))
-    }
+            fn api<T>(client: &Client, area: &Area) -> Api<T>
+            where
+                T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+            {
+                requests(client, area)
+            }
 
-    fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.works.remove(WorkKind::Job, key);
-    }
+            fn put(object: $kind, objects: &mut Objects) -> bool {
+                let put: fn(&mut Works, &$kind) -> bool = $put;
+                put(&mut objects.works, &object)
+            }
 
-    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-        objects.works.retain(WorkKind::Job, keep);
-    }
+            fn remove(objects: &mut Objects, key: &ObjectKey) {
+                let remove: fn(&mut Works, &ObjectKey) = $remove;
+                remove(&mut objects.works, key);
+            }
+
+            fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
+                let retain: fn(&mut Works, &dyn Fn(&ObjectKey) -> bool) = $retain;
+                retain(&mut objects.works, keep);
+            }
+        }
+    };
 }
 
-impl Kept for JobSet {
-    type Kind = JobSet;
-
-    fn api<T>(client: &Client, area: &Area) -> Api<T>
-    where
-        T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
-        requests(client, area)
+kept_in_works!(
+    Batch as Batch,
+    None,
+    |works, object| works.put(WorkObject::of_batch(object)),
+    |works, key| works.remove(WorkKind::Job, key),
+    |works, keep| works.retain(WorkKind::Job, keep)
+);
+kept_in_works!(
+    JobSet as JobSet,
+    None,
+    |works, object| works.put(WorkObject::of_job_set(object)),
+    |works, key| works.remove(WorkKind::JobSet, key),
+    |works, keep| {
+        works.job_sets = true;
+        works.retain(WorkKind::JobSet, keep);
     }
-
-    fn put(object: JobSet, objects: &mut Objects) -> bool {
-        objects.works.put(WorkObject::of_job_set(&object))
-    }
-
-    fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.works.remove(WorkKind::JobSet, key);
-    }
-
-    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-        objects.works.job_sets = true;
-        objects.works.retain(WorkKind::JobSet, keep);
-    }
-}
-
-impl Kept for Pod {
-    type Kind = Pod;
-
-    const ONLY: Option<&'static str> = Some(LABEL_MATCH_UID);
-
-    fn api<T>(client: &Client, area: &Area) -> Api<T>
-    where
-        T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
-        requests(client, area)
-    }
-
-    fn put(object: Pod, objects: &mut Objects) -> bool {
-        objects.works.put_pod(&object)
-    }
-
-    fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.works.remove_pod(key);
-    }
-
-    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-        objects.works.retain_pods(keep);
-    }
-}
+);
+kept_in_works!(
+    Pod as Pod,
+    Some(LABEL_MATCH_UID),
+    |works, object| works.put_pod(object),
+    |works, key| works.remove_pod(key),
+    |works, keep| works.retain_pods(keep)
+);
 
 /// Pods that name an ad: an API server selects by one label or by another, and not by either.
 pub(crate) struct AskingPod;
 
-impl Kept for AskingPod {
-    type Kind = Pod;
-
-    const ONLY: Option<&'static str> = Some(LABEL_AD);
-
-    fn api<T>(client: &Client, area: &Area) -> Api<T>
-    where
-        T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
-        requests(client, area)
-    }
-
-    fn put(object: Pod, objects: &mut Objects) -> bool {
-        objects.works.put(WorkObject::of_pod(&object))
-    }
-
-    fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.works.remove_asking_pod(key);
-    }
-
-    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-        objects.works.retain_asking_pods(keep);
-    }
-}
+kept_in_works!(
+    AskingPod as Pod,
+    Some(LABEL_AD),
+    |works, object| works.put(WorkObject::of_pod(object)),
+    |works, key| works.remove_asking_pod(key),
+    |works, keep| works.retain_asking_pods(keep)
+);

@@ -304,8 +304,13 @@ impl Negotiator {
     /// than the last one.
     fn tell(&mut self, findings: BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
         let before = std::mem::replace(&mut self.findings, findings);
+        // Thousands of jobs share a finding.
+        let mut known = BTreeMap::new();
         for (uid, finding) in &self.findings {
-            let same = |told: &Arc<Finding>| Arc::ptr_eq(told, finding) || told.says(finding);
+            let same = |told: &Arc<Finding>| {
+                let pair = (Arc::as_ptr(told), Arc::as_ptr(finding));
+                *known.entry(pair).or_insert_with(|| told.says(finding))
+            };
             if !before.get(uid).is_some_and(same) {
                 self.statuses.found(uid, finding, objects, (self.driver.clock.now(), now_ms));
             }

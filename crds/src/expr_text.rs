@@ -1,9 +1,11 @@
 //! Turns an expression field, written as text or as a bare integer, into the text to be parsed.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Largest length of an expression, in characters.
 pub const EXPRESSION_LENGTH_MAX: u32 = 16384;
@@ -17,7 +19,7 @@ pub const EXPRESSION_LENGTH_MAX: u32 = 16384;
 /// assert_eq!(ExprText::from(0).text(), "0");
 /// assert_eq!(ExprText::from("Memory >= 64").text(), "Memory >= 64");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ExprText {
     /// A bare integer.
@@ -55,6 +57,40 @@ impl From<i64> for ExprText {
     }
 }
 
+impl<'de> Deserialize<'de> for ExprText {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        value.deserialize_any(Reader)
+    }
+}
+
+/// Takes the one or the other as it comes; to try one after the other would read each text twice.
+struct Reader;
+
+impl Visitor<'_> for Reader {
+    type Value = ExprText;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an expression as text, or an integer")
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<ExprText, E> {
+        Ok(ExprText::Integer(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<ExprText, E> {
+        let too_large = |_| E::invalid_value(Unexpected::Unsigned(number), &self);
+        i64::try_from(number).map(ExprText::Integer).map_err(too_large)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<ExprText, E> {
+        Ok(ExprText::Text(text.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<ExprText, E> {
+        Ok(ExprText::Text(text))
+    }
+}
+
 impl JsonSchema for ExprText {
     fn inline_schema() -> bool {
         true
@@ -79,7 +115,11 @@ mod tests {
         assert_eq!(read("\"a + 1\"").unwrap(), ExprText::from("a + 1"));
         assert_eq!(read("-3").unwrap().text(), "-3");
         assert!(read("true").is_err());
-        assert!(read("0.5").is_err());
+        let refused = read("0.5").unwrap_err().to_string();
+        let wanted =
+            "invalid type: floating point `0.5`, expected an expression as text, or an integer at line 1 column 3";
+        assert_eq!(refused, wanted);
+        assert!(read("9223372036854775808").is_err());
         assert_eq!(serde_json::to_string(&ExprText::from(7)).unwrap(), "7");
     }
 }

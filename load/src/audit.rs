@@ -18,8 +18,20 @@ pub(crate) struct Audited {
     pub(crate) by_kind: BTreeMap<String, usize>,
 }
 
+/// Everything since the log began.
 pub(crate) fn read(stage: &Stage, namespace: &str) -> Result<Audited> {
-    let log = std::fs::read_to_string(stage.plane.audit_log())?;
+    since(stage, namespace, 0)
+}
+
+/// How long the log is, in bytes.
+pub(crate) fn length(stage: &Stage) -> Result<usize> {
+    Ok(usize::try_from(std::fs::metadata(stage.plane.audit_log())?.len())?)
+}
+
+/// Everything since the log was so long.
+pub(crate) fn since(stage: &Stage, namespace: &str, length: usize) -> Result<Audited> {
+    let log = std::fs::read(stage.plane.audit_log())?;
+    let log = String::from_utf8_lossy(log.get(length..).unwrap_or_default());
     let mut audited = Audited::default();
     for entry in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         let text = |path: &str| entry.pointer(path).and_then(Value::as_str).unwrap_or("");

@@ -8,9 +8,11 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::time::timeout;
 
+use crate::audit::Audited;
 use crate::commits::Commits;
-use crate::stage::Stage;
-use crate::{arrivals, line, process};
+use crate::report::kinds;
+use crate::stage::{NAMESPACE, Stage};
+use crate::{arrivals, audit, line, process};
 
 /// Room for so many gangs at once.
 const ROOM: usize = 100;
@@ -24,10 +26,11 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub(crate) async fn run(depths: &[usize], flags: &[String]) -> Result<()> {
     let mut rates = Vec::new();
     for depth in depths {
-        let (rate, cpu) = one(*depth, flags).await?;
+        let Drained { rate, cpu, audited } = one(*depth, flags).await?;
         line(&format!(
             "{depth} jobs waiting: {rate:.1} gangs a second, {cpu:.2} ms of the controller's processor time each"
         ));
+        line(&format!("{depth} jobs waiting: written meanwhile: {}", kinds(&audited)));
         rates.push(rate);
     }
     if let (Some(most), Some(least)) = (rates.iter().copied().reduce(f64::max), rates.iter().copied().reduce(f64::min))
@@ -37,7 +40,17 @@ pub(crate) async fn run(depths: &[usize], flags: &[String]) -> Result<()> {
     Ok(())
 }
 
-async fn one(depth: usize, flags: &[String]) -> Result<(f64, f64)> {
+/// What came of one queue.
+struct Drained {
+    /// Gangs a second.
+    rate: f64,
+    /// Of the controller's processor time for each, in milliseconds.
+    cpu: f64,
+    /// What the controller wrote meanwhile.
+    audited: Audited,
+}
+
+async fn one(depth: usize, flags: &[String]) -> Result<Drained> {
     let stage = Stage::start().await?;
     stage.offers(ROOM, ROOM / 10, ROOM / 20).await?;
     let controller = stage.controller(flags).await?;
@@ -46,10 +59,10 @@ async fn one(depth: usize, flags: &[String]) -> Result<(f64, f64)> {
     arrivals::all(&stage, depth).await?;
     let mut commits = Commits::follow(&stage);
     process::go_on(&controller)?;
-    let (mut begun, mut ticks) = (Instant::now(), 0);
+    let (mut begun, mut ticks, mut logged) = (Instant::now(), 0, 0);
     for number in 0..WARM_UP + MEASURED {
         if number == WARM_UP {
-            (begun, ticks) = (Instant::now(), process::milliseconds(&controller)?);
+            (begun, ticks, logged) = (Instant::now(), process::milliseconds(&controller)?, audit::length(&stage)?);
         }
         let job = timeout(LIMIT, commits.next()).await.context("nothing is committed any more")?;
         let job = job.context("the watch has ended")?;
@@ -63,7 +76,8 @@ async fn one(depth: usize, flags: &[String]) -> Result<(f64, f64)> {
     let measured = f64::from(u32::try_from(MEASURED)?);
     let cpu = f64::from(u32::try_from(process::milliseconds(&controller)?.saturating_sub(ticks))?);
     let rate = measured / begun.elapsed().as_secs_f64();
+    let audited = audit::since(&stage, NAMESPACE, logged)?;
     process::end(controller)?;
     tokio::task::spawn_blocking(move || stage.take_down()).await??;
-    Ok((rate, cpu / measured))
+    Ok(Drained { rate, cpu: cpu / measured, audited })
 }

@@ -47,10 +47,15 @@ impl Measured {
         let [half, most, longest] = [0.5, 0.99, 1.0].map(|part| quantile(&self.latencies, part).as_millis());
         let since = if self.paced { "from apply to commit" } else { "from the beginning to commit" };
         lines.push(format!("{since}: p50 {half} ms, p99 {most} ms, longest {longest} ms"));
-        let kinds = self.audited.by_kind.iter().map(|(kind, times)| format!("{times} {kind}"));
-        lines.push(format!("written: {}", kinds.collect::<Vec<_>>().join(", ")));
+        lines.push(format!("written: {}", kinds(&self.audited)));
         lines
     }
+}
+
+/// How many writes of each kind.
+pub(crate) fn kinds(audited: &Audited) -> String {
+    let kinds = audited.by_kind.iter().map(|(kind, times)| format!("{times} {kind}"));
+    kinds.collect::<Vec<_>>().join(", ")
 }
 
 /// From apply to commit, of each job.

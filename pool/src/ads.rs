@@ -7,7 +7,10 @@ use crds::ad::{Advertised, Rejected};
 use crds::conditions::reasons;
 use crds::{Job, License, Machine};
 use kube::ResourceExt;
-use matchmaker::{Ports, Rules};
+use matchmaker::{PoolAd, Ports, Role, Rules};
+
+use crate::key::ObjectKey;
+use crate::snapshot::ad_key;
 
 /// An ad that was accepted.
 #[derive(Clone, Debug)]
@@ -18,6 +21,8 @@ pub struct Prepared {
     pub shared_by: Option<Expr>,
     /// What its author should know, though it is no reason to reject the ad.
     pub warnings: Vec<String>,
+    /// A job as the engine sees it, which depends on nothing else.
+    pub(crate) asks: Option<Arc<PoolAd>>,
 }
 
 /// A kind whose objects carry an ad.
@@ -52,6 +57,11 @@ pub trait Advertises: ResourceExt + PartialEq {
         false
     }
 
+    /// How the engine sees it, if that depends on nothing but its ad.
+    fn asks(&self, _ports: &Arc<Ports>) -> Option<PoolAd> {
+        None
+    }
+
     /// Whether the ad of `self` is that of `other`: nothing that it is made of has changed.
     fn same_ad(&self, other: &Self) -> bool;
 }
@@ -69,6 +79,11 @@ impl Advertises for Job {
 
     fn wants_work(&self) -> bool {
         self.spec.workload.is_some()
+    }
+
+    fn asks(&self, ports: &Arc<Ports>) -> Option<PoolAd> {
+        let (key, uid) = (ad_key(Job::KIND, &ObjectKey::of(self)), self.uid().unwrap_or_default());
+        Some(PoolAd { key, uid, node_name: None, ports: ports.clone(), role: Role::Asks })
     }
 
     fn same_ad(&self, other: &Self) -> bool {
@@ -140,7 +155,9 @@ pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
             return Err(Rejected { reason: reasons::NEVER_TRUE, message });
         }
     }
-    Ok(Prepared { ports: Arc::new(ports), shared_by: object.shared_by()?, warnings: advertised.warnings })
+    let ports = Arc::new(ports);
+    let asks = object.asks(&ports).map(Arc::new);
+    Ok(Prepared { ports, shared_by: object.shared_by()?, warnings: advertised.warnings, asks })
 }
 
 fn because(never: &Never) -> String {

@@ -3,29 +3,27 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crds::{Job, License, Machine};
+use crds::{License, Machine};
 use kube::ResourceExt;
 use matchmaker::{AdKey, Consent, PoolAd, Role, Root, Snapshot};
 
-use crate::ads::{Advertises, Prepared};
 use crate::consent::consent;
 use crate::key::ObjectKey;
 use crate::objects::{Objects, OfferRef};
-use crate::snapshot::{Outlook, Standing, ad_key, forgotten, haunted, is_open, job_ad, may_ask, offer_ad};
+use crate::snapshot::{Outlook, Standing, ad_key, forgotten, haunted, is_open, may_ask, offer_ad};
 
 /// Freezes what is known, again and again. What it remembers saves time and changes no snapshot.
 #[derive(Debug, Default)]
 pub struct Freezer {
-    /// The ads of the last snapshot, in the order of their keys, and what each was made of.
-    last: Vec<(Arc<PoolAd>, MadeOf)>,
+    /// The offers of the last snapshot, in the order of their keys, and what each was made of.
+    offers: Vec<(Arc<PoolAd>, MadeOf)>,
     /// The last snapshot, without roots.
     snapshot: Option<Snapshot>,
 }
 
-/// What an ad was made of, as far as its object does not tell.
+/// What an offer's ad was made of, as far as its object does not tell.
 #[derive(Clone, Debug)]
 enum MadeOf {
-    Job,
     Machine(Arc<Machine>, Terms),
     License(Arc<License>, Terms),
 }
@@ -50,50 +48,44 @@ struct Around<'a> {
 impl Freezer {
     /// The snapshot of what is known now.
     pub fn freeze(&mut self, objects: &Objects, outlook: &Outlook) -> Snapshot {
-        let last = std::mem::take(&mut self.last);
-        let number = last.len();
-        let mut before = last.into_iter().peekable();
-        // Of the last snapshot's ads, the one with this key. All keys are asked for in their order.
-        let mut known = |key: &AdKey| {
-            while before.next_if(|(ad, _)| ad.key < *key).is_some() {}
-            before.next_if(|(ad, _)| ad.key == *key)
-        };
-        let mut same = 0;
-        let mut put = |all: &mut Vec<(Arc<PoolAd>, MadeOf)>, ad: (Arc<PoolAd>, MadeOf), is_same: bool| {
-            same += usize::from(is_same);
-            all.push(ad);
-        };
-        let mut all = Vec::with_capacity(number);
-        for (key, held) in objects.jobs.iter() {
-            let Ok(prepared) = &held.ad else { continue };
-            let before =
-                known(&ad_key(<Job as Advertises>::KIND, key)).filter(|(ad, _)| is_job(ad, &held.object, prepared));
-            let is_same = before.is_some();
-            let ad = before.unwrap_or_else(|| (Arc::new(job_ad(key, &held.object, prepared)), MadeOf::Job));
-            put(&mut all, ad, is_same);
-        }
-        let around = Around::of(objects, outlook);
-        let licenses = objects.licenses.iter().map(|(key, held)| (key, OfferRef::License(held)));
-        let machines = objects.machines.iter().map(|(key, held)| (key, OfferRef::Machine(held)));
-        for (key, found) in licenses.chain(machines) {
-            let key = ad_key(found.kind(), key);
-            let terms = around.terms(found, &key);
-            let before = known(&key).filter(|(ad, made_of)| around.is_offer(ad, made_of, found, terms));
-            let is_same = before.is_some();
-            if let Some(ad) = before.or_else(|| around.make(found, terms)) {
-                put(&mut all, ad, is_same);
-            }
-        }
-        let unchanged = same == number && number == all.len();
-        let mut snapshot = match self.snapshot.take().filter(|_| unchanged) {
+        // Jobs come first, as their kind does in the order of keys.
+        let jobs = objects.jobs.iter().filter_map(|(_, held)| held.ad.as_ref().ok()?.asks.clone());
+        let mut all: Vec<Arc<PoolAd>> = jobs.collect();
+        self.offers = self.offers(objects, outlook);
+        all.extend(self.offers.iter().map(|(ad, _)| ad.clone()));
+        let mut snapshot = match self.snapshot.take().filter(|last| is_of(last, &all)) {
             Some(snapshot) => snapshot,
-            None => Snapshot::of(all.iter().map(|(ad, _)| ad.clone()).collect()),
+            None => Snapshot::of(all),
         };
-        self.last = all;
         self.snapshot = Some(snapshot.clone());
         ask(&mut snapshot, objects, outlook);
         snapshot
     }
+
+    /// The offers as they are now, in the order of their keys.
+    fn offers(&mut self, objects: &Objects, outlook: &Outlook) -> Vec<(Arc<PoolAd>, MadeOf)> {
+        let mut before = std::mem::take(&mut self.offers).into_iter().peekable();
+        // Of the last snapshot's offers, the one with this key. All keys are asked for in their order.
+        let mut known = |key: &AdKey| {
+            while before.next_if(|(ad, _)| ad.key < *key).is_some() {}
+            before.next_if(|(ad, _)| ad.key == *key)
+        };
+        let around = Around::of(objects, outlook);
+        let licenses = objects.licenses.iter().map(|(key, held)| (key, OfferRef::License(held)));
+        let machines = objects.machines.iter().map(|(key, held)| (key, OfferRef::Machine(held)));
+        let now = licenses.chain(machines).filter_map(|(key, found)| {
+            let key = ad_key(found.kind(), key);
+            let terms = around.terms(found, &key);
+            let before = known(&key).filter(|(ad, made_of)| around.is_offer(ad, made_of, found, terms));
+            before.or_else(|| around.make(found, terms))
+        });
+        now.collect()
+    }
+}
+
+/// Whether a snapshot is of these very ads.
+fn is_of(snapshot: &Snapshot, ads: &[Arc<PoolAd>]) -> bool {
+    snapshot.len() == ads.len() && snapshot.ads().zip(ads).all(|((_, known), ad)| std::ptr::eq(known, Arc::as_ptr(ad)))
 }
 
 impl<'a> Around<'a> {
@@ -144,21 +136,12 @@ impl<'a> Around<'a> {
     }
 }
 
-/// Whether this is the ad of a job.
-fn is_job(ad: &PoolAd, job: &Job, prepared: &Prepared) -> bool {
-    Arc::ptr_eq(&ad.ports, &prepared.ports) && job.metadata.uid.as_ref() == Some(&ad.uid)
-}
-
 /// Puts in who asks, and how much everybody holds.
 fn ask(snapshot: &mut Snapshot, objects: &Objects, outlook: &Outlook) {
-    let mut jobs = objects.jobs.iter().filter(|(_, held)| held.ad.is_ok());
+    let jobs = objects.jobs.iter().filter(|(_, held)| held.ad.is_ok());
     let mut roots = Vec::new();
     // Jobs come first in a snapshot, in the order of their keys, as they do among the objects.
-    for (place, ad) in snapshot.ads().take_while(|(_, ad)| ad.key.kind == <Job as Advertises>::KIND) {
-        let Some((key, held)) = jobs.find(|(key, _)| key.name == ad.key.name && key.namespace == ad.key.namespace)
-        else {
-            break;
-        };
+    for ((place, ad), (key, held)) in snapshot.ads().zip(jobs) {
         if outlook.held_back.contains(&ad.uid) || may_ask(held, objects) != Standing::Waits {
             continue;
         }

@@ -6,7 +6,7 @@ use matchmaker::{Ask, Bond, Gang, PoolAd, Role, Score, Snapshot};
 
 use crate::key::ObjectKey;
 use crate::objects::Objects;
-use crate::snapshot::{Outlook, job_ad, offer_ad};
+use crate::snapshot::{Outlook, offer_ad};
 use crate::usage::usage_without;
 
 /// A recorded gang over a snapshot of just its members.
@@ -44,10 +44,7 @@ fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> 
             }
             ad
         }
-        None => {
-            let held = objects.jobs.get(&key)?;
-            job_ad(&key, &held.object, held.ad.as_ref().ok()?)
-        }
+        None => PoolAd::clone(objects.jobs.get(&key)?.ad.as_ref().ok()?.asks.as_ref()?),
     };
     (ad.uid == member.uid).then_some(ad)
 }

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use crds::conditions::types;
 use crds::{ClaimPolicy, Decision, Job, Match, Member, Offering, conditions};
-use kube::ResourceExt;
 use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Snapshot};
 
-use crate::ads::{Advertises, Prepared};
 use crate::agents::Life;
 use crate::consent::consent;
 use crate::freezer::Freezer;
@@ -77,9 +75,9 @@ pub fn may_ask(held: &Held<Job>, objects: &Objects) -> Standing {
 
 /// Whether a Match of this very job is still undecided or stands.
 fn has_open_match(job: &Job, objects: &Objects) -> bool {
-    let (namespace, uid) = (job.namespace().unwrap_or_default(), job.uid().unwrap_or_default());
+    let [namespace, uid] = [&job.metadata.namespace, &job.metadata.uid].map(|name| name.as_deref().unwrap_or(""));
     let open = |decision: Decision| !decision.is_terminal();
-    let mut here = objects.matches.of_root(&uid).filter(|(key, _)| key.namespace == namespace);
+    let mut here = objects.matches.of_root(uid).filter(|(key, _)| key.namespace == namespace);
     here.any(|(_, found)| open(found.status.as_ref().map(|status| status.decision).unwrap_or_default()))
 }
 
@@ -144,17 +142,6 @@ pub fn forgotten(objects: &Objects) -> Vec<(&Arc<Match>, &Member)> {
 /// The name of an ad in the engine.
 pub(crate) fn ad_key(kind: &str, key: &ObjectKey) -> AdKey {
     AdKey { kind: kind.to_owned(), namespace: key.namespace.clone(), name: key.name.clone() }
-}
-
-/// A job as the engine sees it.
-pub(crate) fn job_ad(key: &ObjectKey, job: &Job, prepared: &Prepared) -> PoolAd {
-    PoolAd {
-        key: ad_key(<Job as Advertises>::KIND, key),
-        uid: job.uid().unwrap_or_default(),
-        node_name: None,
-        ports: prepared.ports.clone(),
-        role: Role::Asks,
-    }
 }
 
 /// An offer as the engine sees it, gangs in flight counted; `None` if its ad was not accepted.

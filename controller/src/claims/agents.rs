@@ -22,8 +22,8 @@ impl Driver {
     }
 
     /// Tells an agent to stop, once the Match is read as ended or gone.
-    pub(super) async fn stop_agent(&self, view: &View, number: usize) -> Event {
-        if !self.has_ended(view).await {
+    pub(super) async fn stop_agent(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
+        if !self.has_ended(view, notes).await {
             return Event::Failed(Action::StopAgent(number));
         }
         let patch = registers::stop(&view.uid, &view.key.to_string());

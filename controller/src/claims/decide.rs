@@ -9,6 +9,7 @@ use pool::Objects;
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
+use crate::claims::free::is_over;
 use crate::claims::reserve::No;
 use crate::claims::view::{Leg, View, entry};
 use crate::claims::{registers, writes};
@@ -123,6 +124,7 @@ impl Driver {
             },
             answer => return self.lost(view, action, &answer),
         };
+        noted(notes, |notes| notes.ended |= is_over(&stored, &view.uid));
         if stored.metadata.uid.as_deref() != Some(view.uid.as_str()) {
             return Event::Decided(Record::Gone);
         }

@@ -62,6 +62,8 @@ pub(super) struct Notes {
     pub(super) unwritten: bool,
     /// The ballot of each leg as it was read when the claim learned of its vote: a commit names this one.
     pub(super) ballots: Vec<String>,
+    /// The server has said that the Match has ended, or is gone.
+    pub(super) ended: bool,
     /// The batch Job as it was read last: what is started is this one.
     pub(super) work: Read,
 }
@@ -194,7 +196,7 @@ impl Driver {
             Action::FreeRoot => self.free_root(&view, notes).await,
             Action::Ask(number) => self.ask(&view, number).await,
             Action::TellAgent(number) => self.tell_agent(&view, number, notes).await,
-            Action::StopAgent(number) => self.stop_agent(&view, number).await,
+            Action::StopAgent(number) => self.stop_agent(&view, number, notes).await,
             Action::MarkLost(number) => self.mark_lost(&view, number).await,
             Action::MakeWork | Action::ClearWork | Action::StartWork | Action::StopWork | Action::LookForWork => {
                 self.do_work(&view, action, notes).await

@@ -22,7 +22,7 @@ impl Driver {
     pub(super) async fn free(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
         let failed = Event::Failed(Action::Free(number));
         let Some(leg) = view.legs.get(number) else { return failed };
-        if !self.has_ended(view).await {
+        if !self.has_ended(view, notes).await {
             return failed;
         }
         for with_seat in [true, false] {
@@ -78,15 +78,18 @@ impl Driver {
         Event::Freed(number)
     }
 
-    pub(super) async fn has_ended(&self, view: &View) -> bool {
-        match self.cluster.get::<Match>(&view.key).await {
-            Answer::Missing => true,
-            Answer::Done(found) => {
-                let other = found.metadata.uid.as_deref() != Some(view.uid.as_str());
-                other || found.status.is_some_and(|status| status.decision.is_terminal())
-            }
-            _ => false,
+    /// Whether the server has said that the Match has ended or is gone. It says so once and for all: it is not asked again.
+    pub(super) async fn has_ended(&self, view: &View, notes: &Mutex<Notes>) -> bool {
+        if noted(notes, |notes| notes.ended) {
+            return true;
         }
+        let ended = match self.cluster.get::<Match>(&view.key).await {
+            Answer::Missing => true,
+            Answer::Done(found) => is_over(&found, &view.uid),
+            _ => false,
+        };
+        noted(notes, |notes| notes.ended |= ended);
+        ended
     }
 
     /// What the server says of the register now.
@@ -144,7 +147,7 @@ impl Driver {
     pub(super) async fn free_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let failed = Event::Failed(Action::FreeRoot);
         let Some(job) = self.job(view) else { return Event::RootFreed };
-        if !self.has_ended(view).await {
+        if !self.has_ended(view, notes).await {
             return failed;
         }
         let ended = self.ended(view, notes);
@@ -189,6 +192,12 @@ impl Driver {
         };
         Ended { reason, message, refusals, aborted, batch }
     }
+}
+
+/// Whether the claim of this uid is over, by what the server answered for its Match.
+pub(super) fn is_over(stored: &Match, uid: &str) -> bool {
+    let decision = stored.status.as_ref().map(|status| status.decision).unwrap_or_default();
+    stored.metadata.uid.as_deref() != Some(uid) || decision.is_terminal()
 }
 
 /// Why the work has failed, in its own words.

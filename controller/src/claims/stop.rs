@@ -1,6 +1,6 @@
 //! The end of a claim's workload: stopped, taken away or given back.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use claiming::{Action, Event, Work};
@@ -9,7 +9,7 @@ use k8s_openapi::api::batch::v1::Job as Batch;
 use pool::{ObjectKey, WorkObject};
 
 use crate::api::Answer;
-use crate::claims::drive::Driver;
+use crate::claims::drive::{Driver, Notes};
 use crate::claims::view::View;
 use crate::workloads::{self, work_of};
 
@@ -46,13 +46,13 @@ impl Driver {
 
     /// Stops the work of a claim that is over. What can be suspended is suspended, and once its controller says so, deleted or
     /// given back. A Pod that was let go cannot be held again: it is deleted.
-    pub(super) async fn stop_work(&self, view: &View) -> Event {
+    pub(super) async fn stop_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let seen = work_of(&view.uid, &self.world.look()).cloned();
         let Some(work) = seen else { return Event::Work(Work::Absent) };
         if let Some(well) = work.ended {
             return Event::Work(Work::Finished(well));
         }
-        if !self.has_ended(view).await || !self.stop(&work).await {
+        if !self.has_ended(view, notes).await || !self.stop(&work).await {
             return Event::Failed(Action::StopWork);
         }
         let latest = self.world.look().works.get(work.kind, &work.key).cloned();

@@ -47,7 +47,7 @@ impl Driver {
             Action::MakeWork => self.make_work(view, notes).await,
             Action::ClearWork => self.clear_work(view).await,
             Action::StartWork => self.start_work(view, notes).await,
-            Action::StopWork => self.stop_work(view).await,
+            Action::StopWork => self.stop_work(view, notes).await,
             Action::LookForWork => self.look_for_work(view).await,
             _ => Event::Failed(action),
         }

@@ -4,7 +4,7 @@
 //! changes nothing.
 
 use claiming::{Reason, Record};
-use crds::{ClaimEntry, Decision, Job, Match, MemberVote, OfferStatus};
+use crds::{ClaimEntry, Decision, Job, JobStatus, Match, MemberVote, OfferStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Held, Objects, OfferRef};
@@ -36,22 +36,26 @@ pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Ti
 pub(crate) fn tell_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> Change {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_claimed(held, found, &view.uid, now);
-    let mut guarded = match from.claim {
+    let guarded = match from.claim {
         Some(_) => holds(view),
         None => Ops::default().test(&["metadata", "uid"], view.root.uid.as_str()),
     };
-    // Only once: if it comes late, after somebody else has told the job, it must not date that back.
-    if !from.conditions.is_empty() {
-        guarded = guarded.test(&["status", "conditions"], json!(from.conditions));
-    }
-    Change::Json(guarded.status(&from, &to).build())
+    Change::Json(knows(guarded, &from).status(&from, &to).build())
 }
 
 /// Gives the job back, and tells it why.
 pub(crate) fn free_root(view: &View, job: &Job, ended: &status::Ended, now: Timestamp) -> Change {
     let from = job.status.clone().unwrap_or_default();
     let to = status::job_freed(job, ended, now);
-    Change::Json(holds(view).status(&from, &to).build())
+    Change::Json(knows(holds(view), &from).status(&from, &to).build())
+}
+
+/// Only if the job was told nothing since: a write that comes late must not date back what somebody else has told it.
+fn knows(guarded: Ops, from: &JobStatus) -> Ops {
+    match from.conditions.is_empty() {
+        true => guarded,
+        false => guarded.test(&["status", "conditions"], json!(from.conditions)),
+    }
 }
 
 fn holds(view: &View) -> Ops {

@@ -8,6 +8,7 @@ mod matrix;
 mod process;
 mod scenarios;
 mod stage;
+mod takeover;
 mod unreadable;
 mod wire;
 mod words;

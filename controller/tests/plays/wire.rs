@@ -41,6 +41,8 @@ pub(crate) struct Line {
     pub(crate) held: Vec<(Call, oneshot::Sender<Answer>)>,
     /// What is kept back.
     pub(crate) keeps: Option<Keep>,
+    /// What the server never does, and answers with 503.
+    pub(crate) never: Option<fn(&Call) -> bool>,
     cuts: Arc<watch::Sender<Cut>>,
     watches: u64,
     pub(crate) meddle: Arc<Mutex<Option<Meddle>>>,
@@ -81,6 +83,7 @@ impl Wire {
             late: Vec::new(),
             held: Vec::new(),
             keeps: None,
+            never: None,
             cuts: Arc::new(watch::Sender::new(Cut::default())),
             watches: 0,
             meddle,
@@ -179,6 +182,9 @@ impl Line {
         if let Some(keep) = self.keeps.as_mut().filter(|keep| keep.left > 0 && (keep.which)(call)) {
             keep.left -= 1;
             return Some(Fault::Held);
+        }
+        if self.never.is_some_and(|never| never(call)) {
+            return Some(Fault::Refused(503));
         }
         let strike = self.strike.filter(|strike| strike.ordinal == self.counted)?;
         self.struck = true;

@@ -1,0 +1,90 @@
+//! A leader dies with thousands of claims half way. Its successor has nothing but the objects.
+
+use std::collections::BTreeMap;
+
+use apiserver::{Call, Verb};
+use serde_json::{Value, json};
+
+use crate::faults::Twist;
+use crate::scenarios::{job, license, machine};
+use crate::stage::Stage;
+
+const GANGS: usize = 2_000;
+const MACHINES: usize = 250;
+/// How long nobody leads: the dead one's term runs out.
+const TERM_MS: i64 = 16_000;
+
+/// The name ends with one of these digits.
+fn ends_with(call: &Call, digits: &[char]) -> bool {
+    call.name.ends_with(digits)
+}
+
+/// What the first leader never gets done: any decision, the reserves of a third of the jobs and of some machines. So claims stand
+/// at every step of the first phase.
+fn is_never_done(call: &Call) -> bool {
+    let patch = call.verb == Verb::Patch;
+    match call.plural.as_str() {
+        "matches" => patch,
+        "jobs" => patch && ends_with(call, &['0', '1', '2']),
+        "machines" => patch && ends_with(call, &['3', '4', '5']),
+        _ => false,
+    }
+}
+
+fn roomy(mut offer: Value, name: &str, amount: &str, room: usize) -> Value {
+    offer["metadata"]["name"] = json!(name);
+    offer["spec"]["capacity"] = json!({amount: room});
+    offer
+}
+
+/// How many there are of each word at this place of an object.
+fn tally(all: &[Value], word: &str) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for object in all {
+        *counts.entry(object.pointer(word).and_then(Value::as_str).unwrap_or("none").to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+/// Thousands of claims in doubt: those whose job or member has gone are called off, all others come to their end, by few writes.
+#[test]
+fn thousands_of_claims_in_doubt_are_taken_over() {
+    let mut stage = Stage::new(None, Twist::None);
+    for number in 0..MACHINES {
+        let name = format!("m{number}");
+        let speed = i64::try_from(number).unwrap();
+        stage.create(&roomy(machine(&name, speed), &name, "slots", GANGS / MACHINES + 2));
+        let name = format!("l{number}");
+        stage.create(&roomy(license(1), &name, "seats", GANGS / MACHINES + 2));
+    }
+    for number in 0..GANGS {
+        stage.create(&job(&format!("j{number}"), &json!({})));
+    }
+    stage.start(&["--claims-max=4000"]);
+    stage.processes[0].wire.line().never = Some(is_never_done);
+    stage.pass(1_500);
+    assert_eq!(tally(&stage.ours("matches"), "/status/decision"), BTreeMap::from([("Pending".to_owned(), GANGS)]));
+    let held: usize = (0..MACHINES).map(|number| stage.entries("machines", &format!("m{number}"))).sum();
+    assert!(held > GANGS / 2 && held < GANGS, "some have a machine: {held}");
+
+    stage.processes.clear();
+    stage.delete("machines", "m7");
+    for number in (0..GANGS).step_by(50) {
+        stage.delete("jobs", &format!("j{number}"));
+    }
+    let left = GANGS - GANGS / 50;
+    stage.pass(TERM_MS);
+    let before = stage.log.len();
+    stage.start(&[]);
+    let begun = stage.now_ms;
+    let mut claimed = 0;
+    while claimed < left && stage.now_ms - begun < 120_000 {
+        stage.pass(1_000);
+        claimed = tally(&stage.ours("jobs"), "/status/phase").get("Claimed").copied().unwrap_or(0);
+    }
+    stage.rest().unwrap();
+    let decisions = tally(&stage.ours("matches"), "/status/decision");
+    let writes = stage.log.len() - before;
+    println!("{claimed} of {left} claimed after {} ms, {writes} writes, {decisions:?}", stage.now_ms - begun);
+    assert_eq!(claimed, left, "{:?}", tally(&stage.ours("jobs"), "/status/phase"));
+}
