@@ -222,7 +222,7 @@ impl Engine {
             if found.gave_up {
                 cycle.cut_short.push(root.ad);
             }
-            queue.charge(&root.submitter);
+            queue.charge();
             cycle.gangs.push(gang);
             self.charge(&mut ledger, &cycle.gangs, config.rules);
         }

@@ -7,9 +7,10 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::domain::{Domain, Known};
+use super::finders::{Finders, Key, key};
 use crate::score::Score;
-use crate::table::{Bits, Cell, Columns, Table, TextId, Words, as_u32, as_usize};
-use crate::term::{Sight, Term, number};
+use crate::table::{Bits, Columns, Table, Words, as_u32, as_usize};
+use crate::term::{Sight, Term};
 
 /// A port that hangs on port 0: its candidates by template, because each template joins in its own way.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ struct Lane {
     /// that the joins read, if it has few, or by the codes of all columns.
     heads: Vec<Option<Head>>,
     many: HashMap<Codes, Head, RandomState>,
+    /// Rows of port 0 that find nobody here any more.
+    gone: Bits,
 }
 
 type Codes = SmallVec<[u32; 4]>;
@@ -54,28 +57,9 @@ struct Head {
     agrees: bool,
 }
 
-/// Values that `==` may find equal have equal keys; what they find is looked at again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
-    Text(TextId),
-    Number(u64),
-    Other(Cell),
-}
-
-fn key(cell: Cell, words: &Words) -> Option<Key> {
-    match cell {
-        Cell::Text(id) => Some(Key::Text(words.folded(id))),
-        Cell::Undefined | Cell::Error | Cell::Open => None,
-        // Times are compared in their own ways; one list for all of them is never wrong.
-        Cell::Whole(_) => Some(Key::Other(Cell::Undefined)),
-        // Zero has two signs.
-        other => number(other).map(|number| Key::Number((number + 0.0).to_bits())),
-    }
-}
-
 impl Spoke {
     /// The candidates of a domain, by what they share with port 0.
-    pub(crate) fn of(domain: &mut Domain, known: &mut Known<'_>) -> Spoke {
+    pub(crate) fn of(domain: &mut Domain, finders: &mut Finders, known: &mut Known<'_>) -> Spoke {
         let port = domain.plan.port;
         let mut sorted = domain.rows(known);
         sorted.retain(|row| domain.passes(*row, known));
@@ -99,7 +83,20 @@ impl Spoke {
                 lane.put(row, &known.table.columns, &known.table.words);
             }
         }
-        Spoke { port, lanes, all: sorted, alive: 0, lonely: Bits::none(known.table.rows.len()) }
+        for lane in &mut lanes {
+            lane.narrow(finders, known.table);
+        }
+        let mut spoke = Spoke { port, lanes, all: sorted, alive: 0, lonely: Bits::none(known.table.rows.len()) };
+        spoke.gather_lonely();
+        spoke
+    }
+
+    /// Those who find nobody in any lane.
+    fn gather_lonely(&mut self) {
+        if let Some((first, rest)) = self.lanes.split_first() {
+            self.lonely.clone_from(&first.gone);
+            rest.iter().for_each(|lane| self.lonely.and(&lane.gone));
+        }
     }
 
     /// Whether nothing is left of any candidate for anybody.
@@ -119,8 +116,12 @@ impl Spoke {
         counted: bool,
     ) -> Option<(Score, u32)> {
         let mut best: Option<(Score, u32, u32)> = None;
-        for lane in &mut self.lanes {
-            let Some(row) = lane.head(hub, self.port, domain, known, counted) else { continue };
+        let mut others_too = false;
+        for lane in self.lanes.iter_mut().filter(|lane| !lane.gone.get(as_usize(hub))) {
+            let Some(row) = lane.head(hub, self.port, domain, known, counted) else {
+                others_too |= !known.doubt && lane.part_with(hub, known.table);
+                continue;
+            };
             let Some(score) = domain.score(row, known.table, known.ranks) else { continue };
             let position = known.table.position(row);
             if best.is_none_or(|(most, first, _)| score > most || (score == most && position < first)) {
@@ -129,6 +130,9 @@ impl Spoke {
         }
         if best.is_none() && !known.doubt {
             self.lonely.set(as_usize(hub), true);
+            if others_too {
+                self.gather_lonely();
+            }
         }
         best.map(|(score, _, row)| (score, row))
     }
@@ -155,7 +159,38 @@ impl Lane {
             }
         }
         let (keys, lists, heads, many) = (HashMap::default(), Vec::new(), Vec::new(), HashMap::default());
-        Lane { joins, hub, equal, keys, lists, heads, many }
+        Lane { joins, hub, equal, keys, lists, heads, many, gone: Bits::default() }
+    }
+
+    /// Leaves out who has no value that somebody here wants, where hardly anybody has.
+    fn narrow(&mut self, finders: &mut Finders, table: &mut Table) {
+        self.gone = Bits::none(table.rows.len());
+        if let [column] = self.hub.as_slice() {
+            table.columns.know_holders(*column);
+        }
+        let many = |column: u32| table.columns.get(column).is_some_and(|column| column.holders(0).is_none());
+        let Some(place) = self.equal.iter().position(|(hub, _)| many(*hub)) else { return };
+        let Some((hub, _)) = self.equal.get(place) else { return };
+        let mut wanted = Bits::none(table.rows.len());
+        for key in self.keys.keys().filter_map(|keys| keys.get(place)) {
+            finders.each(*hub, key, table, |row| wanted.set(row, true));
+        }
+        self.gone = wanted.others();
+    }
+
+    /// Nobody is left here for a partner at port 0, nor for those who show the same. Says whether others are among them that
+    /// can be told.
+    fn part_with(&mut self, hub: u32, table: &Table) -> bool {
+        let alike = match self.hub.as_slice() {
+            [column] => table.columns.get(*column).and_then(|column| column.alike(as_usize(hub))),
+            _ => None,
+        };
+        match alike {
+            Some(rows) => self.gone.or(rows),
+            None if self.hub.is_empty() => self.gone = Bits::none(table.rows.len()).others(),
+            None => self.gone.set(as_usize(hub), true),
+        }
+        alike.is_some() || self.hub.is_empty()
     }
 
     fn put(&mut self, row: u32, columns: &Columns, words: &Words) {

@@ -38,7 +38,8 @@ pub(crate) type Rows = (Score, Vec<u32>);
 
 /// What came of looking at a row of port 0.
 enum Look {
-    Total(Score),
+    /// What the row adds, and what it comes to with its spokes.
+    Total(Score, Score),
     /// It can be in no gang any more.
     Nothing,
     /// No row can.
@@ -65,18 +66,18 @@ impl Star<'_> {
         loop {
             while let Some((place, row)) = self.next(first, progress.cursor, known) {
                 progress.cursor = place;
-                let own = self.domains.get(first)?.score(row, known.table, known.ranks)?;
-                let bound = own.plus(&most);
-                if progress
-                    .refined
-                    .peek()
-                    .is_some_and(|top| bound < top.total || (bound == top.total && own == top.own))
-                {
-                    break;
+                let mut own = None;
+                if let Some(top) = progress.refined.peek() {
+                    let score = self.domains.get(first)?.score(row, known.table, known.ranks)?;
+                    let bound = score.plus(&most);
+                    if bound < top.total || (bound == top.total && score == top.own) {
+                        break;
+                    }
+                    own = Some(score);
                 }
                 progress.steps += 1;
-                let total = match self.look(row, own, known, &mut progress.rows) {
-                    Look::Total(total) => total,
+                let (own, total) = match self.look(row, own, known, &mut progress.rows) {
+                    Look::Total(own, total) => (own, total),
                     Look::Nothing => {
                         progress.cursor += 1;
                         continue;
@@ -92,8 +93,8 @@ impl Star<'_> {
                 progress.refined.push(Refined { total, position, own, row });
             }
             let top = progress.refined.pop()?;
-            let total = match self.look(top.row, top.own, known, &mut progress.rows) {
-                Look::Total(total) => total,
+            let total = match self.look(top.row, Some(top.own), known, &mut progress.rows) {
+                Look::Total(_, total) => total,
                 Look::Nothing => continue,
                 Look::Never => return None,
             };
@@ -116,14 +117,15 @@ impl Star<'_> {
         self.domains.get_mut(first)?.next(place, out, known)
     }
 
-    /// What a row of port 0 comes to with the best of its spokes, whose rows are left in `rows`.
-    fn look(&mut self, row: u32, own: Score, known: &mut Known<'_>, rows: &mut Vec<u32>) -> Look {
+    /// What a row of port 0 comes to with the best of its spokes, whose rows are left in `rows`. What it adds itself is worked
+    /// out last, if it is not known.
+    fn look(&mut self, row: u32, own: Option<Score>, known: &mut Known<'_>, rows: &mut Vec<u32>) -> Look {
         let Some((first, rest)) = self.ports.split_first() else { return Look::Never };
         let Some(domain) = self.domains.get(*first) else { return Look::Never };
         if !known.has_room(row, domain, self.counted) {
             return Look::Nothing;
         }
-        let mut total = own;
+        let mut total = Score::default();
         rows.clear();
         rows.push(row);
         for port in rest {
@@ -140,8 +142,13 @@ impl Star<'_> {
             }
         }
         // What takes longest comes last: those whom no license allows need not be asked.
-        let passes = self.domains.get(*first).is_some_and(|domain| domain.passes(row, known));
-        if passes { Look::Total(total) } else { Look::Nothing }
+        let Some(domain) = self.domains.get(*first).filter(|domain| domain.passes(row, known)) else {
+            return Look::Nothing;
+        };
+        match own.or_else(|| domain.score(row, known.table, known.ranks)) {
+            Some(own) => Look::Total(own, own.plus(&total)),
+            None => Look::Nothing,
+        }
     }
 
     /// The most that all spokes together can add.
