@@ -18,8 +18,8 @@ pub(crate) struct Progress {
     cursor: usize,
     /// Those of them that may still be the best.
     refined: BinaryHeap<Refined>,
-    /// The rows of the gang looked at last.
-    rows: Vec<u32>,
+    /// The rows of the gang looked at last, by port.
+    pub(crate) rows: Vec<u32>,
     /// Rows of port 0 that were looked at, for benchmarks.
     pub(crate) steps: u64,
 }
@@ -32,9 +32,6 @@ struct Refined {
     own: Score,
     row: u32,
 }
-
-/// A gang's score and the row at each port, in order.
-pub(crate) type Rows = (Score, Vec<u32>);
 
 /// What came of looking at a row of port 0.
 enum Look {
@@ -57,8 +54,8 @@ pub(crate) struct Star<'a> {
 }
 
 impl Star<'_> {
-    /// The best gang of the class as things are now.
-    pub(crate) fn best(&mut self, progress: &mut Progress, known: &mut Known<'_>) -> Option<Rows> {
+    /// The score of the best gang of the class as things are now; its rows are left in `progress`.
+    pub(crate) fn best(&mut self, progress: &mut Progress, known: &mut Known<'_>) -> Option<Score> {
         let first = *self.ports.first()?;
         self.domains.get_mut(first)?.order(known);
         let spread = self.ports.iter().skip(1).any(|port| self.domains.get(*port).is_some_and(|domain| domain.varies));
@@ -86,7 +83,7 @@ impl Star<'_> {
                 };
                 // Without a choice among spokes the first row that has any is the best; it may be had again.
                 if !spread && progress.refined.is_empty() {
-                    return Some((total, progress.rows.clone()));
+                    return Some(total);
                 }
                 progress.cursor += 1;
                 let position = Reverse(known.table.position(row));
@@ -101,7 +98,7 @@ impl Star<'_> {
             let stale = total < top.total;
             progress.refined.push(Refined { total, ..top });
             if !stale {
-                return Some((total, progress.rows.clone()));
+                return Some(total);
             }
         }
     }
