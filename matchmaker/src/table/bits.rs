@@ -90,7 +90,7 @@ impl Bits {
     /// Takes out the rows for which `holds` is false.
     pub(crate) fn keep(&mut self, holds: impl Fn(usize) -> bool) {
         for (place, word) in self.words.iter_mut().enumerate() {
-            let rows = Ones(*word).map(|bit| as_usize(bit)).filter(|bit| holds(place * WORD + bit));
+            let rows = Ones(*word).map(as_usize).filter(|bit| holds(place * WORD + bit));
             *word = rows.fold(0, |word, bit| word | 1u64 << bit);
         }
     }
@@ -146,7 +146,7 @@ impl Bits {
     pub(crate) fn others(mut self) -> Bits {
         self.words.resize(self.length.div_ceil(WORD), 0);
         self.words.iter_mut().for_each(|word| *word = !*word);
-        if let Some(last) = self.words.last_mut().filter(|_| self.length % WORD != 0) {
+        if let Some(last) = self.words.last_mut().filter(|_| !self.length.is_multiple_of(WORD)) {
             *last &= (1u64 << (self.length % WORD)) - 1;
         }
         self
