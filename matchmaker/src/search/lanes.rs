@@ -34,14 +34,24 @@ struct Lane {
     equal: Vec<(u32, u32)>,
     /// The number of the list for each value of what must be equal.
     keys: HashMap<Vec<Key>, u32, RandomState>,
+    /// The same by the code of the only value of this port that must be equal, as far as it was met.
+    lists_by_code: Vec<Option<u32>>,
     /// Candidates, the best first.
-    lists: Vec<Vec<u32>>,
+    lists: Vec<List>,
     /// How far its list has been used up, for everything that port 0 may show of itself: by the code of the only column
     /// that the joins read, if it has few, or by the codes of all columns.
     heads: Vec<Option<Head>>,
     many: HashMap<Codes, Head, RandomState>,
     /// Rows of port 0 that find nobody here any more.
     gone: Bits,
+}
+
+/// Candidates that show the same in what must be equal.
+#[derive(Debug)]
+struct List {
+    rows: Vec<u32>,
+    /// The joins are true of whoever comes to this list: all are equalities of texts.
+    agrees: bool,
 }
 
 type Codes = SmallVec<[u32; 4]>;
@@ -159,7 +169,8 @@ impl Lane {
             }
         }
         let (keys, lists, heads, many) = (HashMap::default(), Vec::new(), Vec::new(), HashMap::default());
-        Lane { joins, hub, equal, keys, lists, heads, many, gone: Bits::default() }
+        let lists_by_code = Vec::new();
+        Lane { joins, hub, equal, keys, lists_by_code, lists, heads, many, gone: Bits::default() }
     }
 
     /// Leaves out who has no value that somebody here wants, where hardly anybody has.
@@ -194,17 +205,42 @@ impl Lane {
     }
 
     fn put(&mut self, row: u32, columns: &Columns, words: &Words) {
+        let only = match self.equal.as_slice() {
+            [(_, own)] => columns.get(*own).and_then(|own| {
+                let code = own.codes().get(as_usize(row));
+                code.filter(|code| as_usize(**code) < own.cells().len())
+            }),
+            _ => None,
+        };
+        let code = only.map_or(usize::MAX, |code| as_usize(*code));
+        let list = match self.lists_by_code.get(code) {
+            Some(Some(known)) => *known,
+            _ => {
+                // What is undefined or an error is equal to nothing.
+                let Some(list) = self.list_of(row, columns, words) else { return };
+                if only.is_some() {
+                    self.lists_by_code.resize(self.lists_by_code.len().max(code + 1), None);
+                }
+                self.lists_by_code.get_mut(code).into_iter().for_each(|own| *own = Some(list));
+                list
+            }
+        };
+        if let Some(list) = self.lists.get_mut(as_usize(list)) {
+            list.rows.push(row);
+        }
+    }
+
+    /// The list that a candidate belongs to, if anything can be equal to what it shows.
+    fn list_of(&mut self, row: u32, columns: &Columns, words: &Words) -> Option<u32> {
         let each = self.equal.iter().map(|(_, own)| key(columns.cell(*own, as_usize(row)), words));
-        // What is undefined or an error is equal to nothing.
-        let Some(keys) = each.collect::<Option<Vec<Key>>>() else { return };
+        let keys = each.collect::<Option<Vec<Key>>>()?;
         let next = as_u32(self.lists.len());
+        let agrees = self.joins.len() == self.equal.len() && keys.iter().all(|key| matches!(key, Key::Text(_)));
         let list = *self.keys.entry(keys).or_insert(next);
         if list == next {
-            self.lists.push(Vec::new());
+            self.lists.push(List { rows: Vec::new(), agrees });
         }
-        if let Some(list) = self.lists.get_mut(as_usize(list)) {
-            list.push(row);
-        }
+        Some(list)
     }
 
     /// The list for a partner at port 0; none if nothing is equal to what it shows.
@@ -234,11 +270,7 @@ impl Lane {
             Some(codes) => self.many.get(codes).copied(),
             None => self.heads.get(place).copied().flatten(),
         };
-        let mut head = before.unwrap_or_else(|| Head {
-            list: self.list_for(hub, known.table),
-            at: 0,
-            agrees: self.joins.is_empty(),
-        });
+        let mut head = before.unwrap_or_else(|| Head { list: self.list_for(hub, known.table), at: 0, agrees: false });
         let found = self.advance(&mut head, hub, port, domain, known, counted);
         match many {
             Some(codes) => {
@@ -263,13 +295,14 @@ impl Lane {
         counted: bool,
     ) -> Option<u32> {
         let list = self.lists.get(as_usize(head.list))?;
-        while let Some(row) = list.get(head.at) {
-            if known.has_room(*row, domain, counted) && (head.agrees || known.agree(&self.joins, hub, *row, port)) {
+        while let Some(row) = list.rows.get(head.at) {
+            let agrees = list.agrees || head.agrees;
+            if known.has_room(*row, domain, counted) && (agrees || known.agree(&self.joins, hub, *row, port)) {
                 head.agrees = true;
                 return Some(*row);
             }
             head.at += 1;
-            head.agrees = self.joins.is_empty();
+            head.agrees = false;
         }
         None
     }

@@ -10,7 +10,7 @@ pub(crate) struct Bits {
 
 const WORD: usize = 64;
 /// How many words of several sets are looked at together: few enough to stay in the nearest memory.
-const BLOCK: usize = 32;
+const BLOCK: usize = 128;
 
 impl Bits {
     /// How many rows stand in a word.
