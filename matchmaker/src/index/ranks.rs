@@ -195,9 +195,9 @@ impl Ranks {
         self.list.get(as_usize(id.0)).map_or(&[], |ranking| &ranking.values)
     }
 
-    /// The grades of a rank that tells few rows apart.
-    pub(crate) fn grades(&self, id: RankId) -> Option<&Grades> {
-        self.list.get(as_usize(id.0))?.grades.as_ref()
+    /// The grade of each row in a rank that tells few apart: better ones are larger.
+    pub(crate) fn grades(&self, id: RankId) -> Option<&[u8]> {
+        self.list.get(as_usize(id.0))?.grades.as_ref().map(|grades| grades.of.as_slice())
     }
 
     /// The place in the order of a rank from which on rows have another value than at `place`.
@@ -275,7 +275,7 @@ impl Ranking {
 
 /// The values of a rank that tells few rows apart, as small numbers.
 #[derive(Debug)]
-pub(crate) struct Grades {
+struct Grades {
     /// The values, the worst first.
     levels: Vec<Fx>,
     /// By row: the place of its value there.
@@ -286,16 +286,6 @@ pub(crate) struct Grades {
 const GRADES_MAX: usize = 4;
 
 impl Grades {
-    /// The grade of a row: better ones are larger.
-    pub(crate) fn grade(&self, row: u32) -> Option<u8> {
-        self.of.get(as_usize(row)).copied()
-    }
-
-    /// The best grade.
-    pub(crate) fn best(&self) -> u8 {
-        u8::try_from(self.levels.len().saturating_sub(1)).unwrap_or(u8::MAX)
-    }
-
     /// None if there are too many values.
     fn of(values: &[Fx]) -> Option<Grades> {
         let (mut levels, mut last) = (Vec::new(), None);

@@ -312,10 +312,10 @@ impl Domain {
             _ => None,
         };
         let more = match graded {
-            Some(grades) => runs.more(known.ranks, known.full, |row| grades.grade(row), Some(grades)),
+            Some(grades) => runs.more(known.ranks, known.full, |row| grades.get(as_usize(row))),
             None => {
                 let worths = self.worths(known.table, known.ranks);
-                runs.more(known.ranks, known.full, |row| worths.of(row, known.table), None)
+                runs.more(known.ranks, known.full, |row| worths.of(row, known.table))
             }
         };
         self.order = Some(Order::Runs(runs));

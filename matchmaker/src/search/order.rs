@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::index::ranks::{Grades, RankId, Ranks};
+use crate::index::ranks::{RankId, Ranks};
 use crate::table::{Bits, as_usize};
 
 /// Rows, the best first, of equal ones in the order of their ads.
@@ -24,95 +24,34 @@ pub(crate) struct Runs {
     /// Their places in the order of the first rank.
     places: Bits,
     rank: RankId,
-    /// From this place on nothing has been listed, but for a part of `run`.
+    /// From this place on nothing has been listed.
     next: usize,
-    /// Rows that the first rank finds equal, of which not all are listed.
-    run: Option<Run>,
     listed: Vec<u32>,
-}
-
-/// Many rows that the first rank finds equal, listed grade by grade of the other.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    start: usize,
-    end: usize,
-    /// The grade that is being listed, and from which place on it is not.
-    grade: u8,
-    at: usize,
-    /// A row of the lowest grade.
-    last: u32,
 }
 
 /// How many rows are listed at once, at least.
 const BATCH: usize = 64;
-/// From so many places on a run is listed grade by grade, so many places at a time.
-const STRETCH: usize = 512;
 
 impl Runs {
     pub(crate) fn new(places: Bits, rank: RankId) -> Runs {
-        Runs { places, rank, next: 0, run: None, listed: Vec::new() }
+        Runs { places, rank, next: 0, listed: Vec::new() }
     }
 
-    /// Lists more rows, none of those that are full; false if there are none left. `then` is what the other rank says, also in
-    /// `grades` if it tells few rows apart.
-    pub(crate) fn more<S: Ord + Copy>(
-        &mut self,
-        ranks: &Ranks,
-        full: &Bits,
-        then: impl Fn(u32) -> S,
-        grades: Option<&Grades>,
-    ) -> bool {
+    /// Lists more rows, none of those that are full; false if there are none left. `then` is what the other rank says.
+    pub(crate) fn more<S: Ord + Copy>(&mut self, ranks: &Ranks, full: &Bits, then: impl Fn(u32) -> S) -> bool {
         let (order, _) = ranks.order(self.rank);
         let before = self.listed.len();
         let mut pass = Pass::default();
         while self.listed.len() < before + BATCH {
-            if let (Some(run), Some(grades)) = (self.run, grades) {
-                self.list(run, order, full, grades);
-                continue;
-            }
-            let Some(first) = self.places.next(self.next).map(as_usize) else { break };
-            let end = ranks.run_end(self.rank, first).min(order.len());
-            self.next = end;
-            self.run = grades.filter(|_| end - first >= STRETCH).and_then(|grades| Run::of(first, end, order, grades));
-            if self.run.is_some() {
-                continue;
-            }
-            let start = self.listed.len();
-            self.places.each_among(first..end, |place| {
+            let Some(first) = self.places.next(self.next) else { break };
+            let (start, end) = (self.listed.len(), ranks.run_end(self.rank, as_usize(first)));
+            self.places.each_among(as_usize(first)..end, |place| {
                 self.listed.extend(order.get(place).filter(|row| !full.get(as_usize(**row))));
             });
+            self.next = end;
             pass.settle(self.listed.get_mut(start..).unwrap_or_default(), &then);
         }
         self.listed.len() > before
-    }
-
-    /// Lists some rows of a run.
-    fn list(&mut self, run: Run, order: &[u32], full: &Bits, grades: &Grades) {
-        let end = run.end.min(run.at + STRETCH);
-        let wanted = |row: &&u32| grades.grade(**row) == Some(run.grade) && !full.get(as_usize(**row));
-        self.places.each_among(run.at..end, |place| self.listed.extend(order.get(place).filter(wanted)));
-        self.run = match run.grade.checked_sub(1) {
-            _ if end < run.end => Some(Run { at: end, ..run }),
-            Some(grade) => Some(Run { at: run.start, grade, ..run }),
-            None => None,
-        };
-    }
-
-    /// A row that is worse than the first, unless all are as good.
-    fn last(&self, order: &[u32]) -> Option<u32> {
-        match self.run {
-            _ if self.places.next(self.next).is_some() => order.get(as_usize(self.places.last()?)).copied(),
-            Some(run) => Some(run.last),
-            None => self.listed.last().copied(),
-        }
-    }
-}
-
-impl Run {
-    /// The run from one place to another.
-    fn of(start: usize, end: usize, order: &[u32], grades: &Grades) -> Option<Run> {
-        let last = order.get(start..end)?.iter().min_by_key(|row| grades.grade(**row))?;
-        Some(Run { start, end, grade: grades.best(), at: start, last: *last })
     }
 }
 
@@ -168,7 +107,9 @@ impl Order {
             }
             Order::Runs(runs) => {
                 let (order, _) = ranks.order(runs.rank);
-                (runs.listed.first().copied(), runs.last(order))
+                let last = || order.get(as_usize(runs.places.last()?)).copied();
+                let all = runs.places.next(runs.next).is_none();
+                (runs.listed.first().copied(), if all { runs.listed.last().copied() } else { last() })
             }
         }
     }
