@@ -1,6 +1,6 @@
 //! An ad into its ports: the bilateral matches it needs before it can be part of a gang.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use classad::{Ad, Expr, Name};
 
@@ -63,12 +63,28 @@ const RESERVED: [&str; 13] = [
     "isnt",
 ];
 
+// Names that are looked for in every ad.
+static PORTS: LazyLock<Name> = LazyLock::new(|| Name::new("Ports"));
+static LABEL: LazyLock<Name> = LazyLock::new(|| Name::new("Label"));
+static CONSTRAINT: LazyLock<Name> = LazyLock::new(|| Name::new("Constraint"));
+static REQUIREMENTS: LazyLock<Name> = LazyLock::new(|| Name::new("Requirements"));
+static RANK: LazyLock<Name> = LazyLock::new(|| Name::new("Rank"));
+static REQUEST: LazyLock<Name> = LazyLock::new(|| Name::new("Request"));
+/// The label of the implicit port, and its attributes.
+static OTHER: LazyLock<Name> = LazyLock::new(|| Name::new("other"));
+static NOTHING: LazyLock<Ad> = LazyLock::new(Ad::new);
+
+/// The expression of an attribute that is looked for in every ad.
+fn expr<'a>(ad: &'a Ad, name: &Name) -> Option<&'a Expr> {
+    ad.at(ad.place(name)?)
+}
+
 impl Ports {
     /// The ports of an ad: its `Ports` list, or the implicit port if it has none.
     pub fn of(ad: &Ad, rules: Rules) -> Ports {
         let early = OnceLock::new();
         let mut ports = Ports { body: ad.clone(), list: Vec::new(), implicit: false, problem: None, early };
-        let entries = match ad.get("Ports") {
+        let entries = match expr(ad, &PORTS) {
             None => &[][..],
             Some(expr) => match expr.as_list() {
                 Some(entries) => entries,
@@ -115,11 +131,11 @@ impl Ports {
 impl Port {
     fn implicit(ad: &Ad) -> Port {
         Port {
-            label: Name::new("other"),
-            attributes: Ad::new(),
-            constraint: ad.get("Requirements").or_else(|| ad.get("Constraint")).cloned(),
-            rank: ad.get("Rank").cloned(),
-            request: ad.get("Request").cloned(),
+            label: OTHER.clone(),
+            attributes: NOTHING.clone(),
+            constraint: expr(ad, &REQUIREMENTS).or_else(|| expr(ad, &CONSTRAINT)).cloned(),
+            rank: expr(ad, &RANK).cloned(),
+            request: expr(ad, &REQUEST).cloned(),
         }
     }
 
@@ -127,7 +143,7 @@ impl Port {
         let Some(attributes) = entry.as_ad() else {
             return Err(format!("`{entry}` is no ad; write `[Label = cpu; Constraint = ...]`"));
         };
-        let label = match attributes.get("Label") {
+        let label = match expr(attributes, &LABEL) {
             None => return Err("no `Label`; add one, such as `Label = cpu`".to_owned()),
             Some(expr) => label_of(expr).ok_or_else(|| format!("`Label` is `{expr}`; write a name, such as `cpu`"))?,
         };
@@ -136,9 +152,9 @@ impl Port {
         }
         Ok(Port {
             label,
-            constraint: attributes.get("Constraint").or_else(|| attributes.get("Requirements")).cloned(),
-            rank: attributes.get("Rank").cloned(),
-            request: attributes.get("Request").cloned(),
+            constraint: expr(attributes, &CONSTRAINT).or_else(|| expr(attributes, &REQUIREMENTS)).cloned(),
+            rank: expr(attributes, &RANK).cloned(),
+            request: expr(attributes, &REQUEST).cloned(),
             attributes: attributes.clone(),
         })
     }

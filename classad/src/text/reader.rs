@@ -1,10 +1,5 @@
 //! The texts of many ads into trees that share what is equal: names, lists of names, expressions.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use foldhash::fast::RandomState;
-
 use crate::ad::Ad;
 use crate::diagnostic::Diagnostics;
 use crate::expr::Expr;
@@ -12,6 +7,7 @@ use crate::text::literals::Literals;
 use crate::text::paths::Paths;
 use crate::text::scan::Scan;
 use crate::text::sharing::Sharing;
+use crate::text::texts::Texts;
 use crate::text::{Dialect, parse_ad_sharing, parse_expr_sharing};
 
 /// How many bytes, about, are remembered before everything is forgotten.
@@ -35,7 +31,7 @@ pub struct Reader {
     sharing: Sharing,
     paths: Paths,
     literals: Literals,
-    exprs: HashMap<Arc<str>, Expr, RandomState>,
+    exprs: Texts,
     /// The expressions of the ad that is being read; kept for its room.
     values: Vec<Expr>,
 }
@@ -49,7 +45,7 @@ impl Reader {
             sharing: Sharing::default(),
             paths: Paths::default(),
             literals: Literals::default(),
-            exprs: HashMap::default(),
+            exprs: Texts::default(),
             values: Vec::new(),
         }
     }
@@ -77,15 +73,19 @@ impl Reader {
         scan.accept(b'[')?;
         let mut step = Paths::START;
         loop {
-            scan.blanks();
-            if scan.accept(b']').is_some() {
-                break;
-            }
-            step = self.paths.follow(step, &mut scan, &mut self.sharing)?;
-            scan.blanks();
-            scan.accept(b'=')?;
-            scan.blanks();
-            let value = self.value(step, &mut scan)?;
+            step = match self.paths.again(step, &mut scan) {
+                Some(step) => step,
+                None => {
+                    let mut end = scan;
+                    end.blanks();
+                    if end.accept(b']').is_some() {
+                        scan = end;
+                        break;
+                    }
+                    self.paths.follow(step, &mut scan, &mut self.sharing)?
+                }
+            };
+            let value = self.value(&mut scan)?;
             self.values.push(value);
             // The closing bracket stays for the next round.
             scan.accept(b';');
@@ -97,7 +97,7 @@ impl Reader {
         Some(Ad::of_shape(self.paths.shape(step, &mut self.sharing)?, self.values.drain(..)))
     }
 
-    fn value(&mut self, step: usize, scan: &mut Scan<'_>) -> Option<Expr> {
+    fn value(&mut self, scan: &mut Scan<'_>) -> Option<Expr> {
         match scan.peek()? {
             b'"' => {
                 if let Some(inside) = scan.plain_string() {
@@ -111,27 +111,17 @@ impl Reader {
             }
             _ => {}
         }
-        if let Some(expr) = self.paths.again(step, scan) {
+        if let Some(expr) = self.exprs.find(scan) {
             return Some(expr);
         }
-        self.expr(step, scan.expression()?)
-    }
-
-    fn expr(&mut self, step: usize, text: &str) -> Option<Expr> {
-        let (text, expr) = match self.exprs.get_key_value(text) {
-            Some((text, expr)) => (Arc::clone(text), expr.clone()),
-            // What `random()` draws depends on its place in the text of the ad.
-            None if mentions_random(text) => return None,
-            None => {
-                let expr = parse_expr_sharing(text, self.dialect, &mut self.sharing)?;
-                let text: Arc<str> = text.into();
-                // The tree takes several times the room of its text.
-                self.sharing.bytes += 2 * text.len();
-                self.exprs.insert(Arc::clone(&text), expr.clone());
-                (text, expr)
-            }
-        };
-        self.paths.remember(step, text, expr.clone());
+        let text = scan.expression()?;
+        // What `random()` draws depends on its place in the text of the ad.
+        if mentions_random(text) {
+            return None;
+        }
+        let expr = parse_expr_sharing(text, self.dialect, &mut self.sharing)?;
+        // The tree takes several times the room of its text.
+        self.sharing.bytes += text.len() + self.exprs.remember(text, expr.clone());
         Some(expr)
     }
 }
