@@ -6,7 +6,7 @@ use std::sync::Arc;
 use classad::{Expr, Kind, Name};
 use foldhash::fast::RandomState;
 
-use super::roots::{Attribute, Roots, TERMS, values};
+use super::roots::{Roots, TERMS};
 use crate::model::PoolAd;
 use crate::ports::Ports;
 use crate::table::{Table, as_u32, as_usize};
@@ -84,7 +84,7 @@ impl RootKeys {
         };
         let mut key = std::mem::take(&mut self.key);
         key.clear();
-        key.extend([head, namespace]);
+        key.extend([head, roots.list_of(asker.row), namespace]);
         let mut more: Vec<Name> = Vec::new();
         let mut reflective = wanted.reflective;
         if !roots.show_all(&wanted.columns, asker.row, &mut key) {
@@ -116,9 +116,7 @@ impl RootKeys {
     fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<Arc<Wanted>> {
         let ports = &asker.ads.get(asker.place)?.ports;
         let (names, reflective) = wanted(table, ports, &self.readers);
-        let own = names.iter().map(|name| (None, name.clone()));
-        let attributes: Vec<Attribute> = values(ports).into_iter().chain(own).collect();
-        let columns = attributes.iter().map(|attribute| roots.column(attribute, asker.ads, table)).collect();
+        let columns = names.iter().map(|name| roots.column(&(None, name.clone()), asker.ads, table)).collect();
         let wanted = Arc::new(Wanted { names, columns, reflective });
         if self.wanted.len() <= as_usize(head) {
             self.wanted.resize(as_usize(head) + 1, None);

@@ -73,14 +73,14 @@ impl<'s> Checker<'s> {
         let (root, members) = gang.members.split_first()?;
         let root = snapshot.ad(root.ad)?;
         let body = self.env.frame(&root.ports.body, None);
-        for (number, (member, port)) in members.iter().zip(&root.ports.list).enumerate() {
+        for (number, (member, port)) in members.iter().zip(root.ports.list.iter()).enumerate() {
             let partner = snapshot.ad(member.ad)?;
             let via = member.bond.filter(|bond| bond.port == number)?.via;
             let label = &partner.ports.list.get(via)?.label;
             let theirs = self.frame(partner);
             let own = if root.ports.implicit { body } else { self.env.frame(&port.attributes, Some(body)) };
             // What earlier ports were bound to is seen from this one on.
-            for (earlier, port) in members.iter().zip(&root.ports.list).take(number) {
+            for (earlier, port) in members.iter().zip(root.ports.list.iter()).take(number) {
                 let earlier = self.frame(snapshot.ad(earlier.ad)?);
                 self.env.bind(own, &port.label, earlier);
             }
