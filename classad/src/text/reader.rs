@@ -1,8 +1,8 @@
 //! The texts of many ads into trees that share what is equal: names, lists of names, expressions.
 
 use crate::ad::Ad;
-use crate::diagnostic::Diagnostics;
-use crate::expr::Expr;
+use crate::diagnostic::{Diagnostics, Span};
+use crate::expr::{BinaryOp, Expr, Kind};
 use crate::text::literals::Literals;
 use crate::text::paths::Paths;
 use crate::text::scan::Scan;
@@ -15,7 +15,7 @@ const REMEMBERED_BYTES_MAX: usize = 16 << 20;
 
 /// Reads many ads in brackets, many times as fast as one by one and into less memory, because the ads of a pool hold the
 /// same expressions over and over. The trees are equal to those of [`parse_ad`](crate::parse_ad), and evaluate to the same
-/// values; only their spans may count from the start of the attribute's expression.
+/// values; only their spans may count from the start of the attribute's expression, or of a condition in it.
 ///
 /// ```
 /// use classad::{Dialect, Reader, parse_ad};
@@ -119,10 +119,44 @@ impl Reader {
         if mentions_random(text) {
             return None;
         }
-        let expr = parse_expr_sharing(text, self.dialect, &mut self.sharing)?;
+        let expr = self.joined(text).or_else(|| self.parsed(text))?;
+        Some(self.remembered(text, expr))
+    }
+
+    fn parsed(&mut self, text: &str) -> Option<Expr> {
+        parse_expr_sharing(text, self.dialect, &mut self.sharing)
+    }
+
+    fn remembered(&mut self, text: &str, expr: Expr) -> Expr {
         // The tree takes several times the room of its text.
         self.sharing.bytes += text.len() + self.exprs.remember(text, expr.clone());
-        Some(expr)
+        expr
+    }
+
+    /// The expression if it is conditions joined by `&&`: where a whole one is new, most of its conditions are not.
+    fn joined(&mut self, text: &str) -> Option<Expr> {
+        let mut scan = Scan::new(text);
+        let (first, _) = scan.condition().filter(|_| !scan.is_at_end())?;
+        let mut whole = self.condition(first)?;
+        while scan.accept_bytes(b"&&").is_some() {
+            let (next, end) = scan.condition()?;
+            let right = self.condition(next)?;
+            whole = Expr::new(Kind::Binary { op: BinaryOp::And, left: whole, right }, Span::new(0, end));
+        }
+        Some(whole)
+    }
+
+    /// One of several conditions; none if `&&` would bind tighter than what is in it.
+    fn condition(&mut self, text: &str) -> Option<Expr> {
+        let expr = match self.exprs.get(text) {
+            Some(expr) => expr,
+            None => {
+                let expr = self.parsed(text)?;
+                self.remembered(text, expr)
+            }
+        };
+        let looser = matches!(expr.kind(), Kind::Binary { op: BinaryOp::Or, .. } | Kind::Conditional { .. });
+        (!looser).then_some(expr)
     }
 }
 

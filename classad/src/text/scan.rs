@@ -134,6 +134,28 @@ impl<'t> Scan<'t> {
         if text.is_empty() || text.starts_with(['=', '?', '!']) { None } else { Some(text) }
     }
 
+    /// The text up to the end or to a `&&` that stands in no brackets, without blanks around it, and where it ends.
+    pub(crate) fn condition(&mut self) -> Option<(&'t str, usize)> {
+        self.blanks();
+        let start = self.at;
+        let mut open = 0_usize;
+        let joins = |byte: &u8| matches!(byte, b'"' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'&');
+        loop {
+            self.at += self.rest().iter().position(joins).unwrap_or(self.rest().len());
+            match self.peek() {
+                Some(b'"') => self.string()?,
+                Some(b'(' | b'[' | b'{') => open += 1,
+                Some(b')' | b']' | b'}') => open = open.checked_sub(1)?,
+                Some(b'&') if open == 0 && self.rest().starts_with(b"&&") => break,
+                Some(_) => {}
+                None => break,
+            }
+            self.at += 1;
+        }
+        let text = self.text.get(start..self.at)?.trim_end_matches([' ', '\t', '\n', '\r']);
+        Some((text, start + text.len()))
+    }
+
     /// Moves on to the quote that ends a string.
     fn string(&mut self) -> Option<()> {
         self.at += 1;

@@ -29,18 +29,29 @@ impl Default for Texts {
 impl Texts {
     /// The expression that makes up the rest of the attribute, if its text is known.
     pub(crate) fn find(&self, scan: &mut Scan<'_>) -> Option<Expr> {
-        let (mut step, mut ahead) = (self.0.first()?, *scan);
+        // No expression goes on after a semicolon or a bracket that ends another one.
+        let (expr, end) = self.along(*scan, |ahead| ahead.ends().is_some())?;
+        *scan = end;
+        Some(expr)
+    }
+
+    /// The expression with this text, if it is known.
+    pub(crate) fn get(&self, text: &str) -> Option<Expr> {
+        self.along(Scan::new(text), |ahead| ahead.is_at_end()).map(|(expr, _)| expr)
+    }
+
+    /// The first expression whose text stands here and ends where it may.
+    fn along<'t>(&self, start: Scan<'t>, may_end: impl Fn(&mut Scan<'t>) -> bool) -> Option<(Expr, Scan<'t>)> {
+        let (mut step, mut ahead) = (self.0.first()?, start);
         loop {
             let next = ahead.peek()?;
             let (_, number) = step.next.iter().find(|(first, _)| *first == next)?;
             step = self.0.get(*number)?;
             ahead.accept_bytes(&step.piece)?;
-            // No expression goes on after a semicolon or a bracket that ends another one.
             if let Some(expr) = &step.expr
-                && ahead.ends().is_some()
+                && may_end(&mut ahead)
             {
-                *scan = ahead;
-                return Some(expr.clone());
+                return Some((expr.clone(), ahead));
             }
         }
     }

@@ -22,6 +22,8 @@ pub(crate) struct Roots {
     free: Vec<u32>,
     heads: Vec<Head>,
     head_ids: HashMap<Vec<Part>, u32, RandomState>,
+    /// The same for ads without ports: by the terms that stand for them.
+    term_ids: HashMap<[Option<ExprId>; TERMS.len()], u32, RandomState>,
     label_ids: HashMap<Vec<Name>, u32, RandomState>,
     /// By identity of a root's ports, which are kept so that it is not taken by others: what is known of them, see [`Head`].
     of_list: HashMap<usize, (Arc<[Port]>, Listed), RandomState>,
@@ -159,7 +161,7 @@ impl Roots {
     pub(crate) fn bytes(&self) -> usize {
         4 * (self.of_body.len() + self.of_ports.len())
             + PART_BYTES * self.exprs.len()
-            + HEAD_BYTES * (self.head_ids.len() + self.lists.len())
+            + HEAD_BYTES * (self.head_ids.len() + self.term_ids.len() + self.lists.len())
     }
 
     /// The number of a namespace.
@@ -212,24 +214,25 @@ impl Roots {
 
     /// The number of the texts of a root's ports.
     fn text(&mut self, table: &mut Table, ports: &Ports) -> u32 {
-        let parts = heads(table, ports);
-        let next = as_u32(self.head_ids.len());
-        *self.head_ids.entry(parts).or_insert(next)
+        let next = as_u32(self.head_ids.len() + self.term_ids.len());
+        match ports.implicit {
+            true => {
+                let terms = TERMS.map(|name| ports.body.get(name).map(|expr| table.exprs.id(expr)));
+                *self.term_ids.entry(terms).or_insert(next)
+            }
+            false => *self.head_ids.entry(texts(table, ports)).or_insert(next),
+        }
     }
 }
 
-/// The texts of a root's ports, or what stands for them in an ad without. The values of attributes are left out.
-fn heads(table: &mut Table, ports: &Ports) -> Vec<Part> {
-    let mut text = |expr: Option<&Expr>| expr.map_or(Part::Absent, |expr| Part::Expr(table.exprs.id(expr)));
-    if ports.implicit {
-        return TERMS.iter().map(|name| text(ports.body.get(name))).collect();
-    }
+/// The texts of a root's ports. The values of attributes are left out.
+fn texts(table: &mut Table, ports: &Ports) -> Vec<Part> {
     let mut parts = Vec::new();
     for port in ports.list.iter() {
         for (name, expr) in port.attributes.iter() {
             parts.push(Part::Name(name.clone()));
             if !is_value(name, expr) {
-                parts.push(text(Some(expr)));
+                parts.push(Part::Expr(table.exprs.id(expr)));
             }
         }
         parts.push(Part::End);
