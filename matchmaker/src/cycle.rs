@@ -1,6 +1,9 @@
 //! One negotiation cycle: order the roots, search a gang for each, count it as taken, explain the rest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use foldhash::fast::RandomState;
 
 use crate::engine::Engine;
 use crate::gang::Gang;
@@ -31,53 +34,71 @@ pub fn negotiate(snapshot: &Snapshot, config: &Config, now: i64) -> Cycle {
 
 /// The roots that wait, by submitter, and what each submitter holds.
 pub(crate) struct Queue<'s> {
+    roots: &'s [Root],
+    /// In the order of their names.
+    submitters: Vec<Submitter>,
+    /// The submitters that wait, who holds the fewest gangs first: what they hold, and their number.
+    order: BTreeSet<(u64, usize)>,
+    /// Whose root was served last.
+    last: usize,
+}
+
+#[derive(Default)]
+struct Submitter {
+    /// Gangs that are held or were given in this cycle.
+    gangs: u64,
     /// The next one stands last.
-    waiting: BTreeMap<&'s str, Vec<(usize, &'s Root)>>,
-    /// The submitters that wait, who holds the fewest gangs first.
-    order: BTreeSet<(u64, &'s str)>,
-    held: &'s BTreeMap<String, u64>,
-    taken: BTreeMap<&'s str, u64>,
+    waiting: Vec<Waiting>,
+}
+
+/// A root, who is served later first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    priority: i32,
+    since: Reverse<i64>,
+    ad: Reverse<AdId>,
+    /// Its number among the snapshot's roots.
+    number: usize,
 }
 
 impl<'s> Queue<'s> {
     pub(crate) fn of(snapshot: &'s Snapshot) -> Queue<'s> {
-        let mut waiting: BTreeMap<&str, Vec<(usize, &Root)>> = BTreeMap::new();
+        let mut waiting: HashMap<&str, Vec<Waiting>, RandomState> = HashMap::default();
         for (number, root) in snapshot.roots.iter().enumerate() {
-            waiting.entry(&root.submitter).or_default().push((number, root));
+            let Root { ad, priority, since, .. } = *root;
+            let own = Waiting { priority, since: Reverse(since), ad: Reverse(ad), number };
+            waiting.entry(&root.submitter).or_default().push(own);
         }
-        for roots in waiting.values_mut() {
-            roots.sort_by_key(|(_, root)| (root.priority, std::cmp::Reverse((root.since, root.ad))));
-        }
-        let mut queue = Queue { waiting, order: BTreeSet::new(), held: &snapshot.held, taken: BTreeMap::new() };
-        queue.order = queue.waiting.keys().map(|submitter| (queue.standing(submitter), *submitter)).collect();
-        queue
-    }
-
-    fn standing(&self, submitter: &str) -> u64 {
-        let held = self.held.get(submitter).copied().unwrap_or(0);
-        held.saturating_add(self.taken.get(submitter).copied().unwrap_or(0))
+        let mut named: Vec<(&str, Vec<Waiting>)> = waiting.into_iter().collect();
+        named.sort_unstable_by_key(|(name, _)| *name);
+        let submitter = |(name, mut waiting): (&str, Vec<Waiting>)| {
+            waiting.sort_unstable();
+            Submitter { gangs: snapshot.held.get(name).copied().unwrap_or(0), waiting }
+        };
+        let submitters: Vec<Submitter> = named.into_iter().map(submitter).collect();
+        let order = submitters.iter().enumerate().map(|(number, submitter)| (submitter.gangs, number)).collect();
+        Queue { roots: &snapshot.roots, submitters, order, last: 0 }
     }
 
     /// The root that is served next, with its number among the snapshot's roots.
     pub(crate) fn next(&mut self) -> Option<(usize, &'s Root)> {
         let first = *self.order.first()?;
-        let roots = self.waiting.get_mut(first.1)?;
-        let root = roots.pop();
-        if roots.is_empty() {
+        self.last = first.1;
+        let waiting = &mut self.submitters.get_mut(first.1)?.waiting;
+        let next = waiting.pop()?;
+        if waiting.is_empty() {
             self.order.remove(&first);
         }
-        root
+        self.roots.get(next.number).map(|root| (next.number, root))
     }
 
-    /// Counts one more gang for a submitter.
-    pub(crate) fn charge(&mut self, submitter: &'s str) {
-        if self.order.len() < 2 {
-            return;
-        }
-        let before = (self.standing(submitter), submitter);
-        *self.taken.entry(submitter).or_default() += 1;
+    /// Counts one more gang for the submitter of the root that was served last.
+    pub(crate) fn charge(&mut self) {
+        let Some(submitter) = self.submitters.get_mut(self.last).filter(|_| self.order.len() > 1) else { return };
+        let before = (submitter.gangs, self.last);
+        submitter.gangs = submitter.gangs.saturating_add(1);
         if self.order.remove(&before) {
-            self.order.insert((self.standing(submitter), submitter));
+            self.order.insert((submitter.gangs, self.last));
         }
     }
 }

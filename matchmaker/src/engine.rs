@@ -53,6 +53,8 @@ pub struct Engine {
     /// The steps that the evaluator has taken in this cycle, by submitter.
     spent: BTreeMap<String, u64>,
     before: Snapshot,
+    /// How many gangs there were in the cycle before: about as many as there will be.
+    gangs_before: usize,
     settings: Option<Config>,
     /// What the last cycle did.
     pub stats: Stats,
@@ -147,6 +149,7 @@ impl Engine {
             agreed: Agreed::default(),
             spent: BTreeMap::new(),
             before: Snapshot::default(),
+            gangs_before: 0,
             settings: None,
             stats: Stats::default(),
         }
@@ -199,7 +202,7 @@ impl Engine {
 
     fn run(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Run {
         let mut ledger = Ledger::of(snapshot, config.rules);
-        let mut cycle = Cycle::default();
+        let mut cycle = Cycle { gangs: Vec::with_capacity(self.gangs_before), ..Cycle::default() };
         let mut failed = Vec::new();
         let mut queue = Queue::of(snapshot);
         let mut checker = Checker::new(snapshot, config, now);
@@ -222,11 +225,12 @@ impl Engine {
             if found.gave_up {
                 cycle.cut_short.push(root.ad);
             }
-            queue.charge(&root.submitter);
+            queue.charge();
             cycle.gangs.push(gang);
             self.charge(&mut ledger, &cycle.gangs, config.rules);
         }
         self.stats.answers_bytes = self.answers_bytes();
+        self.gangs_before = cycle.gangs.len();
         Run { cycle, failed, ledger, indexed }
     }
 

@@ -111,7 +111,7 @@ impl Engine {
                 return false;
             };
             if spoke.is_none() {
-                *spoke = Some(Spoke::of(domain, &mut self.known()));
+                *spoke = Some(Spoke::of(domain, &mut indexed.finders, &mut self.known()));
             }
         }
         true

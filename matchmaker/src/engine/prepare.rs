@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use classad::Expr;
 use foldhash::fast::RandomState;
 
 use super::class::Class;
@@ -14,6 +15,7 @@ use crate::index::plan::Planner;
 use crate::model::{AdId, Config, PoolAd, Prefer, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::Domain;
+use crate::search::finders::Finders;
 use crate::search::lanes::Spoke;
 use crate::table::{Bits, Table, as_u32, as_usize};
 
@@ -61,7 +63,7 @@ impl Engine {
     /// Puts roots together.
     fn classify(&mut self, snapshot: &Snapshot, config: &Config, indexed: &mut Indexed) {
         let resources = self.stock.resources();
-        let readers = readers(&self.table, snapshot, &resources);
+        let readers = readers(&self.table, self.stock.shared_by(), &resources);
         if self.keys.read_by(&readers) {
             self.key_of_place.clear();
             self.agreed.forget_keys();
@@ -152,7 +154,7 @@ impl Engine {
     ) -> Vec<Vec<usize>> {
         let nobody = Bits::none(self.table.rows.len());
         let shared = self.stock.shared(&self.table);
-        let admit = |name: &&str| self.stock.admitted(&self.table, name, config.rules);
+        let admit = |name: &str| self.stock.admitted(&self.table, name, config.rules);
         let admitted_to: BTreeMap<u32, Bits> = namespaces.iter().map(|(number, name)| (*number, admit(name))).collect();
         let mut domain_of: HashMap<usize, usize, RandomState> = HashMap::default();
         let mut ports_of = Vec::with_capacity(examples.len());
@@ -241,6 +243,7 @@ pub(super) struct Indexed {
     pub(super) classes: Vec<Class>,
     pub(super) domains: Vec<Domain>,
     pub(super) spokes: Vec<Option<Spoke>>,
+    pub(super) finders: Finders,
 }
 
 impl Indexed {
@@ -259,20 +262,15 @@ fn alike(one: &Config, other: &Config) -> bool {
         && std::ptr::fn_addr_eq(one.rank_of, other.rank_of)
 }
 
-/// The names that anybody in the pool reads of a root.
-fn readers(table: &Table, snapshot: &Snapshot, resources: &Resources) -> Readers {
+/// The names that anybody in the pool reads of a root: in constraints and ranks, as a resource, or to tell who shares a seat.
+fn readers(table: &Table, shared_by: &[Expr], resources: &Resources) -> Readers {
     let mut readers = Readers::default();
     for (_, template) in table.templates.used() {
         readers.names.extend(template.reads.iter().cloned());
         readers.members |= template.members;
     }
     readers.names.extend(resources.iter().map(|(name, _)| name.clone()));
-    let mut last = None;
-    for (_, ad) in snapshot.ads() {
-        let Some(expr) = ad.offer().and_then(|offer| offer.shared_by.as_ref()) else { continue };
-        if last.replace(expr).is_some_and(|last| last == expr) {
-            continue;
-        }
+    for expr in shared_by {
         for path in classad::references(expr) {
             readers.members |= path.iter().any(|name| name == "members");
             readers.anything |= path.len() == 1;

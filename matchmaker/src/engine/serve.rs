@@ -47,16 +47,17 @@ impl Engine {
             let counted = config.rules == Rules::Product;
             let mut star = Star { domains, spokes, ports: &class.ports, counted };
             let before = class.progress.steps;
-            let rows = star.best(&mut class.progress, &mut known);
+            let score = star.best(&mut class.progress, &mut known);
             let doubt = known.doubt;
             self.stats.steps += class.progress.steps - before;
             if !doubt {
-                let Some((score, rows)) = rows else {
+                let Some(score) = score else {
                     class.dead = true;
                     return nothing;
                 };
-                let gang = self.gang(root.ad, score, &rows, &class.ports, domains);
-                if !config.second_look || self.holds(&gang, ledger.ads(), checker) {
+                let rows = &class.progress.rows;
+                let gang = self.gang(root.ad, score, rows, &class.ports, domains);
+                if !config.second_look || self.holds(&gang, rows, ledger.ads(), checker) {
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
                 cycle.disagreements.push(root.ad);
@@ -84,21 +85,21 @@ impl Engine {
     }
 
     /// Whether the evaluator agrees to a gang that the index found, or has agreed to all of it before.
-    fn holds(&mut self, gang: &Gang, pool: &Snapshot, checker: &mut Checker<'_>) -> bool {
-        let Some((root, members)) = gang.members.split_first() else { return false };
-        let seen = pool.ad(root.ad).zip(self.roots.row_at(root.ad.place()));
-        let key = self.key_of_place.get(root.ad.place()).copied().flatten();
-        let news = seen.zip(key).and_then(|((ad, row), (key, _))| {
+    fn holds(&mut self, gang: &Gang, rows: &[u32], pool: &Snapshot, checker: &mut Checker<'_>) -> bool {
+        let Some(root) = gang.root() else { return false };
+        let seen = pool.ad(root).zip(self.roots.row_at(root.place()));
+        let key = self.key_of_place.get(root.place()).copied().flatten();
+        let is_new = seen.zip(key).and_then(|((ad, row), (key, _))| {
             let mut seen = Seen { roots: &mut self.roots, row, ads: &pool.ads };
-            self.agreed.news((key, &ad.ports), members, &mut seen, &mut self.table)
+            self.agreed.is_new((key, &ad.ports), rows, &mut seen, &mut self.table)
         });
-        if news.is_some_and(<[_]>::is_empty) {
+        if is_new == Some(false) {
             return true;
         }
         self.stats.looks += 1;
-        let holds = news.is_some_and(|news| checker.agrees(gang, news)) || checker.holds(gang);
+        let holds = is_new.is_some() && checker.agrees(gang, self.agreed.news()) || checker.holds(gang);
         if holds {
-            self.agreed.remember();
+            self.agreed.remember(rows, &self.table);
         }
         holds
     }

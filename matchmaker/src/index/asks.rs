@@ -1,7 +1,7 @@
 //! Requests into amounts that can be compared with what is free.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use classad::{Expr, Name};
 use foldhash::fast::RandomState;
@@ -84,6 +84,10 @@ pub(crate) struct Stock {
     ask_ids: HashMap<Asks, u32, RandomState>,
     /// Ads of which nothing is left for anybody, or that are held whole, by place.
     full: Bits,
+    /// What owners say of who holds a seat together, each once if it stands together.
+    shared_by: Vec<Expr>,
+    /// The rows of which something may be taken, once somebody has asked.
+    open_rows: OnceLock<Bits>,
 }
 
 /// What an ask takes of an offer: by name, and in the order of the offer's capacity.
@@ -114,6 +118,8 @@ impl Stock {
         self.offers.reserve(snapshot.len());
         self.free_at_first.reserve(free.len());
         self.full_at_first = Bits::none(snapshot.len());
+        self.shared_by.clear();
+        self.open_rows = OnceLock::new();
         for (place, ad) in snapshot.ads.iter().enumerate() {
             let before = same.get(place).copied().flatten();
             let before =
@@ -128,6 +134,9 @@ impl Stock {
                 None => ad.offer().map(|offer| self.stocked(offer)),
             };
             self.offers.push(own);
+            if own.is_some_and(|own| own.shared) {
+                self.share(ad);
+            }
             // Whoever asks takes something of everything.
             let left = self.free_at_first.get(first..).unwrap_or_default();
             if own.is_some_and(|own| !own.shared) && left.iter().any(|free| *free < 1) {
@@ -146,6 +155,19 @@ impl Stock {
         Stocked { terms, first, amounts, shared: offer.shared_by.is_some(), open: offer.open, consent }
     }
 
+    /// Notes who holds a seat of an offer together.
+    fn share(&mut self, ad: &PoolAd) {
+        let Some(expr) = ad.offer().and_then(|offer| offer.shared_by.as_ref()) else { return };
+        if self.shared_by.last() != Some(expr) {
+            self.shared_by.push(expr.clone());
+        }
+    }
+
+    /// What owners say of who holds a seat together.
+    pub(crate) fn shared_by(&self) -> &[Expr] {
+        &self.shared_by
+    }
+
     fn consent_of(&mut self, offer: &Offer) -> u32 {
         if let Some(id) = self.consent_ids.get(&offer.consent) {
             return *id;
@@ -158,7 +180,7 @@ impl Stock {
 
     /// The rows of ads whose seats may be shared.
     pub(crate) fn shared(&self, table: &Table) -> Bits {
-        if !self.offers.iter().flatten().any(|own| own.shared) {
+        if self.shared_by.is_empty() {
             return Bits::none(table.rows.len());
         }
         let stocked = |row: usize| self.offers.get(table.rows.get(row)?.place).copied().flatten();
@@ -170,14 +192,13 @@ impl Stock {
         if rules == Rules::Paper {
             return table.live.clone();
         }
+        let offers = &self.offers;
+        let stocked = |row: usize| offers.get(table.rows.get(row)?.place).copied().flatten();
+        let open = |row: usize| table.live.get(row) && stocked(row).is_some_and(|own| own.open);
+        let mut rows = self.open_rows.get_or_init(|| Bits::of(table.rows.len(), open)).clone();
         let admits: Vec<bool> = self.consents.iter().map(|consent| consent.admits(namespace)).collect();
-        let mut rows = table.live.clone();
-        for row in table.live.iter() {
-            let place = table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place);
-            let own = self.offers.get(place).copied().flatten().filter(|own| own.open);
-            if own.is_none_or(|own| admits.get(as_usize(own.consent)) != Some(&true)) {
-                rows.set(as_usize(row), false);
-            }
+        if admits.contains(&false) {
+            rows.keep(|row| stocked(row).is_some_and(|own| admits.get(as_usize(own.consent)) == Some(&true)));
         }
         rows
     }

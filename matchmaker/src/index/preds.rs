@@ -221,27 +221,20 @@ fn answer(term: &Term, columns: &[u32], table: &mut Table) -> Answer {
     Answer { yes, open: Some(open).filter(Bits::any) }
 }
 
-/// The same where one attribute is read: of rows with equal values the first is looked at.
+/// The same where one attribute is read: of rows with equal values one is looked at.
 fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
     let rows = table.rows.len();
+    table.columns.know_holders(column);
     let (columns, words, context) = table.sight();
     let mut sight = Sight::new(columns, words, context);
     let Some(column) = columns.get(column) else { return Answer { yes: Bits::none(rows), open: None } };
-    let mut truths: Vec<Option<Option<bool>>> = vec![None; column.cells().len()];
-    let mut left = truths.len();
-    for (row, code) in column.codes().iter().enumerate() {
-        if let Some(truth) = truths.get_mut(as_usize(*code)).filter(|truth| truth.is_none()) {
-            *truth = Some(sight.holds(term, &|_| row));
-            left -= 1;
-            if left == 0 {
-                break;
-            }
-        }
-    }
-    let is: Vec<bool> = truths.iter().map(|truth| *truth == Some(Some(true))).collect();
-    let unknown: Vec<bool> = truths.iter().map(|truth| *truth == Some(None)).collect();
-    let open = unknown.contains(&true).then(|| Bits::of_codes(column.codes(), &unknown)).filter(Bits::any);
-    Answer { yes: Bits::of_codes(column.codes(), &is), open }
+    // A value that no row has any more makes no difference.
+    let truth = |example: Option<u32>| example.map_or(Some(false), |row| sight.holds(term, &|_| as_usize(row)));
+    let truths: Vec<Option<bool>> = column.examples().into_iter().map(truth).collect();
+    let is: Vec<bool> = truths.iter().map(|truth| *truth == Some(true)).collect();
+    let unknown: Vec<bool> = truths.iter().map(|truth| truth.is_none()).collect();
+    let open = unknown.contains(&true).then(|| column.rows_of(&unknown)).filter(Bits::any);
+    Answer { yes: column.rows_of(&is), open }
 }
 
 /// The same condition as if its partner were bound at port 0.

@@ -105,7 +105,7 @@ pub fn negotiate(snapshot: &Snapshot, config: &Config, order: Order, now: i64) -
             }
             ground.use_up(member.ad);
         }
-        queue.charge(&root.submitter);
+        queue.charge();
         outcome.gangs.push(gang);
     }
     Ok(outcome)
@@ -127,7 +127,7 @@ pub fn naive(snapshot: &Snapshot, config: &Config, now: i64) -> Vec<Gang> {
                 pool.consumed.insert(member.ad);
             }
         }
-        queue.charge(&root.submitter);
+        queue.charge();
         found.push(gang);
     }
     found

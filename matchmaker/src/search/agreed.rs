@@ -8,36 +8,30 @@ use std::sync::Arc;
 
 use classad::{Expr, Name, conjuncts};
 use foldhash::fast::RandomState;
+use smallvec::SmallVec;
 
-use crate::gang::Member;
 use crate::index::memo::Seen;
 use crate::index::roots::{Attribute, is_value};
 use crate::ports::Ports;
-use crate::table::{Cell, ExprId, Exprs, Table, as_usize};
+use crate::table::{Bits, Cell, ExprId, Exprs, Table, as_u32, as_usize};
 
 /// Conditions that the evaluator has found true, with all that they read.
 #[derive(Debug, Default)]
 pub(crate) struct Agreed {
-    /// The number of a condition, then the code of everything that it reads.
-    shown: Shown,
-    /// The number of a root's key and that of an edge, then the code of everything that is read of members there: edges all
-    /// of whose conditions are known. They spare looking at each.
-    edges: Shown,
+    /// The conditions, each for roots that show it the same.
+    cases: Vec<Case>,
+    /// By the number of a condition and the codes of what it reads of the root: the number of the case.
+    case_ids: HashMap<Box<[u32]>, u32, RandomState>,
+    /// By the number of a root's key, one of its ports, and the template bound there: the cases of both constraints.
+    cases_of: HashMap<(u32, usize, usize), Cases, RandomState>,
     /// By the number of a root's texts: how many gangs there were.
     gangs: Vec<u32>,
     /// By a root's texts, one of its ports, and the template bound there.
     told_of: HashMap<(u32, usize, usize), Told, RandomState>,
-    /// How many conditions and edges have a number.
-    numbers: u32,
-    /// By number: how often they were met again.
+    /// By the number of a condition: how often it was met again.
     met: Vec<Met>,
-    /// What the conditions of the gang at hand show that are new, one after the other.
-    shows: Vec<u32>,
-    /// These conditions, and where each ends in `shows`.
-    news: Vec<(usize, Part)>,
-    /// The edges of the gang at hand that are new, one after the other, and where each ends.
-    new_edges: Vec<u32>,
-    ends: Vec<usize>,
+    /// The cases of the gang at hand that are new.
+    news: Vec<u32>,
     /// All conditions of the gang at hand can be remembered.
     told: bool,
 }
@@ -60,17 +54,11 @@ impl Met {
 const MET_MIN: u32 = 512;
 const MET_SHARE: u32 = 8;
 
-/// What is known of an edge; none if its texts do not tell what they read.
-type Told = Option<Arc<Edge>>;
+/// The conditions on an edge; none if its texts do not tell what they read.
+type Told = Option<Arc<[Condition]>>;
 
-/// The conditions on an edge.
-#[derive(Debug)]
-struct Edge {
-    number: u32,
-    conditions: Vec<Condition>,
-    /// Everything that they read of members.
-    members: Vec<(usize, u32)>,
-}
+/// Their cases by number; none if that cannot be told.
+type Cases = Option<Arc<[u32]>>;
 
 /// A part of a constraint, and what it reads.
 #[derive(Debug)]
@@ -83,6 +71,20 @@ struct Condition {
     members: Vec<(usize, u32)>,
 }
 
+/// A condition for roots that show it the same.
+#[derive(Debug)]
+struct Case {
+    condition: u32,
+    part: Part,
+    members: Vec<(usize, u32)>,
+    /// The code of the only thing that it reads of members, nothing being 0.
+    one: Bits,
+    /// The codes of what it reads, if that is more.
+    many: HashSet<Codes, RandomState>,
+}
+
+type Codes = SmallVec<[u32; 4]>;
+
 /// A part of one of the two constraints of an edge.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
@@ -92,57 +94,51 @@ pub(crate) struct Part {
     pub(crate) expr: Expr,
 }
 
-/// What was shown.
-#[derive(Debug, Default)]
-struct Shown {
-    all: HashSet<Box<[u32]>, RandomState>,
-    /// What they take in memory, about.
-    bytes: usize,
-}
-
-/// What an entry takes beside what it holds, about.
-const ENTRY_BYTES: usize = 32;
+/// What a case takes in memory beside what was agreed to, and what an entry takes, about.
+const CASE_BYTES: usize = 256;
+const ENTRY_BYTES: usize = 48;
 
 impl Agreed {
     /// What is remembered takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
-        self.shown.bytes + self.edges.bytes
+        self.cases.iter().map(|case| CASE_BYTES + case.one.bytes() + ENTRY_BYTES * case.many.len()).sum()
     }
 
     /// Forgets what depends on the numbers of roots' keys, which mean others now.
     pub(crate) fn forget_keys(&mut self) {
-        self.edges = Shown::default();
+        self.cases_of.clear();
     }
 
-    /// The parts of a gang's constraints that were not found true of the same values before; none if that is not told, and
+    /// Whether something of a gang's constraints was not found true of the same values before; none if that is not told, and
     /// the whole gang must be looked at. The first gang with a root's texts is not asked: there may never be a second one.
-    pub(crate) fn news(
+    /// `rows` are those bound to the root's ports.
+    pub(crate) fn is_new(
         &mut self,
         (key, root): (u32, &Ports),
-        members: &[Member],
+        rows: &[u32],
         seen: &mut Seen<'_>,
         table: &mut Table,
-    ) -> Option<&[(usize, Part)]> {
-        self.shows.clear();
+    ) -> Option<bool> {
         self.news.clear();
-        self.new_edges.clear();
-        self.ends.clear();
         let (head, _) = seen.roots.head_of(seen.row);
-        self.told = self.is_common(head) && self.look((key, head), root, members, seen, table).is_some();
-        if self.told && self.news.is_empty() {
-            self.edges.put(&self.new_edges, self.ends.iter().copied());
-        }
-        self.told.then_some(self.news.as_slice())
+        self.told = self.is_common(head) && self.look((key, head), root, rows, seen, table).is_some();
+        self.told.then_some(!self.news.is_empty())
     }
 
-    /// Remembers that the gang asked for last was agreed to.
-    pub(crate) fn remember(&mut self) {
-        if !self.told {
-            return;
+    /// What of the gang at hand is new.
+    pub(crate) fn news(&self) -> impl Iterator<Item = &Part> + Clone {
+        self.news.iter().filter_map(|case| self.cases.get(as_usize(*case))).map(|case| &case.part)
+    }
+
+    /// Remembers that the gang at hand, of these rows, was agreed to.
+    pub(crate) fn remember(&mut self, rows: &[u32], table: &Table) {
+        for case in self.news.iter().filter(|_| self.told) {
+            let Some(case) = self.cases.get_mut(as_usize(*case)) else { continue };
+            // Nothing is written down of what would not be met again.
+            if self.met.get(as_usize(case.condition)).is_some_and(|met| met.repeats()) {
+                case.put(rows, table);
+            }
         }
-        let ends = self.news.iter().map(|(end, _)| *end);
-        self.shown.put(&self.shows, ends);
-        self.edges.put(&self.new_edges, self.ends.iter().copied());
     }
 
     fn is_common(&mut self, head: u32) -> bool {
@@ -155,119 +151,105 @@ impl Agreed {
         *gangs > 1
     }
 
-    /// Writes down the conditions of a gang that are new; none if some cannot be told.
+    /// Writes down the cases of a gang that are new; none if some cannot be told.
     fn look(
         &mut self,
         (key, head): (u32, u32),
         root: &Ports,
-        members: &[Member],
+        rows: &[u32],
         seen: &mut Seen<'_>,
         table: &mut Table,
     ) -> Option<()> {
-        for (port, member) in members.iter().enumerate() {
-            let place = (head, port, table.rows.get(row(member, table)?)?.template);
-            let edge = match self.told_of.get(&place) {
-                Some(told) => told.clone()?,
+        for (port, row) in rows.iter().enumerate() {
+            let template = table.rows.get(as_usize(*row))?.template;
+            let cases = match self.cases_of.get(&(key, port, template)) {
+                Some(known) => known.clone()?,
                 None => {
-                    let told = told(root, place, seen, table, &mut self.numbers);
-                    self.told_of.insert(place, told.clone());
-                    told?
+                    let cases = self.cases((head, port, template), root, seen, table);
+                    self.cases_of.insert((key, port, template), cases.clone());
+                    cases?
                 }
             };
-            if self.repeats(edge.number) {
-                let start = self.new_edges.len();
-                self.new_edges.extend([key, edge.number]);
-                show(&edge.members, members, table, &mut self.new_edges)?;
-                let again = self.new_edges.get(start..).is_some_and(|key| self.edges.contains(key));
-                self.count(edge.number, again);
-                if again {
-                    self.new_edges.truncate(start);
-                    continue;
+            for number in cases.iter() {
+                let case = self.cases.get(as_usize(*number))?;
+                let met = self.met.get_mut(as_usize(case.condition))?;
+                if met.repeats() {
+                    if case.has(rows, table)? {
+                        met.again = met.again.saturating_add(1);
+                        continue;
+                    }
+                    met.first = met.first.saturating_add(1);
                 }
-                self.ends.push(self.new_edges.len());
-            }
-            for condition in &edge.conditions {
-                self.condition(condition, members, seen, table)?;
+                self.news.push(*number);
             }
         }
         Some(())
     }
 
-    /// Writes down a condition if it is new; none if it cannot be told.
-    fn condition(&mut self, condition: &Condition, members: &[Member], seen: &Seen<'_>, table: &Table) -> Option<()> {
-        let start = self.shows.len();
-        if !self.repeats(condition.number) {
-            self.news.push((start, condition.part.clone()));
-            return Some(());
-        }
-        self.shows.push(condition.number);
+    /// The cases of an edge of a root.
+    fn cases(&mut self, place: (u32, usize, usize), root: &Ports, seen: &mut Seen<'_>, table: &mut Table) -> Cases {
+        let told = match self.told_of.get(&place) {
+            Some(told) => told.clone()?,
+            None => {
+                let told = told(root, place, seen, table, &mut self.met);
+                self.told_of.insert(place, told.clone());
+                told?
+            }
+        };
+        told.iter().map(|condition| self.case(condition, seen)).collect()
+    }
+
+    /// The number of a condition's case of a root; none if the root shows it what is no value.
+    fn case(&mut self, condition: &Condition, seen: &Seen<'_>) -> Option<u32> {
+        let mut shown = vec![condition.number];
         for column in &condition.root {
             let (code, expr) = seen.roots.shows(*column, seen.row);
-            self.shows.push(code.0);
             if expr.is_some() {
                 return None;
             }
+            shown.push(code.0);
         }
-        show(&condition.members, members, table, &mut self.shows)?;
-        let again = self.shows.get(start..).is_some_and(|key| self.shown.contains(key));
-        self.count(condition.number, again);
-        match again {
-            true => self.shows.truncate(start),
-            false => self.news.push((self.shows.len(), condition.part.clone())),
+        let next = as_u32(self.cases.len());
+        let number = *self.case_ids.entry(shown.into()).or_insert(next);
+        if number == next {
+            let (part, members) = (condition.part.clone(), condition.members.clone());
+            let (one, many) = (Bits::none(usize::MAX), HashSet::default());
+            self.cases.push(Case { condition: condition.number, part, members, one, many });
         }
-        Some(())
-    }
-
-    fn repeats(&self, number: u32) -> bool {
-        self.met.get(as_usize(number)).is_none_or(|met| met.repeats())
-    }
-
-    fn count(&mut self, number: u32, again: bool) {
-        if self.met.len() <= as_usize(number) {
-            self.met.resize(as_usize(number) + 1, Met::default());
-        }
-        if let Some(met) = self.met.get_mut(as_usize(number)) {
-            met.again = met.again.saturating_add(u32::from(again));
-            met.first = met.first.saturating_add(u32::from(!again));
-        }
+        Some(number)
     }
 }
 
-impl Shown {
-    fn contains(&self, shown: &[u32]) -> bool {
-        self.all.contains(shown)
+impl Case {
+    /// Whether it was agreed to for members that show the same; none if only the evaluator knows what they show.
+    fn has(&self, rows: &[u32], table: &Table) -> Option<bool> {
+        Some(match self.members.as_slice() {
+            [] => self.one.get(0),
+            [only] => self.one.get(as_usize(shown(*only, rows, table)?)),
+            _ => self.many.contains(&self.codes(rows, table)?),
+        })
     }
 
-    /// Adds slices of `all`, one after the other.
-    fn put(&mut self, all: &[u32], ends: impl Iterator<Item = usize>) {
-        let mut start = 0;
-        for end in ends {
-            // Nothing is written down of what would not be met again.
-            let Some(shown) = all.get(start..end).filter(|shown| !shown.is_empty()) else { continue };
-            if self.all.insert(shown.into()) {
-                self.bytes += size_of_val(shown) + ENTRY_BYTES;
-            }
-            start = end;
+    fn put(&mut self, rows: &[u32], table: &Table) {
+        let Some(codes) = self.codes(rows, table) else { return };
+        match codes.as_slice() {
+            [] => self.one.set(0, true),
+            [code] => self.one.set(as_usize(*code), true),
+            _ => _ = self.many.insert(codes),
         }
+    }
+
+    fn codes(&self, rows: &[u32], table: &Table) -> Option<Codes> {
+        self.members.iter().map(|member| shown(*member, rows, table)).collect()
     }
 }
 
-/// The row that a member is bound by.
-fn row(member: &Member, table: &Table) -> Option<usize> {
-    Some(as_usize(table.first_row.get(member.ad.place()).copied().flatten()?) + member.bond?.via)
-}
-
-/// Writes down what members show in some columns; none if only the evaluator knows.
-fn show(columns: &[(usize, u32)], members: &[Member], table: &Table, shown: &mut Vec<u32>) -> Option<()> {
-    for (member, column) in columns {
-        let column = table.columns.get(*column)?;
-        let code = *column.codes().get(row(members.get(*member)?, table)?)?;
-        shown.push(code);
-        if column.has_open && column.cells().get(as_usize(code)) == Some(&Cell::Open) {
-            return None;
-        }
-    }
-    Some(())
+/// The code of what a member shows in a column; none if only the evaluator knows.
+fn shown((member, column): (usize, u32), rows: &[u32], table: &Table) -> Option<u32> {
+    let column = table.columns.get(column)?;
+    let code = *column.codes().get(as_usize(*rows.get(member)?))?;
+    let open = column.has_open && column.cells().get(as_usize(code)) == Some(&Cell::Open);
+    (!open).then_some(code)
 }
 
 /// The conditions of an edge, of both sides.
@@ -276,7 +258,7 @@ fn told(
     (_, port, template): (u32, usize, usize),
     seen: &mut Seen<'_>,
     table: &mut Table,
-    numbers: &mut u32,
+    met: &mut Vec<Met>,
 ) -> Told {
     let (partner, via) = table.templates.list.get(template)?.example.clone();
     let own = root.list.get(port)?.constraint.as_ref();
@@ -290,21 +272,14 @@ fn told(
         for part in constraint.map(conjuncts).unwrap_or_default() {
             let expr = table.exprs.id(&part);
             let reading = Reading::of((root, port), (&partner, via), (expr, side), &mut table.exprs)?;
-            let number = next(numbers);
+            let number = as_u32(met.len());
+            met.push(Met::default());
             let root = reading.of_root.iter().map(|name| seen.roots.column(name, seen.ads, table)).collect();
             let members = reading.of_members.iter().map(|(member, name)| (*member, table.column(name))).collect();
             conditions.push(Condition { number, part: Part { port, side, expr: part }, root, members });
         }
     }
-    let mut members: Vec<(usize, u32)> = conditions.iter().flat_map(|condition| condition.members.clone()).collect();
-    members.sort_unstable();
-    members.dedup();
-    Some(Arc::new(Edge { number: next(numbers), conditions, members }))
-}
-
-fn next(numbers: &mut u32) -> u32 {
-    *numbers += 1;
-    *numbers
+    Some(conditions.into())
 }
 
 /// Whose text it is.

@@ -34,20 +34,25 @@ impl<'s> Checker<'s> {
 
     /// Whether both constraints are true on every edge of a gang.
     pub(crate) fn holds(&mut self, gang: &Gang) -> bool {
-        self.look(gang, |checker, root, edge| {
-            let (port, partner) = (root.ports.list.get(edge.port)?, edge.partner.ports.list.get(edge.via)?);
-            let sides = [(root, port, edge.own), (edge.partner, partner, edge.theirs)];
-            Some(sides.iter().all(|(ad, port, frame)| match &port.constraint {
-                Some(constraint) => checker.value(constraint, *frame).is_some_and(|value| value.is_true()),
-                None => !ad.ports.implicit,
-            }))
-        })
+        self.look(
+            gang,
+            |_| true,
+            |checker, root, edge| {
+                let (port, partner) = (root.ports.list.get(edge.port)?, edge.partner.ports.list.get(edge.via)?);
+                let sides = [(root, port, edge.own), (edge.partner, partner, edge.theirs)];
+                Some(sides.iter().all(|(ad, port, frame)| match &port.constraint {
+                    Some(constraint) => checker.value(constraint, *frame).is_some_and(|value| value.is_true()),
+                    None => !ad.ports.implicit,
+                }))
+            },
+        )
     }
 
     /// Whether some parts of a gang's constraints are true.
-    pub(crate) fn agrees(&mut self, gang: &Gang, parts: &[(usize, Part)]) -> bool {
-        self.look(gang, |checker, _, edge| {
-            let mut own = parts.iter().map(|(_, part)| part).filter(|part| part.port == edge.port);
+    pub(crate) fn agrees<'p>(&mut self, gang: &Gang, parts: impl Iterator<Item = &'p Part> + Clone) -> bool {
+        let has_some = |port: usize| parts.clone().any(|part| part.port == port);
+        self.look(gang, has_some, |checker, _, edge| {
+            let mut own = parts.clone().filter(|part| part.port == edge.port);
             Some(own.all(|part| {
                 let frame = if part.side == Side::Root { edge.own } else { edge.theirs };
                 checker.value(&part.expr, frame) == Some(Value::Boolean(true))
@@ -55,10 +60,15 @@ impl<'s> Checker<'s> {
         })
     }
 
-    /// Whether something is true of every edge of a gang of the shape that it should have.
-    fn look(&mut self, gang: &Gang, holds: impl Fn(&Checker<'s>, &PoolAd, Edge<'s>) -> Option<bool>) -> bool {
+    /// Whether something is true of every edge that matters of a gang of the shape that it should have.
+    fn look(
+        &mut self,
+        gang: &Gang,
+        matters: impl Fn(usize) -> bool,
+        holds: impl Fn(&Checker<'s>, &PoolAd, Edge<'s>) -> Option<bool>,
+    ) -> bool {
         let mark = self.env.mark();
-        let all = self.edges(gang, holds).unwrap_or(false);
+        let all = self.edges(gang, matters, holds).unwrap_or(false);
         self.env.reset(mark);
         all
     }
@@ -68,12 +78,20 @@ impl<'s> Checker<'s> {
     }
 
     /// None if the gang is not of the shape that it should have.
-    fn edges(&mut self, gang: &Gang, holds: impl Fn(&Checker<'s>, &PoolAd, Edge<'s>) -> Option<bool>) -> Option<bool> {
+    fn edges(
+        &mut self,
+        gang: &Gang,
+        matters: impl Fn(usize) -> bool,
+        holds: impl Fn(&Checker<'s>, &PoolAd, Edge<'s>) -> Option<bool>,
+    ) -> Option<bool> {
         let snapshot = self.snapshot;
         let (root, members) = gang.members.split_first()?;
         let root = snapshot.ad(root.ad)?;
         let body = self.env.frame(&root.ports.body, None);
         for (number, (member, port)) in members.iter().zip(root.ports.list.iter()).enumerate() {
+            if !matters(number) {
+                continue;
+            }
             let partner = snapshot.ad(member.ad)?;
             let via = member.bond.filter(|bond| bond.port == number)?.via;
             let label = &partner.ports.list.get(via)?.label;

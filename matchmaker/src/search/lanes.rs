@@ -7,9 +7,10 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::domain::{Domain, Known};
+use super::finders::{Finders, Key, key};
 use crate::score::Score;
-use crate::table::{Bits, Cell, Columns, Table, TextId, Words, as_u32, as_usize};
-use crate::term::{Sight, Term, number};
+use crate::table::{Bits, Columns, Table, Words, as_u32, as_usize};
+use crate::term::{Sight, Term};
 
 /// A port that hangs on port 0: its candidates by template, because each template joins in its own way.
 #[derive(Debug)]
@@ -33,12 +34,24 @@ struct Lane {
     equal: Vec<(u32, u32)>,
     /// The number of the list for each value of what must be equal.
     keys: HashMap<Vec<Key>, u32, RandomState>,
+    /// The same by the code of the only value of this port that must be equal, as far as it was met.
+    lists_by_code: Vec<Option<u32>>,
     /// Candidates, the best first.
-    lists: Vec<Vec<u32>>,
+    lists: Vec<List>,
     /// How far its list has been used up, for everything that port 0 may show of itself: by the code of the only column
     /// that the joins read, if it has few, or by the codes of all columns.
     heads: Vec<Option<Head>>,
     many: HashMap<Codes, Head, RandomState>,
+    /// Rows of port 0 that find nobody here any more.
+    gone: Bits,
+}
+
+/// Candidates that show the same in what must be equal.
+#[derive(Debug)]
+struct List {
+    rows: Vec<u32>,
+    /// The joins are true of whoever comes to this list: all are equalities of texts.
+    agrees: bool,
 }
 
 type Codes = SmallVec<[u32; 4]>;
@@ -54,28 +67,9 @@ struct Head {
     agrees: bool,
 }
 
-/// Values that `==` may find equal have equal keys; what they find is looked at again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
-    Text(TextId),
-    Number(u64),
-    Other(Cell),
-}
-
-fn key(cell: Cell, words: &Words) -> Option<Key> {
-    match cell {
-        Cell::Text(id) => Some(Key::Text(words.folded(id))),
-        Cell::Undefined | Cell::Error | Cell::Open => None,
-        // Times are compared in their own ways; one list for all of them is never wrong.
-        Cell::Whole(_) => Some(Key::Other(Cell::Undefined)),
-        // Zero has two signs.
-        other => number(other).map(|number| Key::Number((number + 0.0).to_bits())),
-    }
-}
-
 impl Spoke {
     /// The candidates of a domain, by what they share with port 0.
-    pub(crate) fn of(domain: &mut Domain, known: &mut Known<'_>) -> Spoke {
+    pub(crate) fn of(domain: &mut Domain, finders: &mut Finders, known: &mut Known<'_>) -> Spoke {
         let port = domain.plan.port;
         let mut sorted = domain.rows(known);
         sorted.retain(|row| domain.passes(*row, known));
@@ -99,7 +93,20 @@ impl Spoke {
                 lane.put(row, &known.table.columns, &known.table.words);
             }
         }
-        Spoke { port, lanes, all: sorted, alive: 0, lonely: Bits::none(known.table.rows.len()) }
+        for lane in &mut lanes {
+            lane.narrow(finders, known.table);
+        }
+        let mut spoke = Spoke { port, lanes, all: sorted, alive: 0, lonely: Bits::none(known.table.rows.len()) };
+        spoke.gather_lonely();
+        spoke
+    }
+
+    /// Those who find nobody in any lane.
+    fn gather_lonely(&mut self) {
+        if let Some((first, rest)) = self.lanes.split_first() {
+            self.lonely.clone_from(&first.gone);
+            rest.iter().for_each(|lane| self.lonely.and(&lane.gone));
+        }
     }
 
     /// Whether nothing is left of any candidate for anybody.
@@ -119,8 +126,12 @@ impl Spoke {
         counted: bool,
     ) -> Option<(Score, u32)> {
         let mut best: Option<(Score, u32, u32)> = None;
-        for lane in &mut self.lanes {
-            let Some(row) = lane.head(hub, self.port, domain, known, counted) else { continue };
+        let mut others_too = false;
+        for lane in self.lanes.iter_mut().filter(|lane| !lane.gone.get(as_usize(hub))) {
+            let Some(row) = lane.head(hub, self.port, domain, known, counted) else {
+                others_too |= !known.doubt && lane.part_with(hub, known.table);
+                continue;
+            };
             let Some(score) = domain.score(row, known.table, known.ranks) else { continue };
             let position = known.table.position(row);
             if best.is_none_or(|(most, first, _)| score > most || (score == most && position < first)) {
@@ -129,6 +140,9 @@ impl Spoke {
         }
         if best.is_none() && !known.doubt {
             self.lonely.set(as_usize(hub), true);
+            if others_too {
+                self.gather_lonely();
+            }
         }
         best.map(|(score, _, row)| (score, row))
     }
@@ -155,21 +169,78 @@ impl Lane {
             }
         }
         let (keys, lists, heads, many) = (HashMap::default(), Vec::new(), Vec::new(), HashMap::default());
-        Lane { joins, hub, equal, keys, lists, heads, many }
+        let lists_by_code = Vec::new();
+        Lane { joins, hub, equal, keys, lists_by_code, lists, heads, many, gone: Bits::default() }
+    }
+
+    /// Leaves out who has no value that somebody here wants, where hardly anybody has.
+    fn narrow(&mut self, finders: &mut Finders, table: &mut Table) {
+        self.gone = Bits::none(table.rows.len());
+        if let [column] = self.hub.as_slice() {
+            table.columns.know_holders(*column);
+        }
+        let many = |column: u32| table.columns.get(column).is_some_and(|column| column.holders(0).is_none());
+        let Some(place) = self.equal.iter().position(|(hub, _)| many(*hub)) else { return };
+        let Some((hub, _)) = self.equal.get(place) else { return };
+        let mut wanted = Bits::none(table.rows.len());
+        for key in self.keys.keys().filter_map(|keys| keys.get(place)) {
+            finders.each(*hub, key, table, |row| wanted.set(row, true));
+        }
+        self.gone = wanted.others();
+    }
+
+    /// Nobody is left here for a partner at port 0, nor for those who show the same. Says whether others are among them that
+    /// can be told.
+    fn part_with(&mut self, hub: u32, table: &Table) -> bool {
+        let alike = match self.hub.as_slice() {
+            [column] => table.columns.get(*column).and_then(|column| column.alike(as_usize(hub))),
+            _ => None,
+        };
+        match alike {
+            Some(rows) => self.gone.or(rows),
+            None if self.hub.is_empty() => self.gone = Bits::none(table.rows.len()).others(),
+            None => self.gone.set(as_usize(hub), true),
+        }
+        alike.is_some() || self.hub.is_empty()
     }
 
     fn put(&mut self, row: u32, columns: &Columns, words: &Words) {
+        let only = match self.equal.as_slice() {
+            [(_, own)] => columns.get(*own).and_then(|own| {
+                let code = own.codes().get(as_usize(row));
+                code.filter(|code| as_usize(**code) < own.cells().len())
+            }),
+            _ => None,
+        };
+        let code = only.map_or(usize::MAX, |code| as_usize(*code));
+        let list = match self.lists_by_code.get(code) {
+            Some(Some(known)) => *known,
+            _ => {
+                // What is undefined or an error is equal to nothing.
+                let Some(list) = self.list_of(row, columns, words) else { return };
+                if only.is_some() {
+                    self.lists_by_code.resize(self.lists_by_code.len().max(code + 1), None);
+                }
+                self.lists_by_code.get_mut(code).into_iter().for_each(|own| *own = Some(list));
+                list
+            }
+        };
+        if let Some(list) = self.lists.get_mut(as_usize(list)) {
+            list.rows.push(row);
+        }
+    }
+
+    /// The list that a candidate belongs to, if anything can be equal to what it shows.
+    fn list_of(&mut self, row: u32, columns: &Columns, words: &Words) -> Option<u32> {
         let each = self.equal.iter().map(|(_, own)| key(columns.cell(*own, as_usize(row)), words));
-        // What is undefined or an error is equal to nothing.
-        let Some(keys) = each.collect::<Option<Vec<Key>>>() else { return };
+        let keys = each.collect::<Option<Vec<Key>>>()?;
         let next = as_u32(self.lists.len());
+        let agrees = self.joins.len() == self.equal.len() && keys.iter().all(|key| matches!(key, Key::Text(_)));
         let list = *self.keys.entry(keys).or_insert(next);
         if list == next {
-            self.lists.push(Vec::new());
+            self.lists.push(List { rows: Vec::new(), agrees });
         }
-        if let Some(list) = self.lists.get_mut(as_usize(list)) {
-            list.push(row);
-        }
+        Some(list)
     }
 
     /// The list for a partner at port 0; none if nothing is equal to what it shows.
@@ -199,11 +270,7 @@ impl Lane {
             Some(codes) => self.many.get(codes).copied(),
             None => self.heads.get(place).copied().flatten(),
         };
-        let mut head = before.unwrap_or_else(|| Head {
-            list: self.list_for(hub, known.table),
-            at: 0,
-            agrees: self.joins.is_empty(),
-        });
+        let mut head = before.unwrap_or_else(|| Head { list: self.list_for(hub, known.table), at: 0, agrees: false });
         let found = self.advance(&mut head, hub, port, domain, known, counted);
         match many {
             Some(codes) => {
@@ -228,13 +295,14 @@ impl Lane {
         counted: bool,
     ) -> Option<u32> {
         let list = self.lists.get(as_usize(head.list))?;
-        while let Some(row) = list.get(head.at) {
-            if known.has_room(*row, domain, counted) && (head.agrees || known.agree(&self.joins, hub, *row, port)) {
+        while let Some(row) = list.rows.get(head.at) {
+            let agrees = list.agrees || head.agrees;
+            if known.has_room(*row, domain, counted) && (agrees || known.agree(&self.joins, hub, *row, port)) {
                 head.agrees = true;
                 return Some(*row);
             }
             head.at += 1;
-            head.agrees = self.joins.is_empty();
+            head.agrees = false;
         }
         None
     }

@@ -18,8 +18,8 @@ pub(crate) struct Progress {
     cursor: usize,
     /// Those of them that may still be the best.
     refined: BinaryHeap<Refined>,
-    /// The rows of the gang looked at last.
-    rows: Vec<u32>,
+    /// The rows of the gang looked at last, by port.
+    pub(crate) rows: Vec<u32>,
     /// Rows of port 0 that were looked at, for benchmarks.
     pub(crate) steps: u64,
 }
@@ -33,12 +33,10 @@ struct Refined {
     row: u32,
 }
 
-/// A gang's score and the row at each port, in order.
-pub(crate) type Rows = (Score, Vec<u32>);
-
 /// What came of looking at a row of port 0.
 enum Look {
-    Total(Score),
+    /// What the row adds, and what it comes to with its spokes.
+    Total(Score, Score),
     /// It can be in no gang any more.
     Nothing,
     /// No row can.
@@ -56,8 +54,8 @@ pub(crate) struct Star<'a> {
 }
 
 impl Star<'_> {
-    /// The best gang of the class as things are now.
-    pub(crate) fn best(&mut self, progress: &mut Progress, known: &mut Known<'_>) -> Option<Rows> {
+    /// The score of the best gang of the class as things are now; its rows are left in `progress`.
+    pub(crate) fn best(&mut self, progress: &mut Progress, known: &mut Known<'_>) -> Option<Score> {
         let first = *self.ports.first()?;
         self.domains.get_mut(first)?.order(known);
         let spread = self.ports.iter().skip(1).any(|port| self.domains.get(*port).is_some_and(|domain| domain.varies));
@@ -65,18 +63,18 @@ impl Star<'_> {
         loop {
             while let Some((place, row)) = self.next(first, progress.cursor, known) {
                 progress.cursor = place;
-                let own = self.domains.get(first)?.score(row, known.table, known.ranks)?;
-                let bound = own.plus(&most);
-                if progress
-                    .refined
-                    .peek()
-                    .is_some_and(|top| bound < top.total || (bound == top.total && own == top.own))
-                {
-                    break;
+                let mut own = None;
+                if let Some(top) = progress.refined.peek() {
+                    let score = self.domains.get(first)?.score(row, known.table, known.ranks)?;
+                    let bound = score.plus(&most);
+                    if bound < top.total || (bound == top.total && score == top.own) {
+                        break;
+                    }
+                    own = Some(score);
                 }
                 progress.steps += 1;
-                let total = match self.look(row, own, known, &mut progress.rows) {
-                    Look::Total(total) => total,
+                let (own, total) = match self.look(row, own, known, &mut progress.rows) {
+                    Look::Total(own, total) => (own, total),
                     Look::Nothing => {
                         progress.cursor += 1;
                         continue;
@@ -85,22 +83,22 @@ impl Star<'_> {
                 };
                 // Without a choice among spokes the first row that has any is the best; it may be had again.
                 if !spread && progress.refined.is_empty() {
-                    return Some((total, progress.rows.clone()));
+                    return Some(total);
                 }
                 progress.cursor += 1;
                 let position = Reverse(known.table.position(row));
                 progress.refined.push(Refined { total, position, own, row });
             }
             let top = progress.refined.pop()?;
-            let total = match self.look(top.row, top.own, known, &mut progress.rows) {
-                Look::Total(total) => total,
+            let total = match self.look(top.row, Some(top.own), known, &mut progress.rows) {
+                Look::Total(_, total) => total,
                 Look::Nothing => continue,
                 Look::Never => return None,
             };
             let stale = total < top.total;
             progress.refined.push(Refined { total, ..top });
             if !stale {
-                return Some((total, progress.rows.clone()));
+                return Some(total);
             }
         }
     }
@@ -116,14 +114,15 @@ impl Star<'_> {
         self.domains.get_mut(first)?.next(place, out, known)
     }
 
-    /// What a row of port 0 comes to with the best of its spokes, whose rows are left in `rows`.
-    fn look(&mut self, row: u32, own: Score, known: &mut Known<'_>, rows: &mut Vec<u32>) -> Look {
+    /// What a row of port 0 comes to with the best of its spokes, whose rows are left in `rows`. What it adds itself is worked
+    /// out last, if it is not known.
+    fn look(&mut self, row: u32, own: Option<Score>, known: &mut Known<'_>, rows: &mut Vec<u32>) -> Look {
         let Some((first, rest)) = self.ports.split_first() else { return Look::Never };
         let Some(domain) = self.domains.get(*first) else { return Look::Never };
         if !known.has_room(row, domain, self.counted) {
             return Look::Nothing;
         }
-        let mut total = own;
+        let mut total = Score::default();
         rows.clear();
         rows.push(row);
         for port in rest {
@@ -140,8 +139,13 @@ impl Star<'_> {
             }
         }
         // What takes longest comes last: those whom no license allows need not be asked.
-        let passes = self.domains.get(*first).is_some_and(|domain| domain.passes(row, known));
-        if passes { Look::Total(total) } else { Look::Nothing }
+        let Some(domain) = self.domains.get(*first).filter(|domain| domain.passes(row, known)) else {
+            return Look::Nothing;
+        };
+        match own.or_else(|| domain.score(row, known.table, known.ranks)) {
+            Some(own) => Look::Total(own, own.plus(&total)),
+            None => Look::Nothing,
+        }
     }
 
     /// The most that all spokes together can add.

@@ -3,6 +3,7 @@
 pub(crate) mod agreed;
 pub(crate) mod check;
 pub(crate) mod domain;
+pub(crate) mod finders;
 pub(crate) mod guided;
 pub(crate) mod lanes;
 pub(crate) mod list;

@@ -10,7 +10,7 @@ pub(crate) struct Bits {
 
 const WORD: usize = 64;
 /// How many words of several sets are looked at together: few enough to stay in the nearest memory.
-const BLOCK: usize = 32;
+const BLOCK: usize = 128;
 
 impl Bits {
     /// How many rows stand in a word.
@@ -48,6 +48,17 @@ impl Bits {
         Bits { words: codes.chunks(WORD).map(word).collect(), length: codes.len() }
     }
 
+    /// For each of so many codes the rows that have it.
+    pub(crate) fn of_each(codes: &[u32], count: usize) -> Vec<Bits> {
+        let mut sets = vec![Bits::none(codes.len()); count];
+        for (row, code) in codes.iter().enumerate() {
+            if let Some(set) = sets.get_mut(as_usize(*code)) {
+                set.set(row, true);
+            }
+        }
+        sets
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.length
     }
@@ -74,6 +85,14 @@ impl Bits {
     /// Makes room for more rows; none of them is in the set.
     pub(crate) fn grow(&mut self, length: usize) {
         self.length = self.length.max(length);
+    }
+
+    /// Takes out the rows for which `holds` is false.
+    pub(crate) fn keep(&mut self, holds: impl Fn(usize) -> bool) {
+        for (place, word) in self.words.iter_mut().enumerate() {
+            let rows = Ones(*word).map(as_usize).filter(|bit| holds(place * WORD + bit));
+            *word = rows.fold(0, |word, bit| word | 1u64 << bit);
+        }
     }
 
     pub(crate) fn and(&mut self, other: &Bits) {
@@ -121,6 +140,16 @@ impl Bits {
         for (own, other) in self.words.iter_mut().zip(&other.words) {
             *own &= !other;
         }
+    }
+
+    /// The rows that are not in the set.
+    pub(crate) fn others(mut self) -> Bits {
+        self.words.resize(self.length.div_ceil(WORD), 0);
+        self.words.iter_mut().for_each(|word| *word = !*word);
+        if let Some(last) = self.words.last_mut().filter(|_| !self.length.is_multiple_of(WORD)) {
+            *last &= (1u64 << (self.length % WORD)) - 1;
+        }
+        self
     }
 
     pub(crate) fn any(&self) -> bool {

@@ -26,7 +26,12 @@ pub(crate) struct Column {
     undefined: Option<u32>,
     /// The codes of values met lately.
     recent: Recent,
+    /// The rows of each code: not before somebody wants them, and not while there are too many codes.
+    holders: Option<Vec<Bits>>,
 }
+
+/// How many values a column may have whose rows are kept by value.
+const HOLDERS_MAX: usize = 128;
 
 /// Where an attribute stands, seen through a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +44,8 @@ enum Stands {
 impl Column {
     pub(crate) fn new(name: Name) -> Column {
         let (codes, cells, of_cell) = (Vec::new(), Vec::new(), HashMap::default());
-        Column { name, codes, cells, of_cell, has_open: false, last: None, undefined: None, recent: Recent::default() }
+        let recent = Recent::default();
+        Column { name, codes, cells, of_cell, has_open: false, last: None, undefined: None, recent, holders: None }
     }
 
     /// What the rows have, by row.
@@ -89,8 +95,72 @@ impl Column {
             self.codes.resize(row + 1, u32::MAX);
         }
         if let Some(own) = self.codes.get_mut(row) {
-            *own = code;
+            let before = std::mem::replace(own, code);
+            if self.holders.is_some() && before != code {
+                self.hand_over(row, before, code);
+            }
         }
+    }
+
+    /// A row has another value now.
+    fn hand_over(&mut self, row: usize, before: u32, code: u32) {
+        let (codes, count) = (self.codes.len(), self.cells.len());
+        let Some(holders) = self.holders.as_mut().filter(|_| count <= HOLDERS_MAX) else {
+            self.holders = None;
+            return;
+        };
+        holders.resize(count, Bits::none(codes));
+        if let Some(rows) = holders.get_mut(as_usize(before)) {
+            rows.set(row, false);
+        }
+        if let Some(rows) = holders.get_mut(as_usize(code)) {
+            rows.grow(codes);
+            rows.set(row, true);
+        }
+    }
+
+    /// Makes ready for being asked about the rows of a code, if there are not too many codes.
+    pub(crate) fn know_holders(&mut self) {
+        if self.holders.is_none() && self.cells.len() <= HOLDERS_MAX {
+            self.holders = Some(Bits::of_each(&self.codes, self.cells.len()));
+        }
+    }
+
+    /// The rows that have a code, if that is [known](Column::know_holders).
+    pub(crate) fn holders(&self, code: u32) -> Option<&Bits> {
+        self.holders.as_ref()?.get(as_usize(code))
+    }
+
+    /// The rows that have what a row has, if that is [known](Column::know_holders).
+    pub(crate) fn alike(&self, row: usize) -> Option<&Bits> {
+        self.holders(*self.codes.get(row)?)
+    }
+
+    /// The rows whose code in `truth` is true.
+    pub(crate) fn rows_of(&self, truth: &[bool]) -> Bits {
+        let Some(holders) = &self.holders else { return Bits::of_codes(&self.codes, truth) };
+        let mut rows = Bits::none(self.codes.len());
+        holders.iter().zip(truth).filter(|(_, is)| **is).for_each(|(own, _)| rows.or(own));
+        rows
+    }
+
+    /// For each code a row that has it, if any has.
+    pub(crate) fn examples(&self) -> Vec<Option<u32>> {
+        if let Some(holders) = &self.holders {
+            return holders.iter().map(|rows| rows.next(0)).collect();
+        }
+        let mut examples = vec![None; self.cells.len()];
+        let mut left = examples.len();
+        for (row, code) in (0..).zip(&self.codes) {
+            if let Some(example) = examples.get_mut(as_usize(*code)).filter(|example| example.is_none()) {
+                *example = Some(row);
+                left -= 1;
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+        examples
     }
 
     /// The code of a value.
@@ -107,7 +177,7 @@ impl Column {
     /// The rows whose value makes `truth` true.
     pub(crate) fn rows(&self, mut truth: impl FnMut(Cell) -> bool) -> Bits {
         let truths: Vec<bool> = self.cells.iter().map(|cell| truth(*cell)).collect();
-        Bits::of_codes(&self.codes, &truths)
+        self.rows_of(&truths)
     }
 
     /// What stands here in an ad seen through a port.

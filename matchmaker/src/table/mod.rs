@@ -87,6 +87,13 @@ impl Columns {
         self.list.get(as_usize(column))
     }
 
+    /// Makes a column ready for being asked about the rows of a code.
+    pub(crate) fn know_holders(&mut self, column: u32) {
+        if let Some(column) = self.list.get_mut(as_usize(column)) {
+            column.know_holders();
+        }
+    }
+
     pub(crate) fn cell(&self, column: u32, row: usize) -> Cell {
         self.get(column).map_or(Cell::Undefined, |column| column.cell(row))
     }
