@@ -37,7 +37,7 @@ pub(crate) fn verdict(ad: &Ad, requester: &BTreeMap<String, Json>, now: i64) -> 
         Err(error) => return Verdict::no(&format!("the requester cannot be read: {error}")),
     };
     let mut objection = "the ad has no port".to_owned();
-    for port in &ports.list {
+    for port in ports.list.iter() {
         match objects_to(&ports, port, &partner, now) {
             None => return Verdict::Yes,
             Some(found) => objection = found,

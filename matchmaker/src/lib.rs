@@ -41,7 +41,7 @@ pub use explain::explain;
 pub use gang::{Bond, Gang, Member};
 pub use introduce::introduce;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Prefer, Role, Root, Search, Snapshot};
-pub use ports::{Port, Ports, Rules};
+pub use ports::{Port, PortLists, Ports, Rules};
 pub use score::{Fx, Score};
 pub use sentences::{hint, summary, why};
 pub use share::{NoSeat, share_key};

@@ -1,8 +1,10 @@
 //! An ad into its ports: the bilateral matches it needs before it can be part of a gang.
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use classad::{Ad, Expr, Name};
+use foldhash::fast::RandomState;
 
 use crate::early::Early;
 
@@ -36,8 +38,8 @@ pub struct Port {
 pub struct Ports {
     /// The whole ad.
     pub body: Ad,
-    /// Its ports, in order.
-    pub list: Vec<Port>,
+    /// Its ports, in order. Other ads may have the same list.
+    pub list: Arc<[Port]>,
     /// The one port is the implicit one: label `other`, constraint and rank of the ad itself.
     pub implicit: bool,
     /// Why the ad can take no part, if it cannot.
@@ -63,39 +65,35 @@ const RESERVED: [&str; 13] = [
     "isnt",
 ];
 
+// Names that are looked for in every ad.
+static PORTS: LazyLock<Name> = LazyLock::new(|| Name::new("Ports"));
+static LABEL: LazyLock<Name> = LazyLock::new(|| Name::new("Label"));
+static CONSTRAINT: LazyLock<Name> = LazyLock::new(|| Name::new("Constraint"));
+static REQUIREMENTS: LazyLock<Name> = LazyLock::new(|| Name::new("Requirements"));
+static RANK: LazyLock<Name> = LazyLock::new(|| Name::new("Rank"));
+static REQUEST: LazyLock<Name> = LazyLock::new(|| Name::new("Request"));
+/// The label of the implicit port, and its attributes.
+static OTHER: LazyLock<Name> = LazyLock::new(|| Name::new("other"));
+static NOTHING: LazyLock<Ad> = LazyLock::new(Ad::new);
+
+/// The expression of an attribute that is looked for in every ad.
+fn expr<'a>(ad: &'a Ad, name: &Name) -> Option<&'a Expr> {
+    ad.at(ad.place(name)?)
+}
+
 impl Ports {
     /// The ports of an ad: its `Ports` list, or the implicit port if it has none.
     pub fn of(ad: &Ad, rules: Rules) -> Ports {
-        let early = OnceLock::new();
-        let mut ports = Ports { body: ad.clone(), list: Vec::new(), implicit: false, problem: None, early };
-        let entries = match ad.get("Ports") {
-            None => &[][..],
-            Some(expr) => match expr.as_list() {
-                Some(entries) => entries,
-                None => {
-                    ports.problem =
-                        Some(format!("`Ports` is `{expr}`; write a list of ads: `{{ [Label = cpu; ...] }}`"));
-                    return ports;
-                }
-            },
-        };
-        for (number, entry) in entries.iter().enumerate() {
-            match Port::explicit(entry, rules) {
-                Ok(port) => ports.list.push(port),
-                Err(problem) => {
-                    ports.problem = Some(format!("port {number}: {problem}"));
-                    return ports;
-                }
-            }
+        let listed = expr(ad, &PORTS).map(|list| Listed::of(list, rules)).unwrap_or_default();
+        Ports::from(ad, listed, rules)
+    }
+
+    fn from(ad: &Ad, Listed { mut list, problem }: Listed, rules: Rules) -> Ports {
+        let implicit = list.is_empty() && problem.is_none() && rules == Rules::Product;
+        if implicit {
+            list = Arc::new([Port::implicit(ad)]);
         }
-        if ports.list.is_empty() && rules == Rules::Product {
-            ports.implicit = true;
-            ports.list.push(Port::implicit(ad));
-        }
-        if rules == Rules::Product {
-            ports.problem = same_label_twice(&ports.list);
-        }
-        ports
+        Ports { body: ad.clone(), list, implicit, problem, early: OnceLock::new() }
     }
 
     /// What of a port can be looked at before earlier ones are bound.
@@ -112,14 +110,71 @@ impl Ports {
     }
 }
 
+/// What a `Ports` list comes to.
+#[derive(Clone, Debug, Default)]
+struct Listed {
+    /// The ports before the first that is not in order.
+    list: Arc<[Port]>,
+    problem: Option<String>,
+}
+
+impl Listed {
+    fn of(expr: &Expr, rules: Rules) -> Listed {
+        let Some(entries) = expr.as_list() else {
+            let problem = format!("`Ports` is `{expr}`; write a list of ads: `{{ [Label = cpu; ...] }}`");
+            return Listed { problem: Some(problem), ..Listed::default() };
+        };
+        let mut list = Vec::with_capacity(entries.len());
+        for (number, entry) in entries.iter().enumerate() {
+            match Port::explicit(entry, rules) {
+                Ok(port) => list.push(port),
+                Err(problem) => {
+                    return Listed { list: list.into(), problem: Some(format!("port {number}: {problem}")) };
+                }
+            }
+        }
+        let problem = if rules == Rules::Product { same_label_twice(&list) } else { None };
+        Listed { list: list.into(), problem }
+    }
+}
+
+/// Takes many ads apart: of those from one [`Reader`](classad::Reader), ads with the same list of ports share what it comes to.
+#[derive(Debug)]
+pub struct PortLists {
+    rules: Rules,
+    /// By identity; the expression is kept so that its identity is not taken by another.
+    known: HashMap<usize, (Expr, Listed), RandomState>,
+}
+
+/// How many lists are remembered before all are forgotten.
+const LISTS_MAX: usize = 10_000;
+
+impl PortLists {
+    /// No list has been met yet.
+    pub fn new(rules: Rules) -> PortLists {
+        PortLists { rules, known: HashMap::default() }
+    }
+
+    /// The same as [`Ports::of`].
+    pub fn ports_of(&mut self, ad: &Ad) -> Ports {
+        let Some(list) = expr(ad, &PORTS) else { return Ports::from(ad, Listed::default(), self.rules) };
+        if self.known.len() >= LISTS_MAX {
+            self.known.clear();
+        }
+        let of_list = || (list.clone(), Listed::of(list, self.rules));
+        let (_, listed) = self.known.entry(list.id()).or_insert_with(of_list);
+        Ports::from(ad, listed.clone(), self.rules)
+    }
+}
+
 impl Port {
     fn implicit(ad: &Ad) -> Port {
         Port {
-            label: Name::new("other"),
-            attributes: Ad::new(),
-            constraint: ad.get("Requirements").or_else(|| ad.get("Constraint")).cloned(),
-            rank: ad.get("Rank").cloned(),
-            request: ad.get("Request").cloned(),
+            label: OTHER.clone(),
+            attributes: NOTHING.clone(),
+            constraint: expr(ad, &REQUIREMENTS).or_else(|| expr(ad, &CONSTRAINT)).cloned(),
+            rank: expr(ad, &RANK).cloned(),
+            request: expr(ad, &REQUEST).cloned(),
         }
     }
 
@@ -127,7 +182,7 @@ impl Port {
         let Some(attributes) = entry.as_ad() else {
             return Err(format!("`{entry}` is no ad; write `[Label = cpu; Constraint = ...]`"));
         };
-        let label = match attributes.get("Label") {
+        let label = match expr(attributes, &LABEL) {
             None => return Err("no `Label`; add one, such as `Label = cpu`".to_owned()),
             Some(expr) => label_of(expr).ok_or_else(|| format!("`Label` is `{expr}`; write a name, such as `cpu`"))?,
         };
@@ -136,9 +191,9 @@ impl Port {
         }
         Ok(Port {
             label,
-            constraint: attributes.get("Constraint").or_else(|| attributes.get("Requirements")).cloned(),
-            rank: attributes.get("Rank").cloned(),
-            request: attributes.get("Request").cloned(),
+            constraint: expr(attributes, &CONSTRAINT).or_else(|| expr(attributes, &REQUIREMENTS)).cloned(),
+            rank: expr(attributes, &RANK).cloned(),
+            request: expr(attributes, &REQUEST).cloned(),
             attributes: attributes.clone(),
         })
     }

@@ -218,7 +218,7 @@ mod tests {
     /// The same ports with one part of each constraint left out.
     fn relaxed(ports: &matchmaker::Ports, which: usize) -> matchmaker::Ports {
         let mut ports = ports.clone();
-        for port in &mut ports.list {
+        for port in std::sync::Arc::make_mut(&mut ports.list) {
             let Some(constraint) = &port.constraint else { continue };
             let parts: Vec<String> = conjuncts(constraint).iter().map(ToString::to_string).collect();
             let kept: Vec<&str> =

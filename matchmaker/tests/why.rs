@@ -79,7 +79,7 @@ mod tests {
     /// The root's ad with these parts left out of its constraints.
     fn without(ports: &Ports, parts: &[Relaxed]) -> Ports {
         let mut ports = ports.clone();
-        for (number, port) in ports.list.iter_mut().enumerate() {
+        for (number, port) in Arc::make_mut(&mut ports.list).iter_mut().enumerate() {
             let Some(constraint) = &port.constraint else { continue };
             let dropped = |conjunct| parts.contains(&Relaxed::Conjunct { port: number, conjunct });
             let texts = conjuncts(constraint);
@@ -147,7 +147,7 @@ mod tests {
                             let mut ports = without(&ad.ports, &[Relaxed::Conjunct { port: 0, conjunct: place }]);
                             let kept = ports.list[0].constraint.as_ref().unwrap();
                             let text = format!("{kept} && {changed}");
-                            ports.list[0].constraint = Some(parse_expr(&text, Dialect::Gangmatch).unwrap());
+                            Arc::make_mut(&mut ports.list)[0].constraint = Some(parse_expr(&text, Dialect::Gangmatch).unwrap());
                             ad.ports = Arc::new(ports);
                         }
                     });

@@ -149,7 +149,7 @@ pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
     if let Some(problem) = &ports.problem {
         return Err(Rejected { reason: reasons::INVALID_PORT, message: problem.clone() });
     }
-    for port in &ports.list {
+    for port in ports.list.iter() {
         if let Some(never) = port.constraint.as_ref().and_then(never_true) {
             let message = format!("port `{}`: the constraint can never be true: {}", port.label, because(&never));
             return Err(Rejected { reason: reasons::NEVER_TRUE, message });

@@ -15,6 +15,7 @@ pub(crate) mod report;
 pub(crate) mod scan;
 pub(crate) mod sharing;
 pub(crate) mod syntax;
+pub(crate) mod texts;
 pub(crate) mod time;
 pub(crate) mod token;
 pub(crate) mod write;

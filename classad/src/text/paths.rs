@@ -1,11 +1,9 @@
 //! The names of one ad after the other into shapes: the next ad mostly has the names of the one before.
 
 use crate::ad::Shape;
-use crate::expr::Expr;
 use crate::name::{Name, is_reserved};
 use crate::text::scan::Scan;
 use crate::text::sharing::Sharing;
-use std::sync::Arc;
 
 /// How many names may follow the same names before all of them are forgotten: they are looked through one by one.
 const FOLLOWERS_MAX: usize = 32;
@@ -21,14 +19,14 @@ pub(crate) struct Paths(Vec<Step>);
 #[derive(Debug, Default)]
 struct Step {
     name: Option<Name>,
+    /// The name and the sign after it, blanks included, as they were written last.
+    written: Box<[u8]>,
     /// The step before.
     before: usize,
     /// What came next, the latest first.
     followers: Vec<usize>,
     /// The shape of ads that end here.
     shape: Option<Shape>,
-    /// The expression that stood here last, if it was no plain literal, and its text.
-    latest: Option<(Arc<str>, Expr)>,
 }
 
 impl Default for Paths {
@@ -41,22 +39,39 @@ impl Paths {
     /// The start of every way.
     pub(crate) const START: usize = 0;
 
-    /// The step for the name that stands in the text after the names up to this step; none for what cannot be a name.
+    /// The step for the name that stands in the text after the names up to this step, if it is written as it was last.
+    pub(crate) fn again(&mut self, step: usize, scan: &mut Scan<'_>) -> Option<usize> {
+        self.latest(step, |follower| scan.accept_bytes(&follower.written))
+    }
+
+    /// The same however it is written; none for what cannot be a name with its sign.
     pub(crate) fn follow(&mut self, step: usize, scan: &mut Scan<'_>, sharing: &mut Sharing) -> Option<usize> {
-        let followers = &self.0.get(step)?.followers;
-        let mut accepts = |follower: usize| {
-            let name = self.0.get(follower)?.name.as_ref()?;
-            scan.accept_word(name.as_str())
+        let start = *scan;
+        scan.blanks();
+        let known = self.latest(step, |follower| scan.accept_word(follower.name.as_ref()?.as_str()));
+        let follower = match known {
+            Some(follower) => follower,
+            None => self.add(step, scan.word()?, sharing)?,
         };
-        match followers.iter().copied().position(|follower| accepts(follower).is_some()) {
-            Some(0) => followers.first().copied(),
-            Some(place) => {
-                let followers = &mut self.0.get_mut(step)?.followers;
-                followers.swap(0, place);
-                followers.first().copied()
-            }
-            None => self.add(step, scan.word()?, sharing),
+        scan.blanks();
+        scan.accept(b'=')?;
+        scan.blanks();
+        if let Some(own) = self.0.get_mut(follower) {
+            own.written = scan.since(start).into();
         }
+        Some(follower)
+    }
+
+    /// The follower of a step that is accepted; it is the latest one now.
+    fn latest(&mut self, step: usize, mut accepts: impl FnMut(&Step) -> Option<()>) -> Option<usize> {
+        let followers = &self.0.get(step)?.followers;
+        let accepted = |follower: &usize| self.0.get(*follower).and_then(&mut accepts).is_some();
+        let place = followers.iter().position(accepted)?;
+        let followers = &mut self.0.get_mut(step)?.followers;
+        if place > 0 {
+            followers.swap(0, place);
+        }
+        followers.first().copied()
     }
 
     fn add(&mut self, before: usize, word: &str, sharing: &mut Sharing) -> Option<usize> {
@@ -89,19 +104,5 @@ impl Paths {
         let shape = sharing.shape(names)?;
         self.0.get_mut(step)?.shape = Some(shape.clone());
         Some(shape)
-    }
-
-    /// The expression that stood at this step last, if the text goes on with it.
-    pub(crate) fn again(&self, step: usize, scan: &mut Scan<'_>) -> Option<Expr> {
-        let (text, expr) = self.0.get(step)?.latest.as_ref()?;
-        scan.accept_expression(text)?;
-        Some(expr.clone())
-    }
-
-    /// Remembers the expression that stood at this step.
-    pub(crate) fn remember(&mut self, step: usize, text: Arc<str>, expr: Expr) {
-        if let Some(step) = self.0.get_mut(step) {
-            step.latest = Some((text, expr));
-        }
     }
 }

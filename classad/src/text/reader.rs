@@ -1,17 +1,13 @@
 //! The texts of many ads into trees that share what is equal: names, lists of names, expressions.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use foldhash::fast::RandomState;
-
 use crate::ad::Ad;
-use crate::diagnostic::Diagnostics;
-use crate::expr::Expr;
+use crate::diagnostic::{Diagnostics, Span};
+use crate::expr::{BinaryOp, Expr, Kind};
 use crate::text::literals::Literals;
 use crate::text::paths::Paths;
 use crate::text::scan::Scan;
 use crate::text::sharing::Sharing;
+use crate::text::texts::Texts;
 use crate::text::{Dialect, parse_ad_sharing, parse_expr_sharing};
 
 /// How many bytes, about, are remembered before everything is forgotten.
@@ -19,7 +15,7 @@ const REMEMBERED_BYTES_MAX: usize = 16 << 20;
 
 /// Reads many ads in brackets, many times as fast as one by one and into less memory, because the ads of a pool hold the
 /// same expressions over and over. The trees are equal to those of [`parse_ad`](crate::parse_ad), and evaluate to the same
-/// values; only their spans may count from the start of the attribute's expression.
+/// values; only their spans may count from the start of the attribute's expression, or of a condition in it.
 ///
 /// ```
 /// use classad::{Dialect, Reader, parse_ad};
@@ -35,7 +31,7 @@ pub struct Reader {
     sharing: Sharing,
     paths: Paths,
     literals: Literals,
-    exprs: HashMap<Arc<str>, Expr, RandomState>,
+    exprs: Texts,
     /// The expressions of the ad that is being read; kept for its room.
     values: Vec<Expr>,
 }
@@ -49,7 +45,7 @@ impl Reader {
             sharing: Sharing::default(),
             paths: Paths::default(),
             literals: Literals::default(),
-            exprs: HashMap::default(),
+            exprs: Texts::default(),
             values: Vec::new(),
         }
     }
@@ -77,15 +73,19 @@ impl Reader {
         scan.accept(b'[')?;
         let mut step = Paths::START;
         loop {
-            scan.blanks();
-            if scan.accept(b']').is_some() {
-                break;
-            }
-            step = self.paths.follow(step, &mut scan, &mut self.sharing)?;
-            scan.blanks();
-            scan.accept(b'=')?;
-            scan.blanks();
-            let value = self.value(step, &mut scan)?;
+            step = match self.paths.again(step, &mut scan) {
+                Some(step) => step,
+                None => {
+                    let mut end = scan;
+                    end.blanks();
+                    if end.accept(b']').is_some() {
+                        scan = end;
+                        break;
+                    }
+                    self.paths.follow(step, &mut scan, &mut self.sharing)?
+                }
+            };
+            let value = self.value(&mut scan)?;
             self.values.push(value);
             // The closing bracket stays for the next round.
             scan.accept(b';');
@@ -97,7 +97,7 @@ impl Reader {
         Some(Ad::of_shape(self.paths.shape(step, &mut self.sharing)?, self.values.drain(..)))
     }
 
-    fn value(&mut self, step: usize, scan: &mut Scan<'_>) -> Option<Expr> {
+    fn value(&mut self, scan: &mut Scan<'_>) -> Option<Expr> {
         match scan.peek()? {
             b'"' => {
                 if let Some(inside) = scan.plain_string() {
@@ -111,28 +111,52 @@ impl Reader {
             }
             _ => {}
         }
-        if let Some(expr) = self.paths.again(step, scan) {
+        if let Some(expr) = self.exprs.find(scan) {
             return Some(expr);
         }
-        self.expr(step, scan.expression()?)
+        let text = scan.expression()?;
+        // What `random()` draws depends on its place in the text of the ad.
+        if mentions_random(text) {
+            return None;
+        }
+        let expr = self.joined(text).or_else(|| self.parsed(text))?;
+        Some(self.remembered(text, expr))
     }
 
-    fn expr(&mut self, step: usize, text: &str) -> Option<Expr> {
-        let (text, expr) = match self.exprs.get_key_value(text) {
-            Some((text, expr)) => (Arc::clone(text), expr.clone()),
-            // What `random()` draws depends on its place in the text of the ad.
-            None if mentions_random(text) => return None,
+    fn parsed(&mut self, text: &str) -> Option<Expr> {
+        parse_expr_sharing(text, self.dialect, &mut self.sharing)
+    }
+
+    fn remembered(&mut self, text: &str, expr: Expr) -> Expr {
+        // The tree takes several times the room of its text.
+        self.sharing.bytes += text.len() + self.exprs.remember(text, expr.clone());
+        expr
+    }
+
+    /// The expression if it is conditions joined by `&&`: where a whole one is new, most of its conditions are not.
+    fn joined(&mut self, text: &str) -> Option<Expr> {
+        let mut scan = Scan::new(text);
+        let (first, _) = scan.condition().filter(|_| !scan.is_at_end())?;
+        let mut whole = self.condition(first)?;
+        while scan.accept_bytes(b"&&").is_some() {
+            let (next, end) = scan.condition()?;
+            let right = self.condition(next)?;
+            whole = Expr::new(Kind::Binary { op: BinaryOp::And, left: whole, right }, Span::new(0, end));
+        }
+        Some(whole)
+    }
+
+    /// One of several conditions; none if `&&` would bind tighter than what is in it.
+    fn condition(&mut self, text: &str) -> Option<Expr> {
+        let expr = match self.exprs.get(text) {
+            Some(expr) => expr,
             None => {
-                let expr = parse_expr_sharing(text, self.dialect, &mut self.sharing)?;
-                let text: Arc<str> = text.into();
-                // The tree takes several times the room of its text.
-                self.sharing.bytes += 2 * text.len();
-                self.exprs.insert(Arc::clone(&text), expr.clone());
-                (text, expr)
+                let expr = self.parsed(text)?;
+                self.remembered(text, expr)
             }
         };
-        self.paths.remember(step, text, expr.clone());
-        Some(expr)
+        let looser = matches!(expr.kind(), Kind::Binary { op: BinaryOp::Or, .. } | Kind::Conditional { .. });
+        (!looser).then_some(expr)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::text::number;
 
 /// A place in the text of an ad.
+#[derive(Clone, Copy)]
 pub(crate) struct Scan<'t> {
     text: &'t str,
     at: usize,
@@ -57,13 +58,21 @@ impl<'t> Scan<'t> {
         (!after.first().is_some_and(|byte| is_word(*byte))).then(|| self.at += word.len())
     }
 
-    /// This expression, if it is the one that stands here.
-    pub(crate) fn accept_expression(&mut self, text: &str) -> Option<()> {
-        self.rest().strip_prefix(text.as_bytes())?;
-        self.end_at(self.at + text.len())
+    /// These bytes, if they stand here.
+    pub(crate) fn accept_bytes(&mut self, bytes: &[u8]) -> Option<()> {
+        self.rest().starts_with(bytes).then(|| self.at += bytes.len())
+    }
+
+    /// What stands between another place and this one.
+    pub(crate) fn since(&self, start: Self) -> &'t [u8] {
+        self.text.as_bytes().get(start.at..self.at).unwrap_or_default()
     }
 
     /// Moves on to the end of an attribute if there are only blanks before it.
+    pub(crate) fn ends(&mut self) -> Option<()> {
+        self.end_at(self.at)
+    }
+
     fn end_at(&mut self, at: usize) -> Option<()> {
         let mut ahead = Self { text: self.text, at };
         ahead.blanks();
@@ -125,6 +134,28 @@ impl<'t> Scan<'t> {
         if text.is_empty() || text.starts_with(['=', '?', '!']) { None } else { Some(text) }
     }
 
+    /// The text up to the end or to a `&&` that stands in no brackets, without blanks around it, and where it ends.
+    pub(crate) fn condition(&mut self) -> Option<(&'t str, usize)> {
+        self.blanks();
+        let start = self.at;
+        let mut open = 0_usize;
+        let joins = |byte: &u8| matches!(byte, b'"' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'&');
+        loop {
+            self.at += self.rest().iter().position(joins).unwrap_or(self.rest().len());
+            match self.peek() {
+                Some(b'"') => self.string()?,
+                Some(b'(' | b'[' | b'{') => open += 1,
+                Some(b')' | b']' | b'}') => open = open.checked_sub(1)?,
+                Some(b'&') if open == 0 && self.rest().starts_with(b"&&") => break,
+                Some(_) => {}
+                None => break,
+            }
+            self.at += 1;
+        }
+        let text = self.text.get(start..self.at)?.trim_end_matches([' ', '\t', '\n', '\r']);
+        Some((text, start + text.len()))
+    }
+
     /// Moves on to the quote that ends a string.
     fn string(&mut self) -> Option<()> {
         self.at += 1;
@@ -153,15 +184,17 @@ fn digits(text: &[u8]) -> (i64, usize) {
 
 /// Where in the text the first quote, backslash or NUL is: eight bytes at a time, because strings are most of all text.
 fn string_end(text: &[u8]) -> Option<usize> {
-    let matters = |byte: &u8| matches!(byte, b'"' | b'\\' | 0);
-    let (words, rest) = text.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
+    let mut at = 0;
+    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
         let bytes = u64::from_le_bytes(*word);
-        if zero_byte(bytes) | zero_byte(bytes ^ every(b'"')) | zero_byte(bytes ^ every(b'\\')) != 0 {
-            return word.iter().position(matters).map(|place| index * 8 + place);
+        let found = zero_byte(bytes) | zero_byte(bytes ^ every(b'"')) | zero_byte(bytes ^ every(b'\\'));
+        if found != 0 {
+            return Some(at + first_byte(found));
         }
+        at += size_of::<u64>();
     }
-    rest.iter().position(matters).map(|place| text.len() - rest.len() + place)
+    let matters = |byte: &u8| matches!(byte, b'"' | b'\\' | 0);
+    text.get(at..)?.iter().position(matters).map(|place| at + place)
 }
 
 /// A word of this byte only.
@@ -169,7 +202,12 @@ const fn every(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Not 0 if and only if one of the eight bytes is 0.
+/// Not 0 if and only if one of the eight bytes is 0; the lowest bit that is set stands in the first such byte.
 fn zero_byte(bytes: u64) -> u64 {
     bytes.wrapping_sub(every(1)) & !bytes & every(0x80)
+}
+
+/// The number of the byte in which the lowest bit of a word stands that is set.
+fn first_byte(bits: u64) -> usize {
+    usize::try_from(bits.trailing_zeros() / u8::BITS).unwrap_or(0)
 }

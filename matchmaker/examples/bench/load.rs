@@ -5,7 +5,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use classad::{Dialect, Reader};
-use matchmaker::{AdKey, Consent, Offer, PoolAd, Ports, Res, Role, Root, Rules, Snapshot, Usage};
+use matchmaker::{AdKey, Consent, Offer, PoolAd, PortLists, Res, Role, Root, Rules, Snapshot, Usage};
 use serde_json::Value;
 
 /// What a file holds.
@@ -46,10 +46,10 @@ impl Workload {
 
     /// Parses all ads.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Box<dyn Error>> {
-        let mut reader = Reader::new(Dialect::Htcondor);
-        let (mut ads, slot) = (Vec::with_capacity(self.ads.len()), slot());
+        let mut reading = Reading::new();
+        let mut ads = Vec::with_capacity(self.ads.len());
         for line in &self.ads {
-            ads.push(pool_ad(&mut reader, &line.key, &line.text, &slot)?);
+            ads.push(reading.pool_ad(&line.key, &line.text)?);
         }
         let mut snapshot = Snapshot::new(ads);
         snapshot.roots = snapshot
@@ -72,22 +72,35 @@ fn slot() -> Res {
     Res::from([("slots".to_owned(), 1)])
 }
 
-fn pool_ad(reader: &mut Reader, key: &AdKey, text: &str, slot: &Res) -> Result<PoolAd, Box<dyn Error>> {
-    let ad = reader.ad(text)?;
-    let role = if key.kind == "Job" {
-        Role::Asks
-    } else {
-        Role::Offers(Box::new(Offer {
-            capacity: slot.clone(),
-            default_request: Res::new(),
-            usage: Usage::default(),
-            shared_by: None,
-            consent: Consent::Everybody,
-            open: true,
-        }))
-    };
-    let ports = Arc::new(Ports::of(&ad, Rules::Product));
-    Ok(PoolAd { key: key.clone(), uid: String::new(), node_name: None, ports, role })
+/// What ads that are read together share.
+struct Reading {
+    reader: Reader,
+    lists: PortLists,
+    slot: Res,
+}
+
+impl Reading {
+    fn new() -> Reading {
+        Reading { reader: Reader::new(Dialect::Htcondor), lists: PortLists::new(Rules::Product), slot: slot() }
+    }
+
+    fn pool_ad(&mut self, key: &AdKey, text: &str) -> Result<PoolAd, Box<dyn Error>> {
+        let ad = self.reader.ad(text)?;
+        let role = if key.kind == "Job" {
+            Role::Asks
+        } else {
+            Role::Offers(Box::new(Offer {
+                capacity: self.slot.clone(),
+                default_request: Res::new(),
+                usage: Usage::default(),
+                shared_by: None,
+                consent: Consent::Everybody,
+                open: true,
+            }))
+        };
+        let ports = Arc::new(self.lists.ports_of(&ad));
+        Ok(PoolAd { key: key.clone(), uid: String::new(), node_name: None, ports, role })
+    }
 }
 
 /// The snapshot with a share of its ads replaced: each by what the next one of its kind says. Other ones in each round.
@@ -97,14 +110,14 @@ pub(crate) fn replaced(
     share: f64,
     round: usize,
 ) -> Result<Snapshot, Box<dyn Error>> {
-    let (mut reader, slot) = (Reader::new(Dialect::Htcondor), slot());
+    let mut reading = Reading::new();
     let every = (1.0 / share).max(1.0) as usize;
     let mut ads: Vec<Arc<PoolAd>> = snapshot.ads().filter_map(|(id, _)| snapshot.shared(id).cloned()).collect();
     for ad in ads.iter_mut().skip(round).step_by(every) {
         let number: usize = ad.key.name.parse()?;
         let mut rest = workload.ads.iter().cycle().skip(number + 1).take(workload.ads.len());
         let line = rest.find(|line| line.key.kind == ad.key.kind).ok_or("an ad that is not in the file")?;
-        *ad = Arc::new(pool_ad(&mut reader, &ad.key, &line.text, &slot)?);
+        *ad = Arc::new(reading.pool_ad(&ad.key, &line.text)?);
     }
     let mut next = Snapshot::of(ads);
     next.roots = snapshot.roots.clone();

@@ -3,13 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use classad::{Expr, Kind, Name};
+use classad::{Kind, Name};
 use foldhash::fast::RandomState;
+use smallvec::SmallVec;
 
-use super::roots::{Attribute, Roots, TERMS, values};
+use super::roots::{Roots, TERMS};
 use crate::model::PoolAd;
 use crate::ports::Ports;
-use crate::table::{Table, as_u32, as_usize};
+use crate::table::{ReadsId, Table, as_u32, as_usize};
 
 /// What templates and owners' terms read of a root: the names that matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,8 +29,13 @@ pub(crate) struct RootKeys {
     readers: Readers,
     /// By the number of a root's texts: what of its own attributes must be looked at.
     wanted: Vec<Option<Arc<Wanted>>>,
+    /// The same by what the ports read.
+    wanted_by: HashMap<PortsRead, Arc<Wanted>, RandomState>,
     key: Vec<u32>,
 }
+
+/// What the expressions of a root's ports read, and whether `GangRank` matters.
+type PortsRead = (SmallVec<[ReadsId; 8]>, bool);
 
 /// The names that matter in roots with the same ports.
 #[derive(Debug)]
@@ -60,6 +66,7 @@ impl RootKeys {
         if other {
             self.forget();
             self.wanted.clear();
+            self.wanted_by.clear();
             self.readers = readers.clone();
         }
         other
@@ -84,7 +91,7 @@ impl RootKeys {
         };
         let mut key = std::mem::take(&mut self.key);
         key.clear();
-        key.extend([head, namespace]);
+        key.extend([head, roots.list_of(asker.row), namespace]);
         let mut more: Vec<Name> = Vec::new();
         let mut reflective = wanted.reflective;
         if !roots.show_all(&wanted.columns, asker.row, &mut key) {
@@ -115,11 +122,15 @@ impl RootKeys {
 
     fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<Arc<Wanted>> {
         let ports = &asker.ads.get(asker.place)?.ports;
-        let (names, reflective) = wanted(table, ports, &self.readers);
-        let own = names.iter().map(|name| (None, name.clone()));
-        let attributes: Vec<Attribute> = values(ports).into_iter().chain(own).collect();
-        let columns = attributes.iter().map(|attribute| roots.column(attribute, asker.ads, table)).collect();
-        let wanted = Arc::new(Wanted { names, columns, reflective });
+        let read = ports_read(table, ports);
+        let wanted = match self.wanted_by.get(&read) {
+            Some(wanted) => Arc::clone(wanted),
+            None => {
+                let (names, reflective) = wanted(table, &read, &self.readers);
+                let columns = names.iter().map(|name| roots.column(&(None, name.clone()), asker.ads, table)).collect();
+                Arc::clone(self.wanted_by.entry(read).or_insert(Arc::new(Wanted { names, columns, reflective })))
+            }
+        };
         if self.wanted.len() <= as_usize(head) {
             self.wanted.resize(as_usize(head) + 1, None);
         }
@@ -139,26 +150,31 @@ fn reads(column: u32, row: u32, table: &Table, roots: &Roots, more: &mut Vec<Nam
     reads.reflective
 }
 
-/// The names that matter in the attributes of roots with these ports: those that others read, and those that the ports do.
-/// And whether the ports can read more than is written in them.
-fn wanted(table: &mut Table, ports: &Ports, readers: &Readers) -> (Vec<Name>, bool) {
+/// What the expressions of a root's ports read, or those that stand for them in an ad without.
+fn ports_read(table: &mut Table, ports: &Ports) -> PortsRead {
+    let implicit = TERMS.iter().filter(|_| ports.implicit).filter_map(|name| ports.body.get(name));
+    let explicit = ports.list.iter().filter(|_| !ports.implicit);
+    let explicit = explicit.flat_map(|port| port.attributes.iter().map(|(_, expr)| expr));
+    let exprs = implicit.chain(explicit).filter(|expr| !matches!(expr.kind(), Kind::Literal(_)));
+    let mut read = SmallVec::new();
+    for expr in exprs {
+        let id = table.exprs.id(expr);
+        read.extend(table.exprs.reads_id(id));
+    }
+    (read, ports.body.get("GangRank").is_some() || !ports.implicit)
+}
+
+/// The names that matter in the attributes of roots: those that others read, and those that the root's ports do. And whether
+/// the ports can read more than is written in them.
+fn wanted(table: &Table, (read, gang_rank): &PortsRead, readers: &Readers) -> (Vec<Name>, bool) {
     let mut names = readers.names.clone();
     let mut reflective = false;
-    let implicit: Vec<&Expr> =
-        if ports.implicit { TERMS.iter().filter_map(|name| ports.body.get(name)).collect() } else { Vec::new() };
-    let explicit =
-        ports.list.iter().filter(|_| !ports.implicit).flat_map(|port| port.attributes.iter().map(|(_, expr)| expr));
-    for expr in implicit.into_iter().chain(explicit) {
-        if matches!(expr.kind(), Kind::Literal(_)) {
-            continue;
-        }
-        let id = table.exprs.id(expr);
-        let reads = table.exprs.reads(id);
+    for reads in read.iter().map(|id| table.exprs.reads_of(*id)) {
         reflective |= reads.reflective;
         names.extend(reads.bare.iter().cloned());
         names.extend(reads.selected.iter().map(|(base, _)| base.clone()));
     }
-    if ports.body.get("GangRank").is_some() || !ports.implicit {
+    if *gang_rank {
         names.insert(Name::new("GangRank"));
     }
     (names.into_iter().collect(), reflective)

@@ -111,7 +111,11 @@ pub(crate) type Whose = (usize, usize);
 
 /// What was worked out before, by what was read for it.
 #[derive(Debug)]
-pub(crate) struct Memo<T>(HashMap<Place, Vec<Branch<T>>, RandomState>);
+pub(crate) struct Memo<T> {
+    /// What reads nothing of the root.
+    fixed: HashMap<Place, T, RandomState>,
+    branches: HashMap<Place, Vec<Branch<T>>, RandomState>,
+}
 
 #[derive(Debug)]
 struct Branch<T> {
@@ -121,7 +125,7 @@ struct Branch<T> {
 
 impl<T> Default for Memo<T> {
     fn default() -> Memo<T> {
-        Memo(HashMap::default())
+        Memo { fixed: HashMap::default(), branches: HashMap::default() }
     }
 }
 
@@ -137,8 +141,11 @@ const BRANCHES_MAX: usize = 4;
 impl<T: Clone> Memo<T> {
     /// What was worked out for a root that shows the same.
     pub(crate) fn recall(&self, seen: &Seen<'_>, port: usize, whose: Whose) -> Option<T> {
-        let labels = seen.roots.labels_of(seen.row);
-        self.0.get(&(labels, port, whose))?.iter().find_map(|branch| {
+        let place = (seen.roots.labels_of(seen.row), port, whose);
+        if let Some(made) = self.fixed.get(&place) {
+            return Some(made.clone());
+        }
+        self.branches.get(&place)?.iter().find_map(|branch| {
             let mut room = [0; COLUMNS_MAX];
             let key = room.get_mut(..branch.columns.len())?;
             for (own, column) in key.iter_mut().zip(&branch.columns) {
@@ -151,7 +158,8 @@ impl<T: Clone> Memo<T> {
     /// What is remembered takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
         let bytes = |branch: &Branch<T>| branch.made.len() * (4 * branch.columns.len() + size_of::<T>() + ENTRY_BYTES);
-        self.0.values().flatten().map(bytes).sum()
+        let fixed = self.fixed.len() * (size_of::<Place>() + size_of::<T>() + ENTRY_BYTES);
+        fixed + self.branches.values().flatten().map(bytes).sum::<usize>()
     }
 
     /// Remembers what was worked out.
@@ -167,9 +175,14 @@ impl<T: Clone> Memo<T> {
         if trace.more || trace.names.len() > COLUMNS_MAX {
             return;
         }
+        let place = (seen.roots.labels_of(seen.row), port, whose);
+        if trace.names.is_empty() {
+            self.fixed.insert(place, made);
+            return;
+        }
         let columns: Vec<u32> = trace.names.iter().map(|name| seen.roots.column(name, seen.ads, table)).collect();
         let key: Box<[u32]> = columns.iter().map(|column| seen.roots.shows(*column, seen.row).0.0).collect();
-        let branches = self.0.entry((seen.roots.labels_of(seen.row), port, whose)).or_default();
+        let branches = self.branches.entry(place).or_default();
         if let Some(branch) = branches.iter_mut().find(|branch| branch.columns == columns) {
             branch.made.insert(key, made);
         } else if branches.len() < BRANCHES_MAX {

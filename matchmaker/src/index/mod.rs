@@ -7,3 +7,4 @@ pub(crate) mod plan;
 pub(crate) mod preds;
 pub(crate) mod ranks;
 pub(crate) mod roots;
+mod shown;

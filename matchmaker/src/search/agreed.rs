@@ -18,18 +18,17 @@ use crate::table::{Bits, Cell, ExprId, Exprs, Table, as_u32, as_usize};
 /// Conditions that the evaluator has found true, with all that they read.
 #[derive(Debug, Default)]
 pub(crate) struct Agreed {
+    conditions: Vec<Condition>,
     /// The conditions, each for roots that show it the same.
     cases: Vec<Case>,
     /// By the number of a condition and the codes of what it reads of the root: the number of the case.
-    case_ids: HashMap<Box<[u32]>, u32, RandomState>,
+    case_ids: HashMap<Codes, u32, RandomState>,
     /// By the number of a root's key, one of its ports, and the template bound there: the cases of both constraints.
     cases_of: HashMap<(u32, usize, usize), Cases, RandomState>,
     /// By the number of a root's texts: how many gangs there were.
     gangs: Vec<u32>,
     /// By a root's texts, one of its ports, and the template bound there.
     told_of: HashMap<(u32, usize, usize), Told, RandomState>,
-    /// By the number of a condition: how often it was met again.
-    met: Vec<Met>,
     /// The cases of the gang at hand that are new.
     news: Vec<u32>,
     /// All conditions of the gang at hand can be remembered.
@@ -54,8 +53,8 @@ impl Met {
 const MET_MIN: u32 = 512;
 const MET_SHARE: u32 = 8;
 
-/// The conditions on an edge; none if its texts do not tell what they read.
-type Told = Option<Arc<[Condition]>>;
+/// The conditions on an edge by number; none if its texts do not tell what they read.
+type Told = Option<Arc<[u32]>>;
 
 /// Their cases by number; none if that cannot be told.
 type Cases = Option<Arc<[u32]>>;
@@ -63,20 +62,18 @@ type Cases = Option<Arc<[u32]>>;
 /// A part of a constraint, and what it reads.
 #[derive(Debug)]
 struct Condition {
-    number: u32,
     part: Part,
     /// Columns of the root.
     root: Vec<u32>,
     /// Members by number, the root not among them, and their columns.
     members: Vec<(usize, u32)>,
+    met: Met,
 }
 
 /// A condition for roots that show it the same.
 #[derive(Debug)]
 struct Case {
     condition: u32,
-    part: Part,
-    members: Vec<(usize, u32)>,
     /// The code of the only thing that it reads of members, nothing being 0.
     one: Bits,
     /// The codes of what it reads, if that is more.
@@ -127,16 +124,18 @@ impl Agreed {
 
     /// What of the gang at hand is new.
     pub(crate) fn news(&self) -> impl Iterator<Item = &Part> + Clone {
-        self.news.iter().filter_map(|case| self.cases.get(as_usize(*case))).map(|case| &case.part)
+        let cases = self.news.iter().filter_map(|case| self.cases.get(as_usize(*case)));
+        cases.filter_map(|case| Some(&self.conditions.get(as_usize(case.condition))?.part))
     }
 
     /// Remembers that the gang at hand, of these rows, was agreed to.
     pub(crate) fn remember(&mut self, rows: &[u32], table: &Table) {
         for case in self.news.iter().filter(|_| self.told) {
             let Some(case) = self.cases.get_mut(as_usize(*case)) else { continue };
+            let Some(condition) = self.conditions.get(as_usize(case.condition)) else { continue };
             // Nothing is written down of what would not be met again.
-            if self.met.get(as_usize(case.condition)).is_some_and(|met| met.repeats()) {
-                case.put(rows, table);
+            if condition.met.repeats() {
+                case.put(condition, rows, table);
             }
         }
     }
@@ -172,13 +171,13 @@ impl Agreed {
             };
             for number in cases.iter() {
                 let case = self.cases.get(as_usize(*number))?;
-                let met = self.met.get_mut(as_usize(case.condition))?;
-                if met.repeats() {
-                    if case.has(rows, table)? {
-                        met.again = met.again.saturating_add(1);
+                let condition = self.conditions.get_mut(as_usize(case.condition))?;
+                if condition.met.repeats() {
+                    if case.has(condition, rows, table)? {
+                        condition.met.again = condition.met.again.saturating_add(1);
                         continue;
                     }
-                    met.first = met.first.saturating_add(1);
+                    condition.met.first = condition.met.first.saturating_add(1);
                 }
                 self.news.push(*number);
             }
@@ -191,18 +190,18 @@ impl Agreed {
         let told = match self.told_of.get(&place) {
             Some(told) => told.clone()?,
             None => {
-                let told = told(root, place, seen, table, &mut self.met);
+                let told = told(root, place, seen, table, &mut self.conditions);
                 self.told_of.insert(place, told.clone());
                 told?
             }
         };
-        told.iter().map(|condition| self.case(condition, seen)).collect()
+        told.iter().map(|condition| self.case(*condition, seen)).collect()
     }
 
-    /// The number of a condition's case of a root; none if the root shows it what is no value.
-    fn case(&mut self, condition: &Condition, seen: &Seen<'_>) -> Option<u32> {
-        let mut shown = vec![condition.number];
-        for column in &condition.root {
+    /// The number of the case of a root's condition; none if the root shows it what is no value.
+    fn case(&mut self, condition: u32, seen: &Seen<'_>) -> Option<u32> {
+        let mut shown = Codes::from_slice(&[condition]);
+        for column in &self.conditions.get(as_usize(condition))?.root {
             let (code, expr) = seen.roots.shows(*column, seen.row);
             if expr.is_some() {
                 return None;
@@ -210,35 +209,35 @@ impl Agreed {
             shown.push(code.0);
         }
         let next = as_u32(self.cases.len());
-        let number = *self.case_ids.entry(shown.into()).or_insert(next);
+        let number = *self.case_ids.entry(shown).or_insert(next);
         if number == next {
-            let (part, members) = (condition.part.clone(), condition.members.clone());
-            let (one, many) = (Bits::none(usize::MAX), HashSet::default());
-            self.cases.push(Case { condition: condition.number, part, members, one, many });
+            self.cases.push(Case { condition, one: Bits::none(usize::MAX), many: HashSet::default() });
         }
         Some(number)
     }
 }
 
 impl Case {
-    /// Whether it was agreed to for members that show the same; none if only the evaluator knows what they show.
-    fn has(&self, rows: &[u32], table: &Table) -> Option<bool> {
-        Some(match self.members.as_slice() {
+    /// Whether its condition was agreed to for members that show the same; none if only the evaluator knows what they show.
+    fn has(&self, condition: &Condition, rows: &[u32], table: &Table) -> Option<bool> {
+        Some(match condition.members.as_slice() {
             [] => self.one.get(0),
             [only] => self.one.get(as_usize(shown(*only, rows, table)?)),
-            _ => self.many.contains(&self.codes(rows, table)?),
+            _ => self.many.contains(&condition.codes(rows, table)?),
         })
     }
 
-    fn put(&mut self, rows: &[u32], table: &Table) {
-        let Some(codes) = self.codes(rows, table) else { return };
+    fn put(&mut self, condition: &Condition, rows: &[u32], table: &Table) {
+        let Some(codes) = condition.codes(rows, table) else { return };
         match codes.as_slice() {
             [] => self.one.set(0, true),
             [code] => self.one.set(as_usize(*code), true),
             _ => _ = self.many.insert(codes),
         }
     }
+}
 
+impl Condition {
     fn codes(&self, rows: &[u32], table: &Table) -> Option<Codes> {
         self.members.iter().map(|member| shown(*member, rows, table)).collect()
     }
@@ -258,7 +257,7 @@ fn told(
     (_, port, template): (u32, usize, usize),
     seen: &mut Seen<'_>,
     table: &mut Table,
-    met: &mut Vec<Met>,
+    conditions: &mut Vec<Condition>,
 ) -> Told {
     let (partner, via) = table.templates.list.get(template)?.example.clone();
     let own = root.list.get(port)?.constraint.as_ref();
@@ -267,19 +266,18 @@ fn told(
     if own.is_none() && root.implicit || theirs.is_none() && partner.implicit {
         return None;
     }
-    let mut conditions: Vec<Condition> = Vec::new();
+    let first = conditions.len();
     for (constraint, side) in [(own, Side::Root), (theirs, Side::Partner)] {
         for part in constraint.map(conjuncts).unwrap_or_default() {
             let expr = table.exprs.id(&part);
             let reading = Reading::of((root, port), (&partner, via), (expr, side), &mut table.exprs)?;
-            let number = as_u32(met.len());
-            met.push(Met::default());
             let root = reading.of_root.iter().map(|name| seen.roots.column(name, seen.ads, table)).collect();
             let members = reading.of_members.iter().map(|(member, name)| (*member, table.column(name))).collect();
-            conditions.push(Condition { number, part: Part { port, side, expr: part }, root, members });
+            let part = Part { port, side, expr: part };
+            conditions.push(Condition { part, root, members, met: Met::default() });
         }
     }
-    Some(conditions.into())
+    Some((first..conditions.len()).map(as_u32).collect())
 }
 
 /// Whose text it is.

@@ -88,7 +88,7 @@ impl<'s> Checker<'s> {
         let (root, members) = gang.members.split_first()?;
         let root = snapshot.ad(root.ad)?;
         let body = self.env.frame(&root.ports.body, None);
-        for (number, (member, port)) in members.iter().zip(&root.ports.list).enumerate() {
+        for (number, (member, port)) in members.iter().zip(root.ports.list.iter()).enumerate() {
             if !matters(number) {
                 continue;
             }
@@ -98,7 +98,7 @@ impl<'s> Checker<'s> {
             let theirs = self.frame(partner);
             let own = if root.ports.implicit { body } else { self.env.frame(&port.attributes, Some(body)) };
             // What earlier ports were bound to is seen from this one on.
-            for (earlier, port) in members.iter().zip(&root.ports.list).take(number) {
+            for (earlier, port) in members.iter().zip(root.ports.list.iter()).take(number) {
                 let earlier = self.frame(snapshot.ad(earlier.ad)?);
                 self.env.bind(own, &port.label, earlier);
             }

@@ -22,7 +22,7 @@ pub(crate) use bits::{Bits, as_u32, as_usize};
 pub(crate) use cell::{Cell, TextId, Words};
 use column::Column;
 pub(crate) use column::own_value;
-pub(crate) use reads::{ExprId, Exprs};
+pub(crate) use reads::{ExprId, Exprs, ReadsId};
 pub(crate) use recent::Recent;
 pub(crate) use template::Templates;
 

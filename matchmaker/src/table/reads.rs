@@ -1,12 +1,12 @@
 //! Expressions into small numbers, and into the names that they read of others.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use classad::{Expr, Kind, Name, Value, is_pure, references};
+use classad::{BinaryOp, Expr, Kind, Name, Value, is_pure, references};
 use foldhash::fast::RandomState;
+use smallvec::SmallVec;
 
 use super::bits::as_u32;
 use crate::term::scope::is_special;
@@ -16,7 +16,7 @@ use crate::term::scope::is_special;
 pub(crate) struct ExprId(pub(crate) u32);
 
 /// What an expression reads.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Reads {
     /// Bare names: of the own ad, of a label, or of a partner.
     pub(crate) bare: Vec<Name>,
@@ -28,15 +28,38 @@ pub(crate) struct Reads {
     pub(crate) timely: bool,
 }
 
+/// Equal numbers are expressions that read the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ReadsId(u32);
+
 /// All expressions that were met.
 #[derive(Debug, Default)]
 pub(crate) struct Exprs {
     /// By identity; the expression is kept so that its identity is not taken by another.
     by_id: HashMap<usize, (Expr, ExprId), RandomState>,
-    by_hash: HashMap<u64, Vec<ExprId>, RandomState>,
-    list: Vec<(Expr, Arc<Reads>)>,
+    /// The latest expression of each hash.
+    by_hash: HashMap<u64, ExprId, RandomState>,
+    list: Vec<Known>,
+    reads: Vec<Arc<Reads>>,
+    reads_ids: HashMap<Arc<Reads>, ReadsId, RandomState>,
+    /// What conditions read together that read these.
+    joined: HashMap<Conditions<ReadsId>, ReadsId, RandomState>,
     hasher: RandomState,
 }
+
+/// An expression, what it reads, and the one before with the same hash.
+#[derive(Debug)]
+struct Known {
+    expr: Expr,
+    reads: ReadsId,
+    before: Option<ExprId>,
+}
+
+/// One for each condition that is joined to others by `&&`.
+type Conditions<T> = SmallVec<[T; 12]>;
+
+/// How many conditions are looked at one by one.
+const CONDITIONS_MAX: usize = 64;
 
 /// How many identities are kept beyond those of different expressions.
 const IDENTITIES_SPARE: usize = 100_000;
@@ -50,35 +73,87 @@ impl Exprs {
         if let Some((_, id)) = self.by_id.get(&expr.id()) {
             return *id;
         }
+        // Ads read together share conditions, though the whole of them is another in each.
+        let conditions: Conditions<ExprId> =
+            conditions(expr).iter().map(|condition| self.number(condition, &[])).collect();
+        self.number(expr, &conditions)
+    }
+
+    /// The number of an expression, given those of the conditions that it is made of, if it is.
+    fn number(&mut self, expr: &Expr, conditions: &[ExprId]) -> ExprId {
+        if let Some((_, id)) = self.by_id.get(&expr.id()) {
+            return *id;
+        }
         if self.by_id.len() > 2 * self.list.len() + IDENTITIES_SPARE {
             self.by_id.clear();
         }
-        let hash = self.hash(expr);
-        let known = self.by_hash.entry(hash).or_default();
-        let same = known.iter().find(|id| self.list.get(id.place()).is_some_and(|(own, _)| own == expr));
-        let id = match same {
-            Some(id) => *id,
+        let hash = if conditions.is_empty() { self.hash(expr) } else { self.hasher.hash_one(conditions) };
+        let latest = self.by_hash.get(&hash).copied();
+        let known = |id: ExprId| self.list.get(id.place());
+        let mut same = std::iter::successors(latest, |id| known(*id)?.before);
+        let id = match same.find(|id| known(*id).is_some_and(|known| known.expr == *expr)) {
+            Some(id) => id,
             None => {
+                let reads = if conditions.is_empty() { self.keep(Reads::of(expr)) } else { self.join(conditions) };
                 let id = ExprId(as_u32(self.list.len()));
-                known.push(id);
-                self.list.push((expr.clone(), Arc::new(Reads::of(expr))));
+                self.list.push(Known { expr: expr.clone(), reads, before: latest });
+                self.by_hash.insert(hash, id);
                 id
             }
         };
-        if let Entry::Vacant(free) = self.by_id.entry(expr.id()) {
-            free.insert((expr.clone(), id));
-        }
+        self.by_id.insert(expr.id(), (expr.clone(), id));
         id
     }
 
     /// What the expression reads.
     pub(crate) fn reads(&self, id: ExprId) -> Arc<Reads> {
-        self.list.get(id.place()).map_or_else(Arc::default, |(_, reads)| Arc::clone(reads))
+        self.reads_id(id).map_or_else(Arc::default, |id| self.reads_of(id))
+    }
+
+    /// What the expressions with this number read.
+    pub(crate) fn reads_of(&self, id: ReadsId) -> Arc<Reads> {
+        self.reads.get(super::as_usize(id.0)).map_or_else(Arc::default, Arc::clone)
+    }
+
+    /// The same as a number.
+    pub(crate) fn reads_id(&self, id: ExprId) -> Option<ReadsId> {
+        self.list.get(id.place()).map(|known| known.reads)
     }
 
     /// What different expressions and what is known of them take in memory, about.
     pub(crate) fn bytes(&self) -> usize {
         self.list.len() * EXPR_BYTES
+    }
+
+    /// What conditions read together.
+    fn join(&mut self, conditions: &[ExprId]) -> ReadsId {
+        let parts: Conditions<ReadsId> = conditions.iter().filter_map(|id| self.reads_id(*id)).collect();
+        if let Some(known) = self.joined.get(&parts) {
+            return *known;
+        }
+        let mut all = Reads::default();
+        for reads in conditions.iter().map(|id| self.reads(*id)) {
+            all.reflective |= reads.reflective;
+            all.timely |= reads.timely;
+            let bare: Vec<&Name> = reads.bare.iter().filter(|name| !all.bare.contains(name)).collect();
+            all.bare.extend(bare.into_iter().cloned());
+            let selected: Vec<_> = reads.selected.iter().filter(|path| !all.selected.contains(path)).collect();
+            all.selected.extend(selected.into_iter().cloned());
+        }
+        let id = self.keep(all);
+        self.joined.insert(parts, id);
+        id
+    }
+
+    /// What an expression reads, kept once.
+    fn keep(&mut self, reads: Reads) -> ReadsId {
+        if let Some(id) = self.reads_ids.get(&reads) {
+            return *id;
+        }
+        let (id, reads) = (ReadsId(as_u32(self.reads.len())), Arc::new(reads));
+        self.reads.push(Arc::clone(&reads));
+        self.reads_ids.insert(reads, id);
+        id
     }
 
     fn hash(&self, expr: &Expr) -> u64 {
@@ -97,6 +172,32 @@ impl Exprs {
             pending.extend(expr.children());
         }
         state.finish()
+    }
+}
+
+/// The conditions that are joined by `&&` one after the other; nothing if there are not several, or very many, or if one of
+/// them is made of others in turn.
+fn conditions(expr: &Expr) -> Conditions<&Expr> {
+    let (mut found, mut rest) = (Conditions::new(), expr);
+    while let Some((left, right)) = joined(rest) {
+        if found.len() >= CONDITIONS_MAX || joined(right).is_some() {
+            return Conditions::new();
+        }
+        found.push(right);
+        rest = left;
+    }
+    if !found.is_empty() {
+        found.push(rest);
+        found.reverse();
+    }
+    found
+}
+
+/// The two sides of an `&&`.
+fn joined(expr: &Expr) -> Option<(&Expr, &Expr)> {
+    match expr.kind() {
+        Kind::Binary { op: BinaryOp::And, left, right } => Some((left, right)),
+        _ => None,
     }
 }
 
