@@ -12,7 +12,7 @@ use crate::audit::Audited;
 use crate::commits::Commits;
 use crate::report::kinds;
 use crate::stage::{NAMESPACE, Stage};
-use crate::{arrivals, audit, line, process};
+use crate::{arrivals, audit, line, process, raw};
 
 /// Room for so many gangs at once.
 const ROOM: usize = 100;
@@ -24,24 +24,33 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Drains a queue of each length, on a control plane of its own, and compares.
 pub(crate) async fn run(depths: &[usize], flags: &[String]) -> Result<()> {
-    let mut rates = Vec::new();
+    let (mut rates, mut shares) = (Vec::new(), Vec::new());
     for depth in depths {
-        let Drained { rate, cpu, audited } = one(*depth, flags).await?;
+        let Drained { alone, rate, cpu, audited } = one(*depth, flags).await?;
         line(&format!(
             "{depth} jobs waiting: {rate:.1} gangs a second, {cpu:.2} ms of the controller's processor time each"
         ));
         line(&format!("{depth} jobs waiting: written meanwhile: {}", kinds(&audited)));
+        line(&format!("{depth} jobs waiting: the API server alone takes {alone:.0} guarded status patches a second"));
         rates.push(rate);
+        shares.push(rate / alone);
     }
-    if let (Some(most), Some(least)) = (rates.iter().copied().reduce(f64::max), rates.iter().copied().reduce(f64::min))
-    {
-        line(&format!("the fastest is {:.2} times the slowest (wanted: 1.3 or less)", most / least));
+    if let (Some(rates), Some(shares)) = (apart(&rates), apart(&shares)) {
+        line(&format!("the fastest is {rates:.2} times the slowest (wanted: 1.3 or less)"));
+        line(&format!("beside what the API server takes with as many jobs in it: {shares:.2} times"));
     }
     Ok(())
 }
 
+/// How many times the least the most is.
+fn apart(all: &[f64]) -> Option<f64> {
+    Some(all.iter().copied().reduce(f64::max)? / all.iter().copied().reduce(f64::min)?)
+}
+
 /// What came of one queue.
 struct Drained {
+    /// What the API server takes with so many jobs in it and nobody else at work, in patches a second.
+    alone: f64,
     /// Gangs a second.
     rate: f64,
     /// Of the controller's processor time for each, in milliseconds.
@@ -57,6 +66,7 @@ async fn one(depth: usize, flags: &[String]) -> Result<Drained> {
     stage.settle().await?;
     process::stand_still(&controller)?;
     arrivals::all(&stage, depth).await?;
+    let alone = raw::rate(&stage).await?;
     let mut commits = Commits::follow(&stage);
     process::go_on(&controller)?;
     let (mut begun, mut ticks, mut logged) = (Instant::now(), 0, 0);
@@ -79,5 +89,5 @@ async fn one(depth: usize, flags: &[String]) -> Result<Drained> {
     let audited = audit::since(&stage, NAMESPACE, logged)?;
     process::end(controller)?;
     tokio::task::spawn_blocking(move || stage.take_down()).await??;
-    Ok(Drained { rate, cpu: cpu / measured, audited })
+    Ok(Drained { alone, rate, cpu: cpu / measured, audited })
 }
