@@ -49,13 +49,12 @@ impl Paths {
         let start = *scan;
         scan.blanks();
         let known = self.latest(step, |follower| scan.accept_word(follower.name.as_ref()?.as_str()));
-        let follower = match known {
-            Some(follower) => follower,
-            None => self.add(step, scan.word()?, sharing)?,
-        };
+        let word = if known.is_some() { None } else { Some(scan.word()?) };
         scan.blanks();
         scan.accept(b'=')?;
         scan.blanks();
+        // Only now is it a name: what has no sign must not be known again.
+        let follower = known.or_else(|| self.add(step, word?, sharing))?;
         if let Some(own) = self.0.get_mut(follower) {
             own.written = scan.since(start).into();
         }
