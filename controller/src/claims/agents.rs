@@ -59,8 +59,8 @@ impl Driver {
 
     async fn turn(&self, view: &View, number: usize, action: Action, patch: &Change) -> Event {
         let Some(leg) = view.legs.get(number) else { return Event::Failed(action) };
-        match self.patch_offer(leg, patch, &Mutex::default()).await {
-            Answer::Done(()) => self.entry_of(view, number).unwrap_or(Event::Failed(action)),
+        match self.patch_offer(leg, patch).await {
+            Answer::Done(_) => self.entry_of(view, number).unwrap_or(Event::Failed(action)),
             answer => {
                 self.read_offer(leg).await;
                 self.lost(view, action, &answer)

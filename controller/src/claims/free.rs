@@ -1,6 +1,6 @@
 //! The end: offers given back, then the job, once the Match is read as ended.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use claiming::{Action, Event, Hold, Reason, Record};
 use crds::rules::message;
@@ -9,6 +9,7 @@ use pool::{OfferRef, WorkObject};
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
+use crate::claims::group::Wish;
 use crate::claims::view::View;
 use crate::claims::writes;
 use crate::events::Tone;
@@ -19,43 +20,36 @@ use crate::workloads::work_of;
 
 impl Driver {
     /// Gives an offer back, once the Match is read as ended or gone: by the server, not by what was seen of it.
-    pub(super) async fn free(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
+    pub(super) async fn free(&self, view: &Arc<View>, number: usize, notes: &Mutex<Notes>) -> Event {
         let failed = Event::Failed(Action::Free(number));
         let Some(leg) = view.legs.get(number) else { return failed };
         if !self.has_ended(view, notes).await {
             return failed;
         }
-        for with_seat in [true, false] {
-            let patch = {
-                let objects = self.world.look();
-                let Some(offer) = objects.offer(&leg.kind, &leg.key) else { return Event::Freed(number) };
-                let alone = writes::sits_alone(view, offer.status());
-                writes::free(view, offer, with_seat && alone, &objects, self.clock.now())
-            };
-            let Some(patch) = patch else { return self.freed_by_another(view, number, notes).await };
-            match self.patch_offer(leg, &patch, &Mutex::default()).await {
-                Answer::Done(()) | Answer::Missing => {
-                    if view.found.is_none() {
-                        self.cluster.metrics.count(&metrics::ORPHANS, &[]);
-                    }
-                    noted(notes, |notes| notes.freed.insert(number));
-                    return Event::Freed(number);
-                }
-                // There is no such entry any more, or no such offer.
-                Answer::Refused(refused) if refused.rules.is_empty() => {
-                    return self.freed_by_another(view, number, notes).await;
-                }
-                // Its agent is still at work.
-                Answer::Refused(refused) if refused.says(message::ACTIVE) => {
-                    self.read_offer(leg).await;
-                    return self.entry_of(view, number).unwrap_or(failed);
-                }
-                // Somebody has sat down beside it in the meantime: the seat stays.
-                Answer::Refused(_) if with_seat => {}
-                answer => return self.lost(view, Action::Free(number), &answer),
-            }
+        if self.world.look().offer(&leg.kind, &leg.key).is_none() {
+            return Event::Freed(number);
         }
-        failed
+        // Whether a seat goes with it depends on who else sits there: of those each is on his own.
+        let wish = if leg.share.is_none() { Wish::Leave } else { Wish::Singly };
+        match self.together(view, number, wish).await {
+            // It was entered again, or it was not seen when others were taken out.
+            Answer::Done(offer) if offer.has_entry(&view.uid) => failed,
+            Answer::Done(_) | Answer::Missing => {
+                if view.found.is_none() {
+                    self.cluster.metrics.count(&metrics::ORPHANS, &[]);
+                }
+                noted(notes, |notes| notes.freed.insert(number));
+                Event::Freed(number)
+            }
+            // There is no such entry any more, or no such offer.
+            Answer::Refused(refused) if refused.rules.is_empty() => self.freed_by_another(view, number, notes).await,
+            // Its agent is still at work.
+            Answer::Refused(refused) if refused.says(message::ACTIVE) => {
+                self.read_offer(leg).await;
+                self.entry_of(view, number).unwrap_or(failed)
+            }
+            answer => self.lost(view, Action::Free(number), &answer),
+        }
     }
 
     /// An entry that was to be taken out and is not there: by what the server says now, not by what was seen.

@@ -1,35 +1,59 @@
-//! Claims that want the same offer at the same time into one write for all of them.
+//! Claims that come to the same offer at the same time into one write after the other, and into one write for all who want
+//! the same of it.
 //!
-//! While a write to an offer is under way, others who come for it wait; the first of them then writes for all who do. So nobody
-//! waits for company, and a popular license takes as many claims as come. If the one write is refused, each is tried singly:
-//! one who does not fit does not keep the others out.
+//! The server makes writes to one object one after the other, and makes each anew that was overtaken. So they stand in line
+//! here: while a write to an offer is under way, others who come for it wait; the first of them then writes for all who want
+//! what he wants: in, or out. Nobody waits for company, and a popular license takes as many claims as come. If the one write
+//! is refused, each is tried singly: one who does not fit does not keep the others out.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crds::{License, Machine};
-use pool::{Advertises, Objects};
+use crds::rules::message;
+use crds::{License, Machine, OfferStatus};
+use pool::Objects;
 use tokio::sync::oneshot;
 
-use crate::api::Answer;
+use crate::api::{Answer, Refused};
 use crate::claims::drive::Driver;
 use crate::claims::view::{Leg, View};
 use crate::claims::{registers, writes};
 
-/// The most claims that one write enters: the rules that are evaluated with it take time with each.
+/// The most claims that one write enters or takes out: the rules that are evaluated with it take time with each.
 const TOGETHER_MAX: usize = 32;
 
-/// An offer in one generation: who is matched with another one waits for another write.
-type Place = (String, String, i64);
+/// An offer: its kind and its uid.
+type Place = (String, String);
 
 /// Who waits for which offer.
 #[derive(Default)]
 pub(crate) struct Groups(Mutex<BTreeMap<Place, Vec<Waiting>>>);
 
+/// What somebody wants of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Into its ledger, while it is in this generation.
+    Enter(i64),
+    /// Out of its ledger.
+    Leave,
+    /// To write for himself alone.
+    Singly,
+}
+
+impl Wish {
+    /// Whether one write can do both.
+    fn goes_with(self, other: Wish) -> bool {
+        self == other && self != Wish::Singly
+    }
+}
+
+/// A claim, and which of its offers this is about.
+type Claimant = (Arc<View>, usize);
+
 /// One who waits.
 struct Waiting {
-    view: Arc<View>,
-    number: usize,
+    claimant: Claimant,
+    wish: Wish,
     turn: oneshot::Sender<Turn>,
 }
 
@@ -39,10 +63,10 @@ enum Turn {
     Written(Box<Offer>),
     /// Somebody has tried, and nobody knows what came of it.
     Lost(String),
-    /// He has to write, for himself alone.
-    Alone,
-    /// He has to write, for himself and for all who wait now.
-    ForAll,
+    /// Somebody has tried, and it was refused: he has to write for himself alone.
+    Singly,
+    /// He has to write, for himself and for all who wait now and want the same.
+    Writes,
 }
 
 impl Turn {
@@ -51,7 +75,7 @@ impl Turn {
         match answer {
             Answer::Done(offer) => Turn::Written(Box::new(offer.clone())),
             Answer::Lost(why) => Turn::Lost(why.clone()),
-            Answer::Refused(_) | Answer::Missing | Answer::Exists => Turn::Alone,
+            Answer::Refused(_) | Answer::Missing | Answer::Exists => Turn::Singly,
         }
     }
 }
@@ -70,6 +94,18 @@ impl Offer {
             Offer::License(license) => objects.licenses.put(license),
         }
     }
+
+    fn status(&self) -> Option<&OfferStatus> {
+        match self {
+            Offer::Machine(machine) => machine.status.as_ref(),
+            Offer::License(license) => license.status.as_ref(),
+        }
+    }
+
+    /// Whether its ledger has an entry of a claim.
+    pub(super) fn has_entry(&self, uid: &str) -> bool {
+        self.status().is_some_and(|status| status.claims.contains_key(uid))
+    }
 }
 
 impl Groups {
@@ -78,23 +114,28 @@ impl Groups {
     }
 
     /// Stands in line; `None`: nobody is before him, he writes.
-    fn line_up(&self, place: &Place, view: &Arc<View>, number: usize) -> Option<oneshot::Receiver<Turn>> {
+    fn line_up(&self, place: &Place, claimant: Claimant, wish: Wish) -> Option<oneshot::Receiver<Turn>> {
         let mut table = self.table();
         let Some(line) = table.get_mut(place) else {
             table.insert(place.clone(), Vec::new());
             return None;
         };
         let (turn, comes) = oneshot::channel();
-        line.push(Waiting { view: view.clone(), number, turn });
+        line.push(Waiting { claimant, wish, turn });
         Some(comes)
     }
 
-    /// All who wait now, as far as one write takes them.
-    fn company(&self, place: &Place) -> Vec<Waiting> {
+    /// All who wait now and want the same, as far as one write takes them.
+    fn company(&self, place: &Place, wish: Wish) -> Vec<Waiting> {
         let mut table = self.table();
         let Some(line) = table.get_mut(place) else { return Vec::new() };
-        let count = line.len().min(TOGETHER_MAX - 1);
-        line.drain(..count).collect()
+        let mut count = 1;
+        let wants_the_same = |one: &mut Waiting| {
+            let goes = count < TOGETHER_MAX && wish.goes_with(one.wish);
+            count += usize::from(goes);
+            goes
+        };
+        line.extract_if(.., wants_the_same).collect()
     }
 }
 
@@ -109,7 +150,7 @@ impl Drop for Writer<'_> {
         let mut table = self.groups.table();
         while let Some(line) = table.get_mut(&self.place).filter(|line| !line.is_empty()) {
             let next = line.remove(0);
-            if next.turn.send(Turn::ForAll).is_ok() {
+            if next.turn.send(Turn::Writes).is_ok() {
                 return;
             }
         }
@@ -118,45 +159,54 @@ impl Drop for Writer<'_> {
 }
 
 impl Driver {
-    /// Enters a claim into the ledger of one of its offers, together with others who want to get in.
-    pub(super) async fn enter_together(&self, view: &Arc<View>, number: usize) -> Answer<Offer> {
+    /// Does to one of its offers what a claim wishes, when its turn comes, together with others who want the same.
+    pub(super) async fn together(&self, view: &Arc<View>, number: usize, mut wish: Wish) -> Answer<Offer> {
         let Some(leg) = view.legs.get(number) else { return Answer::Missing };
-        let place = (leg.kind.clone(), leg.uid.clone(), leg.generation);
-        let turn = match self.groups.line_up(&place, view, number) {
-            None => Turn::ForAll,
-            Some(comes) => comes.await.unwrap_or(Turn::Alone),
-        };
-        match turn {
-            Turn::Written(offer) => Answer::Done(*offer),
-            Turn::Lost(why) => Answer::Lost(why),
-            Turn::Alone => self.enter(leg, &[(view.clone(), number)]).await,
-            Turn::ForAll => {
-                let writer = Writer { groups: &self.groups, place };
-                let company = self.groups.company(&writer.place);
-                let mut all = vec![(view.clone(), number)];
-                all.extend(company.iter().map(|one| (one.view.clone(), one.number)));
-                let answer = self.enter(leg, &all).await;
-                let was_alone = company.is_empty();
-                for one in company {
-                    // Who has gone meanwhile finds out later what came of it.
-                    one.turn.send(Turn::after(&answer)).ok();
-                }
-                match answer {
-                    Answer::Done(_) | Answer::Lost(_) => answer,
-                    _ if was_alone => answer,
-                    // One of them does not fit: each is on his own.
-                    _ => self.enter(leg, &[(view.clone(), number)]).await,
+        let place = (leg.kind.clone(), leg.uid.clone());
+        let claimant = (view.clone(), number);
+        let enters = matches!(wish, Wish::Enter(_));
+        loop {
+            let turn = match self.groups.line_up(&place, claimant.clone(), wish) {
+                None => Turn::Writes,
+                Some(comes) => comes.await.unwrap_or(Turn::Singly),
+            };
+            match turn {
+                Turn::Written(offer) => return Answer::Done(*offer),
+                Turn::Lost(why) => return Answer::Lost(why),
+                Turn::Singly => wish = Wish::Singly,
+                Turn::Writes => {
+                    let writer = Writer { groups: &self.groups, place };
+                    let company = self.groups.company(&writer.place, wish);
+                    let others = company.iter().map(|one| one.claimant.clone());
+                    let all: Vec<Claimant> = std::iter::once(claimant.clone()).chain(others).collect();
+                    let answer = self.write(leg, &all, enters).await;
+                    let was_alone = company.is_empty();
+                    for one in company {
+                        // Who has gone meanwhile finds out later what came of it.
+                        one.turn.send(Turn::after(&answer)).ok();
+                    }
+                    return match answer {
+                        // One of them does not fit: each is on his own.
+                        Answer::Refused(_) | Answer::Missing if !was_alone => {
+                            self.write(leg, &[claimant], enters).await
+                        }
+                        answer => answer,
+                    };
                 }
             }
         }
     }
 
-    async fn enter(&self, leg: &Leg, claims: &[(Arc<View>, usize)]) -> Answer<Offer> {
+    async fn write(&self, leg: &Leg, claims: &[Claimant], enters: bool) -> Answer<Offer> {
+        if enters { self.enter(leg, claims).await } else { self.take_out(leg, claims).await }
+    }
+
+    async fn enter(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Offer> {
         let epoch = self.cluster.leadership.epoch();
         let patch = {
             let objects = self.world.look();
             let now = self.clock.now();
-            let about = |(view, number): &(Arc<View>, usize)| {
+            let about = |(view, number): &Claimant| {
                 registers::introduced(view, *number, &objects, &self.engine, now.as_second())
             };
             let all =
@@ -165,19 +215,30 @@ impl Driver {
             offer.map(|offer| writes::reserve(all.collect(), offer, &objects, epoch, now))
         };
         let Some(patch) = patch else { return Answer::Missing };
-        if leg.kind == <Machine as Advertises>::KIND {
-            let answer = self.cluster.patch_status::<Machine>(&leg.key, &patch).await;
-            answer.map(|machine| {
-                self.world.learn(|all| all.machines.put(machine.clone()));
-                Offer::Machine(machine)
-            })
-        } else {
-            let answer = self.cluster.patch_status::<License>(&leg.key, &patch).await;
-            answer.map(|license| {
-                self.world.learn(|all| all.licenses.put(license.clone()));
-                Offer::License(license)
-            })
+        self.patch_offer(leg, &patch).await
+    }
+
+    /// Takes claims out of an offer's ledger, those that are seen there; refused without a rule, if none is.
+    async fn take_out(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Offer> {
+        let patch = |seats: writes::Seats| {
+            let objects = self.world.look();
+            let offer = objects.offer(&leg.kind, &leg.key);
+            let views: Vec<&View> = claims.iter().map(|(view, _)| view.as_ref()).collect();
+            offer.map(|offer| writes::free(&views, offer, seats, &objects, self.clock.now()))
+        };
+        let mut answer = Answer::Refused(Refused::default());
+        for seats in [writes::Seats::OfThoseAlone, writes::Seats::Stay] {
+            let Some(patch) = patch(seats) else { return Answer::Missing };
+            let Some(patch) = patch else { return Answer::Refused(Refused::default()) };
+            answer = self.patch_offer(leg, &patch).await;
+            // Somebody may have sat down beside it in the meantime: then the seat stays.
+            let may_stay = leg.share.is_some()
+                && matches!(&answer, Answer::Refused(no) if !no.rules.is_empty() && !no.says(message::ACTIVE));
+            if !may_stay {
+                break;
+            }
         }
+        answer
     }
 }
 
@@ -186,7 +247,9 @@ mod tests {
     use super::*;
     use crate::claims::view::View;
 
-    fn waits(groups: &Groups, place: &Place) -> Option<oneshot::Receiver<Turn>> {
+    const IN: Wish = Wish::Enter(1);
+
+    fn waits(groups: &Groups, place: &Place, wish: Wish) -> Option<oneshot::Receiver<Turn>> {
         let view = View {
             uid: String::new(),
             key: pool::ObjectKey::new("", ""),
@@ -194,38 +257,53 @@ mod tests {
             root: Default::default(),
             legs: Vec::new(),
         };
-        groups.line_up(place, &Arc::new(view), 0)
+        groups.line_up(place, (Arc::new(view), 0), wish)
+    }
+
+    fn place() -> Place {
+        ("License".to_owned(), "u".to_owned())
     }
 
     #[test]
     fn the_first_writes_at_once_and_the_next_for_all_who_came_meanwhile() {
-        let (groups, place) = (Groups::default(), ("License".to_owned(), "u".to_owned(), 1));
-        assert!(waits(&groups, &place).is_none(), "nobody is before him");
+        let (groups, place) = (Groups::default(), place());
+        assert!(waits(&groups, &place, IN).is_none(), "nobody is before him");
         let writer = Writer { groups: &groups, place: place.clone() };
-        let mut others: Vec<_> = (0..3).map(|_| waits(&groups, &place).unwrap()).collect();
-        assert!(
-            waits(&groups, &("License".to_owned(), "u".to_owned(), 2)).is_none(),
-            "another generation is another write"
-        );
+        let mut others: Vec<_> = (0..3).map(|_| waits(&groups, &place, IN).unwrap()).collect();
+        assert!(waits(&groups, &("License".to_owned(), "v".to_owned()), IN).is_none(), "another offer, another line");
         drop(writer);
-        assert!(matches!(others.remove(0).try_recv(), Ok(Turn::ForAll)));
+        assert!(matches!(others.remove(0).try_recv(), Ok(Turn::Writes)));
         let next = Writer { groups: &groups, place: place.clone() };
-        assert_eq!(groups.company(&place).len(), 2);
+        assert_eq!(groups.company(&place, IN).len(), 2);
         drop(next);
-        assert!(waits(&groups, &place).is_none(), "all have gone: the next writes at once");
+        assert!(waits(&groups, &place, IN).is_none(), "all have gone: the next writes at once");
+    }
+
+    #[test]
+    fn one_write_is_for_those_who_want_the_same() {
+        let (groups, place) = (Groups::default(), place());
+        assert!(waits(&groups, &place, IN).is_none());
+        let wishes = [Wish::Leave, IN, Wish::Singly, Wish::Enter(2), Wish::Leave, IN, Wish::Singly];
+        let _all: Vec<_> = wishes.iter().map(|wish| waits(&groups, &place, *wish)).collect();
+        let company = |wish| groups.company(&place, wish).iter().map(|one| one.wish).collect::<Vec<_>>();
+        assert_eq!(company(Wish::Singly), []);
+        assert_eq!(company(IN), [IN, IN]);
+        assert_eq!(company(Wish::Leave), [Wish::Leave, Wish::Leave]);
+        let left: Vec<Wish> = groups.table()[&place].iter().map(|one| one.wish).collect();
+        assert_eq!(left, [Wish::Singly, Wish::Enter(2), Wish::Singly], "in the order in which they came");
     }
 
     #[test]
     fn who_has_gone_is_passed_over_and_one_write_takes_so_many() {
-        let (groups, place) = (Groups::default(), ("License".to_owned(), "u".to_owned(), 1));
-        assert!(waits(&groups, &place).is_none());
+        let (groups, place) = (Groups::default(), place());
+        assert!(waits(&groups, &place, IN).is_none());
         let writer = Writer { groups: &groups, place: place.clone() };
-        drop(waits(&groups, &place));
-        let mut second = waits(&groups, &place).unwrap();
-        let rest: Vec<_> = (0..40).map(|_| waits(&groups, &place)).collect();
+        drop(waits(&groups, &place, IN));
+        let mut second = waits(&groups, &place, IN).unwrap();
+        let rest: Vec<_> = (0..40).map(|_| waits(&groups, &place, IN)).collect();
         drop(writer);
-        assert!(matches!(second.try_recv(), Ok(Turn::ForAll)));
-        assert_eq!(groups.company(&place).len(), TOGETHER_MAX - 1);
-        assert_eq!(rest.len() - groups.company(&place).len(), TOGETHER_MAX - 1);
+        assert!(matches!(second.try_recv(), Ok(Turn::Writes)));
+        assert_eq!(groups.company(&place, IN).len(), TOGETHER_MAX - 1);
+        assert_eq!(rest.len() - groups.company(&place, IN).len(), TOGETHER_MAX - 1);
     }
 }

@@ -1,30 +1,29 @@
 //! Machines and licenses, treated alike: patched, read anew, listed; what comes back goes into the picture of the world.
 
-use std::sync::Mutex;
-
 use crds::{License, Machine};
 use kube::core::NamespaceResourceScope;
 use pool::{Advertises, ObjectKey, Objects};
 
 use crate::api::{Answer, Change};
-use crate::claims::drive::{Driver, Notes, noted};
+use crate::claims::drive::Driver;
+use crate::claims::group::Offer;
 use crate::claims::view::Leg;
 use crate::lean::Lean;
 
 impl Driver {
     /// Patches an offer of either kind and takes in what came back.
-    pub(super) async fn patch_offer(&self, leg: &Leg, patch: &Change, notes: &Mutex<Notes>) -> Answer<()> {
+    pub(super) async fn patch_offer(&self, leg: &Leg, patch: &Change) -> Answer<Offer> {
         if leg.kind == <Machine as Advertises>::KIND {
             let answer = self.cluster.patch_status::<Machine>(&leg.key, patch).await;
             answer.map(|machine| {
-                noted(notes, |notes| notes.members.machines.put(machine.clone()));
-                self.world.learn(|all| all.machines.put(machine));
+                self.world.learn(|all| all.machines.put(machine.clone()));
+                Offer::Machine(machine)
             })
         } else {
             let answer = self.cluster.patch_status::<License>(&leg.key, patch).await;
             answer.map(|license| {
-                noted(notes, |notes| notes.members.licenses.put(license.clone()));
-                self.world.learn(|all| all.licenses.put(license));
+                self.world.learn(|all| all.licenses.put(license.clone()));
+                Offer::License(license)
             })
         }
     }

@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::api::{Answer, Refused};
 use crate::backoff::{jitter, retry_of};
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
+use crate::claims::group::Wish;
 use crate::claims::view::{Leg, View};
 use crate::claims::{refusal, writes};
 use crate::events::Tone;
@@ -72,7 +73,7 @@ impl Driver {
 
     pub(super) async fn reserve(&self, view: &Arc<View>, number: usize, notes: &Mutex<Notes>) -> Event {
         let Some(leg) = view.legs.get(number) else { return Event::Failed(Action::Reserve(number)) };
-        match self.enter_together(view, number).await {
+        match self.together(view, number, Wish::Enter(leg.generation)).await {
             Answer::Done(offer) => {
                 noted(notes, |notes| offer.put_into(&mut notes.members));
                 Event::Reserved(number)

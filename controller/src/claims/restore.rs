@@ -2,7 +2,7 @@
 //!
 //! Until that is done nothing of such an offer is given away (`pool::forgotten`).
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crds::{ClaimPolicy, Decision, Match};
 use pool::{Objects, forgotten};
@@ -61,8 +61,8 @@ impl Driver {
                 offer.map(|offer| writes::restore(view, leg, offer, &objects, epoch, self.clock.now()))
             };
             let Some(patch) = patch else { continue };
-            match self.patch_offer(leg, &patch, &Mutex::default()).await {
-                Answer::Done(()) => {
+            match self.patch_offer(leg, &patch).await {
+                Answer::Done(_) => {
                     self.cluster.metrics.count(&metrics::RESTORED, &[]);
                     tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, "entry lost by the offer; written back");
                 }

@@ -222,13 +222,11 @@ fn freeing_removes_the_entry_and_a_seat_that_nobody_shares() {
         objects.licenses.put(license(&json!({}), &shared(others)));
         let view = the_view(&objects);
         let offer = objects.offer("License", &key("license")).unwrap();
-        let alone = writes::sits_alone(&view, offer.status());
-        assert_eq!(alone, !others);
-        let patch = json_of(writes::free(&view, offer, alone, &objects, Timestamp::UNIX_EPOCH).unwrap());
+        let patch = freed(&[&view], offer, &objects).unwrap();
         let ops = patch.as_array().unwrap();
         let has = |op: &str, path: &str| ops.iter().any(|one| one["op"] == op && one["path"] == path);
         assert!(has("remove", &format!("/status/claims/{MATCH_UID}")));
-        assert_eq!(has("remove", "/status/shared/a"), alone);
+        assert_eq!(has("remove", "/status/shared/a"), !others);
         assert!(ops.iter().any(|op| op["path"] == "/status/used" && op["value"] == used), "{patch}");
     }
 }
@@ -238,13 +236,35 @@ fn what_is_freed_late_says_nothing_of_the_offer_any_more() {
     let mut objects = world(&json!({"decision": "Released"}));
     let view = the_view(&objects);
     let offer = objects.offer("Machine", &key("machine")).unwrap();
-    let patch = json_of(writes::free(&view, offer, true, &objects, Timestamp::UNIX_EPOCH).unwrap());
+    let patch = freed(&[&view], offer, &objects).unwrap();
     let entry = format!("/status/claims/{MATCH_UID}/match");
     let tested: Vec<&Value> = patch.as_array().unwrap().iter().filter(|op| op["op"] == "test").collect();
     assert!(tested.iter().any(|op| op["path"] == entry.as_str()), "{patch}");
     objects.machines.put(machine(&json!({}), &json!({})));
     let offer = objects.offer("Machine", &key("machine")).unwrap();
-    assert!(writes::free(&view, offer, true, &objects, Timestamp::UNIX_EPOCH).is_none(), "it was freed already");
+    assert!(freed(&[&view], offer, &objects).is_none(), "it was freed already");
+}
+
+#[test]
+fn one_write_takes_out_all_that_are_there() {
+    let mut objects = world(&json!({"decision": "Released"}));
+    let entry = |name: &str| json!({"match": format!("ns/{name}"), "takes": {"seats": 1}, "vote": "Accepted"});
+    let claims = json!({"u-1": entry("m-1"), "u-2": entry("m-2"), "u-4": entry("m-4")});
+    objects.licenses.put(license(&json!({}), &json!({"claims": claims})));
+    let one = the_view(&objects);
+    let views = ["u-1", "u-2", "u-3"].map(|uid| View { uid: uid.to_owned(), ..one.clone() });
+    let offer = objects.offer("License", &key("license")).unwrap();
+    let patch = freed(&views.each_ref(), offer, &objects).unwrap();
+    let of = |op: &str| {
+        let all = patch.as_array().unwrap().iter().filter(move |one| one["op"] == op);
+        all.filter_map(|one| one["path"].as_str()).filter(|path| path.contains("/claims/")).collect::<Vec<_>>()
+    };
+    assert_eq!(of("remove"), ["/status/claims/u-1", "/status/claims/u-2"], "u-3 is not there, u-4 stays");
+    assert_eq!(of("test"), ["/status/claims/u-1/match", "/status/claims/u-2/match"]);
+}
+
+fn freed(views: &[&View], offer: pool::OfferRef<'_>, objects: &Objects) -> Option<Value> {
+    writes::free(views, offer, writes::Seats::OfThoseAlone, objects, Timestamp::UNIX_EPOCH).map(json_of)
 }
 
 #[test]

@@ -125,33 +125,45 @@ fn enter(
     Change::Json(derived(ops, offer, &from, after, objects, now).build())
 }
 
-/// Takes the claim out of an offer's ledger, and its shared seat with it if `with_seat` says so: when nobody else sits there. Only
-/// once: if it comes late, after somebody else has done it, it must not say what was true of the offer then. `None`: there is
-/// nothing to take out.
+/// Which shared seats go with the claims that leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seats {
+    /// Those where nobody else sits, as far as is seen.
+    OfThoseAlone,
+    /// None.
+    Stay,
+}
+
+/// Takes claims out of an offer's ledger, all that are seen there or none of them, and shared seats with them as `seats` says.
+/// Only once: if it comes late, after somebody else has done it, it must not say what was true of the offer then. `None`: there
+/// is nothing to take out.
 pub(crate) fn free(
-    view: &View,
+    views: &[&View],
     offer: OfferRef<'_>,
-    with_seat: bool,
+    seats: Seats,
     objects: &Objects,
     now: Timestamp,
 ) -> Option<Change> {
     let from = offer.status().cloned().unwrap_or_default();
     let mut after = from.clone();
-    let entry = after.claims.remove(&view.uid)?;
-    let mut ops = Ops::default()
-        .test(&["metadata", "uid"], offer.uid())
-        .test(&["status", "claims", &view.uid, "match"], entry.match_key)
-        .remove(&["status", "claims", &view.uid]);
-    if let Some(key) = entry.share.filter(|key| with_seat && after.shared.contains_key(key)) {
-        ops = ops.remove(&["status", "shared", &key]);
-        after.shared.remove(&key);
+    let mut ops = Ops::default().test(&["metadata", "uid"], offer.uid());
+    for view in views {
+        let is_alone = seats == Seats::OfThoseAlone && sits_alone(view, &after);
+        let Some(entry) = after.claims.remove(&view.uid) else { continue };
+        ops = ops
+            .test(&["status", "claims", &view.uid, "match"], entry.match_key)
+            .remove(&["status", "claims", &view.uid]);
+        if let Some(key) = entry.share.filter(|key| is_alone && after.shared.contains_key(key)) {
+            ops = ops.remove(&["status", "shared", &key]);
+            after.shared.remove(&key);
+        }
     }
-    Some(Change::Json(derived(ops, offer, &from, after, objects, now).build()))
+    (after.claims.len() < from.claims.len())
+        .then(|| Change::Json(derived(ops, offer, &from, after, objects, now).build()))
 }
 
 /// Whether a claim's seat is shared with nobody else, as far as is seen.
-pub(crate) fn sits_alone(view: &View, status: Option<&OfferStatus>) -> bool {
-    let Some(status) = status else { return false };
+fn sits_alone(view: &View, status: &OfferStatus) -> bool {
     let Some(key) = status.claims.get(&view.uid).and_then(|entry| entry.share.as_ref()) else { return false };
     !status.claims.iter().any(|(uid, entry)| *uid != view.uid && entry.share.as_ref() == Some(key))
 }
