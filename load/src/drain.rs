@@ -1,5 +1,6 @@
 //! How fast a queue drains, by its length. It must not matter: who waits costs nothing.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -22,9 +23,10 @@ const MEASURED: usize = 400;
 /// How long one commit may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Drains a queue of each length, on a control plane of its own, and compares.
+/// Drains a queue of each length, on a control plane of its own, and compares. A length that comes several times counts with the
+/// mean of its rates: machines are fast and slow by turns.
 pub(crate) async fn run(depths: &[usize], flags: &[String]) -> Result<()> {
-    let (mut rates, mut shares) = (Vec::new(), Vec::new());
+    let (mut rates, mut shares) = (BTreeMap::new(), BTreeMap::new());
     for depth in depths {
         let Drained { alone, rate, cpu, audited } = one(*depth, flags).await?;
         line(&format!(
@@ -32,8 +34,8 @@ pub(crate) async fn run(depths: &[usize], flags: &[String]) -> Result<()> {
         ));
         line(&format!("{depth} jobs waiting: written meanwhile: {}", kinds(&audited)));
         line(&format!("{depth} jobs waiting: the API server alone takes {alone:.0} guarded status patches a second"));
-        rates.push(rate);
-        shares.push(rate / alone);
+        rates.entry(*depth).or_insert_with(Vec::new).push(rate);
+        shares.entry(*depth).or_insert_with(Vec::new).push(rate / alone);
     }
     if let (Some(rates), Some(shares)) = (apart(&rates), apart(&shares)) {
         line(&format!("the fastest is {rates:.2} times the slowest (wanted: 1.3 or less)"));
@@ -42,14 +44,17 @@ pub(crate) async fn run(depths: &[usize], flags: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// How many times the least the most is.
-fn apart(all: &[f64]) -> Option<f64> {
-    Some(all.iter().copied().reduce(f64::max)? / all.iter().copied().reduce(f64::min)?)
+/// How many times the least the most is, of the mean of each length.
+fn apart(all: &BTreeMap<usize, Vec<f64>>) -> Option<f64> {
+    let mean = |some: &Vec<f64>| some.iter().sum::<f64>() / some.len() as f64;
+    let means: Vec<f64> = all.values().map(mean).collect();
+    Some(means.iter().copied().reduce(f64::max)? / means.iter().copied().reduce(f64::min)?)
 }
 
 /// What came of one queue.
 struct Drained {
-    /// What the API server takes with so many jobs in it and nobody else at work, in patches a second.
+    /// What the API server takes with so many jobs in it and nobody else at work, in patches a second: before and after, because
+    /// machines are fast and slow by turns.
     alone: f64,
     /// Gangs a second.
     rate: f64,
@@ -66,7 +71,7 @@ async fn one(depth: usize, flags: &[String]) -> Result<Drained> {
     stage.settle().await?;
     process::stand_still(&controller)?;
     arrivals::all(&stage, depth).await?;
-    let alone = raw::rate(&stage).await?;
+    let before = raw::rate(&stage).await?;
     let mut commits = Commits::follow(&stage);
     process::go_on(&controller)?;
     let (mut begun, mut ticks, mut logged) = (Instant::now(), 0, 0);
@@ -88,6 +93,7 @@ async fn one(depth: usize, flags: &[String]) -> Result<Drained> {
     let rate = measured / begun.elapsed().as_secs_f64();
     let audited = audit::since(&stage, NAMESPACE, logged)?;
     process::end(controller)?;
+    let after = raw::rate(&stage).await?;
     tokio::task::spawn_blocking(move || stage.take_down()).await??;
-    Ok(Drained { alone, rate, cpu: cpu / measured, audited })
+    Ok(Drained { alone: f64::midpoint(before, after), rate, cpu: cpu / measured, audited })
 }
