@@ -2,12 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
 use crate::engine::Engine;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Root, Snapshot};
+use crate::table::{as_u32, as_usize};
 use crate::why::Unmatched;
 
 /// What one cycle came to.
@@ -58,38 +60,62 @@ struct Waiting {
     since: Reverse<i64>,
     ad: Reverse<AdId>,
     /// Its number among the snapshot's roots.
-    number: usize,
+    number: u32,
+    /// Some offers are not to be asked.
+    excludes: bool,
+}
+
+/// A root whose turn it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn<'s> {
+    /// Its number among the snapshot's roots.
+    pub(crate) number: usize,
+    pub(crate) ad: AdId,
+    /// Some offers are not to be asked.
+    pub(crate) excludes: bool,
+    /// Itself; what is said above is known without looking there.
+    pub(crate) root: &'s Root,
 }
 
 impl<'s> Queue<'s> {
     pub(crate) fn of(snapshot: &'s Snapshot) -> Queue<'s> {
-        let mut waiting: HashMap<&str, Vec<Waiting>, RandomState> = HashMap::default();
+        let mut named: Vec<(&Arc<str>, Vec<Waiting>)> = Vec::new();
+        let (mut places, mut last): (HashMap<&str, usize, RandomState>, usize) = (HashMap::default(), 0);
         for (number, root) in snapshot.roots.iter().enumerate() {
             let Root { ad, priority, since, .. } = *root;
-            let own = Waiting { priority, since: Reverse(since), ad: Reverse(ad), number };
-            waiting.entry(&root.submitter).or_default().push(own);
+            // Roots of one submitter mostly stand together.
+            if !named.get(last).is_some_and(|(name, _)| is_same(name, &root.submitter)) {
+                last = *places.entry(&root.submitter).or_insert(named.len());
+                if last == named.len() {
+                    named.push((&root.submitter, Vec::new()));
+                }
+            }
+            let (since, ad, excludes) = (Reverse(since), Reverse(ad), !root.exclusions.is_empty());
+            if let Some((_, waiting)) = named.get_mut(last) {
+                waiting.push(Waiting { priority, since, ad, number: as_u32(number), excludes });
+            }
         }
-        let mut named: Vec<(&str, Vec<Waiting>)> = waiting.into_iter().collect();
         named.sort_unstable_by_key(|(name, _)| *name);
-        let submitter = |(name, mut waiting): (&str, Vec<Waiting>)| {
+        let submitter = |(name, mut waiting): (&Arc<str>, Vec<Waiting>)| {
             waiting.sort_unstable();
-            Submitter { gangs: snapshot.held.get(name).copied().unwrap_or(0), waiting }
+            Submitter { gangs: snapshot.held.get(&**name).copied().unwrap_or(0), waiting }
         };
         let submitters: Vec<Submitter> = named.into_iter().map(submitter).collect();
         let order = submitters.iter().enumerate().map(|(number, submitter)| (submitter.gangs, number)).collect();
         Queue { roots: &snapshot.roots, submitters, order, last: 0 }
     }
 
-    /// The root that is served next, with its number among the snapshot's roots.
-    pub(crate) fn next(&mut self) -> Option<(usize, &'s Root)> {
+    /// The root that is served next.
+    pub(crate) fn next(&mut self) -> Option<Turn<'s>> {
         let first = *self.order.first()?;
         self.last = first.1;
         let waiting = &mut self.submitters.get_mut(first.1)?.waiting;
-        let next = waiting.pop()?;
+        let Waiting { number, ad, excludes, .. } = waiting.pop()?;
         if waiting.is_empty() {
             self.order.remove(&first);
         }
-        self.roots.get(next.number).map(|root| (next.number, root))
+        let number = as_usize(number);
+        self.roots.get(number).map(|root| Turn { number, ad: ad.0, excludes, root })
     }
 
     /// Counts one more gang for the submitter of the root that was served last.
@@ -101,4 +127,8 @@ impl<'s> Queue<'s> {
             self.order.insert((submitter.gangs, self.last));
         }
     }
+}
+
+fn is_same(one: &Arc<str>, other: &Arc<str>) -> bool {
+    Arc::ptr_eq(one, other) || one == other
 }

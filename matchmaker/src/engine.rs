@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 use crate::cycle::{Cycle, Queue};
 use crate::gang::Gang;
 use crate::index::asks::{Resources, Stock};
-use crate::index::classes::RootKeys;
+use crate::index::classes::{KeyOf, RootKeys};
 use crate::index::plan::{Made, PortPlan};
 use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
@@ -23,7 +23,7 @@ use crate::ports::Rules;
 use crate::search::agreed::Agreed;
 use crate::search::check::Checker;
 use crate::search::domain::Known;
-use crate::table::{Bits, Table, as_usize};
+use crate::table::{Bits, Table, as_u32, as_usize};
 use crate::why::{Asked, Whys};
 
 use prepare::{Indexed, Planned};
@@ -48,10 +48,10 @@ pub struct Engine {
     /// What plans were made for: the templates, and the resources of the pool.
     planned_for: (u64, Resources),
     /// By place in the snapshot before: the number of a root's key, and whether its expressions read more than that tells.
-    key_of_place: Vec<Option<(u32, bool)>>,
+    key_of_place: Vec<Option<KeyOf>>,
     agreed: Agreed,
     /// The steps that the evaluator has taken in this cycle, by submitter.
-    spent: BTreeMap<String, u64>,
+    spent: BTreeMap<Arc<str>, u64>,
     before: Snapshot,
     /// How many gangs there were in the cycle before: about as many as there will be.
     gangs_before: usize,
@@ -83,7 +83,7 @@ pub struct Stats {
 struct Run {
     cycle: Cycle,
     /// Roots without a gang by number, and whether the search was cut short.
-    failed: Vec<(usize, bool)>,
+    failed: Vec<(u32, bool)>,
     ledger: Ledger,
     indexed: Option<Indexed>,
 }
@@ -185,6 +185,7 @@ impl Engine {
         let pool = ledger.after(&cycle.gangs);
         let mut whys = Whys::of(pool, config, now);
         for (number, gave_up) in failed {
+            let number = as_usize(number);
             let Some(root) = snapshot.roots.get(number).filter(|root| !pool.consumed.contains(&root.ad)) else {
                 continue;
             };
@@ -203,27 +204,27 @@ impl Engine {
     fn run(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Run {
         let mut ledger = Ledger::of(snapshot, config.rules);
         let mut cycle = Cycle { gangs: Vec::with_capacity(self.gangs_before), ..Cycle::default() };
-        let mut failed = Vec::new();
+        let mut failed = Vec::with_capacity(snapshot.roots.len().saturating_sub(self.gangs_before));
         let mut queue = Queue::of(snapshot);
         let mut checker = Checker::new(snapshot, config, now);
         let mut indexed = match config.search {
             Search::Indexed => Some(self.prepare(snapshot, config, now)),
             Search::Naive => None,
         };
-        while let Some((number, root)) = queue.next() {
-            if config.rules == Rules::Paper && ledger.after(&cycle.gangs).consumed.contains(&root.ad) {
+        while let Some(turn) = queue.next() {
+            if config.rules == Rules::Paper && ledger.after(&cycle.gangs).consumed.contains(&turn.ad) {
                 continue;
             }
             let found = match &mut indexed {
-                Some(indexed) => self.best(indexed, &mut ledger, number, root, config, now, &mut cycle, &mut checker),
-                None => naive::best(ledger.after(&cycle.gangs), root.ad, &root.exclusions, config, now),
+                Some(indexed) => self.best(indexed, &mut ledger, turn, config, now, &mut cycle, &mut checker),
+                None => naive::best(ledger.after(&cycle.gangs), turn.ad, &turn.root.exclusions, config, now),
             };
             let Some(gang) = found.gang else {
-                failed.push((number, found.gave_up));
+                failed.push((as_u32(turn.number), found.gave_up));
                 continue;
             };
             if found.gave_up {
-                cycle.cut_short.push(root.ad);
+                cycle.cut_short.push(turn.ad);
             }
             queue.charge();
             cycle.gangs.push(gang);
@@ -252,9 +253,7 @@ impl Engine {
         if !self.stock.is_full(place) {
             return;
         }
-        let Some(first) = self.table.first_row.get(place).copied().flatten() else { return };
-        let rows = self.table.rows.iter().enumerate().skip(as_usize(first));
-        for (row, _) in rows.take_while(|(_, row)| row.place == place) {
+        for row in self.table.rows_of(place) {
             self.full.set(row, true);
         }
     }

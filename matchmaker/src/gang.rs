@@ -1,5 +1,7 @@
 //! A gang: which ads were bound together, through which ports, and what each gives.
 
+use smallvec::SmallVec;
+
 use crate::capacity::Ask;
 use crate::model::{AdId, Snapshot};
 use crate::score::Score;
@@ -8,10 +10,13 @@ use crate::score::Score;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gang {
     /// The members; `members[0]` is the root.
-    pub members: Vec<Member>,
+    pub members: Members,
     /// How good it is.
     pub score: Score,
 }
+
+/// The members of a gang: most have three or fewer.
+pub type Members = SmallVec<[Member; 3]>;
 
 /// One member of a gang.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -38,7 +38,7 @@ pub use consent::Consent;
 pub use cycle::{Cycle, negotiate};
 pub use engine::{Engine, Stats};
 pub use explain::explain;
-pub use gang::{Bond, Gang, Member};
+pub use gang::{Bond, Gang, Member, Members};
 pub use introduce::introduce;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Prefer, Role, Root, Search, Snapshot};
 pub use ports::{Port, PortLists, Ports, Rules};

@@ -86,8 +86,8 @@ pub struct Offer {
 pub struct Root {
     /// Its ad.
     pub ad: AdId,
-    /// Who is charged.
-    pub submitter: String,
+    /// Who is charged; roots of one submitter best share the name.
+    pub submitter: Arc<str>,
     /// Larger goes first among the roots of one submitter.
     pub priority: i32,
     /// When it began to wait, in seconds since 1970; older goes first.
@@ -122,8 +122,11 @@ impl Snapshot {
 
     /// The same of ads some of which may be in other snapshots too: an engine that has seen them knows them again.
     pub fn of(mut ads: Vec<Arc<PoolAd>>) -> Snapshot {
-        ads.sort_by(|a, b| a.key.cmp(&b.key));
-        ads.dedup_by(|later, first| later.key == first.key);
+        // Mostly they stand in order already, and it takes long to look at all keys once more.
+        if !ads.is_sorted_by(|one, next| one.key < next.key) {
+            ads.sort_by(|a, b| a.key.cmp(&b.key));
+            ads.dedup_by(|later, first| later.key == first.key);
+        }
         Snapshot { ads: Arc::new(ads), sorted: true, ..Snapshot::default() }
     }
 

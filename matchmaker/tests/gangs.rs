@@ -82,7 +82,7 @@ mod tests {
             for (key, submitter, priority, since) in &self.roots {
                 let ad = snapshot.find(key).unwrap();
                 let exclusions = self.excluded.clone();
-                let submitter = (*submitter).to_owned();
+                let submitter = (*submitter).into();
                 snapshot.roots.push(Root { ad, submitter, priority: *priority, since: *since, exclusions });
             }
             snapshot

@@ -202,7 +202,7 @@ mod tests {
             let pool = Snapshot::new(ads);
             for (id, ad) in pool.ads().filter(|(_, ad)| ad.offer().is_none() && ad.ports.list.len() == 1) {
                 let root =
-                    Root { ad: id, submitter: String::new(), priority: 0, since: 0, exclusions: BTreeSet::new() };
+                    Root { ad: id, submitter: Default::default(), priority: 0, since: 0, exclusions: BTreeSet::new() };
                 if ad.ports.problem.is_some() || best(&pool, &root, &world).is_some() {
                     continue;
                 }

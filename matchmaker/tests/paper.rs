@@ -95,7 +95,7 @@ mod tests {
         let mut snapshot = Snapshot::in_order(ads.enumerate().map(pool_ad).collect());
         let root = |(ad, _)| matchmaker::Root {
             ad,
-            submitter: String::new(),
+            submitter: Default::default(),
             priority: 0,
             since: 0,
             exclusions: Default::default(),

@@ -33,7 +33,7 @@ mod tests {
             let mut snapshot = Snapshot::new(kinds.into_iter().zip(texts).map(ad).collect());
             let job = snapshot.ads().find(|(_, ad)| ad.offer().is_none()).map(|(id, _)| id).unwrap();
             let root =
-                Root { ad: job, submitter: String::new(), priority: 0, since: 0, exclusions: Default::default() };
+                Root { ad: job, submitter: Default::default(), priority: 0, since: 0, exclusions: Default::default() };
             snapshot.roots = vec![root];
             self.now += 1;
             let cycle = self.engine.negotiate(&snapshot, &self.config, self.now);

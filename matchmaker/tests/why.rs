@@ -230,7 +230,7 @@ mod tests {
         let mut pool = Snapshot::new(ads);
         let asking: Vec<_> = pool.ads().filter(|(_, ad)| ad.offer().is_none()).map(|(id, _)| id).collect();
         for ad in asking {
-            let (submitter, exclusions) = (String::new(), BTreeSet::new());
+            let (submitter, exclusions) = (Arc::default(), BTreeSet::new());
             pool.roots.push(Root { ad, submitter, priority: 0, since: 0, exclusions });
         }
         pool

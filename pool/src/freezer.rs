@@ -139,16 +139,19 @@ impl<'a> Around<'a> {
 /// Puts in who asks, and how much everybody holds.
 fn ask(snapshot: &mut Snapshot, objects: &Objects, outlook: &Outlook) {
     let jobs = objects.jobs.iter().filter(|(_, held)| held.ad.is_ok());
-    let mut roots = Vec::new();
+    let (mut roots, mut submitter) = (Vec::new(), Arc::<str>::default());
     // Jobs come first in a snapshot, in the order of their keys, as they do among the objects.
     for ((place, ad), (key, held)) in snapshot.ads().zip(jobs) {
         if outlook.held_back.contains(&ad.uid) || may_ask(held, objects) != Standing::Waits {
             continue;
         }
         let since = held.object.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
+        if *submitter != *key.namespace {
+            submitter = key.namespace.as_str().into();
+        }
         roots.push(Root {
             ad: place,
-            submitter: key.namespace.clone(),
+            submitter: Arc::clone(&submitter),
             priority: held.object.spec.priority,
             since,
             exclusions: outlook.exclusions.get(&ad.uid).cloned().unwrap_or_default(),

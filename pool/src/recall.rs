@@ -31,7 +31,7 @@ pub fn gang_of(found: &Match, objects: &Objects) -> Option<Recalled> {
             ask: Ask { takes: member.takes.clone().unwrap_or_default().into(), share: member.share.clone() },
         });
     }
-    Some(Recalled { snapshot, gang: Gang { members, score: Score::default() } })
+    Some(Recalled { snapshot, gang: Gang { members: members.into(), score: Score::default() } })
 }
 
 fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> {

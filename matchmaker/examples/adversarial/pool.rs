@@ -74,7 +74,7 @@ impl Pool {
         let jobs = snapshot.ads().filter(|(_, ad)| ad.offer().is_none());
         let root = |(id, ad): (_, &PoolAd)| Root {
             ad: id,
-            submitter: if self.submitters { ad.key.name.clone() } else { String::new() },
+            submitter: if self.submitters { ad.key.name.as_str().into() } else { Arc::default() },
             priority: 0,
             since: 0,
             exclusions: exclusions.clone(),

@@ -49,15 +49,15 @@ impl Workload {
         let mut reading = Reading::new();
         let mut ads = Vec::with_capacity(self.ads.len());
         for line in &self.ads {
-            ads.push(reading.pool_ad(&line.key, &line.text)?);
+            ads.push(Arc::new(reading.pool_ad(&line.key, &line.text)?));
         }
-        let mut snapshot = Snapshot::new(ads);
+        let mut snapshot = Snapshot::of(ads);
         snapshot.roots = snapshot
             .ads()
             .filter(|(_, ad)| ad.offer().is_none())
             .map(|(id, _)| Root {
                 ad: id,
-                submitter: String::new(),
+                submitter: Arc::default(),
                 priority: 0,
                 since: 0,
                 exclusions: BTreeSet::new(),

@@ -15,7 +15,7 @@ use matchmaker::{Config, Cycle, Engine, Prefer, Snapshot};
 use serde_json::json;
 
 use load::{Workload, replaced};
-use measure::{median_ms, peak_rss_mb, scalar_pair_ns};
+use measure::{Times, peak_rss_mb, scalar_pair_ns};
 
 /// The allocator of the controller.
 #[global_allocator]
@@ -92,34 +92,36 @@ fn main() -> Fallible<()> {
 }
 
 fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<serde_json::Value> {
-    let ingest_ms = median_ms(options.rounds, || workload.snapshot().map(drop))?;
+    let rounds = 0..options.rounds;
+    let (mut ingest, mut cold, mut search, mut cycles, mut warm) = <[Times; 5]>::default().into();
+    for _ in rounds.clone() {
+        ingest.round(|| workload.snapshot())?;
+    }
     let mut first = None;
-    let cold_ms = median_ms(options.rounds, || {
-        first = Some(from_text(workload, config)?);
-        Ok(())
-    })?;
+    for _ in rounds.clone() {
+        drop(first.take());
+        first = Some(cold.round(|| from_text(workload, config))?);
+    }
     let (snapshot, mut engine, cycle) = first.ok_or("no round was measured")?;
     let search_alone = Config { second_look: false, ..config.clone() };
-    let search_ms = median_ms(options.rounds, || {
-        cycle_from_nothing(&mut engine, &snapshot, &search_alone);
-        Ok(())
-    })?;
-    let cycle_ms = median_ms(options.rounds, || {
-        cycle_from_nothing(&mut engine, &snapshot, config);
-        Ok(())
-    })?;
+    for _ in rounds.clone() {
+        search.round(|| cycle_from_nothing(&mut engine, &snapshot, &search_alone));
+    }
+    for _ in rounds.clone() {
+        cycles.round(|| cycle_from_nothing(&mut engine, &snapshot, config));
+    }
     let stats = engine.stats;
-    let warm_ms = median_ms(options.rounds, || {
-        engine.gangs(&snapshot, config, 0);
-        Ok(())
-    })?;
+    for _ in rounds {
+        warm.round(|| engine.gangs(&snapshot, config, 0));
+    }
     let (incremental_ms, same_gangs) = incremental(workload, &snapshot, &mut engine, config, options)?;
     let explained = if options.explain { explained(&mut engine, &snapshot, config, options)? } else { json!(null) };
     let score: f64 = cycle.gangs.iter().map(|gang| gang.score.own.to_real()).sum();
     Ok(json!({
         "workload": workload.name, "ads": workload.ads.len(), "bytes": workload.bytes(), "roots": snapshot.roots.len(),
         "prefer": format!("{:?}", config.prefer), "matched": cycle.gangs.len(), "score": score,
-        "ingest_ms": ingest_ms, "cold_ms": cold_ms, "cycle_ms": cycle_ms, "search_ms": search_ms, "warm_ms": warm_ms,
+        "ingest_ms": ingest.median_ms(), "cold_ms": cold.median_ms(), "cycle_ms": cycles.median_ms(),
+        "search_ms": search.median_ms(), "warm_ms": warm.median_ms(),
         "scalar_pair_ns": scalar_pair_ns(&snapshot, config)?, "probes": null, "questions": stats.questions,
         "steps": stats.steps, "classes": stats.classes, "looks": stats.looks, "guided": stats.guided, "conditions": stats.conditions,
         "disagreements": cycle.disagreements.len(), "peak_rss_mb": peak_rss_mb(), "incremental_ms": incremental_ms,
@@ -135,16 +137,14 @@ fn explained(
     config: &Config,
     options: &Options,
 ) -> Fallible<serde_json::Value> {
-    let cycle_ms = median_ms(options.rounds, || {
-        cycle_from_nothing(engine, snapshot, config);
-        Ok(())
-    })?;
+    let (mut without, mut with) = (Times::default(), Times::default());
     let mut unmatched = Vec::new();
-    let with_reasons_ms = median_ms(options.rounds, || {
+    for _ in 0..options.rounds {
+        without.round(|| cycle_from_nothing(engine, snapshot, config));
         engine.forget_answers();
-        unmatched = engine.negotiate(snapshot, config, 0).unmatched;
-        Ok(())
-    })?;
+        unmatched = with.round(|| engine.negotiate(snapshot, config, 0)).unmatched;
+    }
+    let (cycle_ms, with_reasons_ms) = (without.median_ms(), with.median_ms());
     let reasons: std::collections::HashSet<_> =
         unmatched.iter().map(|found| std::sync::Arc::as_ptr(&found.why)).collect();
     Ok(json!({
@@ -165,9 +165,9 @@ fn from_text(workload: &Workload, config: &Config) -> Fallible<(Snapshot, Engine
 
 /// A cycle over ads that are in their columns; everything else is worked out again. A function of its own for profilers.
 #[inline(never)]
-fn cycle_from_nothing(engine: &mut Engine, snapshot: &Snapshot, config: &Config) {
+fn cycle_from_nothing(engine: &mut Engine, snapshot: &Snapshot, config: &Config) -> Cycle {
     engine.forget_answers();
-    engine.gangs(snapshot, config, 0);
+    engine.gangs(snapshot, config, 0)
 }
 
 /// A cycle over a pool of which most was in the one before. A function of its own for profilers.
@@ -190,15 +190,16 @@ fn incremental(
         let last = rounds.last().ok_or("no snapshot")?;
         rounds.push(replaced(workload, last, options.incremental, round)?);
     }
-    let mut rounds = rounds.into_iter();
-    let mut cycles: Vec<Cycle> = rounds.next().map(|first| engine.gangs(&first, config, 0)).into_iter().collect();
-    let time = median_ms(options.rounds, || {
-        if let Some(next) = rounds.next() {
-            cycles.push(cycle_after_changes(engine, &next, config));
-        }
-        Ok(())
-    })?;
-    let [.., before, last] = cycles.as_slice() else { return Err("no round was measured".into()) };
+    let mut times = Times::default();
+    let (mut before, mut last) = (Cycle::default(), Cycle::default());
+    for (round, next) in rounds.iter().enumerate() {
+        before = last;
+        last = match round {
+            0 => engine.gangs(next, config, 0),
+            _ => times.round(|| cycle_after_changes(engine, next, config)),
+        };
+    }
+    let time = times.median_ms();
     let before: std::collections::HashMap<_, _> =
         before.gangs.iter().map(|gang| (gang.root(), &gang.members)).collect();
     let same = last.gangs.iter().filter(|gang| before.get(&gang.root()) == Some(&&gang.members)).count();

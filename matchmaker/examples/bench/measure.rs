@@ -12,20 +12,37 @@ fn thread_ms() -> f64 {
     ran.tv_sec as f64 * 1e3 + ran.tv_nsec as f64 / 1e6
 }
 
+/// Times of the same work, round by round.
+#[derive(Debug, Default)]
+pub(crate) struct Times(Vec<f64>);
+
+impl Times {
+    /// One more round. What comes of it is the caller's: taking it down is no part of the work.
+    pub(crate) fn round<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let before = thread_ms();
+        let done = work();
+        self.0.push(thread_ms() - before);
+        done
+    }
+
+    /// The median in milliseconds.
+    pub(crate) fn median_ms(mut self) -> f64 {
+        self.0.sort_by(f64::total_cmp);
+        let median = self.0.get(self.0.len() / 2).copied().unwrap_or(f64::NAN);
+        (median * 1000.0).round() / 1000.0
+    }
+}
+
 /// The median time of some rounds of `work`.
 pub(crate) fn median_ms(
     rounds: usize,
     mut work: impl FnMut() -> Result<(), Box<dyn Error>>,
 ) -> Result<f64, Box<dyn Error>> {
-    let mut times = Vec::new();
+    let mut times = Times::default();
     for _ in 0..rounds {
-        let before = thread_ms();
-        work()?;
-        times.push(thread_ms() - before);
+        times.round(&mut work)?;
     }
-    times.sort_by(f64::total_cmp);
-    let median = times.get(rounds / 2).copied().unwrap_or(f64::NAN);
-    Ok((median * 1000.0).round() / 1000.0)
+    Ok(times.median_ms())
 }
 
 /// The most memory that the process has used so far.

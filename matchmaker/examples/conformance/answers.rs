@@ -49,7 +49,7 @@ fn paper() -> Config {
 
 fn root(ad: AdId, turn: usize) -> Root {
     let since = i64::try_from(turn).unwrap_or(i64::MAX);
-    Root { ad, submitter: String::new(), priority: 0, since, exclusions: Default::default() }
+    Root { ad, submitter: Default::default(), priority: 0, since, exclusions: Default::default() }
 }
 
 fn each(pool: &Snapshot, names: &Names<'_>, root: AdId, cap: usize, list: usize) -> Value {

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use super::class::Class;
 use super::{Engine, Stats};
 use crate::index::asks::Resources;
-use crate::index::classes::{Asker, Readers};
+use crate::index::classes::{Asker, KeyOf, Readers};
 use crate::index::memo::Seen;
 use crate::index::plan::Planner;
 use crate::model::{AdId, Config, PoolAd, Prefer, Snapshot};
@@ -17,7 +17,7 @@ use crate::ports::Rules;
 use crate::search::domain::Domain;
 use crate::search::finders::Finders;
 use crate::search::lanes::Spoke;
-use crate::table::{Bits, Table, as_u32, as_usize};
+use crate::table::{Bits, Number, Table, as_u32, as_usize};
 
 /// One of the roots with a key, how many there are, and whether their expressions can read more than the key tells.
 type Example = (AdId, usize, bool);
@@ -46,7 +46,8 @@ impl Engine {
         self.ranks.recompute(config.rank_of, &mut self.table);
         if let Some(same) = &changes.same {
             let known = std::mem::take(&mut self.key_of_place);
-            self.key_of_place = same.iter().map(|place| known.get((*place)?).copied().flatten()).collect();
+            self.key_of_place =
+                same.iter().map(|place| known.get(as_usize((*place)?.get())).copied().flatten()).collect();
             self.roots.moved(same);
         }
         self.stock.count(snapshot, changes.same.as_deref());
@@ -85,7 +86,7 @@ impl Engine {
         }
         let ports_of = self.domains(config, &examples, &namespaces, indexed);
         let mut class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState> = HashMap::default();
-        let mut class_of_key: HashMap<u32, usize, RandomState> = HashMap::default();
+        let mut class_of_key: HashMap<u32, Number, RandomState> = HashMap::default();
         for ((id, (_, _, reads_all)), ports) in examples.iter().zip(ports_of) {
             let ranked = config.rules == Rules::Product && config.prefer == Prefer::Best;
             let planned = self.plans.get(as_usize(*id)).and_then(Option::as_ref);
@@ -100,9 +101,9 @@ impl Engine {
                 class.reflective |= reads_all;
                 indexed.classes.push(class);
             }
-            class_of_key.insert(*id, class);
+            class_of_key.insert(*id, Number::of(as_u32(class)));
         }
-        let class_of = |key: &Option<u32>| class_of_key.get(&(*key)?).copied();
+        let class_of = |key: &Option<Number>| class_of_key.get(&(*key)?.get()).copied();
         indexed.class_of = indexed.key_of.iter().map(class_of).collect();
     }
 
@@ -112,27 +113,28 @@ impl Engine {
         let mut examples: Vec<Option<Example>> = Vec::new();
         for root in &snapshot.roots {
             let known = self.key_of_place.get(root.ad.place()).copied().flatten();
-            let Some((id, reflective)) = known.or_else(|| self.key_of_root(snapshot, root.ad)) else {
+            let Some(key) = known.or_else(|| self.key_of_root(snapshot, root.ad)) else {
                 indexed.key_of.push(None);
                 continue;
             };
             if let Some(own) = self.key_of_place.get_mut(root.ad.place()) {
-                *own = Some((id, reflective));
+                *own = Some(key);
             }
+            let (id, reflective) = (key.id(), key.is_reflective());
             if examples.len() <= as_usize(id) {
                 examples.resize(as_usize(id) + 1, None);
             }
             if let Some(example) = examples.get_mut(as_usize(id)) {
                 example.get_or_insert((root.ad, 0, reflective)).1 += 1;
             }
-            indexed.key_of.push(Some(id));
+            indexed.key_of.push(Some(Number::of(id)));
         }
         let found = |(id, example): (usize, Option<Example>)| Some((as_u32(id), example?));
         examples.into_iter().enumerate().filter_map(found).collect()
     }
 
-    /// The key of a root, and whether its expressions read more than that tells; none if its ports are not in order.
-    fn key_of_root(&mut self, snapshot: &Snapshot, root: AdId) -> Option<(u32, bool)> {
+    /// The key of a root; none if its ports are not in order.
+    fn key_of_root(&mut self, snapshot: &Snapshot, root: AdId) -> Option<KeyOf> {
         let row = match self.roots.row_at(root.place()) {
             Some(row) => row,
             None => {
@@ -156,6 +158,8 @@ impl Engine {
         let shared = self.stock.shared(&self.table);
         let admit = |name: &str| self.stock.admitted(&self.table, name, config.rules);
         let admitted_to: BTreeMap<u32, Bits> = namespaces.iter().map(|(number, name)| (*number, admit(name))).collect();
+        indexed.admitted = Bits::none(self.table.rows.len());
+        admitted_to.values().for_each(|admitted| indexed.admitted.or(admitted));
         let mut domain_of: HashMap<usize, usize, RandomState> = HashMap::default();
         let mut ports_of = Vec::with_capacity(examples.len());
         for (id, _) in examples {
@@ -238,19 +242,26 @@ const TABLES_MIN: usize = 64 << 20;
 #[derive(Default)]
 pub(super) struct Indexed {
     /// By the number of the root: what it shows of itself.
-    pub(super) key_of: Vec<Option<u32>>,
-    pub(super) class_of: Vec<Option<usize>>,
+    key_of: Vec<Option<Number>>,
+    class_of: Vec<Option<Number>>,
     pub(super) classes: Vec<Class>,
     pub(super) domains: Vec<Domain>,
+    /// The rows that some root may be bound to now.
+    pub(super) admitted: Bits,
     pub(super) spokes: Vec<Option<Spoke>>,
     pub(super) finders: Finders,
 }
 
 impl Indexed {
+    /// The number of the class of a root, by the root's number.
+    pub(super) fn class(&self, number: usize) -> Option<usize> {
+        self.class_of.get(number).copied().flatten().map(|class| as_usize(class.get()))
+    }
+
     /// What a root shows of itself, as a number, and whether anybody can see more of it.
     pub(super) fn shows(&self, number: usize) -> (Option<u32>, bool) {
-        let class = self.class_of.get(number).copied().flatten().and_then(|class| self.classes.get(class));
-        (self.key_of.get(number).copied().flatten(), class.is_none_or(|class| class.reflective))
+        let class = self.class(number).and_then(|class| self.classes.get(class));
+        (self.key_of.get(number).copied().flatten().map(Number::get), class.is_none_or(|class| class.reflective))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::prepare::Indexed;
 use super::{Engine, Ledger};
-use crate::cycle::Cycle;
-use crate::gang::{Bond, Gang, Member};
+use crate::cycle::{Cycle, Turn};
+use crate::gang::{Bond, Gang, Member, Members};
 use crate::index::memo::Seen;
-use crate::model::{AdId, Config, Root, Snapshot};
+use crate::model::{AdId, Config, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
 use crate::score::Score;
@@ -22,27 +22,27 @@ impl Engine {
         &mut self,
         indexed: &mut Indexed,
         ledger: &mut Ledger,
-        number: usize,
-        root: &Root,
+        turn: Turn<'_>,
         config: &Config,
         now: i64,
         cycle: &mut Cycle,
         checker: &mut Checker<'_>,
     ) -> naive::Found {
+        let Turn { number, ad, excludes, root } = turn;
         let nothing = naive::Found { gang: None, gave_up: false };
-        let Some(id) = indexed.class_of.get(number).copied().flatten() else { return nothing };
-        let Indexed { classes, domains, spokes, .. } = indexed;
+        let Some(id) = indexed.class(number) else { return nothing };
+        let Indexed { classes, domains, spokes, admitted, .. } = indexed;
         let Some(class) = classes.get_mut(id) else { return nothing };
         if class.dead {
             return naive::Found { gang: None, gave_up: class.gave_up };
         }
         self.stats.questions += 1;
-        let itself = self.table.first_row.get(root.ad.place()).copied().flatten();
-        let meets_itself = itself.is_some_and(|row| {
+        let itself = self.table.first_row(ad.place());
+        let meets_itself = itself.filter(|row| admitted.get(as_usize(*row))).is_some_and(|row| {
             let may = |port: &usize| domains.get(*port).is_some_and(|domain| domain.may.get(as_usize(row)));
             class.ports.iter().any(may)
         });
-        if class.star && root.exclusions.is_empty() && !meets_itself {
+        if class.star && !excludes && !meets_itself {
             let mut known = self.known();
             let counted = config.rules == Rules::Product;
             let mut star = Star { domains, spokes, ports: &class.ports, counted };
@@ -56,12 +56,12 @@ impl Engine {
                     return nothing;
                 };
                 let rows = &class.progress.rows;
-                let gang = self.gang(root.ad, score, rows, &class.ports, domains);
+                let gang = self.gang(ad, score, rows, &class.ports, domains);
                 if !config.second_look || self.holds(&gang, rows, ledger.ads(), checker) {
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
-                cycle.disagreements.push(root.ad);
-                return naive::best(ledger.after(&cycle.gangs), root.ad, &root.exclusions, config, now);
+                cycle.disagreements.push(ad);
+                return naive::best(ledger.after(&cycle.gangs), ad, &root.exclusions, config, now);
             }
             // From here on the evaluator has the last word on every edge of this class.
             class.star = false;
@@ -73,11 +73,11 @@ impl Engine {
             return naive::Found { gang: None, gave_up: true };
         }
         let pool = ledger.after(&cycle.gangs);
-        let (found, steps) = guided::best(pool, root.ad, &root.exclusions, config, now, choices, steps_max);
+        let (found, steps) = guided::best(pool, ad, &root.exclusions, config, now, choices, steps_max);
         *spent = spent.saturating_add(steps);
         self.stats.steps += steps;
         let whole = steps_max == config.steps_max || !found.gave_up;
-        if found.gang.is_none() && whole && root.exclusions.is_empty() && !class.reflective && !meets_itself {
+        if found.gang.is_none() && whole && !excludes && !class.reflective && !meets_itself {
             class.dead = true;
             class.gave_up = found.gave_up;
         }
@@ -89,9 +89,9 @@ impl Engine {
         let Some(root) = gang.root() else { return false };
         let seen = pool.ad(root).zip(self.roots.row_at(root.place()));
         let key = self.key_of_place.get(root.place()).copied().flatten();
-        let is_new = seen.zip(key).and_then(|((ad, row), (key, _))| {
+        let is_new = seen.zip(key).and_then(|((ad, row), key)| {
             let mut seen = Seen { roots: &mut self.roots, row, ads: &pool.ads };
-            self.agreed.is_new((key, &ad.ports), rows, &mut seen, &mut self.table)
+            self.agreed.is_new((key.id(), ad), rows, &mut seen, &mut self.table)
         });
         if is_new == Some(false) {
             return true;
@@ -105,7 +105,7 @@ impl Engine {
     }
 
     fn gang(&mut self, root: AdId, score: Score, rows: &[u32], ports: &[usize], domains: &[Domain]) -> Gang {
-        let mut members = Vec::with_capacity(rows.len() + 1);
+        let mut members = Members::with_capacity(rows.len() + 1);
         members.push(Member { ad: root, bond: None, ask: Default::default() });
         for (port, (row, domain)) in rows.iter().zip(ports).enumerate() {
             let (Some(row), Some(domain)) = (self.table.rows.get(as_usize(*row)), domains.get(*domain)) else {

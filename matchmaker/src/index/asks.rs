@@ -11,7 +11,7 @@ use crate::capacity::{Ask, Misfit, Res};
 use crate::consent::Consent;
 use crate::model::{AdId, Offer, PoolAd, Snapshot};
 use crate::ports::{Ports, Rules};
-use crate::table::{Bits, Cell, Table, as_u32, as_usize};
+use crate::table::{Bits, Cell, Number, Table, as_u32, as_usize};
 use crate::term::{Flattener, Side, Term};
 
 /// What a port asks of whoever is bound to it.
@@ -100,7 +100,7 @@ pub(crate) struct Take {
 impl Stock {
     /// Counts what is free now. `same` has for each place the place before of an ad that may be the same; nothing if no ad is
     /// another or elsewhere.
-    pub(crate) fn count(&mut self, snapshot: &Snapshot, same: Option<&[Option<usize>]>) {
+    pub(crate) fn count(&mut self, snapshot: &Snapshot, same: Option<&[Option<Number>]>) {
         if !Arc::ptr_eq(&snapshot.ads, &self.counted) {
             self.count_all(snapshot, same.unwrap_or_default());
             self.counted = Arc::clone(&snapshot.ads);
@@ -113,7 +113,7 @@ impl Stock {
     }
 
     /// What is free before anything is taken in a cycle.
-    fn count_all(&mut self, snapshot: &Snapshot, same: &[Option<usize>]) {
+    fn count_all(&mut self, snapshot: &Snapshot, same: &[Option<Number>]) {
         let (offers, free) = (std::mem::take(&mut self.offers), std::mem::take(&mut self.free_at_first));
         self.offers.reserve(snapshot.len());
         self.free_at_first.reserve(free.len());
@@ -121,7 +121,7 @@ impl Stock {
         self.shared_by.clear();
         self.open_rows = OnceLock::new();
         for (place, ad) in snapshot.ads.iter().enumerate() {
-            let before = same.get(place).copied().flatten();
+            let before = same.get(place).copied().flatten().map(|before| as_usize(before.get()));
             let before =
                 before.filter(|before| self.counted.get(*before).is_some_and(|before| Arc::ptr_eq(before, ad)));
             let first = self.free_at_first.len();
@@ -207,9 +207,7 @@ impl Stock {
     pub(crate) fn full_rows(&self, table: &Table) -> Bits {
         let mut rows = Bits::none(table.rows.len());
         for place in self.full.iter().map(as_usize) {
-            let Some(first) = table.first_row.get(place).copied().flatten() else { continue };
-            let own = table.rows.iter().enumerate().skip(as_usize(first));
-            own.take_while(|(_, row)| row.place == place).for_each(|(row, _)| rows.set(row, true));
+            table.rows_of(place).for_each(|row| rows.set(row, true));
         }
         rows
     }

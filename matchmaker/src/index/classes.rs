@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::roots::{Roots, TERMS};
 use crate::model::PoolAd;
 use crate::ports::Ports;
-use crate::table::{ReadsId, Table, as_u32, as_usize};
+use crate::table::{Number, ReadsId, Table, as_u32, as_usize};
 
 /// What templates and owners' terms read of a root: the names that matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,24 @@ pub(crate) struct RootKeys {
 
 /// What the expressions of a root's ports read, and whether `GangRank` matters.
 type PortsRead = (SmallVec<[ReadsId; 8]>, bool);
+
+/// The number of a root's key, and whether its own expressions can read more than the key tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyOf(Number);
+
+impl KeyOf {
+    fn new(id: u32, reflective: bool) -> KeyOf {
+        KeyOf(Number::of(id << 1 | u32::from(reflective)))
+    }
+
+    pub(crate) fn id(self) -> u32 {
+        self.0.get() >> 1
+    }
+
+    pub(crate) fn is_reflective(self) -> bool {
+        self.0.get() & 1 == 1
+    }
+}
 
 /// The names that matter in roots with the same ports.
 #[derive(Debug)]
@@ -82,8 +100,8 @@ impl RootKeys {
         self.ids.clear();
     }
 
-    /// The number of a root's key, and whether its own expressions can read more than the key tells; none if there is no such ad.
-    pub(crate) fn of(&mut self, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<(u32, bool)> {
+    /// The key of a root; none if there is no such ad.
+    pub(crate) fn of(&mut self, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<KeyOf> {
         let (head, namespace) = roots.head_of(asker.row);
         let wanted = match self.wanted.get(as_usize(head)) {
             Some(Some(wanted)) => Arc::clone(wanted),
@@ -117,7 +135,7 @@ impl RootKeys {
             }
         };
         self.key = key;
-        Some((id, reflective))
+        Some(KeyOf::new(id, reflective))
     }
 
     fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<Arc<Wanted>> {

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use super::shown::{Code, Codes, Columns, Part};
 use crate::model::PoolAd;
 use crate::ports::{Port, Ports};
-use crate::table::{ExprId, Table, as_u32, as_usize};
+use crate::table::{ExprId, Number, Table, as_u32, as_usize};
 
 /// An attribute of a root: of one of its ports, or of the ad itself.
 pub(crate) type Attribute = (Option<usize>, Name);
@@ -18,7 +18,7 @@ pub(crate) type Attribute = (Option<usize>, Name);
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
     /// By place in the snapshot.
-    row_of_place: Vec<Option<u32>>,
+    row_of_place: Vec<Option<Number>>,
     free: Vec<u32>,
     heads: Vec<Head>,
     head_ids: HashMap<Vec<Part>, u32, RandomState>,
@@ -75,24 +75,24 @@ pub(crate) const TERMS: [&str; 5] = ["Requirements", "Constraint", "Rank", "Requ
 
 impl Roots {
     /// Makes the rows those of the snapshot's places: for each place, the place before of an ad that is the same.
-    pub(crate) fn moved(&mut self, same: &[Option<usize>]) {
+    pub(crate) fn moved(&mut self, same: &[Option<Number>]) {
         self.of_body.forget_shapes();
         self.of_ports.forget_shapes();
         let old = std::mem::take(&mut self.row_of_place);
         let mut kept = vec![false; self.heads.len()];
-        self.row_of_place = same.iter().map(|place| old.get((*place)?).copied().flatten()).collect();
+        self.row_of_place = same.iter().map(|place| old.get(as_usize((*place)?.get())).copied().flatten()).collect();
         for row in self.row_of_place.iter().flatten() {
-            if let Some(kept) = kept.get_mut(as_usize(*row)) {
+            if let Some(kept) = kept.get_mut(as_usize(row.get())) {
                 *kept = true;
             }
         }
-        let gone = old.into_iter().flatten().filter(|row| kept.get(as_usize(*row)) == Some(&false));
+        let gone = old.into_iter().flatten().map(Number::get).filter(|row| kept.get(as_usize(*row)) == Some(&false));
         self.free.extend(gone);
     }
 
     /// The row of the root at a place, if it has one.
     pub(crate) fn row_at(&self, place: usize) -> Option<u32> {
-        self.row_of_place.get(place).copied().flatten()
+        self.row_of_place.get(place).copied().flatten().map(Number::get)
     }
 
     /// The row of the root at a place, made if there is none.
@@ -110,7 +110,7 @@ impl Roots {
         self.of_body.put_all(as_usize(row), |_| Some(&ad.ports.body), &mut codes);
         self.row_of_place.resize(ads.max(place + 1), None);
         if let Some(own) = self.row_of_place.get_mut(place) {
-            *own = Some(row);
+            *own = Some(Number::of(row));
         }
         row
     }
@@ -120,7 +120,7 @@ impl Roots {
         let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
         let Some(port) = attribute.0 else {
             let rows = self.row_of_place.iter().zip(ads);
-            let bodies = rows.filter_map(|(row, ad)| Some((as_usize((*row)?), Some(&ad.ports.body))));
+            let bodies = rows.filter_map(|(row, ad)| Some((as_usize((*row)?.get()), Some(&ad.ports.body))));
             return self.of_body.column(attribute, self.heads.len(), bodies, &mut codes);
         };
         let ports = self.lists.iter().map(|list| list.get(port).map(|port| &port.attributes)).enumerate();

@@ -14,7 +14,7 @@ use crate::index::ranks::Ranks;
 use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::{Domain, Known};
-use crate::table::{Bits, Table, as_usize};
+use crate::table::{Bits, Table, as_u32, as_usize};
 
 /// The index over one pool, and who of it is left.
 pub(super) struct Ground {
@@ -22,7 +22,6 @@ pub(super) struct Ground {
     preds: Preds,
     ranks: Ranks,
     stock: Stock,
-    snapshot: Snapshot,
     /// Rows whose seats may be shared.
     shared: Bits,
     /// By namespace: its number, and the rows that it may meet.
@@ -62,7 +61,6 @@ impl Ground {
             preds: Preds::default(),
             ranks: Ranks::default(),
             stock,
-            snapshot: snapshot.clone(),
             shared,
             admitted: HashMap::default(),
             domains: Vec::new(),
@@ -213,10 +211,8 @@ impl Ground {
         self.stock.take_of(ask, ad.place()).map(|take| take.ask.clone()).unwrap_or_default()
     }
 
-    fn rows_of(&self, id: AdId) -> std::ops::Range<u32> {
-        let Some(first) = self.table.first_row.get(id.place()).copied().flatten() else { return 0..0 };
-        let count = self.snapshot.ad(id).map_or(0, |ad| ad.ports.list.len());
-        first..first + crate::table::as_u32(count)
+    fn rows_of(&self, id: AdId) -> Vec<u32> {
+        self.table.rows_of(id.place()).map(as_u32).collect()
     }
 }
 

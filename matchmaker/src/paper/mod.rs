@@ -13,8 +13,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::capacity::Ask;
-use crate::cycle::Queue;
-use crate::gang::{Bond, Gang, Member};
+use crate::cycle::{Queue, Turn};
+use crate::gang::{Bond, Gang, Member, Members};
 use crate::model::{AdId, AdKey, Config, Prefer, Root, Snapshot};
 use crate::ports::Rules;
 use crate::score::Score;
@@ -78,7 +78,7 @@ pub fn negotiate(snapshot: &Snapshot, config: &Config, order: Order, now: i64) -
     let mut pool = snapshot.clone();
     let mut outcome = Outcome::default();
     let mut queue = Queue::of(snapshot);
-    while let Some((_, root)) = queue.next() {
+    while let Some(Turn { root, .. }) = queue.next() {
         let Some(ad) = snapshot.ad(root.ad).filter(|ad| ad.ports.problem.is_none()) else { continue };
         let ports = ground.ports(ad, &config);
         if pool.consumed.contains(&root.ad) || ports.len() >= config.members_max || config.depth_max < 1 {
@@ -116,7 +116,7 @@ pub fn naive(snapshot: &Snapshot, config: &Config, now: i64) -> Vec<Gang> {
     let config = Config { steps_max: u64::MAX, ..config.clone() };
     let (mut pool, mut found) = (snapshot.clone(), Vec::new());
     let mut queue = Queue::of(snapshot);
-    while let Some((_, root)) = queue.next() {
+    while let Some(Turn { root, .. }) = queue.next() {
         if pool.consumed.contains(&root.ad) {
             continue;
         }
@@ -150,7 +150,8 @@ fn refusal(snapshot: &Snapshot, root: &Root, ground: &Ground, unknown: Unknown) 
 }
 
 fn gang(ground: &mut Ground, root: AdId, rows: &[u32], ports: &[usize]) -> Gang {
-    let mut members = vec![Member { ad: root, bond: None, ask: Ask::default() }];
+    let mut members = Members::new();
+    members.push(Member { ad: root, bond: None, ask: Ask::default() });
     for (port, (row, domain)) in rows.iter().zip(ports).enumerate() {
         let (ad, via) = ground.who(*row);
         members.push(Member { ad, bond: Some(Bond { parent: 0, port, via }), ask: ground.ask(*domain, ad) });

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use crate::index::memo::Seen;
 use crate::index::roots::{Attribute, is_value};
+use crate::model::PoolAd;
 use crate::ports::Ports;
 use crate::table::{Bits, Cell, ExprId, Exprs, Table, as_u32, as_usize};
 
@@ -23,8 +24,10 @@ pub(crate) struct Agreed {
     cases: Vec<Case>,
     /// By the number of a condition and the codes of what it reads of the root: the number of the case.
     case_ids: HashMap<Codes, u32, RandomState>,
+    /// How often each condition was met.
+    met: Vec<Met>,
     /// By the number of a root's key, one of its ports, and the template bound there: the cases of both constraints.
-    cases_of: HashMap<(u32, usize, usize), Cases, RandomState>,
+    checks_of: HashMap<(u32, usize, usize), Checks, RandomState>,
     /// By the number of a root's texts: how many gangs there were.
     gangs: Vec<u32>,
     /// By a root's texts, one of its ports, and the template bound there.
@@ -56,8 +59,25 @@ const MET_SHARE: u32 = 8;
 /// The conditions on an edge by number; none if its texts do not tell what they read.
 type Told = Option<Arc<[u32]>>;
 
-/// Their cases by number; none if that cannot be told.
-type Cases = Option<Arc<[u32]>>;
+/// What is to be checked of an edge; none if that cannot be told.
+type Checks = Option<Box<[Check]>>;
+
+/// A case, and what its condition reads of members, side by side: most gangs need nothing else.
+#[derive(Clone, Copy, Debug)]
+struct Check {
+    case: u32,
+    condition: u32,
+    reads: Reads,
+}
+
+/// What a condition reads of members.
+#[derive(Clone, Copy, Debug)]
+enum Reads {
+    Nothing,
+    /// A column of one member.
+    One(u32, u32),
+    Many,
+}
 
 /// A part of a constraint, and what it reads.
 #[derive(Debug)]
@@ -66,8 +86,7 @@ struct Condition {
     /// Columns of the root.
     root: Vec<u32>,
     /// Members by number, the root not among them, and their columns.
-    members: Vec<(usize, u32)>,
-    met: Met,
+    members: Vec<(u32, u32)>,
 }
 
 /// A condition for roots that show it the same.
@@ -103,7 +122,7 @@ impl Agreed {
 
     /// Forgets what depends on the numbers of roots' keys, which mean others now.
     pub(crate) fn forget_keys(&mut self) {
-        self.cases_of.clear();
+        self.checks_of.clear();
     }
 
     /// Whether something of a gang's constraints was not found true of the same values before; none if that is not told, and
@@ -111,7 +130,7 @@ impl Agreed {
     /// `rows` are those bound to the root's ports.
     pub(crate) fn is_new(
         &mut self,
-        (key, root): (u32, &Ports),
+        (key, root): (u32, &PoolAd),
         rows: &[u32],
         seen: &mut Seen<'_>,
         table: &mut Table,
@@ -134,7 +153,7 @@ impl Agreed {
             let Some(case) = self.cases.get_mut(as_usize(*case)) else { continue };
             let Some(condition) = self.conditions.get(as_usize(case.condition)) else { continue };
             // Nothing is written down of what would not be met again.
-            if condition.met.repeats() {
+            if self.met.get(as_usize(case.condition)).is_some_and(|met| met.repeats()) {
                 case.put(condition, rows, table);
             }
         }
@@ -154,39 +173,45 @@ impl Agreed {
     fn look(
         &mut self,
         (key, head): (u32, u32),
-        root: &Ports,
+        root: &PoolAd,
         rows: &[u32],
         seen: &mut Seen<'_>,
         table: &mut Table,
     ) -> Option<()> {
         for (port, row) in rows.iter().enumerate() {
             let template = table.rows.get(as_usize(*row))?.template;
-            let cases = match self.cases_of.get(&(key, port, template)) {
-                Some(known) => known.clone()?,
+            let checks = match self.checks_of.get(&(key, port, template)) {
+                Some(known) => known.as_ref()?,
                 None => {
-                    let cases = self.cases((head, port, template), root, seen, table);
-                    self.cases_of.insert((key, port, template), cases.clone());
-                    cases?
+                    let checks = self.checks((head, port, template), &root.ports, seen, table);
+                    self.checks_of.entry((key, port, template)).or_insert(checks).as_ref()?
                 }
             };
-            for number in cases.iter() {
-                let case = self.cases.get(as_usize(*number))?;
-                let condition = self.conditions.get_mut(as_usize(case.condition))?;
-                if condition.met.repeats() {
-                    if case.has(condition, rows, table)? {
-                        condition.met.again = condition.met.again.saturating_add(1);
+            for Check { case, condition, reads } in checks {
+                let met = self.met.get_mut(as_usize(*condition))?;
+                if met.repeats() {
+                    let known = self.cases.get(as_usize(*case))?;
+                    let has = match reads {
+                        Reads::Nothing => known.one.get(0),
+                        Reads::One(member, column) => known.one.get(as_usize(shown((*member, *column), rows, table)?)),
+                        Reads::Many => {
+                            known.many.contains(&self.conditions.get(as_usize(*condition))?.codes(rows, table)?)
+                        }
+                    };
+                    if has {
+                        met.again = met.again.saturating_add(1);
                         continue;
                     }
-                    condition.met.first = condition.met.first.saturating_add(1);
+                    met.first = met.first.saturating_add(1);
                 }
-                self.news.push(*number);
+                self.news.push(*case);
             }
         }
         Some(())
     }
 
-    /// The cases of an edge of a root.
-    fn cases(&mut self, place: (u32, usize, usize), root: &Ports, seen: &mut Seen<'_>, table: &mut Table) -> Cases {
+    /// What is to be checked of an edge of a root.
+    fn checks(&mut self, place: (u32, usize, usize), root: &Ports, seen: &mut Seen<'_>, table: &mut Table) -> Checks {
         let told = match self.told_of.get(&place) {
             Some(told) => told.clone()?,
             None => {
@@ -195,13 +220,15 @@ impl Agreed {
                 told?
             }
         };
-        told.iter().map(|condition| self.case(*condition, seen)).collect()
+        self.met.resize(self.conditions.len(), Met::default());
+        told.iter().map(|condition| self.check(*condition, seen)).collect()
     }
 
-    /// The number of the case of a root's condition; none if the root shows it what is no value.
-    fn case(&mut self, condition: u32, seen: &Seen<'_>) -> Option<u32> {
+    /// What is to be checked of a root's condition; none if the root shows it what is no value.
+    fn check(&mut self, condition: u32, seen: &Seen<'_>) -> Option<Check> {
         let mut shown = Codes::from_slice(&[condition]);
-        for column in &self.conditions.get(as_usize(condition))?.root {
+        let own = self.conditions.get(as_usize(condition))?;
+        for column in &own.root {
             let (code, expr) = seen.roots.shows(*column, seen.row);
             if expr.is_some() {
                 return None;
@@ -213,20 +240,16 @@ impl Agreed {
         if number == next {
             self.cases.push(Case { condition, one: Bits::none(usize::MAX), many: HashSet::default() });
         }
-        Some(number)
+        let reads = match own.members.as_slice() {
+            [] => Reads::Nothing,
+            [(member, column)] => Reads::One(*member, *column),
+            _ => Reads::Many,
+        };
+        Some(Check { case: number, condition, reads })
     }
 }
 
 impl Case {
-    /// Whether its condition was agreed to for members that show the same; none if only the evaluator knows what they show.
-    fn has(&self, condition: &Condition, rows: &[u32], table: &Table) -> Option<bool> {
-        Some(match condition.members.as_slice() {
-            [] => self.one.get(0),
-            [only] => self.one.get(as_usize(shown(*only, rows, table)?)),
-            _ => self.many.contains(&condition.codes(rows, table)?),
-        })
-    }
-
     fn put(&mut self, condition: &Condition, rows: &[u32], table: &Table) {
         let Some(codes) = condition.codes(rows, table) else { return };
         match codes.as_slice() {
@@ -244,9 +267,9 @@ impl Condition {
 }
 
 /// The code of what a member shows in a column; none if only the evaluator knows.
-fn shown((member, column): (usize, u32), rows: &[u32], table: &Table) -> Option<u32> {
+fn shown((member, column): (u32, u32), rows: &[u32], table: &Table) -> Option<u32> {
     let column = table.columns.get(column)?;
-    let code = *column.codes().get(as_usize(*rows.get(member)?))?;
+    let code = *column.codes().get(as_usize(*rows.get(as_usize(member))?))?;
     let open = column.has_open && column.cells().get(as_usize(code)) == Some(&Cell::Open);
     (!open).then_some(code)
 }
@@ -272,9 +295,10 @@ fn told(
             let expr = table.exprs.id(&part);
             let reading = Reading::of((root, port), (&partner, via), (expr, side), &mut table.exprs)?;
             let root = reading.of_root.iter().map(|name| seen.roots.column(name, seen.ads, table)).collect();
-            let members = reading.of_members.iter().map(|(member, name)| (*member, table.column(name))).collect();
+            let members =
+                reading.of_members.iter().map(|(member, name)| (as_u32(*member), table.column(name))).collect();
             let part = Part { port, side, expr: part };
-            conditions.push(Condition { part, root, members, met: Met::default() });
+            conditions.push(Condition { part, root, members });
         }
     }
     Some((first..conditions.len()).map(as_u32).collect())

@@ -9,6 +9,7 @@ mod recent;
 mod template;
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use classad::{Ad, Context, Limits, Name};
@@ -26,6 +27,20 @@ pub(crate) use reads::{ExprId, Exprs, ReadsId};
 pub(crate) use recent::Recent;
 pub(crate) use template::Templates;
 
+/// A number that takes no more room where there may be none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Number(NonZeroU32);
+
+impl Number {
+    pub(crate) fn of(number: u32) -> Number {
+        Number(NonZeroU32::MIN.saturating_add(number))
+    }
+
+    pub(crate) fn get(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
 /// All rows of a pool and what is known of them.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -33,7 +48,7 @@ pub(crate) struct Table {
     /// The rows that stand for an ad of the pool; the others are free.
     pub(crate) live: Bits,
     /// The first row of the ad at each place of the snapshot, if it can be bound.
-    pub(crate) first_row: Vec<Option<u32>>,
+    first_row: Vec<Option<Number>>,
     pub(crate) columns: Columns,
     pub(crate) words: Words,
     pub(crate) exprs: Exprs,
@@ -59,7 +74,7 @@ pub(crate) struct Changes {
     /// Some rows stand for no ad any more.
     pub(crate) gone: bool,
     /// For each place of the snapshot, the place before of an ad that is the same; none if nothing is another or elsewhere.
-    pub(crate) same: Option<Vec<Option<usize>>>,
+    pub(crate) same: Option<Vec<Option<Number>>>,
 }
 
 /// The columns of a table.
@@ -153,6 +168,7 @@ impl Table {
             return Changes { rows: Vec::new(), gone: false, same: None };
         }
         let old_first = std::mem::take(&mut self.first_row);
+        let old_first = old_first.into_iter().map(|first| first.map(Number::get));
         let mut old = before.ads.iter().enumerate().zip(old_first).peekable();
         let (mut first_row, mut fresh) = (Vec::with_capacity(snapshot.len()), Vec::new());
         let (mut same, mut gone_rows) = (Vec::with_capacity(snapshot.len()), false);
@@ -170,8 +186,8 @@ impl Table {
                     if place != now {
                         self.move_to(first, ad.ports.list.len(), now);
                     }
-                    first_row.push(first);
-                    same.push(Some(place));
+                    first_row.push(first.map(Number::of));
+                    same.push(Some(Number::of(as_u32(place))));
                     continue;
                 }
                 // What has changed stays in its rows, if it needs as many: then rows stay in the order of their ads.
@@ -198,12 +214,12 @@ impl Table {
             let Some(ad) = snapshot.ad_at(place).filter(|ad| takes_part(ad, rules)) else { continue };
             let first = self.place_rows(ad, place, rows, &mut changed);
             if let Some(own) = first_row.get_mut(place) {
-                *own = Some(first);
+                *own = Some(Number::of(first));
             }
         }
         self.first_row = first_row;
         self.fill(&changed);
-        self.number(snapshot);
+        self.number();
         Changes { rows: changed, gone: gone_rows, same: Some(same) }
     }
 
@@ -221,22 +237,30 @@ impl Table {
         self.positions.get(as_usize(row)).copied().unwrap_or(u32::MAX)
     }
 
-    fn number(&mut self, snapshot: &Snapshot) {
-        self.positions.clear();
-        self.positions.resize(self.rows.len(), u32::MAX);
-        self.by_position.clear();
-        let (mut next, mut before) = (0, None);
-        self.in_order = true;
-        for (id, ad) in snapshot.ads() {
-            let Some(first) = self.first_row.get(id.place()).copied().flatten() else { continue };
-            self.in_order &= before.replace(first).is_none_or(|before| before < first);
-            let rows = (first..).zip(self.positions.iter_mut().skip(as_usize(first)));
-            for (row, position) in rows.take(ad.ports.list.len()) {
-                *position = next;
-                next += 1;
-                self.by_position.push(row);
+    /// The first row of the ad at a place of the snapshot, if it can be bound.
+    pub(crate) fn first_row(&self, place: usize) -> Option<u32> {
+        self.first_row.get(place).copied().flatten().map(Number::get)
+    }
+
+    /// The rows of the ad at a place of the snapshot; none if it cannot be bound.
+    pub(crate) fn rows_of(&self, place: usize) -> impl Iterator<Item = usize> {
+        let first = self.first_row(place).map_or(self.rows.len(), as_usize);
+        let own = self.rows.iter().enumerate().skip(first);
+        own.take_while(move |(row, own)| own.place == place && self.live.get(*row)).map(|(row, _)| row)
+    }
+
+    fn number(&mut self) {
+        let mut positions = vec![u32::MAX; self.rows.len()];
+        let mut by_position = Vec::with_capacity(self.rows.len());
+        let (mut before, mut in_order) = (None, true);
+        for row in (0..self.first_row.len()).flat_map(|place| self.rows_of(place)) {
+            in_order &= before.replace(row).is_none_or(|before| before < row);
+            if let Some(position) = positions.get_mut(row) {
+                *position = as_u32(by_position.len());
             }
+            by_position.push(as_u32(row));
         }
+        (self.positions, self.by_position, self.in_order) = (positions, by_position, in_order);
     }
 
     /// Frees the rows of an ad; says whether it had any.

@@ -21,10 +21,10 @@ pub use data::{
 };
 
 use crate::explain::{explain, structural};
-use crate::model::{Config, PoolAd, Root, Snapshot};
+use crate::model::{Config, Root, Snapshot};
 use crate::ports::{Ports, Rules};
 use crate::search::domain::Known;
-use crate::table::{Bits, as_usize};
+use crate::table::Bits;
 use pool::Pool;
 use view::View;
 use walk::{Terrain, Walker};
@@ -145,11 +145,7 @@ fn excluded(root: &Root, snapshot: &Snapshot, known: &Known<'_>) -> Bits {
     let mut rows = Bits::none(known.table.rows.len());
     for key in &root.exclusions {
         let Some(id) = snapshot.find(key) else { continue };
-        let first = known.table.first_row.get(id.place()).copied().flatten();
-        let count = snapshot.ad(id).map_or(0, |ad: &PoolAd| ad.ports.list.len());
-        for row in first.into_iter().flat_map(|first| as_usize(first)..as_usize(first) + count) {
-            rows.set(row, true);
-        }
+        known.table.rows_of(id.place()).for_each(|row| rows.set(row, true));
     }
     rows
 }

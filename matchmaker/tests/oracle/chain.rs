@@ -27,7 +27,7 @@ pub(crate) fn chain(texts: &[&str], rules: Rules) -> World {
     });
     let mut snapshot = Snapshot::in_order(ads.collect());
     let ad = snapshot.ads().next().map(|(id, _)| id).unwrap();
-    let root = Root { ad, submitter: String::new(), priority: 0, since: 0, exclusions: BTreeSet::new() };
+    let root = Root { ad, submitter: Default::default(), priority: 0, since: 0, exclusions: BTreeSet::new() };
     snapshot.roots.push(root);
     let config = match rules {
         Rules::Product => Config::product(),

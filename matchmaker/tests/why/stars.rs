@@ -80,7 +80,7 @@ pub(crate) fn stars(bytes: &[u8]) -> (Snapshot, String) {
     let mut pool = Snapshot::new(ads);
     let asking: Vec<_> = pool.ads().filter(|(_, ad)| ad.offer().is_none()).map(|(id, _)| id).collect();
     for ad in asking {
-        let (submitter, exclusions) = (String::new(), BTreeSet::new());
+        let (submitter, exclusions) = (Arc::default(), BTreeSet::new());
         pool.roots.push(Root { ad, submitter, priority: 0, since: 0, exclusions });
     }
     (pool, text)

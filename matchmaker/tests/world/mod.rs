@@ -58,7 +58,7 @@ pub(crate) fn world(bytes: &[u8], rules: Rules, ads_max: usize) -> World {
         }
         let root = Root {
             ad,
-            submitter: (*draw.pick(&["ann", "bob"])).to_owned(),
+            submitter: (*draw.pick(&["ann", "bob"])).into(),
             priority: i32::try_from(draw.below(3)).unwrap_or(0),
             since: i64::try_from(draw.below(3)).unwrap_or(0),
             exclusions,
