@@ -40,7 +40,7 @@ pub struct Engine {
     roots: Roots,
     keys: RootKeys,
     /// By the number of a root's key: what its ports come to.
-    plans: Vec<Option<Arc<Planned>>>,
+    plans: Vec<Option<Planned>>,
     made: Made,
     plan_ids: HashMap<PortPlan, usize, RandomState>,
     /// The plans by number.

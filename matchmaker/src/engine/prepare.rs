@@ -1,10 +1,10 @@
 //! A snapshot into what a cycle searches in: tables brought up to date, roots put together.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use classad::Expr;
 use foldhash::fast::RandomState;
+use smallvec::SmallVec;
 
 use super::class::Class;
 use super::{Engine, Stats};
@@ -129,6 +129,8 @@ impl Engine {
             }
             indexed.key_of.push(Some(Number::of(id)));
         }
+        indexed.common =
+            Bits::of(examples.len(), |key| examples.get(key).is_some_and(|one| one.is_some_and(|one| one.1 > 1)));
         let found = |(id, example): (usize, Option<Example>)| Some((as_u32(id), example?));
         examples.into_iter().enumerate().filter_map(found).collect()
     }
@@ -166,11 +168,11 @@ impl Engine {
             let planned = self.plans.get(as_usize(*id)).cloned().flatten();
             let plans = planned.as_ref().map(|planned| planned.ports.as_slice()).unwrap_or_default();
             let mut ports = Vec::with_capacity(plans.len());
-            for plan in plans {
+            for plan in plans.iter().map(|plan| as_usize(*plan)) {
                 let next = indexed.domains.len();
-                let domain = *domain_of.entry(*plan).or_insert(next);
+                let domain = *domain_of.entry(plan).or_insert(next);
                 if domain == next
-                    && let Some(port) = self.ports.get(*plan).cloned()
+                    && let Some(port) = self.ports.get(plan).cloned()
                 {
                     let admitted = admitted_to.get(&port.namespace).unwrap_or(&nobody);
                     let domain = Domain::of(port, admitted, &shared, &mut self.known());
@@ -207,7 +209,7 @@ impl Engine {
         let seen = Some(Seen { roots: &mut self.roots, row, ads: &snapshot.ads });
         let resources = &self.planned_for.1;
         let mut planner = Planner { table, preds, ranks, made, config, resources, templates, seen, roots };
-        let mut ports = Vec::with_capacity(ad.ports.list.len());
+        let mut ports = SmallVec::with_capacity(ad.ports.list.len());
         for port in 0..ad.ports.list.len() {
             let plan = planner.port(&ad.ports, port, namespace);
             let next = self.ports.len();
@@ -215,20 +217,20 @@ impl Engine {
                 self.ports.push(plan.clone());
                 next
             });
-            ports.push(number);
+            ports.push(as_u32(number));
         }
         let planned = Planned { ports, gang_rank: ad.ports.body.get("GangRank").is_some() };
         if let Some(own) = self.plans.get_mut(as_usize(id)) {
-            *own = Some(Arc::new(planned));
+            *own = Some(planned);
         }
     }
 }
 
 /// What roots with one key come to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Planned {
     /// The number of the plan of each port.
-    ports: Vec<usize>,
+    ports: SmallVec<[u32; 2]>,
     gang_rank: bool,
 }
 
@@ -248,6 +250,8 @@ pub(super) struct Indexed {
     pub(super) domains: Vec<Domain>,
     /// The rows that some root may be bound to now.
     pub(super) admitted: Bits,
+    /// The keys that several roots have.
+    pub(super) common: Bits,
     pub(super) spokes: Vec<Option<Spoke>>,
     pub(super) finders: Finders,
 }

@@ -13,7 +13,7 @@ use crate::search::check::Checker;
 use crate::search::domain::Domain;
 use crate::search::guided::{self, Choices};
 use crate::search::list::Star;
-use crate::table::as_usize;
+use crate::table::{Bits, as_usize};
 
 impl Engine {
     /// The best gang of a root as things are now.
@@ -31,7 +31,7 @@ impl Engine {
         let Turn { number, ad, excludes, root } = turn;
         let nothing = naive::Found { gang: None, gave_up: false };
         let Some(id) = indexed.class(number) else { return nothing };
-        let Indexed { classes, domains, spokes, admitted, .. } = indexed;
+        let Indexed { classes, domains, spokes, admitted, common, .. } = indexed;
         let Some(class) = classes.get_mut(id) else { return nothing };
         if class.dead {
             return naive::Found { gang: None, gave_up: class.gave_up };
@@ -57,7 +57,7 @@ impl Engine {
                 };
                 let rows = &class.progress.rows;
                 let gang = self.gang(ad, score, rows, &class.ports, domains);
-                if !config.second_look || self.holds(&gang, rows, ledger.ads(), checker) {
+                if !config.second_look || self.holds(&gang, rows, common, ledger.ads(), checker) {
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
                 cycle.disagreements.push(ad);
@@ -85,13 +85,14 @@ impl Engine {
     }
 
     /// Whether the evaluator agrees to a gang that the index found, or has agreed to all of it before.
-    fn holds(&mut self, gang: &Gang, rows: &[u32], pool: &Snapshot, checker: &mut Checker<'_>) -> bool {
+    fn holds(&mut self, gang: &Gang, rows: &[u32], common: &Bits, pool: &Snapshot, checker: &mut Checker<'_>) -> bool {
         let Some(root) = gang.root() else { return false };
         let seen = pool.ad(root).zip(self.roots.row_at(root.place()));
         let key = self.key_of_place.get(root.place()).copied().flatten();
         let is_new = seen.zip(key).and_then(|((ad, row), key)| {
             let mut seen = Seen { roots: &mut self.roots, row, ads: &pool.ads };
-            self.agreed.is_new((key.id(), ad), rows, &mut seen, &mut self.table)
+            let key = Some(key.id()).filter(|key| common.get(as_usize(*key)));
+            self.agreed.is_new((key, ad), rows, &mut seen, &mut self.table)
         });
         if is_new == Some(false) {
             return true;

@@ -26,8 +26,9 @@ pub(crate) struct Agreed {
     case_ids: HashMap<Codes, u32, RandomState>,
     /// How often each condition was met.
     met: Vec<Met>,
-    /// By the number of a root's key, one of its ports, and the template bound there: the cases of both constraints.
-    checks_of: HashMap<(u32, usize, usize), Checks, RandomState>,
+    /// By the number of a key that several roots have, one of their ports, and the template bound there: the cases of both
+    /// constraints.
+    checks_of: HashMap<(u32, u32, u32), Checks, RandomState>,
     /// By the number of a root's texts: how many gangs there were.
     gangs: Vec<u32>,
     /// By a root's texts, one of its ports, and the template bound there.
@@ -56,16 +57,15 @@ impl Met {
 const MET_MIN: u32 = 512;
 const MET_SHARE: u32 = 8;
 
-/// The conditions on an edge by number; none if its texts do not tell what they read.
-type Told = Option<Arc<[u32]>>;
+/// The conditions on an edge; none if its texts do not tell what they read.
+type Told = Option<Arc<[Check]>>;
 
-/// What is to be checked of an edge; none if that cannot be told.
-type Checks = Option<Box<[Check]>>;
+/// The conditions on an edge, and for each the number of the case; none if that cannot be told.
+type Checks = Option<(Arc<[Check]>, Box<[u32]>)>;
 
-/// A case, and what its condition reads of members, side by side: most gangs need nothing else.
+/// A condition by number, and what it reads of members beside it: most gangs need nothing else.
 #[derive(Clone, Copy, Debug)]
 struct Check {
-    case: u32,
     condition: u32,
     reads: Reads,
 }
@@ -127,10 +127,10 @@ impl Agreed {
 
     /// Whether something of a gang's constraints was not found true of the same values before; none if that is not told, and
     /// the whole gang must be looked at. The first gang with a root's texts is not asked: there may never be a second one.
-    /// `rows` are those bound to the root's ports.
+    /// `rows` are those bound to the root's ports. The key is that of several roots, or none.
     pub(crate) fn is_new(
         &mut self,
-        (key, root): (u32, &PoolAd),
+        (key, root): (Option<u32>, &PoolAd),
         rows: &[u32],
         seen: &mut Seen<'_>,
         table: &mut Table,
@@ -172,7 +172,7 @@ impl Agreed {
     /// Writes down the cases of a gang that are new; none if some cannot be told.
     fn look(
         &mut self,
-        (key, head): (u32, u32),
+        (key, head): (Option<u32>, u32),
         root: &PoolAd,
         rows: &[u32],
         seen: &mut Seen<'_>,
@@ -180,14 +180,22 @@ impl Agreed {
     ) -> Option<()> {
         for (port, row) in rows.iter().enumerate() {
             let template = table.rows.get(as_usize(*row))?.template;
-            let checks = match self.checks_of.get(&(key, port, template)) {
+            let place = key.map(|key| (key, as_u32(port), as_u32(template)));
+            let alone;
+            let checks = match place.and_then(|place| self.checks_of.get(&place)) {
                 Some(known) => known.as_ref()?,
                 None => {
                     let checks = self.checks((head, port, template), &root.ports, seen, table);
-                    self.checks_of.entry((key, port, template)).or_insert(checks).as_ref()?
+                    match place {
+                        Some(place) => self.checks_of.entry(place).or_insert(checks).as_ref()?,
+                        None => {
+                            alone = checks?;
+                            &alone
+                        }
+                    }
                 }
             };
-            for Check { case, condition, reads } in checks {
+            for (Check { condition, reads }, case) in checks.0.iter().zip(&checks.1) {
                 let met = self.met.get_mut(as_usize(*condition))?;
                 if met.repeats() {
                     let known = self.cases.get(as_usize(*case))?;
@@ -221,14 +229,14 @@ impl Agreed {
             }
         };
         self.met.resize(self.conditions.len(), Met::default());
-        told.iter().map(|condition| self.check(*condition, seen)).collect()
+        let cases = told.iter().map(|check| self.case(check.condition, seen)).collect::<Option<_>>()?;
+        Some((told, cases))
     }
 
-    /// What is to be checked of a root's condition; none if the root shows it what is no value.
-    fn check(&mut self, condition: u32, seen: &Seen<'_>) -> Option<Check> {
+    /// The number of the case of a root's condition; none if the root shows it what is no value.
+    fn case(&mut self, condition: u32, seen: &Seen<'_>) -> Option<u32> {
         let mut shown = Codes::from_slice(&[condition]);
-        let own = self.conditions.get(as_usize(condition))?;
-        for column in &own.root {
+        for column in &self.conditions.get(as_usize(condition))?.root {
             let (code, expr) = seen.roots.shows(*column, seen.row);
             if expr.is_some() {
                 return None;
@@ -240,12 +248,7 @@ impl Agreed {
         if number == next {
             self.cases.push(Case { condition, one: Bits::none(usize::MAX), many: HashSet::default() });
         }
-        let reads = match own.members.as_slice() {
-            [] => Reads::Nothing,
-            [(member, column)] => Reads::One(*member, *column),
-            _ => Reads::Many,
-        };
-        Some(Check { case: number, condition, reads })
+        Some(number)
     }
 }
 
@@ -301,7 +304,15 @@ fn told(
             conditions.push(Condition { part, root, members });
         }
     }
-    Some((first..conditions.len()).map(as_u32).collect())
+    let check = |(number, condition): (usize, &Condition)| {
+        let reads = match condition.members.as_slice() {
+            [] => Reads::Nothing,
+            [(member, column)] => Reads::One(*member, *column),
+            _ => Reads::Many,
+        };
+        Check { condition: as_u32(number), reads }
+    };
+    Some(conditions.iter().enumerate().skip(first).map(check).collect())
 }
 
 /// Whose text it is.
