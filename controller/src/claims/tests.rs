@@ -280,6 +280,19 @@ fn a_job_that_is_told_late_is_not_told() {
     assert!(patch.as_array().unwrap().contains(&test), "{patch}");
 }
 
+/// Whoever has just begun to lead may see a job as it was born, and the claim that stands since.
+#[test]
+fn a_job_that_is_seen_as_it_was_born_is_told_as_it_was_seen_or_not_at_all() {
+    let mut objects = world(&committed());
+    let mut born = job(&json!({}), &json!({}));
+    born.metadata.resource_version = Some("17".to_owned());
+    objects.jobs.put(born);
+    let held = objects.jobs.get(&key("job")).unwrap();
+    let patch = json_of(writes::tell_root(&the_view(&objects), &found(&committed()), held, Timestamp::UNIX_EPOCH));
+    let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": "17"});
+    assert!(patch.as_array().unwrap().contains(&test), "{patch}");
+}
+
 #[test]
 fn a_decision_tests_the_register_it_turns() {
     use crds::Decision::{Aborted, Committed, Released};

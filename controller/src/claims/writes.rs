@@ -4,7 +4,7 @@
 //! changes nothing.
 
 use claiming::{Reason, Record};
-use crds::{ClaimEntry, Decision, Job, JobStatus, Match, MemberVote, OfferStatus};
+use crds::{ClaimEntry, Decision, Job, Match, MemberVote, OfferStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Held, Objects, OfferRef};
@@ -40,21 +40,24 @@ pub(crate) fn tell_root(view: &View, found: &Match, held: &Held<Job>, now: Times
         Some(_) => holds(view),
         None => Ops::default().test(&["metadata", "uid"], view.root.uid.as_str()),
     };
-    Change::Json(knows(guarded, &from).status(&from, &to).build())
+    Change::Json(knows(guarded, &held.object).status(&from, &to).build())
 }
 
 /// Gives the job back, and tells it why.
 pub(crate) fn free_root(view: &View, job: &Job, ended: &status::Ended, now: Timestamp) -> Change {
     let from = job.status.clone().unwrap_or_default();
     let to = status::job_freed(job, ended, now);
-    Change::Json(knows(holds(view), &from).status(&from, &to).build())
+    Change::Json(knows(holds(view), job).status(&from, &to).build())
 }
 
-/// Only if the job was told nothing since: a write that comes late must not date back what somebody else has told it.
-fn knows(guarded: Ops, from: &JobStatus) -> Ops {
-    match from.conditions.is_empty() {
-        true => guarded,
-        false => guarded.test(&["status", "conditions"], json!(from.conditions)),
+/// Only if the job was told nothing since: a write that comes late, or from somebody who sees the past, must not date anew what
+/// somebody else has told it. A job that is seen without a word must not have changed at all.
+fn knows(guarded: Ops, job: &Job) -> Ops {
+    match job.status.as_ref().filter(|status| !status.conditions.is_empty()) {
+        Some(from) => guarded.test(&["status", "conditions"], json!(from.conditions)),
+        None => {
+            guarded.test(&["metadata", "resourceVersion"], job.metadata.resource_version.clone().unwrap_or_default())
+        }
     }
 }
 
