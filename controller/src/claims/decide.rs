@@ -200,6 +200,11 @@ impl Driver {
     pub(super) async fn tell_root(&self, view: &View) -> Event {
         let held = self.world.look().jobs.get(&view.root.key).cloned();
         let (Some(held), Some(found)) = (held, &view.found) else { return Event::Told };
+        let is_claimed = held.object.status.as_ref().is_some_and(|status| status.claim.is_some());
+        // Either somebody has taken the claim out, or it is over and the Match is seen as it was before: the server knows.
+        if !is_claimed && !self.stands(view).await {
+            return Event::Failed(Action::TellRoot);
+        }
         let patch = writes::tell_root(view, found, &held, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {

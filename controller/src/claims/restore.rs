@@ -43,7 +43,8 @@ impl Driver {
         self.world.ring();
     }
 
-    async fn stands(&self, view: &View) -> bool {
+    /// Whether the server says that the claim stands.
+    pub(super) async fn stands(&self, view: &View) -> bool {
         let Answer::Done(found) = self.cluster.get::<Match>(&view.key).await else { return false };
         let same = found.metadata.uid.as_deref() == Some(view.uid.as_str());
         let committed = found.status.as_ref().is_some_and(|status| status.decision == Decision::Committed);
