@@ -59,11 +59,12 @@ pub(crate) struct Keep {
     pub(crate) left: usize,
 }
 
-/// The watches up to this number have broken off, or say nothing any more.
+/// The watches up to this number have broken off, or say nothing any more; nor do those of the silent kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cut {
     dropped: u64,
     frozen: u64,
+    silent: &'static str,
 }
 
 impl Wire {
@@ -220,7 +221,12 @@ impl Line {
         }
         self.watches += 1;
         let response = self.server.respond(call);
-        cuttable(response, self.watches, self.cuts.subscribe())
+        cuttable(response, self.watches, call.plural.clone(), self.cuts.subscribe())
+    }
+
+    /// The watches of a kind stay open, and say nothing any more.
+    pub(crate) fn silence(&mut self, plural: &'static str) {
+        self.cuts.send_modify(|cut| cut.silent = plural);
     }
 
     fn cut(&mut self, fault: Fault) {
@@ -253,12 +259,13 @@ impl Line {
 }
 
 /// A watch that can break off, or fall silent.
-fn cuttable(response: Response<Reply>, number: u64, cuts: watch::Receiver<Cut>) -> Response<Reply> {
+fn cuttable(response: Response<Reply>, number: u64, plural: String, cuts: watch::Receiver<Cut>) -> Response<Reply> {
     response.map(|body| {
-        let frames = futures::stream::unfold((BodyStream::new(body), cuts), move |(mut body, mut cuts)| async move {
+        let watched = (BodyStream::new(body), plural, cuts);
+        let frames = futures::stream::unfold(watched, move |(mut body, plural, mut cuts)| async move {
             loop {
                 let cut = *cuts.borrow_and_update();
-                if number <= cut.frozen {
+                if number <= cut.frozen || plural == cut.silent {
                     pending::<()>().await;
                 }
                 if number <= cut.dropped {
@@ -267,7 +274,7 @@ fn cuttable(response: Response<Reply>, number: u64, cuts: watch::Receiver<Cut>) 
                 tokio::select! {
                     biased;
                     _ = cuts.changed() => {}
-                    frame = body.next() => return frame.map(|frame| (frame, (body, cuts))),
+                    frame = body.next() => return frame.map(|frame| (frame, (body, plural, cuts))),
                 }
             }
         });

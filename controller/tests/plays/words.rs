@@ -63,3 +63,48 @@ fn the_word_of_a_claim_that_was_called_off_does_not_date_the_job_back() {
     stage.create(&machine("m0", 9));
     ends_well(stage);
 }
+
+/// The claim is over, and the job was told so. Then somebody else leads, who sees the job as it is, and the Match as it was while the
+/// claim stood.
+#[test]
+fn a_claim_that_is_over_is_not_told_again_by_who_sees_its_match_as_it_was() {
+    let mut stage = Stage::new(None, Twist::None);
+    stage.create(&license(1));
+    stage.create(&machine("m0", 9));
+    stage.start(&[]);
+    stage.create(&job("j", &json!({})));
+    stage.until("j is claimed", |stage| stage.phase("j") == "Claimed").unwrap();
+    stage.start(&[]);
+    stage.pass(5_000);
+    stage.processes[1].wire.line().silence("matches");
+    stage.merge("jobs", "j", &json!({"suspend": true}));
+    stage
+        .until("j is suspended", |stage| stage.phase("j") == "Suspended" && stage.entries("machines", "m0") == 0)
+        .unwrap();
+    stage.pass(1_000);
+    stage.processes.remove(0);
+    stage.merge("jobs", "j", &json!({"suspend": false}));
+    ends_well(stage);
+}
+
+/// A claim stands, and the job was told so. Then somebody else leads, who sees the claim, and the job as it was born.
+#[test]
+fn a_job_that_is_seen_as_it_was_born_is_not_told_with_another_date() {
+    let mut stage = Stage::new(None, Twist::None);
+    stage.create(&license(1));
+    stage.create(&machine("m0", 9));
+    stage.start(&[]);
+    stage.pass(2_000);
+    stage.start(&[]);
+    stage.pass(2_000);
+    stage.keep_back(is_reserve_of_job, 1);
+    stage.create(&job("j", &json!({})));
+    stage.until("it is being claimed", |stage| stage.kept_back() == 1).unwrap();
+    stage.pass(500);
+    stage.processes[1].wire.line().silence("jobs");
+    stage.release(0);
+    stage.until("j is claimed", |stage| stage.phase("j") == "Claimed").unwrap();
+    stage.pass(2_000);
+    stage.processes.remove(0);
+    ends_well(stage);
+}
