@@ -115,6 +115,29 @@ impl Scene {
         }
     }
 
+    /// Waits until an API server that was restarted serves all kinds: for a moment it knows nothing of custom ones.
+    ///
+    /// # Errors
+    /// When it does not within the limit.
+    pub async fn is_served(&self) -> Result<()> {
+        let (begun, params) = (Instant::now(), ListParams::default().limit(1));
+        loop {
+            let served = async {
+                self.api::<Job>().list(&params).await?;
+                self.api::<Machine>().list(&params).await?;
+                self.api::<License>().list(&params).await?;
+                self.api::<Match>().list(&params).await.map(drop)
+            };
+            match served.await {
+                Ok(()) => return Ok(()),
+                Err(error) if begun.elapsed() > LIMIT => {
+                    return Err(error).context("the API server does not come back");
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
     /// The phase of a job; none if it is not there, or nobody has looked at it.
     ///
     /// # Errors

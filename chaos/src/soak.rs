@@ -102,6 +102,7 @@ impl Play {
             tokio::time::sleep(Duration::from_millis(PAUSE_MS)).await;
         }
         self.heal()?;
+        here.is_served().await?;
         let rest = self.stage.rest().await?;
         self.report.rest = self.report.rest.max(rest);
         self.stage.verdict()?;
