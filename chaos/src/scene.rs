@@ -115,18 +115,18 @@ impl Scene {
         }
     }
 
-    /// Waits until an API server that was restarted serves all kinds: for a moment it knows nothing of custom ones.
+    /// Waits until an API server that was restarted takes writes of all kinds: for a moment it knows nothing of custom ones, and
+    /// reads of them are answered first.
     ///
     /// # Errors
     /// When it does not within the limit.
     pub async fn is_served(&self) -> Result<()> {
-        let (begun, params) = (Instant::now(), ListParams::default().limit(1));
+        let (begun, dry) = (Instant::now(), PostParams { dry_run: true, ..PostParams::default() });
         loop {
             let served = async {
-                self.api::<Job>().list(&params).await?;
-                self.api::<Machine>().list(&params).await?;
-                self.api::<License>().list(&params).await?;
-                self.api::<Match>().list(&params).await.map(drop)
+                self.api().create(&dry, &crate::job("served")).await?;
+                self.api().create(&dry, &crate::machine("served")).await?;
+                self.api().create(&dry, &crate::license("served", 1)).await.map(drop)
             };
             match served.await {
                 Ok(()) => return Ok(()),
