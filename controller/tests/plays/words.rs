@@ -15,6 +15,15 @@ fn is_reserve_of_job(call: &Call) -> bool {
     is_told_to_job(call) && String::from_utf8_lossy(&call.body).contains("Reserving")
 }
 
+/// A machine, a license, and somebody who leads.
+fn led() -> Stage {
+    let mut stage = Stage::new(None, Twist::None);
+    stage.create(&license(1));
+    stage.create(&machine("m0", 9));
+    stage.start(&[]);
+    stage
+}
+
 fn ends_well(mut stage: Stage) {
     stage.until("j is claimed", |stage| stage.phase("j") == "Claimed").unwrap();
     stage.merge("jobs", "j", &json!({"done": true}));
@@ -42,10 +51,7 @@ fn a_first_word_that_is_under_way_is_not_dated_anew_by_the_claim() {
 /// The claim is called off while its word to the job is on its way; it arrives when the job was told so.
 #[test]
 fn the_word_of_a_claim_that_was_called_off_does_not_date_the_job_back() {
-    let mut stage = Stage::new(None, Twist::None);
-    stage.create(&license(1));
-    stage.create(&machine("m0", 9));
-    stage.start(&[]);
+    let mut stage = led();
     stage.keep_back(is_reserve_of_job, 1);
     stage.create(&job("j", &json!({})));
     stage.until("it is being claimed", |stage| stage.kept_back() == 1 && stage.entries("machines", "m0") == 1).unwrap();
@@ -68,10 +74,7 @@ fn the_word_of_a_claim_that_was_called_off_does_not_date_the_job_back() {
 /// claim stood.
 #[test]
 fn a_claim_that_is_over_is_not_told_again_by_who_sees_its_match_as_it_was() {
-    let mut stage = Stage::new(None, Twist::None);
-    stage.create(&license(1));
-    stage.create(&machine("m0", 9));
-    stage.start(&[]);
+    let mut stage = led();
     stage.create(&job("j", &json!({})));
     stage.until("j is claimed", |stage| stage.phase("j") == "Claimed").unwrap();
     stage.start(&[]);
@@ -90,10 +93,7 @@ fn a_claim_that_is_over_is_not_told_again_by_who_sees_its_match_as_it_was() {
 /// A claim stands, and the job was told so. Then somebody else leads, who sees the claim, and the job as it was born.
 #[test]
 fn a_job_that_is_seen_as_it_was_born_is_not_told_with_another_date() {
-    let mut stage = Stage::new(None, Twist::None);
-    stage.create(&license(1));
-    stage.create(&machine("m0", 9));
-    stage.start(&[]);
+    let mut stage = led();
     stage.pass(2_000);
     stage.start(&[]);
     stage.pass(2_000);
