@@ -220,25 +220,28 @@ impl Driver {
 
     /// Takes claims out of an offer's ledger, those that are seen there; refused without a rule, if none is.
     async fn take_out(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Offer> {
-        let patch = |seats: writes::Seats| {
-            let objects = self.world.look();
-            let offer = objects.offer(&leg.kind, &leg.key);
-            let views: Vec<&View> = claims.iter().map(|(view, _)| view.as_ref()).collect();
-            offer.map(|offer| writes::free(&views, offer, seats, &objects, self.clock.now()))
-        };
-        let mut answer = Answer::Refused(Refused::default());
-        for seats in [writes::Seats::OfThoseAlone, writes::Seats::Stay] {
-            let Some(patch) = patch(seats) else { return Answer::Missing };
+        let views: Vec<&View> = claims.iter().map(|(view, _)| view.as_ref()).collect();
+        let mut seats = writes::Seats::OfThoseAlone;
+        loop {
+            let patch = {
+                let objects = self.world.look();
+                let Some(offer) = objects.offer(&leg.kind, &leg.key) else { return Answer::Missing };
+                writes::free(&views, offer, seats, &objects, self.clock.now())
+            };
             let Some(patch) = patch else { return Answer::Refused(Refused::default()) };
-            answer = self.patch_offer(leg, &patch).await;
-            // Somebody may have sat down beside it in the meantime: then the seat stays.
-            let may_stay = leg.share.is_some()
-                && matches!(&answer, Answer::Refused(no) if !no.rules.is_empty() && !no.says(message::ACTIVE));
-            if !may_stay {
-                break;
+            match self.patch_offer(leg, &patch).await {
+                // Somebody may have sat down beside it in the meantime: then the seat stays.
+                Answer::Refused(no)
+                    if leg.share.is_some()
+                        && seats == writes::Seats::OfThoseAlone
+                        && !no.rules.is_empty()
+                        && !no.says(message::ACTIVE) =>
+                {
+                    seats = writes::Seats::Stay;
+                }
+                answer => return answer,
             }
         }
-        answer
     }
 }
 
