@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use crds::{Decision, Match};
 use futures::StreamExt;
-use kube::runtime::watcher;
+use kube::runtime::{WatchStreamExt, watcher};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::stage::Stage;
 
@@ -16,14 +17,17 @@ use crate::stage::Stage;
 pub(crate) struct Commits {
     at: Arc<Mutex<BTreeMap<String, Instant>>>,
     news: mpsc::UnboundedReceiver<String>,
+    /// Ends with this value: who goes on asking a server that is gone takes the processor from the next one.
+    _watch: JoinSet<()>,
 }
 
 impl Commits {
     pub(crate) fn follow(stage: &Stage) -> Commits {
         let at = Arc::<Mutex<BTreeMap<String, Instant>>>::default();
         let (tell, news) = mpsc::unbounded_channel();
-        let (events, known) = (watcher(stage.api::<Match>(), watcher::Config::default()), at.clone());
-        tokio::spawn(async move {
+        let events = watcher(stage.api::<Match>(), watcher::Config::default()).default_backoff();
+        let (known, mut watch) = (at.clone(), JoinSet::new());
+        watch.spawn(async move {
             let mut events = std::pin::pin!(events);
             while let Some(event) = events.next().await {
                 let found = match event {
@@ -38,7 +42,7 @@ impl Commits {
                 }
             }
         });
-        Commits { at, news }
+        Commits { at, news, _watch: watch }
     }
 
     /// The next job that was committed.

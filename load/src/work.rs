@@ -12,7 +12,7 @@ use e2e::Options;
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, ListParams, PostParams};
-use kube::runtime::watcher;
+use kube::runtime::{WatchStreamExt, watcher};
 
 use crate::stage::{Stage, WORKERS};
 use crate::{ads, line, process};
@@ -135,7 +135,8 @@ struct Seen {
 impl Ledger {
     fn follow(stage: &Stage) -> Ledger {
         let ledger = Ledger::default();
-        let (licenses, seen) = (watcher(stage.api::<License>(), watcher::Config::default()), ledger.clone());
+        let licenses = watcher(stage.api::<License>(), watcher::Config::default()).default_backoff();
+        let seen = ledger.clone();
         tokio::spawn(async move {
             let mut events = std::pin::pin!(licenses);
             while let Some(event) = events.next().await {
@@ -145,7 +146,8 @@ impl Ledger {
                 }
             }
         });
-        let (matches, seen) = (watcher(stage.api::<Match>(), watcher::Config::default()), ledger.clone());
+        let matches = watcher(stage.api::<Match>(), watcher::Config::default()).default_backoff();
+        let seen = ledger.clone();
         tokio::spawn(async move {
             let mut events = std::pin::pin!(matches);
             while let Some(event) = events.next().await {
