@@ -121,7 +121,7 @@ impl<'s> Assembly<'s> {
         for frame in ports.iter().chain([&body]) {
             self.env.seed(*frame, seed);
         }
-        let depth = bond.and_then(|bond| self.seats.get(bond.parent)).map_or(0, |parent| parent.depth + 1);
+        let depth = bond.and_then(|bond| self.seats.get(bond.parent())).map_or(0, |parent| parent.depth + 1);
         let (ask, ranks) = (Ask::default(), EdgeRanks::default());
         self.seats.push(Seat { id, ad, bond, depth, ask, misfit: None, ranks, mark, body, ports });
     }
@@ -139,24 +139,24 @@ impl<'s> Assembly<'s> {
     /// reach is bound already, and labels come in the order of their ports.
     pub(crate) fn connect(&mut self, member: usize) {
         let Some((parent_port, child_port, bond)) = self.edge(member) else { return };
-        self.tell_members(bond.parent, bond.port, parent_port);
-        self.tell_members(member, bond.via, child_port);
-        self.bind(bond.parent, bond.port, child_port);
-        self.bind(member, bond.via, parent_port);
+        self.tell_members(bond.parent(), bond.port(), parent_port);
+        self.tell_members(member, bond.via(), child_port);
+        self.bind(bond.parent(), bond.port(), child_port);
+        self.bind(member, bond.via(), parent_port);
     }
 
     /// Undoes [`Self::connect`].
     pub(crate) fn disconnect(&mut self, member: usize) {
         let Some((_, _, bond)) = self.edge(member) else { return };
-        self.unbind(bond.parent, bond.port);
-        self.unbind(member, bond.via);
+        self.unbind(bond.parent(), bond.port());
+        self.unbind(member, bond.via());
     }
 
     fn edge(&self, member: usize) -> Option<(FrameId, FrameId, Bond)> {
         let child = self.seats.get(member)?;
         let bond = child.bond?;
-        let parent = self.seats.get(bond.parent)?;
-        Some((*parent.ports.get(bond.port)?, *child.ports.get(bond.via)?, bond))
+        let parent = self.seats.get(bond.parent())?;
+        Some((*parent.ports.get(bond.port())?, *child.ports.get(bond.via())?, bond))
     }
 
     fn bind(&mut self, member: usize, port: usize, view: FrameId) {
@@ -183,10 +183,11 @@ impl<'s> Assembly<'s> {
     /// Looks at a connected edge from both sides, and remembers its ranks and what is taken if it holds.
     pub(crate) fn check(&mut self, member: usize) -> Edge {
         let Some((parent_port, child_port, bond)) = self.edge(member) else { return Edge::ParentRefuses };
-        let (Some(asked), Some(offered)) = (self.port(bond.parent, bond.port), self.port(member, bond.via)) else {
+        let (Some(asked), Some(offered)) = (self.port(bond.parent(), bond.port()), self.port(member, bond.via()))
+        else {
             return Edge::ParentRefuses;
         };
-        if !self.accepts(bond.parent, asked, parent_port) {
+        if !self.accepts(bond.parent(), asked, parent_port) {
             return Edge::ParentRefuses;
         }
         if !self.accepts(member, offered, child_port) {
@@ -206,15 +207,16 @@ impl<'s> Assembly<'s> {
     /// only expressions that cannot read them are asked.
     pub(crate) fn refuses_early(&mut self, member: usize) -> bool {
         let Some((parent_port, child_port, bond)) = self.edge(member) else { return false };
-        let (Some(asked), Some(offered)) = (self.port(bond.parent, bond.port), self.port(member, bond.via)) else {
+        let (Some(asked), Some(offered)) = (self.port(bond.parent(), bond.port()), self.port(member, bond.via()))
+        else {
             return false;
         };
         let early = |member: usize, port: usize| self.seats.get(member)?.ad.ports.early(port);
-        let (Some(asking), Some(offering)) = (early(bond.parent, bond.port), early(member, bond.via)) else {
+        let (Some(asking), Some(offering)) = (early(bond.parent(), bond.port()), early(member, bond.via())) else {
             return false;
         };
         self.connect(member);
-        let parent = offering.seen_from(asking) && !self.accepts(bond.parent, asked, parent_port);
+        let parent = offering.seen_from(asking) && !self.accepts(bond.parent(), asked, parent_port);
         let refuses = parent || (offering.own(asking) && !self.accepts(member, offered, child_port));
         self.disconnect(member);
         refuses
@@ -306,7 +308,7 @@ impl<'s> Assembly<'s> {
         let gang_rank = self.gang_rank();
         for seat in &self.seats {
             match seat.bond {
-                Some(Bond { parent: 0, .. }) => {
+                Some(bond) if bond.parent() == 0 => {
                     if gang_rank.is_none() {
                         score.own += seat.ranks.parent;
                     }
@@ -342,9 +344,9 @@ impl<'s> Assembly<'s> {
         let mark = self.env.mark();
         let frame = self.env.frame(&self.snapshot.blank, Some(body));
         for (place, port) in ad.ports.list.iter().enumerate() {
-            let bound = |seat: &&Seat<'_>| seat.bond.is_some_and(|bond| bond.parent == 0 && bond.port == place);
+            let bound = |seat: &&Seat<'_>| seat.bond.is_some_and(|bond| bond.parent() == 0 && bond.port() == place);
             let child = self.seats.iter().find(bound);
-            let view = child.and_then(|seat| seat.ports.get(seat.bond?.via).copied());
+            let view = child.and_then(|seat| seat.ports.get(seat.bond?.via()).copied());
             if let Some(view) = view.filter(|_| !ports.is_empty()) {
                 self.env.bind(frame, &port.label, view);
             }

@@ -1,5 +1,6 @@
 //! The engine: what it knows of a pool, kept from one cycle to the next, and the cycle itself.
 
+mod ahead;
 mod class;
 mod prepare;
 mod serve;
@@ -50,6 +51,8 @@ pub struct Engine {
     /// By place in the snapshot before: the number of a root's key, and whether its expressions read more than that tells.
     key_of_place: Vec<Option<KeyOf>>,
     agreed: Agreed,
+    /// The rows of the gang found last, by port, if it was found by rows.
+    bound: Vec<u32>,
     /// The steps that the evaluator has taken in this cycle, by submitter.
     spent: BTreeMap<Arc<str>, u64>,
     before: Snapshot,
@@ -147,6 +150,7 @@ impl Engine {
             planned_for: (0, Vec::new()),
             key_of_place: Vec::new(),
             agreed: Agreed::default(),
+            bound: Vec::new(),
             spent: BTreeMap::new(),
             before: Snapshot::default(),
             gangs_before: 0,
@@ -203,8 +207,11 @@ impl Engine {
 
     fn run(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Run {
         let mut ledger = Ledger::of(snapshot, config.rules);
-        let mut cycle = Cycle { gangs: Vec::with_capacity(self.gangs_before), ..Cycle::default() };
-        let mut failed = Vec::with_capacity(snapshot.roots.len().saturating_sub(self.gangs_before));
+        // At first all may get one.
+        let roots = snapshot.roots.len();
+        let likely = Some(self.gangs_before).filter(|gangs| *gangs > 0).unwrap_or(roots).min(roots);
+        let mut cycle = Cycle { gangs: Vec::with_capacity(likely), ..Cycle::default() };
+        let mut failed = Vec::with_capacity(roots - likely);
         let mut queue = Queue::of(snapshot);
         let mut checker = Checker::new(snapshot, config, now);
         let mut indexed = match config.search {
@@ -216,7 +223,10 @@ impl Engine {
                 continue;
             }
             let found = match &mut indexed {
-                Some(indexed) => self.best(indexed, &mut ledger, turn, config, now, &mut cycle, &mut checker),
+                Some(indexed) => {
+                    self.bound.clear();
+                    self.best(indexed, &mut ledger, turn, config, now, &mut cycle, &mut checker)
+                }
                 None => naive::best(ledger.after(&cycle.gangs), turn.ad, &turn.root.exclusions, config, now),
             };
             let Some(gang) = found.gang else {
@@ -237,24 +247,24 @@ impl Engine {
 
     /// Takes what the last gang takes.
     fn charge(&mut self, ledger: &mut Ledger, gangs: &[Gang], rules: Rules) {
-        for member in gangs.last().map_or(&[][..], |gang| &gang.members) {
+        for (number, member) in gangs.last().map_or(&[][..], |gang| &gang.members).iter().enumerate() {
             if !self.stock.charge(member.ad, &member.ask) {
                 self.stock.recount(ledger.after(gangs), member.ad);
             }
             if rules == Rules::Paper {
                 self.stock.consume(member.ad.place());
             }
-            self.fill_up(member.ad.place());
+            if self.stock.is_full(member.ad.place()) {
+                self.fill_up(number, member.ad.place());
+            }
         }
     }
 
-    /// Marks the rows of an ad of which nothing is left.
-    fn fill_up(&mut self, place: usize) {
-        if !self.stock.is_full(place) {
-            return;
-        }
-        for row in self.table.rows_of(place) {
-            self.full.set(row, true);
+    /// Marks the rows of an ad, a member of the last gang, of which nothing is left.
+    fn fill_up(&mut self, number: usize, place: usize) {
+        match number.checked_sub(1).and_then(|port| self.bound.get(port)) {
+            Some(row) => self.table.rows_with(*row).for_each(|row| self.full.set(as_usize(row), true)),
+            None => self.table.rows_of(place).for_each(|row| self.full.set(row, true)),
         }
     }
 

@@ -54,14 +54,14 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
     let exhausted = Cell::new(0);
     let look = |assembly: &Assembly<'_>, member: usize, edge: Edge| {
         if let Some(seat) = assembly.seats().get(member)
-            && let Some(bond) = seat.bond.filter(|bond| bond.parent == 0)
+            && let Some(bond) = seat.bond.filter(|bond| bond.parent() == 0)
         {
-            let parts = parts.get(bond.port).map(Vec::as_slice).unwrap_or_default();
+            let parts = parts.get(bond.port()).map(Vec::as_slice).unwrap_or_default();
             let conjuncts = assembly.conjuncts_true(member, parts);
             let incomplete = edge >= Edge::Busy && seat.ad.ports.list.len() > 1;
-            let sight = Sight { edge, misfit: seat.misfit, conjuncts, incomplete, met: bond.via > 0 };
-            note(&mut seen.borrow_mut(), (bond.port, seat.id), sight);
-            complete_before(&mut seen.borrow_mut(), assembly, bond.port);
+            let sight = Sight { edge, misfit: seat.misfit, conjuncts, incomplete, met: bond.via() > 0 };
+            note(&mut seen.borrow_mut(), (bond.port(), seat.id), sight);
+            complete_before(&mut seen.borrow_mut(), assembly, bond.port());
         }
         exhausted.set(assembly.exhausted());
         let mut path = path.borrow_mut();
@@ -77,10 +77,10 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
         if let Some(seat) = assembly.seats().get(member)
             && let Some(bond) = seat.bond
         {
-            let conjuncts = vec![false; parts.get(bond.port).map_or(0, Vec::len)];
+            let conjuncts = vec![false; parts.get(bond.port()).map_or(0, Vec::len)];
             let edge = Edge::ParentRefuses;
             let sight = Sight { edge, misfit: None, conjuncts, incomplete: true, met: false };
-            note(&mut seen.borrow_mut(), (bond.port, seat.id), sight);
+            note(&mut seen.borrow_mut(), (bond.port(), seat.id), sight);
         }
     };
     let (mut only_busy, mut complete) = (false, false);
@@ -131,8 +131,8 @@ fn note(seen: &mut Sights, place: (usize, AdId), new: Sight) {
 /// The root's partners before this port have all that they need.
 fn complete_before(seen: &mut Sights, assembly: &Assembly<'_>, port: usize) {
     for seat in assembly.seats().iter().filter(|seat| seat.ad.ports.list.len() > 1) {
-        if let Some(bond) = seat.bond.filter(|bond| bond.parent == 0 && bond.port < port)
-            && let Some(sight) = seen.get_mut(&(bond.port, seat.id))
+        if let Some(bond) = seat.bond.filter(|bond| bond.parent() == 0 && bond.port() < port)
+            && let Some(sight) = seen.get_mut(&(bond.port(), seat.id))
         {
             sight.incomplete = false;
         }

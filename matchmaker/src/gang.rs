@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use crate::capacity::Ask;
 use crate::model::{AdId, Snapshot};
 use crate::score::Score;
+use crate::table::{as_u32, as_usize};
 
 /// A root with every port bound: members in pre-order, the root first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,15 +30,34 @@ pub struct Member {
     pub ask: Ask,
 }
 
-/// An edge of the tree, seen from the child.
+/// An edge of the tree, seen from the child. Cycles make many of them: they are small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bond {
+    parent: u32,
+    port: u32,
+    via: u32,
+}
+
+impl Bond {
+    /// The edge from a port of a parent, a member by its place among them, to the child's port `via`.
+    pub fn new(parent: usize, port: usize, via: usize) -> Bond {
+        Bond { parent: as_u32(parent), port: as_u32(port), via: as_u32(via) }
+    }
+
     /// The parent's place among the members.
-    pub parent: usize,
+    pub fn parent(self) -> usize {
+        as_usize(self.parent)
+    }
+
     /// The number of the parent's port.
-    pub port: usize,
+    pub fn port(self) -> usize {
+        as_usize(self.port)
+    }
+
     /// The number of the child's own port that it is bound through.
-    pub via: usize,
+    pub fn via(self) -> usize {
+        as_usize(self.via)
+    }
 }
 
 impl Gang {
@@ -48,7 +68,7 @@ impl Gang {
 
     /// What orders gangs of equal score: the members and the ports they are bound through, in pre-order.
     pub(crate) fn ids(&self) -> Vec<(AdId, usize)> {
-        self.members.iter().map(|member| (member.ad, member.bond.map_or(0, |bond| bond.via))).collect()
+        self.members.iter().map(|member| (member.ad, member.bond.map_or(0, |bond| bond.via()))).collect()
     }
 
     /// Whether this gang is to be preferred to `other`: a larger score, then smaller ids.
@@ -59,7 +79,7 @@ impl Gang {
     /// The label under which a member is known to its parent; none for the root.
     pub fn label<'s>(&self, snapshot: &'s Snapshot, member: &Member) -> Option<&'s str> {
         let bond = member.bond?;
-        let parent = snapshot.ad(self.members.get(bond.parent)?.ad)?;
-        Some(parent.ports.list.get(bond.port)?.label.as_str())
+        let parent = snapshot.ad(self.members.get(bond.parent())?.ad)?;
+        Some(parent.ports.list.get(bond.port())?.label.as_str())
     }
 }

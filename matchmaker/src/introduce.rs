@@ -11,7 +11,7 @@ use crate::model::{Config, PoolAd, Snapshot};
 pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, member: usize) -> Vec<(Name, Value)> {
     let Some(bound) = gang.members.get(member) else { return Vec::new() };
     let (Some(bond), Some(ad)) = (bound.bond, snapshot.ad(bound.ad)) else { return Vec::new() };
-    let Some(label) = ad.ports.list.get(bond.via).map(|port| port.label.clone()) else { return Vec::new() };
+    let Some(label) = ad.ports.list.get(bond.via()).map(|port| port.label.clone()) else { return Vec::new() };
     let Some(assembly) = assembled(snapshot, gang, config, now) else { return Vec::new() };
     let mut all = Vec::new();
     for name in mentioned(ad, &label) {
@@ -19,7 +19,7 @@ pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, me
             Kind::Select { base: Expr::attribute(label.clone()), name: name.clone() },
             classad::Span::default(),
         );
-        match assembly.value_at(member, bond.via, &attribute) {
+        match assembly.value_at(member, bond.via(), &attribute) {
             None | Some(Value::Undefined | Value::Error) => {}
             Some(value) => all.push((name, value)),
         }
@@ -40,7 +40,7 @@ fn assembled<'s>(snapshot: &'s Snapshot, gang: &Gang, config: &'s Config, now: i
 /// Port by port, as the search binds them.
 fn connect(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, depth_left: usize) {
     let Some(seat) = assembly.seats().get(member) else { return };
-    let (ports, via) = (seat.ad.ports.list.len(), seat.bond.map(|bond| bond.via));
+    let (ports, via) = (seat.ad.ports.list.len(), seat.bond.map(|bond| bond.via()));
     for port in 0..ports {
         if Some(port) == via {
             assembly.connect(member);
@@ -50,7 +50,7 @@ fn connect(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, depth_left: 
             gang.members
                 .get(*place)
                 .and_then(|other| other.bond)
-                .is_some_and(|bond| bond.parent == member && bond.port == port)
+                .is_some_and(|bond| bond.parent() == member && bond.port() == port)
         };
         if let (Some(child), Some(left)) = ((0..gang.members.len()).find(hangs_here), depth_left.checked_sub(1)) {
             connect(assembly, gang, child, left);

@@ -121,7 +121,7 @@ impl<'s> Search<'s, '_, '_> {
                 self.steps += 1;
                 let before = agenda.len();
                 let child = self.assembly.seats().len();
-                self.assembly.seat(id, ad, Some(Bond { parent: member, port, via }));
+                self.assembly.seat(id, ad, Some(Bond::new(member, port, via)));
                 let fill = |port| Task::Fill { member: child, port };
                 agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
                 agenda.push(Task::Check { member: child });

@@ -100,7 +100,7 @@ fn is_tree(gang: &Gang) -> bool {
     let (mut ads, mut taken) = (BTreeSet::new(), BTreeSet::new());
     gang.members.iter().enumerate().all(|(place, member)| {
         let hangs = match member.bond {
-            Some(bond) => bond.parent < place && taken.insert((bond.parent, bond.port)),
+            Some(bond) => bond.parent() < place && taken.insert((bond.parent(), bond.port())),
             None => place == 0,
         };
         hangs && ads.insert(member.ad)
@@ -110,10 +110,10 @@ fn is_tree(gang: &Gang) -> bool {
 /// Binds all ports of a member but the one it hangs on, and looks at that one in between, as the search does.
 fn bind(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, look: Look) -> Result<(), Disagreement> {
     let seat = assembly.seats().get(member).ok_or(Disagreement::Malformed)?;
-    let (ports, via, key) = (seat.ad.ports.list.len(), seat.bond.map(|bond| bond.via), seat.ad.key.clone());
+    let (ports, via, key) = (seat.ad.ports.list.len(), seat.bond.map(|bond| bond.via()), seat.ad.key.clone());
     for port in 0..ports {
         if Some(port) != via {
-            let hangs_here = |bond: Bond| bond.parent == member && bond.port == port;
+            let hangs_here = |bond: Bond| bond.parent() == member && bond.port() == port;
             let child = gang.members.iter().position(|other| other.bond.is_some_and(hangs_here));
             bind(assembly, gang, child.ok_or(Disagreement::Malformed)?, look)?;
             continue;

@@ -33,7 +33,7 @@ mod tests {
 
     fn tree_of(gang: &Gang) -> Tree {
         let edge = |member: &matchmaker::Member| {
-            let bond = member.bond.map(|bond| (bond.parent, bond.port, bond.via));
+            let bond = member.bond.map(|bond| (bond.parent(), bond.port(), bond.via()));
             (member.ad.place(), bond)
         };
         Tree { nodes: gang.members.iter().map(edge).collect() }

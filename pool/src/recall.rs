@@ -61,5 +61,5 @@ fn bond(member: &Member, found: &Match, snapshot: &Snapshot) -> Option<Option<Bo
     };
     let port = place(of(found.spec.members.get(parent)?)?, &member.parent_port)?;
     let via = place(of(member)?, &member.port)?;
-    Some(Some(Bond { parent, port, via }))
+    Some(Some(Bond::new(parent, port, via)))
 }

@@ -95,9 +95,9 @@ fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> 
         ..Member::default()
     };
     if let Some(bond) = bound.bond {
-        member.parent = number(bond.parent);
+        member.parent = number(bond.parent());
         member.parent_port = gang.label(snapshot, bound).map(str::to_owned);
-        member.port = ad.ports.list.get(bond.via).map(|port| port.label.to_string());
+        member.port = ad.ports.list.get(bond.via()).map(|port| port.label.to_string());
         member.takes = Some((*bound.ask.takes).clone());
         member.share = bound.ask.share.clone();
         member.claim_policy = Some(policy);

@@ -89,12 +89,12 @@ impl Names<'_> {
     fn line(&self, gang: &Gang, member: usize) -> String {
         let Some(this) = gang.members.get(member) else { return String::new() };
         let children = gang.members.iter().enumerate().filter_map(|(place, child)| {
-            let bond = child.bond.filter(|bond| bond.parent == member)?;
-            Some((bond.port, format!("{}>{}", bond.port, self.line(gang, place))))
+            let bond = child.bond.filter(|bond| bond.parent() == member)?;
+            Some((bond.port(), format!("{}>{}", bond.port(), self.line(gang, place))))
         });
         let mut children: Vec<(usize, String)> = children.collect();
         children.sort();
-        let via = this.bond.map(|bond| format!(".{}", bond.via)).unwrap_or_default();
+        let via = this.bond.map(|bond| format!(".{}", bond.via())).unwrap_or_default();
         let id = self.ids.get(this.ad.place()).map_or("", String::as_str);
         match children.is_empty() {
             true => format!("{id}{via}"),

@@ -46,7 +46,7 @@ impl Assembly<'_> {
 
     /// The port's `Request`, under the offer's names; empty if it has none.
     fn requested(&self, bond: Bond, offer: &Offer, frame: FrameId) -> Result<Res, Misfit> {
-        let Some(request) = self.port(bond.parent, bond.port).and_then(|port| port.request.as_ref()) else {
+        let Some(request) = self.port(bond.parent(), bond.port()).and_then(|port| port.request.as_ref()) else {
             return Ok(Res::new());
         };
         let value = self.value(request, frame).ok_or(Misfit::NoAmount)?;
@@ -59,9 +59,9 @@ impl Assembly<'_> {
 
     /// The value of `RequestCpus` and its like, if the port or its ad has that attribute.
     fn request_attribute(&self, bond: Bond, resource: &str, frame: FrameId) -> Option<Value> {
-        let seat = self.seats.get(bond.parent)?;
+        let seat = self.seats.get(bond.parent())?;
         let name = format!("Request{resource}");
-        let in_port = self.port(bond.parent, bond.port)?.attributes.get(&name);
+        let in_port = self.port(bond.parent(), bond.port())?.attributes.get(&name);
         let (expr, at) = match in_port {
             Some(expr) => (expr, frame),
             None => (seat.ad.ports.body.get(&name)?, seat.body),

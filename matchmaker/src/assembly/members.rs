@@ -13,11 +13,11 @@ impl Assembly<'_> {
             return;
         }
         let children = self.seats.iter().filter_map(|seat| {
-            let bond = seat.bond.filter(|bond| bond.parent == member && bond.port < port)?;
-            Some((bond.port, describe(seat)))
+            let bond = seat.bond.filter(|bond| bond.parent() == member && bond.port() < port)?;
+            Some((bond.port(), describe(seat)))
         });
-        let own = self.seats.get(member).and_then(|seat| seat.bond).filter(|bond| bond.via < port);
-        let parent = own.and_then(|bond| Some((bond.via, describe(self.seats.get(bond.parent)?))));
+        let own = self.seats.get(member).and_then(|seat| seat.bond).filter(|bond| bond.via() < port);
+        let parent = own.and_then(|bond| Some((bond.via(), describe(self.seats.get(bond.parent())?))));
         let mut list: Vec<(usize, Value)> = children.chain(parent).collect();
         list.sort_by_key(|(port, _)| *port);
         let list = Value::list(list.into_iter().map(|(_, value)| value));

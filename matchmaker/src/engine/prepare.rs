@@ -20,7 +20,7 @@ use crate::search::lanes::Spoke;
 use crate::table::{Bits, Number, Table, as_u32, as_usize};
 
 /// One of the roots with a key, how many there are, and whether their expressions can read more than the key tells.
-type Example = (AdId, usize, bool);
+pub(super) type Example = (AdId, usize, bool);
 
 impl Engine {
     /// Makes the tables those of the snapshot, and puts roots together.
@@ -44,13 +44,11 @@ impl Engine {
             self.ranks.refresh(&changes.rows, config.rank_of, &mut self.table);
         }
         self.ranks.recompute(config.rank_of, &mut self.table);
-        if let Some(same) = &changes.same {
-            let known = std::mem::take(&mut self.key_of_place);
-            self.key_of_place =
-                same.iter().map(|place| known.get(as_usize((*place)?.get())).copied().flatten()).collect();
-            self.roots.moved(same);
+        if let Some(kept) = &changes.kept {
+            self.key_of_place = kept.carry(&self.key_of_place, snapshot.len());
+            self.roots.moved(kept, snapshot.len());
         }
-        self.stock.count(snapshot, changes.same.as_deref());
+        self.stock.count(snapshot, changes.kept.as_ref());
         self.full = self.stock.full_rows(&self.table);
         self.stats = Stats::default();
         self.spent.clear();
@@ -76,6 +74,7 @@ impl Engine {
             self.planned_for = planned_for;
         }
         let examples = self.keys_of(snapshot, indexed);
+        self.look_ahead(snapshot, &examples, config);
         let templates: Vec<usize> = self.table.templates.used().map(|(id, _)| id).collect();
         let mut namespaces: BTreeMap<u32, &str> = BTreeMap::new();
         for (id, (example, roots, _)) in &examples {
@@ -86,8 +85,7 @@ impl Engine {
         }
         let ports_of = self.domains(config, &examples, &namespaces, indexed);
         let mut class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState> = HashMap::default();
-        let mut class_of_key: HashMap<u32, Number, RandomState> = HashMap::default();
-        for ((id, (_, _, reads_all)), ports) in examples.iter().zip(ports_of) {
+        for ((id, (_, roots, reads_all)), ports) in examples.iter().zip(ports_of) {
             let ranked = config.rules == Rules::Product && config.prefer == Prefer::Best;
             let planned = self.plans.get(as_usize(*id)).and_then(Option::as_ref);
             let gang_rank = ranked && planned.is_some_and(|planned| planned.gang_rank);
@@ -101,17 +99,22 @@ impl Engine {
                 class.reflective |= reads_all;
                 indexed.classes.push(class);
             }
-            class_of_key.insert(*id, Number::of(as_u32(class)));
+            let of_key = OfKey { class: as_u32(class), head: self.keys.head_of(*id), common: *roots > 1 };
+            indexed.of_key.resize(as_usize(*id), None);
+            indexed.of_key.push(Some(of_key));
         }
-        let class_of = |key: &Option<Number>| class_of_key.get(&(*key)?.get()).copied();
-        indexed.class_of = indexed.key_of.iter().map(class_of).collect();
     }
 
     /// The keys of all roots, and an example of each.
     fn keys_of(&mut self, snapshot: &Snapshot, indexed: &mut Indexed) -> Vec<(u32, Example)> {
         self.key_of_place.resize(snapshot.len(), None);
         let mut examples: Vec<Option<Example>> = Vec::new();
-        for root in &snapshot.roots {
+        indexed.key_of.reserve(snapshot.roots.len());
+        indexed.offers = Bits::none(snapshot.roots.len());
+        for (number, root) in snapshot.roots.iter().enumerate() {
+            if self.table.first_row(root.ad.place()).is_some() {
+                indexed.offers.set(number, true);
+            }
             let known = self.key_of_place.get(root.ad.place()).copied().flatten();
             let Some(key) = known.or_else(|| self.key_of_root(snapshot, root.ad)) else {
                 indexed.key_of.push(None);
@@ -129,8 +132,6 @@ impl Engine {
             }
             indexed.key_of.push(Some(Number::of(id)));
         }
-        indexed.common =
-            Bits::of(examples.len(), |key| examples.get(key).is_some_and(|one| one.is_some_and(|one| one.1 > 1)));
         let found = |(id, example): (usize, Option<Example>)| Some((as_u32(id), example?));
         examples.into_iter().enumerate().filter_map(found).collect()
     }
@@ -240,32 +241,44 @@ const TABLES_PER_AD: usize = 32 << 10;
 /// So many they may always take.
 const TABLES_MIN: usize = 64 << 20;
 
+/// What roots with one key have in common.
+#[derive(Clone, Copy)]
+pub(super) struct OfKey {
+    pub(super) class: u32,
+    /// The number of their texts.
+    pub(super) head: u32,
+    /// There are several.
+    pub(super) common: bool,
+}
+
 /// What one cycle searches in.
 #[derive(Default)]
 pub(super) struct Indexed {
     /// By the number of the root: what it shows of itself.
     key_of: Vec<Option<Number>>,
-    class_of: Vec<Option<Number>>,
+    of_key: Vec<Option<OfKey>>,
+    /// The roots, by number, that may be bound themselves.
+    pub(super) offers: Bits,
     pub(super) classes: Vec<Class>,
     pub(super) domains: Vec<Domain>,
     /// The rows that some root may be bound to now.
     pub(super) admitted: Bits,
-    /// The keys that several roots have.
-    pub(super) common: Bits,
     pub(super) spokes: Vec<Option<Spoke>>,
     pub(super) finders: Finders,
 }
 
 impl Indexed {
-    /// The number of the class of a root, by the root's number.
-    pub(super) fn class(&self, number: usize) -> Option<usize> {
-        self.class_of.get(number).copied().flatten().map(|class| as_usize(class.get()))
+    /// What a root shows of itself, by the root's number.
+    pub(super) fn key(&self, number: usize) -> Option<(u32, OfKey)> {
+        let key = self.key_of.get(number).copied().flatten()?.get();
+        Some((key, self.of_key.get(as_usize(key)).copied().flatten()?))
     }
 
     /// What a root shows of itself, as a number, and whether anybody can see more of it.
     pub(super) fn shows(&self, number: usize) -> (Option<u32>, bool) {
-        let class = self.class(number).and_then(|class| self.classes.get(class));
-        (self.key_of.get(number).copied().flatten().map(Number::get), class.is_none_or(|class| class.reflective))
+        let known = self.key(number);
+        let class = known.and_then(|(_, of_key)| self.classes.get(as_usize(of_key.class)));
+        (known.map(|(key, _)| key), class.is_none_or(|class| class.reflective))
     }
 }
 

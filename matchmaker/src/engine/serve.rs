@@ -1,19 +1,19 @@
 //! One root into its best gang as things are now.
 
-use super::prepare::Indexed;
+use super::prepare::{Indexed, OfKey};
 use super::{Engine, Ledger};
 use crate::cycle::{Cycle, Turn};
 use crate::gang::{Bond, Gang, Member, Members};
-use crate::index::memo::Seen;
 use crate::model::{AdId, Config, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
 use crate::score::Score;
+use crate::search::agreed::Shown;
 use crate::search::check::Checker;
 use crate::search::domain::Domain;
 use crate::search::guided::{self, Choices};
 use crate::search::list::Star;
-use crate::table::{Bits, as_usize};
+use crate::table::as_usize;
 
 impl Engine {
     /// The best gang of a root as things are now.
@@ -30,14 +30,15 @@ impl Engine {
     ) -> naive::Found {
         let Turn { number, ad, excludes, root } = turn;
         let nothing = naive::Found { gang: None, gave_up: false };
-        let Some(id) = indexed.class(number) else { return nothing };
-        let Indexed { classes, domains, spokes, admitted, common, .. } = indexed;
-        let Some(class) = classes.get_mut(id) else { return nothing };
+        let Some((key, of_key)) = indexed.key(number) else { return nothing };
+        let offers = indexed.offers.get(number);
+        let Indexed { classes, domains, spokes, admitted, .. } = indexed;
+        let Some(class) = classes.get_mut(as_usize(of_key.class)) else { return nothing };
         if class.dead {
             return naive::Found { gang: None, gave_up: class.gave_up };
         }
         self.stats.questions += 1;
-        let itself = self.table.first_row(ad.place());
+        let itself = offers.then(|| self.table.first_row(ad.place())).flatten();
         let meets_itself = itself.filter(|row| admitted.get(as_usize(*row))).is_some_and(|row| {
             let may = |port: &usize| domains.get(*port).is_some_and(|domain| domain.may.get(as_usize(row)));
             class.ports.iter().any(may)
@@ -57,7 +58,8 @@ impl Engine {
                 };
                 let rows = &class.progress.rows;
                 let gang = self.gang(ad, score, rows, &class.ports, domains);
-                if !config.second_look || self.holds(&gang, rows, common, ledger.ads(), checker) {
+                if !config.second_look || self.holds(&gang, (key, of_key), rows, ledger.ads(), checker) {
+                    self.bound.extend_from_slice(rows);
                     return naive::Found { gang: Some(gang), gave_up: false };
                 }
                 cycle.disagreements.push(ad);
@@ -85,15 +87,17 @@ impl Engine {
     }
 
     /// Whether the evaluator agrees to a gang that the index found, or has agreed to all of it before.
-    fn holds(&mut self, gang: &Gang, rows: &[u32], common: &Bits, pool: &Snapshot, checker: &mut Checker<'_>) -> bool {
-        let Some(root) = gang.root() else { return false };
-        let seen = pool.ad(root).zip(self.roots.row_at(root.place()));
-        let key = self.key_of_place.get(root.place()).copied().flatten();
-        let is_new = seen.zip(key).and_then(|((ad, row), key)| {
-            let mut seen = Seen { roots: &mut self.roots, row, ads: &pool.ads };
-            let key = Some(key.id()).filter(|key| common.get(as_usize(*key)));
-            self.agreed.is_new((key, ad), rows, &mut seen, &mut self.table)
-        });
+    fn holds(
+        &mut self,
+        gang: &Gang,
+        (key, OfKey { head, common, .. }): (u32, OfKey),
+        rows: &[u32],
+        pool: &Snapshot,
+        checker: &mut Checker<'_>,
+    ) -> bool {
+        let Some(root) = gang.root().map(AdId::place) else { return false };
+        let root = Shown { key: common.then_some(key), head, place: root, roots: &mut self.roots, ads: &pool.ads };
+        let is_new = self.agreed.is_new(root, rows, &mut self.table);
         if is_new == Some(false) {
             return true;
         }
@@ -112,9 +116,9 @@ impl Engine {
             let (Some(row), Some(domain)) = (self.table.rows.get(as_usize(*row)), domains.get(*domain)) else {
                 continue;
             };
-            let (place, via) = (row.place, row.via);
+            let (place, via) = (row.place(), row.via());
             let ask = self.stock.take_of(domain.ask, place).map(|take| take.ask.clone()).unwrap_or_default();
-            members.push(Member { ad: AdId(place), bond: Some(Bond { parent: 0, port, via }), ask });
+            members.push(Member { ad: AdId(place), bond: Some(Bond::new(0, port, via)), ask });
         }
         Gang { members, score }
     }

@@ -11,7 +11,7 @@ use crate::capacity::{Ask, Misfit, Res};
 use crate::consent::Consent;
 use crate::model::{AdId, Offer, PoolAd, Snapshot};
 use crate::ports::{Ports, Rules};
-use crate::table::{Bits, Cell, Number, Table, as_u32, as_usize};
+use crate::table::{Bits, Cell, Kept, Stretch, Table, as_u32, as_usize};
 use crate::term::{Flattener, Side, Term};
 
 /// What a port asks of whoever is bound to it.
@@ -57,6 +57,13 @@ struct Stocked {
     consent: u32,
 }
 
+/// What was counted of another snapshot.
+struct Before {
+    offers: Vec<Option<Stocked>>,
+    free: Vec<i64>,
+    full: Bits,
+}
+
 /// Resources by the attribute that asks for them: `RequestCpus` for `cpus`.
 pub(crate) type Resources = Vec<(Name, String)>;
 
@@ -86,6 +93,8 @@ pub(crate) struct Stock {
     full: Bits,
     /// What owners say of who holds a seat together, each once if it stands together.
     shared_by: Vec<Expr>,
+    /// Somebody says something of it, or did.
+    some_shared: bool,
     /// The rows of which something may be taken, once somebody has asked.
     open_rows: OnceLock<Bits>,
 }
@@ -98,11 +107,10 @@ pub(crate) struct Take {
 }
 
 impl Stock {
-    /// Counts what is free now. `same` has for each place the place before of an ad that may be the same; nothing if no ad is
-    /// another or elsewhere.
-    pub(crate) fn count(&mut self, snapshot: &Snapshot, same: Option<&[Option<Number>]>) {
+    /// Counts what is free now. Nothing is kept if no ad is another or elsewhere.
+    pub(crate) fn count(&mut self, snapshot: &Snapshot, kept: Option<&Kept>) {
         if !Arc::ptr_eq(&snapshot.ads, &self.counted) {
-            self.count_all(snapshot, same.unwrap_or_default());
+            self.count_all(snapshot, kept.unwrap_or(&Kept::default()));
             self.counted = Arc::clone(&snapshot.ads);
         }
         self.free.clone_from(&self.free_at_first);
@@ -113,36 +121,61 @@ impl Stock {
     }
 
     /// What is free before anything is taken in a cycle.
-    fn count_all(&mut self, snapshot: &Snapshot, same: &[Option<Number>]) {
-        let (offers, free) = (std::mem::take(&mut self.offers), std::mem::take(&mut self.free_at_first));
+    fn count_all(&mut self, snapshot: &Snapshot, kept: &Kept) {
+        let before = Before {
+            offers: std::mem::take(&mut self.offers),
+            free: std::mem::take(&mut self.free_at_first),
+            full: std::mem::take(&mut self.full_at_first),
+        };
         self.offers.reserve(snapshot.len());
-        self.free_at_first.reserve(free.len());
+        self.free_at_first.reserve(before.free.len());
         self.full_at_first = Bits::none(snapshot.len());
-        self.shared_by.clear();
         self.open_rows = OnceLock::new();
-        for (place, ad) in snapshot.ads.iter().enumerate() {
-            let before = same.get(place).copied().flatten().map(|before| as_usize(before.get()));
-            let before =
-                before.filter(|before| self.counted.get(*before).is_some_and(|before| Arc::ptr_eq(before, ad)));
-            let first = self.free_at_first.len();
-            let own = match before.and_then(|before| offers.get(before)) {
-                Some(own) => {
-                    let all = own.map_or(0..0, |own| as_usize(own.first)..as_usize(own.first) + as_usize(own.amounts));
-                    self.free_at_first.extend_from_slice(free.get(all).unwrap_or_default());
-                    own.map(|own| Stocked { first: as_u32(first), ..own })
+        for stretch in kept.stretches().filter(|stretch| stretch.whole && stretch.before().end <= before.offers.len()) {
+            self.count_each(snapshot, stretch.now().start);
+            self.take_over(&before, stretch);
+        }
+        self.count_each(snapshot, snapshot.len());
+        self.shared_by.clear();
+        // Seats are shared in few pools.
+        if self.some_shared {
+            let offers = self.offers.iter().zip(snapshot.ads.iter());
+            let shared = offers.filter(|(own, _)| own.is_some_and(|own| own.shared)).map(|(_, ad)| ad);
+            for expr in shared.filter_map(|ad| ad.offer()?.shared_by.as_ref()) {
+                if self.shared_by.last() != Some(expr) {
+                    self.shared_by.push(expr.clone());
                 }
-                None => ad.offer().map(|offer| self.stocked(offer)),
-            };
-            self.offers.push(own);
-            if own.is_some_and(|own| own.shared) {
-                self.share(ad);
             }
+        }
+    }
+
+    /// Counts offers one by one, up to a place.
+    fn count_each(&mut self, snapshot: &Snapshot, end: usize) {
+        for place in self.offers.len()..end {
+            let first = self.free_at_first.len();
+            let own = snapshot.ad_at(place).and_then(PoolAd::offer).map(|offer| self.stocked(offer));
+            self.offers.push(own);
+            self.some_shared |= own.is_some_and(|own| own.shared);
             // Whoever asks takes something of everything.
             let left = self.free_at_first.get(first..).unwrap_or_default();
             if own.is_some_and(|own| !own.shared) && left.iter().any(|free| *free < 1) {
                 self.full_at_first.set(place, true);
             }
         }
+    }
+
+    /// Takes over what was counted of offers that are as they were.
+    fn take_over(&mut self, before: &Before, stretch: Stretch) {
+        let known = before.offers.get(stretch.before()).unwrap_or_default();
+        let amounts = |own: &Stocked| as_usize(own.first)..as_usize(own.first) + as_usize(own.amounts);
+        let from = known.iter().flatten().next().map_or(0, |own| amounts(own).start);
+        let to = known.iter().rev().flatten().next().map_or(from, |own| amounts(own).end);
+        let first = as_u32(self.free_at_first.len());
+        let moved = |own: Stocked| Stocked { first: own.first - as_u32(from) + first, ..own };
+        self.offers.extend(known.iter().map(|own| own.map(moved)));
+        self.free_at_first.extend_from_slice(before.free.get(from..to).unwrap_or_default());
+        let (was, is) = (stretch.before(), stretch.now());
+        before.full.each_among(was.clone(), |place| self.full_at_first.set(place - was.start + is.start, true));
     }
 
     /// Counts one offer.
@@ -153,14 +186,6 @@ impl Stock {
         let amounts = as_u32(self.free_at_first.len()) - first;
         let (terms, consent) = (self.terms_of(offer), self.consent_of(offer));
         Stocked { terms, first, amounts, shared: offer.shared_by.is_some(), open: offer.open, consent }
-    }
-
-    /// Notes who holds a seat of an offer together.
-    fn share(&mut self, ad: &PoolAd) {
-        let Some(expr) = ad.offer().and_then(|offer| offer.shared_by.as_ref()) else { return };
-        if self.shared_by.last() != Some(expr) {
-            self.shared_by.push(expr.clone());
-        }
     }
 
     /// What owners say of who holds a seat together.
@@ -183,7 +208,7 @@ impl Stock {
         if self.shared_by.is_empty() {
             return Bits::none(table.rows.len());
         }
-        let stocked = |row: usize| self.offers.get(table.rows.get(row)?.place).copied().flatten();
+        let stocked = |row: usize| self.offers.get(table.rows.get(row)?.place()).copied().flatten();
         Bits::of(table.rows.len(), |row| table.live.get(row) && stocked(row).is_some_and(|own| own.shared))
     }
 
@@ -193,7 +218,7 @@ impl Stock {
             return table.live.clone();
         }
         let offers = &self.offers;
-        let stocked = |row: usize| offers.get(table.rows.get(row)?.place).copied().flatten();
+        let stocked = |row: usize| offers.get(table.rows.get(row)?.place()).copied().flatten();
         let open = |row: usize| table.live.get(row) && stocked(row).is_some_and(|own| own.open);
         let mut rows = self.open_rows.get_or_init(|| Bits::of(table.rows.len(), open)).clone();
         let admits: Vec<bool> = self.consents.iter().map(|consent| consent.admits(namespace)).collect();

@@ -26,6 +26,8 @@ pub(crate) struct Readers {
 #[derive(Debug, Default)]
 pub(crate) struct RootKeys {
     ids: HashMap<Box<[u32]>, u32, RandomState>,
+    /// By key: the number of the texts of those who have it.
+    heads: Vec<u32>,
     readers: Readers,
     /// By the number of a root's texts: what of its own attributes must be looked at.
     wanted: Vec<Option<Arc<Wanted>>>,
@@ -98,21 +100,27 @@ impl RootKeys {
     /// Forgets all keys.
     pub(crate) fn forget(&mut self) {
         self.ids.clear();
+        self.heads.clear();
+    }
+
+    /// The number of the texts of those who have a key.
+    pub(crate) fn head_of(&self, key: u32) -> u32 {
+        self.heads.get(as_usize(key)).copied().unwrap_or(u32::MAX)
     }
 
     /// The key of a root; none if there is no such ad.
     pub(crate) fn of(&mut self, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<KeyOf> {
         let (head, namespace) = roots.head_of(asker.row);
-        let wanted = match self.wanted.get(as_usize(head)) {
-            Some(Some(wanted)) => Arc::clone(wanted),
-            _ => self.want(head, table, roots, asker)?,
-        };
-        let mut key = std::mem::take(&mut self.key);
+        if self.wanted.get(as_usize(head)).is_none_or(Option::is_none) {
+            self.want(head, table, roots, asker)?;
+        }
+        let RootKeys { ids, heads, wanted, key, .. } = self;
+        let wanted = wanted.get(as_usize(head))?.as_deref()?;
         key.clear();
         key.extend([head, roots.list_of(asker.row), namespace]);
         let mut more: Vec<Name> = Vec::new();
         let mut reflective = wanted.reflective;
-        if !roots.show_all(&wanted.columns, asker.row, &mut key) {
+        if !roots.show_all(&wanted.columns, asker.row, key) {
             for column in &wanted.columns {
                 reflective |= reads(*column, asker.row, table, roots, &mut more);
             }
@@ -126,26 +134,27 @@ impl RootKeys {
                 reflective |= reads(column, asker.row, table, roots, &mut more);
             }
         }
-        let id = match self.ids.get(key.as_slice()) {
+        let id = match ids.get(key.as_slice()) {
             Some(id) => *id,
             None => {
-                let next = as_u32(self.ids.len());
-                self.ids.insert(key.as_slice().into(), next);
+                let next = as_u32(ids.len());
+                ids.insert(key.as_slice().into(), next);
+                heads.push(head);
                 next
             }
         };
-        self.key = key;
         Some(KeyOf::new(id, reflective))
     }
 
-    fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<Arc<Wanted>> {
+    /// Works out what must be looked at in roots with some texts.
+    fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<()> {
         let ports = &asker.ads.get(asker.place)?.ports;
         let read = ports_read(table, ports);
         let wanted = match self.wanted_by.get(&read) {
             Some(wanted) => Arc::clone(wanted),
             None => {
                 let (names, reflective) = wanted(table, &read, &self.readers);
-                let columns = names.iter().map(|name| roots.column(&(None, name.clone()), asker.ads, table)).collect();
+                let columns = roots.columns(&names, asker.ads, table);
                 Arc::clone(self.wanted_by.entry(read).or_insert(Arc::new(Wanted { names, columns, reflective })))
             }
         };
@@ -153,9 +162,9 @@ impl RootKeys {
             self.wanted.resize(as_usize(head) + 1, None);
         }
         if let Some(own) = self.wanted.get_mut(as_usize(head)) {
-            *own = Some(Arc::clone(&wanted));
+            *own = Some(wanted);
         }
-        Some(wanted)
+        Some(())
     }
 }
 

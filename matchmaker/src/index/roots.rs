@@ -1,6 +1,6 @@
 //! What roots show of themselves: of the ad, root by root, and of its ports, list by list, because many roots share theirs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use classad::{Expr, Kind, Name};
@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use super::shown::{Code, Codes, Columns, Part};
 use crate::model::PoolAd;
 use crate::ports::{Port, Ports};
-use crate::table::{ExprId, Number, Table, as_u32, as_usize};
+use crate::table::{ExprId, Kept, Number, Table, as_u32, as_usize};
 
 /// An attribute of a root: of one of its ports, or of the ad itself.
 pub(crate) type Attribute = (Option<usize>, Name);
@@ -74,20 +74,12 @@ const OF_PORTS: u32 = 1 << 31;
 pub(crate) const TERMS: [&str; 5] = ["Requirements", "Constraint", "Rank", "Request", "GangRank"];
 
 impl Roots {
-    /// Makes the rows those of the snapshot's places: for each place, the place before of an ad that is the same.
-    pub(crate) fn moved(&mut self, same: &[Option<Number>]) {
+    /// Makes the rows those of the places of another snapshot.
+    pub(crate) fn moved(&mut self, kept: &Kept, places: usize) {
         self.of_body.forget_shapes();
         self.of_ports.forget_shapes();
-        let old = std::mem::take(&mut self.row_of_place);
-        let mut kept = vec![false; self.heads.len()];
-        self.row_of_place = same.iter().map(|place| old.get(as_usize((*place)?.get())).copied().flatten()).collect();
-        for row in self.row_of_place.iter().flatten() {
-            if let Some(kept) = kept.get_mut(as_usize(row.get())) {
-                *kept = true;
-            }
-        }
-        let gone = old.into_iter().flatten().map(Number::get).filter(|row| kept.get(as_usize(*row)) == Some(&false));
-        self.free.extend(gone);
+        self.free.extend(kept.dropped(&self.row_of_place).map(Number::get));
+        self.row_of_place = kept.carry(&self.row_of_place, places);
     }
 
     /// The row of the root at a place, if it has one.
@@ -117,14 +109,29 @@ impl Roots {
 
     /// The column of an attribute, made when it is first asked for.
     pub(crate) fn column(&mut self, attribute: &Attribute, ads: &[Arc<PoolAd>], table: &mut Table) -> u32 {
-        let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
         let Some(port) = attribute.0 else {
+            return self.columns(std::slice::from_ref(&attribute.1), ads, table).first().copied().unwrap_or(u32::MAX);
+        };
+        if let Some(number) = self.of_ports.number(attribute) {
+            return number | OF_PORTS;
+        }
+        let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
+        let ports = self.lists.iter().map(|list| list.get(port).map(|port| &port.attributes)).enumerate();
+        self.of_ports.add([attribute.clone()].into_iter(), self.lists.len(), ports, &mut codes);
+        self.of_ports.number(attribute).unwrap_or(u32::MAX) | OF_PORTS
+    }
+
+    /// The columns of a root's own attributes; those that are asked for first are made together.
+    pub(crate) fn columns(&mut self, names: &[Name], ads: &[Arc<PoolAd>], table: &mut Table) -> Vec<u32> {
+        let all: Vec<Attribute> = names.iter().map(|name| (None, name.clone())).collect();
+        let fresh: BTreeSet<Attribute> = all.iter().filter(|own| self.of_body.number(own).is_none()).cloned().collect();
+        if !fresh.is_empty() {
+            let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
             let rows = self.row_of_place.iter().zip(ads);
             let bodies = rows.filter_map(|(row, ad)| Some((as_usize((*row)?.get()), Some(&ad.ports.body))));
-            return self.of_body.column(attribute, self.heads.len(), bodies, &mut codes);
-        };
-        let ports = self.lists.iter().map(|list| list.get(port).map(|port| &port.attributes)).enumerate();
-        self.of_ports.column(attribute, self.lists.len(), ports, &mut codes) | OF_PORTS
+            self.of_body.add(fresh.into_iter(), self.heads.len(), bodies, &mut codes);
+        }
+        all.iter().map(|own| self.of_body.number(own).unwrap_or(u32::MAX)).collect()
     }
 
     /// What a root shows in a column, and the expression that stands there if it is neither a value nor nothing.

@@ -85,33 +85,33 @@ impl Codes<'_> {
 }
 
 impl Columns {
-    /// The column of an attribute, made when it is first asked for, of so many ads.
-    pub(super) fn column<'a>(
+    /// The number of an attribute's column, if there is one.
+    pub(super) fn number(&self, attribute: &Attribute) -> Option<u32> {
+        self.ids.get(attribute).copied()
+    }
+
+    /// Makes the columns of attributes of one part of so many ads, all in one walk; there must be none yet.
+    pub(super) fn add<'a>(
         &mut self,
-        attribute: &Attribute,
+        attributes: impl Iterator<Item = Attribute>,
         count: usize,
         ads: impl Iterator<Item = (usize, Option<&'a Ad>)>,
         codes: &mut Codes<'_>,
-    ) -> u32 {
-        if let Some(column) = self.ids.get(attribute) {
-            return *column;
+    ) {
+        let first = self.list.len();
+        for attribute in attributes {
+            self.ids.insert(attribute.clone(), as_u32(self.list.len()));
+            let (stands, recent) = (SmallVec::new(), Recent::default());
+            self.list.push(Column { attribute, has_exprs: false, stands, absent: None, recent });
         }
-        let number = self.list.len();
-        self.list.push(Column {
-            attribute: attribute.clone(),
-            has_exprs: false,
-            stands: SmallVec::new(),
-            absent: None,
-            recent: Recent::default(),
-        });
-        self.ids.insert(attribute.clone(), as_u32(number));
         if self.list.len() > self.width {
             self.widen(count);
         }
         for (at, ad) in ads {
-            self.put(number, at, ad, codes);
+            for number in first..self.list.len() {
+                self.put(number, at, ad, codes);
+            }
         }
-        as_u32(number)
     }
 
     /// What an ad shows in a column.

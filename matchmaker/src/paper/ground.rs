@@ -163,7 +163,7 @@ impl Ground {
         // What was asked by those who are bound already, and could not be answered then.
         for (id, row) in ports.iter().zip(bound) {
             let (Some(other), Some(row)) = (self.domains.get(*id), row) else { continue };
-            let template = asked.table.rows.get(as_usize(*row)).map_or(usize::MAX, |row| row.template);
+            let template = asked.table.rows.get(as_usize(*row)).map_or(usize::MAX, |row| row.template());
             for join in other.links.of(template) {
                 if asked.joins.reads(*join, port) {
                     asked.narrow(*join, &mut rows)?;
@@ -202,7 +202,7 @@ impl Ground {
 
     /// The ad of a row, and the port that it is bound through.
     pub(super) fn who(&self, row: u32) -> (AdId, usize) {
-        self.table.rows.get(as_usize(row)).map_or((AdId(usize::MAX), 0), |row| (AdId(row.place), row.via))
+        self.table.rows.get(as_usize(row)).map_or((AdId(usize::MAX), 0), |row| (AdId(row.place()), row.via()))
     }
 
     /// What a port takes of an ad.

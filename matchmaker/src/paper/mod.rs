@@ -154,7 +154,7 @@ fn gang(ground: &mut Ground, root: AdId, rows: &[u32], ports: &[usize]) -> Gang 
     members.push(Member { ad: root, bond: None, ask: Ask::default() });
     for (port, (row, domain)) in rows.iter().zip(ports).enumerate() {
         let (ad, via) = ground.who(*row);
-        members.push(Member { ad, bond: Some(Bond { parent: 0, port, via }), ask: ground.ask(*domain, ad) });
+        members.push(Member { ad, bond: Some(Bond::new(0, port, via)), ask: ground.ask(*domain, ad) });
     }
     Gang { members, score: Score::default() }
 }

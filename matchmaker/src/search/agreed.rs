@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use crate::index::memo::Seen;
-use crate::index::roots::{Attribute, is_value};
+use crate::index::roots::{Attribute, Roots, is_value};
 use crate::model::PoolAd;
 use crate::ports::Ports;
 use crate::table::{Bits, Cell, ExprId, Exprs, Table, as_u32, as_usize};
@@ -37,6 +37,18 @@ pub(crate) struct Agreed {
     news: Vec<u32>,
     /// All conditions of the gang at hand can be remembered.
     told: bool,
+}
+
+/// The root of a gang.
+pub(crate) struct Shown<'a> {
+    /// The number of its key, if others have the same.
+    pub(crate) key: Option<u32>,
+    /// The number of its texts.
+    pub(crate) head: u32,
+    /// Its place among all ads.
+    pub(crate) place: usize,
+    pub(crate) roots: &'a mut Roots,
+    pub(crate) ads: &'a [Arc<PoolAd>],
 }
 
 /// How often the same was shown again.
@@ -127,17 +139,10 @@ impl Agreed {
 
     /// Whether something of a gang's constraints was not found true of the same values before; none if that is not told, and
     /// the whole gang must be looked at. The first gang with a root's texts is not asked: there may never be a second one.
-    /// `rows` are those bound to the root's ports. The key is that of several roots, or none.
-    pub(crate) fn is_new(
-        &mut self,
-        (key, root): (Option<u32>, &PoolAd),
-        rows: &[u32],
-        seen: &mut Seen<'_>,
-        table: &mut Table,
-    ) -> Option<bool> {
+    /// `rows` are those bound to the root's ports.
+    pub(crate) fn is_new(&mut self, mut root: Shown<'_>, rows: &[u32], table: &mut Table) -> Option<bool> {
         self.news.clear();
-        let (head, _) = seen.roots.head_of(seen.row);
-        self.told = self.is_common(head) && self.look((key, head), root, rows, seen, table).is_some();
+        self.told = self.is_common(root.head) && self.look(&mut root, rows, table).is_some();
         self.told.then_some(!self.news.is_empty())
     }
 
@@ -170,22 +175,15 @@ impl Agreed {
     }
 
     /// Writes down the cases of a gang that are new; none if some cannot be told.
-    fn look(
-        &mut self,
-        (key, head): (Option<u32>, u32),
-        root: &PoolAd,
-        rows: &[u32],
-        seen: &mut Seen<'_>,
-        table: &mut Table,
-    ) -> Option<()> {
+    fn look(&mut self, root: &mut Shown<'_>, rows: &[u32], table: &mut Table) -> Option<()> {
         for (port, row) in rows.iter().enumerate() {
-            let template = table.rows.get(as_usize(*row))?.template;
-            let place = key.map(|key| (key, as_u32(port), as_u32(template)));
+            let template = table.rows.get(as_usize(*row))?.template();
+            let place = root.key.map(|key| (key, as_u32(port), as_u32(template)));
             let alone;
             let checks = match place.and_then(|place| self.checks_of.get(&place)) {
                 Some(known) => known.as_ref()?,
                 None => {
-                    let checks = self.checks((head, port, template), &root.ports, seen, table);
+                    let checks = self.checks(root, port, template, table);
                     match place {
                         Some(place) => self.checks_of.entry(place).or_insert(checks).as_ref()?,
                         None => {
@@ -219,11 +217,14 @@ impl Agreed {
     }
 
     /// What is to be checked of an edge of a root.
-    fn checks(&mut self, place: (u32, usize, usize), root: &Ports, seen: &mut Seen<'_>, table: &mut Table) -> Checks {
+    fn checks(&mut self, root: &mut Shown<'_>, port: usize, template: usize, table: &mut Table) -> Checks {
+        let place = (root.head, port, template);
+        let row = root.roots.row_at(root.place)?;
+        let seen = &mut Seen { roots: root.roots, row, ads: root.ads };
         let told = match self.told_of.get(&place) {
             Some(told) => told.clone()?,
             None => {
-                let told = told(root, place, seen, table, &mut self.conditions);
+                let told = told(&root.ads.get(root.place)?.ports, place, seen, table, &mut self.conditions);
                 self.told_of.insert(place, told.clone());
                 told?
             }

@@ -179,7 +179,7 @@ impl Domain {
     }
 
     fn theirs(&self, row: u32, table: &Table) -> Option<(usize, &Theirs)> {
-        let template = table.rows.get(as_usize(row))?.template;
+        let template = table.rows.get(as_usize(row))?.template();
         let place = self.plan.theirs.binary_search_by_key(&template, |theirs| theirs.template).ok()?;
         self.plan.theirs.get(place).map(|theirs| (place, theirs))
     }
@@ -368,7 +368,7 @@ impl Worths<'_> {
     fn of(&self, row: u32, table: &Table) -> Fx {
         let worth = match self {
             Worths::All(worth) => Some(worth),
-            Worths::ByTemplate(all) => table.rows.get(as_usize(row)).and_then(|row| all.get(row.template)),
+            Worths::ByTemplate(all) => table.rows.get(as_usize(row)).and_then(|row| all.get(row.template())),
         };
         match worth {
             Some(Worth::Same(fx)) => *fx,

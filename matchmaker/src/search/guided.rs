@@ -53,7 +53,12 @@ impl Choices {
                 let sure = !domain.open.get(as_usize(*row));
                 let score = domain.score(*row, known.table, known.ranks).filter(|_| sure);
                 let Some(own) = known.table.rows.get(as_usize(*row)) else { continue };
-                list.push(Choice { id: AdId(own.place), via: own.via, score, position: known.table.position(*row) });
+                list.push(Choice {
+                    id: AdId(own.place()),
+                    via: own.via(),
+                    score,
+                    position: known.table.position(*row),
+                });
             }
             unknown |= !open.is_empty();
             varying += usize::from(domain.varies);
@@ -227,7 +232,7 @@ impl<'a> Pass<'a> {
             }
             let Some(ad) = self.snapshot.ad(choice.id) else { continue };
             if candidate(self.snapshot, self.config, assembly, choice.id, ad, 0) {
-                self.try_one(assembly, choice.id, choice.via, Bond { parent: 0, port, via: choice.via }, agenda, sum)?;
+                self.try_one(assembly, choice.id, choice.via, Bond::new(0, port, choice.via), agenda, sum)?;
             }
         }
         ControlFlow::Continue(())
@@ -245,7 +250,7 @@ impl<'a> Pass<'a> {
         for (id, ad) in snapshot.ads() {
             if candidate(snapshot, self.config, assembly, id, ad, member) {
                 for via in 0..ad.ports.list.len() {
-                    self.try_one(assembly, id, via, Bond { parent: member, port, via }, agenda, so_far)?;
+                    self.try_one(assembly, id, via, Bond::new(member, port, via), agenda, so_far)?;
                 }
             }
         }
@@ -301,18 +306,18 @@ impl<'a> Pass<'a> {
 
     /// Whether a gang of equal score through this choice cannot be the one with the smallest ids, or another pass will tell.
     fn is_behind(&self, best: &Gang, choice: &Choice) -> bool {
-        let first = best.members.get(1).and_then(|member| Some((member.ad, member.bond?.via)));
+        let first = best.members.get(1).and_then(|member| Some((member.ad, member.bond?.via())));
         self.ports.len() > 1 || first.is_none_or(|first| (choice.id, choice.via) > first)
     }
 
     /// What is asked of a choice whose score is known is the same for all roots that have these choices.
     fn note_spent(&mut self, assembly: &Assembly<'a>, member: usize) {
         let Some(seat) = assembly.seats().get(member) else { return };
-        let Some(bond) = seat.bond.filter(|bond| bond.parent == 0) else { return };
-        let list = self.ports.get(bond.port).map(Vec::as_slice).unwrap_or_default();
-        let own = |choice: &&Choice| choice.id == seat.id && choice.via == bond.via;
+        let Some(bond) = seat.bond.filter(|bond| bond.parent() == 0) else { return };
+        let list = self.ports.get(bond.port()).map(Vec::as_slice).unwrap_or_default();
+        let own = |choice: &&Choice| choice.id == seat.id && choice.via == bond.via();
         if list.iter().find(own).is_some_and(|choice| choice.score.is_some()) {
-            self.spent.insert((bond.port, seat.id, bond.via));
+            self.spent.insert((bond.port(), seat.id, bond.via()));
         }
     }
 }

@@ -76,7 +76,7 @@ impl Spoke {
         let mut lanes: Vec<Lane> = Vec::new();
         let mut lane_of: HashMap<usize, usize, RandomState> = HashMap::default();
         for row in sorted.iter().copied() {
-            let Some(template) = known.table.rows.get(as_usize(row)).map(|row| row.template) else { continue };
+            let Some(template) = known.table.rows.get(as_usize(row)).map(|row| row.template()) else { continue };
             let lane = *lane_of.entry(template).or_insert_with(|| {
                 let theirs = domain.plan.theirs.iter().filter(|theirs| theirs.template == template);
                 let joins = theirs.flat_map(|theirs| &theirs.demand.joins).chain(&domain.plan.own.joins);
@@ -316,7 +316,7 @@ impl Known<'_> {
 
     /// Whether what the domain's port asks fits into what is free of the row's ad.
     pub(crate) fn has_room(&mut self, row: u32, domain: &Domain, counted: bool) -> bool {
-        let Some(place) = self.table.rows.get(as_usize(row)).map(|row| row.place) else { return false };
+        let Some(place) = self.table.rows.get(as_usize(row)).map(|row| row.place()) else { return false };
         !self.stock.is_full(place) && (!counted || self.stock.fits(domain.ask, place))
     }
 

@@ -4,8 +4,10 @@
 mod bits;
 mod cell;
 mod column;
+mod kept;
 mod reads;
 mod recent;
+mod sync;
 mod template;
 
 use std::collections::HashMap;
@@ -15,15 +17,15 @@ use std::sync::Arc;
 use classad::{Ad, Context, Limits, Name};
 use foldhash::fast::RandomState;
 
-use crate::model::{PoolAd, Snapshot};
-use crate::ports::{Ports, Rules};
+use crate::ports::Ports;
 use crate::term::partial;
 
 pub(crate) use bits::{Bits, as_u32, as_usize};
 pub(crate) use cell::{Cell, TextId, Words};
 use column::Column;
 pub(crate) use column::own_value;
-pub(crate) use reads::{ExprId, Exprs, ReadsId};
+pub(crate) use kept::{Kept, Stretch};
+pub(crate) use reads::{ExprId, Exprs, Reads, ReadsId};
 pub(crate) use recent::Recent;
 pub(crate) use template::Templates;
 
@@ -45,6 +47,8 @@ impl Number {
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
+    /// The texts that stand in each row.
+    texts: Vec<Arc<Ports>>,
     /// The rows that stand for an ad of the pool; the others are free.
     pub(crate) live: Bits,
     /// The first row of the ad at each place of the snapshot, if it can be bound.
@@ -66,17 +70,6 @@ pub(crate) struct Table {
     pub(crate) in_order: bool,
 }
 
-/// What is not as it was in the snapshot before.
-#[derive(Debug)]
-pub(crate) struct Changes {
-    /// Rows of ads that are new or have changed.
-    pub(crate) rows: Vec<u32>,
-    /// Some rows stand for no ad any more.
-    pub(crate) gone: bool,
-    /// For each place of the snapshot, the place before of an ad that is the same; none if nothing is another or elsewhere.
-    pub(crate) same: Option<Vec<Option<Number>>>,
-}
-
 /// The columns of a table.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
@@ -85,16 +78,36 @@ pub(crate) struct Columns {
     pub(crate) nothing: Ad,
 }
 
-/// One way to bind an ad.
-#[derive(Debug)]
+/// One way to bind an ad. Rows are looked at all over: a small one is there sooner.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    pub(crate) ports: Arc<Ports>,
-    /// The port it is bound through.
-    pub(crate) via: usize,
+    place: u32,
+    template: u32,
+    via: u32,
+    /// How many rows its ad has: they stand together.
+    ways: u32,
+}
+
+impl Row {
     /// Its ad's place in the snapshot.
-    pub(crate) place: usize,
+    pub(crate) fn place(self) -> usize {
+        as_usize(self.place)
+    }
+
     /// The rows of equal constraint and rank that it belongs to.
-    pub(crate) template: usize,
+    pub(crate) fn template(self) -> usize {
+        as_usize(self.template)
+    }
+
+    /// The port it is bound through.
+    pub(crate) fn via(self) -> usize {
+        as_usize(self.via)
+    }
+
+    /// Whether its ad could be bound in other ways, too.
+    pub(crate) fn has_others(self) -> bool {
+        self.ways > 1
+    }
 }
 
 impl Columns {
@@ -118,6 +131,7 @@ impl Table {
     pub(crate) fn new(limits: Limits) -> Table {
         Table {
             rows: Vec::new(),
+            texts: Vec::new(),
             live: Bits::default(),
             first_row: Vec::new(),
             columns: Columns::default(),
@@ -135,7 +149,9 @@ impl Table {
 
     /// What rows, strings and expressions take in memory, about: those of ads that are gone, too.
     pub(crate) fn bytes(&self) -> usize {
-        self.words.bytes() + self.exprs.bytes() + self.rows.len() * (size_of::<Row>() + 4 * self.columns.list.len())
+        self.words.bytes()
+            + self.exprs.bytes()
+            + self.rows.len() * (size_of::<Row>() + size_of::<Arc<Ports>>() + 4 * self.columns.list.len())
     }
 
     /// What a term needs to be evaluated.
@@ -152,75 +168,29 @@ impl Table {
         if let Some(column) = self.column_ids.get(name) {
             return *column;
         }
-        let mut column = Column::new(name.clone());
-        for (number, row) in self.rows.iter().enumerate() {
-            column.put(number, &row.ports, row.via, &mut self.words, &self.context);
-        }
         let id = as_u32(self.columns.list.len());
-        self.columns.list.push(column);
-        self.column_ids.insert(name.clone(), id);
+        self.add_columns([name]);
         id
     }
 
-    /// Makes the rows those of the snapshot; what is the same as `before` stays as it is.
-    pub(crate) fn sync(&mut self, snapshot: &Snapshot, before: &Snapshot, rules: Rules) -> Changes {
-        if Arc::ptr_eq(&snapshot.ads, &before.ads) && self.first_row.len() == snapshot.len() {
-            return Changes { rows: Vec::new(), gone: false, same: None };
-        }
-        let old_first = std::mem::take(&mut self.first_row);
-        let old_first = old_first.into_iter().map(|first| first.map(Number::get));
-        let mut old = before.ads.iter().enumerate().zip(old_first).peekable();
-        let (mut first_row, mut fresh) = (Vec::with_capacity(snapshot.len()), Vec::new());
-        let (mut same, mut gone_rows) = (Vec::with_capacity(snapshot.len()), false);
-        for (now, ad) in snapshot.ads.iter().enumerate() {
-            // Ads are in the order of their keys, unless their order is all that there is.
-            let is_before = |old: &PoolAd| rules == Rules::Product && old.key < ad.key;
-            while let Some(((_, gone), first)) = old.next_if(|((_, old), _)| !Arc::ptr_eq(old, ad) && is_before(old)) {
-                gone_rows |= self.forget(gone, first);
-            }
-            match old.next_if(|((_, old), _)| Arc::ptr_eq(old, ad) || old.key == ad.key) {
-                Some(((place, known), first))
-                    if Arc::ptr_eq(known, ad)
-                        || Arc::ptr_eq(&known.ports, &ad.ports) && first.is_some() == takes_part(ad, rules) =>
-                {
-                    if place != now {
-                        self.move_to(first, ad.ports.list.len(), now);
-                    }
-                    first_row.push(first.map(Number::of));
-                    same.push(Some(Number::of(as_u32(place))));
-                    continue;
-                }
-                // What has changed stays in its rows, if it needs as many: then rows stay in the order of their ads.
-                Some(((_, known), Some(first)))
-                    if takes_part(ad, rules) && known.ports.list.len() == ad.ports.list.len() =>
-                {
-                    gone_rows |= self.empty(known, first);
-                    fresh.push((now, Some(first)));
-                }
-                Some(((_, known), first)) => {
-                    gone_rows |= self.forget(known, first);
-                    fresh.push((now, None));
-                }
-                None => fresh.push((now, None)),
-            }
-            same.push(None);
-            first_row.push(None);
-        }
-        for ((_, gone), first) in old {
-            gone_rows |= self.forget(gone, first);
-        }
-        let mut changed = Vec::new();
-        for (place, rows) in fresh {
-            let Some(ad) = snapshot.ad_at(place).filter(|ad| takes_part(ad, rules)) else { continue };
-            let first = self.place_rows(ad, place, rows, &mut changed);
-            if let Some(own) = first_row.get_mut(place) {
-                *own = Some(Number::of(first));
+    /// Makes the columns of attributes that will be asked for.
+    pub(crate) fn add_columns<'n>(&mut self, names: impl IntoIterator<Item = &'n Name>) {
+        let first = self.columns.list.len();
+        for name in names {
+            let next = as_u32(self.columns.list.len());
+            if *self.column_ids.entry(name.clone()).or_insert(next) == next {
+                self.columns.list.push(Column::new(name.clone()));
             }
         }
-        self.first_row = first_row;
-        self.fill(&changed);
-        self.number();
-        Changes { rows: changed, gone: gone_rows, same: Some(same) }
+        let fresh = self.columns.list.get_mut(first..).unwrap_or_default();
+        if fresh.is_empty() {
+            return;
+        }
+        for (number, (row, ports)) in self.rows.iter().zip(&self.texts).enumerate() {
+            for column in &mut *fresh {
+                column.put(number, ports, row.via(), &mut self.words, &self.context);
+            }
+        }
     }
 
     /// Rows in the order of their ads and ports.
@@ -244,85 +214,11 @@ impl Table {
 
     /// The rows of the ad at a place of the snapshot; none if it cannot be bound.
     pub(crate) fn rows_of(&self, place: usize) -> impl Iterator<Item = usize> {
-        let first = self.first_row(place).map_or(self.rows.len(), as_usize);
-        let own = self.rows.iter().enumerate().skip(first);
-        own.take_while(move |(row, own)| own.place == place && self.live.get(*row)).map(|(row, _)| row)
+        self.first_row(place).map_or(0..0, |first| self.rows_with(first)).map(as_usize)
     }
 
-    fn number(&mut self) {
-        let mut positions = vec![u32::MAX; self.rows.len()];
-        let mut by_position = Vec::with_capacity(self.rows.len());
-        let (mut before, mut in_order) = (None, true);
-        for row in (0..self.first_row.len()).flat_map(|place| self.rows_of(place)) {
-            in_order &= before.replace(row).is_none_or(|before| before < row);
-            if let Some(position) = positions.get_mut(row) {
-                *position = as_u32(by_position.len());
-            }
-            by_position.push(as_u32(row));
-        }
-        (self.positions, self.by_position, self.in_order) = (positions, by_position, in_order);
+    /// A row and the others of its ad.
+    pub(crate) fn rows_with(&self, row: u32) -> std::ops::Range<u32> {
+        self.rows.get(as_usize(row)).map_or(0..0, |own| row - own.via..row - own.via + own.ways)
     }
-
-    /// Frees the rows of an ad; says whether it had any.
-    fn forget(&mut self, gone: &PoolAd, first: Option<u32>) -> bool {
-        let Some(first) = first else { return false };
-        self.free.entry(gone.ports.list.len()).or_default().push(first);
-        self.empty(gone, first)
-    }
-
-    /// Empties the rows of an ad.
-    fn empty(&mut self, gone: &PoolAd, first: u32) -> bool {
-        for row in (as_usize(first)..).take(gone.ports.list.len()) {
-            self.live.set(row, false);
-            self.templates.leave(self.rows.get(row).map_or(usize::MAX, |row| row.template), row);
-        }
-        true
-    }
-
-    fn move_to(&mut self, first: Option<u32>, count: usize, place: usize) {
-        let Some(first) = first else { return };
-        for row in self.rows.iter_mut().skip(as_usize(first)).take(count) {
-            row.place = place;
-        }
-    }
-
-    /// Gives an ad rows: its own, others that are free, or new ones.
-    fn place_rows(&mut self, ad: &PoolAd, place: usize, own: Option<u32>, changed: &mut Vec<u32>) -> u32 {
-        let count = ad.ports.list.len();
-        let spare = own.or_else(|| self.free.get_mut(&count).and_then(Vec::pop));
-        let first = spare.unwrap_or_else(|| as_u32(self.rows.len()));
-        for via in 0..count {
-            let number = as_usize(first) + via;
-            let template = self.templates.of(&ad.ports, via, number, &mut self.exprs);
-            let row = Row { ports: Arc::clone(&ad.ports), via, place, template };
-            match self.rows.get_mut(number) {
-                Some(free) => *free = row,
-                None => self.rows.push(row),
-            }
-            changed.push(as_u32(number));
-        }
-        first
-    }
-
-    /// Fills the columns of changed rows.
-    fn fill(&mut self, changed: &[u32]) {
-        self.live.grow(self.rows.len());
-        self.templates.grow(self.rows.len());
-        for number in changed {
-            self.live.set(as_usize(*number), true);
-        }
-        for column in &mut self.columns.list {
-            column.forget_shape();
-            for number in changed {
-                if let Some(row) = self.rows.get(as_usize(*number)) {
-                    column.put(as_usize(*number), &row.ports, row.via, &mut self.words, &self.context);
-                }
-            }
-        }
-    }
-}
-
-/// Whether an ad can be bound at all: what does not change while its text is the same.
-fn takes_part(ad: &PoolAd, rules: Rules) -> bool {
-    ad.ports.problem.is_none() && (rules == Rules::Paper || ad.offer().is_some())
 }

@@ -166,7 +166,7 @@ fn owners(
         refusing.and(&only);
         let Some(terms) = view.terms.get(*number_of_terms) else { continue };
         let home = |row: u32| {
-            let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place);
+            let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place());
             pool.snapshot.ad_at(place).is_some_and(|ad| ad.key.namespace == namespace)
         };
         let text = if terms.rows.iter().all(home) { text(terms.template, *place, known) } else { None };
@@ -185,7 +185,7 @@ fn text(template: usize, place: usize, known: &Known<'_>) -> Option<String> {
 fn misfits(view: &View, unfit: &Bits, pool: &Pool<'_>, known: &Known<'_>) -> Misfits {
     let mut misfits = Misfits::default();
     for row in unfit.iter() {
-        let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place);
+        let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place());
         let Some(offer) = pool.snapshot.ad_at(place).and_then(PoolAd::offer) else { continue };
         misfits.note(misfit(&view.asks, offer));
     }

@@ -47,12 +47,12 @@ impl<'s> Pool<'s> {
     pub(crate) fn of(snapshot: &'s Snapshot, known: &mut Known<'_>) -> Pool<'s> {
         let table = &*known.table;
         let rows = table.rows.len();
-        let place = |row: usize| table.rows.get(row).map_or(usize::MAX, |row| row.place);
+        let place = |row: usize| table.rows.get(row).map_or(usize::MAX, |row| row.place());
         let offer = |row: usize| snapshot.ad_at(place(row)).and_then(PoolAd::offer);
         let live = |row: usize| table.live.get(row);
         let shared = known.stock.shared(table);
-        let deep = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.ports.list.len() > 1));
-        let firsts = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.via == 0));
+        let deep = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.has_others()));
+        let firsts = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.via() == 0));
         let gives = |row: usize| {
             let capacity = offer(row).map(|offer| &offer.capacity);
             capacity.is_some_and(|capacity| !capacity.is_empty() && capacity.values().all(|amount| *amount >= 1))
@@ -108,7 +108,7 @@ impl<'s> Pool<'s> {
     /// The rows among these that have what is asked now.
     pub(crate) fn free_now(&mut self, ask: u32, rows: &Bits, known: &mut Known<'_>) -> Bits {
         let room = |row: u32, known: &mut Known<'_>| {
-            let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place);
+            let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place());
             known.stock.fits(ask, place)
         };
         if !rows.any() {

@@ -194,7 +194,7 @@ fn gangs(pool: &Pool) -> Option<Vec<Found>> {
         let mut legs = Vec::new();
         for member in gang.members.iter().skip(1) {
             let takes = member.ask.takes.get(RESOURCE).copied().unwrap_or(1);
-            let parent = member.bond.and_then(|bond| bond.parent.checked_sub(1));
+            let parent = member.bond.and_then(|bond| bond.parent().checked_sub(1));
             legs.push((number(member.ad)?, takes, member.ask.share.clone(), parent));
         }
         Some((number(gang.root()?)?, legs))

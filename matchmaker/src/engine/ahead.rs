@@ -1,0 +1,80 @@
+//! Columns that plans will ask for, made all at once: a large pool is walked through once for many of them.
+
+use std::collections::{BTreeSet, HashSet};
+
+use classad::{Expr, Name};
+use foldhash::fast::RandomState;
+
+use super::Engine;
+use super::prepare::Example;
+use crate::model::{Config, Prefer, Snapshot};
+use crate::ports::{Port, Ports};
+use crate::table::{Exprs, Reads, ReadsId, as_usize};
+
+/// What is going to be read of those who can be bound.
+struct Ahead<'e> {
+    exprs: &'e mut Exprs,
+    /// Somebody's rank counts.
+    ranked: bool,
+    names: BTreeSet<Name>,
+    /// Most constraints read the same as others.
+    seen: HashSet<(ReadsId, bool), RandomState>,
+}
+
+impl Engine {
+    /// Makes the columns of what constraints and ranks read of those who can be bound: those of roots that have no plan yet,
+    /// and of all templates. What stands in a part of a constraint that nobody will ask gets a column in vain.
+    pub(super) fn look_ahead(&mut self, snapshot: &Snapshot, examples: &[(u32, Example)], config: &Config) {
+        let ranked = config.prefer == Prefer::Best;
+        let (names, seen) = (BTreeSet::new(), HashSet::default());
+        let mut ahead = Ahead { exprs: &mut self.table.exprs, ranked, names, seen };
+        let is_new = |id: u32| self.plans.get(as_usize(id)).is_none_or(Option::is_none);
+        let roots = examples.iter().filter(|(id, _)| is_new(*id)).filter_map(|(_, example)| snapshot.ad(example.0));
+        for root in roots.map(|ad| &ad.ports) {
+            root.list.iter().for_each(|port| ahead.of_partners(root, port));
+        }
+        if ahead.seen.is_empty() {
+            return;
+        }
+        for (_, template) in self.table.templates.used() {
+            let (offer, via) = &template.example;
+            offer.list.get(*via).into_iter().for_each(|port| ahead.of_itself(offer, port));
+        }
+        let names = ahead.names;
+        self.table.add_columns(&names);
+    }
+}
+
+impl Ahead<'_> {
+    /// What a port of a root reads of its partners.
+    fn of_partners(&mut self, root: &Ports, port: &Port) {
+        let is_partner = |base: &Name| match root.implicit {
+            true => base == "other" || base == "target",
+            false => root.list.iter().any(|port| port.label == *base),
+        };
+        for reads in self.fresh(port, false) {
+            let selected = reads.selected.iter().filter(|(base, _)| is_partner(base)).map(|(_, name)| name);
+            let bare = reads.bare.iter().filter(|name| root.implicit && root.body.place(name).is_none());
+            self.names.extend(selected.chain(bare).cloned());
+        }
+    }
+
+    /// What a port of an offer reads of the offer itself.
+    fn of_itself(&mut self, offer: &Ports, port: &Port) {
+        let own = |name: &&Name| offer.body.place(name).is_some() || port.attributes.place(name).is_some();
+        for reads in self.fresh(port, true) {
+            self.names.extend(reads.bare.iter().filter(own).cloned());
+        }
+    }
+
+    /// What a port's expressions read, as far as no other port on this side read the same.
+    fn fresh(&mut self, port: &Port, offers: bool) -> Vec<std::sync::Arc<Reads>> {
+        let rank = port.rank.iter().filter(|_| self.ranked);
+        let mut id = |expr: &Expr| {
+            let id = self.exprs.id(expr);
+            self.exprs.reads_id(id).filter(|id| self.seen.insert((*id, offers)))
+        };
+        let ids: Vec<ReadsId> = port.constraint.iter().chain(rank).filter_map(&mut id).collect();
+        ids.into_iter().map(|id| self.exprs.reads_of(id)).collect()
+    }
+}
