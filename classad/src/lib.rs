@@ -48,7 +48,7 @@ pub use analysis::{
     references, similar,
 };
 pub use bilateral::{Bilateral, bilateral};
-pub use builtins::{Arity, BUILTINS, Builtin, builtins_page};
+pub use builtins::{Arity, BUILTINS, Builtin, TextTest, builtins_page};
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Related, Severity, Span};
 pub use eval::limits::{Context, Exhausted, Limit, Limits};
 pub use eval::scope::{Env, FrameId, Mark};

@@ -44,6 +44,11 @@ impl Fx {
         Fx(if real.is_sign_negative() { -size } else { size })
     }
 
+    /// The number of its smallest parts.
+    pub(crate) fn bits(self) -> i128 {
+        self.0
+    }
+
     /// The nearest real, for people and for the `rank` field of a Match.
     pub fn to_real(self) -> f64 {
         self.0 as f64 / 2f64.powi(64)

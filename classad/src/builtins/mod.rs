@@ -17,6 +17,7 @@ mod strftime;
 mod string;
 mod stringlist;
 mod table;
+mod text_test;
 mod time;
 mod version;
 
@@ -29,6 +30,7 @@ use crate::expr::{Call, Expr};
 pub use page::builtins_page;
 pub use table::BUILTINS;
 pub(crate) use table::REL_TIME_LITERAL;
+pub use text_test::TextTest;
 
 /// A built-in function.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use crate::eval::machine::{Machine, Outcome};
 use crate::text::number::to_real;
 
 /// What separates items unless a call says otherwise.
-const DELIMITERS: &str = " ,";
+pub(crate) const DELIMITERS: &str = " ,";
 
 /// The items between delimiters, blanks around them and empty ones dropped.
 pub(crate) fn items<'t>(text: &'t str, delimiters: &str) -> Vec<&'t str> {

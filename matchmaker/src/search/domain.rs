@@ -312,7 +312,7 @@ impl Domain {
             _ => None,
         };
         let more = match graded {
-            Some(grades) => runs.more(known.ranks, known.full, |row| grades.get(as_usize(row))),
+            Some(grades) => runs.more(known.ranks, known.full, |row| grades.get(as_usize(row)).copied()),
             None => {
                 let worths = self.worths(known.table, known.ranks);
                 runs.more(known.ranks, known.full, |row| worths.of(row, known.table))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::index::ranks::{RankId, Ranks};
+use crate::score::Fx;
 use crate::table::{Bits, as_usize};
 
 /// Rows, the best first, of equal ones in the order of their ads.
@@ -38,7 +39,7 @@ impl Runs {
     }
 
     /// Lists more rows, none of those that are full; false if there are none left. `then` is what the other rank says.
-    pub(crate) fn more<S: Ord + Copy>(&mut self, ranks: &Ranks, full: &Bits, then: impl Fn(u32) -> S) -> bool {
+    pub(crate) fn more<S: Worth>(&mut self, ranks: &Ranks, full: &Bits, then: impl Fn(u32) -> S) -> bool {
         let (order, _) = ranks.order(self.rank);
         let before = self.listed.len();
         let mut pass = Pass::default();
@@ -129,8 +130,47 @@ impl Order {
 }
 
 /// Sorts rows by what is thought of them; equal ones stay in their order.
-pub(crate) fn settle<S: Ord + Copy>(rows: &mut [u32], worth: impl Fn(u32) -> S) {
+pub(crate) fn settle<S: Worth>(rows: &mut [u32], worth: impl Fn(u32) -> S) {
     Pass::default().settle(rows, &worth);
+}
+
+/// What rows are sorted by, as a number: larger ones come first.
+pub(crate) trait Worth: Ord + Copy {
+    /// In the same order as the worths themselves, and not near the ends of the numbers.
+    fn number(self) -> i128;
+}
+
+impl Worth for Fx {
+    fn number(self) -> i128 {
+        self.bits()
+    }
+}
+
+impl Worth for Option<u8> {
+    fn number(self) -> i128 {
+        self.map_or(-1, i128::from)
+    }
+}
+
+/// The places of worths, the largest first, of equal ones in order. Numbers are made as small as they can be: most ranks are
+/// integers, or differ in few bits.
+fn descending<S: Worth>(worths: &[S]) -> Vec<u32> {
+    let most = worths.iter().map(|worth| worth.number()).max().unwrap_or_default();
+    let less = |worth: &S| (most - worth.number()).unsigned_abs();
+    let bits = worths.iter().fold(0, |bits, worth| bits | less(worth));
+    let (low, high) = (bits.trailing_zeros().min(127), 128 - bits.leading_zeros());
+    let for_place = usize::BITS - worths.len().leading_zeros();
+    let keys = worths.iter().map(|worth| less(worth) >> low);
+    if high.saturating_sub(low) + for_place <= u64::BITS {
+        let mask = (1u64 << for_place) - 1;
+        let key = |(place, key): (u64, u128)| u64::try_from(key).unwrap_or(u64::MAX) << for_place | place;
+        let mut all: Vec<u64> = (0..).zip(keys).map(key).collect();
+        all.sort_unstable();
+        return all.into_iter().map(|key| u32::try_from(key & mask).unwrap_or(u32::MAX)).collect();
+    }
+    let mut all: Vec<(u128, u32)> = keys.zip(0..).collect();
+    all.sort_unstable();
+    all.into_iter().map(|(_, place)| place).collect()
 }
 
 /// Room for sorting one list after the other.
@@ -150,7 +190,7 @@ impl<S> Default for Pass<S> {
 /// How many different worths are sorted by looking for each in turn: owners mostly know friends and others.
 const LEVELS_MAX: usize = 4;
 
-impl<S: Ord + Copy> Pass<S> {
+impl<S: Worth> Pass<S> {
     fn settle(&mut self, rows: &mut [u32], worth: &impl Fn(u32) -> S) {
         if rows.len() < 2 {
             return;
@@ -174,10 +214,7 @@ impl<S: Ord + Copy> Pass<S> {
         }
         self.sorted.clear();
         if self.levels.len() > LEVELS_MAX {
-            let each = self.worth.iter().zip(run.iter()).enumerate();
-            let mut each: Vec<_> = each.map(|(place, (worth, row))| (std::cmp::Reverse(*worth), place, *row)).collect();
-            each.sort_unstable();
-            self.sorted.extend(each.into_iter().map(|(_, _, row)| row));
+            self.sorted.extend(descending(&self.worth).into_iter().filter_map(|place| run.get(as_usize(place))));
         } else {
             self.levels.sort_unstable_by(|one, other| other.cmp(one));
             for level in &self.levels {
@@ -186,5 +223,32 @@ impl<S: Ord + Copy> Pass<S> {
             }
         }
         run.copy_from_slice(&self.sorted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use classad::Value;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_whatever_their_worths_are() {
+        // Integers, few bits, all bits, both ends, many equal ones.
+        let worths: [&dyn Fn(u32) -> f64; 5] = [
+            &|row| f64::from(row * 7919 % 1009),
+            &|row| f64::from(row % 17) / 8.0 - 1.0,
+            &|row| f64::from(row * 31 % 101).sin() * 1e3,
+            &|row| [1e30, -1e30, 0.0, 1e-9, f64::NAN][as_usize(row % 5)],
+            &|row| -f64::from(row / 64).sqrt(),
+        ];
+        for worth in worths {
+            let of = |row: u32| Fx::of(&Value::Real(worth(row)));
+            let mut rows: Vec<u32> = (0..1000).collect();
+            let mut expected = rows.clone();
+            expected.sort_by_key(|row| std::cmp::Reverse(of(*row)));
+            settle(&mut rows, of);
+            assert_eq!(rows, expected);
+        }
     }
 }

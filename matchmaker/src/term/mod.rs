@@ -8,9 +8,9 @@ mod ops;
 pub(crate) mod scope;
 
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use classad::{BinaryOp, Context, Env, Expr, Name, UnaryOp, Value, eval};
+use classad::{BinaryOp, Context, Env, Expr, Name, TextTest, UnaryOp, Value, eval};
 use smallvec::SmallVec;
 
 use crate::table::{Cell, Columns, TextId, Words};
@@ -53,6 +53,8 @@ pub(crate) struct Whole {
     text: TextId,
     /// It has two parts, of two partners: each is looked at again and again, beside many others.
     pair: bool,
+    /// What it asks of a text, if that is all, once it was evaluated.
+    test: OnceLock<Option<TextTest>>,
 }
 
 impl Whole {
@@ -61,11 +63,17 @@ impl Whole {
             [one, other] => one.vars() != 0 && other.vars() != 0 && one.vars() != other.vars(),
             _ => false,
         };
-        Whole { expr, names, parts, text, pair }
+        Whole { expr, names, parts, text, pair, test: OnceLock::new() }
     }
 
     fn with(&self, parts: Vec<Term>) -> Whole {
         Whole::new(self.expr.clone(), self.names.clone(), parts, self.text)
+    }
+
+    /// What it comes to where its only part is a text, if that can be told without an evaluation.
+    fn of_text(&self, text: &str, context: &Context) -> Option<Cell> {
+        let of = || TextTest::of(&self.expr, context).filter(|test| self.names.first() == Some(test.name()));
+        self.test.get_or_init(of).as_ref()?.holds(text).map(Cell::Bool)
     }
 }
 
@@ -158,6 +166,11 @@ impl Term {
                 };
                 if let Some(said) = pair.and_then(|pair| sight.words.said(&pair)) {
                     return said;
+                }
+                if let [Cell::Text(text)] = cells.as_slice()
+                    && let Some(cell) = whole.of_text(sight.words.str(*text), sight.context)
+                {
+                    return cell;
                 }
                 let cell = sight.whole(&whole.expr, &whole.names, &cells);
                 if let Some(pair) = pair {
