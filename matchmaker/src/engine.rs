@@ -12,12 +12,13 @@ use foldhash::fast::RandomState;
 
 use crate::cycle::{Cycle, Queue};
 use crate::gang::Gang;
-use crate::index::asks::{Resources, Stock};
+use crate::index::asks::Resources;
 use crate::index::classes::{KeyOf, RootKeys};
 use crate::index::plan::{Made, PortPlan};
 use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
 use crate::index::roots::Roots;
+use crate::index::stock::Stock;
 use crate::model::{Config, Search, Snapshot};
 use crate::naive;
 use crate::ports::Rules;

@@ -8,3 +8,4 @@ pub(crate) mod preds;
 pub(crate) mod ranks;
 pub(crate) mod roots;
 mod shown;
+pub(crate) mod stock;

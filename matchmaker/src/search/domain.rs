@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::index::asks::Stock;
 use crate::index::plan::{Demand, PortPlan, Theirs};
 use crate::index::preds::{PredId, Preds};
 use crate::index::ranks::{Rank, RankId, Ranks};
+use crate::index::stock::Stock;
 use crate::score::{Fx, Score};
 use crate::search::order::{Order, Runs, settle};
 use crate::table::{Bits, Cell, Table, as_usize};

@@ -163,7 +163,9 @@ impl<'b> Draw<'b> {
             10 => format!("{own}[strcat(\"\", \"{}\")] isnt undefined", self.pick(&["H", "K", "A"])),
             11 => format!("size({own}.Members) {} 1", self.pick(&[">=", "<", "=="])),
             12 => format!("size(Members) {} 1", self.pick(&["<", ">=", "=="])),
-            _ => match self.below(5) {
+            _ => match self.below(7) {
+                5 => format!("regexp(\"{}\", {term})", self.pick(&["^x", "[xk]$", "", "(", "H.?"])),
+                6 => format!("stringListMember({term}, \"{}\") isnt false", self.pick(&["x, k", "h X", ""])),
                 4 => format!("time() - {term} {} 6", self.pick(&["> ", "<=", "isnt"])),
                 0 => format!("countMatches({}, {{{own}}}) == {}", self.pick(&["C", "H", "K"]), self.pick(&["1", "0"])),
                 1 => format!("size(string({own})) > 40"),
