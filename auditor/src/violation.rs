@@ -23,6 +23,8 @@ pub enum Invariant {
     Validity,
     /// Epochs never go back.
     Fencing,
+    /// Only the controller enters claims, and it never votes.
+    Authority,
     /// Terms and votes of an entry are final.
     Entry,
     /// At rest every entry belongs to a claim that stands.

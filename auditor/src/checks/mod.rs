@@ -1,5 +1,6 @@
 //! One revision into what is broken in it, promise by promise.
 
+mod authority;
 mod capacity;
 mod entry;
 mod gang;
@@ -76,6 +77,7 @@ impl<'s> Step<'s> {
 /// Everything that is broken in this revision.
 pub(crate) fn all(step: &Step<'_>) -> Vec<Violation> {
     let checks = [
+        authority::check,
         capacity::check,
         entry::check,
         gang::check,

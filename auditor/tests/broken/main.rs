@@ -6,8 +6,8 @@ mod history;
 use std::collections::BTreeSet;
 
 use auditor::Invariant::{
-    AllOrNothing, Capacity, Entry, Fencing, HeldUntilOver, NoEffectBeforeCommit, NoLeak, NobodyWaitsInVain, OneGang,
-    Register, TruthfulStatus, Validity,
+    AllOrNothing, Authority, Capacity, Entry, Fencing, HeldUntilOver, NoEffectBeforeCommit, NoLeak, NobodyWaitsInVain,
+    OneGang, Register, TruthfulStatus, Validity,
 };
 use auditor::{Invariant, Key, Kind};
 use history::{At, History, MATCH, batch, found, job, license, machine, pod, until};
@@ -48,6 +48,36 @@ fn what_has_no_room_is_over_booked() {
             json!({MATCH: {"match": "default/j-1", "takes": {"seats": 1}, "share": "here", "vote": "Accepted"}});
     });
     assert_eq!(seatless.broken(), only(Capacity), "its shared seat is not there");
+}
+
+/// What the API server notes of who wrote a field of the entry.
+fn written_by(manager: &str, field: &str) -> Value {
+    json!([{"manager": manager, "operation": "Update", "subresource": "status", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:status": {"f:claims": {format!("f:{MATCH}"): {format!("f:{field}"): {}}}}}}])
+}
+
+#[test]
+fn who_does_what_is_for_others_is_found() {
+    let entry = json!({"match": "default/j-1", "takes": {"slots": 1}, "agent": true, "vote": "Pending"});
+    let entered = |by: &str| {
+        until(At::RootReserved).then(machine(), |machine| {
+            machine["status"]["claims"] = json!({MATCH: entry});
+            machine["metadata"]["managedFields"] = written_by(by, "match");
+        })
+    };
+    assert_eq!(entered("gangmatch").broken(), nothing());
+    assert_eq!(entered("kubectl").broken(), only(Authority), "only the controller enters");
+    for field in ["vote", "ballot"] {
+        let voted = |by: &str| {
+            entered("gangmatch").then(machine(), |machine| {
+                let value = if field == "vote" { "Rejected" } else { "ballot of who votes" };
+                machine["status"]["claims"][MATCH][field] = json!(value);
+                machine["metadata"]["managedFields"] = written_by(by, field);
+            })
+        };
+        assert_eq!(voted("gangmatch-agent").broken(), nothing());
+        assert_eq!(voted("gangmatch").broken(), only(Authority), "the controller does not vote");
+    }
 }
 
 #[test]
