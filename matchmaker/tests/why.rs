@@ -295,6 +295,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_waits_for_its_time_says_so() {
+        let job = "[Requirements = time() > 100 && other.A == 1]";
+        let ads = vec![ad("Job", "n", "j", job), ad("Machine", "n", "m", "[A = 1; Requirements = true]")];
+        for search in [Search::Indexed, Search::Naive] {
+            let why = unmatched(&pool(ads.clone()), &Config::product(), search).remove(0).why;
+            assert_eq!(why.verdict, Verdict::NoCandidates { port: 0 }, "{search:?}");
+            let rejects: Vec<u64> = why.ports[0].conjuncts.iter().map(|part| part.rejects).collect();
+            assert_eq!(rejects, [1, 0], "{search:?}");
+        }
+    }
+
     const COMPARISONS: [&str; 14] = [
         "other.A >= 3",
         "other.A < 3",

@@ -28,6 +28,13 @@ pub(crate) enum Cell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TextId(u32);
 
+impl TextId {
+    /// Its place among all strings.
+    pub(crate) fn place(self) -> usize {
+        as_usize(self.0)
+    }
+}
+
 /// The strings and the large values that cells stand for.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
@@ -72,6 +79,11 @@ impl Words {
             Value::List(items) if items.iter().all(plain) => self.whole(value),
             Value::List(_) | Value::Ad(_) => Cell::Open,
         }
+    }
+
+    /// How many strings there are.
+    pub(crate) fn texts(&self) -> usize {
+        self.texts.len()
     }
 
     /// What the evaluator said of two values before.

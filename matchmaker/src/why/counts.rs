@@ -68,7 +68,7 @@ pub(crate) fn counted(
             part.nearest = nearest(term, &alone, known);
         }
     }
-    count.owners = owners(view, step, &own, &their, namespace, pool, known);
+    count.owners = owners(view, step, &own, &their, &pool.home(namespace, known), known);
     count
 }
 
@@ -141,8 +141,7 @@ fn owners(
     step: &Step,
     own: &[Bits],
     their: &[(usize, usize, Bits)],
-    namespace: &str,
-    pool: &Pool<'_>,
+    home: &Bits,
     known: &Known<'_>,
 ) -> Vec<OwnerCount> {
     let mut wanted = step.candidates.clone();
@@ -165,11 +164,9 @@ fn owners(
         let refuses = number(&refusing);
         refusing.and(&only);
         let Some(terms) = view.terms.get(*number_of_terms) else { continue };
-        let home = |row: u32| {
-            let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place());
-            pool.snapshot.ad_at(place).is_some_and(|ad| ad.key.namespace == namespace)
-        };
-        let text = if terms.rows.iter().all(home) { text(terms.template, *place, known) } else { None };
+        let mut strangers = terms.rows.clone();
+        strangers.and_not(home);
+        let text = if strangers.any() { None } else { text(terms.template, *place, known) };
         let only_failure = number(&refusing);
         owners.push(OwnerCount { terms: *number_of_terms, conjunct: *place, text, refuses, only_failure });
     }

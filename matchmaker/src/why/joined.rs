@@ -1,12 +1,14 @@
 //! Partners at two ports that must agree: which of each side agree with any of the other.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use classad::BinaryOp;
 use foldhash::fast::RandomState;
 
 use crate::search::domain::Known;
-use crate::table::{Bits, Cell, Words, as_usize};
+use crate::table::{Bits, Cell, TextId, Words, as_usize};
 use crate::term::{Sight, Term, Var, number};
 
 /// The rows of each side that agree with some row of the other, not counting themselves.
@@ -22,8 +24,59 @@ struct Group {
     agrees: bool,
 }
 
+/// Rows of port 0, and what is known of them: many are asked whether they agree with them.
+pub(crate) struct Hubs<'b> {
+    pub(crate) rows: &'b Bits,
+    /// By column: the texts that they show.
+    shown: RefCell<Vec<(u32, Option<Rc<Shown>>)>>,
+}
+
+impl<'b> Hubs<'b> {
+    pub(crate) fn of(rows: &'b Bits) -> Hubs<'b> {
+        Hubs { rows, shown: RefCell::default() }
+    }
+
+    fn shown(&self, column: u32, known: &Known<'_>) -> Option<Rc<Shown>> {
+        if let Some((_, shown)) = self.shown.borrow().iter().find(|(own, _)| *own == column) {
+            return shown.clone();
+        }
+        let shown = shown(self.rows, column, known).map(Rc::new);
+        self.shown.borrow_mut().push((column, shown.clone()));
+        shown
+    }
+}
+
+/// The rows that agree with some hub on `terms`, see [`agreed`].
+pub(crate) fn agreed_rows(
+    terms: &[Term],
+    hubs: &Hubs<'_>,
+    rows: &Bits,
+    port: usize,
+    known: &mut Known<'_>,
+) -> Option<Bits> {
+    if let Some((hub, own)) = one_equality(terms, port).filter(|_| !hubs.rows.meets(rows))
+        && let Some((theirs, ours)) = hubs.shown(hub, known).zip(shown(rows, own, known))
+    {
+        return Some(who_shows(&ours, &theirs, (rows, own), known));
+    }
+    agreed(terms, hubs, rows, port, known).map(|agreed| agreed.rows)
+}
+
 /// Who agrees on `terms`, which read port 0 and `port`. None if that takes the evaluator, or too many comparisons.
-pub(crate) fn agreed(terms: &[Term], hubs: &Bits, rows: &Bits, port: usize, known: &mut Known<'_>) -> Option<Agreed> {
+pub(crate) fn agreed(
+    terms: &[Term],
+    hubs: &Hubs<'_>,
+    rows: &Bits,
+    port: usize,
+    known: &mut Known<'_>,
+) -> Option<Agreed> {
+    if let Some((hub, own)) = one_equality(terms, port).filter(|_| !hubs.rows.meets(rows))
+        && let Some((theirs, ours)) = hubs.shown(hub, known).zip(shown(rows, own, known))
+    {
+        let good_hubs = who_shows(&theirs, &ours, (hubs.rows, hub), known);
+        return Some(Agreed { hubs: good_hubs, rows: who_shows(&ours, &theirs, (rows, own), known) });
+    }
+    let hubs = hubs.rows;
     let mut columns: [Vec<u32>; 2] = Default::default();
     let mut foreign = false;
     for term in terms {
@@ -80,6 +133,52 @@ pub(crate) fn agreed(terms: &[Term], hubs: &Bits, rows: &Bits, port: usize, know
         good_hubs.set(as_usize(*row), true);
     }
     Some(Agreed { hubs: good_hubs, rows: good_rows })
+}
+
+/// The columns of port 0 and of `port` that are to be equal, if that is all.
+fn one_equality(terms: &[Term], port: usize) -> Option<(u32, u32)> {
+    let [Term::Binary(BinaryOp::Equal, sides)] = terms else { return None };
+    match &**sides {
+        [Term::Column(0, hub), Term::Column(var, own)] | [Term::Column(var, own), Term::Column(0, hub)]
+            if port != 0 && usize::from(*var) == port =>
+        {
+            Some((*hub, *own))
+        }
+        _ => None,
+    }
+}
+
+/// By code: the text that some row of a set shows.
+type Shown = Vec<Option<TextId>>;
+
+/// The texts that rows show in a column; none if some show other values, which may be equal in other ways.
+fn shown(rows: &Bits, column: u32, known: &Known<'_>) -> Option<Shown> {
+    let column = known.table.columns.get(column)?;
+    let mut seen = vec![false; column.cells().len()];
+    for code in rows.iter().filter_map(|row| column.codes().get(as_usize(row))) {
+        seen.get_mut(as_usize(*code)).into_iter().for_each(|seen| *seen = true);
+    }
+    let text = |(cell, seen): (&Cell, bool)| match cell {
+        Cell::Text(id) if seen => Some(Some(known.table.words.folded(*id))),
+        // Equal to nothing.
+        Cell::Undefined => Some(None),
+        _ if !seen => Some(None),
+        _ => None,
+    };
+    column.cells().iter().zip(seen).map(text).collect()
+}
+
+/// The rows of a set that show one of some texts in a column.
+fn who_shows(own: &Shown, others: &Shown, (set, column): (&Bits, u32), known: &Known<'_>) -> Bits {
+    let mut theirs = vec![false; known.table.words.texts()];
+    for text in others.iter().flatten() {
+        theirs.get_mut(text.place()).into_iter().for_each(|theirs| *theirs = true);
+    }
+    let shared = |text: &Option<TextId>| text.is_some_and(|text| theirs.get(text.place()) == Some(&true));
+    let good: Vec<bool> = own.iter().map(shared).collect();
+    let mut rows = known.table.columns.get(column).map(|column| column.rows_of(&good)).unwrap_or_default();
+    rows.and(set);
+    rows
 }
 
 /// How many comparisons there may be for each different row, and how many in any case.
@@ -152,7 +251,7 @@ fn equalities(terms: &[Term], port: usize, hubs: &[u32], rows: &[u32]) -> Vec<(u
 /// Values that `==` may find equal have equal keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
-    Text(crate::table::TextId),
+    Text(TextId),
     Number(u64),
     Other,
 }

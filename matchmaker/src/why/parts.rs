@@ -74,7 +74,8 @@ impl Asking<'_> {
             None | Some(Term::Known(Cell::Open)) => Part::Opaque,
             Some(Term::Known(cell)) if is_true(cell, &table.words) => Part::Always,
             Some(Term::Known(_)) => Part::Never,
-            Some(term) if term.vars() == 1u64 << (self.port & 63) => Part::Alone(term),
+            // What reads the time alone is true of all rows or of none.
+            Some(term) if term.vars() & !(1u64 << (self.port & 63)) == 0 => Part::Alone(term),
             Some(term) => Part::Join(term),
         }
     }

@@ -6,10 +6,12 @@ use classad::Name;
 use foldhash::fast::RandomState;
 
 use crate::index::asks::Resources;
+use crate::index::preds::Answer;
 use crate::model::{PoolAd, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::Known;
 use crate::table::{Bits, as_usize};
+use crate::term::Term;
 
 /// Offers whose constraint comes to the same for every root: templates that differ in nothing that it names.
 #[derive(Debug)]
@@ -39,9 +41,14 @@ pub(crate) struct Pool<'s> {
     /// Rows with equal capacity, and one of them.
     shelves: Vec<(usize, Bits)>,
     admitted: BTreeMap<String, Bits>,
+    homes: BTreeMap<String, Bits>,
+    pub(crate) answers: Answers,
     fits: HashMap<u32, Bits, RandomState>,
     free: HashMap<u32, Bits, RandomState>,
 }
+
+/// Which rows conditions are true of.
+pub(crate) type Answers = HashMap<Term, Answer, RandomState>;
 
 impl<'s> Pool<'s> {
     pub(crate) fn of(snapshot: &'s Snapshot, known: &mut Known<'_>) -> Pool<'s> {
@@ -76,6 +83,8 @@ impl<'s> Pool<'s> {
             giving,
             shelves: shelves.into_values().collect(),
             admitted: BTreeMap::new(),
+            homes: BTreeMap::new(),
+            answers: HashMap::default(),
             fits: HashMap::default(),
             free: HashMap::default(),
         }
@@ -85,6 +94,15 @@ impl<'s> Pool<'s> {
     pub(crate) fn admitted(&mut self, namespace: &str, known: &Known<'_>) -> Bits {
         let rows = || known.stock.admitted(known.table, namespace, Rules::Product);
         self.admitted.entry(namespace.to_owned()).or_insert_with(rows).clone()
+    }
+
+    /// The rows of ads of this namespace.
+    pub(crate) fn home(&mut self, namespace: &str, known: &Known<'_>) -> Bits {
+        let (table, snapshot) = (&*known.table, self.snapshot);
+        let place = |row: usize| table.rows.get(row).map_or(usize::MAX, |row| row.place());
+        let is_home = |row: usize| snapshot.ad_at(place(row)).is_some_and(|ad| ad.key.namespace == namespace);
+        let rows = || Bits::of(table.rows.len(), |row| table.live.get(row) && is_home(row));
+        self.homes.entry(namespace.to_owned()).or_insert_with(rows).clone()
     }
 
     /// The rows that have what is asked, when nothing is taken.

@@ -1,7 +1,7 @@
 //! A port of a root against all rows of a pool: who refuses whom, and with which part.
 
 use super::parts::{Answered, Asking, Part, Parts};
-use super::pool::Pool;
+use super::pool::{Answers, Pool};
 use crate::index::asks::{Asks, asks};
 use crate::index::memo::Trace;
 use crate::model::Config;
@@ -68,7 +68,8 @@ impl View {
         let admitted = pool.admitted(namespace, known);
         let asking = Asking { root, port, partner: None, told };
         let Parts { list, missing: own_missing } = asking.parts(known.table);
-        let own: Vec<Answered> = list.into_iter().map(|part| answered(part, &admitted, known)).collect();
+        let answers = &mut pool.answers;
+        let own: Vec<Answered> = list.into_iter().map(|part| answered(part, &admitted, answers, known)).collect();
         let mut unsure = pool.shared.clone();
         let (mut terms, mut late) = (Vec::new(), false);
         for alike in &pool.alike {
@@ -80,12 +81,12 @@ impl View {
             let (template, reads_all) = (alike.template, alike.reflective);
             let Some(found) = known.table.templates.list.get(template) else { continue };
             let example = found.example.clone();
-            let offered = example.0.early(example.1).filter(|_| example.1 > 0);
-            late |= offered.zip(root.early(port)).is_some_and(|(offered, asked)| !offered.seen_from(asked));
+            let both = || Some((example.0.early(example.1)?, root.early(port)?));
+            late |= example.1 > 0 && both().is_some_and(|(offered, asked)| !offered.seen_from(asked));
             let asking =
                 Asking { partner: Some((&*example.0, example.1)), ..Asking { root, port, partner: None, told } };
             let Parts { list, missing } = asking.parts(known.table);
-            let parts: Vec<Answered> = list.into_iter().map(|part| answered(part, &rows, known)).collect();
+            let parts: Vec<Answered> = list.into_iter().map(|part| answered(part, &rows, answers, known)).collect();
             for part in &parts {
                 match part {
                     Answered::Fails { open: Some(open), .. } => unsure.or(open),
@@ -191,15 +192,28 @@ impl Answered {
     }
 }
 
+/// For how many conditions that the evaluator has answered row by row the answers are kept while reasons are looked for.
+const ANSWERS_MAX: usize = 1024;
+
 /// The answer of a part for these rows.
-fn answered(part: Part, among: &Bits, known: &mut Known<'_>) -> Answered {
+fn answered(part: Part, among: &Bits, answers: &mut Answers, known: &mut Known<'_>) -> Answered {
     match part {
         Part::Always => Answered::Fails { rows: Bits::none(among.len()), open: None, term: None },
         Part::Never => Answered::Fails { rows: among.clone(), open: None, term: None },
         Part::Join(term) => Answered::Join(term),
         Part::Opaque => Answered::Opaque,
         Part::Alone(term) => {
-            let answer = known.preds.all(term.clone(), known.table);
+            let answer = match answers.get(&term) {
+                Some(answer) => answer.clone(),
+                None => {
+                    let answer = known.preds.all(term.clone(), known.table);
+                    // Others are answered soon enough, or remembered with the conditions of the search.
+                    if term.is_slow() && answers.len() < ANSWERS_MAX {
+                        answers.insert(term.clone(), answer.clone());
+                    }
+                    answer
+                }
+            };
             let mut rows = among.clone();
             rows.and_not(&answer.yes);
             let open = answer.open.and_then(|mut open| {

@@ -2,7 +2,7 @@
 //! others.
 
 use super::data::JoinWhy;
-use super::joined::agreed;
+use super::joined::{Hubs, agreed, agreed_rows};
 use super::parts::Answered;
 use super::pool::Pool;
 use super::view::{Dropped, Terms, View};
@@ -95,13 +95,14 @@ impl Walker<'_> {
                     if let Some(excluded) = terrain.excluded {
                         rows.and_not(excluded);
                     }
-                    let (hubs, rows) = self.pairs(port, dropped, before, &rows, known)?;
+                    let (hubs, rows) = self.pairs(port, dropped, &Hubs::of(before), &rows, known)?;
                     (kept, step.fitting) = (Some(hubs), rows);
                 }
                 Some(before) => {
                     let alone = step.fitting.count();
-                    let hubs = self.join(port, before, terrain, &mut step, known)?;
-                    self.blame(port, before, &mut step, known)?;
+                    let all = Hubs::of(before);
+                    let hubs = self.join(port, &all, terrain, &mut step, known)?;
+                    self.blame(port, &all, &mut step, known)?;
                     let after = (hubs.count(), step.fitting.count());
                     step.join = Some(join_why(view, port, (before.count(), alone), after));
                     kept = Some(hubs);
@@ -166,7 +167,7 @@ impl Walker<'_> {
                 Some(hubs) if earlier.port == 0 => rows = hubs.clone(),
                 Some(hubs) if earlier.joined => {
                     let dropped = terrain.dropped.get(earlier.port).copied().unwrap_or_default();
-                    rows = self.pairs(earlier.port, dropped, hubs, &rows, known)?.1;
+                    rows = self.pairs(earlier.port, dropped, &Hubs::of(hubs), &rows, known)?.1;
                 }
                 _ => {}
             }
@@ -181,7 +182,7 @@ impl Walker<'_> {
     fn join(
         &self,
         port: usize,
-        hubs: &Bits,
+        hubs: &Hubs<'_>,
         terrain: &Terrain<'_>,
         step: &mut Step,
         known: &mut Known<'_>,
@@ -191,20 +192,24 @@ impl Walker<'_> {
         let own = view.joins(dropped);
         step.wanted = view.wanted(dropped);
         if !own.is_empty() {
-            step.wanted = agreed(&own, hubs, &step.wanted, port, known)?.rows;
+            step.wanted = agreed_rows(&own, hubs, &step.wanted, port, known)?;
         }
         let mut rows = step.wanted.clone();
         if !dropped.owners {
             rows.and_not(refusing);
         }
-        step.willing = self.pairs(port, dropped, hubs, &rows, known)?.1;
-        step.fitting = step.willing.clone();
+        let (willing_hubs, willing) = self.pairs(port, dropped, hubs, &rows, known)?;
+        (step.fitting, step.willing) = (willing.clone(), willing);
         if !dropped.request {
             step.fitting.and(&view.fits);
         }
         let mut rows = step.fitting.clone();
         if let Some(excluded) = terrain.excluded {
             rows.and_not(excluded);
+        }
+        // Whom nobody agrees with makes no difference.
+        if rows.count() == step.willing.count() {
+            return Some(willing_hubs);
         }
         Some(self.pairs(port, dropped, hubs, &rows, known)?.0)
     }
@@ -214,13 +219,13 @@ impl Walker<'_> {
         &self,
         port: usize,
         dropped: Dropped,
-        hubs: &Bits,
+        hubs: &Hubs<'_>,
         rows: &Bits,
         known: &mut Known<'_>,
     ) -> Option<(Bits, Bits)> {
         let view = self.views.get(port)?;
         let own = view.joins(dropped);
-        let (mut good_hubs, mut good_rows) = (Bits::none(hubs.len()), Bits::none(rows.len()));
+        let (mut good_hubs, mut good_rows) = (Bits::none(hubs.rows.len()), Bits::none(rows.len()));
         for terms in &view.terms {
             let mut of_terms = terms.rows.clone();
             of_terms.and(rows);
@@ -229,7 +234,7 @@ impl Walker<'_> {
             }
             let joins: Vec<Term> = own.iter().cloned().chain(terms.joins(dropped)).collect();
             if joins.is_empty() {
-                good_hubs.or(hubs);
+                good_hubs.or(hubs.rows);
                 good_rows.or(&of_terms);
                 continue;
             }
@@ -241,12 +246,12 @@ impl Walker<'_> {
     }
 
     /// Which part that reads other partners is not true of which rows.
-    fn blame(&self, port: usize, hubs: &Bits, step: &mut Step, known: &mut Known<'_>) -> Option<()> {
+    fn blame(&self, port: usize, hubs: &Hubs<'_>, step: &mut Step, known: &mut Known<'_>) -> Option<()> {
         let view = self.views.get(port)?;
         for (place, part) in view.own.iter().enumerate() {
             let Answered::Join(term) = part else { continue };
             let mut fails = step.candidates.clone();
-            fails.and_not(&agreed(std::slice::from_ref(term), hubs, &step.candidates, port, known)?.rows);
+            fails.and_not(&agreed_rows(std::slice::from_ref(term), hubs, &step.candidates, port, known)?);
             step.own_fails.push((place, fails));
         }
         for (number, terms) in view.terms.iter().enumerate() {
@@ -254,8 +259,7 @@ impl Walker<'_> {
                 let Answered::Join(term) = part else { continue };
                 let mut fails = terms.rows.clone();
                 fails.and(&step.wanted);
-                let agreed = agreed(std::slice::from_ref(term), hubs, &fails, port, known)?;
-                fails.and_not(&agreed.rows);
+                fails.and_not(&agreed_rows(std::slice::from_ref(term), hubs, &fails, port, known)?);
                 step.their_fails.push((number, place, fails));
             }
         }
