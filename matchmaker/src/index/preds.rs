@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::table::{Bits, Table, as_usize};
-use crate::term::{Sight, Term};
+use crate::term::{Sight, Simple, Term};
 
 /// A condition that reads the attributes of one partner only. Equal numbers are equal conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -226,11 +226,14 @@ fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
     let rows = table.rows.len();
     table.columns.know_holders(column);
     let (columns, words, context) = table.sight();
-    let mut sight = Sight::new(columns, words, context);
     let Some(column) = columns.get(column) else { return Answer { yes: Bits::none(rows), open: None } };
     // A value that no row has any more makes no difference.
-    let truth = |example: Option<u32>| example.map_or(Some(false), |row| sight.holds(term, &|_| as_usize(row)));
-    let truths: Vec<Option<bool>> = column.examples().into_iter().map(truth).collect();
+    let of_cells = |simple: Simple| column.cells().iter().map(|cell| simple.holds(*cell, words)).collect();
+    let truths: Vec<Option<bool>> = Simple::of(term).and_then(of_cells).unwrap_or_else(|| {
+        let mut sight = Sight::new(columns, words, context);
+        let truth = |example: Option<u32>| example.map_or(Some(false), |row| sight.holds(term, &|_| as_usize(row)));
+        column.examples().into_iter().map(truth).collect()
+    });
     let is: Vec<bool> = truths.iter().map(|truth| *truth == Some(true)).collect();
     let unknown: Vec<bool> = truths.iter().map(|truth| truth.is_none()).collect();
     let open = unknown.contains(&true).then(|| column.rows_of(&unknown)).filter(Bits::any);

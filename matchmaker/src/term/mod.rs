@@ -92,6 +92,55 @@ impl Hash for Whole {
     }
 }
 
+/// An operator on one attribute and a value: what most conditions are.
+#[derive(Clone, Copy)]
+pub(crate) struct Simple {
+    op: BinaryOp,
+    value: Cell,
+    /// The attribute stands on the right.
+    mirrored: bool,
+    /// Of numbers in order: whether it is true where the attribute is less, equal, and greater.
+    ordered: Option<[bool; 3]>,
+}
+
+impl Simple {
+    /// The same as the term, if it is that.
+    pub(crate) fn of(term: &Term) -> Option<Simple> {
+        let Term::Binary(op, sides) = term else { return None };
+        match **sides {
+            [Term::Column(..), Term::Known(value)] => Some(Simple::new(*op, value, false)),
+            [Term::Known(value), Term::Column(..)] => Some(Simple::new(*op, value, true)),
+            _ => None,
+        }
+    }
+
+    fn new(op: BinaryOp, value: Cell, mirrored: bool) -> Simple {
+        let ordered = match op {
+            BinaryOp::Less => Some([!mirrored, false, mirrored]),
+            BinaryOp::LessEqual => Some([!mirrored, true, mirrored]),
+            BinaryOp::Greater => Some([mirrored, false, !mirrored]),
+            BinaryOp::GreaterEqual => Some([mirrored, true, !mirrored]),
+            BinaryOp::Equal => Some([false, true, false]),
+            BinaryOp::NotEqual => Some([true, false, true]),
+            _ => None,
+        };
+        Simple { op, value, mirrored, ordered }
+    }
+
+    /// Whether it is true where the attribute is this; none if only the evaluator knows. The outer none: it must be asked.
+    pub(crate) fn holds(self, cell: Cell, words: &Words) -> Option<Option<bool>> {
+        if let (Some([less, equal, greater]), Cell::Int(own), Cell::Int(value)) = (self.ordered, cell, self.value) {
+            return Some(Some((own < value && less) | (own == value && equal) | (own > value && greater)));
+        }
+        let (left, right) = if self.mirrored { (self.value, cell) } else { (cell, self.value) };
+        let cell = match ops::decided(self.op, left) {
+            Some(cell) => cell,
+            None => ops::binary(self.op, left, right, words)?,
+        };
+        Some((cell != Cell::Open).then(|| ops::is_true(cell, words)))
+    }
+}
+
 /// What a term is evaluated against.
 pub(crate) struct Sight<'t> {
     pub(crate) columns: &'t Columns,

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use classad::BinaryOp;
 use foldhash::fast::RandomState;
 
+use super::met::Met;
 use crate::search::domain::Known;
 use crate::table::{Bits, Cell, TextId, Words, as_usize};
 use crate::term::{Sight, Term, Var, number};
@@ -27,13 +28,14 @@ struct Group {
 /// Rows of port 0, and what is known of them: many are asked whether they agree with them.
 pub(crate) struct Hubs<'b> {
     pub(crate) rows: &'b Bits,
+    met: &'b Met,
     /// By column: the texts that they show.
     shown: RefCell<Vec<(u32, Option<Rc<Shown>>)>>,
 }
 
 impl<'b> Hubs<'b> {
-    pub(crate) fn of(rows: &'b Bits) -> Hubs<'b> {
-        Hubs { rows, shown: RefCell::default() }
+    pub(crate) fn of(rows: &'b Bits, met: &'b Met) -> Hubs<'b> {
+        Hubs { rows, met, shown: RefCell::default() }
     }
 
     fn shown(&self, column: u32, known: &Known<'_>) -> Option<Rc<Shown>> {
@@ -75,6 +77,9 @@ pub(crate) fn agreed(
     {
         let good_hubs = who_shows(&theirs, &ours, (hubs.rows, hub), known);
         return Some(Agreed { hubs: good_hubs, rows: who_shows(&ours, &theirs, (rows, own), known) });
+    }
+    if let Some(agreed) = hubs.met.agreed(terms, hubs.rows, rows, port, known) {
+        return Some(agreed);
     }
     let hubs = hubs.rows;
     let mut columns: [Vec<u32>; 2] = Default::default();

@@ -3,6 +3,7 @@
 mod counts;
 mod data;
 mod joined;
+mod met;
 mod never;
 mod parts;
 mod pool;

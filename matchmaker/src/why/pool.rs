@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use classad::Name;
 use foldhash::fast::RandomState;
 
+use super::met::Met;
 use crate::index::asks::Resources;
 use crate::index::preds::Answer;
 use crate::model::{PoolAd, Snapshot};
@@ -43,6 +44,7 @@ pub(crate) struct Pool<'s> {
     admitted: BTreeMap<String, Bits>,
     homes: BTreeMap<String, Bits>,
     pub(crate) answers: Answers,
+    pub(crate) met: Met,
     fits: HashMap<u32, Bits, RandomState>,
     free: HashMap<u32, Bits, RandomState>,
 }
@@ -85,6 +87,7 @@ impl<'s> Pool<'s> {
             admitted: BTreeMap::new(),
             homes: BTreeMap::new(),
             answers: HashMap::default(),
+            met: Met::default(),
             fits: HashMap::default(),
             free: HashMap::default(),
         }

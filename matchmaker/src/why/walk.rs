@@ -95,12 +95,12 @@ impl Walker<'_> {
                     if let Some(excluded) = terrain.excluded {
                         rows.and_not(excluded);
                     }
-                    let (hubs, rows) = self.pairs(port, dropped, &Hubs::of(before), &rows, known)?;
+                    let (hubs, rows) = self.pairs(port, dropped, &Hubs::of(before, &self.pool.met), &rows, known)?;
                     (kept, step.fitting) = (Some(hubs), rows);
                 }
                 Some(before) => {
                     let alone = step.fitting.count();
-                    let all = Hubs::of(before);
+                    let all = Hubs::of(before, &self.pool.met);
                     let hubs = self.join(port, &all, terrain, &mut step, known)?;
                     self.blame(port, &all, &mut step, known)?;
                     let after = (hubs.count(), step.fitting.count());
@@ -167,7 +167,7 @@ impl Walker<'_> {
                 Some(hubs) if earlier.port == 0 => rows = hubs.clone(),
                 Some(hubs) if earlier.joined => {
                     let dropped = terrain.dropped.get(earlier.port).copied().unwrap_or_default();
-                    rows = self.pairs(earlier.port, dropped, &Hubs::of(hubs), &rows, known)?.1;
+                    rows = self.pairs(earlier.port, dropped, &Hubs::of(hubs, &self.pool.met), &rows, known)?.1;
                 }
                 _ => {}
             }
