@@ -49,8 +49,26 @@ pub(crate) struct Pool<'s> {
     free: HashMap<u32, Bits, RandomState>,
 }
 
-/// Which rows conditions are true of.
-pub(crate) type Answers = HashMap<Term, Answer, RandomState>;
+/// Which rows conditions are true of that the evaluator has answered row by row. Others are answered soon enough, or remembered with
+/// those of the search.
+#[derive(Default)]
+pub(crate) struct Answers(HashMap<Term, Answer, RandomState>);
+
+/// How many of them are kept.
+const ANSWERS_MAX: usize = 1024;
+
+impl Answers {
+    pub(crate) fn of(&mut self, term: &Term, known: &mut Known<'_>) -> Answer {
+        if let Some(answer) = self.0.get(term) {
+            return answer.clone();
+        }
+        let answer = known.preds.all(term.clone(), known.table);
+        if term.is_slow() && self.0.len() < ANSWERS_MAX {
+            self.0.insert(term.clone(), answer.clone());
+        }
+        answer
+    }
+}
 
 impl<'s> Pool<'s> {
     pub(crate) fn of(snapshot: &'s Snapshot, known: &mut Known<'_>) -> Pool<'s> {
@@ -86,7 +104,7 @@ impl<'s> Pool<'s> {
             shelves: shelves.into_values().collect(),
             admitted: BTreeMap::new(),
             homes: BTreeMap::new(),
-            answers: HashMap::default(),
+            answers: Answers::default(),
             met: Met::default(),
             fits: HashMap::default(),
             free: HashMap::default(),

@@ -192,9 +192,6 @@ impl Answered {
     }
 }
 
-/// For how many conditions that the evaluator has answered row by row the answers are kept while reasons are looked for.
-const ANSWERS_MAX: usize = 1024;
-
 /// The answer of a part for these rows.
 fn answered(part: Part, among: &Bits, answers: &mut Answers, known: &mut Known<'_>) -> Answered {
     match part {
@@ -203,17 +200,7 @@ fn answered(part: Part, among: &Bits, answers: &mut Answers, known: &mut Known<'
         Part::Join(term) => Answered::Join(term),
         Part::Opaque => Answered::Opaque,
         Part::Alone(term) => {
-            let answer = match answers.get(&term) {
-                Some(answer) => answer.clone(),
-                None => {
-                    let answer = known.preds.all(term.clone(), known.table);
-                    // Others are answered soon enough, or remembered with the conditions of the search.
-                    if term.is_slow() && answers.len() < ANSWERS_MAX {
-                        answers.insert(term.clone(), answer.clone());
-                    }
-                    answer
-                }
-            };
+            let answer = answers.of(&term, known);
             let mut rows = among.clone();
             rows.and_not(&answer.yes);
             let open = answer.open.and_then(|mut open| {
