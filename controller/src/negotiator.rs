@@ -403,9 +403,13 @@ impl Negotiator {
             .chain(awaited_ms)
             .min();
         let every = self.config.cycle_every();
-        next.map_or(every, |next| every.min(Duration::from_millis(next.saturating_sub(now))))
+        // What was due already has been looked at in this round: to look again at once would find the same.
+        next.map_or(every, |next| every.min(Duration::from_millis(next.saturating_sub(now)).max(PAUSE_MIN)))
     }
 }
+
+/// The least time between two rounds if nothing changes.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
 
 /// How long changes are gathered before they are looked at. Where looking takes long, because there is much to look at, it is done
 /// less often: most of the processor's time is the claims'.

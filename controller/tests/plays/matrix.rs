@@ -111,6 +111,14 @@ fn play_all(plays: &[(&Scenario, &Played, Strike)]) -> Tally {
     tally.into_inner().unwrap()
 }
 
+/// Once a controller went round and round without a pause, and no time went by.
+#[test]
+fn what_is_overdue_is_not_looked_at_without_a_pause() {
+    let scenario = scenarios::ALL.iter().find(|scenario| scenario.name == "agent-lost").unwrap();
+    let strike = Strike { ordinal: 2, fault: Fault::AnswerLost, leases: false };
+    play(scenario, Some(strike), Twist::None).result.unwrap();
+}
+
 #[test]
 fn no_fault_at_any_write_breaks_or_leaks() {
     let begun = Instant::now();
