@@ -36,7 +36,7 @@ impl Selector {
         }
         for part in parts("fieldSelector") {
             let (name, value, is) = equation(&part)?;
-            matches!(name.as_str(), "metadata.name" | "metadata.namespace").then_some(())?;
+            matches!(name.as_str(), "metadata.name" | "metadata.namespace" | "status.phase").then_some(())?;
             terms.push(Term::Field { name, value, is });
         }
         Some(Selector { terms })
@@ -50,7 +50,10 @@ impl Selector {
             Term::Label { name, value: None, is } => label(name).is_some() == *is,
             Term::Label { name, value: Some(value), is } => (label(name) == Some(value)) == *is,
             Term::Field { name, value, is } => {
-                let found = meta(object, name.strip_prefix("metadata.").unwrap_or(name));
+                let found = match name.strip_prefix("metadata.") {
+                    Some(name) => meta(object, name),
+                    None => object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default(),
+                };
                 (found == value) == *is
             }
         })

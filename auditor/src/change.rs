@@ -210,7 +210,7 @@ impl Object {
 
     /// The uid of the Match on the label of what may work for a claim.
     #[must_use]
-    pub fn works_for(&self) -> Option<&str> {
+    pub fn label_of_match(&self) -> Option<&str> {
         let metadata = match self {
             Object::Batch(batch) => &batch.metadata,
             Object::Pod(pod) => &pod.metadata,

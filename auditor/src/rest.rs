@@ -38,7 +38,7 @@ fn leaks(key: &Key, object: &Object, world: &World) -> Vec<String> {
     {
         all.push(format!("it says it is claimed by {uid}, whose claim does not stand"));
     }
-    if let Some(uid) = object.works_for()
+    if let Some(uid) = world.works_for(object)
         && stands(uid).is_none()
         && object.work().is_some_and(|work| work.ended.is_none())
     {

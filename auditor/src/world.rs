@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{ClaimEntry, Decision, Match};
+use crds::{ClaimEntry, Decision, Match, Member};
+use pool::{Controller, ObjectKey, Whose, Works};
 
 use crate::{Change, Key, Kind, Object};
 
@@ -21,6 +22,8 @@ pub struct World {
     of_root: BTreeMap<String, BTreeSet<Key>>,
     /// What carries the label of a Match, by its uid.
     works: BTreeMap<String, BTreeSet<Key>>,
+    /// Where every Match is, or was, and its root.
+    recorded: BTreeMap<String, (ObjectKey, Option<Member>)>,
 }
 
 impl World {
@@ -51,10 +54,30 @@ impl World {
         self.claimed.get(uid).into_iter().flatten()
     }
 
-    /// What carries the label of this Match.
+    /// What works for this Match, or did.
     pub fn works(&self, uid: &str) -> impl Iterator<Item = (&Key, &Arc<Object>)> {
         let keys = self.works.get(uid).into_iter().flatten();
-        keys.filter_map(|key| Some((key, self.objects.get(key)?)))
+        let labelled = keys.filter_map(|key| Some((key, self.objects.get(key)?)));
+        labelled.filter(|(_, object)| self.works_for(object).is_some())
+    }
+
+    /// The uid of the Match for which an object works: its label says so, and it is what the controller would have made or taken. Of a
+    /// Match that never was, the label alone.
+    pub fn works_for<'o>(&self, object: &'o Object) -> Option<&'o str> {
+        let uid = object.label_of_match()?;
+        let Some((key, root)) = self.recorded.get(uid) else { return Some(uid) };
+        let of_root = root.as_ref().and_then(|root| {
+            let job = self.objects.get(&Key::new(Kind::Job, &root.namespace, &root.name))?;
+            job.job().filter(|_| job.uid() == root.uid)
+        });
+        let whose = Whose { uid, key, job: of_root };
+        let counts = match object {
+            Object::Pod(pod) => {
+                whose.has_pod(&ObjectKey::of(pod.as_ref()), Controller::of(&pod.metadata).as_ref(), &Works::default())
+            }
+            _ => object.work().is_some_and(|work| whose.has(&work)),
+        };
+        counts.then_some(uid)
     }
 
     /// The Matches whose root is the job with this uid.
@@ -97,12 +120,14 @@ impl World {
         if let Some(uid) = object.claimed_by() {
             mark(&mut self.claimed, uid, key, there);
         }
-        if let Some(uid) = object.works_for() {
+        if let Some(uid) = object.label_of_match() {
             mark(&mut self.works, uid, key, there);
         }
         if let (Kind::Match, Some(found)) = (key.kind, object.found()) {
             if there {
                 self.matches.insert(object.uid().to_owned(), key.clone());
+                let root = found.spec.members.first().cloned();
+                self.recorded.insert(object.uid().to_owned(), (ObjectKey::new(&key.namespace, &key.name), root));
             } else {
                 self.matches.remove(object.uid());
             }

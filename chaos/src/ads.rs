@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::{Value, json};
 
 /// An object of ours from its spec.
-fn object<K: serde::de::DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
+pub(crate) fn object<K: serde::de::DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> K {
     let written =
         json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
     match serde_json::from_value(written) {

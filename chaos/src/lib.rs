@@ -6,9 +6,11 @@
 //! on, and lets the auditor look at each.
 
 mod ads;
+mod attacker;
 mod chance;
 mod etcd;
 mod gate;
+mod hostile;
 mod proxy;
 mod replica;
 mod scene;
@@ -18,6 +20,7 @@ mod stage;
 pub use ads::{Ends, ad, job, labelled_batch, labelled_pod, license, machine, machine_on, node, working_job};
 pub use etcd::Follower;
 pub use gate::Gate;
+pub use hostile::Costly;
 pub use proxy::{Asked, Fault, Flow, Logged, Plan, Proxy, Weather};
 pub use replica::Replica;
 pub use scene::Scene;

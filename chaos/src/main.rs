@@ -22,6 +22,9 @@ struct Arguments {
     /// Whether one of the two controllers is elected to write; else both do, all the time.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     elect: bool,
+    /// Add a tenant who attacks in each round: costly and large ads, forged labels, workloads beyond a quota, evictions.
+    #[arg(long)]
+    attacks: bool,
 }
 
 #[tokio::main]
@@ -29,7 +32,8 @@ async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let seed =
         arguments.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond().unsigned_abs() as u64 % 1_000_000);
-    let wish = Soak { seed, time: Duration::from_secs(arguments.minutes.saturating_mul(60)), elect: arguments.elect };
+    let time = Duration::from_secs(arguments.minutes.saturating_mul(60));
+    let wish = Soak { seed, time, elect: arguments.elect, attacks: arguments.attacks };
     line(&format!("seed {seed}"));
     match run(wish).await {
         Ok(report) => {
@@ -40,7 +44,10 @@ async fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            line(&format!("{error:#}\nagain: cargo xtask chaos --seed {seed}"));
+            line(&format!(
+                "{error:#}\nagain: cargo xtask chaos --seed {seed}{}",
+                if wish.attacks { " --attacks" } else { "" }
+            ));
             ExitCode::FAILURE
         }
     }

@@ -40,6 +40,27 @@ impl Scene {
         Ok(Scene { client: stage.client.clone(), name: name.to_owned() })
     }
 
+    /// The same namespace as another user sees it.
+    pub(crate) fn seen_by(&self, client: Client) -> Scene {
+        Scene { client, name: self.name.clone() }
+    }
+
+    /// Deletes all objects of a kind, and waits until they are gone.
+    pub(crate) async fn delete_all<K>(&self) -> Result<()>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        let begun = Instant::now();
+        while begun.elapsed() < LIMIT {
+            self.api::<K>().delete_collection(&DeleteParams::background(), &ListParams::default()).await?;
+            if self.api::<K>().list_metadata(&ListParams::default().limit(1)).await?.items.is_empty() {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        bail!("{}: not all {} are gone", self.name, K::plural(&()))
+    }
+
     /// The objects of a kind here.
     #[must_use]
     pub fn api<K>(&self) -> Api<K>

@@ -15,6 +15,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 use tokio::task::block_in_place;
 
+use crate::attacker::Attacker;
 use crate::chance::Chance;
 use crate::{Ends, Fault, Flow, Replica, Scene, Stage, Weather};
 
@@ -40,6 +41,8 @@ pub struct Soak {
     pub time: Duration,
     /// Whether the leader is elected; else both write all the time.
     pub elect: bool,
+    /// Whether a tenant attacks beside the ordinary people, in another way in each round.
+    pub attacks: bool,
 }
 
 /// What came of it.
@@ -68,7 +71,8 @@ pub async fn soak(wish: Soak, mut tell: impl FnMut(&Report)) -> Result<Report> {
     let stage = Stage::start(Options { kwok: true, ..Options::default() }).await?;
     let flag: &[&str] = if wish.elect { &["--lease-seconds=3"] } else { &["--leader-elect=false"] };
     let replicas = vec![stage.replica(flag, wish.seed).await?, stage.replica(flag, wish.seed.wrapping_add(1)).await?];
-    let mut play = Play { stage, replicas, chance: Chance::new(wish.seed), report: Report::default() };
+    let mut play =
+        Play { attacks: wish.attacks, stage, replicas, chance: Chance::new(wish.seed), report: Report::default() };
     while begun.elapsed() < wish.time {
         let round = play.round().await;
         round.with_context(|| format!("in round {} of seed {}", play.report.rounds + 1, wish.seed))?;
@@ -80,6 +84,7 @@ pub async fn soak(wish: Soak, mut tell: impl FnMut(&Report)) -> Result<Report> {
 }
 
 struct Play {
+    attacks: bool,
     stage: Stage,
     replicas: Vec<Replica>,
     chance: Chance,
@@ -91,8 +96,12 @@ impl Play {
         let here = Scene::new(&self.stage, &format!("round-{}", self.report.rounds)).await?;
         here.nodes(usize::try_from(OFFERS).unwrap_or(1)).await?;
         here.create(&crate::ad(AD)).await?;
+        let attacker = self.attacker(&here).await?;
         let begun = Instant::now();
         while begun.elapsed() < ROUND {
+            if let Some(attacker) = attacker.as_ref().filter(|_| self.chance.happens(300)) {
+                attacker.act(&here, &mut self.chance).await.ok();
+            }
             // People may be refused, and the server may be away: they try something else next.
             self.people(&here).await.ok();
             self.fault().await?;
@@ -103,10 +112,23 @@ impl Play {
         }
         self.heal()?;
         here.is_served().await?;
+        if let Some(attacker) = attacker {
+            attacker.leave().await?;
+        }
         let rest = self.stage.rest().await?;
         self.report.rest = self.report.rest.max(rest);
         self.stage.verdict()?;
         self.end(&here).await
+    }
+
+    /// The attacker of this round, if there are any.
+    async fn attacker(&mut self, here: &Scene) -> Result<Option<Attacker>> {
+        if !self.attacks {
+            return Ok(None);
+        }
+        let attacker = Attacker::new(&self.stage, &here.name, &mut self.chance).await?;
+        self.report.note(&attacker.name(), 1);
+        Ok(Some(attacker))
     }
 
     /// Somebody does something.

@@ -1,6 +1,6 @@
 //! A control plane with the product's chart on it, and somebody who reads along.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -76,6 +76,14 @@ impl Stage {
         let file = Kubeconfig::read_from(self.plane.kubeconfig())?;
         let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
         config.cluster_url = server.parse()?;
+        config.default_retry = false;
+        Ok(Client::try_from(config)?)
+    }
+
+    /// The way to the API server of whom this kubeconfig belongs to.
+    pub(crate) async fn client_with(&self, kubeconfig: &Path) -> Result<Client> {
+        let file = Kubeconfig::read_from(kubeconfig)?;
+        let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
         config.default_retry = false;
         Ok(Client::try_from(config)?)
     }

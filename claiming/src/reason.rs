@@ -13,7 +13,7 @@ pub enum Reason {
     RequirementsChanged,
     /// Aborted: a member is gone.
     MemberGone,
-    /// Aborted: an offer does not take jobs of this namespace, or takes none now.
+    /// Aborted: an offer does not take jobs of this namespace, or takes none now. Released: nor is an entry that it lost written back.
     NotAllowed,
     /// Aborted: not everybody answered in time.
     ReserveTimedOut,

@@ -6,10 +6,14 @@ mod lint;
 mod never;
 mod spelling;
 
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
+
 use crate::ad::Ad;
 use crate::diagnostic::Span;
 use crate::eval::eval;
-use crate::eval::limits::Context;
+use crate::eval::limits::{Context, Limits};
 use crate::eval::scope::Env;
 use crate::expr::{BinaryOp, Call, Expr, Kind};
 use crate::name::Name;
@@ -26,28 +30,43 @@ pub use spelling::similar;
 /// seen; see [`is_reflective`].
 #[must_use]
 pub fn references(expr: &Expr) -> Vec<Vec<Name>> {
-    let mut found = Vec::new();
+    let mut found: Vec<Vec<Name>> = Vec::new();
+    // Most expressions read few names; of many, looking through all of them would take the square of their number.
+    let mut many: HashSet<Vec<Name>, RandomState> = HashSet::default();
     let mut pending = vec![expr];
     while let Some(expr) = pending.pop() {
-        match path(expr) {
-            Some(path) => {
-                if !found.contains(&path) {
-                    found.push(path);
+        match written_path(expr) {
+            Ok((path, _)) => {
+                let known = if many.is_empty() { found.contains(&path) } else { many.contains(&path) };
+                if known {
+                    continue;
                 }
+                if found.len() == FEW {
+                    many.extend(found.iter().cloned());
+                }
+                if found.len() >= FEW {
+                    many.insert(path.clone());
+                }
+                found.push(path);
             }
-            None => pending.extend(expr.children().into_iter().rev()),
+            Err(Some(base)) => pending.push(base),
+            Err(None) => pending.extend(expr.children().into_iter().rev()),
         }
     }
     found
 }
 
+/// How many names are looked through one by one.
+const FEW: usize = 16;
+
 /// The names of `a.b.c`; none if the expression is something else.
 fn path(expr: &Expr) -> Option<Vec<Name>> {
-    written_path(expr).map(|(names, _)| names)
+    written_path(expr).ok().map(|(names, _)| names)
 }
 
-/// The names of `a.b.c`, and whether it begins with a dot.
-fn written_path(expr: &Expr) -> Option<(Vec<Name>, bool)> {
+/// The names of `a.b.c`, and whether it begins with a dot. Of anything else that ends in such names, as in `f(x).b.c`, what
+/// stands before them.
+fn written_path(expr: &Expr) -> Result<(Vec<Name>, bool), Option<&Expr>> {
     let mut names = Vec::new();
     let mut inner = expr.unparenthesized();
     loop {
@@ -55,13 +74,13 @@ fn written_path(expr: &Expr) -> Option<(Vec<Name>, bool)> {
             Kind::Attribute { name, absolute } => {
                 names.push(name.clone());
                 names.reverse();
-                return Some((names, *absolute));
+                return Ok((names, *absolute));
             }
             Kind::Select { base, name } => {
                 names.push(name.clone());
                 inner = base.unparenthesized();
             }
-            _ => return None,
+            _ => return Err((!names.is_empty()).then_some(inner)),
         }
     }
 }
@@ -150,19 +169,30 @@ pub fn is_pure(call: &Call) -> bool {
     call.builtin().is_none_or(|builtin| !IMPURE.contains(&builtin.name))
 }
 
-/// The value of an expression that has the same one everywhere and always: it reads no name, no clock and no chance.
+/// The value of an expression that has the same one everywhere and always: it reads no name, no clock and no chance. Also none
+/// if working it out takes much more than reading it.
 #[must_use]
 pub fn constant(expr: &Expr) -> Option<Value> {
+    const FUEL_OF_A_NODE: u64 = 32;
+    const FUEL_OF_A_CALL: u64 = 512;
+    let mut fuel = 0_u64;
     let mut pending = vec![expr];
     while let Some(expr) = pending.pop() {
+        fuel += FUEL_OF_A_NODE;
         match expr.kind() {
             Kind::Attribute { .. } => return None,
             Kind::Call(call) if !is_pure(call) => return None,
+            Kind::Call(call) => {
+                fuel += FUEL_OF_A_CALL;
+                pending.extend(call.arguments.iter());
+            }
             _ => pending.extend(expr.children()),
         }
     }
     let nothing = Ad::new();
     let mut env = Env::new();
     let frame = env.frame(&nothing, None);
-    eval(expr, &env, frame, &Context::default()).ok()
+    let limits = Limits::default();
+    let limits = Limits { fuel: fuel.min(limits.fuel), ..limits };
+    eval(expr, &env, frame, &Context { limits, ..Context::default() }).ok()
 }

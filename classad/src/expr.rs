@@ -424,6 +424,24 @@ impl Expr {
         }
     }
 
+    /// How many nodes the tree has, parts that stand in it twice counted twice; one more than `most` if there are more.
+    #[must_use]
+    pub fn nodes_within(&self, most: usize) -> usize {
+        let mut nodes = 0;
+        let mut pending: Children<'_> = smallvec![self];
+        while let Some(expr) = pending.pop() {
+            nodes += 1;
+            if nodes > most {
+                break;
+            }
+            match expr.kind() {
+                Kind::List(items) if items.len() > most => return most.saturating_add(1),
+                _ => pending.extend(expr.children()),
+            }
+        }
+        nodes
+    }
+
     /// Tells two places of trees apart for as long as both live. Expressions from one [`Reader`](crate::Reader) with the same
     /// text share it.
     #[must_use]

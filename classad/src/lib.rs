@@ -50,9 +50,10 @@ pub use analysis::{
 pub use bilateral::{Bilateral, bilateral};
 pub use builtins::{Arity, BUILTINS, Builtin, TextTest, builtins_page};
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Related, Severity, Span};
+pub use eval::bill::Bill;
 pub use eval::limits::{Context, Exhausted, Limit, Limits};
 pub use eval::scope::{Env, FrameId, Mark};
-pub use eval::{eval, eval_attribute, eval_counted};
+pub use eval::{eval, eval_attribute, eval_billed};
 pub use expr::{BinaryOp, Call, Children, Expr, Kind, UnaryOp};
 pub use format::{format, has_comments};
 pub use name::Name;

@@ -3,6 +3,7 @@
 //! Evaluation itself decides what is known: a name that is left open stops it, as running out of a limit does, so that no
 //! expression can catch it, and the part that needed the name stays as it is.
 
+use std::cell::Cell;
 use std::sync::LazyLock;
 
 use crate::ad::Ad;
@@ -66,7 +67,10 @@ impl Partial {
 pub fn specialize(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Partial {
     match eval(expr, env, at, context) {
         Ok(value) => Partial::Known(value),
-        Err(stop) if is_open(stop) => Partial::Open(Known { env, at, context }.items(expr, 0)),
+        Err(stop) if is_open(stop) => {
+            let work = Cell::new(context.limits.fuel);
+            Partial::Open(Known { env, at, context, work }.items(expr, 0))
+        }
         Err(_) => Partial::Open(expr.clone()),
     }
 }
@@ -124,6 +128,8 @@ struct Known<'e> {
     env: &'e Env<'e>,
     at: FrameId,
     context: &'e Context,
+    /// How many steps may still be taken for all parts together: after that, they stay as they are.
+    work: Cell<u64>,
 }
 
 impl Known<'_> {
@@ -153,12 +159,15 @@ impl Known<'_> {
 
     /// The value if it can be written in place of the expression; none for lists, ads and long strings.
     fn attempt(&self, expr: &Expr, depth: usize) -> Result<Option<Value>, Exhausted> {
-        let arena = Arena::default();
-        Machine::new(self.env, self.context, &arena).run(|machine| {
+        let (arena, mut context) = (Arena::default(), *self.context);
+        context.limits.fuel = self.work.get();
+        Machine::new(self.env, &context, &arena).run(|machine| {
             for _ in 0..depth {
                 machine.enter()?;
             }
-            let value = machine.eval(expr, ScopeId(self.at.index()))?.to_scalar();
+            let value = machine.eval(expr, ScopeId(self.at.index()));
+            self.work.set(self.work.get().saturating_sub(machine.spent()));
+            let value = value?.to_scalar();
             Ok(value.filter(|value| value.as_str().is_none_or(|text| text.len() <= STRING_MAX)))
         })
     }

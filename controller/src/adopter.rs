@@ -1,69 +1,87 @@
-//! The one who makes the Jobs that ask for labelled workloads.
+//! Makes the Jobs that ask for labelled workloads, round robin over namespaces, with pauses for those that are refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crds::Job;
-use futures::StreamExt;
 use pool::{Objects, WorkObject};
 
 use crate::api::Answer;
 use crate::claims::Driver;
 use crate::events::Tone;
-use crate::workloads::{Asks, Trouble, asks, reference};
+use crate::fair::FairSet;
+use crate::lane::Lane;
+use crate::pacing::Outcome;
+use crate::workloads::{Asking, Asks, Trouble, asks, reference};
 
-/// The most writes under way at once.
-const WRITES_MAX: usize = 16;
-/// The most writes in one go: claims must not wait until thousands are written.
-const GO_MAX: usize = 256;
-/// How long nothing is written after something could not be.
-const REST_MS: u64 = 1000;
+/// How many are told at once what keeps them from a gang.
+const TOLD_MAX: usize = 256;
 /// How often it is said of a workload what keeps it from its gang: the API server forgets Events after an hour.
 const AGAIN_MS: u64 = 50 * 60 * 1000;
 
-/// Makes them, with pauses while the server takes none.
-#[derive(Debug, Default)]
+/// Makes them, beside the main loop.
+#[derive(Debug)]
 pub(crate) struct Adopter {
-    rest_until_ms: u64,
+    /// The workloads for which a Job is to be made, by uid.
+    queue: FairSet,
+    lane: Lane<String>,
     /// What was said of which workload, by its uid, and when.
     warned: BTreeMap<String, (Trouble, u64)>,
 }
 
+impl Default for Adopter {
+    fn default() -> Self {
+        Adopter { queue: FairSet::default(), lane: Lane::new("Jobs for labelled workloads"), warned: BTreeMap::new() }
+    }
+}
+
 impl Adopter {
-    /// What is to be made and said; or when somebody has to look again, if nothing changes.
-    pub(crate) fn plan(&self, objects: &Objects, now_ms: u64) -> Result<Asks, u64> {
-        if now_ms < self.rest_until_ms { Err(self.rest_until_ms) } else { Ok(asks(objects)) }
-    }
-
-    /// Makes those that are missing. When there is more to do, if nothing else happens.
-    pub(crate) async fn adopt(&mut self, driver: &Driver, plan: Result<Asks, u64>) -> Option<u64> {
+    /// Begins to make those that are missing, as many as there is room for, and says of those that do not get a gang why not.
+    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects) {
         let now_ms = driver.now_ms();
-        let Asks { jobs, troubles } = match plan {
-            Ok(asks) => asks,
-            Err(rests_until_ms) => return Some(rests_until_ms),
-        };
-        self.warn(driver, &troubles).await;
-        let more = jobs.len() > GO_MAX;
-        let writes = jobs.into_iter().take(GO_MAX).map(|(work, job)| make(driver, work, job));
-        let lost = futures::stream::iter(writes).buffer_unordered(WRITES_MAX).filter_map(std::future::ready);
-        let lost: Vec<String> = lost.collect().await;
-        let Some(first) = lost.first() else { return more.then_some(now_ms) };
-        tracing::warn!(jobs = lost.len(), first, "Jobs for labelled workloads not written; they are tried again");
-        self.rest_until_ms = driver.now_ms().saturating_add(REST_MS);
-        Some(self.rest_until_ms)
+        let Asks { jobs, troubles } = asks(objects);
+        for (work, trouble) in self.due(&troubles, now_ms) {
+            let note = trouble.note(&work);
+            driver.events.tell_about(reference(&work), Tone::Warning, trouble.reason(), &note);
+        }
+        let wanted: BTreeMap<&str, &Asking> = jobs.iter().map(|asking| (asking.work.uid.as_str(), asking)).collect();
+        for asking in self.next(&wanted, now_ms) {
+            let (namespace, uid) = (asking.work.key.namespace.clone(), asking.work.uid.clone());
+            let maker = driver.clone();
+            self.lane.begin(&namespace, uid, &driver.world, async move { make(&maker, &asking).await });
+        }
     }
 
-    /// Says of those that do not get a gang why not.
-    async fn warn(&mut self, driver: &Driver, troubles: &[(Arc<WorkObject>, Trouble)]) {
-        let due = self.due(troubles, driver.now_ms());
-        let tell = |(work, trouble): (Arc<WorkObject>, Trouble)| async move {
-            let (about, note) = (reference(&work), trouble.note(&work));
-            driver.events.tell_about(&driver.cluster, about, Tone::Warning, trouble.reason(), &note).await;
-        };
-        futures::stream::iter(due.into_iter().map(tell)).buffer_unordered(WRITES_MAX).collect::<()>().await;
+    /// Those of the ones that are wanted for which a Job is to be made now.
+    fn next(&mut self, wanted: &BTreeMap<&str, &Asking>, now_ms: u64) -> Vec<Asking> {
+        let mut room = self.lane.room(now_ms);
+        for (uid, asking) in wanted {
+            if !room.is_held(&(*uid).to_owned()) {
+                self.queue.push(&asking.work.key.namespace, uid);
+            }
+        }
+        let mut all = Vec::new();
+        while !room.is_none()
+            && let Some(uid) = self.queue.pop(|namespace| room.has(namespace))
+        {
+            if let Some(asking) = wanted.get(uid.as_str()).filter(|_| !room.is_held(&uid)) {
+                room.take(&asking.work.key.namespace);
+                all.push((*asking).clone());
+            }
+        }
+        all
     }
 
-    /// Those of whom it is to be said now.
+    /// Waits until something of what was begun has ended; for ever, if nothing was begun.
+    pub(crate) async fn made(&mut self) {
+        self.lane.ended().await;
+    }
+
+    /// When there is something to do if nothing changes: a pause ends.
+    pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
+        self.lane.next_ms(now_ms)
+    }
+
+    /// Those of whom it is to be said now what keeps them from a gang.
     fn due(&mut self, troubles: &[(Arc<WorkObject>, Trouble)], now_ms: u64) -> Vec<(Arc<WorkObject>, Trouble)> {
         let still: BTreeMap<&str, &Trouble> =
             troubles.iter().map(|(work, trouble)| (work.uid.as_str(), trouble)).collect();
@@ -71,34 +89,38 @@ impl Adopter {
             still.get(uid.as_str()) == Some(&&*said) && now_ms.saturating_sub(*at) < AGAIN_MS
         });
         let is_new = |(work, _): &&(Arc<WorkObject>, Trouble)| !self.warned.contains_key(&work.uid);
-        let due: Vec<_> = troubles.iter().filter(is_new).take(GO_MAX).cloned().collect();
+        let due: Vec<_> = troubles.iter().filter(is_new).take(TOLD_MAX).cloned().collect();
         self.warned.extend(due.iter().map(|(work, trouble)| (work.uid.clone(), (trouble.clone(), now_ms))));
         due
     }
 }
 
-/// Makes a Job; why not, if nobody took it.
-async fn make(driver: &Driver, work: Arc<WorkObject>, job: Job) -> Option<String> {
-    match driver.cluster.create(&job).await {
+/// Makes a Job.
+async fn make(driver: &Driver, asking: &Asking) -> Outcome {
+    let work = &asking.work;
+    match driver.cluster.create(&asking.job()).await {
         Answer::Done(made) => {
             driver.world.learn(|all| all.jobs.put(made));
-            None
+            Outcome::Done
         }
         Answer::Refused(refused) => {
             let note = format!("the Job that asks for a gang was refused: {}", refused.message);
             if driver.events.is_new(&work.uid, "NotAskedFor") {
-                let (events, about) = (&driver.events, reference(&work));
-                events.tell_about(&driver.cluster, about, Tone::Warning, "NotAskedFor", &note).await;
+                driver.events.tell_about(reference(work), Tone::Warning, "NotAskedFor", &note);
             }
-            Some(refused.message)
+            Outcome::Refused(refused.message)
         }
-        Answer::Lost(why) => Some(why),
-        Answer::Missing | Answer::Exists => None,
+        Answer::Lost(why) => Outcome::of_lost(&why),
+        // a namespace that has gone, or somebody else has made it
+        Answer::Missing => Outcome::Refused("no such namespace".to_owned()),
+        Answer::Exists => Outcome::Done,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crds::Job;
+
     use super::*;
 
     #[test]
@@ -114,5 +136,23 @@ mod tests {
         assert_eq!(adopter.due(&[work("b")], AGAIN_MS * 2).len(), 1, "before it is forgotten");
         assert_eq!(adopter.due(&[], AGAIN_MS * 2).len(), 0);
         assert_eq!(adopter.due(&[work("b")], AGAIN_MS * 2).len(), 1, "it was there meanwhile");
+    }
+
+    #[test]
+    fn b1_three_hundred_of_one_namespace_leave_room_for_one_of_another() {
+        let mut adopter = Adopter::default();
+        let pair = |namespace: &str, number: u32| {
+            let (key, uid) = (pool::ObjectKey::new(namespace, "w"), format!("{namespace}-{number}"));
+            let template = Arc::new(Job::new("ad", crds::JobSpec::default()));
+            Asking { work: Arc::new(WorkObject { key, uid, ..WorkObject::default() }), ad: template, owner: None }
+        };
+        let all: Vec<_> = (0..300).map(|number| pair("b", number)).chain([pair("c", 0)]).collect();
+        let wanted: BTreeMap<&str, &_> = all.iter().map(|asking| (asking.work.uid.as_str(), asking)).collect();
+        let next = adopter.next(&wanted, 0);
+        let place = next.iter().position(|asking| asking.work.key.namespace == "c");
+        assert_eq!(place, Some(1), "after one of b");
+        assert!(next.len() < 64, "{}", next.len());
+        assert_eq!(adopter.next(&BTreeMap::new(), 0).len(), 0, "those that are gone are forgotten");
+        assert!(adopter.queue.is_empty());
     }
 }

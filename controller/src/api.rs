@@ -15,19 +15,24 @@ use kube::{Client, Config, Error, Resource};
 use pool::ObjectKey;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
+use crate::gate::{Gate, Limits};
 use crate::leader::Leadership;
 use crate::lean::{Lean, Sent};
 use crate::metrics::{self, Metrics};
+use crate::rights::Rights;
 
 /// Who writes, in managed fields and events.
 pub(crate) const MANAGER: &str = "gangmatch";
 /// A request that takes longer is taken for lost; what it would have done is found out by looking.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// The most requests under way at once.
-const REQUESTS_MAX: usize = 32;
+/// The most requests under way at once; about one namespace; and about one that the server did not answer about lately: a
+/// webhook that only some namespaces have may hang.
+const REQUESTS: Limits = Limits { all: 32, each: 24, slow: 4 };
+
+/// How many objects are listed with one request: a page is held in memory as a whole, and an object may have more than a megabyte.
+pub(crate) const PAGE: u32 = 50;
 
 /// The API server.
 pub(crate) struct Cluster {
@@ -36,7 +41,8 @@ pub(crate) struct Cluster {
     pub(crate) leadership: Leadership,
     /// What is counted.
     pub(crate) metrics: Arc<Metrics>,
-    requests: Semaphore,
+    rights: Arc<Rights>,
+    requests: Gate,
 }
 
 /// What came of a request.
@@ -101,8 +107,8 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>, identity: &str) -> anyhow
 
 impl Cluster {
     /// The API server that a client leads to.
-    pub(crate) fn new(client: Client, leadership: Leadership, metrics: Arc<Metrics>) -> Cluster {
-        Cluster { client, leadership, metrics, requests: Semaphore::new(REQUESTS_MAX) }
+    pub(crate) fn new(client: Client, leadership: Leadership, metrics: Arc<Metrics>, rights: Arc<Rights>) -> Cluster {
+        Cluster { client, leadership, metrics, rights, requests: Gate::new(REQUESTS) }
     }
 
     pub(crate) fn api<K>(&self, namespace: &str) -> Api<K>
@@ -123,9 +129,11 @@ impl Cluster {
         let answer = match patch {
             Change::Json(patch) => {
                 let patch = Patch::<serde_json::Value>::Json(patch.clone());
-                self.write(api.patch_status(&key.name, &params, &patch)).await
+                self.write(&key.namespace, api.patch_status(&key.name, &params, &patch)).await
             }
-            Change::Merge(patch) => self.write(api.patch_status(&key.name, &params, &Patch::Merge(patch))).await,
+            Change::Merge(patch) => {
+                self.write(&key.namespace, api.patch_status(&key.name, &params, &Patch::Merge(patch))).await
+            }
         };
         answer.map(|sent| sent.0)
     }
@@ -137,9 +145,9 @@ impl Cluster {
         match patch {
             Change::Json(patch) => {
                 let patch = Patch::<serde_json::Value>::Json(patch.clone());
-                self.write(api.patch_status(name, &params, &patch)).await
+                self.write("", api.patch_status(name, &params, &patch)).await
             }
-            Change::Merge(patch) => self.write(api.patch_status(name, &params, &Patch::Merge(patch))).await,
+            Change::Merge(patch) => self.write("", api.patch_status(name, &params, &Patch::Merge(patch))).await,
         }
     }
 
@@ -164,13 +172,14 @@ impl Cluster {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize,
     {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        let path = K::url_path(&(), object.meta().namespace.as_deref());
+        let namespace = object.meta().namespace.as_deref();
+        let path = K::url_path(&(), namespace);
         let request = async {
             let body = serde_json::to_vec(object).map_err(Error::SerdeError)?;
             let request = Request::new(path).create(&params, body).map_err(Error::BuildRequest)?;
             self.client.request::<T>(request).await.map_err(definite)
         };
-        self.write(request).await
+        self.write(namespace.unwrap_or(""), request).await
     }
 
     /// Reads an object as it is now, not as a cache has it.
@@ -178,7 +187,7 @@ impl Cluster {
     where
         K: Lean<Scope = NamespaceResourceScope>,
     {
-        self.ask(self.api::<Sent<K>>(&key.namespace).get(&key.name)).await.map(|sent| sent.0)
+        self.ask(&key.namespace, self.api::<Sent<K>>(&key.namespace).get(&key.name)).await.map(|sent| sent.0)
     }
 
     /// Patches an object itself, not its status.
@@ -190,9 +199,12 @@ impl Cluster {
         let api = self.api::<Sent<K>>(&key.namespace);
         let answer = match patch {
             Change::Json(patch) => {
-                self.write(api.patch(&key.name, &params, &Patch::<serde_json::Value>::Json(patch))).await
+                let patch = Patch::<serde_json::Value>::Json(patch);
+                self.write(&key.namespace, api.patch(&key.name, &params, &patch)).await
             }
-            Change::Merge(patch) => self.write(api.patch(&key.name, &params, &Patch::Merge(patch))).await,
+            Change::Merge(patch) => {
+                self.write(&key.namespace, api.patch(&key.name, &params, &Patch::Merge(patch))).await
+            }
         };
         answer.map(|sent| sent.0)
     }
@@ -202,8 +214,37 @@ impl Cluster {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
+        self.list_of(namespace, labels, |object: K| object).await
+    }
+
+    /// The same; of each only what is made of it is kept.
+    pub(crate) async fn list_of<K, T>(&self, namespace: &str, labels: &str, keep: impl Fn(K) -> T) -> Answer<Vec<T>>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        let mut all = Vec::new();
         let only = ListParams::default().labels(labels);
-        self.ask(self.api::<K>(namespace).list(&only)).await.map(|list| list.items)
+        let done = self.pages(namespace, &self.api::<K>(namespace), only, |object| all.push(keep(object))).await;
+        done.map(|()| all)
+    }
+
+    /// Lists page by page, so that not all of it is in memory at once.
+    async fn pages<K>(&self, namespace: &str, api: &Api<K>, only: ListParams, mut take: impl FnMut(K)) -> Answer<()>
+    where
+        K: Clone + Debug + DeserializeOwned,
+    {
+        let mut next = only.limit(PAGE);
+        loop {
+            let list = match self.ask(namespace, api.list(&next)).await {
+                Answer::Done(list) => list,
+                answer => return answer.map(drop),
+            };
+            list.items.into_iter().for_each(&mut take);
+            match list.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => next = next.continue_token(&token),
+                None => return Answer::Done(()),
+            }
+        }
     }
 
     /// Deletes an object if it is still the one with this uid.
@@ -212,45 +253,56 @@ impl Cluster {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
         let api = self.api::<K>(&key.namespace);
-        self.write(api.delete(&key.name, &only(uid))).await.map(|_| ())
+        self.write(&key.namespace, api.delete(&key.name, &only(uid))).await.map(|_| ())
     }
 
-    /// Lists all objects of a kind as they are now, not as a cache has them.
-    pub(crate) async fn list<K>(&self) -> Answer<Vec<K>>
+    /// Takes in all objects of a kind as they are now, not as a cache has them, one after the other.
+    pub(crate) async fn each<K>(&self, mut take: impl FnMut(K)) -> Answer<()>
     where
         K: Lean<Scope = NamespaceResourceScope>,
     {
         let api: Api<Sent<K>> = Api::all(self.client.clone());
-        let list = self.ask(api.list(&ListParams::default())).await;
-        list.map(|list| list.items.into_iter().map(|sent| sent.0).collect())
+        self.pages("", &api, ListParams::default(), |sent| take(sent.0)).await
+    }
+
+    /// Lists them.
+    pub(crate) async fn list<K>(&self) -> Answer<Vec<K>>
+    where
+        K: Lean<Scope = NamespaceResourceScope>,
+    {
+        let mut all = Vec::new();
+        self.each(|object| all.push(object)).await.map(|()| all)
     }
 
     /// Reads the Lease of an agent as it is now; none if there is none. By its name from the list: no other right is needed.
     pub(crate) async fn lease(&self, key: &ObjectKey) -> Answer<Option<LeaseSpec>> {
         let only = ListParams::default().fields(&format!("metadata.name={}", key.name));
-        let list = self.ask(self.api::<Lease>(&key.namespace).list(&only)).await;
+        let list = self.ask(&key.namespace, self.api::<Lease>(&key.namespace).list(&only)).await;
         list.map(|list| list.items.into_iter().next().and_then(|lease| lease.spec))
     }
 
-    pub(crate) async fn ask<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
-        self.counted("read", request, |_| Some(DEADLINE)).await
+    /// Reads about a namespace, or about none: "".
+    pub(crate) async fn ask<K>(&self, namespace: &str, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
+        self.counted("read", namespace, request, |_| Some(DEADLINE)).await
     }
 
     /// Only the leader writes, and only as long as it is sure to be it: whether it is, is asked when the request's turn has
     /// come, and the request ends with the term.
-    pub(crate) async fn write<K>(&self, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
-        self.counted("write", request, |leadership| leadership.current().map(|(_, left)| left.min(DEADLINE))).await
+    pub(crate) async fn write<K>(&self, namespace: &str, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
+        let limit = |leadership: &Leadership| leadership.current().map(|(_, left)| left.min(DEADLINE));
+        self.counted("write", namespace, request, limit).await
     }
 
     async fn counted<K>(
         &self,
         kind: &'static str,
+        namespace: &str,
         request: impl Future<Output = Result<K, Error>>,
         limit: impl FnOnce(&Leadership) -> Option<Duration>,
     ) -> Answer<K> {
         let begun = Instant::now();
         let under_way = UnderWay::of(&self.metrics, kind);
-        let answer = self.within(request, limit).await;
+        let answer = self.within(namespace, request, limit).await;
         drop(under_way);
         self.metrics.took(&metrics::REQUEST_SECONDS, &[kind], begun.elapsed());
         self.metrics.count(&metrics::REQUESTS, &[kind, outcome(&answer)]);
@@ -259,17 +311,25 @@ impl Cluster {
 
     async fn within<K>(
         &self,
+        namespace: &str,
         request: impl Future<Output = Result<K, Error>>,
         limit: impl FnOnce(&Leadership) -> Option<Duration>,
     ) -> Answer<K> {
-        let Ok(_turn) = self.requests.acquire().await else { return Answer::Lost("shutting down".to_owned()) };
+        let Some(_turn) = self.requests.turn(namespace).await else {
+            return Answer::Lost("shutting down".to_owned());
+        };
         let Some(limit) = limit(&self.leadership) else {
             return Answer::Lost(NOT_LEADING.to_owned());
         };
-        match timeout(limit, request).await {
+        let answered = timeout(limit, request).await;
+        self.requests.answered(namespace, answered.is_ok());
+        match answered {
             Err(_) => Answer::Lost(format!("no answer within {} ms", limit.as_millis())),
             Ok(Ok(object)) => Answer::Done(object),
-            Ok(Err(Error::Api(status))) => answer(*status),
+            Ok(Err(Error::Api(status))) => {
+                self.rights.note(&status);
+                answer(*status)
+            }
             Ok(Err(error)) => Answer::Lost(error.to_string()),
         }
     }

@@ -33,6 +33,8 @@ use crate::world::World;
 const GRACE: Duration = Duration::from_secs(1);
 /// How long giving the lease back may take; else it runs out by itself.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// The offers of one namespace may cost others so small a part of a cycle.
+const OWNERS_SHARE: u64 = 12;
 /// How often a process that does not lead says that it is alive.
 const BEAT: Duration = Duration::from_secs(5);
 
@@ -86,22 +88,30 @@ impl Operator {
         let world = Arc::new(World::new(owners, config.reach()));
         let flights = Arc::<Flights>::default();
         let driver = Arc::new(Driver {
-            cluster: Cluster::new(client.clone(), leadership.clone(), metrics),
+            cluster: Cluster::new(client.clone(), leadership.clone(), metrics, health.rights.clone()),
             world: world.clone(),
             flights: flights.clone(),
             groups: Groups::default(),
             refusals: Mutex::new(Refusals::default()),
             holdoffs: Mutex::new(HoldOffs::default()),
             proofs: Mutex::default(),
+            stalls: Mutex::default(),
+            stop_timeout_ms: config.stop_timeout_ms(),
             events: Events::new(&identity, clock),
-            engine: Engine { search: config.search.into(), ..Engine::product() },
+            engine: Engine {
+                search: config.search.into(),
+                cycle_steps_max: config.cycle_steps_max,
+                owner_steps_max: config.cycle_steps_max / OWNERS_SHARE,
+                ..Engine::product()
+            },
             owners,
             clock,
         });
         let (let_go, stopped) = oneshot::channel();
         let mut campaign = None;
+        let looking = tokio::spawn(health.rights.clone().look_after(client.clone(), config.reach()));
         let operator = async {
-            collector::start(&client, &world, &config.reach()).await;
+            collector::start(&client, &world, &config.reach(), &health.rights).await;
             health.set_ready();
             tracing::info!(identity, "all kinds are listed");
             if config.leader_elect {
@@ -113,6 +123,7 @@ impl Operator {
             () = operator => {}
             () = stop => {}
         }
+        looking.abort();
         rest(&flights).await;
         leadership.end();
         drop(let_go);
@@ -157,6 +168,7 @@ async fn negotiate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, 
         let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), epoch);
         tokio::select! {
             () = negotiator.run() => {}
+            () = driver.events.write(&driver.cluster) => {}
             () = leadership.over(term) => {}
         }
     }

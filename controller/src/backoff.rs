@@ -8,18 +8,71 @@ pub(crate) fn retry_of(job: &Job) -> Retry {
     job.spec.retry.clone().unwrap_or_default()
 }
 
-/// The pause after it has gone wrong `times` times before. It doubles each time, from `backoffSeconds` up to `maxBackoffSeconds`;
-/// up to a quarter of it is taken off by `jitter`, so that jobs that failed together do not come back together.
-pub(crate) fn pause_ms(retry: &Retry, times: u32, jitter: u8) -> u64 {
-    let first = u64::try_from(retry.backoff_seconds).unwrap_or(0).saturating_mul(1000);
-    let most = u64::try_from(retry.max_backoff_seconds).unwrap_or(0).saturating_mul(1000);
-    let pause = first.saturating_mul(1 << times.min(20)).min(most);
-    pause.saturating_sub(pause / 4 * u64::from(jitter) / 255)
+/// Pauses that double from the first one up to the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Backoff {
+    first_ms: u64,
+    most_ms: u64,
 }
 
-/// The jitter of a job's attempt: no chance, the same for whoever computes it.
-pub(crate) fn jitter(job_uid: &str, attempt: i32) -> u8 {
-    Sha256::digest(format!("{job_uid}/{attempt}")).first().copied().unwrap_or(0)
+impl Backoff {
+    /// What the controller asks of the API server for its own sake: from half a second up to a minute.
+    pub(crate) const REQUESTS: Backoff = Backoff::new(500, 60_000);
+
+    pub(crate) const fn new(first_ms: u64, most_ms: u64) -> Backoff {
+        Backoff { first_ms, most_ms }
+    }
+
+    /// The pause after it has gone wrong `times` times before; up to a quarter of it is taken off by `jitter`, so that what failed
+    /// together does not come back together.
+    pub(crate) fn pause_ms(self, times: u32, jitter: u8) -> u64 {
+        let pause = self.first_ms.saturating_mul(1 << times.min(20)).min(self.most_ms);
+        pause.saturating_sub(pause / 4 * u64::from(jitter) / 255)
+    }
+}
+
+/// The pause of a job after it has gone wrong `times` times before, from its `backoffSeconds` up to its `maxBackoffSeconds`.
+pub(crate) fn pause_ms(retry: &Retry, times: u32, jitter: u8) -> u64 {
+    let milliseconds = |seconds: i32| u64::try_from(seconds).unwrap_or(0).saturating_mul(1000);
+    Backoff::new(milliseconds(retry.backoff_seconds), milliseconds(retry.max_backoff_seconds)).pause_ms(times, jitter)
+}
+
+/// The jitter of an object's attempt: no chance, the same wherever it is computed.
+pub(crate) fn jitter(uid: &str, attempt: i32) -> u8 {
+    Sha256::digest(format!("{uid}/{attempt}")).first().copied().unwrap_or(0)
+}
+
+/// A pause before something is tried again, longer each time that it goes wrong in a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pause {
+    times: u32,
+    until_ms: u64,
+}
+
+impl Pause {
+    /// It went wrong once more; how long the pause is, in milliseconds. `name` tells its jitter from that of others.
+    pub(crate) fn lengthen(&mut self, retry: &Retry, name: &str, now_ms: u64) -> u64 {
+        let jitter = jitter(name, i32::try_from(self.times).unwrap_or(i32::MAX));
+        let pause = pause_ms(retry, self.times, jitter);
+        self.times = self.times.saturating_add(1);
+        self.until_ms = now_ms.saturating_add(pause);
+        pause
+    }
+
+    /// Until when it lasts.
+    pub(crate) fn until_ms(&self) -> u64 {
+        self.until_ms
+    }
+
+    /// Whether it lasts.
+    pub(crate) fn lasts(&self, now_ms: u64) -> bool {
+        now_ms < self.until_ms
+    }
+
+    /// Whether it went wrong the last time.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.times > 0
+    }
 }
 
 #[cfg(test)]
@@ -35,6 +88,20 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 99].map(|times| pause_ms(&retry(), times, 0)), [5_000, 10_000, 12_000, 12_000, 12_000]);
         let never = Retry { limit: None, backoff_seconds: 0, max_backoff_seconds: 300 };
         assert_eq!(pause_ms(&never, 5, 0), 0);
+    }
+
+    #[test]
+    fn a_pause_grows_up_to_the_limit() {
+        let (mut pause, mut now) = (Pause::default(), 0);
+        assert!(!pause.lasts(0) && !pause.is_failing());
+        let mut all = Vec::new();
+        for _ in 0..4 {
+            all.push(pause.lengthen(&retry(), "jobs in b", now));
+            assert!(pause.lasts(pause.until_ms() - 1) && !pause.lasts(pause.until_ms()));
+            now = pause.until_ms();
+        }
+        assert!((3_750..=5_000).contains(&all[0]) && (7_500..=10_000).contains(&all[1]), "{all:?}");
+        assert!(all[2..].iter().all(|pause| (9_000..=12_000).contains(pause)), "{all:?}");
     }
 
     #[test]

@@ -82,6 +82,8 @@ impl Churn {
             json!({"workload": {"jobRef": {"name": "b"}, "startTimeoutSeconds": 4}}),
             json!({"constraint": "other.Memory >="}),
         ]);
+        let mut spec = spec;
+        spec.as_object_mut().unwrap().entry("attributes").or_insert(json!({"a": 1}));
         let claim = json!({"match": "m", "uid": self.match_uid()});
         let told = json!([{"type": "Claimed", "status": "True", "reason": "Committed", "message": "",
             "lastTransitionTime": "2026-11-21T14:00:00Z"}]);

@@ -20,7 +20,9 @@ use pool::{JobSet, ObjectKey, Reach, is_lease_of_agent};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
+use crate::api::PAGE;
 use crate::kept::{Area, AskingPod, Kept, requests};
+use crate::rights::Rights;
 use crate::world::World;
 
 /// The pauses between attempts to watch. The longest is short: with it begins what everybody waits for when the API server is
@@ -54,9 +56,10 @@ const KINDS_OF_WORK: usize = 4;
 const JOB_SETS_EVERY: Duration = Duration::from_secs(10);
 
 /// Watches all kinds for ever, workloads where they are started; returns once each has been listed.
-pub(crate) async fn start(client: &Client, world: &Arc<World>, reach: &Reach) {
+pub(crate) async fn start(client: &Client, world: &Arc<World>, reach: &Reach, rights: &Arc<Rights>) {
     let (listed, mut each_listed) = mpsc::channel(16);
-    let everywhere = Watcher { client: client.clone(), world: world.clone(), listed, area: None };
+    let everywhere =
+        Watcher { client: client.clone(), world: world.clone(), rights: rights.clone(), listed, area: None };
     everywhere.spawn::<Job>();
     everywhere.spawn::<Machine>();
     everywhere.spawn::<License>();
@@ -89,6 +92,7 @@ pub(crate) async fn start(client: &Client, world: &Arc<World>, reach: &Reach) {
 struct Watcher {
     client: Client,
     world: Arc<World>,
+    rights: Arc<Rights>,
     listed: mpsc::Sender<()>,
     area: Area,
 }
@@ -149,7 +153,7 @@ impl Watcher {
     {
         let (world, name) = (&self.world, K::Kind::kind(&()).into_owned());
         let is_elsewhere = |key: &ObjectKey| self.area.as_ref().is_some_and(|area| *area != key.namespace);
-        let config = watcher::Config::default().timeout(60);
+        let config = watcher::Config::default().timeout(60).page_size(PAGE);
         let config = K::ONLY.into_iter().fold(config, watcher::Config::labels);
         let events = watcher(K::api::<T>(&self.client, &self.area), config).backoff(Pauses(PAUSE_MIN)).into_stream();
         let mut events = std::pin::pin!(events);
@@ -176,6 +180,7 @@ impl Watcher {
                 }
                 Err(error) if ends(&error) => return Some(error),
                 Err(error) if has_status(&error, 403) => {
+                    self.rights.doubt();
                     tracing::error!(kind = name, %error, "no right to watch: compare the roles with the chart's; tried again");
                 }
                 Err(error) => tracing::warn!(kind = name, %error, "watch interrupted; it starts again"),
@@ -209,7 +214,7 @@ fn has_status(error: &watcher::Error, code: u16) -> bool {
 
 /// Watches the Leases of agents for ever. Those by which nodes show that they are alive are left out: they are many.
 async fn watch_leases(api: Api<Lease>, world: Arc<World>, listed: mpsc::Sender<()>) {
-    let config = watcher::Config::default().timeout(60).fields("metadata.namespace!=kube-node-lease");
+    let config = watcher::Config::default().timeout(60).page_size(PAGE).fields("metadata.namespace!=kube-node-lease");
     let mut events = std::pin::pin!(watcher(api, config).backoff(Pauses(PAUSE_MIN)).into_stream());
     let mut seen = BTreeSet::new();
     while let Some(event) = events.next().await {

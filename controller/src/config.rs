@@ -32,9 +32,24 @@ pub struct Config {
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 50)]
     debounce_milliseconds: u64,
 
-    /// The most claims that are driven at the same time; gangs beyond it wait for the next cycle.
+    /// What a negotiation cycle may cost, in steps of the evaluator: a million take some seconds. Namespaces have equal shares; what
+    /// some do not need is for the others.
+    #[arg(long, value_name = "COUNT", default_value_t = 250_000, value_parser = clap::value_parser!(u64).range(1000..))]
+    pub(crate) cycle_steps_max: u64,
+
+    /// After how many seconds a negotiation cycle is ended with what it has found.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=60))]
+    cycle_limit_seconds: u64,
+
+    /// The most gangs that are being claimed at the same time, from the Match to its decision; others wait. The ends of claims are not
+    /// counted.
     #[arg(long, value_name = "COUNT", default_value_t = 64)]
     pub(crate) claims_max: usize,
+
+    /// How long the work of a claim that has ended is given to stop, in seconds: then its pods are deleted, and without any it is taken
+    /// for stopped, whatever its own controller says.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    stop_timeout_seconds: u64,
 
     /// Whether `spec.owner` is what the API server's policy has stamped, or anybody's word and so not to be believed.
     #[arg(long, value_enum, default_value_t = Owners::Stamped)]
@@ -123,6 +138,14 @@ pub(crate) enum LogFormat {
 impl Config {
     pub(crate) fn cycle_every(&self) -> Duration {
         Duration::from_secs(self.cycle_seconds.max(1))
+    }
+
+    pub(crate) fn stop_timeout_ms(&self) -> u64 {
+        self.stop_timeout_seconds.saturating_mul(1000)
+    }
+
+    pub(crate) fn cycle_limit(&self) -> Duration {
+        Duration::from_secs(self.cycle_limit_seconds)
     }
 
     pub(crate) fn lease(&self) -> Timing {

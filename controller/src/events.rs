@@ -1,33 +1,53 @@
-//! What happened to a claim into Events on its job.
+//! What happened to jobs into Events, written beside everything else: a few at a time, round robin over namespaces.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crds::Job;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::{Resource, ResourceExt};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::api::{Cluster, MANAGER};
+use crate::api::{Answer, Cluster, MANAGER};
 use crate::clock::Clock;
+use crate::fair::FairQueue;
+use crate::pacing::{Outcome, Pacing};
 
-/// A warning is not given again for this long if only its words differ: Events are for people, not for counting.
+/// What was said is not said again for this long if only its words differ: Events are for people, not for counting.
 const QUIET: Duration = Duration::from_secs(300);
+/// Of so many what was said is remembered: of the others it may be said again.
+const SAID_MAX: usize = 20_000;
+/// The most Events of one namespace that wait to be written; of more, the oldest are lost.
+const WAITING_OF_ONE: usize = 256;
+/// The most writes under way at once; and of one namespace.
+const WRITES_MAX: usize = 4;
+const WRITES_OF_ONE: usize = 2;
 /// The longest name of an object.
 const NAME_MAX: usize = 253;
 /// The longest note, in bytes.
 const NOTE_MAX: usize = 1024;
 
-/// Writes Events.
+/// Takes Events in, and writes them when it is their turn.
 pub(crate) struct Events {
     identity: String,
     clock: Clock,
-    /// When a job was warned last, by its uid and the reason.
-    warned: Mutex<BTreeMap<(String, String), Instant>>,
+    /// When something was said of an object last, by its uid and the reason.
+    said: Mutex<Said>,
+    waiting: Mutex<FairQueue<Event>>,
+    more: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    at: BTreeMap<(String, String), Instant>,
+    tidied: Option<Instant>,
 }
 
 /// How serious it is.
@@ -41,47 +61,113 @@ pub(crate) enum Tone {
 
 impl Events {
     pub(crate) fn new(identity: &str, clock: Clock) -> Events {
-        Events { identity: identity.to_owned(), clock, warned: Mutex::default() }
+        let (said, waiting, more) = (Mutex::default(), Mutex::default(), Notify::new());
+        Events { identity: identity.to_owned(), clock, said, waiting, more }
     }
 
-    /// Tells a job what became of its claim. An Event that cannot be written is lost: the conditions say the same.
-    pub(crate) async fn tell(&self, cluster: &Cluster, job: &Job, tone: Tone, reason: &str, note: &str) {
-        if tone == Tone::Warning && self.is_told(&job.uid().unwrap_or_default(), reason, Instant::now()) {
-            return;
+    /// Tells a job what became of its claim: a warning once in a while. An Event that cannot be written is lost: the conditions
+    /// say the same.
+    pub(crate) fn tell(&self, job: &Job, tone: Tone, reason: &str, note: &str) {
+        if tone == Tone::Normal || self.is_new(&job.uid().unwrap_or_default(), reason) {
+            self.tell_about(job.object_ref(&()), tone, reason, note);
         }
-        self.tell_about(cluster, job.object_ref(&()), tone, reason, note).await;
     }
 
     /// Tells it of any object.
-    pub(crate) async fn tell_about(
-        &self,
-        cluster: &Cluster,
-        object: ObjectReference,
-        tone: Tone,
-        reason: &str,
-        note: &str,
-    ) {
+    pub(crate) fn tell_about(&self, object: ObjectReference, tone: Tone, reason: &str, note: &str) {
         let event = event(object, tone, reason, note, &self.identity, self.clock.now());
-        let answer = cluster.create_unread(&event).await;
-        tracing::debug!(reason, ?answer, "event");
+        let namespace = event.metadata.namespace.clone().unwrap_or_default();
+        let mut waiting = self.waiting();
+        if waiting.len_of(&namespace) >= WAITING_OF_ONE {
+            waiting.drop_oldest(&namespace);
+        }
+        waiting.push(&namespace, event);
+        drop(waiting);
+        self.more.notify_one();
     }
 
-    /// Whether an object was not warned of this for a while. It is taken to be, from now on.
+    /// Whether this was not said of an object for a while. It is taken to be, from now on.
     pub(crate) fn is_new(&self, uid: &str, reason: &str) -> bool {
         !self.is_told(uid, reason, Instant::now())
     }
 
-    fn is_told(&self, job_uid: &str, reason: &str, now: Instant) -> bool {
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        warned.retain(|_, at| now.saturating_duration_since(*at) < QUIET);
-        let key = (job_uid.to_owned(), reason.to_owned());
-        let told = warned.contains_key(&key);
-        warned.entry(key).or_insert(now);
-        told
+    fn is_told(&self, uid: &str, reason: &str, now: Instant) -> bool {
+        let Said { at, tidied } = &mut *self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_quiet = |since: &Instant| now.saturating_duration_since(*since) < QUIET;
+        if !tidied.is_some_and(|tidied| is_quiet(&tidied)) {
+            at.retain(|_, since| is_quiet(since));
+            *tidied = Some(now);
+        }
+        if at.len() >= SAID_MAX {
+            at.pop_first();
+        }
+        let before = at.insert((uid.to_owned(), reason.to_owned()), now);
+        match before.filter(is_quiet) {
+            Some(before) => {
+                at.insert((uid.to_owned(), reason.to_owned()), before);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, FairQueue<Event>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes them, for ever. One that is refused is lost, and its namespace pauses.
+    pub(crate) async fn write(&self, cluster: &Cluster) {
+        let begun = Instant::now();
+        let now_ms = || u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (mut pacing, mut running) = (Pacing::<String>::default(), FuturesUnordered::new());
+        let mut by_namespace: BTreeMap<String, usize> = BTreeMap::new();
+        loop {
+            while running.len() < WRITES_MAX
+                && let Some(event) = self.next(&pacing, &by_namespace, now_ms())
+            {
+                let namespace = event.metadata.namespace.clone().unwrap_or_default();
+                *by_namespace.entry(namespace.clone()).or_default() += 1;
+                running.push(async move { (namespace, outcome(cluster.create_unread(&event).await)) });
+            }
+            let pause = pacing.next_ms(now_ms()).map(|until| begun + Duration::from_millis(until));
+            tokio::select! {
+                Some((namespace, outcome)) = running.next() => {
+                    pacing.note(&namespace, &namespace, &outcome, now_ms());
+                    by_namespace.retain(|name, count| {
+                        *count = count.saturating_sub(usize::from(*name == namespace));
+                        *count > 0
+                    });
+                }
+                () = self.more.notified() => {}
+                () = after(pause) => {}
+            }
+        }
+    }
+
+    fn next(&self, pacing: &Pacing<String>, under_way: &BTreeMap<String, usize>, now_ms: u64) -> Option<Event> {
+        self.waiting().pop(|namespace| {
+            let most = pacing.allowance(namespace, WRITES_OF_ONE);
+            pacing.may(namespace, now_ms) && under_way.get(namespace).is_none_or(|count| *count < most)
+        })
     }
 }
 
-/// The Event. Its name is that of the object, as far as there is room, and the time.
+async fn after(pause: Option<Instant>) {
+    match pause {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn outcome(answer: Answer<()>) -> Outcome {
+    match answer {
+        Answer::Done(()) | Answer::Exists => Outcome::Done,
+        Answer::Refused(refused) => Outcome::Refused(refused.message),
+        Answer::Missing => Outcome::Refused("no such namespace".to_owned()),
+        Answer::Lost(why) => Outcome::of_lost(&why),
+    }
+}
+
 fn event(object: ObjectReference, tone: Tone, reason: &str, note: &str, identity: &str, now: Timestamp) -> Event {
     let mark = format!(".{:x}", now.as_nanosecond());
     let mut name = cut(object.name.as_deref().unwrap_or(""), NAME_MAX.saturating_sub(mark.len())).to_owned();
@@ -90,7 +176,8 @@ fn event(object: ObjectReference, tone: Tone, reason: &str, note: &str, identity
         metadata: ObjectMeta { name: Some(name + &mark), namespace: object.namespace.clone(), ..ObjectMeta::default() },
         action: Some("Claiming".to_owned()),
         event_time: Some(MicroTime(now)),
-        note: Some(cut(note, NOTE_MAX).to_owned()).filter(|note| !note.is_empty()),
+        // a person who reads it is told something in any case
+        note: Some(cut(if note.is_empty() { reason } else { note }, NOTE_MAX).to_owned()),
         reason: Some(reason.to_owned()),
         regarding: Some(object),
         reporting_controller: Some(format!("{MANAGER}.dev/controller")),

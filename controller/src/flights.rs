@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use claiming::Record;
 use crds::Match;
 use kube::ResourceExt;
 use matchmaker::{AdKey, Ask};
@@ -19,10 +20,29 @@ pub(crate) struct Flights(Mutex<Table>);
 /// and its namesake are two claims.
 type Name = (ObjectKey, String);
 
+/// One that is under way.
+struct Claim {
+    /// As long as the objects may not show it yet.
+    gang: Option<Flight>,
+    /// The uid of its job.
+    job: String,
+    stage: Stage,
+}
+
+/// How far a claim that is driven has come. Each stage is counted by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It is not decided yet.
+    Undecided,
+    /// It was decided since it began to be driven.
+    Decided,
+    /// It was decided before.
+    Old,
+}
+
 #[derive(Default)]
 struct Table {
-    /// With the gang as long as the objects may not show it yet, and the uid of the job.
-    under_way: BTreeMap<Name, (Option<Flight>, String)>,
+    under_way: BTreeMap<Name, Claim>,
     /// When an undecided Match was first seen here, on this process's clock.
     first_seen: BTreeMap<String, Instant>,
     /// Those that have landed since somebody asked.
@@ -63,9 +83,20 @@ pub(crate) struct UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         let mut table = self.flights.table();
-        if let Some((_, job)) = table.under_way.remove(&self.name) {
+        if let Some(Claim { job, .. }) = table.under_way.remove(&self.name) {
             let (key, uid) = self.name.clone();
             table.landed.push(Landed { key, uid, job });
+        }
+    }
+}
+
+impl UnderWay {
+    /// The claim stands, or was called off: what is still to be done keeps no other one from being made.
+    pub(crate) fn decided(&self) {
+        if let Some(claim) = self.flights.table().under_way.get_mut(&self.name)
+            && claim.stage == Stage::Undecided
+        {
+            claim.stage = Stage::Decided;
         }
     }
 }
@@ -78,7 +109,7 @@ impl Flights {
     /// Tells a job where it stands; `None` if a claim of it is under way, which tells it more, or somebody tells it already.
     pub(crate) fn tell(self: &Arc<Self>, job: &str) -> Option<Telling> {
         let mut table = self.table();
-        let is_claimed = table.under_way.values().any(|(_, uid)| uid == job);
+        let is_claimed = table.under_way.values().any(|claim| claim.job == job);
         let tells = !is_claimed && table.told.insert(job.to_owned());
         tells.then(|| Telling { flights: self.clone(), job: job.to_owned() })
     }
@@ -100,7 +131,9 @@ impl Flights {
         if gang.is_some() && table.told.contains(&view.root.uid) {
             return None;
         }
-        table.under_way.insert(name.clone(), (gang, view.root.uid.clone()));
+        let is_undecided = matches!(view.record(), Record::Absent | Record::Pending);
+        let stage = if is_undecided { Stage::Undecided } else { Stage::Old };
+        table.under_way.insert(name.clone(), Claim { gang, job: view.root.uid.clone(), stage });
         Some(UnderWay { flights: self.clone(), name })
     }
 
@@ -121,14 +154,36 @@ impl Flights {
         self.table().under_way.len()
     }
 
+    /// How many of them are not decided yet.
+    pub(crate) fn undecided(&self) -> usize {
+        self.count(Stage::Undecided)
+    }
+
+    /// How many of them were decided before they began to be driven.
+    pub(crate) fn old(&self) -> usize {
+        self.count(Stage::Old)
+    }
+
+    fn count(&self, stage: Stage) -> usize {
+        self.table().under_way.values().filter(|claim| claim.stage == stage).count()
+    }
+
     /// The gangs that the objects may not show yet.
     pub(crate) fn gangs(&self) -> Vec<Flight> {
-        self.table().under_way.values().filter_map(|(gang, _)| gang.clone()).collect()
+        self.table().under_way.values().filter_map(|claim| claim.gang.clone()).collect()
     }
 
     /// The uids of the jobs whose claims are under way.
     pub(crate) fn jobs(&self) -> BTreeSet<String> {
-        self.table().under_way.values().map(|(_, job)| job.clone()).collect()
+        self.table().under_way.values().map(|claim| claim.job.clone()).collect()
+    }
+
+    /// The uids of the jobs whose written claims are under way: those of new ones are not among them.
+    pub(crate) fn written_jobs(&self) -> BTreeSet<String> {
+        let table = self.table();
+        let (new, written): (Vec<_>, Vec<_>) = table.under_way.values().partition(|claim| claim.gang.is_some());
+        let is_new = |uid: &String| new.iter().any(|claim| claim.job == *uid);
+        written.into_iter().map(|claim| claim.job.clone()).filter(|uid| !is_new(uid)).collect()
     }
 
     /// How long ago this process saw an undecided Match first, in milliseconds.

@@ -30,6 +30,8 @@ pub(crate) enum Cause {
     Unwritten,
     /// Its work did not start in time.
     Start,
+    /// Searching a gang for it cost too much.
+    Search,
 }
 
 impl HoldOffs {
@@ -50,6 +52,11 @@ impl HoldOffs {
         pause
     }
 
+    /// Says something else of a job's pause.
+    pub(crate) fn reword(&mut self, job_uid: &str, why: String) {
+        self.0.get_mut(job_uid).into_iter().for_each(|known| known.why.clone_from(&why));
+    }
+
     /// It went well: a Match of this job was written, or its claim has ended otherwise than by a late start.
     pub(crate) fn forget(&mut self, job_uid: &str, cause: Cause) {
         if self.0.get(job_uid).is_some_and(|known| known.cause == cause) {
@@ -62,7 +69,7 @@ impl HoldOffs {
     pub(crate) fn held(&mut self, now_ms: u64, generation: impl Fn(&str) -> Option<i64>) -> BTreeMap<String, Finding> {
         self.0.retain(|uid, held| generation(uid) == Some(held.generation));
         let still = self.0.iter().filter(|(_, held)| now_ms < held.until_ms);
-        still.map(|(uid, held)| (uid.clone(), finding(&held.why))).collect()
+        still.map(|(uid, held)| (uid.clone(), finding(held.cause, &held.why))).collect()
     }
 
     /// When the next pause ends, if one is running.
@@ -71,8 +78,12 @@ impl HoldOffs {
     }
 }
 
-fn finding(why: &str) -> Finding {
-    Finding { reason: reasons::BACKING_OFF, why: why.chars().take(256).collect(), counts: Unmatched::default() }
+fn finding(cause: Cause, why: &str) -> Finding {
+    let reason = match cause {
+        Cause::Unwritten | Cause::Start => reasons::BACKING_OFF,
+        Cause::Search => reasons::SEARCH_BUDGET_EXHAUSTED,
+    };
+    Finding { reason, why: why.chars().take(256).collect(), counts: Unmatched::default() }
 }
 
 #[cfg(test)]
@@ -100,6 +111,15 @@ mod tests {
             holdoffs.remember(("u", 1), Cause::Unwritten, "", &retry, now) <= 5_000,
             "it begins again after one that was taken"
         );
+    }
+
+    #[test]
+    fn a_costly_search_is_told_as_such() {
+        let mut holdoffs = HoldOffs::default();
+        holdoffs.remember(("u", 1), Cause::Search, "", &Retry::default(), 0);
+        holdoffs.reword("u", "too many steps".into());
+        let told = holdoffs.held(1, |_| Some(1));
+        assert_eq!((told["u"].reason, told["u"].why.as_str()), ("SearchBudgetExhausted", "too many steps"));
     }
 
     #[test]

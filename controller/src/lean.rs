@@ -1,16 +1,16 @@
-//! An object as the server sends it into the object without the list of who has managed which of its fields. That list is as
-//! long as the rest, nobody here looks at it, and to read it takes longer than all the rest.
+//! An object as the server sends it into the object without what nobody here looks at: the list of who has managed which of its
+//! fields, which takes longer to read than all the rest, and annotations of others, which may be as long.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 use crds::{Job, JobSpec, JobStatus, License, LicenseSpec, Machine, MachineSpec, Match, MatchSpec, MatchStatus};
 use crds::{MachineClass, MachineClassSpec, MachineClassStatus, OfferStatus};
 use k8s_openapi::api::batch::v1::{Job as Batch, JobSpec as BatchSpec, JobStatus as BatchStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::Resource;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// A kind of which all is read but that list.
@@ -89,10 +89,11 @@ struct Parts<S, T> {
     status: Option<T>,
 }
 
-/// All that metadata say but `managedFields`.
+/// All that metadata say but `managedFields`, and of annotations only those of gangmatch.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta {
+    #[serde(default, deserialize_with = "own_annotations")]
     annotations: Option<BTreeMap<String, String>>,
     creation_timestamp: Option<Time>,
     deletion_grace_period_seconds: Option<i64>,
@@ -107,6 +108,45 @@ struct Meta {
     resource_version: Option<String>,
     self_link: Option<String>,
     uid: Option<String>,
+}
+
+/// Reads annotations one by one, and keeps those of gangmatch.
+fn own_annotations<'de, D: Deserializer<'de>>(text: D) -> Result<Option<BTreeMap<String, String>>, D::Error> {
+    text.deserialize_option(Annotations)
+}
+
+struct Annotations;
+
+impl<'de> Visitor<'de> for Annotations {
+    type Value = Option<BTreeMap<String, String>>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a map of texts")
+    }
+
+    fn visit_none<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, text: D) -> Result<Self::Value, D::Error> {
+        text.deserialize_map(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut kept = BTreeMap::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            if name.starts_with(crds::GROUP) {
+                kept.insert(name, entries.next_value()?);
+            } else {
+                entries.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Some(kept).filter(|kept| !kept.is_empty()))
+    }
 }
 
 impl From<Meta> for ObjectMeta {
@@ -140,13 +180,14 @@ mod tests {
     fn sent<K: Lean + DeserializeOwned + PartialEq>(mut object: Value) {
         let plain: K = serde_json::from_value(object.clone()).unwrap();
         let metadata = json!({
-            "annotations": {"a": "b"}, "creationTimestamp": "2026-11-21T14:00:00Z", "deletionGracePeriodSeconds": 3,
+            "annotations": {"gangmatch.dev/a": "b"}, "creationTimestamp": "2026-11-21T14:00:00Z", "deletionGracePeriodSeconds": 3,
             "deletionTimestamp": "2026-11-21T14:00:03Z", "finalizers": ["f"], "generateName": "g", "generation": 4,
             "labels": {"l": "m"}, "name": "n", "namespace": "ns", "resourceVersion": "5", "selfLink": "s", "uid": "u",
             "ownerReferences": [{"apiVersion": "v1", "kind": "k", "name": "o", "uid": "v"}]});
         object["metadata"] = metadata.clone();
         let mut whole: K = serde_json::from_value(object.clone()).unwrap();
         assert!(whole != plain, "they have other metadata");
+        object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = json!("{}");
         object["metadata"]["managedFields"] = json!([{"manager": "gangmatch", "fieldsV1": {"f:status": {}}}]);
         whole.meta_mut().managed_fields = None;
         let Sent(found) = serde_json::from_value::<Sent<K>>(object).unwrap();

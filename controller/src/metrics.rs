@@ -51,6 +51,9 @@ metrics! {
     QUEUE: Gauge "gangmatch_jobs_waiting" [], "Jobs that the last cycle looked at.";
     UNMATCHED: Gauge "gangmatch_jobs_unmatched" ["reason"], "Jobs for which the last cycle found no gang, by reason.";
     BACKLOG: Gauge "gangmatch_gangs_backlog" [], "Gangs that were found and wait until fewer claims are in flight.";
+    CYCLES_ENDED: Counter "gangmatch_cycles_ended_total" [], "Negotiation cycles that took too long and were ended with what they had found.";
+    OVER_BUDGET: Counter "gangmatch_over_budget_total" ["side"], "Namespaces whose jobs, or whose offers, exceeded their budget in a cycle, by side.";
+    SEARCHES_HELD: Gauge "gangmatch_jobs_over_budget" [], "Jobs without a gang in the last cycle whose search exceeded the budget of their namespace.";
     CUT_SHORT: Counter "gangmatch_searches_cut_short_total" [], "Searches that ran out of steps.";
     DISAGREEMENTS: Counter "gangmatch_disagreements_total" [], "Gangs of the index that the evaluator did not agree with: a mistake in this program.";
 }

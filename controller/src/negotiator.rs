@@ -1,26 +1,31 @@
 //! The main loop: what is known now into claims driven on, a cycle of new gangs, and statuses written. Then it waits.
 
+mod costs;
+mod running;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crds::Match;
 use jiff::Timestamp;
-use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, PoolAd, Snapshot, WhyNot};
-use pool::{Changes, Freezer, ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record};
-use tokio::task::JoinHandle;
+use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, PoolAd, Snapshot, Stop, WhyNot};
+use pool::{Changes, Freezer, ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, returning};
 use tokio::time::Instant;
 
 use crate::adopter::Adopter;
-use crate::claims::{Attention, Driver, Moment, newest_epoch_of, wiped};
+use crate::claims::{Attention, Driver, Known, newest_epoch_of, wiped};
 use crate::config::Config;
 use crate::flights::flight;
 use crate::metrics;
-use crate::nodes::{Keeper, Work};
+use crate::nodes::Keeper;
+use crate::overdrafts::Overdrafts;
 use crate::probes::Health;
+use crate::rereader::Rereader;
 use crate::status::{Finding, Findings, finding};
 use crate::statuses::Statuses;
-use crate::workloads::Asks;
+
+use running::{Done, Running, finished};
 
 /// How many times as long as a look takes, the next one is put off; and for how long at most.
 const ROUNDS_APART: u32 = 9;
@@ -28,6 +33,8 @@ const GATHER_MAX: Duration = Duration::from_millis(500);
 /// The same of cycles.
 const CYCLES_APART: u64 = 3;
 const CYCLE_REST_MAX_MS: u64 = 500;
+/// The most claims that are driven on at the same time though they were decided before: mostly ends.
+const OLD_MAX: usize = 64;
 /// How long gangs are handed on before others are looked for: who comes with a higher priority waits no longer.
 const FRESH_MS: u64 = 1000;
 /// How often wiped ledgers are looked for.
@@ -52,12 +59,16 @@ pub(crate) struct Negotiator {
     findings: BTreeMap<String, Arc<Finding>>,
     /// It saw all offers that there are.
     saw_all: bool,
+    /// Namespaces whose jobs, or whose offers, have cost too much lately.
+    costly_jobs: Overdrafts,
+    costly_offers: Overdrafts,
     attention: Attention,
     statuses: Statuses,
     nodes: Keeper,
     /// Gangs that the last cycle found and that are not handed on yet: as many are as may be under way at once.
     backlog: Option<Backlog>,
     adopter: Adopter,
+    rereader: Rereader,
     /// When wiped ledgers are looked for next, and whether there may be any.
     repair_at_ms: u64,
     may_be_wiped: bool,
@@ -76,14 +87,15 @@ struct Backlog {
 
 /// What one time round leaves to be done where others are waited for.
 struct Round {
-    nodes: Work,
-    jobs: Result<Asks, u64>,
+    /// When Machines of nodes are to be written again, if nothing changes.
+    nodes_ms: Option<u64>,
     /// When an agent falls silent.
     silence_ms: Option<u64>,
 }
 
 impl Negotiator {
     pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
+        driver.begin_term();
         Negotiator {
             driver,
             config,
@@ -95,11 +107,14 @@ impl Negotiator {
             rest_until_ms: 0,
             findings: BTreeMap::new(),
             saw_all: true,
+            costly_jobs: Overdrafts::default(),
+            costly_offers: Overdrafts::default(),
             attention: Attention::default(),
             statuses: Statuses::default(),
             backlog: None,
             nodes: Keeper::default(),
             adopter: Adopter::default(),
+            rereader: Rereader::default(),
             repair_at_ms: 0,
             may_be_wiped: true,
             whole_at_ms: 0,
@@ -108,37 +123,40 @@ impl Negotiator {
 
     /// Goes round for ever. A cycle may take long: it runs beside the loop, on a snapshot of its own, and claims go on.
     pub(crate) async fn run(mut self) {
-        let (mut running, mut due): (Option<JoinHandle<Done>>, bool) = (None, true);
+        let (mut running, mut due): (Option<Running>, bool) = (None, true);
+        self.health.cycle_ends();
         loop {
             self.health.beat();
             let begun = Instant::now();
-            let Round { nodes, jobs, silence_ms } = self.round(&mut running, &mut due);
+            let Round { nodes_ms, silence_ms } = self.round(&mut running, &mut due);
             let took = begun.elapsed();
             self.driver.cluster.metrics.took(&metrics::ROUND_SECONDS, &[], took);
             let gather = gathering(self.config.debounce(), took);
-            let nodes_ms = self.nodes.keep(&self.driver, nodes).await;
-            let adopter_ms = self.adopter.adopt(&self.driver, jobs).await;
-            let pause = self.pause(due, silence_ms.into_iter().chain(nodes_ms).chain(adopter_ms).min());
+            let pause = self.pause(due, silence_ms.into_iter().chain(nodes_ms).min());
             tokio::select! {
                 () = self.driver.world.changed() => {
                     tokio::time::sleep(gather).await;
                     due = true;
                 }
-                done = finished(&mut running) => self.end_cycle(done),
+                done = finished(&mut running) => due |= self.end_cycle(done),
                 () = self.statuses.written(&self.driver) => {}
+                () = self.nodes.written(&self.driver) => {}
+                () = self.adopter.made() => {}
+                () = self.rereader.read() => {}
                 () = tokio::time::sleep(pause) => due = true,
             }
         }
     }
 
     /// Looks at what has changed, once, and begins whatever follows from it. Nobody can change anything meanwhile.
-    fn round(&mut self, running: &mut Option<JoinHandle<Done>>, due: &mut bool) -> Round {
+    fn round(&mut self, running: &mut Option<Running>, due: &mut bool) -> Round {
         let driver = self.driver.clone();
         let mut objects = driver.world.look();
         let changes = self.changes(&mut objects);
         let offers_changed = changes.offers().next().is_some();
         let (agents_changed, silence_ms) = driver.world.look_after_agents(&mut objects, offers_changed);
         *due |= agents_changed;
+        self.rereader.begin(&driver, &mut objects);
         let objects = &*objects;
         if driver.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
             tracing::warn!("somebody has led since: this term is over");
@@ -167,11 +185,8 @@ impl Negotiator {
         let backlog = self.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
         driver.cluster.metrics.set(&metrics::BACKLOG, &[], backlog);
         let now_ms = driver.now_ms();
-        Round {
-            nodes: self.nodes.plan(objects, self.driver.clock.now(), now_ms),
-            jobs: self.adopter.plan(objects, now_ms),
-            silence_ms,
-        }
+        self.adopter.begin(&driver, objects);
+        Round { nodes_ms: self.nodes.begin(&driver, objects, now_ms), silence_ms }
     }
 
     /// What has changed since the last time round; now and then, everything.
@@ -197,24 +212,20 @@ impl Negotiator {
         self.backlog.as_ref().is_some_and(|backlog| now.saturating_sub(backlog.found_ms) < FRESH_MS)
     }
 
-    /// Whether somebody looks who may be at work on former objects of new offers: a cycle would find those closed.
+    /// Whether it has just begun to be looked up what may be at work on former objects of new offers: a cycle would find those closed.
     fn is_proving(&self) -> bool {
-        self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).looking()
+        self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).is_awaited(self.driver.now_ms())
     }
 
-    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep.
+    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. Of those that are decided,
+    /// so many at a time.
     fn drive_claims(&mut self, objects: &Objects) {
         let driver = &self.driver;
-        let moment = Moment {
-            now: driver.clock.now(),
-            now_ms: driver.now_ms(),
-            epoch: driver.cluster.leadership.epoch(),
-            deadline_ms: &|view| driver.deadline(view),
-            under_way: &|view| driver.flights.has(view),
-        };
-        let due = self.attention.due(objects, &moment);
-        if let Some(undecided) = due.undecided {
+        let places = OLD_MAX.saturating_sub(driver.flights.old());
+        let due = driver.with_moment(places, |moment| self.attention.due(objects, moment));
+        if let Some(Known { undecided, claims }) = due.known {
             driver.flights.forget_unless(&undecided);
+            driver.stalls().retain(|uid| claims.contains(uid), |uid| objects.jobs.by_uid(uid).is_some());
         }
         for view in due.claims {
             if let Some(under_way) = driver.flights.begin(&view, None) {
@@ -240,16 +251,20 @@ impl Negotiator {
         let wiped = wiped(objects);
         self.may_be_wiped = !wiped.is_empty();
         for (view, numbers) in wiped {
-            if let Some(under_way) = self.driver.flights.begin(&view, None) {
-                tokio::spawn(self.driver.clone().restore(view, numbers, under_way));
+            let seen = self.driver.seen(&view, objects);
+            let rests = self.driver.stalls().rests_until(&view.uid, seen, now).is_some();
+            if !rests && let Some(under_way) = self.driver.flights.begin(&view, None) {
+                tokio::spawn(self.driver.clone().restore(view, numbers, seen, under_way));
             }
         }
     }
 
     /// Starts a cycle on what is known now; none if nobody waits.
-    fn start_cycle(&mut self, objects: &Objects) -> Option<JoinHandle<Done>> {
+    fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
         let outlook = self.outlook(objects);
-        let pool = self.freezer.freeze(objects, &outlook);
+        let mut pool = self.freezer.freeze(objects, &outlook);
+        let now_ms = self.driver.now_ms();
+        (pool.frugal, pool.barred) = (self.costly_jobs.pausing(now_ms), self.costly_offers.pausing(now_ms));
         if pool.roots.is_empty() {
             self.findings.clear();
             self.driver.cluster.metrics.set(&metrics::QUEUE, &[], 0);
@@ -262,21 +277,27 @@ impl Negotiator {
         let now = self.driver.clock.now();
         let seed = i64::try_from(self.cycles).unwrap_or(0);
         let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: self.epoch };
-        let settings = Settings { seed: self.cycles, ..self.driver.engine.clone() };
+        let stop = Stop::default();
+        let settings = Settings { seed: self.cycles, stop: stop.clone(), ..self.driver.engine.clone() };
         let mut engine = std::mem::take(&mut self.engine);
-        let sees_all = outlook.unproven.is_empty();
-        Some(tokio::task::spawn_blocking(move || {
+        let sees_all = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).sees_all(self.driver.now_ms());
+        self.health.cycle_begins();
+        let cycle = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
             let cycle = engine.negotiate(&pool, &settings, now.as_second());
             let findings = findings(&pool, &cycle, now);
-            Done { pool, cycle, findings, occasion, engine, sees_all, took: begun.elapsed() }
-        }))
+            let (returning, took) = (outlook.returning, begun.elapsed());
+            Done { pool, cycle, findings, occasion, engine, sees_all, returning, took }
+        });
+        Some(Running::begin(cycle, stop, self.config.cycle_limit()))
     }
 
-    fn end_cycle(&mut self, done: Option<Done>) {
-        let Some(Done { pool, cycle, findings, occasion, engine, sees_all, took }) = done else {
+    /// Takes in what a cycle came to. Says whether another one is due.
+    fn end_cycle(&mut self, done: Option<Done>) -> bool {
+        self.health.cycle_ends();
+        let Some(Done { pool, mut cycle, mut findings, occasion, engine, sees_all, returning, took }) = done else {
             tracing::error!("the cycle came to an untimely end; the next one begins anew");
-            return;
+            return false;
         };
         self.engine = engine;
         for root in cycle.disagreements.iter().filter_map(|root| pool.ad(*root)) {
@@ -292,12 +313,15 @@ impl Negotiator {
         self.rest_until_ms = found_ms.saturating_add(resting_ms(took));
         let driver = self.driver.clone();
         let objects = driver.world.look();
+        let again = self.leave_returning(&mut cycle, &mut findings, &pool, &returning, found_ms);
+        self.charge(&pool, &cycle, &mut findings, &objects, found_ms);
         self.saw_all = sees_all;
         if sees_all {
             self.tell(findings, &objects, found_ms);
         }
         self.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
         self.hand_on(&objects);
+        again || !cycle.skipped.is_empty()
     }
 
     /// Takes over what a cycle has found about the jobs that stay without a gang: those are told of whom it says something else
@@ -323,6 +347,18 @@ impl Negotiator {
         metrics.took(&metrics::CYCLE_SECONDS, &[], took);
         metrics.set(&metrics::QUEUE, &[], pool.roots.len());
         metrics.add(&metrics::CUT_SHORT, &[], count(cycle.cut_short.len()));
+        if !cycle.skipped.is_empty() || cycle.ended_at.is_some() {
+            metrics.count(&metrics::CYCLES_ENDED, &[]);
+            let busy = cycle.ended_at.and_then(|root| pool.ad(root)).map(|ad| ad.key.to_string());
+            tracing::warn!(
+                busy,
+                skipped = cycle.skipped.len(),
+                "the cycle took too long and was ended with what it had found"
+            );
+        }
+        metrics.add(&metrics::OVER_BUDGET, &["Jobs"], count(cycle.over_budget.len()));
+        metrics.add(&metrics::OVER_BUDGET, &["Offers"], count(cycle.barred.len()));
+        metrics.set(&metrics::SEARCHES_HELD, &[], cycle.gave_up.len());
         metrics.add(&metrics::DISAGREEMENTS, &[], count(cycle.disagreements.len()));
         let mut unmatched = BTreeMap::new();
         for finding in findings.values() {
@@ -341,8 +377,16 @@ impl Negotiator {
         let mut held_back = self.driver.flights.jobs();
         let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
         held_back.extend(holdoffs.held(self.driver.now_ms(), |uid| generation(uid, objects)).into_keys());
+        held_back.extend(self.driver.stalls().paused(self.driver.now_ms()));
         let unproven = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).unproven();
-        Outlook { flights: self.driver.flights.gangs(), held_back, exclusions, unproven }
+        let mut returning = returning(objects);
+        // What was freed just now may be known here before its claim has landed.
+        let landing = self.driver.flights.written_jobs().into_iter();
+        returning.extend(landing.filter(|uid| {
+            let job = objects.jobs.by_uid(uid);
+            job.is_some_and(|(_, held)| may_ask(held, objects) == Standing::Waits)
+        }));
+        Outlook { flights: self.driver.flights.gangs(), held_back, returning, exclusions, unproven }
     }
 
     /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again. So do those whose
@@ -350,7 +394,7 @@ impl Negotiator {
     fn hand_on(&mut self, objects: &Objects) {
         let Some(Backlog { pool, mut gangs, occasion, found_ms }) = self.backlog.take() else { return };
         let mut later = VecDeque::new();
-        while self.driver.flights.len() < self.config.claims_max
+        while self.driver.flights.undecided() < self.config.claims_max
             && let Some(gang) = gangs.pop_front()
         {
             let recorded = record(objects, &pool, &gang, &occasion);
@@ -389,16 +433,22 @@ impl Negotiator {
         let now = self.driver.now_ms();
         let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
+        let costly = self.costly_jobs.next_ms(now).into_iter().chain(self.costly_offers.next_ms(now));
         let proofs = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let stale = self.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
         let rested = Some(self.rest_until_ms).filter(|_| due);
-        let ahead = stale.into_iter().chain(rested).filter(|then| *then > now);
+        let repair = Some(self.repair_at_ms).filter(|_| self.may_be_wiped);
+        let ahead = stale.into_iter().chain(rested).chain(repair).filter(|then| *then > now);
         let next = refusals
             .into_iter()
             .chain(holdoffs)
             .chain(proofs)
+            .chain(self.driver.stalls().next_ms(now))
+            .chain(costly)
             .chain(ahead)
             .chain(self.statuses.next_ms(now))
+            .chain(self.adopter.next_ms(now))
+            .chain(self.rereader.next_ms(now))
             .chain(self.attention.next_ms())
             .chain(awaited_ms)
             .min();
@@ -426,30 +476,6 @@ fn resting_ms(took: Duration) -> u64 {
 /// The generation of the job with this uid.
 fn generation(uid: &str, objects: &Objects) -> Option<i64> {
     objects.jobs.by_uid(uid).map(|(_, held)| held.object.metadata.generation.unwrap_or(0))
-}
-
-/// What a cycle came to.
-struct Done {
-    pool: Snapshot,
-    cycle: Cycle,
-    findings: BTreeMap<String, Arc<Finding>>,
-    occasion: Occasion,
-    engine: Engine,
-    /// No offer was closed only because it is not known yet who works on a former one of its name.
-    sees_all: bool,
-    took: Duration,
-}
-
-/// The end of the running cycle; never, if none is running.
-async fn finished(running: &mut Option<JoinHandle<Done>>) -> Option<Done> {
-    match running {
-        Some(cycle) => {
-            let done = cycle.await.ok();
-            *running = None;
-            done
-        }
-        None => std::future::pending().await,
-    }
 }
 
 /// Whether the job of a new Match has not been held, paused or finished since the snapshot was made.

@@ -77,6 +77,7 @@ impl Pulses {
         }
         self.heard = false;
         let (mut all, mut next) = (BTreeMap::new(), None::<u64>);
+        let mut named = BTreeSet::new();
         self.awaited.clear();
         for offer in objects.offers() {
             let Some(seconds) = offer.silence_seconds() else { continue };
@@ -84,10 +85,13 @@ impl Pulses {
             let (life, until_ms) = self.life(&lease, seconds.saturating_mul(1000), now_ms);
             next = next.into_iter().chain(until_ms).min();
             if life != Life::Renewed {
-                self.awaited.insert(lease);
+                self.awaited.insert(lease.clone());
             }
+            named.insert(lease);
             all.insert((offer.kind().to_owned(), offer.key()), life);
         }
+        // Leases that are gone and belong to no offer are forgotten: any tenant can make them, one name after the other.
+        self.seen.retain(|lease, pulse| pulse.held.is_some() || named.contains(lease));
         self.next_ms = next;
         (Some(all), next)
     }
@@ -141,6 +145,19 @@ mod tests {
         pulses.listed(&BTreeSet::new(), 2_000_000);
         assert_eq!(life(&pulses, 1_000_000 + SILENCE_MS), Life::Unknown);
         assert_eq!(life(&pulses, 1_000_001 + SILENCE_MS), Life::Absent);
+    }
+
+    #[test]
+    fn leases_that_come_and_go_without_an_offer_are_forgotten() {
+        let (mut pulses, objects) = (Pulses::default(), Objects::default());
+        for number in 0..100 {
+            let key = ObjectKey::new("n", &format!("gangmatch-machine-{number}"));
+            pulses.saw(key.clone(), lease("a", 0), 5);
+            pulses.saw(key, None, 6);
+        }
+        assert_eq!(pulses.seen.len(), 100);
+        pulses.lives(&objects, false, 7);
+        assert_eq!(pulses.seen.len(), 0);
     }
 
     #[test]

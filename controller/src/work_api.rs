@@ -7,7 +7,7 @@ use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::core::DynamicResourceScope;
 use pool::{JobSet, ObjectKey, WorkObject};
 use serde::de::DeserializeOwned;
@@ -114,13 +114,14 @@ impl Cluster {
     /// Creates a batch Job. What forbids it, a quota or a policy, may not do so a moment later: that is not an answer that counts.
     pub(crate) async fn make(&self, object: &Raw) -> Answer<Seen> {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        let api = self.works(WorkKind::Job, object.metadata.namespace.as_deref().unwrap_or(""));
-        seen(WorkKind::Job, self.write(api.create(&params, object)).await)
+        let namespace = object.metadata.namespace.as_deref().unwrap_or("");
+        let api = self.works(WorkKind::Job, namespace);
+        seen(WorkKind::Job, self.write(namespace, api.create(&params, object)).await)
     }
 
     /// Reads an object as it is now, not as a cache has it.
     pub(crate) async fn read_work(&self, kind: WorkKind, key: &ObjectKey) -> Answer<Seen> {
-        seen(kind, self.ask(self.works(kind, &key.namespace).get(&key.name)).await)
+        seen(kind, self.ask(&key.namespace, self.works(kind, &key.namespace).get(&key.name)).await)
     }
 
     /// Patches an object itself, not its status.
@@ -130,9 +131,11 @@ impl Cluster {
         let answer = match patch {
             Change::Json(patch) => {
                 let patch = Patch::<serde_json::Value>::Json(patch.clone());
-                self.write(api.patch(&key.name, &params, &patch)).await
+                self.write(&key.namespace, api.patch(&key.name, &params, &patch)).await
             }
-            Change::Merge(patch) => self.write(api.patch(&key.name, &params, &Patch::Merge(patch))).await,
+            Change::Merge(patch) => {
+                self.write(&key.namespace, api.patch(&key.name, &params, &Patch::Merge(patch))).await
+            }
         };
         seen(kind, answer)
     }
@@ -140,24 +143,21 @@ impl Cluster {
     /// Deletes an object if it is still the one with this uid.
     pub(crate) async fn delete_work(&self, work: &WorkObject) -> Answer<()> {
         let api = self.works(work.kind, &work.key.namespace);
-        self.write(api.delete(&work.key.name, &only(&work.uid))).await.map(|_| ())
+        self.write(&work.key.namespace, api.delete(&work.key.name, &only(&work.uid))).await.map(|_| ())
+    }
+
+    /// Lists the pods of a namespace that have not finished, as they are now.
+    pub(crate) async fn unfinished_pods(&self, namespace: &str) -> Answer<Vec<Pod>> {
+        let only = ListParams::default().fields("status.phase!=Succeeded,status.phase!=Failed");
+        self.ask(namespace, self.api::<Pod>(namespace).list(&only)).await.map(|list| list.items)
     }
 
     /// Lists the objects of a kind that a selector of labels selects, as they are now.
     pub(crate) async fn list_works(&self, kind: WorkKind, namespace: &str, labels: &str) -> Answer<Vec<WorkObject>> {
         match kind {
-            WorkKind::Job => {
-                let all = self.list_in::<Batch>(namespace, labels).await;
-                all.map(|all| all.iter().map(WorkObject::of_batch).collect())
-            }
-            WorkKind::JobSet => {
-                let all = self.list_in::<JobSet>(namespace, labels).await;
-                all.map(|all| all.iter().map(WorkObject::of_job_set).collect())
-            }
-            WorkKind::Pod => {
-                let all = self.list_in::<Pod>(namespace, labels).await;
-                all.map(|all| all.iter().map(WorkObject::of_pod).collect())
-            }
+            WorkKind::Job => self.list_of(namespace, labels, |batch: Batch| WorkObject::of_batch(&batch)).await,
+            WorkKind::JobSet => self.list_of(namespace, labels, |set: JobSet| WorkObject::of_job_set(&set)).await,
+            WorkKind::Pod => self.list_of(namespace, labels, |pod: Pod| WorkObject::of_pod(&pod)).await,
         }
     }
 }

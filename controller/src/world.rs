@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::coordination::v1::LeaseSpec;
-use pool::{Life, ObjectKey, Objects, OwnerTrust, Reach};
+use pool::{Life, Limits, ObjectKey, Objects, OwnerTrust, Reach};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ impl World {
     /// Nothing is known yet.
     pub(crate) fn new(owners: OwnerTrust, reach: Reach) -> World {
         World {
-            objects: Mutex::new(Objects::new(owners).reaching(reach)),
+            objects: Mutex::new(Objects::new(owners).reaching(reach).within(Limits::PRODUCT)),
             pulses: Mutex::default(),
             changed: Notify::new(),
             started: Instant::now(),

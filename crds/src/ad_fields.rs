@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{expr_text::ExprText, rules, schemas};
+use crate::{bounded, expr_text::ExprText, rules, schemas};
 
 /// The fields in which an ad is written; part of the spec of every kind of ad.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ pub struct AdFields {
 
     /// Attributes of the ad as literals: numbers, strings, booleans, lists, maps; at most 256. Reals with an integral value
     /// (1.0) are expressions, null is not a literal. Example: {Cmd: sim_app, ImageSize: 28000000, Tags: [fast, cheap]}
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "bounded::map")]
     #[schemars(schema_with = "schemas::free_object", extend("maxProperties" = 256))]
     pub attributes: Option<BTreeMap<String, Value>>,
 
@@ -80,7 +80,7 @@ pub struct Port {
     pub label: String,
 
     /// Attributes that only the partner at this port sees, as literals; they shadow the ad's. At most 256. Example: {Kind: batch}
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "bounded::map")]
     #[schemars(schema_with = "schemas::free_object", extend("maxProperties" = 256))]
     pub attributes: Option<BTreeMap<String, Value>>,
 

@@ -42,14 +42,19 @@ pub mod reasons {
     pub const INVALID_PORT: &str = "InvalidPort";
     /// A regular expression is refused, or would be read differently from PCRE.
     pub const UNSUPPORTED_REGEX: &str = "UnsupportedRegex";
-    /// An expression ran out of fuel or depth.
-    pub const EXPRESSION_TOO_EXPENSIVE: &str = "ExpressionTooExpensive";
     /// A constraint is false whoever the partner is.
     pub const NEVER_TRUE: &str = "NeverTrue";
     /// The workload would be refused by the API server.
     pub const WORKLOAD_INVALID: &str = "WorkloadInvalid";
     /// Workloads are not started in this namespace: the controller has no rights there.
     pub const WORKLOADS_DISABLED: &str = "WorkloadsDisabled";
+    /// The ad is larger than one may be: the message says how large both are.
+    pub const AD_TOO_LARGE: &str = "AdTooLarge";
+    /// Together with older large ads of its namespace, or of all, the ad takes more memory than there is for them. It is looked at
+    /// again when there is room.
+    pub const NAMESPACE_OVER_BUDGET: &str = "NamespaceOverBudget";
+    /// A MachineClass: its capacity comes to nothing.
+    pub const INVALID_CAPACITY: &str = "InvalidCapacity";
 
     // Reasons of a Job's `Matched`.
 
@@ -73,6 +78,8 @@ pub mod reasons {
     pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
     /// Others were served first in this cycle.
     pub const WAITING_FOR_TURN: &str = "WaitingForTurn";
+    /// The job's own constraint takes more than an evaluation may: the message names the port and the constraint.
+    pub const EXPRESSION_TOO_EXPENSIVE: &str = "ExpressionTooExpensive";
     /// The search was cut off before it was complete.
     pub const SEARCH_BUDGET_EXHAUSTED: &str = "SearchBudgetExhausted";
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AdFields, ExprText, JobStatus, rules, schemas};
+use crate::{AdFields, ExprText, JobStatus, bounded, rules, schemas};
 
 /// What a Job asks for: its ad, and how it is served.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -142,7 +142,7 @@ impl Default for Retry {
 pub struct Workload {
     /// The template of a batch/v1 Job (metadata and spec of a JobTemplateSpec) that is made, started and deleted for each
     /// claim. Example: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: sim, image: sim:1}]}}}}
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "bounded::map")]
     #[schemars(schema_with = "schemas::free_object")]
     pub job_template: Option<BTreeMap<String, Value>>,
 

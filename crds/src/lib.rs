@@ -7,6 +7,7 @@
 
 pub mod ad;
 mod ad_fields;
+mod bounded;
 mod claims;
 pub mod conditions;
 mod expr_text;

@@ -24,7 +24,8 @@ pub const ANNOTATION_MEMBERS: &str = "gangmatch.dev/members";
 pub const LABEL_AD: &str = "gangmatch.dev/ad";
 /// The scheduling gate by which a Pod is held until its gang is claimed.
 pub const GATE: &str = "gangmatch.dev/hold";
-/// Annotation of what carries that label: who has created it, written by the API server's policy.
+/// Annotation of what carries that label: who has created it, written by the API server's policy. Of a batch Job that was made from a
+/// template: who has created its Job, written by the controller.
 pub const ANNOTATION_CREATOR: &str = "gangmatch.dev/created-by";
 /// Annotation of a batch Job that was made from a Job's template, and that goes with the Match.
 pub const ANNOTATION_MADE: &str = "gangmatch.dev/made-for";

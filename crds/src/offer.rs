@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AdFields, ClaimEntry, ExprText, Res, rules, schemas};
+use crate::{AdFields, ClaimEntry, ExprText, Res, bounded, rules, schemas};
 
 /// The fields, besides its ad and its capacity, in which an offer says how it is taken.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -187,7 +187,7 @@ pub struct OfferStatus {
 
     /// Attributes that change often, as literals; written by the agent; only those declared in spec.dynamicAttributes are used,
     /// and only where the spec does not define the name. At most 32. Example: {LoadAvg: 0.25, LastInput: "2026-11-21T14:00:00Z"}
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "bounded::map_or_none")]
     #[schemars(schema_with = "schemas::free_object", extend("maxProperties" = 32, "default" = {}))]
     pub attributes: BTreeMap<String, Value>,
 

@@ -135,7 +135,12 @@ pub(crate) fn epoch() -> Vec<Rule> {
     vec![Rule::new("self >= oldSelf").message(message::EPOCH)]
 }
 
-/// J1 and J2: the rules on a whole Job.
+/// J3: what works for a claim is known by the name in `jobRef`.
+const JOB_REF: &str = "!has(oldSelf.status) || !has(oldSelf.status.claim) || !has(oldSelf.spec.workload) \
+     || !has(oldSelf.spec.workload.jobRef) || (has(self.spec.workload) && has(self.spec.workload.jobRef) \
+     && self.spec.workload.jobRef == oldSelf.spec.workload.jobRef)";
+
+/// J1 to J3: the rules on a whole Job.
 pub(crate) fn job() -> Vec<Rule> {
     let held = "!has(oldSelf.status.claim) || !has(self.status.claim) \
         || (self.status.claim.uid == oldSelf.status.claim.uid && self.status.claim.match == oldSelf.status.claim.match)";
@@ -143,6 +148,7 @@ pub(crate) fn job() -> Vec<Rule> {
     vec![
         Rule::new(held).message(message::HELD).field_path(".status.claim"),
         Rule::new(finished).message(message::FINISHED).field_path(".status.claim"),
+        Rule::new(JOB_REF).message("jobRef is immutable while the job is claimed").field_path(".spec.workload"),
     ]
 }
 

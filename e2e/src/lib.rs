@@ -2,13 +2,15 @@
 //!
 //! [`control_plane`] is the API itself: etcd, kube-apiserver and their companions as plain processes, without
 //! containers. [`cluster`] picks between that, kind and a cluster that is already there; all of them end in an
-//! [`Access`]. [`product`] puts the chart and the controller onto whatever was picked.
+//! [`Access`]. [`product`] puts the chart and the controller onto whatever was picked, [`tenants`]
+//! users with ordinary rights.
 
 pub mod cluster;
 pub mod control_plane;
 pub mod polling;
 pub mod product;
 pub mod repository;
+pub mod tenants;
 
 pub use cluster::Cluster;
 pub use control_plane::{Access, Component, ControlPlane, Options, User};

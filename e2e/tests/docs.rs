@@ -38,7 +38,7 @@ struct Shown {
 
 fn documents() -> Vec<Document> {
     let root = repository::root();
-    let mut paths = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+    let mut paths = vec![root.join("README.md"), root.join("CONTRIBUTING.md"), root.join("SECURITY.md")];
     for folder in ["docs", "docs/decisions", "examples"] {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();

@@ -5,6 +5,7 @@ mod locate;
 mod manifests;
 mod offline;
 mod schema;
+mod screen;
 mod table;
 mod texts;
 
@@ -41,21 +42,29 @@ enum Verb {
 }
 
 fn main() -> std::process::ExitCode {
+    let mut out = output();
     let done = match Arguments::parse().verb {
-        Verb::Match(arguments) => command::match_::run(&arguments, &mut std::io::stdout().lock()),
+        Verb::Match(arguments) => command::match_::run(&arguments, &mut out),
+        // its remarks are coloured, and show their sources as they are
         Verb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),
-        Verb::Fmt(arguments) => command::fmt::run(&arguments, &mut std::io::stdout().lock()),
-        Verb::Convert(arguments) => command::convert::run(&arguments, &mut std::io::stdout().lock()),
-        Verb::Import(arguments) => command::import::run(&arguments, &mut std::io::stdout().lock()),
-        Verb::Eval(arguments) => command::eval::run(&arguments, &mut std::io::stdout().lock()),
+        Verb::Fmt(arguments) => command::fmt::run(&arguments, &mut out),
+        Verb::Convert(arguments) => command::convert::run(&arguments, &mut out),
+        Verb::Import(arguments) => command::import::run(&arguments, &mut out),
+        Verb::Eval(arguments) => command::eval::run(&arguments, &mut out),
     };
     match done {
         Ok(code) => code,
         Err(error) => {
             use std::io::Write;
             // Nothing is left to be told if standard error is closed.
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            let _ = writeln!(std::io::stderr(), "error: {}", screen::shown(&format!("{error:#}")));
             std::process::ExitCode::from(2)
         }
     }
+}
+
+/// Files and programs get every byte as it is; a terminal gets nothing that it would obey.
+fn output() -> Box<dyn std::io::Write> {
+    let out = std::io::stdout();
+    if std::io::IsTerminal::is_terminal(&out) { Box::new(screen::Screen(out.lock())) } else { Box::new(out.lock()) }
 }

@@ -328,7 +328,7 @@ mod tests {
     fn an_object_twice() {
         check(
             JOB,
-            "spec: {}\n---\napiVersion: gangmatch.dev/v1alpha1\nkind: Job\nmetadata: {name: sim}\nspec: {}\n",
+            "spec: {constraint: other.Memory > 1}\n---\napiVersion: gangmatch.dev/v1alpha1\nkind: Job\nmetadata: {name: sim}\nspec: {constraint: other.Memory > 1}\n",
             1,
             &[
                 "error: <stdin>:6: Job default/sim is written at <stdin>:1 already; that one counts, take one of them out",

@@ -3,6 +3,7 @@
 
 mod ads;
 mod arrivals;
+mod attack;
 mod audit;
 mod commits;
 mod drain;
@@ -54,6 +55,15 @@ struct Arguments {
     /// The shortest and the longest work of a pod in seconds, with `--work`: 5-60.
     #[arg(long, default_value = "5-60", value_parser = span)]
     seconds: (u64, u64),
+    /// Measure what other tenants notice of attacks instead: of these rows, for example b4,b7, or of all.
+    #[arg(long, value_enum, ignore_case = true, value_delimiter = ',', num_args = 0..)]
+    attack: Option<Vec<attack::Row>>,
+    /// How many latencies are measured without each attack and with it, with `--attack`.
+    #[arg(long, default_value_t = 40)]
+    samples: usize,
+    /// How many objects an attack is made of, in percent, with `--attack`.
+    #[arg(long, default_value_t = 100)]
+    scale: usize,
     /// Further flags of the controller, as `--name=value`.
     #[arg(last = true)]
     flags: Vec<String>,
@@ -74,6 +84,10 @@ pub(crate) enum Pattern {
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.drain {
+        _ if let Some(only) = &arguments.attack => {
+            let wish = attack::Wish { only: only.clone(), samples: arguments.samples, scale: arguments.scale };
+            attack::run(&wish, &arguments.flags).await
+        }
         Some(depths) => drain::run(depths, &arguments.flags).await,
         None if arguments.work => work::run(&wish(&arguments), &arguments.flags).await,
         None => run(&arguments).await,

@@ -142,7 +142,8 @@ where
     Ok(versions.max().unwrap_or(0).to_string())
 }
 
-async fn client(kubeconfig: &Path) -> Result<Client> {
+/// The client of whom this kubeconfig belongs to.
+pub(crate) async fn client(kubeconfig: &Path) -> Result<Client> {
     let file = Kubeconfig::read_from(kubeconfig)?;
     let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
     config.default_retry = false;

@@ -1,9 +1,10 @@
 //! A partial gang: members bound so far into what each of their expressions can see, and whether an edge holds.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
-use classad::{Context, Env, Expr, FrameId, Mark, Value, eval_counted};
+use classad::{Bill, Context, Env, Expr, FrameId, Limit, Mark, Value, eval_billed};
 
+use crate::budget::{FAIR_FUEL, FUEL_OF_A_STEP, Owners};
 use crate::capacity::{Ask, Misfit, Unfit};
 use crate::gang::{Bond, Gang, Member};
 use crate::model::{AdId, AdKey, Config, PoolAd, Prefer, Snapshot};
@@ -26,12 +27,30 @@ pub(crate) struct Assembly<'s> {
     seats: Vec<Seat<'s>>,
     /// How many evaluations ran out of depth or fuel.
     exhausted: Cell<u64>,
-    /// How much fuel all evaluations have used.
+    /// What the last of them ran out of.
+    limit: Cell<Option<Limit>>,
+    /// The first of the root's own constraints that did, and how many times they did in all.
+    costly: Cell<Option<Costly>>,
+    costly_times: Cell<u64>,
+    /// How much fuel all evaluations have used, but for what others pay.
     fuel: Cell<u64>,
+    bill: RefCell<Bill>,
+    /// What offers of other namespaces pay; without it, the root pays for everything.
+    owners: RefCell<Option<Owners>>,
 }
 
-/// How much fuel counts as one step of a search: more than looking at a usual edge takes.
-const FUEL_OF_A_STEP: u64 = 200;
+/// How often the root's own constraints may run out before no more candidates are tried: what takes so much for some takes it
+/// for others, too.
+const COSTLY_MAX: u64 = 3;
+
+/// A constraint of the root that takes more than an evaluation may.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costly {
+    /// The number of the port.
+    pub(crate) port: usize,
+    /// What ran out.
+    pub(crate) limit: Limit,
+}
 
 /// One member and its frames.
 pub(crate) struct Seat<'s> {
@@ -42,7 +61,11 @@ pub(crate) struct Seat<'s> {
     ask: Ask,
     /// Why what is asked of it can never be had.
     pub(crate) misfit: Option<Misfit>,
+    /// Its constraint ran out.
+    pub(crate) ran_out: bool,
     ranks: EdgeRanks,
+    /// What its frames draw random numbers from, and are known by in bills.
+    seed: u64,
     /// Where its frames begin.
     mark: Mark,
     body: FrameId,
@@ -85,7 +108,12 @@ impl<'s> Assembly<'s> {
             env: Env::new(),
             seats: Vec::new(),
             exhausted: Cell::new(0),
+            limit: Cell::new(None),
+            costly: Cell::new(None),
+            costly_times: Cell::new(0),
             fuel: Cell::new(0),
+            bill: RefCell::default(),
+            owners: RefCell::default(),
         };
         let ad = snapshot.ad(root)?;
         if ad.ports.problem.is_some() {
@@ -123,7 +151,20 @@ impl<'s> Assembly<'s> {
         }
         let depth = bond.and_then(|bond| self.seats.get(bond.parent())).map_or(0, |parent| parent.depth + 1);
         let (ask, ranks) = (Ask::default(), EdgeRanks::default());
-        self.seats.push(Seat { id, ad, bond, depth, ask, misfit: None, ranks, mark, body, ports });
+        self.seats.push(Seat {
+            id,
+            ad,
+            bond,
+            depth,
+            ask,
+            misfit: None,
+            ran_out: false,
+            ranks,
+            seed,
+            mark,
+            body,
+            ports,
+        });
     }
 
     /// Takes the last member off again. Its edge must be disconnected.
@@ -187,10 +228,15 @@ impl<'s> Assembly<'s> {
         else {
             return Edge::ParentRefuses;
         };
-        if !self.accepts(bond.parent(), asked, parent_port) {
+        if !self.asks_for(bond, asked, parent_port) {
             return Edge::ParentRefuses;
         }
-        if !self.accepts(member, offered, child_port) {
+        let before = self.exhausted();
+        let accepts = self.accepts(member, offered, child_port);
+        if let Some(seat) = self.seats.get_mut(member) {
+            seat.ran_out = self.exhausted.get() > before;
+        }
+        if !accepts {
             return Edge::ChildRefuses;
         }
         let ranks = EdgeRanks { parent: self.rank(asked, parent_port), child: self.rank(offered, child_port) };
@@ -216,10 +262,33 @@ impl<'s> Assembly<'s> {
             return false;
         };
         self.connect(member);
-        let parent = offering.seen_from(asking) && !self.accepts(bond.parent(), asked, parent_port);
+        let parent = offering.seen_from(asking) && !self.asks_for(bond, asked, parent_port);
         let refuses = parent || (offering.own(asking) && !self.accepts(member, offered, child_port));
         self.disconnect(member);
         refuses
+    }
+
+    /// Whether the parent's port accepts the child. The root's own constraints are not asked again and again if they run out.
+    fn asks_for(&self, bond: Bond, port: &Port, frame: FrameId) -> bool {
+        if bond.parent() > 0 {
+            return self.accepts(bond.parent(), port, frame);
+        }
+        if self.costly_times.get() >= COSTLY_MAX {
+            return false;
+        }
+        let before = self.exhausted();
+        let accepts = self.accepts(0, port, frame);
+        if self.exhausted() > before {
+            self.costly_times.set(self.costly_times.get() + 1);
+            let costly = self.limit.get().map(|limit| Costly { port: bond.port(), limit });
+            self.costly.set(self.costly.get().or(costly));
+        }
+        accepts
+    }
+
+    /// The first of the root's own constraints that ran out.
+    pub(crate) fn costly(&self) -> Option<Costly> {
+        self.costly.get()
     }
 
     fn accepts(&self, member: usize, port: &Port, frame: FrameId) -> bool {
@@ -240,13 +309,45 @@ impl<'s> Assembly<'s> {
     }
 
     fn value(&self, expr: &Expr, frame: FrameId) -> Option<Value> {
-        let mut used = self.fuel.get();
-        let outcome = eval_counted(expr, &self.env, frame, &self.context, &mut used);
-        self.fuel.set(used);
-        if outcome.is_err() {
+        let mut bill = self.bill.borrow_mut();
+        let outcome = eval_billed(expr, &self.env, frame, &self.context, &mut bill);
+        bill.drain().for_each(|(seed, fuel)| self.pay(seed, fuel));
+        if let Err(exhausted) = &outcome {
             self.exhausted.set(self.exhausted.get().saturating_add(1));
+            self.limit.set(Some(exhausted.limit));
         }
         outcome.ok()
+    }
+
+    /// Charges fuel that expressions of the ad with this seed have used: up to what is fair, to the root.
+    fn pay(&self, seed: u64, fuel: u64) {
+        let mut own = fuel;
+        if fuel > FAIR_FUEL
+            && let Some(owners) = &mut *self.owners.borrow_mut()
+            && let Some(seat) = self.seats.iter().find(|seat| seat.seed == seed)
+            && seat.ad.key.namespace != self.root_namespace()
+        {
+            own = FAIR_FUEL;
+            owners.pay(&seat.ad.key.namespace, fuel - own);
+        }
+        self.fuel.set(self.fuel.get().saturating_add(own));
+    }
+
+    /// Lets offers of other namespaces pay for what their expressions cost.
+    pub(crate) fn charge_owners(&self, owners: Owners) {
+        self.owners.replace(Some(owners));
+    }
+
+    /// What they have paid.
+    pub(crate) fn into_owners(self) -> Option<Owners> {
+        self.owners.into_inner()
+    }
+
+    /// Whether an offer is left out because of what its expressions cost others.
+    pub(crate) fn bars(&self, ad: &PoolAd) -> bool {
+        let owners = self.owners.borrow();
+        owners.as_ref().is_some_and(|owners| owners.bars(&ad.key.namespace))
+            && ad.key.namespace != self.root_namespace()
     }
 
     /// What all evaluations so far have cost, in steps of a search.
@@ -297,6 +398,8 @@ impl<'s> Assembly<'s> {
     /// Which of these conjuncts of the parent's constraint are true on a connected edge.
     pub(crate) fn conjuncts_true(&self, member: usize, conjuncts: &[Expr]) -> Vec<bool> {
         match self.edge(member) {
+            // What runs out as a whole would be looked at once more, part by part.
+            Some((_, _, bond)) if bond.parent() == 0 && self.costly_times.get() > 0 => vec![false; conjuncts.len()],
             Some((parent_port, _, _)) => conjuncts.iter().map(|part| self.truth(part, parent_port)).collect(),
             None => vec![false; conjuncts.len()],
         }

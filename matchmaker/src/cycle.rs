@@ -17,10 +17,22 @@ use crate::why::Unmatched;
 pub struct Cycle {
     /// The gangs found, in the order in which their roots were served.
     pub gangs: Vec<Gang>,
-    /// Every other root, and why it has none, as things are after the cycle.
+    /// The other roots, and why they have none, as things are after the cycle; but for those below.
     pub unmatched: Vec<Unmatched>,
     /// Roots whose gang may not be the best one: the search ran out of steps before it had seen them all.
     pub cut_short: Vec<AdId>,
+    /// Roots without a gang whose search was cut short.
+    pub gave_up: Vec<AdId>,
+    /// Submitters some of whose roots were not searched to the end: together they cost more than their share.
+    pub over_budget: Vec<Arc<str>>,
+    /// Namespaces whose offers were left out in the end, but for their own jobs: their expressions cost others too much.
+    pub barred: BTreeSet<String>,
+    /// Roots that were not looked at, since the cycle was ended from outside.
+    pub skipped: Vec<AdId>,
+    /// The root that was looked at when it was.
+    pub ended_at: Option<AdId>,
+    /// Roots without a gang for which nobody had the time to say why; later cycles do.
+    pub unexplained: Vec<AdId>,
     /// Roots whose gang the evaluator did not find to be one: a defect of the index. They were served by the plain search.
     pub disagreements: Vec<AdId>,
 }
@@ -43,10 +55,12 @@ pub(crate) struct Queue<'s> {
     order: BTreeSet<(u64, usize)>,
     /// Whose root was served last.
     last: usize,
+    /// Roots that come once more when all others are done, with the numbers of their submitters.
+    aside: Vec<(usize, Waiting)>,
 }
 
-#[derive(Default)]
 struct Submitter {
+    name: Arc<str>,
     /// Gangs that are held or were given in this cycle.
     gangs: u64,
     /// The next one stands last.
@@ -71,6 +85,8 @@ pub(crate) struct Turn<'s> {
     /// Its number among the snapshot's roots.
     pub(crate) number: usize,
     pub(crate) ad: AdId,
+    /// The number of its submitter.
+    pub(crate) submitter: usize,
     /// Some offers are not to be asked.
     pub(crate) excludes: bool,
     /// Itself; what is said above is known without looking there.
@@ -98,11 +114,35 @@ impl<'s> Queue<'s> {
         named.sort_unstable_by_key(|(name, _)| *name);
         let submitter = |(name, mut waiting): (&Arc<str>, Vec<Waiting>)| {
             waiting.sort_unstable();
-            Submitter { gangs: snapshot.held.get(&**name).copied().unwrap_or(0), waiting }
+            let gangs = snapshot.held.get(&**name).copied().unwrap_or(0);
+            Submitter { name: Arc::clone(name), gangs, waiting }
         };
         let submitters: Vec<Submitter> = named.into_iter().map(submitter).collect();
         let order = submitters.iter().enumerate().map(|(number, submitter)| (submitter.gangs, number)).collect();
-        Queue { roots: &snapshot.roots, submitters, order, last: 0 }
+        Queue { roots: &snapshot.roots, submitters, order, last: 0, aside: Vec::new() }
+    }
+
+    /// The submitters in the order of their numbers.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.submitters.iter().map(|submitter| &submitter.name)
+    }
+
+    /// Lets the root that was served last come once more when all others are done.
+    pub(crate) fn put_aside(&mut self, turn: &Turn<'_>) {
+        let Turn { number, ad, excludes, submitter, root } = *turn;
+        let (priority, since, ad) = (root.priority, Reverse(root.since), Reverse(ad));
+        self.aside.push((submitter, Waiting { priority, since, ad, number: as_u32(number), excludes }));
+    }
+
+    /// Begins again with the roots that were put aside. The numbers of their submitters.
+    pub(crate) fn again(&mut self) -> BTreeSet<usize> {
+        for (number, waiting) in std::mem::take(&mut self.aside).into_iter().rev() {
+            if let Some(submitter) = self.submitters.get_mut(number) {
+                submitter.waiting.push(waiting);
+                self.order.insert((submitter.gangs, number));
+            }
+        }
+        self.order.iter().map(|(_, number)| *number).collect()
     }
 
     /// The root that is served next.
@@ -115,15 +155,16 @@ impl<'s> Queue<'s> {
             self.order.remove(&first);
         }
         let number = as_usize(number);
-        self.roots.get(number).map(|root| Turn { number, ad: ad.0, excludes, root })
+        let submitter = first.1;
+        self.roots.get(number).map(|root| Turn { number, ad: ad.0, submitter, excludes, root })
     }
 
     /// Counts one more gang for the submitter of the root that was served last.
     pub(crate) fn charge(&mut self) {
-        let Some(submitter) = self.submitters.get_mut(self.last).filter(|_| self.order.len() > 1) else { return };
+        let Some(submitter) = self.submitters.get_mut(self.last) else { return };
         let before = (submitter.gangs, self.last);
         submitter.gangs = submitter.gangs.saturating_add(1);
-        if self.order.remove(&before) {
+        if self.order.len() > 1 && self.order.remove(&before) {
             self.order.insert((submitter.gangs, self.last));
         }
     }

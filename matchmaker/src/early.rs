@@ -3,7 +3,7 @@
 //! A candidate may be bound through any of its ports, but an expression of port q may read the labels of ports before q,
 //! whose partners are still to be found. Where it does not, a refusal can be had at once instead of after a search below.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use classad::{Ad, Expr, Name, is_reflective};
 
@@ -25,16 +25,24 @@ impl Early {
         if !late.is_empty() {
             late.insert("members".to_owned());
         }
-        let attributes: Vec<(String, BTreeSet<String>)> =
-            port.iter().map(|(name, expr)| (name.as_str().to_ascii_lowercase(), words(expr))).collect();
-        loop {
-            let reads_late =
-                |(name, reads): &&(String, BTreeSet<String>)| !late.contains(name) && !reads.is_disjoint(&late);
-            let found: Vec<String> = attributes.iter().filter(reads_late).map(|(name, _)| name.clone()).collect();
-            if found.is_empty() {
-                break;
+        if late.is_empty() {
+            return Early::reading(port, false);
+        }
+        // Who reads a word; each late one is looked up once.
+        let mut readers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, expr) in port.iter() {
+            let name = name.as_str().to_ascii_lowercase();
+            for word in words(expr) {
+                readers.entry(word).or_default().push(name.clone());
             }
-            late.extend(found);
+        }
+        let mut pending: Vec<String> = late.iter().cloned().collect();
+        while let Some(word) = pending.pop() {
+            for name in readers.remove(&word).unwrap_or_default() {
+                if late.insert(name.clone()) {
+                    pending.push(name);
+                }
+            }
         }
         let odd = late.iter().any(|name| !is_word(name));
         Early { late, ..Early::reading(port, odd) }

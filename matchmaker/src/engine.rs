@@ -2,6 +2,7 @@
 
 mod ahead;
 mod class;
+mod explain;
 mod prepare;
 mod serve;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
+use crate::budget::{Accounts, Owners};
 use crate::cycle::{Cycle, Queue};
 use crate::gang::Gang;
 use crate::index::asks::Resources;
@@ -19,15 +21,13 @@ use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
 use crate::index::roots::Roots;
 use crate::index::stock::Stock;
-use crate::model::{Config, Search, Snapshot};
+use crate::model::{AdKey, Config, Search, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
 use crate::search::agreed::Agreed;
 use crate::search::check::Checker;
 use crate::search::domain::Known;
 use crate::table::{Bits, Table, as_u32, as_usize};
-use crate::why::{Asked, Whys};
-
 use prepare::{Indexed, Planned};
 
 /// Negotiates, and remembers between cycles what depends on the ads alone. What it remembers never changes an answer.
@@ -54,8 +54,10 @@ pub struct Engine {
     agreed: Agreed,
     /// The rows of the gang found last, by port, if it was found by rows.
     bound: Vec<u32>,
-    /// The steps that the evaluator has taken in this cycle, by submitter.
-    spent: BTreeMap<Arc<str>, u64>,
+    /// What the expressions of offers have cost in this cycle.
+    owners: Owners,
+    /// The root that was explained last, of submitters for whose roots there was not time enough.
+    explained: BTreeMap<Arc<str>, AdKey>,
     before: Snapshot,
     /// How many gangs there were in the cycle before: about as many as there will be.
     gangs_before: usize,
@@ -86,10 +88,31 @@ pub struct Stats {
 /// A cycle before anybody has asked why.
 struct Run {
     cycle: Cycle,
-    /// Roots without a gang by number, and whether the search was cut short.
-    failed: Vec<(u32, bool)>,
+    failed: Vec<Failed>,
     ledger: Ledger,
     indexed: Option<Indexed>,
+}
+
+/// What roots are served with.
+struct Serve<'s> {
+    snapshot: &'s Snapshot,
+    config: &'s Config,
+    now: i64,
+    checker: Checker<'s>,
+    accounts: Accounts,
+    /// What is not found now is not found in this cycle.
+    last: bool,
+}
+
+/// A root without a gang.
+#[derive(Clone, Copy)]
+struct Failed {
+    /// Its number.
+    root: u32,
+    /// The number of its submitter.
+    submitter: u32,
+    /// The search was cut short.
+    gave_up: bool,
 }
 
 /// A cycle's snapshot with what its gangs have taken: most searches do without it, so it is only brought up to date for those
@@ -152,7 +175,8 @@ impl Engine {
             key_of_place: Vec::new(),
             agreed: Agreed::default(),
             bound: Vec::new(),
-            spent: BTreeMap::new(),
+            owners: Owners::new(config.owner_steps_max),
+            explained: BTreeMap::new(),
             before: Snapshot::default(),
             gangs_before: 0,
             settings: None,
@@ -186,19 +210,8 @@ impl Engine {
 
     /// One cycle, see [`crate::negotiate`].
     pub fn negotiate(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Cycle {
-        let Run { mut cycle, failed, mut ledger, indexed } = self.run(snapshot, config, now);
-        let pool = ledger.after(&cycle.gangs);
-        let mut whys = Whys::of(pool, config, now);
-        for (number, gave_up) in failed {
-            let number = as_usize(number);
-            let Some(root) = snapshot.roots.get(number).filter(|root| !pool.consumed.contains(&root.ad)) else {
-                continue;
-            };
-            let (key, reflective) = indexed.as_ref().map_or((None, true), |indexed| indexed.shows(number));
-            let known = indexed.is_some().then(|| self.known());
-            cycle.unmatched.push(whys.why(&Asked { root, key, reflective, gave_up }, known));
-        }
-        cycle
+        let run = self.run(snapshot, config, now);
+        self.explain(run, snapshot, config, now)
     }
 
     /// The same without a word on the roots that stay without a gang.
@@ -207,31 +220,70 @@ impl Engine {
     }
 
     fn run(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Run {
-        let mut ledger = Ledger::of(snapshot, config.rules);
+        let ledger = Ledger::of(snapshot, config.rules);
         // At first all may get one.
         let roots = snapshot.roots.len();
         let likely = Some(self.gangs_before).filter(|gangs| *gangs > 0).unwrap_or(roots).min(roots);
-        let mut cycle = Cycle { gangs: Vec::with_capacity(likely), ..Cycle::default() };
-        let mut failed = Vec::with_capacity(roots - likely);
+        let cycle = Cycle { gangs: Vec::with_capacity(likely), ..Cycle::default() };
+        let failed = Vec::with_capacity(roots - likely);
         let mut queue = Queue::of(snapshot);
-        let mut checker = Checker::new(snapshot, config, now);
-        let mut indexed = match config.search {
-            Search::Indexed => Some(self.prepare(snapshot, config, now)),
+        let mut accounts = Accounts::of(queue.names(), &snapshot.frugal, config.cycle_steps_max);
+        self.owners = Owners::new(config.owner_steps_max);
+        snapshot.barred.iter().for_each(|namespace| self.owners.bar(namespace));
+        let checker = Checker::new(snapshot, config, now);
+        let indexed = match config.search {
+            Search::Indexed => Some(self.prepare(snapshot, config, now, &mut accounts)),
             Search::Naive => None,
         };
+        let mut run = Run { cycle, failed, ledger, indexed };
+        let mut serve = Serve { snapshot, config, now, checker, accounts, last: false };
+        self.serve(&mut queue, &mut run, &mut serve);
+        // What others have left, for those that need more.
+        let among = queue.again();
+        serve.accounts.share_rest(among.into_iter());
+        serve.last = true;
+        self.serve(&mut queue, &mut run, &mut serve);
+        if config.stop.is_set() {
+            serve.accounts.exceed_most();
+        }
+        run.cycle.over_budget = serve.accounts.exceeded();
+        run.cycle.barred = std::mem::replace(&mut self.owners, Owners::new(0)).into_barred();
+        self.stats.answers_bytes = self.answers_bytes();
+        self.gangs_before = run.cycle.gangs.len();
+        run
+    }
+
+    /// Serves the roots of a queue. Those whose submitters have no steps left are put aside, unless it is the last time.
+    fn serve(&mut self, queue: &mut Queue<'_>, run: &mut Run, serve: &mut Serve<'_>) {
+        let (config, now) = (serve.config, serve.now);
         while let Some(turn) = queue.next() {
+            let Run { cycle, failed, ledger, indexed } = run;
+            if config.stop.is_set() {
+                cycle.skipped.push(turn.ad);
+                continue;
+            }
             if config.rules == Rules::Paper && ledger.after(&cycle.gangs).consumed.contains(&turn.ad) {
                 continue;
             }
-            let found = match &mut indexed {
+            let found = match indexed {
                 Some(indexed) => {
                     self.bound.clear();
-                    self.best(indexed, &mut ledger, turn, config, now, &mut cycle, &mut checker)
+                    self.best(indexed, ledger, turn, serve, cycle)
                 }
-                None => naive::best(ledger.after(&cycle.gangs), turn.ad, &turn.root.exclusions, config, now),
+                None => naive::best(ledger.after(&cycle.gangs), turn.ad, &turn.root.exclusions, config, now).into(),
             };
+            if config.stop.is_set() && found.gave_up && cycle.ended_at.is_none() {
+                cycle.ended_at = Some(turn.ad);
+            } else if found.short && !serve.last {
+                queue.put_aside(&turn);
+                continue;
+            }
+            if found.short {
+                serve.accounts.exceed(turn.submitter);
+            }
             let Some(gang) = found.gang else {
-                failed.push((as_u32(turn.number), found.gave_up));
+                let (root, submitter) = (as_u32(turn.number), as_u32(turn.submitter));
+                failed.push(Failed { root, submitter, gave_up: found.gave_up });
                 continue;
             };
             if found.gave_up {
@@ -239,11 +291,8 @@ impl Engine {
             }
             queue.charge();
             cycle.gangs.push(gang);
-            self.charge(&mut ledger, &cycle.gangs, config.rules);
+            self.charge(ledger, &cycle.gangs, config.rules);
         }
-        self.stats.answers_bytes = self.answers_bytes();
-        self.gangs_before = cycle.gangs.len();
-        Run { cycle, failed, ledger, indexed }
     }
 
     /// Takes what the last gang takes.
@@ -273,4 +322,8 @@ impl Engine {
         let (table, preds, ranks, stock) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.stock);
         Known { table, preds, ranks, stock, full: &self.full, doubt: false }
     }
+}
+
+fn as_u64(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }

@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use classad::{Expr, conjuncts};
+use classad::{Expr, Limit, conjuncts};
 
-use crate::assembly::{Assembly, Edge};
+use crate::assembly::{Assembly, Costly, Edge, Seat};
 use crate::capacity::Misfit;
+use crate::gang::Bond;
 use crate::model::{AdId, Config, Root, Snapshot};
-use crate::naive::{Visitor, search};
+use crate::naive::{Ended, Visitor, search};
 use crate::ports::{Port, Ports};
-use crate::why::{ConjunctCount, PortCount, Unmatched, Verdict, WhyNot, bar, never};
+use crate::why::{CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Unmatched, Verdict, WhyNot, bar, never};
 
 /// The best that was seen of one ad at one port, over all combinations of the earlier ports.
 struct Sight {
@@ -24,46 +25,77 @@ struct Sight {
     incomplete: bool,
     /// It was looked at through a port before which others had to be bound, and they were.
     met: bool,
+    /// It refuses because its constraint runs out.
+    ran_out: bool,
+}
+
+impl Sight {
+    /// What became of an ad at one of the root's ports.
+    fn of(seat: &Seat<'_>, bond: Bond, edge: Edge, conjuncts: Vec<bool>) -> Sight {
+        let incomplete = edge >= Edge::Busy && seat.ad.ports.list.len() > 1;
+        let ran_out = edge == Edge::ChildRefuses && seat.ran_out;
+        Sight { edge, misfit: seat.misfit, conjuncts, incomplete, met: bond.via() > 0, ran_out }
+    }
+
+    /// An ad that has partners of its own to find first.
+    fn waiting(parts: usize) -> Sight {
+        let (edge, conjuncts) = (Edge::ParentRefuses, vec![false; parts]);
+        Sight { edge, misfit: None, conjuncts, incomplete: true, met: false, ran_out: false }
+    }
 }
 
 /// All that was seen, by port and ad.
 type Sights = BTreeMap<(usize, AdId), Sight>;
 
 /// How many candidates are looked at for the counts of a root whose search was cut short.
-const STEPS_AFTER_GIVING_UP: u64 = 10_000;
+const STEPS_AFTER_GIVING_UP: u64 = 1_000;
 
 /// Why `root` has no gang in `snapshot`: searches once more as if nothing were taken and nobody had refused.
 pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config, now: i64) -> Unmatched {
+    explained(snapshot, root, gave_up, None, config, now).0
+}
+
+/// The same in at most so many steps, and how it ended.
+pub(crate) fn explained(
+    snapshot: &Snapshot,
+    root: &Root,
+    gave_up: bool,
+    steps_max: Option<u64>,
+    config: &Config,
+    now: i64,
+) -> (Unmatched, Ended) {
+    let nothing = Ended { gave_up: false, steps: 0 };
     let told = |verdict, ports, exhausted| {
         let (joins, core, relaxations) = (Vec::new(), Vec::new(), Vec::new());
         let why = WhyNot { verdict, ports, joins, core, relaxations, exhausted, indexed: false };
         Unmatched { root: root.ad, why: Arc::new(why) }
     };
     let Some(ad) = snapshot.ad(root.ad) else {
-        return told(Verdict::Unusable("no such ad".to_owned()), Vec::new(), 0);
+        return (told(Verdict::Unusable("no such ad".to_owned()), Vec::new(), 0), nothing);
     };
     if let Some(verdict) = bar(&ad.ports, config) {
-        return told(verdict, Vec::new(), 0);
+        return (told(verdict, Vec::new(), 0), nothing);
     }
     let parts: Vec<Vec<Expr>> =
-        ad.ports.list.iter().map(|port| port.constraint.as_ref().map(conjuncts).unwrap_or_default()).collect();
+        ad.ports.list.iter().map(|port| port.constraint.as_ref().map(told_parts).unwrap_or_default()).collect();
     let seen: RefCell<Sights> = RefCell::default();
     // What became of each member's edge: what the gang at hand would still need. An edge below a member can be looked at
     // before the member's own; what stands beyond the members of a complete gang is of earlier ones.
     let path: RefCell<Vec<Edge>> = RefCell::default();
     let exhausted = Cell::new(0);
+    let costly: Cell<Option<Costly>> = Cell::default();
     let look = |assembly: &Assembly<'_>, member: usize, edge: Edge| {
         if let Some(seat) = assembly.seats().get(member)
             && let Some(bond) = seat.bond.filter(|bond| bond.parent() == 0)
         {
             let parts = parts.get(bond.port()).map(Vec::as_slice).unwrap_or_default();
             let conjuncts = assembly.conjuncts_true(member, parts);
-            let incomplete = edge >= Edge::Busy && seat.ad.ports.list.len() > 1;
-            let sight = Sight { edge, misfit: seat.misfit, conjuncts, incomplete, met: bond.via() > 0 };
+            let sight = Sight::of(seat, bond, edge, conjuncts);
             note(&mut seen.borrow_mut(), (bond.port(), seat.id), sight);
             complete_before(&mut seen.borrow_mut(), assembly, bond.port());
         }
         exhausted.set(assembly.exhausted());
+        costly.set(costly.get().or(assembly.costly()));
         let mut path = path.borrow_mut();
         if path.len() <= member {
             path.resize(member + 1, Edge::Holds);
@@ -77,9 +109,7 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
         if let Some(seat) = assembly.seats().get(member)
             && let Some(bond) = seat.bond
         {
-            let conjuncts = vec![false; parts.get(bond.port()).map_or(0, Vec::len)];
-            let edge = Edge::ParentRefuses;
-            let sight = Sight { edge, misfit: None, conjuncts, incomplete: true, met: false };
+            let sight = Sight::waiting(parts.get(bond.port()).map_or(0, Vec::len));
             note(&mut seen.borrow_mut(), (bond.port(), seat.id), sight);
         }
     };
@@ -92,21 +122,55 @@ pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config,
         only_busy |= needs(Edge::Busy) && !needs(Edge::Excluded);
         ControlFlow::Continue(())
     };
-    // Why a search was cut short is known: only a few counts are wanted.
-    let steps_max = if gave_up { STEPS_AFTER_GIVING_UP.min(config.steps_max) } else { config.steps_max / 4 };
-    let budget = Config { steps_max, ..config.clone() };
+    let budget = budget(gave_up, steps_max, config);
     let mut visitor = Visitor { edge: &look, waits: &waits, gang: &mut gang };
     // A search that was cut short proves nothing but what it found.
-    let cut = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
+    let ended = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
+    let cut = ended.gave_up;
     let gave_up = gave_up || (cut && !only_busy);
     let counts = count(&ad.ports.list, &parts, &seen.into_inner());
     let verdict = match (gave_up, complete, only_busy) {
+        (_, false, _) if costly.get().is_some() => too_expensive(&ad.ports, costly.get(), config),
         (true, _, _) => Verdict::GaveUp,
         (false, true, true) => Verdict::WaitingForCapacity,
         (false, true, false) => Verdict::BackingOff,
         (false, false, _) => structural(&ad.ports, &counts, config),
     };
-    told(verdict, counts, exhausted.get())
+    (told(verdict, counts, exhausted.get()), ended)
+}
+
+/// The parts of a constraint that are told of.
+fn told_parts(constraint: &Expr) -> Vec<Expr> {
+    let mut parts = conjuncts(constraint);
+    parts.truncate(CONJUNCTS_MAX);
+    parts
+}
+
+/// What is too expensive, unless there is something that no ad can ever satisfy.
+fn too_expensive(ports: &Ports, costly: Option<Costly>, config: &Config) -> Verdict {
+    let Some(costly) = costly else { return Verdict::GaveUp };
+    if let Some(never) = never(ports, config) {
+        return never;
+    }
+    let constraint = ports.list.get(costly.port).and_then(|port| port.constraint.as_ref());
+    let text = constraint.map(|constraint| constraint.excerpt(EXCERPT_MAX)).unwrap_or_default();
+    let limits = config.limits;
+    let number = |limit: usize| u64::try_from(limit).unwrap_or(u64::MAX);
+    let most = match costly.limit {
+        Limit::Depth => number(limits.depth),
+        Limit::Fuel => limits.fuel,
+        Limit::ResultBytes => number(limits.result_bytes),
+        Limit::ResultDepth => number(limits.result_depth),
+        Limit::ResultElements => number(limits.result_elements),
+        Limit::Memory => number(limits.memory),
+    };
+    Verdict::TooExpensive { port: costly.port, limit: costly.limit, most, text }
+}
+
+/// What an explanation may cost: why a search was cut short is known, only a few counts are wanted.
+fn budget(gave_up: bool, steps_max: Option<u64>, config: &Config) -> Config {
+    let usual = if gave_up { STEPS_AFTER_GIVING_UP.min(config.steps_max) } else { config.steps_max / 4 };
+    Config { steps_max: steps_max.map_or(usual, |most| most.min(usual)), ..config.clone() }
 }
 
 fn note(seen: &mut Sights, place: (usize, AdId), new: Sight) {
@@ -116,6 +180,7 @@ fn note(seen: &mut Sights, place: (usize, AdId), new: Sight) {
     };
     if new.edge >= sight.edge {
         sight.misfit = new.misfit;
+        sight.ran_out = new.ran_out;
     }
     // Who was once part of a gang stays so, and who refuses lacks nothing.
     sight.met |= new.met;
@@ -142,7 +207,7 @@ fn complete_before(seen: &mut Sights, assembly: &Assembly<'_>, port: usize) {
 fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
     let mut counts = Vec::new();
     for (number, (port, parts)) in ports.iter().zip(parts).enumerate() {
-        let part = |text: &Expr| ConjunctCount { text: text.to_string(), ..ConjunctCount::default() };
+        let part = |text: &Expr| ConjunctCount { text: text.excerpt(EXCERPT_MAX), ..ConjunctCount::default() };
         let mut count = PortCount {
             label: port.label.to_string(),
             conjuncts: parts.iter().map(part).collect(),
@@ -159,6 +224,7 @@ fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
                 Edge::Excluded => count.excluded += 1,
                 Edge::Holds => {}
             }
+            count.too_expensive += u64::from(sight.ran_out && sight.edge == Edge::ChildRefuses && !sight.incomplete);
             if let Some(misfit) = sight.misfit.filter(|_| sight.edge == Edge::TooSmall && !sight.incomplete) {
                 count.misfits.note(misfit);
             }

@@ -1,5 +1,7 @@
 //! A gang into what one of its members may know of the one that it works for: the values that its own ad reads.
 
+use std::collections::BTreeSet;
+
 use classad::{Expr, Kind, Name, Value, references};
 
 use crate::assembly::Assembly;
@@ -66,11 +68,12 @@ fn mentioned(ad: &PoolAd, label: &Name) -> Vec<Name> {
         name == label || implicit
     };
     let mut all: Vec<Name> = Vec::new();
+    let mut known: BTreeSet<Name> = BTreeSet::new();
     for (_, expr) in ad.ports.body.iter() {
         for path in references(expr) {
             if let [first, second, ..] = path.as_slice()
                 && is_partner(first)
-                && !all.contains(second)
+                && known.insert(second.clone())
             {
                 all.push(second.clone());
             }

@@ -11,6 +11,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod assembly;
+mod budget;
 mod capacity;
 mod consent;
 mod cycle;
@@ -33,6 +34,7 @@ mod term;
 mod verify;
 mod why;
 
+pub use budget::Stop;
 pub use capacity::{Ask, Res, Unfit, Usage};
 pub use consent::Consent;
 pub use cycle::{Cycle, negotiate};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use classad::{Ad, Expr, Limits, Value};
 use foldhash::fast::RandomState;
 
+use crate::budget::Stop;
 use crate::capacity::{Ask, Res, Usage};
 use crate::consent::Consent;
 use crate::ports::{Ports, Rules};
@@ -112,6 +113,10 @@ pub struct Snapshot {
     pub roots: Vec<Root>,
     /// How many gangs each submitter holds now: who holds fewer is served first.
     pub held: BTreeMap<String, u64>,
+    /// Submitters that get a small part of their share of the cycle's steps: they have exceeded it lately.
+    pub frugal: BTreeSet<String>,
+    /// Namespaces whose offers are left out, but for their own jobs: their expressions have cost others too much lately.
+    pub barred: BTreeSet<String>,
 }
 
 impl Snapshot {
@@ -235,9 +240,15 @@ pub struct Config {
     pub depth_max: usize,
     /// The most candidates tried for one root before the search gives up.
     pub steps_max: u64,
-    /// The most candidates tried for all roots of one submitter in a cycle where the index cannot answer alone: nobody's
-    /// jobs keep those of others waiting. What evaluations cost beyond the usual counts as steps, too.
-    pub submitter_steps_max: u64,
+    /// The most steps of a whole cycle, and again of its explanations, where the index cannot answer alone: a candidate that the
+    /// evaluator looks at is one, and what evaluations cost beyond the usual counts as steps, too. Each submitter has an equal
+    /// share; what some do not need is shared by the others when the cycle is done otherwise.
+    pub cycle_steps_max: u64,
+    /// The most steps that the expressions of one namespace's offers may cost jobs of other namespaces in a cycle, beyond what
+    /// is usual; then these offers are left out.
+    pub owner_steps_max: u64,
+    /// Ends the cycle when it is set: gangs found by then stand.
+    pub stop: Stop,
     /// The bounds of a single evaluation.
     pub limits: Limits,
     /// What `random()` starts from.
@@ -263,7 +274,9 @@ impl Config {
             members_max: 16,
             depth_max: 4,
             steps_max: 2_000_000,
-            submitter_steps_max: 4_000_000,
+            cycle_steps_max: 250_000,
+            owner_steps_max: 20_000,
+            stop: Stop::default(),
             limits: Limits::default(),
             seed: 0,
             search: Search::Indexed,
@@ -281,7 +294,8 @@ impl Config {
             members_max: 64,
             depth_max: 64,
             steps_max: u64::MAX,
-            submitter_steps_max: u64::MAX,
+            cycle_steps_max: u64::MAX,
+            owner_steps_max: u64::MAX,
             ..Config::product()
         }
     }

@@ -33,7 +33,7 @@ pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, confi
     };
     let strict = |_: &Assembly<'_>, _: usize, edge: Edge| edge == Edge::Holds;
     let mut visitor = Visitor { edge: &strict, waits: &|_, _| {}, gang: &mut keep };
-    let gave_up = search(snapshot, root, exclusions, config, now, &mut visitor);
+    let gave_up = search(snapshot, root, exclusions, config, now, &mut visitor).gave_up;
     Found { gang: best, gave_up }
 }
 
@@ -60,7 +60,15 @@ pub(crate) struct Visitor<'v> {
     pub(crate) gang: &'v mut dyn FnMut(&mut Assembly<'_>) -> ControlFlow<()>,
 }
 
-/// Runs the search; true if it ran out of steps.
+/// How a search ended.
+pub(crate) struct Ended {
+    /// It ran out of steps.
+    pub(crate) gave_up: bool,
+    /// How many it took.
+    pub(crate) steps: u64,
+}
+
+/// Runs the search.
 pub(crate) fn search(
     snapshot: &Snapshot,
     root: AdId,
@@ -68,13 +76,15 @@ pub(crate) fn search(
     config: &Config,
     now: i64,
     visitor: &mut Visitor<'_>,
-) -> bool {
-    let Some(assembly) = Assembly::start(snapshot, root, config, now) else { return false };
+) -> Ended {
+    let Some(assembly) = Assembly::start(snapshot, root, config, now) else {
+        return Ended { gave_up: false, steps: 0 };
+    };
     let ports = assembly.seats().first().map_or(0, |seat| seat.ad.ports.list.len());
     let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
     let mut search = Search { snapshot, config, exclusions, assembly, steps: 0, gave_up: false, visitor };
     let _ = search.advance(&mut agenda);
-    search.gave_up
+    Ended { gave_up: search.gave_up, steps: search.steps.saturating_add(search.assembly.cost()) }
 }
 
 /// What is still to be done for the gang at hand; the last one is next.
@@ -114,7 +124,8 @@ impl<'s> Search<'s, '_, '_> {
                 continue;
             }
             for via in 0..ad.ports.list.len() {
-                if self.steps.saturating_add(self.assembly.cost()) >= self.config.steps_max {
+                let spent = self.steps.saturating_add(self.assembly.cost());
+                if spent >= self.config.steps_max || self.config.stop.is_set() {
                     self.gave_up = true;
                     return ControlFlow::Break(());
                 }
@@ -170,7 +181,9 @@ pub(crate) fn candidate(
     let fresh = || seats.iter().all(|seat| seat.id != id);
     let allowed = || match (config.rules, ad.offer()) {
         (Rules::Paper, _) => !snapshot.consumed.contains(&id),
-        (Rules::Product, Some(offer)) => offer.open && offer.consent.admits(assembly.root_namespace()),
+        (Rules::Product, Some(offer)) => {
+            offer.open && offer.consent.admits(assembly.root_namespace()) && !assembly.bars(ad)
+        }
         (Rules::Product, None) => false,
     };
     room && ad.ports.problem.is_none() && fresh() && allowed()

@@ -19,6 +19,7 @@ pub fn why(unmatched: &Unmatched) -> String {
     let why = verdict(unmatched);
     match unmatched.exhausted {
         0 => why,
+        _ if matches!(unmatched.verdict, Verdict::TooExpensive { .. }) => why,
         _ => format!("{why}; evaluations ran out of depth or fuel, which counts as a no: make the constraints cheaper"),
     }
 }
@@ -30,6 +31,10 @@ fn verdict(unmatched: &Unmatched) -> String {
         Verdict::Limit(Limit::Members) => "a gang for this ad has more members than gangs may have".to_owned(),
         Verdict::Limit(Limit::Depth) => "a gang for this ad is deeper than gangs may be".to_owned(),
         Verdict::Never { port: number, core } => never(&port(*number), core),
+        Verdict::TooExpensive { port: number, limit, most, text } => {
+            let what = too_much(*limit, *most);
+            format!("port `{}`: the constraint is too expensive to evaluate ({what}): `{text}`", port(*number).label)
+        }
         Verdict::NoCandidates { port: number } | Verdict::RefusedByOffers { port: number } => {
             let refuses = matches!(unmatched.verdict, Verdict::RefusedByOffers { .. });
             match conflict(unmatched, *number) {
@@ -51,6 +56,9 @@ fn verdict(unmatched: &Unmatched) -> String {
 pub fn hint(unmatched: &Unmatched) -> String {
     match &unmatched.verdict {
         Verdict::Never { .. } => return "change the constraint: no ad can satisfy it".to_owned(),
+        Verdict::TooExpensive { .. } => {
+            return "make the constraint smaller, or the lists and texts it goes through".to_owned();
+        }
         Verdict::Limit(_) => return "ask for fewer partners, or let the operator raise the limit".to_owned(),
         _ => {}
     }
@@ -121,6 +129,32 @@ fn number_of_ads(count: u64) -> String {
     if count == 1 { "1 ad".to_owned() } else { format!("{count} ads") }
 }
 
+/// What ran out, and how much there was of it.
+fn too_much(limit: classad::Limit, most: u64) -> String {
+    let what = match limit {
+        classad::Limit::Depth => "operators inside each other",
+        classad::Limit::Fuel => "steps",
+        classad::Limit::ResultBytes => "bytes in one text",
+        classad::Limit::ResultDepth => "lists inside each other",
+        classad::Limit::ResultElements => "elements in one value",
+        classad::Limit::Memory => "bytes of texts and lists",
+    };
+    format!("more than {} {what}", grouped(most))
+}
+
+/// `1,000,000`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 fn never(port: &PortCount, core: &[usize]) -> String {
     let texts: Vec<String> =
         core.iter().filter_map(|part| port.conjuncts.get(*part)).map(|part| format!("`{}`", part.text)).collect();
@@ -183,7 +217,8 @@ fn refused(port: &PortCount) -> String {
     let mut parts = Vec::new();
     for (count, what) in [
         (port.refused_by_job, "not what the job wants"),
-        (port.refused_by_offer, "refused by their owner's constraint"),
+        (port.refused_by_offer.saturating_sub(port.too_expensive), "refused by their owner's constraint"),
+        (port.too_expensive, "refused because their own constraint is too expensive to evaluate"),
         (misfits.no_amount, "asked for what is no amount"),
         (misfits.not_offered, "without a resource that is asked for"),
         (misfits.no_seat, "with a sharedBy that is an error"),

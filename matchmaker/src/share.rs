@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 #[error("the value of sharedBy is an error and names no seat")]
 pub struct NoSeat;
 
-/// The key of a shared seat: the value's text where that can be a map key as it is (`[A-Za-z0-9.-]`, 1 to 63 characters),
-/// else the first 32 hex digits of its SHA-256. A string stands for its characters, every other value for its canonical
-/// text. Undefined is `None`: a seat of its own.
+/// The key of a shared seat: the value's text where that can be a map key as it is (`[A-Za-z0-9.-]`, 1 to 63 characters) and does not
+/// look like a digest, else the first 32 hex digits of its SHA-256: no text can be written that has the key of another one. A string
+/// stands for its characters, every other value for its canonical text. Undefined is `None`: a seat of its own.
 ///
 /// # Errors
 /// [`NoSeat`] if the value is ERROR.
@@ -23,7 +23,8 @@ pub fn share_key(value: &Value) -> Result<Option<String>, NoSeat> {
     };
     let plain = (1..=63).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'-');
-    if plain {
+    let like_a_digest = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if plain && !like_a_digest {
         return Ok(Some(text));
     }
     let digest = Sha256::digest(text.as_bytes());
@@ -47,6 +48,14 @@ mod tests {
             assert_eq!(key.len(), 32, "{text:?}");
             assert!(key.bytes().all(|byte| byte.is_ascii_hexdigit()));
         }
+    }
+
+    #[test]
+    fn the_key_of_another_text_is_no_key_of_its_own() {
+        let key = |text: &str| share_key(&Value::String(text.into())).unwrap().unwrap();
+        let hashed = key("user@host");
+        assert_ne!(key(&hashed), hashed);
+        assert_eq!(key(&hashed.to_uppercase()), hashed.to_uppercase(), "digests are lower-case");
     }
 
     #[test]

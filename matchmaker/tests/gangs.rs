@@ -305,11 +305,13 @@ mod tests {
             pool = pool.machine(&format!("m{number:02}"), "[A = 1; Ports = {[Label = r; Constraint = true]}]");
             pool = pool.job_of(&format!("greedy{number:02}"), greedy, "a", 0, 0);
         }
-        let config = Config { submitter_steps_max: 50, ..Config::product() };
+        // What `eval` costs beyond a usual edge counts, too: some 26 steps for each job.
+        let config = Config { cycle_steps_max: 100, ..Config::product() };
         let (_, cycle) = pool.job_of("modest", modest, "b", 0, 9).cycle(&config);
         assert_eq!(cycle.gangs.len(), 1, "the greedy ones come first, and have run out");
         let gave_up = cycle.unmatched.iter().filter(|why| why.verdict == Verdict::GaveUp).count();
-        assert_eq!((cycle.unmatched.len(), gave_up), (20, 18), "2 were looked at on 20 machines each");
+        assert_eq!(cycle.unmatched.len(), 20);
+        assert!((15..20).contains(&gave_up), "a few were looked at on 20 machines each: {gave_up}");
     }
 
     #[test]

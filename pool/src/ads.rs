@@ -1,11 +1,13 @@
 //! An object into its ad with the ports taken apart, or into the reason why it has none.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use classad::{Expr, Never, never_true};
-use crds::ad::{Advertised, Rejected};
+use crds::ad::{Advertised, Rejected, Size};
 use crds::conditions::reasons;
-use crds::{Job, License, Machine};
+use crds::{AdFields, Job, License, Machine};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use matchmaker::{PoolAd, Ports, Role, Rules};
 
@@ -62,6 +64,12 @@ pub trait Advertises: ResourceExt + PartialEq {
         None
     }
 
+    /// How large its text is.
+    fn size(&self) -> Size;
+
+    /// Takes out what an ad is made of, and all else that may be large: what is left is enough for the claims that stand.
+    fn strip(&mut self);
+
     /// Whether the ad of `self` is that of `other`: nothing that it is made of has changed.
     fn same_ad(&self, other: &Self) -> bool;
 }
@@ -86,6 +94,20 @@ impl Advertises for Job {
         Some(PoolAd { key, uid, node_name: None, ports: ports.clone(), role: Role::Asks })
     }
 
+    fn size(&self) -> Size {
+        Size::of_job(self)
+    }
+
+    fn strip(&mut self) {
+        strip_metadata(&mut self.metadata);
+        strip_fields(&mut self.spec.ad);
+        self.spec.gang_rank = None;
+        if let Some(workload) = &mut self.spec.workload {
+            workload.job_template.iter_mut().for_each(BTreeMap::clear);
+            workload.env.clear();
+        }
+    }
+
     fn same_ad(&self, other: &Self) -> bool {
         self.uid() == other.uid() && self.labels() == other.labels() && self.spec == other.spec
     }
@@ -104,6 +126,17 @@ impl Advertises for Machine {
 
     fn node(&self) -> Option<&str> {
         self.spec.node_name.as_deref()
+    }
+
+    fn size(&self) -> Size {
+        Size::of_offer(self)
+    }
+
+    fn strip(&mut self) {
+        strip_metadata(&mut self.metadata);
+        strip_fields(&mut self.spec.ad);
+        self.spec.offer.dynamic_attributes.clear();
+        self.status.iter_mut().for_each(|status| status.attributes.clear());
     }
 
     fn same_ad(&self, other: &Self) -> bool {
@@ -130,6 +163,18 @@ impl Advertises for License {
         self.spec.ad.owner = None;
     }
 
+    fn size(&self) -> Size {
+        Size::of_offer(self)
+    }
+
+    fn strip(&mut self) {
+        strip_metadata(&mut self.metadata);
+        strip_fields(&mut self.spec.ad);
+        self.spec.shared_by = None;
+        self.spec.offer.dynamic_attributes.clear();
+        self.status.iter_mut().for_each(|status| status.attributes.clear());
+    }
+
     fn same_ad(&self, other: &Self) -> bool {
         let published = |object: &License| object.status.as_ref().map(|status| status.attributes.clone());
         self.uid() == other.uid()
@@ -137,6 +182,20 @@ impl Advertises for License {
             && self.spec == other.spec
             && published(self).unwrap_or_default() == published(other).unwrap_or_default()
     }
+}
+
+/// Of lists that may be long, so much is kept.
+const KEPT_MAX: usize = 16;
+
+fn strip_metadata(metadata: &mut ObjectMeta) {
+    metadata.annotations = None;
+    metadata.labels.iter_mut().for_each(|labels| labels.retain(|name, _| name.starts_with(crds::GROUP)));
+    metadata.finalizers.iter_mut().for_each(|names| names.truncate(KEPT_MAX));
+    metadata.owner_references.iter_mut().for_each(|owners| owners.truncate(KEPT_MAX));
+}
+
+fn strip_fields(fields: &mut AdFields) {
+    *fields = AdFields { owner: fields.owner.take(), ..AdFields::default() };
 }
 
 /// The ad of an object, ready to be matched.

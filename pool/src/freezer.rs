@@ -142,7 +142,8 @@ fn ask(snapshot: &mut Snapshot, objects: &Objects, outlook: &Outlook) {
     let (mut roots, mut submitter) = (Vec::new(), Arc::<str>::default());
     // Jobs come first in a snapshot, in the order of their keys, as they do among the objects.
     for ((place, ad), (key, held)) in snapshot.ads().zip(jobs) {
-        if outlook.held_back.contains(&ad.uid) || may_ask(held, objects) != Standing::Waits {
+        let waits = || !outlook.held_back.contains(&ad.uid) && may_ask(held, objects) == Standing::Waits;
+        if !outlook.returning.contains(&ad.uid) && !waits() {
             continue;
         }
         let since = held.object.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());

@@ -19,6 +19,8 @@ use serde::{Deserialize, Serialize};
 pub struct JobSetSpec {
     /// Nothing is to run.
     pub suspend: Option<bool>,
+    /// Which controller acts on it; absent: JobSet's own.
+    pub managed_by: Option<String>,
 }
 
 /// What became of it.

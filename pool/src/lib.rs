@@ -6,6 +6,7 @@
 
 mod ads;
 mod agents;
+mod budget;
 mod changes;
 mod consent;
 mod freezer;
@@ -20,11 +21,13 @@ mod recall;
 mod record;
 mod snapshot;
 mod usage;
+mod whose;
 mod work;
 mod works;
 
 pub use ads::{Advertises, Prepared};
 pub use agents::{Life, is_lease_of_agent, lease_key};
+pub use budget::Limits;
 pub use changes::Changes;
 pub use consent::{consent, selects, trusted};
 pub use freezer::Freezer;
@@ -37,7 +40,8 @@ pub use objects::{Held, Objects, OfferRef, OwnerTrust, Shelf};
 pub use reach::Reach;
 pub use recall::{Recalled, gang_of};
 pub use record::{Occasion, record};
-pub use snapshot::{Flight, Outlook, Standing, forgotten, may_ask, snapshot};
+pub use snapshot::{Flight, Outlook, Standing, admits, forgotten, may_ask, returning, snapshot};
 pub use usage::{usage, usage_without, used_text};
-pub use work::{WorkObject, has_finished, noun};
+pub use whose::{Whose, is_foreign};
+pub use work::{Controller, WorkObject, has_finished, noun};
 pub use works::Works;

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crds::ad::Rejected;
+use crds::conditions::reasons;
 use crds::{Job, License, Machine, MachineClass, Match, Offer, OfferFields, OfferStatus, Res};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 
 use crate::ads::{Advertises, Prepared, prepare};
 use crate::agents::Life;
+use crate::budget::{Budget, Granted, Limits, weight};
 use crate::key::ObjectKey;
 use crate::matches::Matches;
 use crate::node::Nodes;
@@ -47,6 +49,7 @@ pub struct Shelf<K> {
     buried: Buried,
     owners: OwnerTrust,
     reach: Reach,
+    budget: Budget,
 }
 
 impl<K> Default for Shelf<K> {
@@ -59,11 +62,20 @@ impl<K> Default for Shelf<K> {
             buried: Buried::default(),
             owners: OwnerTrust::default(),
             reach: Reach::default(),
+            budget: Budget::default(),
         }
     }
 }
 
-impl<K: Advertises> Shelf<K> {
+impl<K> Held<K> {
+    /// Whether only the object's bare bones are kept, since there is no room for the rest.
+    pub fn is_stripped(&self) -> bool {
+        let reason = self.ad.as_ref().err().map(|rejected| rejected.reason);
+        matches!(reason, Some(reasons::AD_TOO_LARGE | reasons::NAMESPACE_OVER_BUDGET))
+    }
+}
+
+impl<K: Advertises + Clone> Shelf<K> {
     /// Takes in an object as it was seen, unless what is held is newer. The ad is made anew only if it changed.
     pub fn put(&mut self, object: K) {
         self.take_in(object);
@@ -77,13 +89,14 @@ impl<K: Advertises> Shelf<K> {
         object.meta_mut().managed_fields = None;
         let key = ObjectKey::of(&object);
         let held = self.held.get(&key);
-        let known = held.is_some_and(|held| is_newer(held.object.as_ref(), &object) || *held.object == object);
+        let is_same = |held: &Held<K>| !held.is_stripped() && *held.object == object;
+        let known = held.is_some_and(|held| is_newer(held.object.as_ref(), &object) || is_same(held));
         if known || self.buried.holds(&object) {
             return false;
         }
-        let ad = match held.filter(|held| held.object.same_ad(&object)) {
+        let ad = match held.filter(|held| !held.is_stripped() && held.object.same_ad(&object)) {
             Some(held) => held.ad.clone(),
-            None => self.introduce(&object),
+            None => self.admit(&key, &mut object),
         };
         self.forget(&key);
         if let Some(node) = object.node() {
@@ -98,7 +111,47 @@ impl<K: Advertises> Shelf<K> {
         true
     }
 
+    /// Its ad, if there is room for it; else the object loses what takes room.
+    fn admit(&mut self, key: &ObjectKey, object: &mut K) -> Result<Arc<Prepared>, Rejected> {
+        let size = object.size();
+        if let Err(rejected) = size.check() {
+            self.budget.release(key);
+            object.strip();
+            return Err(rejected);
+        }
+        let born = object.meta().creation_timestamp.as_ref().map_or(i64::MAX, |time| time.0.as_second());
+        let Granted { evicted, refusal } = self.budget.request(key, born, weight(size));
+        for other in evicted {
+            self.put_out(&other);
+        }
+        if let Some(refusal) = refusal {
+            object.strip();
+            return Err(refusal);
+        }
+        self.introduce(object)
+    }
+
+    /// An object loses its ad to others for which there is no other room.
+    fn put_out(&mut self, key: &ObjectKey) {
+        let Some(held) = self.held.get_mut(key) else { return };
+        let message = "spec: this large ad has made room for older ones, or for those of namespaces that have fewer: make it smaller, \
+                       or delete some of the others; it is looked at again when there is room";
+        Arc::make_mut(&mut held.object).strip();
+        held.ad = Err(Rejected::new(reasons::NAMESPACE_OVER_BUDGET, message));
+        self.changed.insert(key.clone());
+    }
+
+    /// Those of which only the bare bones are kept, and for which there is room by now: they are to be read once more.
+    pub fn fitting(&mut self, most: usize) -> Vec<ObjectKey> {
+        self.budget.fitting(most)
+    }
+
     /// Its ad; none if what it wants cannot be had where it is.
+    /// Who says whose an object is.
+    pub fn owners(&self) -> OwnerTrust {
+        self.owners
+    }
+
     fn introduce(&self, object: &K) -> Result<Arc<Prepared>, Rejected> {
         let namespace = object.namespace().unwrap_or_default();
         let refusal = object.wants_work().then(|| self.reach.refusal(&namespace)).flatten();
@@ -161,6 +214,7 @@ impl<K: Advertises> Shelf<K> {
     /// Forgets an object.
     pub fn remove(&mut self, key: &ObjectKey) {
         self.forget(key);
+        self.budget.release(key);
         if self.held.remove(key).is_some() {
             self.changed.insert(key.clone());
         }
@@ -352,6 +406,15 @@ impl Objects {
     pub fn reaching(mut self, reach: Reach) -> Objects {
         self.jobs.reach = reach.clone();
         self.works.reach = reach;
+        self
+    }
+
+    /// With so much memory for large ads, of each kind.
+    #[must_use]
+    pub fn within(mut self, limits: Limits) -> Objects {
+        self.jobs.budget = Budget::within(limits);
+        self.machines.budget = Budget::within(limits);
+        self.licenses.budget = Budget::within(limits);
         self
     }
 

@@ -50,11 +50,11 @@ mod tests {
     fn a_job_with_a_workload_is_not_accepted_where_none_may_be_started() {
         let job = |namespace: &str, workload: &str| {
             let text = format!(
-                r#"{{"metadata": {{"name": "j", "namespace": "{namespace}", "uid": "u"}}, "spec": {{{workload}}}}}"#
+                r#"{{"metadata": {{"name": "j", "namespace": "{namespace}", "uid": "u"}}, "spec": {{"constraint": "true"{workload}}}}}"#
             );
             serde_json::from_str(&text).unwrap()
         };
-        let template = r#""workload": {"jobRef": {"name": "nightly"}}"#;
+        let template = r#", "workload": {"jobRef": {"name": "nightly"}}"#;
         let said = |reach: &Reach, namespace: &str, workload: &str| {
             let mut objects = Objects::default().reaching(reach.clone());
             objects.jobs.put(job(namespace, workload));

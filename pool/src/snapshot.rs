@@ -31,6 +31,9 @@ pub struct Outlook {
     pub flights: Vec<Flight>,
     /// Uids of jobs that are not to be matched in this cycle.
     pub held_back: BTreeSet<String>,
+    /// Uids of jobs that ask though they are held, or held back: their claims are at their ends, and what they gave back is not for
+    /// those behind them. Gangs that are found for them are not to be claimed.
+    pub returning: BTreeSet<String>,
     /// Uids of offers of which it is not known yet whether somebody is at work on a former one of the name.
     pub unproven: BTreeSet<String>,
     /// Offers that refused a job and are not to be asked again yet, by the job's uid.
@@ -73,6 +76,28 @@ pub fn may_ask(held: &Held<Job>, objects: &Objects) -> Standing {
     }
 }
 
+/// Uids of the jobs whose claims are at their ends and that wait again then: some of their offers are free already.
+pub fn returning(objects: &Objects) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for found in objects.matches.values() {
+        let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
+        let (true, Some((root, offers))) = (decision.is_terminal(), found.spec.members.split_first()) else { continue };
+        let uid = found.metadata.uid.as_deref().unwrap_or("");
+        let Some((_, held)) = objects.jobs.by_uid(&root.uid) else { continue };
+        let job = held.object.as_ref();
+        let claim = job.status.as_ref().and_then(|status| status.claim.as_ref());
+        let waits = !job.spec.done && !job.spec.suspend && job.metadata.deletion_timestamp.is_none() && held.ad.is_ok();
+        let is_free = |member: &Member| {
+            let offer = objects.offer(&member.kind, &ObjectKey::new(&member.namespace, &member.name));
+            offer.is_none_or(|offer| !offer.status().is_some_and(|status| status.claims.contains_key(uid)))
+        };
+        if waits && claim.is_some_and(|claim| claim.uid == uid) && offers.iter().any(is_free) {
+            all.insert(root.uid.clone());
+        }
+    }
+    all
+}
+
 /// Whether a Match of this very job is still undecided or stands.
 fn has_open_match(job: &Job, objects: &Objects) -> bool {
     let [namespace, uid] = [&job.metadata.namespace, &job.metadata.uid].map(|name| name.as_deref().unwrap_or(""));
@@ -107,8 +132,8 @@ pub(crate) fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
         }
     }
     // of a Match that is gone its batch Job still names the members
-    let at_work =
-        objects.works.labelled().filter(|(uid, batch)| batch.ended.is_none() || objects.works.pods_of(uid) > 0);
+    let has_pods = |uid: &str| objects.works.pods_labelled_with(uid).next().is_some();
+    let at_work = objects.works.labelled().filter(|(uid, batch)| batch.ended.is_none() || has_pods(uid));
     for [kind, namespace, name, uid] in at_work.flat_map(|(_, batch)| &batch.members) {
         let key = ObjectKey::new(namespace, name);
         if let Some(offer) = objects.offer(kind, &key).filter(|offer| offer.uid() != uid) {
@@ -119,7 +144,8 @@ pub(crate) fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
 }
 
 /// Claims that stand, and whose entry has gone from the ledger of an offer: somebody has wiped its status. What else was in
-/// it may be gone too, so nothing of such an offer is given away before the entries are back.
+/// it may be gone too, so nothing of such an offer is given away before the entries are back. Of a job that the offer does not admit
+/// no entry can have been there: that Match was not written here.
 pub fn forgotten(objects: &Objects) -> Vec<(&Arc<Match>, &Member)> {
     let stands = |found: &&Arc<Match>| {
         found.status.as_ref().is_some_and(|status| status.decision == Decision::Committed)
@@ -128,15 +154,23 @@ pub fn forgotten(objects: &Objects) -> Vec<(&Arc<Match>, &Member)> {
     let mut all = Vec::new();
     for found in objects.matches.values().filter(stands) {
         let uid = found.metadata.uid.as_deref().unwrap_or("");
+        let namespace = found.metadata.namespace.clone().unwrap_or_default();
         for member in found.spec.members.iter().skip(1) {
             let offer = objects.offer(&member.kind, &ObjectKey::new(&member.namespace, &member.name));
             let Some(offer) = offer.filter(|offer| offer.uid() == member.uid) else { continue };
-            if !offer.status().is_some_and(|status| status.claims.contains_key(uid)) {
+            let has_entry = offer.status().is_some_and(|status| status.claims.contains_key(uid));
+            if !has_entry && admits(offer, &namespace, objects) {
                 all.push((found, member));
             }
         }
     }
     all
+}
+
+/// Whether an offer's owner takes jobs of this namespace.
+pub fn admits(offer: OfferRef<'_>, namespace: &str, objects: &Objects) -> bool {
+    let allowed = offer.fields().allowed_namespaces.as_ref();
+    consent(allowed, &offer.key().namespace, &objects.namespaces).admits(namespace)
 }
 
 /// The name of an ad in the engine.

@@ -6,7 +6,7 @@ use crds::{
 };
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::{Resource, ResourceExt};
 
 use crate::job_set::JobSet;
@@ -33,6 +33,8 @@ pub struct WorkObject {
     pub ad: Option<String>,
     /// Who has created it, as the API server's policy says.
     pub creator: Option<String>,
+    /// What has made it, and takes it along when it goes.
+    pub controller: Option<Controller>,
     /// The offers that it works on: kind, namespace, name, uid.
     pub members: Vec<[String; 4]>,
     /// Its specification says that nothing is to run.
@@ -47,13 +49,70 @@ pub struct WorkObject {
     pub started: Option<i64>,
     /// It has ended; true: well.
     pub ended: Option<bool>,
+    /// A controller that is not known here manages it.
+    pub is_managed_elsewhere: bool,
+    /// It is being deleted: somebody's finalizers, or its pods, keep it.
+    pub deleting: bool,
     /// Why, if it has ended badly.
     pub message: String,
 }
 
+/// The object of which the controller makes another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Controller {
+    /// Its apiVersion, without the version.
+    pub group: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name, in the same namespace.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+}
+
+impl Controller {
+    /// That of an object.
+    pub fn of(metadata: &ObjectMeta) -> Option<Controller> {
+        let owners = metadata.owner_references.iter().flatten();
+        let found = owners.into_iter().find(|owner| owner.controller == Some(true))?;
+        let (group, _) = found.api_version.split_once('/').unwrap_or_default();
+        let OwnerReference { kind, name, uid, .. } = found.clone();
+        Some(Controller { group: group.to_owned(), kind, name, uid })
+    }
+
+    /// Whether it is a workload of this kind.
+    #[must_use]
+    pub fn is(&self, kind: WorkKind) -> bool {
+        let (group, name) = match kind {
+            WorkKind::Job => ("batch", "Job"),
+            WorkKind::JobSet => ("jobset.x-k8s.io", "JobSet"),
+            WorkKind::Pod => ("", "Pod"),
+        };
+        self.group == group && self.kind == name
+    }
+}
+
+/// The controllers that are waited for: of a batch Job and of a JobSet.
+const BATCH_MANAGER: &str = "kubernetes.io/job-controller";
+const SET_MANAGER: &str = "jobset.sigs.k8s.io/jobset-controller";
+
+/// What is said of a workload that another controller manages.
+fn managed_elsewhere(managed_by: Option<&str>, known: &str) -> Option<String> {
+    let other = managed_by.filter(|name| *name != known)?;
+    Some(format!(
+        "spec.managedBy is `{other}`: a controller of which it is not known whether it says when the work stops; create it without \
+         spec.managedBy"
+    ))
+}
+
 impl WorkObject {
-    /// What counts of a batch Job.
+    /// What counts of a batch Job. One that another controller manages has failed: nothing is started by it, and nothing held for it.
     pub fn of_batch(batch: &Batch) -> WorkObject {
+        let managed_by = batch.spec.as_ref().and_then(|spec| spec.managed_by.as_deref());
+        WorkObject::of_own_batch(batch).unless(managed_elsewhere(managed_by, BATCH_MANAGER))
+    }
+
+    fn of_own_batch(batch: &Batch) -> WorkObject {
         let status = batch.status.clone().unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();
         let holds = |type_: &str| conditions.iter().find(|found| found.type_ == type_ && found.status == "True");
@@ -64,7 +123,10 @@ impl WorkObject {
             active: count(status.active).saturating_add(count(status.terminating)),
             up: [status.ready, status.succeeded, status.failed].into_iter().any(|pods| count(pods) > 0),
             started: status.start_time.map(|time| time.0.as_second()),
-            ended: ended(holds("Complete").is_some(), holds("Failed").is_some()),
+            ended: ended(
+                holds("Complete").is_some(),
+                holds("Failed").is_some() || is_over(batch, holds("Suspended").is_some()),
+            ),
             message: holds("Failed").and_then(|failed| failed.message.clone()).unwrap_or_default(),
             ..WorkObject::named(WorkKind::Job, batch)
         }
@@ -72,6 +134,18 @@ impl WorkObject {
 
     /// What counts of a JobSet.
     pub fn of_job_set(set: &JobSet) -> WorkObject {
+        WorkObject::of_own_job_set(set).unless(managed_elsewhere(set.spec.managed_by.as_deref(), SET_MANAGER))
+    }
+
+    /// The same, failed if there is an obstacle.
+    fn unless(self, obstacle: Option<String>) -> WorkObject {
+        match obstacle {
+            None => self,
+            Some(message) => WorkObject { ended: Some(false), is_managed_elsewhere: true, message, ..self },
+        }
+    }
+
+    fn of_own_job_set(set: &JobSet) -> WorkObject {
         let status = set.status.clone().unwrap_or_default();
         let holds = |type_: &str| status.conditions.iter().find(|found| found.type_ == type_ && found.status == "True");
         let jobs = &status.replicated_jobs_status;
@@ -121,7 +195,9 @@ impl WorkObject {
             made: object.annotations().contains_key(ANNOTATION_MADE),
             ad: object.labels().get(LABEL_AD).cloned(),
             creator: object.annotations().get(ANNOTATION_CREATOR).cloned(),
+            controller: Controller::of(object.meta()),
             members: members(object.meta()),
+            deleting: object.meta().deletion_timestamp.is_some(),
             ..WorkObject::default()
         }
     }
@@ -164,6 +240,12 @@ pub fn has_finished(pod: &Pod) -> bool {
     matches!(phase, Some("Succeeded" | "Failed"))
 }
 
+/// Whether a batch Job that has come to rest is being deleted: it never makes a pod again, even if a finalizer keeps it there.
+fn is_over(batch: &Batch, rests: bool) -> bool {
+    let suspended = batch.spec.as_ref().and_then(|spec| spec.suspend).unwrap_or(false);
+    batch.metadata.deletion_timestamp.is_some() && suspended && rests
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,6 +262,22 @@ mod tests {
         assert!(read.suspended && !read.rests && !read.up && !read.made);
         assert_eq!(read.members.len(), 2);
         assert_eq!(read.members[1], ["License", "eda", "sim", "2"].map(str::to_owned));
+    }
+
+    #[test]
+    fn a_batch_job_that_rests_and_is_being_deleted_has_ended() {
+        let batch = |deleted: &str, suspended: bool, said: &str| {
+            let text = format!(
+                r#"{{"metadata": {{"name": "b" {deleted}}}, "spec": {{"suspend": {suspended}, "template": {{}}}},
+                    "status": {{"conditions": [{{"type": "Suspended", "status": "{said}"}}]}}}}"#
+            );
+            WorkObject::of_batch(&serde_json::from_str(&text).unwrap()).ended
+        };
+        let deleted = r#", "deletionTimestamp": "2026-11-21T14:00:00Z""#;
+        assert_eq!(batch(deleted, true, "True"), Some(false), "a finalizer keeps it there, and no seat");
+        for (deleted, suspended, said) in [("", true, "True"), (deleted, false, "True"), (deleted, true, "False")] {
+            assert_eq!(batch(deleted, suspended, said), None, "{deleted} {suspended} {said}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 
 use crate::key::ObjectKey;
 use crate::reach::Reach;
-use crate::work::{WorkObject, has_finished};
+use crate::work::{Controller, WorkObject, has_finished};
 
 /// One of them: no two of a kind have one key.
 pub(crate) type Name = (WorkKind, ObjectKey);
@@ -23,9 +23,9 @@ pub struct Works {
     by_match: BTreeMap<String, BTreeSet<Name>>,
     /// Names of those that carry the label of an ad.
     with_ad: BTreeSet<Name>,
-    /// Uids of Matches by pod, and how many pods each has.
-    pods: BTreeMap<ObjectKey, String>,
-    pods_of: BTreeMap<String, usize>,
+    /// The pods that have not finished, each with the uid of its Match and what has made it; and their keys by that uid.
+    pods: BTreeMap<ObjectKey, (String, Option<Controller>)>,
+    pods_of: BTreeMap<String, BTreeSet<ObjectKey>>,
     /// The names, and the uids of Matches on whose account something has changed, since somebody asked.
     changed: (BTreeSet<Name>, BTreeSet<String>),
     /// There are JobSets in this cluster: their kind is served.
@@ -99,15 +99,16 @@ impl Works {
         // one that carries the label of an ad comes by another watch, too
         let asks = pod.annotations().contains_key(ANNOTATION_MEMBERS) && !pod.labels().contains_key(LABEL_AD);
         let new = asks && self.put(WorkObject::of_pod(pod));
-        let uid = pod.labels().get(LABEL_MATCH_UID).filter(|_| !has_finished(pod)).cloned();
-        if self.pods.get(&key) == uid.as_ref() {
+        let uid = pod.labels().get(LABEL_MATCH_UID).filter(|_| !has_finished(pod));
+        let counted = uid.map(|uid| (uid.clone(), Controller::of(&pod.metadata)));
+        if self.pods.get(&key) == counted.as_ref() {
             return new;
         }
         self.uncount(&key);
-        if let Some(uid) = uid {
+        if let Some((uid, controller)) = counted {
             self.changed.1.insert(uid.clone());
-            *self.pods_of.entry(uid.clone()).or_default() += 1;
-            self.pods.insert(key, uid);
+            self.pods_of.entry(uid.clone()).or_default().insert(key.clone());
+            self.pods.insert(key, (uid, controller));
         }
         true
     }
@@ -130,11 +131,11 @@ impl Works {
     }
 
     fn uncount(&mut self, key: &ObjectKey) {
-        let Some(uid) = self.pods.remove(key) else { return };
+        let Some((uid, _)) = self.pods.remove(key) else { return };
         self.changed.1.insert(uid.clone());
-        if let Some(count) = self.pods_of.get_mut(&uid) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
+        if let Some(keys) = self.pods_of.get_mut(&uid) {
+            keys.remove(key);
+            if keys.is_empty() {
                 self.pods_of.remove(&uid);
             }
         }
@@ -158,8 +159,8 @@ impl Works {
         self.objects.get(&(kind, key.clone()))
     }
 
-    /// The objects that carry the label of this Match.
-    pub fn of_match(&self, uid: &str) -> impl Iterator<Item = &Arc<WorkObject>> {
+    /// The objects that carry the label of this Match, whether they work for it or not: see [`Works::of_claim`].
+    pub fn labelled_with(&self, uid: &str) -> impl Iterator<Item = &Arc<WorkObject>> {
         self.by_match.get(uid).into_iter().flatten().filter_map(|name| self.objects.get(name))
     }
 
@@ -169,13 +170,13 @@ impl Works {
         all.filter_map(|work| Some((work.ad.as_deref()?, work)))
     }
 
-    /// How many pods of this Match have not finished, as far as is seen.
-    #[must_use]
-    pub fn pods_of(&self, uid: &str) -> usize {
-        self.pods_of.get(uid).copied().unwrap_or(0)
+    /// The pods that carry the label of this Match and have not finished, each with what has made it.
+    pub(crate) fn pods_labelled_with(&self, uid: &str) -> impl Iterator<Item = (&ObjectKey, Option<&Controller>)> {
+        let keys = self.pods_of.get(uid).into_iter().flatten();
+        keys.filter_map(|key| Some((key, self.pods.get(key)?.1.as_ref())))
     }
 
-    /// All objects that work for a Match, or did.
+    /// All objects that carry the label of a Match.
     pub fn labelled(&self) -> impl Iterator<Item = (&str, &Arc<WorkObject>)> {
         let names = self.by_match.iter().flat_map(|(uid, names)| names.iter().map(move |name| (uid.as_str(), name)));
         names.filter_map(|(uid, name)| Some((uid, self.objects.get(name)?)))
@@ -210,11 +211,11 @@ mod tests {
         let key = ObjectKey::new("ns", "a");
         assert!(works.put(batch("a", 5, Some("m"))));
         assert!(!works.put(batch("a", 4, None)));
-        assert_eq!(works.of_match("m").count(), 1);
+        assert_eq!(works.labelled_with("m").count(), 1);
         assert!(!works.put(batch("a", 6, Some("m"))), "nothing that counts is new");
         assert_eq!(works.get(WorkKind::Job, &key).unwrap().version, "6", "but a patch may test it");
         assert!(works.put(batch("a", 7, None)));
-        assert_eq!((works.of_match("m").count(), works.labelled().count()), (0, 0));
+        assert_eq!((works.labelled_with("m").count(), works.labelled().count()), (0, 0));
         works.put(WorkObject { kind: WorkKind::Pod, ..batch("a", 1, Some("m")) });
         works.retain(WorkKind::Job, |_| false);
         assert!(works.get(WorkKind::Job, &key).is_none() && works.get(WorkKind::Pod, &key).is_some());
@@ -226,9 +227,9 @@ mod tests {
         let mut works = Works::default();
         assert!(works.put_pod(&pod(labels, "Pending")));
         assert!(!works.put_pod(&pod(labels, "Running")));
-        assert_eq!(works.pods_of("m"), 1);
+        assert_eq!(works.pods_labelled_with("m").count(), 1);
         assert!(works.put_pod(&pod(labels, "Succeeded")));
-        assert_eq!(works.pods_of("m"), 0);
+        assert_eq!(works.pods_labelled_with("m").count(), 0);
     }
 
     #[test]
@@ -240,15 +241,15 @@ mod tests {
         works.put_pod(&pod(ours, "Running"));
         works.remove_asking_pod(&key);
         works.retain_asking_pods(|_| false);
-        assert_eq!(works.of_match("m").count(), 1);
+        assert_eq!(works.labelled_with("m").count(), 1);
         works.remove_pod(&key);
-        assert_eq!((works.of_match("m").count(), works.pods_of("m")), (0, 0));
+        assert_eq!((works.labelled_with("m").count(), works.pods_labelled_with("m").count()), (0, 0));
         works.put_pod(&pod(asking, "Running"));
         assert_eq!(works.with_ad().count(), 0, "the other watch brings it");
         works.put(WorkObject::of_pod(&pod(asking, "Running")));
         works.remove_pod(&key);
-        assert_eq!((works.of_match("m").count(), works.with_ad().count()), (1, 1));
+        assert_eq!((works.labelled_with("m").count(), works.with_ad().count()), (1, 1));
         works.remove_asking_pod(&key);
-        assert_eq!((works.of_match("m").count(), works.with_ad().count()), (0, 0));
+        assert_eq!((works.labelled_with("m").count(), works.with_ad().count()), (0, 0));
     }
 }

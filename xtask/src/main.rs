@@ -80,6 +80,21 @@ enum Verb {
         /// Whether one of the two controllers is elected to write; else both do, all the time.
         #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
         elect: bool,
+        /// Add a tenant who attacks in each round: costly and large ads, forged labels, workloads beyond a quota, evictions.
+        #[arg(long)]
+        attacks: bool,
+    },
+    /// Attack the controller as one tenant on a control plane of its own, and print what the others notice as a table.
+    Attack {
+        /// Only these attacks, for example b4,b7.
+        #[arg(long, value_name = "ROWS")]
+        only: Option<String>,
+        /// How many latencies are measured without each attack and with it.
+        #[arg(long, default_value_t = 40)]
+        samples: usize,
+        /// How many objects an attack is made of, in percent.
+        #[arg(long, default_value_t = 100)]
+        scale: usize,
     },
     /// Measure gangs a second on a control plane of its own, beside what its API server can do at all.
     Load {
@@ -151,7 +166,8 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,
         Verb::Bench { quick, write } => bench::run(quick, write)?,
-        Verb::Chaos { minutes, seed, elect } => return run::chaos(minutes, seed, elect),
+        Verb::Chaos { minutes, seed, elect, attacks } => return run::chaos(minutes, seed, elect, attacks),
+        Verb::Attack { only, samples, scale } => return run::attack(only.as_deref(), samples, scale),
         Verb::Load { jobs, machines, licenses, pattern, rate, drain, work, seats, seconds } => {
             let sizes =
                 [("jobs", jobs), ("machines", machines), ("licenses", licenses), ("rate", rate), ("seats", seats)];

@@ -8,9 +8,10 @@ use e2e::repository;
 use crate::plane;
 
 /// Faults between the controller and the API server, by chance.
-pub(crate) fn chaos(minutes: u64, seed: Option<u64>, elect: bool) -> Result<ExitCode> {
+pub(crate) fn chaos(minutes: u64, seed: Option<u64>, elect: bool, attacks: bool) -> Result<ExitCode> {
     let mut flags = vec![format!("--minutes={minutes}"), format!("--elect={elect}")];
     flags.extend(seed.map(|seed| format!("--seed={seed}")));
+    flags.extend(attacks.then(|| "--attacks".to_owned()));
     program(&["--package", "chaos"], &flags)
 }
 
@@ -25,6 +26,13 @@ pub(crate) fn load(
     flags.extend(words.iter().map(|(name, word)| format!("--{name}={word}")));
     flags.extend(work.then(|| "--work".to_owned()));
     flags.extend(drain.map(|depths| format!("--drain={depths}")));
+    program(&["--release", "--package", "load"], &flags)
+}
+
+/// Attacks of one tenant, and what the others notice of them.
+pub(crate) fn attack(only: Option<&str>, samples: usize, scale: usize) -> Result<ExitCode> {
+    let only = only.map_or_else(|| "--attack".to_owned(), |rows| format!("--attack={rows}"));
+    let flags = [only, format!("--samples={samples}"), format!("--scale={scale}")];
     program(&["--release", "--package", "load"], &flags)
 }
 

@@ -25,7 +25,7 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
             let what = format!("the entry of {uid} was taken out while {other} worked for the same gang");
             all.push(step.violation(Invariant::HeldUntilOver, what));
         }
-        if let Some((work, _)) = step.world.works(uid).find(|(_, work)| work.is_at_work()) {
+        if let Some((work, _)) = step.world.works(uid).find(|(key, work)| work.is_at_work() && step.is_of(uid, key)) {
             let what = format!("the entry of {uid} was taken out while {work} worked for it");
             all.push(step.violation(Invariant::HeldUntilOver, what));
         }

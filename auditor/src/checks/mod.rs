@@ -36,6 +36,11 @@ pub struct Step<'s> {
 }
 
 impl<'s> Step<'s> {
+    /// Whether this can be work of a Match: in another namespace than its own a label is any user's word.
+    fn is_of(&self, uid: &str, work: &Key) -> bool {
+        self.past.members(uid).first().is_none_or(|root| root.namespace == work.namespace)
+    }
+
     /// What it was before, if it is still the same object.
     fn same(&self) -> Option<(&'s Object, &'s Object)> {
         let (before, after) = (self.before?, self.after?);

@@ -6,9 +6,12 @@ use crate::{Invariant, Violation};
 
 pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
     let Some(after) = step.after.filter(|after| after.is_at_work()) else { return Vec::new() };
-    let Some(uid) = after.works_for() else { return Vec::new() };
+    let Some(uid) = step.world.works_for(after) else { return Vec::new() };
     let same = step.before.filter(|before| before.uid() == after.uid());
-    if same.is_some_and(|before| before.is_at_work() && before.works_for() == Some(uid)) {
+    if same.is_some_and(|before| before.is_at_work() && before.label_of_match() == Some(uid)) {
+        return Vec::new();
+    }
+    if !step.is_of(uid, step.key) {
         return Vec::new();
     }
     let mut all = Vec::new();

@@ -114,8 +114,10 @@ impl History {
     /// A batch Job that works for the Match, or its pod.
     pub(crate) fn then_works(mut self, key: Key, spec: Value, status: Value) -> History {
         let labels = json!({"gangmatch.dev/match-uid": MATCH});
-        let metadata =
-            json!({"namespace": "default", "name": key.name, "uid": format!("uid-of-{}", key.name), "labels": labels});
+        let mut metadata = json!({"namespace": key.namespace, "name": key.name, "uid": format!("uid-of-{}", key.name), "labels": labels});
+        if key.kind == Kind::Pod {
+            metadata["ownerReferences"] = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j-1", "uid": "uid-of-j-1", "controller": true}]);
+        }
         self.0.push((key, Some(json!({"metadata": metadata, "spec": spec, "status": status}))));
         self
     }

@@ -212,6 +212,18 @@ fn pods_that_begin_without_a_claim_are_found() {
 }
 
 #[test]
+fn what_only_bears_the_label_of_a_claim_is_not_judged() {
+    let elsewhere = Key::new(Kind::Pod, "elsewhere", "j-1-0");
+    let runs = json!({"containers": []});
+    let history = until(At::RootFreed).then_works(elsewhere, runs, json!({"phase": "Running"}));
+    assert_eq!(history.broken(), nothing());
+    assert!(!history.broken_at_rest().contains(&NoLeak), "nor is it left over");
+    let other = Key::new(Kind::Batch, "default", "somebody-elses");
+    let history = until(At::MachineFreed).then_works(other, json!({"template": {}}), json!({}));
+    assert_eq!(history.broken(), nothing());
+}
+
+#[test]
 fn an_entry_that_changes_is_found() {
     let entry = |path: &'static str, value: Value| {
         until(At::LicenseReserved).then(machine(), move |machine| machine["status"]["claims"][MATCH][path] = value)

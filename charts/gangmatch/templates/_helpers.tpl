@@ -24,9 +24,31 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}true{{ end }}
 {{- end }}
 
-{{/* The right that makes a user the controller, asked of the API server: update on jobs/claims, machines/claims and so on. */}}
+{{/*
+Variables of a policy that say whether the user has a right that exists for policies only: in the whole cluster, or in the request's
+namespace by a role that names it. A role that gives everything in one namespace does not name it. The API server lets one expression
+ask for two rights at most. Arguments: the name of the variable, the subresource, the verb.
+*/}}
+{{- define "gangmatch.right" -}}
+{{- $resource := "authorizer.group('gangmatch.dev').resource(request.resource.resource)" -}}
+{{- $here := printf "%s.namespace(request.?namespace.orValue(''))" $resource -}}
+{{- $right := printf ".subresource('%s').check('%s').allowed()" .subresource .verb -}}
+- name: {{ .name }}Everywhere
+  expression: {{ printf "%s%s" $resource $right | quote }}
+- name: {{ .name }}Here
+  expression: {{ printf "%s%s && !%s.subresource('everything').check('%s').allowed()" $here $right $here .verb | quote }}
+- name: {{ .name }}
+  expression: variables.{{ .name }}Everywhere || variables.{{ .name }}Here
+{{- end }}
+
+{{/* The right that makes a user the controller: update on jobs/claims, machines/claims and so on; variables.controller. */}}
+{{- define "gangmatch.controller" -}}
+{{ include "gangmatch.right" (dict "name" "controller" "subresource" "claims" "verb" "update") }}
+{{- end }}
+
+{{/* The same in the whole cluster, whatever the request is about. */}}
 {{- define "gangmatch.isController" -}}
-authorizer.group('gangmatch.dev').resource(request.resource.resource).namespace(request.?namespace.orValue('')).subresource('claims').check('update').allowed()
+authorizer.group('gangmatch.dev').resource('matches').subresource('claims').check('update').allowed()
 {{- end }}
 
 {{/* Binds a policy to everything it matches. Argument: the policy's name. */}}

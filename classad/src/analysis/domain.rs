@@ -63,6 +63,12 @@ impl Domain {
         self.0.is_empty()
     }
 
+    /// Whether it has so many parts that nothing is concluded from it: all of them would be compared with all others.
+    pub(crate) fn is_large(&self) -> bool {
+        const PARTS_MAX: usize = 64;
+        self.0.len() > PARTS_MAX
+    }
+
     /// The values in both.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self(self.0.iter().flat_map(|one| other.0.iter().filter_map(|two| one.and(two))).collect())

@@ -1,10 +1,14 @@
 //! Trees into remarks: conditions that cannot hold, names that look misspelt, patterns that mean something else.
 
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+
 use crate::ad::Ad;
 use crate::analysis::never::{Never, contradictions, never_true};
 use crate::analysis::{conjuncts, constant, cost, path_span, similar};
 use crate::builtins::refusal::{self, Refusal};
-use crate::diagnostic::{Diagnostic, Related, Severity, Span};
+use crate::diagnostic::{Diagnostic, Position, Related, Severity, Span};
 use crate::eval::limits::Limits;
 use crate::expr::{BinaryOp, Expr, Kind};
 use crate::name::Name;
@@ -12,6 +16,15 @@ use crate::value::Value;
 
 /// How many remarks are made at most.
 const REMARKS_MAX: usize = 100;
+
+/// How many are found before no more are looked for.
+const FOUND_MAX: usize = 1_000;
+
+/// How many names are compared with each other.
+const COMPARISONS_MAX: usize = 1_000_000;
+
+/// How much of an expression is shown, in bytes.
+const EXCERPT_MAX: usize = 256;
 
 /// Attributes that are conditions.
 const CONDITIONS: [&str; 5] = ["Requirements", "Constraint", "Start", "Require", "RequireGPUs"];
@@ -23,7 +36,7 @@ const MEANT: [&str; 8] = ["other", "target", "self", "my", "parent", "toplevel",
 /// it: names nearly like one of them are remarked on.
 #[must_use]
 pub fn lint(expr: &Expr, source: &str, known: &[Name]) -> Vec<Diagnostic> {
-    let mut linter = Linter { source, known: known.to_vec(), found: Vec::new() };
+    let mut linter = Linter::new(source, known);
     linter.condition(expr);
     linter.finish()
 }
@@ -32,7 +45,7 @@ pub fn lint(expr: &Expr, source: &str, known: &[Name]) -> Vec<Diagnostic> {
 /// `Constraint` are conditions, those of its ports too.
 #[must_use]
 pub fn lint_ad(ad: &Ad, source: &str, known: &[Name]) -> Vec<Diagnostic> {
-    let mut linter = Linter { source, known: known.to_vec(), found: Vec::new() };
+    let mut linter = Linter::new(source, known);
     linter.learn(ad);
     for (name, expr) in ad.iter() {
         match CONDITIONS.iter().any(|condition| name == condition) {
@@ -45,15 +58,35 @@ pub fn lint_ad(ad: &Ad, source: &str, known: &[Name]) -> Vec<Diagnostic> {
 
 struct Linter<'s> {
     source: &'s str,
-    known: Vec<Name>,
+    known: HashSet<Name, RandomState>,
     found: Vec<Diagnostic>,
+    /// Names that were looked up, and what was meant.
+    similar: HashMap<Name, Option<Name>, RandomState>,
+    /// How many names may still be compared with each other.
+    comparisons: usize,
+    /// Steps that may still be taken to compile patterns.
+    patterns: usize,
 }
 
-impl Linter<'_> {
+impl<'s> Linter<'s> {
+    fn new(source: &'s str, known: &[Name]) -> Self {
+        Self {
+            source,
+            known: known.iter().cloned().collect(),
+            found: Vec::new(),
+            similar: HashMap::default(),
+            comparisons: COMPARISONS_MAX,
+            patterns: refusal::work_for(source.len()),
+        }
+    }
+
     fn finish(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|one| (one.span, one.code));
         self.found.dedup();
         self.found.truncate(REMARKS_MAX);
+        for remark in &mut self.found {
+            remark.position = remark.span.position(self.source);
+        }
         self.found
     }
 
@@ -61,13 +94,13 @@ impl Linter<'_> {
     fn learn(&mut self, ad: &Ad) {
         let mut pending: Vec<&Expr> = Vec::new();
         for (name, expr) in ad.iter() {
-            self.known.push(name.clone());
+            self.known.insert(name.clone());
             pending.push(expr);
         }
         while let Some(expr) = pending.pop() {
             if let Kind::Ad(inner) = expr.kind() {
                 for (name, value) in inner.iter() {
-                    self.known.push(name.clone());
+                    self.known.insert(name.clone());
                     // `Label = cpu` names a port: the identifier is a name from here on.
                     if *name == "Label" {
                         let text = value.as_literal().and_then(Value::as_str).map(Name::from);
@@ -81,15 +114,20 @@ impl Linter<'_> {
 
     fn add(&mut self, code: &'static str, span: Span, message: String, hint: &str) {
         let hint = (!hint.is_empty()).then(|| hint.to_owned());
-        let (severity, position) = (Severity::Warning, span.position(self.source));
+        if self.found.len() >= FOUND_MAX {
+            return;
+        }
+        // Where that is is found out for those that are told.
+        let (severity, position) = (Severity::Warning, Position { line: 1, column: 1 });
         self.found.push(Diagnostic { severity, code, span, position, message, hint, related: None });
     }
 
-    /// The text of an expression as it was written.
+    /// The text of an expression as it was written, or what of it is short enough to be read.
     fn text(&self, expr: &Expr) -> String {
         let span = expr.span();
-        let written = self.source.get(span.start..span.end).filter(|text| !text.is_empty() && !text.contains('\n'));
-        written.map_or_else(|| expr.to_string(), str::to_owned)
+        let short = |text: &&str| !text.is_empty() && text.len() <= EXCERPT_MAX && !text.contains('\n');
+        let written = self.source.get(span.start..span.end).filter(short);
+        written.map_or_else(|| expr.excerpt(EXCERPT_MAX), str::to_owned)
     }
 
     /// An expression that must be true for a match.
@@ -152,14 +190,21 @@ impl Linter<'_> {
                     self.contradiction(&never);
                 }
             }
-            if let Some((path, absolute)) = super::written_path(expr) {
-                self.names(expr, &path, absolute);
-                continue;
+            match super::written_path(expr) {
+                Ok((path, absolute)) => {
+                    self.names(expr, &path, absolute);
+                    continue;
+                }
+                Err(Some(base)) => {
+                    pending.push((base, false));
+                    continue;
+                }
+                Err(None) => {}
             }
             match expr.kind() {
                 Kind::Binary { op, left, right } => self.comparison(expr, *op, left, right),
                 Kind::Call(call) => {
-                    if let Some((span, refusal)) = refusal::of_call(call) {
+                    if let Some((span, refusal)) = refusal::of_call(call, &mut self.patterns) {
                         self.pattern(span, &refusal);
                     }
                 }
@@ -186,6 +231,9 @@ impl Linter<'_> {
 
     fn contradiction(&mut self, never: &Never) {
         let Never::Contradiction { first, second, .. } = never else { return };
+        if self.found.len() >= REMARKS_MAX {
+            return;
+        }
         let (one, two) = (self.text(first), self.text(second));
         let position = first.span().position(self.source);
         let message = format!(
@@ -248,8 +296,7 @@ impl Linter<'_> {
         if self.known.contains(name) || MEANT.iter().any(|meant| name == meant) {
             return;
         }
-        let meant: Vec<Name> = MEANT.iter().map(|meant| Name::from(*meant)).collect();
-        let Some(similar) = similar(name.as_str(), self.known.iter().chain(&meant)).cloned() else { return };
+        let Some(similar) = self.meant(name) else { return };
         let span = path_span(expr, place, name);
         self.add(
             "unknown-name",
@@ -257,5 +304,17 @@ impl Linter<'_> {
             format!("no attribute `{name}` is known"),
             &format!("did you mean `{similar}`?"),
         );
+    }
+
+    /// The known name that was probably meant.
+    fn meant(&mut self, name: &Name) -> Option<Name> {
+        if let Some(known) = self.similar.get(name) {
+            return known.clone();
+        }
+        self.comparisons = self.comparisons.checked_sub(self.known.len())?;
+        let meant: Vec<Name> = MEANT.iter().map(|meant| Name::from(*meant)).collect();
+        let found = similar(name.as_str(), self.known.iter().chain(&meant)).cloned();
+        self.similar.insert(name.clone(), found.clone());
+        found
     }
 }

@@ -5,6 +5,12 @@ use crate::analysis::{conjuncts, constant};
 use crate::expr::{BinaryOp, Expr, Kind};
 use crate::value::Value;
 
+/// How many nodes a condition may have to be looked at.
+const NODES_MAX: usize = 4_000;
+
+/// How many names conditions are compared by.
+const SUBJECTS_MAX: usize = 256;
+
 /// How deep the parts of a condition are looked at.
 const NESTING_MAX: usize = 64;
 
@@ -51,6 +57,10 @@ pub enum Never {
 /// ```
 #[must_use]
 pub fn never_true(expr: &Expr) -> Option<Never> {
+    // What no author writes by hand is not looked into.
+    if expr.nodes_within(NODES_MAX) > NODES_MAX {
+        return None;
+    }
     never(expr, 0)
 }
 
@@ -114,15 +124,21 @@ pub fn contradictions(conjuncts: &[Expr]) -> Vec<Never> {
     let mut subjects: Vec<Subject<'_>> = Vec::new();
     for part in conjuncts {
         let Some((name, domain)) = domain::condition(part) else { continue };
-        if domain.is_empty() {
+        if domain.is_empty() || domain.is_large() {
             continue;
         }
         let Some(subject) = subjects.iter_mut().find(|subject| subject.name == name) else {
+            if subjects.len() >= SUBJECTS_MAX {
+                continue;
+            }
             subjects.push(Subject { name, seen: vec![(part, domain.clone())], left: Some(domain) });
             continue;
         };
         let Some(before) = &subject.left else { continue };
         let both = before.and(&domain);
+        if both.is_large() {
+            continue;
+        }
         if both.is_empty() {
             let culprit = subject.seen.iter().find(|(_, other)| other.and(&domain).is_empty());
             if let Some((first, _)) = culprit.or(subject.seen.last()) {

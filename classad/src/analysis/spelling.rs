@@ -7,12 +7,17 @@ use crate::name::Name;
 #[must_use]
 pub fn similar<'k>(name: &str, known: impl IntoIterator<Item = &'k Name>) -> Option<&'k Name> {
     const DISTANCE_MAX: usize = 2;
+    const LENGTH_MAX: usize = 64;
+    if name.len() > LENGTH_MAX {
+        return None;
+    }
     let wanted = name.to_ascii_lowercase();
     let scored = known.into_iter().filter_map(|candidate| {
-        let text = candidate.as_str().to_ascii_lowercase();
-        if text.len().abs_diff(wanted.len()) > DISTANCE_MAX || text == wanted {
+        let text = candidate.as_str();
+        if text.len().abs_diff(wanted.len()) > DISTANCE_MAX || text.eq_ignore_ascii_case(&wanted) {
             return None;
         }
+        let text = text.to_ascii_lowercase();
         let distance = if swapped(&wanted, &text) { 1 } else { distance(&wanted, &text) };
         // Short names have many neighbours by chance.
         let allowed = if text.len().min(wanted.len()) >= 6 { DISTANCE_MAX } else { 1 };

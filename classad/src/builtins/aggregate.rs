@@ -14,11 +14,12 @@ fn numbers<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Bounded<Res
         Lazy::List(items) => machine.items(items)?,
         _ => return Ok(Err(Lazy::Error)),
     };
+    machine.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
     let mut numbers = Vec::new();
-    for item in items {
+    for item in &*items {
         match item {
             Lazy::Undefined => {}
-            Lazy::Boolean(_) | Lazy::Integer(_) | Lazy::Real(_) => numbers.push(item),
+            Lazy::Boolean(_) | Lazy::Integer(_) | Lazy::Real(_) => numbers.push(item.clone()),
             _ => return Ok(Err(Lazy::Error)),
         }
     }
@@ -54,7 +55,7 @@ pub(crate) fn max<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outc
     extreme(machine, arguments, BinaryOp::Greater)
 }
 
-/// The first of the best numbers. A comparison with a real makes the other a real too.
+/// The first of the best numbers. Those that are compared become reals if one of them is a real, else integers: booleans too.
 fn extreme<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], better: BinaryOp) -> Outcome<'e> {
     let numbers = match numbers(machine, arguments)? {
         Err(instead) => return Ok(instead),
@@ -75,9 +76,7 @@ fn same_type<'e>(left: Lazy<'e>, right: Lazy<'e>) -> (Lazy<'e>, Lazy<'e>) {
     };
     if matches!(left, Lazy::Real(_)) || matches!(right, Lazy::Real(_)) {
         (real(&left), real(&right))
-    } else if matches!(left, Lazy::Integer(_)) || matches!(right, Lazy::Integer(_)) {
-        (integer(left), integer(right))
     } else {
-        (left, right)
+        (integer(left), integer(right))
     }
 }

@@ -10,6 +10,10 @@ use crate::expr::{Expr, Kind};
 use crate::text::number::to_real;
 use crate::value::Value;
 
+/// What a node takes that is made to be printed: steps, and bytes.
+const WRITTEN: usize = 4;
+const WRITTEN_BYTES: usize = 96;
+
 /// A value as text, or why there is none.
 pub(crate) enum Text<'e> {
     Is(Chars<'e>),
@@ -18,14 +22,26 @@ pub(crate) enum Text<'e> {
 }
 
 impl<'e> Machine<'e> {
-    /// The expression that a value is written as: lists and ads with their expressions, not their values.
-    pub(crate) fn written(&self, value: &Lazy) -> Expr {
-        match value {
+    /// The expression that a value is written as: lists and ads with their expressions, not their values. Lists that were made
+    /// nest only so deep; what they share stands in the expression as often as it is printed.
+    pub(crate) fn written(&mut self, value: &Lazy<'e>) -> Bounded<Expr> {
+        self.spend(WRITTEN)?;
+        self.take(WRITTEN_BYTES)?;
+        Ok(match value {
             Lazy::List(Items::Written(items, _)) => Expr::new(Kind::List(Arc::clone(items)), crate::Span::default()),
-            Lazy::List(Items::Computed(items)) => Expr::list(items.iter().map(|item| self.written(item)).collect()),
+            Lazy::List(Items::Computed(list)) => {
+                let items: Bounded<Vec<Expr>> = list.items.iter().map(|item| self.written(item)).collect();
+                Expr::list(items?)
+            }
             Lazy::Ad(scope) => Expr::ad(self.ad(*scope).cloned().unwrap_or_default()),
             scalar => Expr::literal(scalar.to_scalar().unwrap_or(Value::Error)),
-        }
+        })
+    }
+
+    /// The value as it is written.
+    pub(crate) fn written_text(&mut self, value: &Lazy<'e>) -> Bounded<String> {
+        let written = self.written(value)?;
+        self.printed(&written)
     }
 
     /// The value as `string()` has it.
@@ -36,10 +52,10 @@ impl<'e> Machine<'e> {
             Lazy::String(text) => text.clone(),
             Lazy::AbsTime { .. } | Lazy::RelTime(_) => {
                 // The text inside `absTime("...")`.
-                let written = self.written(value).canonical();
+                let written = self.written_text(value)?;
                 written.split('"').nth(1).unwrap_or_default().into()
             }
-            other => self.written(other).canonical().into(),
+            other => self.written_text(other)?.into(),
         };
         self.charge(text.len())?;
         Ok(Text::Is(text))

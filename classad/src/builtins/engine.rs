@@ -3,13 +3,22 @@
 use std::ops::Range;
 
 use regex::RegexBuilder;
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 #[cfg(feature = "pcre")]
 use crate::builtins::engine_pcre;
+use crate::eval::machine::READ;
 use crate::text::Dialect;
 
-/// How much memory a compiled pattern and its automaton may take, in bytes.
+/// How much memory a compiled pattern may take, in bytes.
 pub(crate) const COMPILED_MAX: usize = 1 << 20;
+
+/// How much memory the part of its automaton may take that is remembered while it matches.
+pub(crate) const CACHE_MAX: usize = 1 << 18;
+
+/// So many states are compared with a letter in one step.
+const STATES_OF_A_STEP: usize = 8;
 
 /// Which engine matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,61 +43,110 @@ impl Engine {
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
-pub(crate) enum Regex {
+pub(crate) struct Regex {
+    matcher: Matcher,
+    /// About how many states its automaton has.
+    states: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Matcher {
     Linear(regex::Regex),
     #[cfg(feature = "pcre")]
     Backtracking(engine_pcre::Regex),
+}
+
+/// About how many states the automaton of a pattern has that is written for the linear engine; none if it is wrong.
+pub(crate) fn states(translated: &str, options: &str) -> Option<usize> {
+    let hir = ParserBuilder::new()
+        .case_insensitive(options.contains('i'))
+        .multi_line(options.contains('m'))
+        .dot_matches_new_line(options.contains('s'))
+        .ignore_whitespace(options.contains('x'))
+        .build()
+        .parse(translated)
+        .ok()?;
+    Some(states_of(&hir))
+}
+
+fn states_of(hir: &Hir) -> usize {
+    // A character beyond ASCII is several bytes, each with its own state.
+    const WIDE: usize = 8;
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Class(Class::Bytes(class)) => class.ranges().len(),
+        HirKind::Class(Class::Unicode(class)) => {
+            class.iter().map(|range| if range.end().is_ascii() { 1 } else { WIDE }).sum()
+        }
+        HirKind::Repetition(repetition) => {
+            let most = repetition.max.unwrap_or(repetition.min.saturating_add(1)).max(1);
+            states_of(&repetition.sub).saturating_add(1).saturating_mul(usize::try_from(most).unwrap_or(usize::MAX))
+        }
+        HirKind::Capture(capture) => states_of(&capture.sub).saturating_add(2),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().map(states_of).fold(1, usize::saturating_add)
+        }
+    }
 }
 
 /// Where the groups of one match are, the whole match first.
 pub(crate) type Groups = Vec<Option<Range<usize>>>;
 
 /// A compiled pattern: `translated` is written for the linear engine, `_pcre` as the author wrote it.
-pub(crate) fn build(engine: Engine, translated: Option<&str>, _pcre: &str, options: &str) -> Option<Regex> {
-    match engine {
+pub(crate) fn build(
+    engine: Engine,
+    translated: Option<&str>,
+    states: usize,
+    _pcre: &str,
+    options: &str,
+) -> Option<Regex> {
+    let matcher = match engine {
         Engine::Linear => RegexBuilder::new(translated?)
             .case_insensitive(options.contains('i'))
             .multi_line(options.contains('m'))
             .dot_matches_new_line(options.contains('s'))
             .ignore_whitespace(options.contains('x'))
             .size_limit(COMPILED_MAX)
-            .dfa_size_limit(COMPILED_MAX)
+            .dfa_size_limit(CACHE_MAX)
             .build()
             .ok()
-            .map(Regex::Linear),
+            .map(Matcher::Linear),
         #[cfg(feature = "pcre")]
-        Engine::Backtracking => engine_pcre::build(translated, _pcre, options).map(Regex::Backtracking),
-    }
+        Engine::Backtracking => engine_pcre::build(translated, _pcre, options).map(Matcher::Backtracking),
+    };
+    matcher.map(|matcher| Regex { matcher, states })
 }
 
 impl Regex {
-    /// The pattern as the engine has it.
-    pub(crate) fn as_str(&self) -> &str {
-        match self {
-            Self::Linear(regex) => regex.as_str(),
-            #[cfg(feature = "pcre")]
-            Self::Backtracking(regex) => regex.as_str(),
-        }
+    /// Steps that it takes to search a text once, at most: each letter may be compared with each state.
+    pub(crate) fn steps(&self, text: &str) -> usize {
+        text.len().saturating_mul(self.states) / STATES_OF_A_STEP + text.len() / READ
+    }
+
+    /// How long a text may be to be searched in so many steps.
+    pub(crate) fn length_max(&self, steps: usize) -> usize {
+        steps.saturating_mul(STATES_OF_A_STEP) / (self.states + 1)
     }
 
     pub(crate) fn is_match(&self, text: &str) -> bool {
-        match self {
-            Self::Linear(regex) => regex.is_match(text),
+        match &self.matcher {
+            Matcher::Linear(regex) => regex.is_match(text),
             #[cfg(feature = "pcre")]
-            Self::Backtracking(regex) => regex.is_match(text),
+            Matcher::Backtracking(regex) => regex.is_match(text),
         }
     }
 
     /// All matches, one after the other.
     pub(crate) fn matches<'r>(&'r self, text: &'r str) -> Box<dyn Iterator<Item = Groups> + 'r> {
-        match self {
-            Self::Linear(regex) => Box::new(
+        match &self.matcher {
+            Matcher::Linear(regex) => Box::new(
                 regex
                     .captures_iter(text)
                     .map(|captures| captures.iter().map(|group| group.map(|group| group.range())).collect()),
             ),
             #[cfg(feature = "pcre")]
-            Self::Backtracking(regex) => Box::new(regex.matches(text)),
+            Matcher::Backtracking(regex) => Box::new(regex.matches(text)),
         }
     }
 }

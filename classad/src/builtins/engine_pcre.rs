@@ -2,7 +2,7 @@
 
 use fancy_regex::RegexBuilder;
 
-use crate::builtins::engine::{COMPILED_MAX, Groups};
+use crate::builtins::engine::{CACHE_MAX, COMPILED_MAX, Groups};
 
 /// How often one match may go back. What needs more does not match.
 const BACKTRACKS_MAX: usize = 10_000;
@@ -21,7 +21,7 @@ pub(crate) fn build(translated: Option<&str>, pcre: &str, options: &str) -> Opti
             .ignore_whitespace(options.contains('x'))
             .backtrack_limit(BACKTRACKS_MAX)
             .delegate_size_limit(COMPILED_MAX)
-            .delegate_dfa_size_limit(COMPILED_MAX)
+            .delegate_dfa_size_limit(CACHE_MAX)
             .build()
             .ok()
     };
@@ -29,10 +29,6 @@ pub(crate) fn build(translated: Option<&str>, pcre: &str, options: &str) -> Opti
 }
 
 impl Regex {
-    pub(crate) fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text).unwrap_or(false)
     }

@@ -2,7 +2,10 @@
 
 use crate::builtins::{argument, strict};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Machine, Outcome};
+use crate::eval::machine::{Bounded, Machine, Outcome};
+
+/// What separates words.
+const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Blanks and quotes stand in single quotes, a quote in them twice.
 fn quoted(word: &str) -> String {
@@ -58,7 +61,10 @@ fn words(text: &str) -> Option<Vec<String>> {
 pub(crate) fn env_v1_to_v2<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
-        Lazy::String(text) => environment(machine, text.split(';').map(str::to_owned).collect())?,
+        Lazy::String(text) => {
+            taken_apart(machine, text)?;
+            environment(machine, text.split(';').map(str::to_owned).collect())?
+        }
         _ => Lazy::Error,
     })
 }
@@ -69,10 +75,13 @@ pub(crate) fn merge_environment<'e>(machine: &mut Machine<'e>, arguments: &[Lazy
     for value in arguments {
         match value {
             Lazy::Undefined => {}
-            Lazy::String(text) => match words(text) {
-                Some(words) => settings.extend(words),
-                None => return Ok(Lazy::Error),
-            },
+            Lazy::String(text) => {
+                taken_apart(machine, text)?;
+                match words(text) {
+                    Some(words) => settings.extend(words),
+                    None => return Ok(Lazy::Error),
+                }
+            }
             _ => return Ok(Lazy::Error),
         }
     }
@@ -82,7 +91,18 @@ pub(crate) fn merge_environment<'e>(machine: &mut Machine<'e>, arguments: &[Lazy
 /// The settings as one environment; finding the earlier ones of the same name takes the square of their number.
 fn environment<'e>(machine: &mut Machine<'e>, settings: Vec<String>) -> Outcome<'e> {
     machine.spend(settings.len().saturating_mul(settings.len()))?;
-    Ok(variables(settings).map_or(Lazy::Error, Lazy::string))
+    match variables(settings) {
+        Some(text) => machine.string(text),
+        None => Ok(Lazy::Error),
+    }
+}
+
+/// Pays for taking a text apart, letter by letter, into as many pieces as it may have, and for putting them together again.
+fn taken_apart(machine: &mut Machine<'_>, text: &str) -> Bounded<()> {
+    const STEPS: usize = 2;
+    const BYTES: usize = 48;
+    machine.spend(text.len().saturating_mul(STEPS))?;
+    machine.take(text.len().saturating_mul(BYTES))
 }
 
 /// Settings in the new form; none if one has no name.
@@ -102,38 +122,57 @@ fn variables(settings: Vec<String>) -> Option<String> {
     Some(settings.join(" "))
 }
 
-/// `listToArgs(list)`: `{"a b", "c"}` into `'a b' c`.
+/// Which form of an argument line a call means: the new one with quotes, or with `1` as the last argument the old one without.
+fn is_quoted(arguments: &[Lazy<'_>]) -> Option<bool> {
+    match arguments.get(1) {
+        None | Some(Lazy::Integer(2)) => Some(true),
+        Some(Lazy::Integer(1)) => Some(false),
+        Some(_) => None,
+    }
+}
+
+/// `listToArgs(list [, form])`: `{"a b", "c"}` into `'a b' c`. The old form cannot hold a word with blanks.
 pub(crate) fn list_to_args<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    let items = match argument(arguments, 0) {
-        Lazy::Undefined => return Ok(Lazy::Undefined),
-        Lazy::List(items) => machine.items(items)?,
-        _ => return Ok(Lazy::Error),
+    let (Lazy::List(items), Some(is_quoted)) = (argument(arguments, 0), is_quoted(arguments)) else {
+        return Ok(Lazy::Error);
     };
-    let mut words = Vec::new();
-    for item in items {
+    let (items, mut words) = (machine.items(items)?, Vec::new());
+    for item in &*items {
         match item {
-            Lazy::String(word) => words.push(quoted(&word)),
+            Lazy::String(word) if is_quoted => {
+                taken_apart(machine, word)?;
+                words.push(quoted(word));
+            }
+            Lazy::String(word) if !word.contains(BLANKS) => {
+                taken_apart(machine, word)?;
+                words.push(word.to_string());
+            }
             _ => return Ok(Lazy::Error),
         }
     }
-    Ok(Lazy::string(words.join(" ")))
+    machine.string(words.join(" "))
 }
 
-/// `argsToList(s)`: `'a b' c` into `{"a b", "c"}`.
-pub(crate) fn args_to_list<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(match argument(arguments, 0) {
-        Lazy::Undefined => Lazy::Undefined,
-        Lazy::String(text) => words(text).map_or(Lazy::Error, Lazy::strings),
-        _ => Lazy::Error,
-    })
+/// `argsToList(s [, form])`: `'a b' c` into `{"a b", "c"}`.
+pub(crate) fn args_to_list<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    let (Lazy::String(text), Some(is_quoted)) = (argument(arguments, 0), is_quoted(arguments)) else {
+        return Ok(Lazy::Error);
+    };
+    taken_apart(machine, text)?;
+    if !is_quoted {
+        return machine.strings(text.split(BLANKS).filter(|word| !word.is_empty()).collect::<Vec<_>>());
+    }
+    match words(text) {
+        Some(words) => machine.strings(words),
+        None => Ok(Lazy::Error),
+    }
 }
 
-/// `userHome(user [, default])`: no user has a home here.
+/// `userHome(user [, default])`: no user has a home here. Only a text that is not empty counts as default.
 pub(crate) fn user_home<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match (argument(arguments, 0), arguments.get(1)) {
-        (Lazy::Undefined, _) => Lazy::Undefined,
-        (Lazy::String(_), Some(default)) => default.clone(),
-        (Lazy::String(_), None) => Lazy::Undefined,
+        (_, Some(Lazy::String(default))) if !default.is_empty() => Lazy::String(default.clone()),
+        (Lazy::Undefined | Lazy::String(_), _) => Lazy::Undefined,
         _ => Lazy::Error,
     })
 }

@@ -24,8 +24,13 @@ pub(crate) fn member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> O
         (Lazy::Error | Lazy::List(_) | Lazy::Ad(_), _) => Ok(Lazy::Error),
         (_, Lazy::List(items)) => {
             let items = machine.items(items)?;
-            let equal = |item: &Lazy| ops::binary(BinaryOp::Equal, item, wanted).truth() == Some(true);
-            Ok(Lazy::Boolean(items.iter().any(equal)))
+            for item in &*items {
+                machine.compare_values(item, wanted)?;
+                if ops::binary(BinaryOp::Equal, item, wanted).truth() == Some(true) {
+                    return Ok(Lazy::Boolean(true));
+                }
+            }
+            Ok(Lazy::Boolean(false))
         }
         _ => Ok(Lazy::Error),
     }
@@ -39,7 +44,13 @@ pub(crate) fn identical_member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<
         (Lazy::List(_) | Lazy::Ad(_), _) => Ok(Lazy::Error),
         (_, Lazy::List(items)) => {
             let items = machine.items(items)?;
-            Ok(Lazy::Boolean(items.iter().any(|item| logic::identical(item, wanted) == Some(true))))
+            for item in &*items {
+                machine.compare_values(item, wanted)?;
+                if logic::identical(item, wanted) == Some(true) {
+                    return Ok(Lazy::Boolean(true));
+                }
+            }
+            Ok(Lazy::Boolean(false))
         }
         _ => Ok(Lazy::Error),
     }
@@ -67,11 +78,12 @@ fn compare_each<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], deciding:
         Lazy::List(items) => machine.items(items)?,
         _ => return Ok(Lazy::Error),
     };
-    for item in items {
+    for item in &*items {
+        machine.compare_values(item, wanted)?;
         let result = match op {
-            BinaryOp::Is => logic::identical(&item, wanted).map_or(Lazy::Error, Lazy::Boolean),
-            BinaryOp::Isnt => logic::identical(&item, wanted).map_or(Lazy::Error, |same| Lazy::Boolean(!same)),
-            op => ops::binary(op, &item, wanted),
+            BinaryOp::Is => logic::identical(item, wanted).map_or(Lazy::Error, Lazy::Boolean),
+            BinaryOp::Isnt => logic::identical(item, wanted).map_or(Lazy::Error, |same| Lazy::Boolean(!same)),
+            op => ops::binary(op, item, wanted),
         };
         match result {
             Lazy::Boolean(truth) if truth == deciding => return Ok(Lazy::Boolean(deciding)),

@@ -91,6 +91,10 @@ pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
 /// The function whose name is most like `name`, if one is nearly the same.
 pub(crate) fn similar(name: &str) -> Option<&'static str> {
     const DISTANCE_MAX: usize = 2;
+    const LENGTH_MAX: usize = 40;
+    if name.len() > LENGTH_MAX {
+        return None;
+    }
     let wanted = name.to_ascii_lowercase();
     BUILTINS
         .iter()

@@ -14,14 +14,14 @@ pub(crate) fn prefix(text: &str) -> Option<f64> {
         Some(rest) => (-1.0, rest),
         None => (1.0, text.strip_prefix('+').unwrap_or(text)),
     };
-    let lower = rest.to_ascii_lowercase();
-    if lower.starts_with("inf") {
+    let begins = |with: &str| rest.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    if begins("inf") {
         return Some(sign * f64::INFINITY);
     }
-    if lower.starts_with("nan") {
+    if begins("nan") {
         return Some(f64::NAN);
     }
-    if let Some(digits) = lower.strip_prefix("0x")
+    if let Some(digits) = rest.get(2..).filter(|_| begins("0x"))
         && let Some(value) = hexadecimal(digits)
     {
         return Some(sign * value);
@@ -110,28 +110,32 @@ pub(crate) fn quantize<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) ->
     let Some(number) = as_real(value) else { return Ok(Lazy::Error) };
     let Lazy::List(items) = base else { return Ok(multiple(value, number, base)) };
     let mut last = Lazy::Real(0.0);
-    for item in machine.items(items)? {
-        match as_real(&item) {
+    for item in &*machine.items(items)? {
+        machine.compare_values(item, item)?;
+        match as_real(item) {
             None => return Ok(Lazy::Error),
-            Some(step) if step >= number => return Ok(item),
-            Some(_) => last = item,
+            Some(step) if step >= number => return Ok(item.clone()),
+            Some(_) => last = item.clone(),
         }
     }
     Ok(multiple(value, number, &last))
 }
+
+/// A real quantum that is no larger than this leaves the value as it is.
+const QUANTUM_MIN: f64 = 1e-8;
 
 fn multiple<'e>(value: &Lazy<'e>, number: f64, base: &Lazy<'e>) -> Lazy<'e> {
     if let (Lazy::Integer(value), Lazy::Integer(base)) = (value, base) {
         if *base == 0 {
             return Lazy::Integer(*value);
         }
-        let quotient = value.wrapping_div(*base);
-        let below = quotient.wrapping_mul(*base) != *value && (value.is_negative() == base.is_negative());
-        return Lazy::Integer(quotient.wrapping_add(i64::from(below)).wrapping_mul(*base));
+        // The reference rounds up in this way, which for a negative base is not the next multiple.
+        let raised = value.wrapping_add(base.wrapping_sub(1));
+        return Lazy::Integer(raised.wrapping_div(*base).wrapping_mul(*base));
     }
     match as_real(base) {
         None => Lazy::Error,
-        Some(0.0) => value.clone(),
+        Some(base) if base.abs() <= QUANTUM_MIN => value.clone(),
         Some(base) => Lazy::Real((number / base).ceil() * base),
     }
 }

@@ -1,6 +1,7 @@
 //! PCRE patterns into patterns of an engine that takes linear time.
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::builtins::engine::{self, Engine, Regex};
@@ -15,9 +16,39 @@ const PATTERN_MAX: usize = 1024;
 pub(crate) struct Compiled(Option<Arc<OnceLock<Kept>>>);
 
 /// A pattern compiled by an engine; none if that engine does not take it.
-///
-/// Shared, because a copy of a pattern would have to build its automaton anew.
-type Kept = (Engine, Option<Arc<Regex>>);
+struct Kept {
+    engine: Engine,
+    steps: usize,
+    // Shared, because a copy of a pattern would have to build its automaton anew.
+    regex: Option<Arc<Regex>>,
+    _seat: Seat,
+}
+
+/// One of the places for patterns that are kept: each takes much more room than its text, so there are only so many in all.
+struct Seat;
+
+static SEATS_TAKEN: AtomicUsize = AtomicUsize::new(0);
+const SEATS: usize = 1024;
+
+/// Patterns with more states are compiled anew each time.
+const KEPT_STATES_MAX: usize = 2_000;
+
+impl Seat {
+    fn take() -> Option<Self> {
+        let more = |taken: usize| (taken < SEATS).then_some(taken + 1);
+        SEATS_TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        SEATS_TAKEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Steps that it takes to compile a pattern, and for each of its states.
+pub(crate) const COMPILE: usize = 300;
+pub(crate) const COMPILE_STATE: usize = 8;
 
 impl Compiled {
     /// A place for a pattern, if the function has one and its arguments can be known before evaluation.
@@ -31,14 +62,32 @@ impl Compiled {
         Self((literal(0) && literal(options_at)).then(Arc::default))
     }
 
-    /// The compiled pattern; literal arguments are the same at every evaluation, so the first one's is right.
-    pub(crate) fn get(&self, pattern: &str, options: &str, wanted: Wanted, dialect: Dialect) -> Option<Arc<Regex>> {
+    /// The compiled pattern; literal arguments are the same at every evaluation, so the first one's is right. It is paid for as
+    /// if it were compiled each time: whether it was kept makes no difference.
+    pub(crate) fn get<E>(
+        &self,
+        pattern: &str,
+        options: &str,
+        wanted: Wanted,
+        dialect: Dialect,
+        pay: &mut dyn FnMut(usize) -> Result<(), E>,
+    ) -> Result<Option<Arc<Regex>>, E> {
         let engine = Engine::of(dialect);
-        let compiled = || compile(pattern, options, wanted, dialect).map(Arc::new);
-        match self.0.as_ref().map(|cell| cell.get_or_init(|| (engine, compiled()))) {
-            Some((kept_for, kept)) if *kept_for == engine => kept.clone(),
-            _ => compiled(),
+        if let Some(kept) = self.0.as_ref().and_then(|cell| cell.get()).filter(|kept| kept.engine == engine) {
+            pay(kept.steps)?;
+            return Ok(kept.regex.clone());
         }
+        let ready = Ready::of(pattern, options, wanted, dialect);
+        pay(ready.steps())?;
+        let (steps, states) = (ready.steps(), ready.states);
+        let regex = ready.compile().map(Arc::new);
+        if let Some(cell) = self.0.as_ref().filter(|_| states <= KEPT_STATES_MAX)
+            && let Some(seat) = Seat::take()
+        {
+            // Another may have been quicker, for another engine perhaps.
+            let _ = cell.set(Kept { engine, steps, regex: regex.clone(), _seat: seat });
+        }
+        Ok(regex)
     }
 }
 
@@ -51,16 +100,43 @@ pub(crate) enum Wanted {
     Text,
 }
 
-/// A compiled pattern; none if it is wrong, too large or beyond regular languages.
-pub(crate) fn compile(pattern: &str, options: &str, wanted: Wanted, dialect: Dialect) -> Option<Regex> {
-    if pattern.len() > PATTERN_MAX {
-        return None;
-    }
-    // Without multi-line mode PCRE's `$` matches before a last newline, too. Where nothing can follow it, and nobody asks what
-    // was matched, that newline may as well be matched.
-    let newline = wanted == Wanted::Truth && !options.contains('m') && !has_inline_options(pattern);
-    engine::build(Engine::of(dialect), translated(pattern, newline).as_deref(), pattern, options)
+/// A pattern that is ready to be compiled: what that takes is known.
+pub(crate) struct Ready<'p> {
+    engine: Engine,
+    pattern: &'p str,
+    options: &'p str,
+    translated: Option<String>,
+    /// About how many states its automaton will have.
+    pub(crate) states: usize,
 }
+
+impl<'p> Ready<'p> {
+    pub(crate) fn of(pattern: &'p str, options: &'p str, wanted: Wanted, dialect: Dialect) -> Self {
+        let engine = Engine::of(dialect);
+        // Without multi-line mode PCRE's `$` matches before a last newline, too. Where nothing can follow it, and nobody asks
+        // what was matched, that newline may as well be matched.
+        let newline = wanted == Wanted::Truth && !options.contains('m') && !has_inline_options(pattern);
+        let translated = if pattern.len() > PATTERN_MAX { None } else { translated(pattern, newline) };
+        let states = translated.as_deref().and_then(|translated| engine::states(translated, options));
+        Self { engine, pattern, options, translated, states: states.unwrap_or(pattern.len().min(PATTERN_MAX)) }
+    }
+
+    /// What it takes to compile it.
+    pub(crate) fn steps(&self) -> usize {
+        COMPILE + COMPILE_STATE * self.states.min(STATES_MAX)
+    }
+
+    /// The compiled pattern; none if it is wrong, too large or beyond regular languages.
+    pub(crate) fn compile(self) -> Option<Regex> {
+        if self.pattern.len() > PATTERN_MAX {
+            return None;
+        }
+        engine::build(self.engine, self.translated.as_deref(), self.states, self.pattern, self.options)
+    }
+}
+
+/// Compiling ends where a pattern takes too much memory: with no more than about so many states.
+const STATES_MAX: usize = 60_000;
 
 /// `(?m)`
 fn has_inline_options(pattern: &str) -> bool {

@@ -4,12 +4,18 @@ use std::collections::BTreeSet;
 
 use crate::analysis;
 use crate::builtins::convert::Text;
-use crate::builtins::pattern::{self, Wanted};
+use crate::builtins::pattern::{Compiled, Wanted};
 use crate::eval::lazy::Lazy;
 use crate::eval::lookup::{Found, Use};
-use crate::eval::machine::{Bounded, Machine, Outcome, ScopeId};
+use crate::eval::machine::{Bounded, Machine, Outcome, READ, ScopeId};
 use crate::expr::{Call, Expr, Kind};
 use crate::text::parse_expr;
+
+/// Steps that it takes to begin to read an expression.
+const PARSER: usize = 16;
+/// What a node takes that is searched for names: steps, and bytes.
+const NODE: usize = 4;
+const NODE_BYTES: usize = 64;
 
 /// `ifThenElse(condition, then, otherwise)`: only the chosen one is evaluated.
 pub(crate) fn if_then_else<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
@@ -37,7 +43,11 @@ pub(crate) fn eval<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, s
     let [argument] = &*call.arguments else { return Ok(Lazy::Error) };
     let value = machine.eval(argument, scope)?;
     let Text::Is(text) = machine.text(&value)? else { return Ok(Lazy::Error) };
-    machine.spend(text.len())?;
+    // A tree takes many times the room of its text.
+    const STEPS: usize = 4;
+    const BYTES: usize = 128;
+    machine.spend(text.len().saturating_mul(STEPS).saturating_add(PARSER))?;
+    machine.take(text.len().saturating_mul(BYTES))?;
     let Ok(expr) = parse_expr(&text, machine.context.dialect) else { return Ok(Lazy::Error) };
     let expr = machine.keep(expr);
     machine.eval(expr, scope)
@@ -52,19 +62,23 @@ fn named<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId) -> Optio
     }
 }
 
-/// `unparse(attribute)`: the text of its expression.
+/// `unparse(attribute)`: the text of its expression; an empty one for what the ad has no expression of by that name alone.
 pub(crate) fn unparse<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+    let is_path =
+        |argument: &Expr| matches!(argument.kind(), Kind::Select { .. } | Kind::Attribute { absolute: true, .. });
+    if call.arguments.first().is_some_and(is_path) {
+        return machine.string("");
+    }
     let text = match named(machine, call, scope) {
         None => return Ok(Lazy::Error),
         Some(Found::Attribute(expr, _)) => {
             machine.refuse_open(expr)?;
-            expr.canonical()
+            machine.printed(expr)?
         }
-        Some(Found::Scope(scope)) => machine.written(&Lazy::Ad(scope)).canonical(),
+        Some(Found::Scope(scope)) => machine.written_text(&Lazy::Ad(scope))?,
         Some(Found::Now | Found::Nothing) => String::new(),
     };
-    machine.charge(text.len())?;
-    Ok(Lazy::string(text))
+    machine.string(text)
 }
 
 /// `unresolved(attribute [, pattern])`: the names its expression needs that the ad does not have.
@@ -76,13 +90,23 @@ pub(crate) fn unresolved<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e C
     };
     let names = external(machine, expr, at)?;
     let Some(pattern) = call.arguments.get(1) else {
-        return Ok(Lazy::string(names.join(",")));
+        return machine.string(names.join(","));
     };
     match machine.eval(pattern, scope)? {
-        Lazy::String(pattern) => Ok(match pattern::compile(&pattern, "i", Wanted::Truth, machine.context.dialect) {
-            Some(regex) => Lazy::Boolean(names.iter().any(|name| regex.is_match(name))),
-            None => Lazy::Error,
-        }),
+        Lazy::String(pattern) => {
+            let dialect = machine.context.dialect;
+            let mut pay = |steps| machine.spend(steps);
+            let Some(regex) = Compiled::default().get(&pattern, "i", Wanted::Truth, dialect, &mut pay)? else {
+                return Ok(Lazy::Error);
+            };
+            for name in &names {
+                machine.spend(regex.steps(name))?;
+                if regex.is_match(name) {
+                    return Ok(Lazy::Boolean(true));
+                }
+            }
+            Ok(Lazy::Boolean(false))
+        }
         Lazy::Undefined => Ok(Lazy::Undefined),
         _ => Ok(Lazy::Error),
     }
@@ -94,9 +118,15 @@ fn external<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bo
     let mut seen = BTreeSet::new();
     let mut pending = vec![(expr, scope)];
     while let Some((expr, scope)) = pending.pop() {
-        machine.spend(1)?;
         machine.refuse_open(expr)?;
+        // Each node is looked at, and each name is kept as a text of its own.
+        let nodes = expr.nodes_within(machine.left() / NODE);
+        machine.spend(nodes.saturating_mul(NODE))?;
+        machine.take(nodes.saturating_mul(NODE_BYTES))?;
         for reference in analysis::references(expr) {
+            let letters = reference.iter().map(|name| name.as_str().len()).sum::<usize>();
+            machine.spend(letters / READ)?;
+            machine.take(letters.saturating_mul(2))?;
             let Some(start) = reference.first() else { continue };
             match machine.look_up(scope, start, Use::Selected) {
                 Found::Attribute(inner, at) => {
@@ -133,7 +163,7 @@ pub(crate) fn eval_in_each_context<'e>(
     scope: ScopeId,
 ) -> Outcome<'e> {
     match each_context(machine, call, scope)? {
-        Ok(values) => Ok(Lazy::list(values)),
+        Ok(values) => machine.list(values),
         Err(instead) => Ok(instead),
     }
 }
@@ -160,11 +190,12 @@ fn each_context<'e>(
         Lazy::List(items) => machine.items(&items)?,
         _ => return Ok(Err(Lazy::Error)),
     };
+    machine.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
     let mut values = Vec::new();
-    for item in items {
+    for item in &*items {
         values.push(match item {
             Lazy::Ad(inner) => {
-                let inner = machine.as_guest(inner, home);
+                let inner = machine.as_guest(*inner, home)?;
                 machine.eval(expr, inner)?
             }
             Lazy::Undefined => Lazy::Undefined,

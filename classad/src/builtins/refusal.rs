@@ -1,6 +1,6 @@
 //! Patterns into what this engine reads otherwise than PCRE, with what to write instead.
 
-use crate::builtins::pattern::{self, Wanted};
+use crate::builtins::pattern::{COMPILE, Ready, Wanted};
 use crate::diagnostic::Span;
 use crate::expr::{Call, Expr};
 use crate::text::Dialect;
@@ -43,8 +43,15 @@ const LOOK: &str = "write what must follow or precede into the pattern itself, w
 const NESTED: &str = "write the pattern out to the depth you need";
 const BACK: &str = "write the alternatives out: `(aa|bb)` instead of `([ab])\\1`";
 
-/// The refusal of a call's literal pattern and where it stands.
-pub(crate) fn of_call(call: &Call) -> Option<(Span, Refusal)> {
+/// Steps that it may take to compile all patterns of a text of so many bytes: those after them are taken as they are.
+pub(crate) fn work_for(bytes: usize) -> usize {
+    const STEPS: usize = 20_000;
+    const STEPS_OF_A_BYTE: usize = 10;
+    bytes.saturating_mul(STEPS_OF_A_BYTE).saturating_add(STEPS)
+}
+
+/// The refusal of a call's literal pattern and where it stands. What it takes to compile it is subtracted from `work`.
+pub(crate) fn of_call(call: &Call, work: &mut usize) -> Option<(Span, Refusal)> {
     let (options_at, substitutes) = match call.builtin().map(|builtin| builtin.name)? {
         "regexp" | "regexpMember" => (2, false),
         "stringList_regexpMember" => (3, false),
@@ -58,7 +65,7 @@ pub(crate) fn of_call(call: &Call) -> Option<(Span, Refusal)> {
         Some(options) => text(options)?,
         None => String::new(),
     };
-    let refusal = refusal(&pattern, &options, substitutes)?;
+    let refusal = refusal(&pattern, &options, substitutes, work)?;
     Some((place(argument.span(), &pattern, &refusal), refusal))
 }
 
@@ -72,13 +79,16 @@ fn place(literal: Span, pattern: &str, refusal: &Refusal) -> Span {
 }
 
 /// Why the engine does not take a pattern as PCRE does; none if it does.
-pub(crate) fn refusal(pattern: &str, options: &str, substitutes: bool) -> Option<Refusal> {
+pub(crate) fn refusal(pattern: &str, options: &str, substitutes: bool, work: &mut usize) -> Option<Refusal> {
     let found = scan(pattern, options.contains('m'), substitutes);
     let unsupported = found.as_ref().is_some_and(|found| found.code == "unsupported-regex");
     if unsupported {
         return found;
     }
-    if pattern::compile(pattern, options, Wanted::Text, Dialect::Gangmatch).is_none() {
+    let Some(left) = work.checked_sub(COMPILE) else { return found };
+    let ready = Ready::of(pattern, options, Wanted::Text, Dialect::Gangmatch);
+    *work = left.saturating_sub(ready.steps());
+    if ready.compile().is_none() {
         return Some(Refusal {
             code: "bad-regex",
             message: format!("`{}` is no pattern that can be matched here", shown(pattern)),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::builtins::engine::{Groups, Regex};
 use crate::builtins::pattern::Wanted;
 use crate::builtins::strict;
-use crate::builtins::stringlist::{delimiters, items};
+use crate::builtins::stringlist::{self, delimiters, items};
 use crate::eval::lazy::{Chars, Lazy};
-use crate::eval::machine::{Bounded, Machine, Outcome, ScopeId};
+use crate::eval::machine::{ALLOCATION, Bounded, Machine, Outcome, READ, ScopeId};
 use crate::expr::{Call, Expr};
 
 /// The values of a call's arguments and its pattern at argument 0 with the options at `options_at`.
@@ -34,16 +34,17 @@ fn prepare<'e>(
         Some(Lazy::String(pattern)) => {
             machine.charge(pattern.len())?;
             let wanted = if options_at == 2 { Wanted::Truth } else { Wanted::Text };
-            call.pattern.get(pattern, &options, wanted, machine.context.dialect)
+            let dialect = machine.context.dialect;
+            call.pattern.get(pattern, &options, wanted, dialect, &mut |steps| machine.spend(steps))?
         }
         _ => None,
     };
     Ok(Ok(Matching { arguments, pattern, options }))
 }
 
-/// Pays for matching `text`: the time is the product of both lengths at worst.
+/// Pays for searching `text` once.
 fn pay(machine: &mut Machine<'_>, pattern: &Regex, text: &str) -> Bounded<()> {
-    machine.spend(pattern.as_str().len().saturating_mul(text.len()) / 256)
+    machine.spend(pattern.steps(text))
 }
 
 /// `regexp(pattern, text [, options])`
@@ -77,13 +78,13 @@ pub(crate) fn regexp_member<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'
         return Ok(Lazy::Error);
     };
     let mut result = Lazy::Boolean(false);
-    for item in machine.items(list)? {
+    for item in &*machine.items(list)? {
         match item {
             Lazy::String(text) => {
                 // A pattern that is none matches nothing here.
                 let Some(pattern) = &matching.pattern else { continue };
-                pay(machine, pattern, &text)?;
-                if pattern.is_match(&text) {
+                pay(machine, pattern, text)?;
+                if pattern.is_match(text) {
                     return Ok(Lazy::Boolean(true));
                 }
             }
@@ -112,10 +113,13 @@ pub(crate) fn string_list_regexp_member<'e>(
     else {
         return Ok(Lazy::Error);
     };
+    machine.charge(options.len())?;
     // Here, and only here, the letters of the options may be in upper case.
     let options = options.to_ascii_lowercase();
-    let compiled = call.pattern.get(&pattern, &options, Wanted::Truth, machine.context.dialect);
+    let dialect = machine.context.dialect;
+    let compiled = call.pattern.get(&pattern, &options, Wanted::Truth, dialect, &mut |steps| machine.spend(steps))?;
     let Some(pattern) = compiled else { return Ok(Lazy::Error) };
+    stringlist::pay(machine, &list, delimiters)?;
     let items = items(&list, delimiters);
     if items.is_empty() {
         return Ok(Lazy::Undefined);
@@ -154,7 +158,9 @@ fn substitute<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId, imp
     };
     let option = |letter: char| implied.contains(letter) || matching.options.contains(letter);
     let (full, all) = (option('f'), option('g'));
-    pay(machine, pattern, text)?;
+    // Where the groups are is found out by a slower search.
+    const GROUPS: usize = 2;
+    machine.spend(pattern.steps(text).saturating_mul(GROUPS))?;
     let mut out = String::new();
     let mut at = 0;
     for groups in pattern.matches(text).take(if all { usize::MAX } else { 1 }) {
@@ -162,19 +168,25 @@ fn substitute<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId, imp
         if full {
             out.push_str(text.get(at..whole.start).unwrap_or_default());
         }
-        let Some(()) = expand(template, text, &groups, &mut out) else { return Ok(Lazy::Error) };
+        machine.spend(ALLOCATION + groups.len() + template.len() / READ)?;
+        let most = machine.context.limits.result_bytes;
+        let Some(()) = expand(template, text, &groups, &mut out, most) else { return Ok(Lazy::Error) };
+        machine.fits(out.len())?;
         at = whole.end;
-        machine.charge(out.len())?;
-        machine.spend(1)?;
+        if all {
+            // The next search may go on to the end of the text before it finds a short match.
+            machine.spend(pattern.steps(text.get(at..).unwrap_or_default()))?;
+        }
     }
     if full {
         out.push_str(text.get(at..).unwrap_or_default());
     }
-    Ok(Lazy::string(out))
+    machine.string(out)
 }
 
-/// The substitute with `\0` to `\9` filled in; none if a group lies beyond the last one that matched.
-fn expand(template: &str, text: &str, groups: &Groups, out: &mut String) -> Option<()> {
+/// The substitute with `\0` to `\9` filled in, until there is more than `most`; none if a group lies beyond the last one that
+/// matched.
+fn expand(template: &str, text: &str, groups: &Groups, out: &mut String, most: usize) -> Option<()> {
     let matched = groups.iter().rposition(Option::is_some).unwrap_or(0);
     let mut characters = template.chars();
     while let Some(character) = characters.next() {
@@ -186,7 +198,9 @@ fn expand(template: &str, text: &str, groups: &Groups, out: &mut String) -> Opti
                     return None;
                 }
                 let range = groups.get(group).cloned().flatten();
-                out.push_str(range.and_then(|range| text.get(range)).unwrap_or_default());
+                if out.len() <= most {
+                    out.push_str(range.and_then(|range| text.get(range)).unwrap_or_default());
+                }
                 characters = after;
             }
             _ => out.push(character),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::builtins::argument;
 use crate::builtins::convert::Text;
-use crate::eval::lazy::Lazy;
+use crate::eval::lazy::{Elements, Lazy};
 use crate::eval::machine::{Machine, Outcome};
 
 /// `strcat(x, ...)`: the first argument that is UNDEFINED or ERROR decides.
@@ -16,9 +16,9 @@ pub(crate) fn strcat<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> O
             Text::Undefined => return Ok(Lazy::Undefined),
             Text::Error => return Ok(Lazy::Error),
         }
-        machine.charge(whole.len())?;
+        machine.fits(whole.len())?;
     }
-    Ok(Lazy::string(whole))
+    machine.string(whole)
 }
 
 /// `join(sep, x, ...)`, `join(sep, list)`, `join(list)`: UNDEFINED items are left out.
@@ -34,19 +34,20 @@ pub(crate) fn join<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Out
             };
             match rest {
                 [Lazy::List(items)] => (separator, machine.items(items)?),
-                [] => return Ok(Lazy::string("")),
-                rest => (separator, rest.to_vec()),
+                [] => return machine.string(""),
+                rest => (separator, Elements::Evaluated(rest.to_vec())),
             }
         }
-        [] => return Ok(Lazy::string("")),
+        [] => return machine.string(""),
     };
     let mut whole = String::new();
     let mut defined = items.is_empty();
-    for item in &items {
+    for item in &*items {
         match machine.text(item)? {
             Text::Is(text) => {
                 // The reference separates only from what is there: an empty first item leaves no trace.
                 if !whole.is_empty() {
+                    machine.charge(separator.len())?;
                     whole.push_str(&separator);
                 }
                 whole.push_str(&text);
@@ -55,9 +56,9 @@ pub(crate) fn join<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Out
             Text::Undefined => {}
             Text::Error => return Ok(Lazy::Error),
         }
-        machine.charge(whole.len())?;
+        machine.fits(whole.len())?;
     }
-    Ok(if defined { Lazy::string(whole) } else { Lazy::Undefined })
+    if defined { machine.string(whole) } else { Ok(Lazy::Undefined) }
 }
 
 pub(crate) fn to_upper<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
@@ -69,11 +70,11 @@ pub(crate) fn to_lower<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) ->
 }
 
 fn changed<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], change: fn(&str) -> String) -> Outcome<'e> {
-    Ok(match machine.text(argument(arguments, 0))? {
-        Text::Is(text) => Lazy::string(change(&text)),
-        Text::Undefined => Lazy::Undefined,
-        Text::Error => Lazy::Error,
-    })
+    match machine.text(argument(arguments, 0))? {
+        Text::Is(text) => machine.string(change(&text)),
+        Text::Undefined => Ok(Lazy::Undefined),
+        Text::Error => Ok(Lazy::Error),
+    }
 }
 
 /// `substr(s, offset [, length])`: negative offsets count from the end, negative lengths leave so much off the end.
@@ -97,7 +98,7 @@ pub(crate) fn substr<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> O
     machine.charge(text.len())?;
     let part = text.as_bytes().get(bytes(start)..bytes(end)).unwrap_or_default();
     // A cut through a character leaves the replacement character: strings are always UTF-8.
-    Ok(Lazy::string(String::from_utf8_lossy(part)))
+    machine.string(String::from_utf8_lossy(part))
 }
 
 pub(crate) fn strcmp<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
@@ -114,7 +115,10 @@ fn compared<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], compare: fn(&
     Ok(match (left, right) {
         (Text::Undefined, _) | (_, Text::Undefined) => Lazy::Undefined,
         (Text::Error, _) | (_, Text::Error) => Lazy::Error,
-        (Text::Is(left), Text::Is(right)) => sign(compare(&left, &right)),
+        (Text::Is(left), Text::Is(right)) => {
+            machine.compare(&left, &right)?;
+            sign(compare(&left, &right))
+        }
     })
 }
 
@@ -128,23 +132,23 @@ pub(crate) fn sign<'e>(ordering: Ordering) -> Lazy<'e> {
 }
 
 /// `splitUserName("u@d")`: a name without `@` is a user.
-pub(crate) fn split_user_name<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(match argument(arguments, 0) {
+pub(crate) fn split_user_name<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    match argument(arguments, 0) {
         Lazy::String(text) => {
             let (user, domain) = text.split_once('@').unwrap_or((text, ""));
-            Lazy::strings([user, domain])
+            machine.strings([user, domain])
         }
-        _ => Lazy::Error,
-    })
+        _ => Ok(Lazy::Error),
+    }
 }
 
 /// `splitSlotName("slot1@host")`: a name without `@` is a host.
-pub(crate) fn split_slot_name<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(match argument(arguments, 0) {
+pub(crate) fn split_slot_name<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    match argument(arguments, 0) {
         Lazy::String(text) => {
             let (slot, host) = text.split_once('@').unwrap_or(("", text));
-            Lazy::strings([slot, host])
+            machine.strings([slot, host])
         }
-        _ => Lazy::Error,
-    })
+        _ => Ok(Lazy::Error),
+    }
 }

@@ -3,15 +3,43 @@
 use crate::builtins::number::prefix;
 use crate::builtins::{argument, strict};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Machine, Outcome};
+use crate::eval::machine::{Bounded, Machine, Outcome, READ};
 use crate::text::number::to_real;
 
 /// What separates items unless a call says otherwise.
 pub(crate) const DELIMITERS: &str = " ,";
+/// The same where the functions for membership look for items.
+const MEMBER_DELIMITERS: &str = ", \t\r\n";
+/// The same for [`split`].
+const SPLIT_DELIMITERS: &str = ", \t";
 
 /// The items between delimiters, blanks around them and empty ones dropped.
 pub(crate) fn items<'t>(text: &'t str, delimiters: &str) -> Vec<&'t str> {
     text.split(|character| delimiters.contains(character)).map(str::trim).filter(|item| !item.is_empty()).collect()
+}
+
+/// The text between delimiters as it stands, empty items dropped.
+fn pieces<'t>(text: &'t str, delimiters: &str) -> Vec<&'t str> {
+    text.split(|character| delimiters.contains(character)).filter(|item| !item.is_empty()).collect()
+}
+
+/// Steps that it takes to find the items of a text.
+pub(crate) fn steps(text: &str, delimiters: &str) -> usize {
+    (text.len() / 4).saturating_mul(1 + delimiters.len() / 32)
+}
+
+/// Pays for the items of a text: each letter is looked for among the delimiters.
+pub(crate) fn pay(machine: &mut Machine<'_>, text: &str, delimiters: &str) -> Bounded<()> {
+    machine.spend(steps(text, delimiters))?;
+    machine.take(text.len().saturating_mul(8))
+}
+
+/// The same for a list and delimiters among the arguments.
+fn pay_for<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Bounded<()> {
+    match (text(arguments, 0), delimiters(arguments, 1)) {
+        (Some(list), Some(delimiters)) => pay(machine, list, delimiters),
+        _ => Ok(()),
+    }
 }
 
 /// The string at `index`; none if it is something else.
@@ -27,7 +55,8 @@ pub(crate) fn delimiters<'a>(arguments: &'a [Lazy<'_>], index: usize) -> Option<
     if arguments.len() <= index { Some(DELIMITERS) } else { text(arguments, index) }
 }
 
-pub(crate) fn size<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn size<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    pay_for(machine, arguments)?;
     Ok(match (text(arguments, 0), delimiters(arguments, 1)) {
         (Some(list), Some(delimiters)) => Lazy::length(items(list, delimiters).len()),
         _ => Lazy::Error,
@@ -48,14 +77,16 @@ fn number<'e>(value: f64, integer: bool) -> Lazy<'e> {
     if integer { crate::builtins::number::whole(value) } else { Lazy::Real(value) }
 }
 
-pub(crate) fn sum<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn sum<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    pay_for(machine, arguments)?;
     Ok(match numbers(arguments) {
         None => Lazy::Error,
         Some((numbers, integers)) => number(numbers.iter().sum::<f64>() + 0.0, integers && !numbers.is_empty()),
     })
 }
 
-pub(crate) fn avg<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn avg<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    pay_for(machine, arguments)?;
     Ok(match numbers(arguments) {
         None => Lazy::Error,
         Some((numbers, _)) if numbers.is_empty() => Lazy::Real(0.0),
@@ -67,11 +98,13 @@ pub(crate) fn avg<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e
     })
 }
 
-pub(crate) fn min<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn min<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    pay_for(machine, arguments)?;
     Ok(extreme(arguments, f64::min))
 }
 
-pub(crate) fn max<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn max<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    pay_for(machine, arguments)?;
     Ok(extreme(arguments, f64::max))
 }
 
@@ -84,20 +117,21 @@ fn extreme<'e>(arguments: &[Lazy<'e>], better: fn(f64, f64) -> f64) -> Lazy<'e> 
     }
 }
 
-pub(crate) fn member<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(has_member(arguments, str::eq))
+pub(crate) fn member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    has_member(machine, arguments, str::eq)
 }
 
-pub(crate) fn member_any_case<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(has_member(arguments, str::eq_ignore_ascii_case))
+pub(crate) fn member_any_case<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    has_member(machine, arguments, str::eq_ignore_ascii_case)
 }
 
-fn has_member<'e>(arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Lazy<'e> {
+fn has_member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Outcome<'e> {
     match forgiving(arguments) {
         Ok((wanted, list, delimiters)) => {
-            Lazy::Boolean(items(list, delimiters).into_iter().any(|item| same(item, wanted)))
+            pay(machine, list, delimiters)?;
+            Ok(Lazy::Boolean(items(list, delimiters).into_iter().any(|item| same(item, wanted))))
         }
-        Err(instead) => instead,
+        Err(instead) => Ok(instead),
     }
 }
 
@@ -108,7 +142,7 @@ fn forgiving<'a>(arguments: &'a [Lazy<'_>]) -> Result<(&'a str, &'a str, &'a str
         return Err(Lazy::Undefined);
     }
     let delimiters = match arguments.get(2) {
-        None | Some(Lazy::Undefined) => Some(DELIMITERS),
+        None | Some(Lazy::Undefined) => Some(MEMBER_DELIMITERS),
         Some(Lazy::String(delimiters)) => Some(&**delimiters),
         Some(_) => None,
     };
@@ -138,8 +172,11 @@ pub(crate) fn subset_any_case<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'
 fn is_subset<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Outcome<'e> {
     match forgiving(arguments) {
         Ok((part, whole, delimiters)) => {
+            pay(machine, part, delimiters)?;
+            pay(machine, whole, delimiters)?;
+            let length = whole.len();
             let (parts, whole) = (items(part, delimiters), items(whole, delimiters));
-            machine.spend(parts.len().saturating_mul(whole.len()))?;
+            machine.spend(parts.len().saturating_mul(whole.len() + length / READ))?;
             let within = |item: &&str| whole.iter().any(|other| same(other, item));
             Ok(Lazy::Boolean(if parts.is_empty() { part.is_empty() } else { parts.iter().all(within) }))
         }
@@ -153,43 +190,35 @@ pub(crate) fn intersect<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -
     }
     match (text(arguments, 0), text(arguments, 1), delimiters(arguments, 2)) {
         (Some(left), Some(right), Some(delimiters)) => {
-            let (left, right) = (items(left, delimiters), items(right, delimiters));
-            machine.spend(left.len().saturating_mul(right.len()))?;
+            let delimiters = if delimiters.is_empty() { DELIMITERS } else { delimiters };
+            pay(machine, left, delimiters)?;
+            pay(machine, right, delimiters)?;
+            let length = right.len();
+            let (left, right) = (pieces(left, delimiters), pieces(right, delimiters));
+            machine.spend(left.len().saturating_mul(right.len() + length / READ))?;
             Ok(Lazy::Boolean(left.iter().any(|item| right.contains(item))))
         }
         _ => Ok(Lazy::Error),
     }
 }
 
-/// `split(s [, delimiters])`: an empty item stands between two equal delimiters, except blanks.
+/// `split(s [, delimiters])`: the text between delimiters as it stands. Empty items are dropped, but for those between two
+/// equal delimiters that are not blank.
 pub(crate) fn split<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    let (Some(text), Some(delimiters)) = (text(arguments, 0), delimiters(arguments, 1)) else {
-        return Ok(Lazy::Error);
-    };
-    machine.spend(text.len() / 8)?;
-    let mut items: Vec<&str> = Vec::new();
-    let mut rest = text.trim_start_matches(|c: char| delimiters.contains(c) || c.is_ascii_whitespace());
-    while !rest.is_empty() {
-        let end = rest.find(|c| delimiters.contains(c)).unwrap_or(rest.len());
-        let (item, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        items.push(item.trim());
-        rest = after;
-        // One delimiter ends the item; a further one of the same kind makes an empty item, others are passed over.
-        let Some(delimiter) = rest.chars().next() else { break };
-        rest = rest.get(delimiter.len_utf8()..).unwrap_or_default();
-        let mut empty = 0;
-        loop {
-            match rest.chars().next() {
-                Some(c) if c == delimiter && !c.is_ascii_whitespace() => empty += 1,
-                Some(c) if delimiters.contains(c) || c.is_ascii_whitespace() => {}
-                _ => break,
-            }
-            let length = rest.chars().next().map_or(0, char::len_utf8);
-            rest = rest.get(length..).unwrap_or_default();
+    let delimiters = if arguments.len() < 2 { Some(SPLIT_DELIMITERS) } else { text(arguments, 1) };
+    let (Some(text), Some(delimiters)) = (text(arguments, 0), delimiters) else { return Ok(Lazy::Error) };
+    pay(machine, text, delimiters)?;
+    let is_blank = |c: char| c.is_ascii_whitespace() || c == '\x0b';
+    let (mut items, mut start, mut last): (Vec<&str>, usize, Option<char>) = (Vec::new(), 0, None);
+    for (end, delimiter) in text.match_indices(|c| delimiters.contains(c)) {
+        let item = text.get(start..end).unwrap_or_default();
+        let delimiter = delimiter.chars().next().filter(|c| !is_blank(*c));
+        if !item.is_empty() || delimiter.is_some() && delimiter == last {
+            items.push(item);
         }
-        if !rest.is_empty() {
-            items.extend(std::iter::repeat_n("", empty));
-        }
+        last = delimiter.or(last);
+        start = end + text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
     }
-    Ok(Lazy::strings(items))
+    items.extend(text.get(start..).filter(|rest| !rest.is_empty()));
+    machine.strings(items)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::builtins::engine::Regex;
 use crate::builtins::pattern::Wanted;
-use crate::builtins::stringlist::{DELIMITERS, items};
+use crate::builtins::stringlist::{DELIMITERS, items, steps};
 use crate::eval::limits::Context;
 use crate::expr::{Expr, Kind};
 use crate::name::Name;
@@ -28,7 +28,7 @@ enum Asks {
 }
 
 /// Steps of such a call beside those for its text: one for each node, and one to find the attribute.
-const STEPS: u64 = 8;
+const STEPS: usize = 16;
 /// How deep it is.
 const DEPTH: usize = 4;
 
@@ -47,25 +47,36 @@ impl TextTest {
             Kind::Attribute { name, absolute: false } => Some(name.clone()),
             _ => None,
         };
-        let fuel = context.limits.fuel.checked_sub(STEPS).filter(|_| context.limits.depth >= DEPTH)?;
+        let fuel = usize::try_from(context.limits.fuel).unwrap_or(usize::MAX);
+        let mut fuel = fuel.checked_sub(STEPS).filter(|_| context.limits.depth >= DEPTH)?;
+        let mut pay = |steps: usize| -> Result<(), ()> {
+            fuel = fuel.checked_sub(steps).ok_or(())?;
+            Ok(())
+        };
+        // Parentheses are nodes, too.
+        const NODES_MAX: usize = 64;
+        let nodes = expr.nodes_within(NODES_MAX);
+        if nodes > NODES_MAX {
+            return None;
+        }
+        pay(2 * nodes).ok()?;
         let third = call.arguments.len() > 2;
         if call.arguments.len() > 3 {
             return None;
         }
         if call.function == "regexp" {
             let (pattern, options) = (literal(0)?, if third { literal(2)? } else { "" });
-            let written = u64::try_from(pattern.len()).ok()?;
-            let pattern = call.pattern.get(pattern, options, Wanted::Truth, context.dialect)?;
+            pay(pattern.len() + options.len()).ok()?;
+            let pattern = call.pattern.get(pattern, options, Wanted::Truth, context.dialect, &mut pay).ok()??;
             // So much can be paid for when the pattern is.
-            let length = u64::try_from(pattern.as_str().len().max(1)).ok()?;
-            let most = fuel.checked_sub(written / 64)?.saturating_mul(256) / length;
-            let length_max = usize::try_from(most).unwrap_or(usize::MAX).min(context.limits.result_bytes);
+            let length_max = pattern.length_max(fuel).min(context.limits.result_bytes);
             return Some(Self { name: attribute(1)?, asks: Asks::Pattern(pattern), length_max });
         }
         if call.function == "stringListMember" {
             let (list, delimiters) = (literal(1)?, if third { literal(2)? } else { DELIMITERS });
+            pay(list.len() + delimiters.len() + steps(list, delimiters)).ok()?;
             let listed = items(list, delimiters).into_iter().map(Box::from).collect();
-            let length_max = context.limits.result_bytes;
+            let length_max = fuel.min(context.limits.result_bytes);
             return Some(Self { name: attribute(0)?, asks: Asks::Listed(listed), length_max });
         }
         None
@@ -145,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_no_evaluation_has_fuel_for_is_not_told() {
-        let limits = Limits { fuel: 40, ..Limits::default() };
+        let limits = Limits { fuel: 1200, ..Limits::default() };
         let context = Context { limits, ..Context::default() };
         let expr = parse_expr(r#"regexp("[0-9]*a{3}.{2,9}end", name)"#, Dialect::Gangmatch).unwrap();
         let test = TextTest::of(&expr, &context).unwrap();

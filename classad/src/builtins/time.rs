@@ -155,7 +155,7 @@ pub(crate) fn split_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) 
         _ => return Ok(Lazy::Error),
     };
     let ad: Ad = fields.into_iter().map(|(name, value)| (Name::new(name), Expr::literal(value))).collect();
-    Ok(Lazy::Ad(machine.keep_ad(ad)))
+    machine.keep_ad(ad).map(Lazy::Ad)
 }
 
 fn date_fields(seconds: i64, offset: i32) -> Vec<(&'static str, Value)> {
@@ -220,9 +220,12 @@ pub(crate) fn format_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>])
         Some(_) => return Ok(Lazy::Error),
     };
     let civil = Civil::new(seconds.saturating_add(i64::from(offset)));
-    let text = strftime::format(&pattern, &civil, offset, seconds);
-    machine.charge(text.len())?;
-    Ok(Lazy::string(text))
+    // A conversion of two letters can stand for a whole date.
+    const STEPS: usize = 8;
+    const LETTERS: usize = 16;
+    machine.spend(pattern.len().saturating_mul(STEPS))?;
+    machine.take(pattern.len().saturating_mul(LETTERS))?;
+    machine.string(strftime::format(&pattern, &civil, offset, seconds))
 }
 
 /// The second that the fields of an ad name; missing ones count from the beginning of what is named.
@@ -232,7 +235,8 @@ fn seconds_of<'e>(machine: &mut Machine<'e>, fields: &Lazy<'e>) -> Bounded<i64> 
     let mut values = [1970, 1, 1, 0, 0, 0];
     let names = ["Year", "Month", "Day", "Hours", "Minutes", "Seconds"];
     for (value, name) in values.iter_mut().zip(names) {
-        let field = machine.subscript(fields, &Lazy::string(name))?;
+        let name = machine.string(name)?;
+        let field = machine.subscript(fields, &name)?;
         if let Lazy::Integer(given) = integer(&field) {
             *value = given.clamp(-FIELD_MAX, FIELD_MAX);
         }
@@ -242,12 +246,12 @@ fn seconds_of<'e>(machine: &mut Machine<'e>, fields: &Lazy<'e>) -> Bounded<i64> 
 }
 
 /// `interval(seconds)`: `1+01:01:01`
-pub(crate) fn interval<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn interval<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let Lazy::Integer(seconds) = integer(argument(arguments, 0)) else { return Ok(Lazy::Error) };
     let sign = if seconds < 0 { "-" } else { "" };
     let length = seconds.unsigned_abs();
     let (days, hours, minutes, rest) = (length / 86_400, length / 3600 % 24, length / 60 % 60, length % 60);
-    Ok(Lazy::string(if days > 0 {
+    machine.string(if days > 0 {
         format!("{sign}{days}+{hours:02}:{minutes:02}:{rest:02}")
     } else if hours > 0 {
         format!("{sign}{hours}:{minutes:02}:{rest:02}")
@@ -255,5 +259,5 @@ pub(crate) fn interval<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outco
         format!("{sign}{minutes}:{rest:02}")
     } else {
         format!("{sign}{rest}")
-    }))
+    })
 }

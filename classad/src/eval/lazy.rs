@@ -37,7 +37,32 @@ pub(crate) enum Items<'e> {
     /// As written, with the scope they stand in.
     Written(&'e Arc<[Expr]>, ScopeId),
     /// Made by a function or by a selection on a list.
-    Computed(Arc<[Lazy<'e>]>),
+    Computed(Arc<Computed<'e>>),
+}
+
+/// A list that was made.
+#[derive(Debug)]
+pub(crate) struct Computed<'e> {
+    pub(crate) items: Vec<Lazy<'e>>,
+    /// How deep lists that were made nest in it, itself included: so deep goes who drops it.
+    pub(crate) nesting: usize,
+}
+
+/// The evaluated elements of a list.
+pub(crate) enum Elements<'e> {
+    Evaluated(Vec<Lazy<'e>>),
+    Shared(Arc<Computed<'e>>),
+}
+
+impl<'e> Deref for Elements<'e> {
+    type Target = [Lazy<'e>];
+
+    fn deref(&self) -> &[Lazy<'e>] {
+        match self {
+            Self::Evaluated(items) => items,
+            Self::Shared(computed) => &computed.items,
+        }
+    }
 }
 
 impl Chars<'_> {
@@ -70,24 +95,20 @@ impl Items<'_> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Written(items, _) => items.len(),
-            Self::Computed(items) => items.len(),
+            Self::Computed(computed) => computed.items.len(),
+        }
+    }
+
+    /// How deep lists that were made nest in it.
+    pub(crate) fn nesting(&self) -> usize {
+        match self {
+            Self::Written(..) => 0,
+            Self::Computed(computed) => computed.nesting,
         }
     }
 }
 
 impl<'e> Lazy<'e> {
-    pub(crate) fn string(text: impl Into<Arc<str>>) -> Self {
-        Self::String(Chars::from(text))
-    }
-
-    pub(crate) fn list(items: impl IntoIterator<Item = Lazy<'e>>) -> Self {
-        Self::List(Items::Computed(items.into_iter().collect()))
-    }
-
-    pub(crate) fn strings<T: Into<Arc<str>>>(items: impl IntoIterator<Item = T>) -> Self {
-        Self::list(items.into_iter().map(Self::string))
-    }
-
     /// A length as an integer of the language.
     pub(crate) fn length(length: usize) -> Self {
         Self::Integer(i64::try_from(length).unwrap_or(i64::MAX))

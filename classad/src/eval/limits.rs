@@ -8,17 +8,28 @@ use crate::text::Dialect;
 pub struct Limits {
     /// How many operators, references and calls may be open at a time.
     pub depth: usize,
-    /// How many steps: one for each node, more for long strings and lists.
+    /// How many steps: one for each node and each element, more for long strings, calls and patterns.
     pub fuel: u64,
     /// How many bytes one string, or all strings of the result, may have.
     pub result_bytes: usize,
-    /// How deep lists and ads in a result may nest.
+    /// How deep lists and ads in a result, and lists made on the way, may nest.
     pub result_depth: usize,
+    /// How many elements and attributes a result may have in all, shared parts counted as often as they are printed.
+    pub result_elements: usize,
+    /// How many bytes all strings, lists and ads that one evaluation makes may take together.
+    pub memory: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { depth: 400, fuel: 1_000_000, result_bytes: 1 << 20, result_depth: 32 }
+        Self {
+            depth: 400,
+            fuel: 1_000_000,
+            result_bytes: 1 << 20,
+            result_depth: 32,
+            result_elements: 100_000,
+            memory: 16 << 20,
+        }
     }
 }
 
@@ -59,6 +70,10 @@ pub enum Limit {
     ResultBytes,
     /// [`Limits::result_depth`]
     ResultDepth,
+    /// [`Limits::result_elements`]
+    ResultElements,
+    /// [`Limits::memory`]
+    Memory,
 }
 
 impl std::fmt::Display for Limit {
@@ -68,6 +83,8 @@ impl std::fmt::Display for Limit {
             Self::Fuel => "the number of steps",
             Self::ResultBytes => "the size of a result",
             Self::ResultDepth => "the nesting of a result",
+            Self::ResultElements => "the number of elements of a result",
+            Self::Memory => "the memory of one evaluation",
         })
     }
 }

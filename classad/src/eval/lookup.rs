@@ -2,7 +2,7 @@
 
 use crate::ad::Ad;
 use crate::eval::lazy::{Items, Lazy};
-use crate::eval::machine::{Machine, Outcome, ScopeId};
+use crate::eval::machine::{ALLOCATION, Machine, Outcome, READ, ScopeId};
 use crate::eval::scope::{Frame, FrameId};
 use crate::expr::{Expr, Kind};
 use crate::name::{BuiltinName, Name};
@@ -24,6 +24,9 @@ pub(crate) enum Found<'e> {
     Now,
     Nothing,
 }
+
+/// So many scopes are looked at for the price of the expression.
+const STEPS_FREE: usize = 3;
 
 impl<'e> Machine<'e> {
     /// `x`, or `.x` if the lookup starts at the outermost ad.
@@ -71,9 +74,10 @@ impl<'e> Machine<'e> {
     fn select_each(&mut self, items: &Items<'e>, name: &Name) -> Outcome<'e> {
         self.enter()?;
         let items = self.items(items)?;
+        self.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
         let selected: Result<Vec<_>, _> = items.iter().map(|item| self.select(item, name)).collect();
         self.leave();
-        Ok(Lazy::list(selected?))
+        self.list(selected?)
     }
 
     /// `base[index]`: an element by position from 0, or an ad's own attribute by name.
@@ -82,10 +86,13 @@ impl<'e> Machine<'e> {
             (Lazy::Error, _) | (_, Lazy::Error) => Ok(Lazy::Error),
             (Lazy::Undefined, _) | (_, Lazy::Undefined) => Ok(Lazy::Undefined),
             (Lazy::List(items), Lazy::Integer(index)) => self.element(items, *index),
-            (Lazy::Ad(scope), Lazy::String(name)) => match self.own_or_body(*scope, &Name::new(name.shared())) {
-                Some((expr, scope)) => self.resolve(expr, scope),
-                None => Ok(Lazy::Undefined),
-            },
+            (Lazy::Ad(scope), Lazy::String(name)) => {
+                self.spend(ALLOCATION + name.len() / READ)?;
+                match self.own_or_body(*scope, &Name::new(name.shared())) {
+                    Some((expr, scope)) => self.resolve(expr, scope),
+                    None => Ok(Lazy::Undefined),
+                }
+            }
             _ => Ok(Lazy::Error),
         }
     }
@@ -97,7 +104,7 @@ impl<'e> Machine<'e> {
                 Some(expr) => self.eval(expr, *scope),
                 None => Ok(Lazy::Error),
             },
-            Items::Computed(items) => Ok(items.get(index).cloned().unwrap_or(Lazy::Error)),
+            Items::Computed(list) => Ok(list.items.get(index).cloned().unwrap_or(Lazy::Error)),
         }
     }
 
@@ -113,7 +120,14 @@ impl<'e> Machine<'e> {
     /// What `name` means in `start`, or else in the scopes around it, or else for the partner.
     pub(crate) fn look_up(&mut self, start: ScopeId, name: &Name, how: Use) -> Found<'e> {
         let mut scope = start;
+        // Names are compared by their hashes first, and then letter by letter.
+        let step = name.as_str().len() / READ;
+        let mut steps = 0;
         let fallback = loop {
+            steps += 1;
+            if steps > STEPS_FREE || step > 0 {
+                self.owe(step + 1);
+            }
             let Some(frame) = self.env.get(FrameId::from_index(scope.0)) else {
                 if let Some(real) = self.guest_of(scope) {
                     return self.look_up(real, name, Use::Selected);
@@ -201,10 +215,9 @@ impl<'e> Machine<'e> {
         self.own(ScopeId(body.index()), name)
     }
 
-    /// The attributes of the ad itself with the scopes to evaluate them in; defined values are not among them.
-    pub(crate) fn attributes(&self, scope: ScopeId) -> Vec<(Name, &'e Expr, ScopeId)> {
-        let attributes = self.ad(scope).into_iter().flat_map(Ad::iter);
-        attributes.map(|(name, expr)| (name.clone(), expr, scope)).collect()
+    /// The attributes of the ad itself; defined values are not among them.
+    pub(crate) fn attributes(&self, scope: ScopeId) -> Vec<(&'e Name, &'e Expr)> {
+        self.ad(scope).into_iter().flat_map(Ad::iter).collect()
     }
 
     /// The frame of the environment that a scope is, if it is one.
@@ -256,7 +269,8 @@ impl<'e> Machine<'e> {
         match self.empty {
             Some(scope) => scope,
             None => {
-                let scope = self.keep_ad(Ad::new());
+                let ad = self.keep_for_good(Ad::new());
+                let scope = self.push_scope(ad, None);
                 self.empty = Some(scope);
                 scope
             }

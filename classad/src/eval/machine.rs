@@ -2,20 +2,43 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use crate::ad::Ad;
 use crate::builtins::Body;
 use crate::eval::arena::{self, Arena, Made};
-use crate::eval::lazy::{Items, Lazy};
+use crate::eval::bill::Bill;
+use crate::eval::lazy::{Chars, Computed, Elements, Items, Lazy};
 use crate::eval::limits::{Context, Exhausted, Limit};
 use crate::eval::logic::{self, Truth};
 use crate::eval::memo::{Memo, Place, PlaceHasher, Slot};
 use crate::eval::ops;
 use crate::eval::scope::Env;
 use crate::expr::{BinaryOp, Call, Expr, Kind};
+use crate::name::Name;
 use crate::partial;
 use crate::value::Value;
+
+// What things cost, in steps: the dearest of them takes some 40 ns for each.
+
+/// A call takes so many beside those of its function.
+const CALL: usize = 4;
+/// So does what is put into a place of its own in memory.
+pub(crate) const ALLOCATION: usize = 2;
+/// So many bytes are copied in one step, ...
+const COPIED: usize = 64;
+/// ... read one by one, ...
+pub(crate) const READ: usize = 16;
+/// ... or printed.
+const PRINTED: usize = 4;
+/// A small ad is made in so many.
+const MADE_AD: usize = 64;
+
+// What things take in memory, about.
+const SLOT_BYTES: usize = 128;
+const SCOPE_BYTES: usize = 64;
+const STRING_BYTES: usize = 48;
+const MADE_AD_BYTES: usize = 3072;
 
 /// A scope of an evaluation: the frames of the environment first, then ads found on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,7 +70,13 @@ pub(crate) struct Machine<'e> {
     /// The lowest open reference that a circular one has run into since this was last reset.
     cut: usize,
     depth: usize,
-    fuel: u64,
+    pub(super) fuel: u64,
+    /// How many more bytes may be made.
+    memory: usize,
+    /// The seed of the ad whose expression is being evaluated, the fuel that was left when that began, and what others used.
+    pub(super) payer: u64,
+    pub(super) fuel_before: u64,
+    pub(super) bill: Option<Bill>,
     /// Where the next tree made during the evaluation goes.
     made: &'e arena::Place,
     /// What was evaluated last.
@@ -68,6 +97,10 @@ impl<'e> Machine<'e> {
             cut: usize::MAX,
             depth: 0,
             fuel: context.limits.fuel,
+            memory: context.limits.memory,
+            payer: 0,
+            fuel_before: context.limits.fuel,
+            bill: None,
             made: arena.start(),
             here: None,
             empty: None,
@@ -82,10 +115,15 @@ impl<'e> Machine<'e> {
     /// The value of `expr` in `scope`, its outermost layer only.
     pub(crate) fn eval(&mut self, expr: &'e Expr, scope: ScopeId) -> Outcome<'e> {
         self.start(expr)?;
-        match expr.unparenthesized().kind() {
+        let mut inner = expr;
+        while let Kind::Parenthesized(expr) = inner.kind() {
+            self.spend(1)?;
+            inner = expr;
+        }
+        match inner.kind() {
             Kind::Literal(value) => Ok(Lazy::scalar(value)),
             Kind::List(items) => Ok(Lazy::List(Items::Written(items, scope))),
-            Kind::Ad(ad) => Ok(Lazy::Ad(self.scope_of(expr.unparenthesized(), ad, scope))),
+            Kind::Ad(ad) => Ok(Lazy::Ad(self.scope_of(inner, ad, scope)?)),
             kind => {
                 self.enter()?;
                 self.operate_and_leave(expr, kind, scope)
@@ -161,10 +199,14 @@ impl<'e> Machine<'e> {
             && op.compares()
         {
             self.start(right)?;
+            if let (Lazy::String(left), Value::String(right)) = (left, value) {
+                self.compare(left, right)?;
+            }
             return Ok(ops::comparison_with(op, left, value));
         }
         let right = self.eval(right, scope);
         let right = right.as_ref().map_err(|limit| *limit)?;
+        self.compare_values(left, right)?;
         Ok(match op {
             BinaryOp::Is | BinaryOp::Isnt => logic::identity(op, left, right),
             _ => ops::comparison(op, left, right),
@@ -173,7 +215,12 @@ impl<'e> Machine<'e> {
 
     /// What an operand of `&&` or `||` counts as.
     fn truth(&mut self, expr: &'e Expr, scope: ScopeId) -> Bounded<Truth> {
-        match expr.unparenthesized().kind() {
+        let mut inner = expr;
+        while let Kind::Parenthesized(expr) = inner.kind() {
+            self.spend(1)?;
+            inner = expr;
+        }
+        match inner.kind() {
             Kind::Binary { op, left, right } if op.gives_truth() => {
                 self.start(expr)?;
                 self.enter()?;
@@ -187,6 +234,7 @@ impl<'e> Machine<'e> {
 
     /// Unknown functions and wrong numbers of arguments are ERROR without a look at the arguments.
     fn call(&mut self, expr: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+        self.spend(CALL)?;
         let Some(builtin) = call.builtin.filter(|builtin| builtin.arity.allows(call.arguments.len())) else {
             return Ok(Lazy::Error);
         };
@@ -197,14 +245,17 @@ impl<'e> Machine<'e> {
                 [] => body(self, &[]),
                 [only] => {
                     let arguments = [self.eval(only, scope)?];
+                    self.read(&arguments)?;
                     body(self, &arguments)
                 }
                 [first, second] => {
                     let arguments = [self.eval(first, scope)?, self.eval(second, scope)?];
+                    self.read(&arguments)?;
                     body(self, &arguments)
                 }
                 many => {
                     let arguments = self.eval_all(many, scope)?;
+                    self.read(&arguments)?;
                     body(self, &arguments)
                 }
             },
@@ -212,6 +263,7 @@ impl<'e> Machine<'e> {
     }
 
     pub(crate) fn eval_all(&mut self, exprs: &'e [Expr], scope: ScopeId) -> Bounded<Vec<Lazy<'e>>> {
+        self.take(exprs.len().saturating_mul(size_of::<Lazy<'_>>()))?;
         exprs.iter().map(|expr| self.eval(expr, scope)).collect()
     }
 
@@ -221,7 +273,13 @@ impl<'e> Machine<'e> {
             self.spend(1)?;
             return Ok(Lazy::scalar(value));
         }
-        let slot = self.memo.find((expr.address(), scope));
+        let slot = match self.memo.find((expr.address(), scope)) {
+            Some(slot) => slot,
+            None => {
+                self.take(SLOT_BYTES)?;
+                self.memo.add((expr.address(), scope))
+            }
+        };
         match self.memo.get(slot) {
             Slot::Known(value) => return Ok(value.clone()),
             Slot::Open(index) => {
@@ -234,7 +292,9 @@ impl<'e> Machine<'e> {
         let outer_cut = std::mem::replace(&mut self.cut, usize::MAX);
         self.open += 1;
         self.memo.set(slot, Slot::Open(index));
+        let outer = self.bill_to(scope);
         let value = self.eval(expr, scope)?;
+        self.bill_back(outer);
         self.open -= 1;
         // A value that saw UNDEFINED for an attribute further out holds for this path only.
         if self.cut >= index {
@@ -248,16 +308,22 @@ impl<'e> Machine<'e> {
     }
 
     /// The scope of an ad that stands in an expression: always the same for the same scope around it.
-    fn scope_of(&mut self, expr: &'e Expr, ad: &'e Ad, around: ScopeId) -> ScopeId {
+    fn scope_of(&mut self, expr: &'e Expr, ad: &'e Ad, around: ScopeId) -> Bounded<ScopeId> {
         if let Some(scope) = self.ads.get(&(expr.address(), around)) {
-            return *scope;
+            return Ok(*scope);
         }
-        let scope = self.add_scope(ad, Some(around));
+        self.take(SLOT_BYTES)?;
+        let scope = self.add_scope(ad, Some(around))?;
         self.ads.insert((expr.address(), around), scope);
-        scope
+        Ok(scope)
     }
 
-    pub(crate) fn add_scope(&mut self, ad: &'e Ad, parent: Option<ScopeId>) -> ScopeId {
+    pub(crate) fn add_scope(&mut self, ad: &'e Ad, parent: Option<ScopeId>) -> Bounded<ScopeId> {
+        self.take(SCOPE_BYTES)?;
+        Ok(self.push_scope(ad, parent))
+    }
+
+    pub(crate) fn push_scope(&mut self, ad: &'e Ad, parent: Option<ScopeId>) -> ScopeId {
         let scope = ScopeId(self.env.len() + self.nested.len());
         self.nested.push(Nested { ad, parent, guest_of: None });
         scope
@@ -265,16 +331,21 @@ impl<'e> Machine<'e> {
 
     /// The scope for an expression of `home` that is evaluated in the ad of `scope`: labels around that ad are private to the
     /// expressions that stand there.
-    pub(crate) fn as_guest(&mut self, scope: ScopeId, home: ScopeId) -> ScopeId {
+    pub(crate) fn as_guest(&mut self, scope: ScopeId, home: ScopeId) -> Bounded<ScopeId> {
         let chain = |start| std::iter::successors(Some(start), |at| self.parent(*at));
         let labelled = |at: &ScopeId| self.frame(*at).is_some_and(|frame| self.env.labels(frame) > 0);
-        let private = chain(scope).any(|at| labelled(&at) && !chain(home).any(|own| own == at));
-        let Some(ad) = self.ad(scope).filter(|_| private) else { return scope };
-        let guest = self.add_scope(ad, self.parent(scope));
+        let mut looked_at = 0;
+        let private = chain(scope).any(|at| {
+            looked_at += 1;
+            labelled(&at) && !chain(home).inspect(|_| looked_at += 1).any(|own| own == at)
+        });
+        self.spend(looked_at / 2)?;
+        let Some(ad) = self.ad(scope).filter(|_| private) else { return Ok(scope) };
+        let guest = self.add_scope(ad, self.parent(scope))?;
         if let Some(nested) = self.nested.last_mut() {
             nested.guest_of = Some(scope);
         }
-        guest
+        Ok(guest)
     }
 
     /// Keeps a tree made during the evaluation until its end.
@@ -284,10 +355,17 @@ impl<'e> Machine<'e> {
         &made.expr
     }
 
-    /// The scope of an ad made during the evaluation.
-    pub(crate) fn keep_ad(&mut self, ad: Ad) -> ScopeId {
+    /// Keeps an ad made during the evaluation until its end.
+    pub(crate) fn keep_for_good(&mut self, ad: Ad) -> &'e Ad {
         static EMPTY: LazyLock<Ad> = LazyLock::new(Ad::new);
-        let ad = self.keep(Expr::ad(ad)).as_ad().unwrap_or(&EMPTY);
+        self.keep(Expr::ad(ad)).as_ad().unwrap_or(&EMPTY)
+    }
+
+    /// The scope of an ad made during the evaluation, of as many attributes as a time has.
+    pub(crate) fn keep_ad(&mut self, ad: Ad) -> Bounded<ScopeId> {
+        self.spend(MADE_AD)?;
+        self.take(MADE_AD_BYTES)?;
+        let ad = self.keep_for_good(ad);
         self.add_scope(ad, None)
     }
 
@@ -309,17 +387,106 @@ impl<'e> Machine<'e> {
         Ok(())
     }
 
+    /// How many steps are left.
+    pub(crate) fn left(&self) -> usize {
+        usize::try_from(self.fuel).unwrap_or(usize::MAX)
+    }
+
     /// How many steps were taken so far.
     pub(crate) fn spent(&self) -> u64 {
         self.context.limits.fuel.saturating_sub(self.fuel)
     }
 
+    /// Uses up fuel for what was done already: what follows finds out if there was not enough.
+    pub(crate) fn owe(&mut self, steps: usize) {
+        self.fuel = self.fuel.saturating_sub(u64::try_from(steps).unwrap_or(u64::MAX));
+    }
+
+    /// Uses up memory.
+    pub(crate) fn take(&mut self, bytes: usize) -> Bounded<()> {
+        self.memory = self.memory.checked_sub(bytes).ok_or(Limit::Memory)?;
+        Ok(())
+    }
+
+    /// Refuses text that is longer than a result may be.
+    pub(crate) fn fits(&self, bytes: usize) -> Bounded<()> {
+        if bytes > self.context.limits.result_bytes { Err(Limit::ResultBytes) } else { Ok(()) }
+    }
+
     /// Uses up fuel for handling `bytes` bytes of text; text longer than a result may be is refused.
     pub(crate) fn charge(&mut self, bytes: usize) -> Bounded<()> {
-        if bytes > self.context.limits.result_bytes {
-            return Err(Limit::ResultBytes);
+        self.fits(bytes)?;
+        self.spend(bytes / COPIED)
+    }
+
+    /// Uses up fuel for a function that reads all texts among its arguments, character by character.
+    fn read(&mut self, arguments: &[Lazy<'e>]) -> Bounded<()> {
+        let bytes = |value: &Lazy| if let Lazy::String(text) = value { text.len() } else { 0 };
+        let bytes: usize = arguments.iter().map(bytes).sum();
+        if bytes < READ { Ok(()) } else { self.spend(bytes / READ) }
+    }
+
+    /// Uses up fuel for comparing two texts.
+    pub(crate) fn compare(&mut self, left: &str, right: &str) -> Bounded<()> {
+        let bytes = left.len().min(right.len());
+        if bytes < READ { Ok(()) } else { self.spend(bytes / READ) }
+    }
+
+    /// Uses up fuel for comparing two values.
+    pub(crate) fn compare_values(&mut self, left: &Lazy<'e>, right: &Lazy<'e>) -> Bounded<()> {
+        match (left, right) {
+            (Lazy::String(left), Lazy::String(right)) => self.compare(left, right),
+            _ => Ok(()),
         }
-        self.spend(bytes / 64)
+    }
+
+    /// A text that a function has made.
+    pub(crate) fn string(&mut self, text: impl Into<Arc<str>> + AsRef<str>) -> Outcome<'e> {
+        let bytes = text.as_ref().len();
+        self.charge(bytes)?;
+        self.take(bytes.saturating_add(STRING_BYTES))?;
+        Ok(Lazy::String(Chars::from(text)))
+    }
+
+    /// A list that a function has made.
+    pub(crate) fn list(&mut self, items: Vec<Lazy<'e>>) -> Outcome<'e> {
+        self.spend(items.len() / 4)?;
+        self.take(items.len().saturating_mul(size_of::<Lazy<'_>>()).saturating_add(STRING_BYTES))?;
+        let inner = items.iter().map(|item| if let Lazy::List(items) = item { items.nesting() } else { 0 });
+        let nesting = 1 + inner.max().unwrap_or(0);
+        if nesting > self.context.limits.result_depth {
+            return Err(Limit::ResultDepth);
+        }
+        Ok(Lazy::List(Items::Computed(Arc::new(Computed { items, nesting }))))
+    }
+
+    /// A list of texts that a function has made.
+    pub(crate) fn strings<T: Into<Arc<str>> + AsRef<str>>(
+        &mut self,
+        texts: impl IntoIterator<Item = T>,
+    ) -> Outcome<'e> {
+        let mut items = Vec::new();
+        for text in texts {
+            self.spend(ALLOCATION)?;
+            items.push(self.string(text)?);
+        }
+        self.list(items)
+    }
+
+    /// The text of an expression as HTCondor prints it, as far as it can be paid for.
+    pub(crate) fn printed(&mut self, expr: &Expr) -> Bounded<String> {
+        let paid = self.left().saturating_mul(PRINTED);
+        let most = self.context.limits.result_bytes.min(self.memory).min(paid);
+        match expr.canonical_within(most) {
+            Some(text) => {
+                self.take(text.len())?;
+                self.spend(ALLOCATION + text.len() / PRINTED)?;
+                Ok(text)
+            }
+            None if most == self.context.limits.result_bytes => Err(Limit::ResultBytes),
+            None if most == self.memory => Err(Limit::Memory),
+            None => Err(Limit::Fuel),
+        }
     }
 
     /// Opens one more operator, reference or call; [`Machine::leave`] closes it.
@@ -337,50 +504,75 @@ impl<'e> Machine<'e> {
 
     /// The whole value, every element and attribute evaluated.
     pub(crate) fn force(&mut self, value: &Lazy<'e>) -> Bounded<Value> {
-        let mut bytes = 0;
-        self.force_within(value, 0, &mut bytes)
+        let mut made = Whole::default();
+        self.force_within(value, 0, &mut made)
     }
 
-    fn force_within(&mut self, value: &Lazy<'e>, nesting: usize, bytes: &mut usize) -> Bounded<Value> {
-        if nesting > self.context.limits.result_depth {
+    fn force_within(&mut self, value: &Lazy<'e>, nesting: usize, made: &mut Whole) -> Bounded<Value> {
+        let limits = &self.context.limits;
+        if nesting > limits.result_depth {
             return Err(Limit::ResultDepth);
         }
         match value {
             Lazy::List(items) => {
+                made.elements = made.elements.saturating_add(items.len());
+                if made.elements > limits.result_elements {
+                    return Err(Limit::ResultElements);
+                }
                 let items = self.items(items)?;
-                items
-                    .iter()
-                    .map(|item| self.force_within(item, nesting + 1, bytes))
-                    .collect::<Result<_, _>>()
-                    .map(Value::List)
+                self.spend(items.len())?;
+                self.take(items.len().saturating_mul(size_of::<Value>()))?;
+                let mut values = Vec::with_capacity(items.len());
+                for item in &*items {
+                    values.push(self.force_within(item, nesting + 1, made)?);
+                }
+                Ok(Value::List(values.into()))
             }
             Lazy::Ad(scope) => {
-                let mut attributes = Vec::new();
-                for (name, expr, scope) in self.attributes(*scope) {
-                    let value = self.resolve(expr, scope)?;
-                    attributes.push((name, self.force_within(&value, nesting + 1, bytes)?));
+                let attributes = self.attributes(*scope);
+                made.elements = made.elements.saturating_add(attributes.len());
+                if made.elements > limits.result_elements {
+                    return Err(Limit::ResultElements);
                 }
-                Ok(Value::ad(attributes))
+                self.spend(attributes.len())?;
+                self.take(attributes.len().saturating_mul(size_of::<(Name, Value)>()))?;
+                let mut values = Vec::with_capacity(attributes.len());
+                for (name, expr) in attributes {
+                    let value = self.resolve(expr, *scope)?;
+                    values.push((name.clone(), self.force_within(&value, nesting + 1, made)?));
+                }
+                Ok(Value::Ad(values.into()))
             }
             scalar => {
                 let scalar = scalar.to_scalar().unwrap_or(Value::Error);
-                *bytes += scalar.as_str().map_or(0, str::len);
-                if *bytes > self.context.limits.result_bytes {
-                    return Err(Limit::ResultBytes);
-                }
+                made.bytes += scalar.as_str().map_or(0, str::len);
+                self.fits(made.bytes)?;
                 Ok(scalar)
             }
         }
     }
 
     /// The elements of a list, evaluated to their outermost layer.
-    pub(crate) fn items(&mut self, items: &Items<'e>) -> Bounded<Vec<Lazy<'e>>> {
+    pub(crate) fn items(&mut self, items: &Items<'e>) -> Bounded<Elements<'e>> {
         match items {
-            Items::Written(items, scope) => self.eval_all(items, *scope),
-            Items::Computed(items) => {
-                self.spend(items.len())?;
-                Ok(items.to_vec())
+            Items::Written(items, scope) => {
+                let outer = self.bill_to(*scope);
+                let items = self.eval_all(items, *scope)?;
+                self.bill_back(outer);
+                Ok(Elements::Evaluated(items))
+            }
+            Items::Computed(computed) => {
+                // Whoever asks looks at all of them.
+                self.spend(computed.items.len())?;
+                Ok(Elements::Shared(Arc::clone(computed)))
             }
         }
     }
+}
+
+/// What a result has so far.
+#[derive(Default)]
+struct Whole {
+    bytes: usize,
+    elements: usize,
 }

@@ -30,17 +30,17 @@ pub(crate) struct Memo<'e> {
 }
 
 impl<'e> Memo<'e> {
-    /// The number of the slot for a place, made if there was none.
-    pub(crate) fn find(&mut self, place: Place) -> usize {
-        let known = if self.slots.len() <= FEW {
+    /// The number of the slot for a place, if there is one.
+    pub(crate) fn find(&self, place: Place) -> Option<usize> {
+        if self.slots.len() <= FEW {
             self.slots.iter().position(|(own, _)| *own == place)
         } else {
             self.index.get(&place).copied()
-        };
-        known.unwrap_or_else(|| self.add(place))
+        }
     }
 
-    fn add(&mut self, place: Place) -> usize {
+    /// Makes a slot for a place that has none.
+    pub(crate) fn add(&mut self, place: Place) -> usize {
         let number = self.slots.len();
         self.slots.push((place, Slot::Forgotten));
         if number == FEW {

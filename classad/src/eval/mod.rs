@@ -1,6 +1,7 @@
 //! Trees into values.
 
 pub(crate) mod arena;
+pub(crate) mod bill;
 pub(crate) mod lazy;
 pub(crate) mod limits;
 pub(crate) mod logic;
@@ -14,6 +15,7 @@ use crate::expr::Expr;
 use crate::name::Name;
 use crate::value::Value;
 use arena::Arena;
+use bill::Bill;
 use limits::{Context, Exhausted};
 use machine::{Machine, ScopeId};
 use scope::{Env, FrameId};
@@ -30,22 +32,23 @@ pub fn eval(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Resul
     })
 }
 
-/// The same, and adds the fuel that was used to `used`: who evaluates often can see what it costs altogether.
+/// The same, and adds the fuel that was used to `bill`: who evaluates often can see what it costs, and because of which ad.
 ///
 /// # Errors
 /// If a limit of the context is reached; an expression cannot catch that.
-pub fn eval_counted(
+pub fn eval_billed(
     expr: &Expr,
     env: &Env<'_>,
     at: FrameId,
     context: &Context,
-    used: &mut u64,
+    bill: &mut Bill,
 ) -> Result<Value, Exhausted> {
     let arena = Arena::default();
     Machine::new(env, context, &arena).run(|machine| {
+        machine.begin_bill(ScopeId(at.index()));
         let outcome = machine.eval(expr, ScopeId(at.index()));
         let value = outcome.and_then(|value| machine.force(&value));
-        *used = used.saturating_add(machine.spent());
+        machine.end_bill(bill);
         value
     })
 }

@@ -171,8 +171,7 @@ fn shifted(seconds: i64, length: f64, offset: i32) -> Lazy<'static> {
 
 fn scaled(length: f64, factor: &Lazy<'_>, op: BinaryOp) -> Lazy<'static> {
     let factor = factor.number().unwrap_or(f64::NAN);
-    let result = if op == BinaryOp::Multiply { length * factor } else { length / factor };
-    if op == BinaryOp::Divide && factor == 0.0 { Lazy::Error } else { Lazy::RelTime(result) }
+    Lazy::RelTime(if op == BinaryOp::Multiply { length * factor } else { length / factor })
 }
 
 /// Of the number of places to shift by, the lowest six bits count, as on the machines that the reference runs on; 128 places

@@ -44,7 +44,8 @@ impl Doc {
             Self::After(text) if !text.starts_with("//") && !text.contains('\n') => Some(text.chars().count() + 2),
             Self::After(_) | Self::Alone(_) => None,
             Self::Nest(parts) | Self::Group(parts) => {
-                parts.iter().try_fold(0_usize, |sum, part| Some(sum + part.width()?)).filter(|sum| *sum <= WIDTH)
+                // No further than to where it is too long for any line: documents inside it are measured again.
+                parts.iter().try_fold(0_usize, |sum, part| Some(sum + part.width()?).filter(|sum| *sum <= WIDTH))
             }
         }
     }

@@ -14,6 +14,9 @@ use crate::value::Value;
 /// What is left, and the candidate's attributes in it.
 type Compiled = (Node, Vec<Name>);
 
+/// Steps that it takes to compare a text of the candidate's.
+const TEXT_STEPS: u64 = 64;
+
 const UNCLEAR: Compiled = (Node::Unclear, Vec::new());
 
 /// For a candidate bound as `label` in the frame.
@@ -63,11 +66,13 @@ struct Compiler<'c> {
     names: Vec<Name>,
     /// How many steps evaluation takes at most.
     steps: u64,
+    /// How many steps may still be taken to find out what is known.
+    work: u64,
 }
 
 impl<'c> Compiler<'c> {
     fn new(env: &'c Env<'c>, at: FrameId, candidate: Candidate<'c>, context: &'c Context) -> Self {
-        Self { env, at, candidate, context, names: Vec::new(), steps: 0 }
+        Self { env, at, candidate, context, names: Vec::new(), steps: 0, work: context.limits.fuel }
     }
 
     fn whole(mut self, expr: &Expr) -> Compiled {
@@ -93,20 +98,35 @@ impl<'c> Compiler<'c> {
     }
 
     /// The value, if it depends on no candidate, with the steps that it took. Lists and ads are for full evaluation.
-    fn attempt(&self, expr: &Expr, depth: usize) -> Result<(Option<Value>, u64), Exhausted> {
-        let arena = Arena::default();
-        Machine::new(self.env, self.context, &arena).run(|machine| {
+    fn attempt(&mut self, expr: &Expr, depth: usize) -> Result<(Option<Value>, u64), Exhausted> {
+        let (arena, mut context, mut spent) = (Arena::default(), *self.context, 0);
+        context.limits.fuel = self.work;
+        let outcome = Machine::new(self.env, &context, &arena).run(|machine| {
             for _ in 0..depth {
                 machine.enter()?;
             }
-            let value = machine.eval(expr, ScopeId(self.at.index()))?.to_scalar();
-            Ok((value, machine.spent()))
-        })
+            let value = machine.eval(expr, ScopeId(self.at.index()));
+            spent = machine.spent();
+            Ok(value?.to_scalar())
+        });
+        self.work = self.work.saturating_sub(spent);
+        outcome.map(|value| (value, spent))
+    }
+
+    /// Counts the parentheses around an expression.
+    fn open(&mut self, expr: &Expr) {
+        let mut inner = expr;
+        while let Kind::Parenthesized(expr) = inner.kind() {
+            // They may be looked through twice.
+            self.steps = self.steps.saturating_add(2);
+            inner = expr;
+        }
     }
 
     /// What is left of a part that depends on the candidate.
     fn rest(&mut self, expr: &Expr, depth: usize) -> Node {
         self.steps += 1;
+        self.open(expr);
         // One level for the operator, one for the label in a selection.
         if depth + 2 > self.context.limits.depth {
             return Node::Unclear;
@@ -143,6 +163,7 @@ impl<'c> Compiler<'c> {
             && *own == op
         {
             below += 1;
+            self.open(left);
             rights.push((right, below));
             first = left;
         }
@@ -167,8 +188,8 @@ impl<'c> Compiler<'c> {
 
     /// The candidate's attribute. Names that every ad has are for full evaluation, and so are partners of partners.
     fn theirs(&mut self, name: &Name) -> Node {
-        // The label and the literal found.
-        self.steps += 2;
+        // The label and the literal found, and comparing as long a text as is looked at.
+        self.steps += 2 + TEXT_STEPS;
         if name.builtin().is_some() || PARTNER.contains(name) {
             return Node::Unclear;
         }

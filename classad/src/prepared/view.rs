@@ -28,6 +28,9 @@ impl<'a> View<'a> {
     }
 }
 
+/// How long a text of the candidate's may be to be looked at here.
+const TEXT_MAX: usize = 1_000;
+
 /// How many kinds of candidates are told apart before everything is forgotten.
 const SHAPES_MAX: usize = 16;
 
@@ -101,6 +104,8 @@ impl<'v> Seen<'v> {
             Place::Nowhere => return Some(&MISSING),
         };
         match expr.kind() {
+            // Comparing long texts takes steps of its own.
+            Kind::Literal(Value::String(text)) if text.len() > TEXT_MAX => None,
             Kind::Literal(value) => Some(value),
             _ => None,
         }

@@ -167,7 +167,7 @@ impl<'t, 'r> Lexer<'t, 'r> {
     }
 
     fn quoted_name(&mut self, span: Span, text: Arc<str>) -> TokenKind {
-        if text.is_empty() {
+        if text.is_empty() && self.dialect == Dialect::Gangmatch {
             mistake::empty_name(self.report, span);
             return TokenKind::Bad;
         }

@@ -7,7 +7,7 @@ use crate::name::Name;
 use crate::text::report::{Report, Reported};
 use crate::text::sharing::Sharing;
 use crate::text::token::{Keyword, Token, TokenKind};
-use crate::text::{Dialect, syntax, time};
+use crate::text::{Dialect, mistake, syntax, time};
 use crate::value::Value;
 
 /// How many expressions, operands of a sign and operands of a suffix may be open at a time, as in HTCondor: about 165
@@ -399,6 +399,9 @@ impl<'p, 't> Parser<'p, 't> {
             TokenKind::End => return Err(syntax::not_closed(self, &TokenKind::CloseBracket, open)),
             _ => self.name("an attribute name")?,
         };
+        if name.as_str().is_empty() {
+            return Err(mistake::empty_name(self.report, span));
+        }
         if self.accept(&TokenKind::Assign).is_none() {
             return Err(syntax::unexpected(self, "`=` after the attribute name"));
         }

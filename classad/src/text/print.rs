@@ -36,6 +36,28 @@ impl Expr {
         text
     }
 
+    /// The same, if it has at most so many bytes: no more of it is made.
+    pub(crate) fn canonical_within(&self, most: usize) -> Option<String> {
+        let mut text = Clipped { text: String::new(), most };
+        print(self, Style::Canonical, &mut text).ok().map(|()| text.text)
+    }
+
+    /// The readable text, cut off after so many bytes: `...` stands for what is left out.
+    #[must_use]
+    pub fn excerpt(&self, most: usize) -> String {
+        const MORE: &str = "...";
+        let mut text = Clipped { text: String::new(), most };
+        match print(self, Style::Readable, &mut text) {
+            Ok(()) => text.text,
+            Err(_) => {
+                let cut = (0..=most.saturating_sub(MORE.len()).min(text.text.len())).rev();
+                let end = cut.into_iter().find(|at| text.text.is_char_boundary(*at)).unwrap_or(0);
+                text.text.truncate(end);
+                text.text + MORE
+            }
+        }
+    }
+
     /// The line of the long form in which `name` stands for this expression. Some texts it cannot hold.
     pub(crate) fn long_line(&self, name: &Name) -> String {
         let mut text = String::new();
@@ -48,8 +70,29 @@ impl Expr {
     }
 }
 
+/// Text of so many bytes at most: what does not fit is an error.
+struct Clipped {
+    text: String,
+    most: usize,
+}
+
+impl Write for Clipped {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let room = self.most.saturating_sub(self.text.len());
+        if more.len() <= room {
+            self.text.push_str(more);
+            return Ok(());
+        }
+        let end = (0..=room).rev().find(|at| more.is_char_boundary(*at)).unwrap_or(0);
+        self.text.push_str(more.get(..end).unwrap_or_default());
+        Err(fmt::Error)
+    }
+}
+
 enum Piece<'e> {
     Expr(&'e Expr),
+    /// The elements that are left of a list, with a comma before each.
+    Items(&'e [Expr]),
     Text(&'static str),
     Name(&'e Name),
     /// A name where HTCondor forgets the quotes.
@@ -64,6 +107,11 @@ fn print(expr: &Expr, style: Style, out: &mut dyn Write) -> fmt::Result {
             Piece::Name(name) => write_name(out, name, style)?,
             Piece::LooseName(name) if style == Style::Canonical => out.write_str(name.as_str())?,
             Piece::LooseName(name) => write_name(out, name, style)?,
+            Piece::Items([]) => {}
+            Piece::Items([item, rest @ ..]) => {
+                out.write_str(",")?;
+                pending.extend([Piece::Items(rest), Piece::Expr(item)]);
+            }
             Piece::Expr(expr) => {
                 if let Kind::Literal(value) = expr.kind() {
                     write_scalar(out, value, style)?;
@@ -141,11 +189,8 @@ fn starts_with_digit(expr: &Expr) -> bool {
 }
 
 fn spread_items<'e>(items: &'e [Expr], into: &mut Vec<Piece<'e>>) {
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            into.push(Piece::Text(","));
-        }
-        into.push(Piece::Expr(item));
+    if let [first, rest @ ..] = items {
+        into.extend([Piece::Expr(first), Piece::Items(rest)]);
     }
 }
 
@@ -189,6 +234,12 @@ fn write_scalar(out: &mut dyn Write, value: &Value, style: Style) -> fmt::Result
         Value::AbsTime { seconds, offset } => {
             write!(out, "absTime(\"{}\")", time::absolute_text(*seconds, *offset))
         }
+        // No field of a clock can say it.
+        Value::RelTime(seconds) if !seconds.is_finite() => {
+            out.write_str("relTime(")?;
+            write_real(out, *seconds, style)?;
+            out.write_char(')')
+        }
         Value::RelTime(seconds) => {
             let digits = if style == Style::Canonical { time::Digits::Six } else { time::Digits::All };
             write!(out, "relTime(\"{}\")", time::relative_text(*seconds, digits))
@@ -212,6 +263,13 @@ fn write_real(out: &mut dyn Write, number: f64, style: Style) -> fmt::Result {
     }
 }
 
+/// True for what moves a terminal's cursor, has no width, or turns the direction of the text around it.
+fn misleads(character: char) -> bool {
+    let hides =
+        matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    character.is_control() || hides
+}
+
 fn write_quoted(out: &mut dyn Write, text: &str, quote: char, style: Style) -> fmt::Result {
     out.write_char(quote)?;
     for character in text.chars() {
@@ -226,7 +284,7 @@ fn write_quoted(out: &mut dyn Write, text: &str, quote: char, style: Style) -> f
             '\\' => out.write_str("\\\\")?,
             _ if character == quote => write!(out, "\\{quote}")?,
             ' '..='~' => out.write_char(character)?,
-            _ if style != Style::Canonical && !character.is_control() => out.write_char(character)?,
+            _ if style != Style::Canonical && !misleads(character) => out.write_char(character)?,
             _ => {
                 let mut buffer = [0; 4];
                 for byte in character.encode_utf8(&mut buffer).bytes() {

@@ -1,16 +1,32 @@
 //! Remarks made while reading into what the caller gets: a result, or a reading with warnings.
 
+use crate::builtins::refusal;
 use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::text::{Dialect, Reading};
 
 /// How many errors, and how many warnings, are kept: nobody reads more, and each takes a look through the whole text.
 const REMARKS_MAX: usize = 40;
 
+/// How long a remark may be, in bytes: texts of the author's stand in it.
+const REMARK_MAX: usize = 4096;
+
+/// A remark that is no longer than it may be.
+fn short(mut text: String) -> String {
+    if text.len() > REMARK_MAX {
+        let end = (0..=REMARK_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str("...");
+    }
+    text
+}
+
 /// The remarks on one text so far.
 pub(crate) struct Report<'t> {
     source: &'t str,
     dialect: Dialect,
     list: Vec<Diagnostic>,
+    /// Steps that may still be taken to compile patterns.
+    pub(crate) patterns: usize,
 }
 
 /// A mistake has been reported; there is nothing to hand on.
@@ -19,7 +35,8 @@ pub(crate) struct Reported;
 
 impl<'t> Report<'t> {
     pub(crate) fn new(source: &'t str) -> Self {
-        Self { source, dialect: Dialect::Htcondor, list: Vec::new() }
+        let patterns = refusal::work_for(source.len());
+        Self { source, dialect: Dialect::Htcondor, list: Vec::new(), patterns }
     }
 
     /// The same for a text in `dialect`.
@@ -56,6 +73,7 @@ impl<'t> Report<'t> {
             return;
         }
         let position = span.position(self.source);
+        let (message, hint) = (short(message), hint.map(short));
         self.list.push(Diagnostic { severity, code, span, position, message, hint, related: None });
     }
 

@@ -9,91 +9,93 @@ pub(crate) struct Absolute {
     pub(crate) offset: i32,
 }
 
-/// `2004-01-31T12:34:56-06:00`; only the order of the digits matters, parts may be left off at the end, fields out of
-/// range carry over. Without a zone the time is UTC, so that a text means the same everywhere.
+/// `2004-01-31T12:34:56-06:00`: four digits of a year, then two each of month, day, hour, minute and second, with anything
+/// between them and after them; parts may be left off at the end, fields out of range carry over. Without a zone at the end of
+/// the text the time is UTC, so that a text means the same everywhere.
 pub(crate) fn parse_absolute(text: &str) -> Option<Absolute> {
-    let (text, offset) = split_zone(text.trim_matches([' ', '\t', '\n', '\r']));
-    let mut rest = text;
-    let year = field(&mut rest, 4).filter(|(_, digits)| *digits == 4)?.0;
-    let mut next = |absent: i64| field(&mut rest, 2).map_or(absent, |(value, _)| value);
+    let (text, offset) = split_zone(text);
+    let mut rest = text.as_bytes();
+    let year = field(&mut rest, 4)?;
+    let mut next = |absent: i64| field(&mut rest, 2).unwrap_or(absent);
     // A missing day is day 0, the last of the month before, as the reference has it.
     let (month, day, hour, minute, second) = (next(1), next(0), next(0), next(0), next(0));
-    let after =
-        rest.strip_prefix('.').map_or(rest, |fraction| fraction.trim_start_matches(|c: char| c.is_ascii_digit()));
-    if !after.trim_matches([' ', 'T']).is_empty() {
+    if rest.iter().any(u8::is_ascii_digit) {
         return None;
     }
-    let days = calendar::days(year, month, day);
-    let local = days * calendar::DAY + hour * 3600 + minute * 60 + second;
-    Some(Absolute { seconds: local - i64::from(offset), offset })
+    let local = calendar::days(year, month, day) * calendar::DAY + hour * 3600 + minute * 60 + second;
+    // The reference takes the last second of 1969 for a failure of its library.
+    (local != -1).then(|| Absolute { seconds: local - i64::from(offset), offset })
 }
 
-/// The text before the zone, and the zone's seconds ahead of UTC.
+/// The text without its zone, and the zone's seconds ahead of UTC. Blanks may follow a `Z`, but no other zone.
 fn split_zone(text: &str) -> (&str, i32) {
-    if let Some(before) = text.strip_suffix(['Z', 'z']) {
-        return (before, 0);
+    let trimmed = text.trim_end_matches(BLANKS);
+    match trimmed.strip_suffix(['Z', 'z']).filter(|before| !before.is_empty()) {
+        Some(before) => (before, 0),
+        None => zone(text, 5).or_else(|| zone(text, 6)).unwrap_or((text, 0)),
     }
-    zone(text, 6).or_else(|| zone(text, 5)).unwrap_or((text, 0))
 }
 
-/// `+hh:mm` (length 6) or `+hhmm` (length 5) after a time of day.
+/// Blanks of C.
+const BLANKS: [char; 6] = [' ', '\t', '\n', '\r', '\x0b', '\x0c'];
+
+/// `+hhmm` (length 5) or `+hh:mm` (length 6) at the end of a longer text.
 fn zone(text: &str, length: usize) -> Option<(&str, i32)> {
-    let at = text.len().checked_sub(length)?;
-    let (before, zone) = (text.get(..at)?, text.get(at..)?);
-    let sign = match zone.get(..1)? {
-        "+" => 1,
-        "-" => -1,
+    let (before, zone) = text.split_at_checked(text.len().checked_sub(length)?)?;
+    let (sign, zone) = match zone.split_at_checked(1)? {
+        ("+", zone) => (1, zone),
+        ("-", zone) => (-1, zone),
         _ => return None,
     };
-    let (hours, minutes) = (zone.get(1..3)?, zone.get(length - 2..)?);
-    if length == 6 && zone.get(3..4)? != ":" || !before.contains(['T', 't', ' ', ':']) {
-        return None;
-    }
-    let digits =
-        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<i32>().ok()).flatten();
-    Some((before, sign * (digits(hours)? * 3600 + digits(minutes)? * 60)))
+    let (hours, minutes) = if length == 6 { zone.split_once(':')? } else { zone.split_at_checked(2)? };
+    let digits = |text: &str| {
+        let sound = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        sound.then(|| text.parse::<i32>().ok()).flatten()
+    };
+    let seconds = digits(hours)? * 3600 + digits(minutes)? * 60;
+    (!before.is_empty()).then_some((before, sign * seconds))
 }
 
-/// The next number of at most `digits_max` digits and how many it has, after anything that is no digit.
-fn field(rest: &mut &str, digits_max: usize) -> Option<(i64, usize)> {
-    let start = rest.find(|c: char| c.is_ascii_digit())?;
-    // A fraction of a second is no field of its own.
-    if rest.starts_with('.') {
-        return None;
-    }
-    let digits = rest.get(start..)?.bytes().take(digits_max).take_while(u8::is_ascii_digit).count();
-    let value = rest.get(start..start + digits)?.parse().ok()?;
-    *rest = rest.get(start + digits..)?;
-    Some((value, digits))
+/// The number in the next `width` bytes from a digit on; none if so many are not left. What is no digit ends it.
+fn field(rest: &mut &[u8], width: usize) -> Option<i64> {
+    let start = rest.iter().position(u8::is_ascii_digit)?;
+    let (digits, after) = rest.get(start..)?.split_at_checked(width)?;
+    *rest = after;
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    Some(digits.fold(0, |value, digit| value * 10 + i64::from(digit - b'0')))
 }
 
-/// `[-][[[days+]hh:]mm:]ss[.fff]`, or numbers with the letters d, h, m, s.
+/// `[-][[[days+]hh:]mm:]ss[.fff]`, or numbers with the letters d, h, m, s in this order; each part may be left off, and blanks
+/// may stand between them. Read from the end, as the reference does it: a number without letter is seconds.
 pub(crate) fn parse_relative(text: &str) -> Option<f64> {
-    let text = text.trim_matches([' ', '\t', '\n', '\r']);
-    let (sign, mut rest) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
+    let mut rest = text.trim_end_matches(BLANKS);
     let mut seconds = 0.0;
-    // Without letters the last field is seconds, the one before minutes, and so on.
-    let mut clock: Vec<f64> = Vec::new();
-    while !rest.is_empty() {
-        let length = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
-        let value: f64 = rest.get(..length)?.parse().ok()?;
-        rest = rest.get(length..)?.trim_start_matches(' ');
-        let mut after = rest.chars();
-        match after.next() {
-            Some('d' | 'D' | '+') => seconds += value * 86_400.0,
-            Some('h' | 'H') => seconds += value * 3600.0,
-            Some('m' | 'M') => seconds += value * 60.0,
-            Some('s' | 'S') => seconds += value,
-            Some(':') if clock.len() < 2 && after.as_str().starts_with(|c: char| c.is_ascii_digit()) => {
-                clock.push(value)
-            }
-            None => clock.push(value),
-            Some(_) => return None,
+    if rest.ends_with(|c: char| matches!(c, 's' | 'S') || c.is_ascii_digit()) {
+        rest = rest.strip_suffix(['s', 'S']).unwrap_or(rest).trim_end_matches(BLANKS);
+        let mut number = last_digits(rest);
+        if let Some(whole) = rest.get(..rest.len() - number).and_then(|before| before.strip_suffix('.')) {
+            number += 1 + last_digits(whole);
         }
-        rest = after.as_str().trim_start_matches(' ');
+        let (before, number) = rest.split_at_checked(rest.len() - number)?;
+        seconds = number.parse().unwrap_or(0.0);
+        rest = before;
     }
-    let clock = clock.iter().fold(0.0, |sum, field| sum * 60.0 + field);
-    Some(sign * (seconds + clock))
+    for (letters, unit) in [(['m', 'M', ':'], 60.0), (['h', 'H', ':'], 3600.0), (['d', 'D', '+'], 86_400.0)] {
+        let Some(before) = rest.trim_end_matches(BLANKS).strip_suffix(letters) else { continue };
+        let before = before.trim_end_matches(BLANKS);
+        let (before, number) = before.split_at_checked(before.len() - last_digits(before))?;
+        // A number that the reference cannot hold counts as none.
+        seconds += number.parse::<i32>().map_or(0.0, f64::from) * unit;
+        rest = before;
+    }
+    rest = rest.trim_end_matches(BLANKS);
+    let (sign, rest) = rest.strip_suffix('-').map_or((1.0, rest), |rest| (-1.0, rest));
+    rest.trim_end_matches(BLANKS).is_empty().then_some(sign * seconds)
+}
+
+/// How many bytes at the end are digits.
+fn last_digits(text: &str) -> usize {
+    text.bytes().rev().take_while(u8::is_ascii_digit).count()
 }
 
 /// `2004-01-31T12:34:56-06:00`; UTC is `-00:00`.

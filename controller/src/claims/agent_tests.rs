@@ -117,6 +117,7 @@ fn a_vote_is_awaited_until_the_deadline() {
             epoch: None,
             deadline_ms: &|_| 30_000,
             under_way: &|_| false,
+            ..Moment::bare()
         };
         (attention.due(&objects, &moment).claims.len(), attention.next_ms())
     };

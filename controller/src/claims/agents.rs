@@ -11,14 +11,14 @@ use crate::claims::view::{Leg, View, entry, registers as seen};
 
 impl Driver {
     /// Tells an agent that its turn to vote has come.
-    pub(super) async fn ask(&self, view: &View, number: usize) -> Event {
-        self.turn(view, number, Action::Ask(number), &registers::ask(&view.uid)).await
+    pub(super) async fn ask(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
+        self.turn(view, number, (Action::Ask(number), &registers::ask(&view.uid)), notes).await
     }
 
     /// Tells an agent that the claim stands, if it is the one whose ballot was read before that was looked up.
     pub(super) async fn tell_agent(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
         let ballot = noted(notes, |notes| notes.ballots.get(number).cloned()).unwrap_or_default();
-        self.turn(view, number, Action::TellAgent(number), &registers::tell(&view.uid, &ballot)).await
+        self.turn(view, number, (Action::TellAgent(number), &registers::tell(&view.uid, &ballot)), notes).await
     }
 
     /// Tells an agent to stop, once the Match is read as ended or gone.
@@ -27,12 +27,12 @@ impl Driver {
             return Event::Failed(Action::StopAgent(number));
         }
         let patch = registers::stop(&view.uid, &view.key.to_string());
-        self.turn(view, number, Action::StopAgent(number), &patch).await
+        self.turn(view, number, (Action::StopAgent(number), &patch), notes).await
     }
 
     /// Writes that the work of a silent agent is lost. Whoever was asleep himself takes others for silent: so its offer is read,
     /// then its Lease, which must be what it was all the time.
-    pub(super) async fn mark_lost(&self, view: &View, number: usize) -> Event {
+    pub(super) async fn mark_lost(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
         let failed = Event::Failed(Action::MarkLost(number));
         let Some(leg) = view.legs.get(number) else { return failed };
         if !matches!(self.read_offer(leg).await, Answer::Done(())) {
@@ -44,7 +44,7 @@ impl Driver {
             return failed;
         }
         tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, "the agent is silent: its work is lost");
-        self.turn(view, number, Action::MarkLost(number), &registers::lose(&view.uid, &version)).await
+        self.turn(view, number, (Action::MarkLost(number), &registers::lose(&view.uid, &version)), notes).await
     }
 
     /// Whether an offer's agent is silent, with its Lease as the server has it now.
@@ -57,13 +57,19 @@ impl Driver {
         silence.is_none_or(|silence| self.world.life(&lease, silence).is_silent())
     }
 
-    async fn turn(&self, view: &View, number: usize, action: Action, patch: &Change) -> Event {
+    async fn turn(
+        &self,
+        view: &View,
+        number: usize,
+        (action, patch): (Action, &Change),
+        notes: &Mutex<Notes>,
+    ) -> Event {
         let Some(leg) = view.legs.get(number) else { return Event::Failed(action) };
         match self.patch_offer(leg, patch).await {
             Answer::Done(_) => self.entry_of(view, number).unwrap_or(Event::Failed(action)),
             answer => {
                 self.read_offer(leg).await;
-                self.lost(view, action, &answer)
+                self.lost(action, &answer, notes)
             }
         }
     }

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use claiming::Record;
 use crds::{License, Machine, WorkKind};
 use kube::ResourceExt;
 use pool::{Advertises, Changes, ObjectKey, Objects, OfferRef};
 
 use crate::alarm::Alarm;
-use crate::claims::due::{Due, Moment, Next, next, outlived, outlived_work};
+use crate::claims::due::{Due, Known, Moment, Next, next, outlived, outlived_work};
 use crate::claims::view::{Leg, View, view};
+use crate::fair::FairSet;
 
 /// An object that a claim depends on, or depended on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +33,8 @@ pub(crate) struct Attention {
     ties: BTreeMap<String, BTreeSet<Tie>>,
     /// Claims to which something happens by time alone, in milliseconds.
     alarm: Alarm<String>,
+    /// Claims that are decided, have a next step, and wait for a place.
+    waiting: FairSet,
     /// Matches that are undecided.
     undecided: BTreeSet<String>,
     /// All of them have to be looked at.
@@ -103,12 +107,27 @@ impl Attention {
         let whole = std::mem::take(&mut self.whole);
         self.open.extend(self.alarm.rung(moment.now_ms));
         for uid in std::mem::take(&mut self.open) {
-            self.look(&uid, objects, moment, &mut due);
+            if let Some(view) = self.look(&uid, objects, moment, &mut due) {
+                // The end of a claim may take as long as it likes: it stands in a line of its own.
+                match view.record() {
+                    Record::Absent | Record::Pending => due.claims.push(view),
+                    _ => self.waiting.push(&view.key.namespace, &uid),
+                }
+            }
+        }
+        let mut places = moment.places;
+        while places > 0
+            && let Some(uid) = self.waiting.pop(|_| true)
+        {
+            let view = self.look(&uid, objects, moment, &mut due);
+            places = places.saturating_sub(view.iter().len());
+            due.claims.extend(view);
         }
         for held in std::mem::take(&mut self.histories).iter().filter_map(|key| objects.jobs.get(key)) {
             due.outlived.extend(outlived(&held.object, objects));
         }
-        due.undecided = whole.then(|| self.undecided.clone());
+        let claims = || self.ties.keys().cloned().collect();
+        due.known = whole.then(|| Known { undecided: self.undecided.clone(), claims: claims() });
         due
     }
 
@@ -117,11 +136,11 @@ impl Attention {
         self.alarm.next_ms()
     }
 
-    /// Looks at one claim, and remembers what it depends on from now on.
-    fn look(&mut self, uid: &str, objects: &Objects, moment: &Moment<'_>, due: &mut Due) {
+    /// Looks at one claim, and remembers what it depends on from now on. The claim, if it is to be driven now.
+    fn look(&mut self, uid: &str, objects: &Objects, moment: &Moment<'_>, due: &mut Due) -> Option<View> {
         let seen = self.view(uid, objects);
         if seen.as_ref().is_some_and(|view| (moment.under_way)(view)) {
-            return;
+            return None;
         }
         let before = self.untie(uid);
         self.histories.extend(before.iter().filter_map(Tie::job).cloned());
@@ -129,28 +148,30 @@ impl Attention {
         self.undecided.remove(uid);
         let Some(view) = seen else {
             due.outlived_work.extend(outlived_work(uid, objects));
-            return;
+            return None;
         };
         self.histories.insert(view.root.key.clone());
         // An offer may name a claim that is none of its own.
         let still = before.into_iter().filter(|tie| tie.names(uid, objects));
         still.chain(ties(&view, objects)).for_each(|tie| self.tie(tie, uid));
-        let Next { undecided, asks, at_ms } = next(&view, objects, moment);
+        let Next { undecided, asks, at_ms, seen } = next(&view, objects, moment);
         if undecided {
             self.undecided.insert(uid.to_owned());
         }
-        if let Some(at_ms) = at_ms {
+        let rests_until = if asks { (moment.rests_until)(&view, seen) } else { None };
+        if asks && rests_until.is_none() {
+            return Some(view);
+        }
+        if let Some(at_ms) = at_ms.into_iter().chain(rests_until).min() {
             self.alarm.set(uid.to_owned(), at_ms);
         }
-        if asks {
-            due.claims.push(view);
-        }
+        None
     }
 
     /// The claim with this uid, if anything of it is there. Whatever names it was noted when it began to.
     fn view(&self, uid: &str, objects: &Objects) -> Option<View> {
         let named = || self.ties.get(uid).is_some_and(|ties| ties.iter().any(|tie| tie.names(uid, objects)));
-        let worked = || objects.works.of_match(uid).any(|batch| batch.ended.is_none());
+        let worked = || objects.works.labelled_with(uid).any(|batch| batch.ended.is_none());
         if objects.matches.by_uid(uid).is_some() || named() || worked() { view(uid, objects) } else { None }
     }
 }

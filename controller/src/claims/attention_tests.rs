@@ -15,7 +15,8 @@ const BEGIN: i64 = 1_795_269_600;
 
 fn due(attention: &mut Attention, objects: &Objects, now_ms: u64) -> Due {
     let now = Timestamp::from_millisecond(BEGIN * 1000 + i64::try_from(now_ms).unwrap()).unwrap();
-    let moment = Moment { now, now_ms, epoch: Some(2), deadline_ms: &|_| 3_000, under_way: &|_| false };
+    let moment =
+        Moment { now, now_ms, epoch: Some(2), deadline_ms: &|_| 3_000, under_way: &|_| false, ..Moment::bare() };
     attention.due(objects, &moment)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use claiming::{Action, Event, Reason};
-use crds::Job;
+use crds::{Job, Match};
 use matchmaker::{Config as Engine, Disagreement, verify};
 use pool::{Objects, gang_of};
 
@@ -20,14 +20,14 @@ impl Driver {
             match self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await {
                 Answer::Done(()) => {}
                 Answer::Missing => return Event::Disagreed(Reason::JobDeleted),
-                answer => return self.lost(view, Action::Check, &answer),
+                answer => return self.lost(Action::Check, &answer, notes),
             }
         }
         for leg in view.legs.iter().filter(|leg| members.offer(&leg.kind, &leg.key).is_none()) {
             match self.read_offer(leg).await {
                 Answer::Done(()) => {}
                 Answer::Missing => return Event::Disagreed(Reason::MemberGone),
-                answer => return self.lost(view, Action::Check, &answer),
+                answer => return self.lost(Action::Check, &answer, notes),
             }
         }
         {
@@ -41,10 +41,15 @@ impl Driver {
         self.agree(view, &members, notes)
     }
 
+    /// The engine as it was when a gang was found.
+    pub(super) fn engine_of(&self, found: &Match) -> Engine {
+        Engine { seed: u64::try_from(found.spec.cycle.seed).unwrap_or(0), ..self.engine.clone() }
+    }
+
     fn agree(&self, view: &View, members: &Objects, notes: &Mutex<Notes>) -> Event {
         let Some(found) = &view.found else { return Event::Disagreed(Reason::StaleAd) };
         let Some(recalled) = gang_of(found, members) else { return Event::Disagreed(Reason::StaleAd) };
-        let engine = Engine { seed: u64::try_from(found.spec.cycle.seed).unwrap_or(0), ..self.engine.clone() };
+        let engine = self.engine_of(found);
         let Err(disagreement) = verify(&recalled.snapshot, &recalled.gang, &engine, self.clock.now().as_second())
         else {
             return Event::Agreed;

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use claiming::{Action, Event, Reason, Record};
-use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, Vote, VoteRetry};
+use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, Offering, Vote, VoteRetry};
 use pool::Objects;
 
 use crate::api::Answer;
@@ -29,6 +29,28 @@ fn naysayers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v
         Some(No { leg, message, for_good })
     };
     view.legs.iter().filter_map(no).collect()
+}
+
+/// What has happened to which offers that a claim ends for this reason; nothing, if it is not about offers.
+fn account(view: &View, reason: Reason, objects: &Objects) -> String {
+    let said = |leg: &Leg| {
+        let offer = objects.offer(&leg.kind, &leg.key);
+        let what = match (reason, offer) {
+            (Reason::MemberLost | Reason::MemberGone, None) => "was deleted",
+            (Reason::MemberLost | Reason::MemberGone, Some(offer)) if offer.uid() != leg.uid => {
+                "was deleted and created again"
+            }
+            (Reason::MemberLost, Some(offer)) if leg.agent && entry(offer, &view.uid).is_none() => {
+                "has lost the entry of this claim: its status was overwritten"
+            }
+            (Reason::Evicted, Some(offer)) if offer.fields().offering == Offering::Evict => {
+                "is being vacated: its owner has set spec.offering to Evict"
+            }
+            _ => return None,
+        };
+        Some(format!("{} {} {what}", leg.kind, leg.key))
+    };
+    view.legs.iter().filter_map(said).collect::<Vec<_>>().join("; ")
 }
 
 /// Whether it is written that the work of an offer's agent is lost.
@@ -102,6 +124,12 @@ impl Driver {
         if reason == Some(Reason::StartTimedOut) {
             self.start_timed_out(view, notes);
         }
+        let account = reason.map(|reason| account(view, reason, &self.world.look())).unwrap_or_default();
+        noted(notes, |notes| {
+            if notes.message.is_empty() {
+                notes.message = account;
+            }
+        });
         let message = noted(notes, |notes| notes.message.clone());
         let patch = {
             let objects = self.world.look();
@@ -120,9 +148,9 @@ impl Driver {
             Answer::Refused(_) => match self.cluster.get::<Match>(&view.key).await {
                 Answer::Done(stored) => stored,
                 Answer::Missing => return Event::Decided(Record::Gone),
-                answer => return self.lost(view, action, &answer),
+                answer => return self.lost(action, &answer, notes),
             },
-            answer => return self.lost(view, action, &answer),
+            answer => return self.lost(action, &answer, notes),
         };
         noted(notes, |notes| notes.ended |= is_over(&stored, &view.uid));
         if stored.metadata.uid.as_deref() != Some(view.uid.as_str()) {
@@ -197,7 +225,7 @@ impl Driver {
     }
 
     /// Tells the job that its claim stands.
-    pub(super) async fn tell_root(&self, view: &View) -> Event {
+    pub(super) async fn tell_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let held = self.world.look().jobs.get(&view.root.key).cloned();
         let (Some(held), Some(found)) = (held, &view.found) else { return Event::Told };
         let is_claimed = held.object.status.as_ref().is_some_and(|status| status.claim.is_some());
@@ -208,15 +236,42 @@ impl Driver {
         let patch = writes::tell_root(view, found, &held, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
-                self.events.tell(&self.cluster, &job, Tone::Normal, "Claimed", &found.spec.summary).await;
+                self.events.tell(&job, Tone::Normal, "Claimed", &found.spec.summary);
                 self.world.learn(|all| all.jobs.put(job));
                 Event::Told
             }
             Answer::Missing => Event::Told,
             answer => {
                 self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
-                self.lost(view, Action::TellRoot, &answer)
+                self.lost(Action::TellRoot, &answer, notes)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::claims::view::view;
+    use crate::fixtures::{MATCH_UID, entry as entry_of, key, machine, world};
+
+    #[test]
+    fn m6_the_offer_for_which_a_claim_ends_is_named_and_what_happened_to_it() {
+        let mut objects = world(&json!({"decision": "Committed"}));
+        let view = view(MATCH_UID, &objects).unwrap();
+        assert_eq!(account(&view, Reason::MemberLost, &objects), "");
+        objects.machines.put(machine(&json!({"offering": "Evict"}), &entry_of("slots")));
+        let evicted = "Machine ns/machine is being vacated: its owner has set spec.offering to Evict";
+        assert_eq!(account(&view, Reason::Evicted, &objects), evicted);
+        assert_eq!(account(&view, Reason::Done, &objects), "");
+        let mut again = machine(&json!({}), &json!({}));
+        again.metadata.uid = Some("u-another".to_owned());
+        again.metadata.resource_version = Some("9".to_owned());
+        objects.machines.put(again);
+        objects.licenses.remove(&key("license"));
+        let lost = "Machine ns/machine was deleted and created again; License ns/license was deleted";
+        assert_eq!(account(&view, Reason::MemberLost, &objects), lost);
     }
 }

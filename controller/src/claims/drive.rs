@@ -1,20 +1,21 @@
 //! The one who makes a claim's writes: executes each action, tells the claim what came of it, until there is no next one.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use claiming::{Action, Claim, Event, Hold, Record, step};
+use claiming::{Action, Claim, Event, Hold, Reason, Record, step};
 use crds::{Decision, Job, Match};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use matchmaker::{AdKey, Config as Engine};
-use pool::{Objects, OwnerTrust};
+use pool::{Objects, OwnerTrust, is_foreign};
 use tokio::time::Instant;
 
 use crate::api::{Answer, Cluster};
+use crate::claims::due::{Moment, next};
 use crate::claims::group::Groups;
 use crate::claims::leave::leave;
+use crate::claims::stalls::{Setback, Stalls, Wait};
 use crate::claims::view::{Leg, View};
 use crate::claims::work::Read;
 use crate::clock::Clock;
@@ -36,14 +37,18 @@ pub(crate) struct Driver {
     pub(crate) refusals: Mutex<Refusals>,
     pub(crate) holdoffs: Mutex<HoldOffs>,
     pub(crate) proofs: Mutex<Proofs>,
+    /// Claims that cannot go on now.
+    pub(crate) stalls: Mutex<Stalls>,
+    /// How long the work of a claim that has ended is given to end, in milliseconds.
+    pub(crate) stop_timeout_ms: u64,
     pub(crate) events: Events,
     pub(crate) engine: Engine,
     pub(crate) owners: OwnerTrust,
     pub(crate) clock: Clock,
 }
 
-/// How long a claim rests after an action came to nothing.
-pub(super) const REST: Duration = Duration::from_millis(500);
+/// How often one drive does the same: what goes round in circles is somebody else undoing it, and is tried again later.
+const SAME_MAX: usize = 8;
 
 /// What one drive has learned beside the claim's state.
 #[derive(Default)]
@@ -66,6 +71,28 @@ pub(super) struct Notes {
     pub(super) ended: bool,
     /// The batch Job as it was read last: what is started is this one.
     pub(super) work: Read,
+    /// Why it came to nothing, if it did; of several reasons the one that is first in order.
+    pub(super) setback: Option<Setback>,
+    /// What the objects showed of the claim before that.
+    pub(super) seen: u64,
+}
+
+impl Notes {
+    /// An action came to nothing.
+    pub(super) fn failed(&mut self, action: Action, why: impl Into<String>) {
+        self.set_back(Setback { action, why: why.into(), waits: None });
+    }
+
+    /// An action cannot be done before something else happens.
+    pub(super) fn waits(&mut self, action: Action, why: impl Into<String>, wait: Wait) {
+        self.set_back(Setback { action, why: why.into(), waits: Some(wait) });
+    }
+
+    fn set_back(&mut self, setback: Setback) {
+        if self.setback.as_ref().is_none_or(|known| setback.action < known.action) {
+            self.setback = Some(setback);
+        }
+    }
 }
 
 impl Driver {
@@ -78,22 +105,28 @@ impl Driver {
         View::of(found)
     }
 
-    /// Drives a claim as far as it goes. It is under way until this returns.
+    /// Drives a claim as far as it goes. It is under way until this returns; nothing is waited for but answers.
     pub(crate) async fn drive(self: Arc<Self>, view: View, under_way: UnderWay) {
         let begun = Instant::now();
         let mut view = Arc::new(view);
         let deadline = self.deadline(&view);
-        let (mut claim, ballots, work) = {
+        let (mut claim, ballots, work, seen) = {
             let objects = self.world.look();
             let claim = view.claim(&objects, deadline, self.cluster.leadership.epoch());
-            (claim, view.ballots(&objects), Read::of(&view, &objects))
+            (claim, view.ballots(&objects), Read::of(&view, &objects), self.seen(&view, &objects))
         };
-        let notes = Mutex::new(Notes { members: Objects::new(self.owners), ballots, work, ..Notes::default() });
-        let (mut running, mut event, mut failed) = (FuturesUnordered::new(), Event::Woke, false);
+        let (members, refusals) = (Objects::new(self.owners), self.stalls().refusals(&view.uid));
+        let notes = Mutex::new(Notes { members, refusals, ballots, work, seen, ..Notes::default() });
+        let (mut running, mut event, mut done) = (FuturesUnordered::new(), first_event(&view, &notes), BTreeMap::new());
         loop {
-            failed |= matches!(event, Event::Failed(_));
-            if event == Event::Decided(Record::Committed) {
-                self.cluster.metrics.took(&metrics::COMMIT_SECONDS, &[], begun.elapsed());
+            if let Event::Failed(action) = event {
+                noted(&notes, |notes| notes.failed(action, "it came to nothing"));
+            }
+            if let Event::Decided(record) = event {
+                under_way.decided();
+                if record == Record::Committed {
+                    self.cluster.metrics.took(&metrics::COMMIT_SECONDS, &[], begun.elapsed());
+                }
             }
             self.note_ballot(&view, &event, &notes);
             let mut actions = self.take_in(&mut claim, &view, event);
@@ -110,18 +143,86 @@ impl Driver {
             }
             noted(&notes, |notes| notes.holds = claim.holds());
             for action in actions {
-                running.push(self.execute(view.clone(), action, &notes));
+                let times = done.entry(action).or_insert(0_usize);
+                *times = times.saturating_add(1);
+                running.push(self.execute(view.clone(), action, *times, &notes));
             }
             event = match running.next().await {
                 Some(event) => event,
                 None => break,
             };
         }
-        if failed && !noted(&notes, |notes| notes.unwritten) {
-            tokio::time::sleep(REST).await;
+        drop(running);
+        if done.contains_key(&Action::StartWork) {
+            self.stalls().started(&view.uid, self.now_ms());
         }
+        self.came_to(&view, notes.into_inner().unwrap_or_else(PoisonError::into_inner));
         drop(under_way);
         self.world.ring();
+    }
+
+    /// What the objects show of a claim now.
+    pub(crate) fn seen(&self, view: &View, objects: &Objects) -> u64 {
+        if view.uid.is_empty() {
+            return 0;
+        }
+        self.with_moment(0, |moment| next(view, objects, moment)).seen
+    }
+
+    /// What counts beside the objects now.
+    pub(crate) fn with_moment<T>(&self, places: usize, look: impl FnOnce(&Moment<'_>) -> T) -> T {
+        look(&Moment {
+            now: self.clock.now(),
+            now_ms: self.now_ms(),
+            epoch: self.cluster.leadership.epoch(),
+            deadline_ms: &|view| self.deadline(view),
+            under_way: &|view| self.flights.has(view),
+            stop_by_ms: &|view| self.stop_by_ms(&view.uid, ""),
+            starts_at: &|view| self.stalls().starts_at(&view.uid, self.now_ms()),
+            rests_until: &|view, seen| self.stalls().rests_until(&view.uid, seen, self.now_ms()),
+            places,
+        })
+    }
+
+    /// Remembers that a claim cannot go on, and says so once; or that it has gone on.
+    fn came_to(&self, view: &View, notes: Notes) {
+        let Notes { setback, seen, unwritten, refusals, .. } = notes;
+        let mut stalls = self.stalls();
+        stalls.keep_refusals(&view.uid, refusals);
+        match setback {
+            None => stalls.went_on(&view.uid),
+            Some(_) if unwritten => {}
+            Some(Setback { why, .. }) if view.uid.is_empty() => {
+                tracing::warn!(r#match = %view.key, why, "Match not written; it is tried again");
+                stalls.unwritten(&view.root.uid, self.now_ms());
+            }
+            Some(setback) => {
+                let is_new = stalls.stalled(&view.uid, &setback, seen, self.now_ms());
+                let Setback { action, why, waits } = setback;
+                match (is_new, waits) {
+                    (true, None) => {
+                        tracing::warn!(r#match = %view.key, ?action, why, "the claim cannot go on; it is tried again")
+                    }
+                    (true, Some(_)) => tracing::info!(r#match = %view.key, ?action, why, "the claim waits"),
+                    (false, _) => tracing::debug!(r#match = %view.key, ?action, why, "still"),
+                }
+            }
+        }
+    }
+
+    /// A term begins: whatever stood in the way of claims, all are looked at.
+    pub(crate) fn begin_term(&self) {
+        *self.stalls() = Stalls::default();
+    }
+
+    pub(crate) fn stalls(&self) -> MutexGuard<'_, Stalls> {
+        self.stalls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until when work that is to stop for a claim is given time to end, counted from when this process asked first: the workload of
+    /// this uid, or the claim's pods.
+    pub(super) fn stop_by_ms(&self, claim: &str, work: &str) -> u64 {
+        self.stalls().stopping_since(claim, work, self.now_ms()).saturating_add(self.stop_timeout_ms)
     }
 
     /// One event into the claim, and before it the wish of a party to leave: for one that leaves nothing more is reserved.
@@ -160,6 +261,7 @@ impl Driver {
                 let attempt = if written.spec.attempt <= 1 { "first" } else { "again" };
                 self.cluster.metrics.count(&metrics::ATTEMPTS, &[attempt]);
                 self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Unwritten);
+                self.stalls().written(&view.root.uid);
                 self.world.learn(|all| all.put_match(written.clone()));
                 Ok(written)
             }
@@ -174,13 +276,18 @@ impl Driver {
                     self.world.learn(|all| all.put_match(stored));
                     Err(failed)
                 }
-                answer => Err(self.lost(view, Action::Record, &answer)),
+                answer => Err(self.lost(Action::Record, &answer, notes)),
             },
-            answer => Err(self.lost(view, Action::Record, &answer)),
+            answer => Err(self.lost(Action::Record, &answer, notes)),
         }
     }
 
-    async fn execute(&self, view: Arc<View>, action: Action, notes: &Mutex<Notes>) -> Event {
+    /// Does what is asked for, `times` times in this drive by then.
+    async fn execute(&self, view: Arc<View>, action: Action, times: usize, notes: &Mutex<Notes>) -> Event {
+        if times > SAME_MAX {
+            noted(notes, |notes| notes.failed(action, "it was done again and again, and something undoes it"));
+            return Event::Failed(action);
+        }
         match action {
             Action::Record => Event::Failed(action),
             Action::ReserveRoot => self.reserve_root(&view, notes).await,
@@ -189,15 +296,15 @@ impl Driver {
             Action::Commit => self.decide(&view, action, Decision::Committed, None, notes).await,
             Action::Abort(reason) => self.abort(&view, reason, notes).await,
             Action::Release(reason) => self.release(&view, reason, notes).await,
-            Action::TellRoot => self.tell_root(&view).await,
-            Action::Confirm => self.confirm(&view).await,
+            Action::TellRoot => self.tell_root(&view, notes).await,
+            Action::Confirm => self.confirm(&view, notes).await,
             Action::Free(number) => self.free(&view, number, notes).await,
             Action::LookForEntries => self.look_for_entries(&view, notes).await,
             Action::FreeRoot => self.free_root(&view, notes).await,
-            Action::Ask(number) => self.ask(&view, number).await,
+            Action::Ask(number) => self.ask(&view, number, notes).await,
             Action::TellAgent(number) => self.tell_agent(&view, number, notes).await,
             Action::StopAgent(number) => self.stop_agent(&view, number, notes).await,
-            Action::MarkLost(number) => self.mark_lost(&view, number).await,
+            Action::MarkLost(number) => self.mark_lost(&view, number, notes).await,
             Action::MakeWork | Action::ClearWork | Action::StartWork | Action::StopWork | Action::LookForWork => {
                 self.do_work(&view, action, notes).await
             }
@@ -208,7 +315,8 @@ impl Driver {
         self.world.look().jobs.get(&view.root.key).map(|held| held.object.clone())
     }
 
-    pub(super) fn lost<K>(&self, view: &View, action: Action, answer: &Answer<K>) -> Event {
+    /// An action that came to nothing by this answer.
+    pub(super) fn lost<K>(&self, action: Action, answer: &Answer<K>, notes: &Mutex<Notes>) -> Event {
         let why = match answer {
             Answer::Lost(why) => why.as_str(),
             Answer::Refused(refused) => refused.message.as_str(),
@@ -216,9 +324,17 @@ impl Driver {
             Answer::Exists => "exists already",
             Answer::Done(_) => "",
         };
-        tracing::warn!(r#match = %view.key, ?action, why, "no answer that counts; the claim is looked at again");
+        noted(notes, |notes| notes.failed(action, why));
         Event::Failed(action)
     }
+}
+
+/// How a drive begins. A Match that was not recorded here is called off, whoever wrote it.
+fn first_event(view: &View, notes: &Mutex<Notes>) -> Event {
+    let Some(why) = view.found.as_ref().and_then(|found| is_foreign(found)) else { return Event::Woke };
+    tracing::warn!(r#match = %view.key, why, "a Match that was not recorded by gangmatch; it is called off");
+    noted(notes, |notes| notes.message = format!("this Match was not recorded by gangmatch: {why}"));
+    Event::Leave(Reason::NotAllowed)
 }
 
 pub(super) fn noted<T>(notes: &Mutex<Notes>, look: impl FnOnce(&mut Notes) -> T) -> T {

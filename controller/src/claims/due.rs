@@ -1,13 +1,15 @@
 //! The objects into what is to be done about a claim now: whether it needs somebody to drive it on.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use claiming::{Action, Event, Record, step};
-use crds::{Job, Match};
+use crds::{Job, Match, WorkKind};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
-use pool::{ObjectKey, Objects, WorkObject};
+use pool::{ObjectKey, Objects, WorkObject, is_foreign};
 
 use crate::claims::leave::{leave, leaves_at};
 use crate::claims::view::View;
@@ -21,8 +23,17 @@ pub(crate) struct Due {
     pub(crate) outlived: Vec<(ObjectKey, String)>,
     /// Batch Jobs that were made for Matches that are gone, and have ended.
     pub(crate) outlived_work: Vec<Arc<WorkObject>>,
-    /// The uids of all Matches that are undecided, if all were looked at.
-    pub(crate) undecided: Option<BTreeSet<String>>,
+    /// What is there, if all were looked at.
+    pub(crate) known: Option<Known>,
+}
+
+/// All claims that are there, by the uids of their Matches.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// Those that are undecided.
+    pub(crate) undecided: BTreeSet<String>,
+    /// All.
+    pub(crate) claims: BTreeSet<String>,
 }
 
 /// What counts beside the objects.
@@ -37,6 +48,32 @@ pub(crate) struct Moment<'m> {
     pub(crate) deadline_ms: &'m dyn Fn(&View) -> u64,
     /// Whether a claim is under way: what is to be done about it is known to whoever drives it.
     pub(crate) under_way: &'m dyn Fn(&View) -> bool,
+    /// Until when a claim that has ended gives its work time to end, on the monotonic clock.
+    pub(crate) stop_by_ms: &'m dyn Fn(&View) -> u64,
+    /// Until when a claim is not to be driven of which the objects show this; `None`: it may be.
+    pub(crate) rests_until: &'m dyn Fn(&View, u64) -> Option<u64>,
+    /// Until when the workload of a claim is not started again.
+    pub(crate) starts_at: &'m dyn Fn(&View) -> Option<u64>,
+    /// How many claims may be begun to be driven that are decided already.
+    pub(crate) places: usize,
+}
+
+#[cfg(test)]
+impl Moment<'_> {
+    /// At the beginning of time, where nobody is elected, nothing rests and there is room for all.
+    pub(crate) fn bare() -> Moment<'static> {
+        Moment {
+            now: Timestamp::UNIX_EPOCH,
+            now_ms: 0,
+            epoch: None,
+            deadline_ms: &|_| 30_000,
+            under_way: &|_| false,
+            stop_by_ms: &|_| u64::MAX,
+            rests_until: &|_, _| None,
+            starts_at: &|_| None,
+            places: usize::MAX,
+        }
+    }
 }
 
 /// What one claim comes to.
@@ -46,8 +83,10 @@ pub(crate) struct Next {
     pub(crate) undecided: bool,
     /// It has a next step.
     pub(crate) asks: bool,
-    /// When it will have one if nothing else happens, on the monotonic clock.
+    /// When that will change if nothing else happens, on the monotonic clock.
     pub(crate) at_ms: Option<u64>,
+    /// A digest of what the objects show of the claim, and of nothing else.
+    pub(crate) seen: u64,
 }
 
 /// What a claim comes to now.
@@ -61,21 +100,50 @@ pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> Next 
     let claim = view.claim(objects, deadline_ms, moment.epoch);
     let event = leave(view, objects, moment.now.as_second()).map_or(Event::Woke, Event::Leave);
     let asked = step(claim, event, moment.now_ms).1;
-    // of pods that are still to end nothing is asked: their end is seen
-    let waits = asked == [Action::LookForWork] && objects.works.pods_of(&view.uid) > 0;
-    let asks = !asked.is_empty() && !waits;
+    let seen = digest(view, objects, moment, &asked);
+    // Of pods that are still to end nothing is asked in their time: their end is seen.
+    let ends = asked == [Action::LookForWork] && objects.works.pods_of_claim(view.whose(objects)) > 0;
+    let stop_by_ms = if ends { (moment.stop_by_ms)(view) } else { 0 };
+    let asks = !asked.is_empty() && moment.now_ms >= stop_by_ms;
+    // To start a workload is the only thing to be done for a claim that stands.
+    let starts = |action: &Action| matches!(action, Action::MakeWork | Action::StartWork | Action::Confirm);
+    let is_start = view.record() == Record::Committed && asked.iter().all(starts);
+    let starts_at_ms = if asks && is_start { (moment.starts_at)(view) } else { None };
+    let asks = asks && starts_at_ms.is_none();
     let by_clock = leaves_at(view, objects).filter(|at| *at > moment.now.as_second()).map(|at| {
         let left_ms = at.saturating_mul(1000).saturating_sub(moment.now.as_millisecond());
         moment.now_ms.saturating_add(u64::try_from(left_ms).unwrap_or(0))
     });
-    let deadline_ms = Some(deadline_ms).filter(|at| *at > moment.now_ms && *at != u64::MAX);
-    Next { undecided, asks, at_ms: by_clock.into_iter().chain(deadline_ms).min().filter(|_| !asks) }
+    let later = [deadline_ms, stop_by_ms].into_iter().filter(|at| *at > moment.now_ms && *at != u64::MAX);
+    Next { undecided, asks, at_ms: by_clock.into_iter().chain(later).chain(starts_at_ms).min(), seen }
+}
+
+/// What the objects show of a claim: itself, what is asked for, and what its work and its job are by now. Not what else its offers say,
+/// which many share.
+fn digest(view: &View, objects: &Objects, moment: &Moment<'_>, asked: &[Action]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    view.claim(objects, 0, moment.epoch).hash(&mut hasher);
+    asked.hash(&mut hasher);
+    let version = |metadata: &ObjectMeta| metadata.resource_version.clone();
+    view.found.as_ref().and_then(|found| version(&found.metadata)).hash(&mut hasher);
+    let job = objects.jobs.get(&view.root.key);
+    job.and_then(|held| version(&held.object.metadata)).hash(&mut hasher);
+    let named = job.and_then(|held| held.object.spec.workload.as_ref()?.job_ref.as_ref());
+    let name = |name: &str| ObjectKey::new(&view.key.namespace, name);
+    let works =
+        [(WorkKind::Job, view.key.clone())].into_iter().chain(named.map(|named| (named.kind, name(&named.name))));
+    let works = works.filter_map(|(kind, key)| objects.works.get(kind, &key));
+    for work in works.chain(objects.works.of_claim(view.whose(objects))) {
+        (&work.uid, &work.version).hash(&mut hasher);
+    }
+    objects.works.pods_of_claim(view.whose(objects)).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Batch Jobs that go with the Match with this uid, which is gone, and nothing names it.
 pub(crate) fn outlived_work(uid: &str, objects: &Objects) -> Vec<Arc<WorkObject>> {
     let over = |batch: &&Arc<WorkObject>| batch.made && batch.ended.is_some();
-    objects.works.of_match(uid).filter(over).cloned().collect()
+    objects.works.labelled_with(uid).filter(over).cloned().collect()
 }
 
 /// The oldest ended Matches of a job beyond its `matchHistoryLimit`. Those that still hold something stay.
@@ -93,15 +161,17 @@ pub(crate) fn outlived(job: &Job, objects: &Objects) -> Vec<(ObjectKey, String)>
     settled.map(|view| (view.key, view.uid)).collect()
 }
 
-/// The newest epoch under which somebody has written.
+/// The newest epoch under which somebody has written. A Match that was not recorded by a controller says nothing of it.
 pub(crate) fn newest_epoch(objects: &Objects) -> i64 {
     let offers = objects.offers().filter_map(|offer| offer.status()).map(|status| status.epoch);
-    offers.chain(objects.matches.values().map(|found| found.spec.epoch)).max().unwrap_or(0)
+    let matches = objects.matches.values().filter(|found| is_foreign(found).is_none());
+    offers.chain(matches.map(|found| found.spec.epoch)).max().unwrap_or(0)
 }
 
 /// The newest epoch that these objects show.
 pub(crate) fn newest_epoch_of(changes: &pool::Changes, objects: &Objects) -> i64 {
     let offers = changes.offers().filter_map(|(kind, key)| Some(objects.offer(kind, key)?.status()?.epoch));
-    let matches = changes.matches.iter().filter_map(|key| Some(objects.matches.get(key)?.spec.epoch));
+    let matches = changes.matches.iter().filter_map(|key| objects.matches.get(key));
+    let matches = matches.filter(|found| is_foreign(found).is_none()).map(|found| found.spec.epoch);
     offers.chain(matches).max().unwrap_or(0)
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use claiming::{Action, Event, Hold, Reason, Record};
 use crds::rules::message;
 use crds::{Decision, Job, Match};
+use kube::Resource;
 use pool::{OfferRef, WorkObject};
 
 use crate::api::Answer;
@@ -16,7 +17,7 @@ use crate::events::Tone;
 use crate::holdoffs::Cause;
 use crate::metrics;
 use crate::status::{Ended, count_gave_up};
-use crate::workloads::work_of;
+use crate::workloads::{self, work_of};
 
 impl Driver {
     /// Gives an offer back, once the Match is read as ended or gone: by the server, not by what was seen of it.
@@ -48,7 +49,7 @@ impl Driver {
                 self.read_offer(leg).await;
                 self.entry_of(view, number).unwrap_or(failed)
             }
-            answer => self.lost(view, Action::Free(number), &answer),
+            answer => self.lost(Action::Free(number), &answer, notes),
         }
     }
 
@@ -87,7 +88,7 @@ impl Driver {
     }
 
     /// What the server says of the register now.
-    pub(super) async fn confirm(&self, view: &View) -> Event {
+    pub(super) async fn confirm(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         match self.cluster.get::<Match>(&view.key).await {
             Answer::Missing => Event::Confirmed(Record::Gone),
             Answer::Done(found) if found.metadata.uid.as_deref() != Some(view.uid.as_str()) => {
@@ -98,7 +99,7 @@ impl Driver {
                 self.world.learn(|all| all.put_match(found));
                 Event::Confirmed(writes::record(decision))
             }
-            answer => self.lost(view, Action::Confirm, &answer),
+            answer => self.lost(Action::Confirm, &answer, notes),
         }
     }
 
@@ -151,8 +152,7 @@ impl Driver {
         let patch = writes::free_root(view, &job, &ended, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
-                let type_ = if ended.aborted { Tone::Warning } else { Tone::Normal };
-                self.events.tell(&self.cluster, &job, type_, ended.reason.as_str(), &ended.message).await;
+                self.tell_end(&job, &ended);
                 count_gave_up(&self.cluster.metrics, &job);
                 self.world.learn(|all| all.jobs.put(job));
                 Event::RootFreed
@@ -160,8 +160,18 @@ impl Driver {
             Answer::Missing => Event::RootFreed,
             answer => {
                 self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
-                self.lost(view, Action::FreeRoot, &answer)
+                self.lost(Action::FreeRoot, &answer, notes)
             }
+        }
+    }
+
+    /// One that was called off is tried again and again: of those, people are warned now and then.
+    fn tell_end(&self, job: &Job, ended: &Ended) {
+        let Ended { reason, message, .. } = ended;
+        if ended.aborted {
+            self.events.tell(job, Tone::Warning, reason.as_str(), message);
+        } else {
+            self.events.tell_about(job.object_ref(&()), tone(*reason), reason.as_str(), message);
         }
     }
 
@@ -174,14 +184,18 @@ impl Driver {
             None => Reason::MatchDeleted,
         };
         let (message, refusals) = noted(notes, |notes| (notes.message.clone(), notes.refusals.clone()));
-        let batch = work_of(&view.uid, &self.world.look()).map(|batch| WorkObject::clone(batch));
+        let (batch, asked_for) = {
+            let objects = self.world.look();
+            let batch = work_of(view.whose(&objects), &objects).map(|batch| WorkObject::clone(batch));
+            (batch, workloads::asked_for(view.whose(&objects), &objects).cloned())
+        };
         let message = match (message.is_empty(), reason) {
             (false, _) => message,
             (true, Reason::Done) => "spec.done is true".to_owned(),
             (true, Reason::Suspended) => "spec.suspend is true".to_owned(),
             (true, Reason::Completed) => "the work has ended".to_owned(),
             (true, Reason::ClaimExpired) => "claimSeconds are over".to_owned(),
-            (true, Reason::WorkloadFailed) => failure(batch.as_ref()),
+            (true, Reason::WorkloadFailed) => failure(batch.as_ref().or(asked_for.as_deref())),
             (true, _) => stored.and_then(|status| status.message).unwrap_or_default(),
         };
         Ended { reason, message, refusals, aborted, batch }
@@ -194,10 +208,32 @@ pub(super) fn is_over(stored: &Match, uid: &str) -> bool {
     stored.metadata.uid.as_deref() != Some(uid) || decision.is_terminal()
 }
 
+/// How serious it is that a claim which stood has ended: whether that was the wish of the job, or its work is done.
+fn tone(reason: Reason) -> Tone {
+    match reason {
+        Reason::MemberLost | Reason::Evicted | Reason::AgentLost | Reason::StartTimedOut | Reason::WorkloadFailed => {
+            Tone::Warning
+        }
+        _ => Tone::Normal,
+    }
+}
+
 /// Why the work has failed, in its own words.
 fn failure(work: Option<&WorkObject>) -> String {
     match work {
         Some(work) => format!("{} {}: {}", work.noun(), work.key.name, work.message),
         None => "the workload is not there any more".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m6_what_the_job_did_not_ask_for_is_a_warning() {
+        let warned = Reason::ALL.into_iter().filter(|reason| tone(*reason) == Tone::Warning).map(Reason::as_str);
+        let expected = ["AgentLost", "Evicted", "MemberLost", "StartTimedOut", "WorkloadFailed"];
+        assert_eq!(warned.collect::<std::collections::BTreeSet<_>>(), expected.into());
     }
 }

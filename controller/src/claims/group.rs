@@ -22,6 +22,9 @@ use crate::claims::{registers, writes};
 /// The most claims that one write enters or takes out: the rules that are evaluated with it take time with each.
 const TOGETHER_MAX: usize = 32;
 
+/// How often lost entries are written that somebody has overtaken.
+const TRIES: usize = 5;
+
 /// An offer: its kind and its uid.
 type Place = (String, String);
 
@@ -34,6 +37,8 @@ pub(crate) struct Groups(Mutex<BTreeMap<Place, Vec<Waiting>>>);
 pub(super) enum Wish {
     /// Into its ledger, while it is in this generation.
     Enter(i64),
+    /// Into its ledger again, which has lost it.
+    Return,
     /// Out of its ledger.
     Leave,
     /// To write for himself alone.
@@ -164,7 +169,7 @@ impl Driver {
         let Some(leg) = view.legs.get(number) else { return Answer::Missing };
         let place = (leg.kind.clone(), leg.uid.clone());
         let claimant = (view.clone(), number);
-        let enters = matches!(wish, Wish::Enter(_));
+        let wanted = wish;
         loop {
             let turn = match self.groups.line_up(&place, claimant.clone(), wish) {
                 None => Turn::Writes,
@@ -179,7 +184,7 @@ impl Driver {
                     let company = self.groups.company(&writer.place, wish);
                     let others = company.iter().map(|one| one.claimant.clone());
                     let all: Vec<Claimant> = std::iter::once(claimant.clone()).chain(others).collect();
-                    let answer = self.write(leg, &all, enters).await;
+                    let answer = self.write(leg, &all, wanted).await;
                     let was_alone = company.is_empty();
                     for one in company {
                         // Who has gone meanwhile finds out later what came of it.
@@ -188,7 +193,7 @@ impl Driver {
                     return match answer {
                         // One of them does not fit: each is on his own.
                         Answer::Refused(_) | Answer::Missing if !was_alone => {
-                            self.write(leg, &[claimant], enters).await
+                            self.write(leg, &[claimant], wanted).await
                         }
                         answer => answer,
                     };
@@ -197,8 +202,33 @@ impl Driver {
         }
     }
 
-    async fn write(&self, leg: &Leg, claims: &[Claimant], enters: bool) -> Answer<Offer> {
-        if enters { self.enter(leg, claims).await } else { self.take_out(leg, claims).await }
+    async fn write(&self, leg: &Leg, claims: &[Claimant], wish: Wish) -> Answer<Offer> {
+        match wish {
+            Wish::Enter(_) => self.enter(leg, claims).await,
+            Wish::Return => self.put_back(leg, claims).await,
+            Wish::Leave | Wish::Singly => self.take_out(leg, claims).await,
+        }
+    }
+
+    /// Writes the entries of claims that stand into a ledger that has lost them. If the offer has changed meanwhile, once more.
+    async fn put_back(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Offer> {
+        let mut answer = Answer::Missing;
+        for _ in 0..TRIES {
+            let epoch = self.cluster.leadership.epoch();
+            let patch = {
+                let objects = self.world.look();
+                let all = claims.iter().filter_map(|(view, number)| Some((view.as_ref(), view.legs.get(*number)?)));
+                let offer = objects.offer(&leg.kind, &leg.key);
+                offer.map(|offer| writes::restore(all.collect(), offer, &objects, epoch, self.clock.now()))
+            };
+            let Some(patch) = patch else { return Answer::Missing };
+            answer = self.patch_offer(leg, &patch).await;
+            if !matches!(&answer, Answer::Refused(no) if no.rules.is_empty()) {
+                break;
+            }
+            self.read_offer(leg).await;
+        }
+        answer
     }
 
     async fn enter(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Offer> {

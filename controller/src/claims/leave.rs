@@ -3,10 +3,10 @@
 use claiming::{Reason, Record};
 use crds::{Job, Offering};
 use kube::ResourceExt;
-use pool::{Objects, OfferRef, consent};
+use pool::{Objects, OfferRef, admits};
 
 use crate::claims::view::{View, entry};
-use crate::workloads::{was_up, work_of};
+use crate::workloads::{asked_for, was_up, work_of};
 
 /// The first reason to call the claim off or to end it. `now` is in seconds since 1970.
 pub(crate) fn leave(view: &View, objects: &Objects, now: i64) -> Option<Reason> {
@@ -24,6 +24,7 @@ pub(crate) fn leave(view: &View, objects: &Objects, now: i64) -> Option<Reason> 
         .or_else(|| by_offers(view, objects, committed))
         .or_else(|| by_time(view, job, now))
         .or_else(|| by_work(view, job, objects, now))
+        .or_else(|| by_workload(view, record, objects))
 }
 
 fn by_job(job: &Job) -> Option<Reason> {
@@ -55,6 +56,10 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
             }
             // Whoever wrote the Match: nothing is reserved where the owner has not agreed to be asked.
             Some(offer) if !committed && !consents(offer, view, objects) => return Some(Reason::NotAllowed),
+            // Nor is an entry that is lost, or was never there, written back.
+            Some(offer) if entry(offer, &view.uid).is_none() && !consents(offer, view, objects) => {
+                return Some(Reason::NotAllowed);
+            }
             Some(_) => {}
         }
     }
@@ -62,8 +67,16 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
 }
 
 fn consents(offer: OfferRef<'_>, view: &View, objects: &Objects) -> bool {
-    let allowed = offer.fields().allowed_namespaces.as_ref();
-    consent(allowed, &offer.key().namespace, &objects.namespaces).admits(&view.root.key.namespace)
+    admits(offer, &view.root.key.namespace, objects)
+}
+
+/// What the job names in `jobRef` cannot be started under any claim: then the job is finished, which is written when it is given back. Of
+/// a claim that stands the state of its work says so.
+fn by_workload(view: &View, record: Record, objects: &Objects) -> Option<Reason> {
+    let whose = view.whose(objects);
+    let claim = whose.job?.status.as_ref()?.claim.as_ref()?;
+    let found = asked_for(whose, objects).filter(|_| record == Record::Pending && claim.uid == view.uid)?;
+    found.is_managed_elsewhere.then_some(Reason::WorkloadFailed)
 }
 
 /// When a party will want out if nothing else happens, in seconds since 1970.
@@ -91,7 +104,7 @@ fn by_work(view: &View, job: &Job, objects: &Objects, now: i64) -> Option<Reason
 fn gives_up_at(view: &View, job: &Job, objects: &Objects) -> Option<i64> {
     let limit = i64::from(job.spec.workload.as_ref()?.start_timeout_seconds);
     let committed_at = view.found.as_ref()?.status.as_ref()?.committed_at.as_ref()?.0.as_second();
-    let batch = work_of(&view.uid, objects);
+    let batch = work_of(view.whose(objects), objects);
     if was_up(job, &view.uid) || batch.is_some_and(|batch| batch.up || batch.ended.is_some()) {
         return None;
     }

@@ -10,6 +10,7 @@ mod check;
 mod decide;
 mod drive;
 mod due;
+mod force;
 mod free;
 mod group;
 mod leave;
@@ -19,6 +20,7 @@ mod refusal;
 mod registers;
 mod reserve;
 mod restore;
+mod stalls;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -30,7 +32,7 @@ mod writes;
 
 pub(crate) use attention::Attention;
 pub(crate) use drive::Driver;
-pub(crate) use due::{Moment, newest_epoch, newest_epoch_of};
+pub(crate) use due::{Known, newest_epoch, newest_epoch_of};
 pub(crate) use group::Groups;
 pub(crate) use restore::wiped;
 pub(crate) use view::View;

@@ -47,12 +47,8 @@ impl Driver {
 
     /// Lists all offers as they are now, not as a cache has them.
     pub(super) async fn list_offers(&self) -> Answer<()> {
-        let machines = self.cluster.list::<Machine>().await;
-        let licenses =
-            match machines.map(|list| self.world.learn(|all| list.into_iter().for_each(|one| all.machines.put(one)))) {
-                Answer::Done(()) => self.cluster.list::<License>().await,
-                answer => return answer,
-            };
-        licenses.map(|list| self.world.learn(|all| list.into_iter().for_each(|one| all.licenses.put(one))))
+        let machines = self.cluster.each::<Machine>(|one| self.world.learn(|all| all.machines.put(one))).await;
+        let Answer::Done(()) = machines else { return machines };
+        self.cluster.each::<License>(|one| self.world.learn(|all| all.licenses.put(one))).await
     }
 }

@@ -1,13 +1,17 @@
 //! The look at the server that an offer needs before it is given away.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
 use crds::{Decision, Job, Match};
+use futures::StreamExt;
 use pool::{Changes, ObjectKey, Objects};
 
 use crate::api::Answer;
 use crate::claims::drive::Driver;
+
+/// The most jobs that are read at the same time for one look.
+const READS_MAX: usize = 8;
 
 impl Driver {
     /// Begins the look, if one is due.
@@ -15,13 +19,13 @@ impl Driver {
         let began_ms = self.now_ms();
         let due = {
             let mut proofs = self.proofs.lock().unwrap_or_else(PoisonError::into_inner);
-            proofs.note(changes, objects);
+            proofs.note(changes, objects, began_ms);
             proofs.begin(began_ms)
         };
         let Some(uids) = due else { return };
         let driver = self.clone();
         tokio::spawn(async move {
-            let proven = driver.look_for_former(&uids).await.then_some(uids);
+            let proven = driver.look_for_former(uids).await;
             {
                 let objects = driver.world.look();
                 let mut proofs = driver.proofs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,31 +36,36 @@ impl Driver {
     }
 
     /// Takes in all Matches as the server has them, and the jobs of those that have ended and were about a former object of one
-    /// of these offers' names: the claim is over when its job is free. Whether all was read.
-    async fn look_for_former(&self, uids: &BTreeSet<String>) -> bool {
-        let Answer::Done(all) = self.cluster.list::<Match>().await else { return false };
-        let jobs = former(&all, &self.world.look(), uids);
+    /// of these offers' names: the claim is over when its job is free. Those of which all was read.
+    async fn look_for_former(&self, mut uids: BTreeSet<String>) -> Option<BTreeSet<String>> {
+        let Answer::Done(all) = self.cluster.list::<Match>().await else { return None };
+        let former = former(&all, &self.world.look(), &uids);
         self.world.learn(|objects| all.into_iter().for_each(|found| objects.put_match(found)));
-        for job in jobs {
-            if !matches!(self.read::<Job>(&job, |all, job| all.jobs.put(job)).await, Answer::Done(()) | Answer::Missing)
-            {
-                return false;
-            }
-        }
-        true
+        let reads = former.into_iter().map(|(job, offers)| async move {
+            let answer = self.read::<Job>(&job, |all, job| all.jobs.put(job)).await;
+            if matches!(answer, Answer::Done(()) | Answer::Missing) { BTreeSet::new() } else { offers }
+        });
+        let unread: Vec<BTreeSet<String>> = futures::stream::iter(reads).buffer_unordered(READS_MAX).collect().await;
+        let unread: BTreeSet<String> = unread.into_iter().flatten().collect();
+        uids.retain(|uid| !unread.contains(uid));
+        Some(uids)
     }
 }
 
-/// The jobs of ended Matches that name one of these offers under another uid.
-fn former(all: &[Match], objects: &Objects, uids: &BTreeSet<String>) -> BTreeSet<ObjectKey> {
+/// The jobs of ended Matches that name one of these offers under another uid, and the uids of those offers.
+fn former(all: &[Match], objects: &Objects, uids: &BTreeSet<String>) -> BTreeMap<ObjectKey, BTreeSet<String>> {
     let ended =
         |found: &&Match| found.status.as_ref().map_or(Decision::Pending, |status| status.decision).is_terminal();
-    let names_former = |found: &&Match| {
-        found.spec.members.iter().skip(1).any(|member| {
-            let offer = objects.offer(&member.kind, &ObjectKey::new(&member.namespace, &member.name));
-            offer.is_some_and(|offer| offer.uid() != member.uid && uids.contains(offer.uid()))
-        })
-    };
-    let root = |found: &Match| found.spec.members.first().map(|root| ObjectKey::new(&root.namespace, &root.name));
-    all.iter().filter(ended).filter(names_former).filter_map(root).collect()
+    let mut jobs: BTreeMap<ObjectKey, BTreeSet<String>> = BTreeMap::new();
+    for found in all.iter().filter(ended) {
+        let Some((root, members)) = found.spec.members.split_first() else { continue };
+        let named = members.iter().filter_map(|member| {
+            let offer = objects.offer(&member.kind, &ObjectKey::new(&member.namespace, &member.name))?;
+            (offer.uid() != member.uid && uids.contains(offer.uid())).then(|| offer.uid().to_owned())
+        });
+        for uid in named {
+            jobs.entry(ObjectKey::new(&root.namespace, &root.name)).or_default().insert(uid);
+        }
+    }
+    jobs
 }

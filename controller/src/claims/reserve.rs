@@ -67,7 +67,7 @@ impl Driver {
                 Some(Event::RootRefused(reason))
             }
             Answer::Missing => Some(Event::RootRefused(Reason::JobDeleted)),
-            answer => Some(self.lost(view, Action::ReserveRoot, &answer)),
+            answer => Some(self.lost(Action::ReserveRoot, &answer, notes)),
         }
     }
 
@@ -93,7 +93,7 @@ impl Driver {
                 Event::Refused(number, reason)
             }
             Answer::Missing => Event::Refused(number, Reason::MemberGone),
-            answer => self.lost(view, Action::Reserve(number), &answer),
+            answer => self.lost(Action::Reserve(number), &answer, notes),
         }
     }
 
@@ -120,7 +120,7 @@ impl Driver {
             )
         };
         tracing::warn!(r#match = %view.key, message, pause_ms, "Match not written; the job pauses");
-        self.events.tell(&self.cluster, &job, Tone::Warning, "FailedCreate", message).await;
+        self.events.tell(&job, Tone::Warning, "FailedCreate", message);
     }
 
     /// Remembers that an offer said no: in the process, for the next cycle, and in the job's status, for people.

@@ -2,15 +2,18 @@
 //!
 //! Until that is done nothing of such an offer is given away (`pool::forgotten`).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use claiming::{Action, Event, Reason};
 use crds::{ClaimPolicy, Decision, Match};
-use pool::{Objects, forgotten};
+use matchmaker::{Disagreement, verify};
+use pool::{Objects, forgotten, gang_of, is_foreign};
 
 use crate::api::Answer;
-use crate::claims::drive::{Driver, REST};
+use crate::claims::drive::{Driver, Notes};
+use crate::claims::group::Wish;
+use crate::claims::stalls::Setback;
 use crate::claims::view::View;
-use crate::claims::writes;
 use crate::flights::UnderWay;
 use crate::metrics;
 
@@ -34,10 +37,23 @@ pub(crate) fn wiped(objects: &Objects) -> Vec<(View, Vec<usize>)> {
 }
 
 impl Driver {
-    /// Writes the entries back, if the server says that the claim still stands.
-    pub(crate) async fn restore(self: Arc<Self>, view: View, numbers: Vec<usize>, under_way: UnderWay) {
-        if !self.stands(&view).await || !self.write_back(&view, &numbers).await {
-            tokio::time::sleep(REST).await;
+    /// Writes the entries back, if the server says that the claim still stands; `seen` is what the objects showed of it.
+    pub(crate) async fn restore(self: Arc<Self>, view: View, numbers: Vec<usize>, seen: u64, under_way: UnderWay) {
+        let view = Arc::new(view);
+        let came_to = match (self.stands(&view).await, self.disproof(&view)) {
+            (false, _) => Err("the server does not say that its claim stands".to_owned()),
+            (true, Some(why)) => self.give_up(&view, &why).await,
+            (true, None) => self.write_back(&view, &numbers).await,
+        };
+        match came_to {
+            Ok(()) => self.stalls().went_on(&view.uid),
+            Err(why) => {
+                let setback = Setback { action: Action::Reserve(0), why, waits: None };
+                if self.stalls().stalled(&view.uid, &setback, seen, self.now_ms()) {
+                    let why = setback.why;
+                    tracing::warn!(r#match = %view.key, why, "entry lost by an offer, and not written back; it is tried again");
+                }
+            }
         }
         drop(under_way);
         self.world.ring();
@@ -52,28 +68,48 @@ impl Driver {
         same && committed
     }
 
-    async fn write_back(&self, view: &View, numbers: &[usize]) -> bool {
-        let mut all = true;
-        for leg in numbers.iter().filter_map(|number| view.legs.get(*number)) {
-            let epoch = self.cluster.leadership.epoch();
-            let patch = {
-                let objects = self.world.look();
-                let offer = objects.offer(&leg.kind, &leg.key);
-                offer.map(|offer| writes::restore(view, leg, offer, &objects, epoch, self.clock.now()))
-            };
-            let Some(patch) = patch else { continue };
-            match self.patch_offer(leg, &patch).await {
+    /// Why the ledgers cannot have had these entries, if they cannot: the Match was not recorded here, or one of the gang does not
+    /// accept another any more. What is written back was once agreed to.
+    fn disproof(&self, view: &View) -> Option<String> {
+        let found = view.found.as_ref()?;
+        if let Some(why) = is_foreign(found) {
+            return Some(why);
+        }
+        let objects = self.world.look();
+        let recalled = gang_of(found, &objects)?;
+        match verify(&recalled.snapshot, &recalled.gang, &self.engine_of(found), self.clock.now().as_second()) {
+            Err(refusal @ (Disagreement::ParentRefuses(_) | Disagreement::ChildRefuses(_))) => {
+                Some(refusal.to_string())
+            }
+            _ => None,
+        }
+    }
+
+    /// Ends a claim of which an entry is lost that cannot be written back.
+    async fn give_up(&self, view: &View, why: &str) -> Result<(), String> {
+        let message = format!("an offer has no entry of this claim, and none is written: {why}");
+        tracing::warn!(r#match = %view.key, message, "released");
+        let notes = Mutex::new(Notes { message, ..Notes::default() });
+        match self.release(view, Reason::NotAllowed, &notes).await {
+            Event::Decided(_) => Ok(()),
+            _ => Err("its end could not be written".to_owned()),
+        }
+    }
+
+    async fn write_back(&self, view: &Arc<View>, numbers: &[usize]) -> Result<(), String> {
+        for number in numbers {
+            let Some(leg) = view.legs.get(*number) else { continue };
+            match self.together(view, *number, Wish::Return).await {
                 Answer::Done(_) => {
                     self.cluster.metrics.count(&metrics::RESTORED, &[]);
                     tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, "entry lost by the offer; written back");
                 }
-                answer => {
-                    tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, ?answer, "entry lost by the offer, and not written back");
-                    self.read_offer(leg).await;
-                    all = false;
-                }
+                Answer::Missing => {}
+                Answer::Refused(refused) => return Err(refused.message),
+                Answer::Exists => return Err("exists already".to_owned()),
+                Answer::Lost(why) => return Err(why),
             }
         }
-        all
+        Ok(())
     }
 }

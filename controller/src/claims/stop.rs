@@ -1,7 +1,6 @@
 //! The end of a claim's workload: stopped, taken away or given back.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use claiming::{Action, Event, Work};
 use crds::WorkKind;
@@ -9,33 +8,31 @@ use k8s_openapi::api::batch::v1::Job as Batch;
 use pool::{ObjectKey, WorkObject};
 
 use crate::api::Answer;
-use crate::claims::drive::{Driver, Notes};
+use crate::claims::drive::{Driver, Notes, noted};
+use crate::claims::stalls::Wait;
 use crate::claims::view::View;
-use crate::workloads::{self, work_of};
-
-/// How long something that was suspended is waited for until its own controller says that it is.
-const STOP_MAX: Duration = Duration::from_secs(5);
-/// How often that is looked at, in what the watch shows.
-const STOP_EVERY: Duration = Duration::from_millis(20);
-/// The label by which the batch Jobs of a JobSet are known.
-const LABEL_JOB_SET: &str = "jobset.sigs.k8s.io/jobset-name";
+use crate::workloads::{self, left_of};
 
 impl Driver {
     /// Takes away what another Match of this name has left.
-    pub(super) async fn clear_work(&self, view: &View) -> Event {
+    pub(super) async fn clear_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let failed = Event::Failed(Action::ClearWork);
         let seen = self.world.look().works.get(WorkKind::Job, &view.key).cloned();
         let Some(batch) = seen else { return Event::Work(Work::Absent) };
-        if batch.match_uid.is_none() {
-            tracing::warn!(r#match = %view.key, "a batch Job of this name is there that no Match has made; delete it");
+        if !batch.made || batch.match_uid.is_none() {
+            return self.waits_for(view, Action::ClearWork, workloads::name_taken(&view.key.name), notes);
+        }
+        if !self.is_free(&batch).await {
+            let why = format!("batch Job {} is in the way: it works for another Match", batch.key);
+            noted(notes, |notes| notes.failed(Action::ClearWork, why));
             return failed;
         }
-        if !self.is_free(&batch).await || !self.stop(&batch).await {
+        if !self.stop(view, &batch, Action::ClearWork, notes).await {
             return failed;
         }
         match self.cluster.delete_work(&batch).await {
             Answer::Done(()) | Answer::Missing => self.is_gone_now(&batch),
-            answer => self.lost(view, Action::ClearWork, &answer),
+            answer => self.lost(Action::ClearWork, &answer, notes),
         }
     }
 
@@ -47,12 +44,15 @@ impl Driver {
     /// Stops the work of a claim that is over. What can be suspended is suspended, and once its controller says so, deleted or
     /// given back. A Pod that was let go cannot be held again: it is deleted.
     pub(super) async fn stop_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let seen = work_of(&view.uid, &self.world.look()).cloned();
+        let seen = {
+            let objects = self.world.look();
+            left_of(view.whose(&objects), &objects).cloned()
+        };
         let Some(work) = seen else { return Event::Work(Work::Absent) };
         if let Some(well) = work.ended {
             return Event::Work(Work::Finished(well));
         }
-        if !self.has_ended(view, notes).await || !self.stop(&work).await {
+        if !self.has_ended(view, notes).await || !self.stop(view, &work, Action::StopWork, notes).await {
             return Event::Failed(Action::StopWork);
         }
         let latest = self.world.look().works.get(work.kind, &work.key).cloned();
@@ -61,52 +61,77 @@ impl Driver {
             return Event::Work(Work::Finished(well));
         }
         let is_let_go = latest.kind == WorkKind::Pod && !latest.suspended;
-        let answer = match latest.made || is_let_go {
-            true => self.cluster.delete_work(&latest).await,
-            false => self.hand_back(&latest, &view.uid).await,
+        let answer = if latest.kind == WorkKind::Job && latest.deleting {
+            // It is deleted, and kept by finalizers: nothing more is made for it.
+            self.cluster.patch_work(latest.kind, &latest.key, &workloads::let_go(&latest.uid)).await.map(drop)
+        } else if latest.made || is_let_go {
+            self.cluster.delete_work(&latest).await
+        } else {
+            match self.hand_back(&latest, &view.uid).await {
+                // it cannot be made what it was, but it is not held for that
+                Answer::Refused(_) if self.now_ms() >= self.stop_by_ms(&view.uid, &latest.uid) => {
+                    self.cluster.patch_work(latest.kind, &latest.key, &workloads::let_go(&latest.uid)).await.map(drop)
+                }
+                answer => answer,
+            }
         };
         match answer {
             Answer::Done(()) | Answer::Missing => {
                 tracing::info!(r#match = %view.key, work = %latest.key, "work stopped");
                 self.is_gone_now(&latest)
             }
-            answer => self.lost(view, Action::StopWork, &answer),
+            answer => self.lost(Action::StopWork, &answer, notes),
         }
     }
 
-    /// Suspends a batch Job or a JobSet and waits until its own controller says that it is, so that no pod is made any more. True
-    /// also if it has ended or gone meanwhile.
-    async fn stop(&self, work: &WorkObject) -> bool {
+    /// Suspends a batch Job or a JobSet. True once nothing more is made for it: its own controller says so; or it has ended or gone;
+    /// or it was given its time, and the server shows no pod of it.
+    async fn stop(&self, view: &View, work: &WorkObject, action: Action, notes: &Mutex<Notes>) -> bool {
         if work.kind == WorkKind::Pod {
             return true;
         }
         if !work.suspended {
+            if work.kind == WorkKind::Job && self.is_resumed(view, work) {
+                tracing::warn!(work = %work.key, "its claim is over, and it is resumed again and again: it is deleted");
+                self.cluster.delete_work(work).await;
+            }
             match self.cluster.patch_work(work.kind, &work.key, &workloads::suspend(&work.uid)).await {
                 Answer::Done(suspended) => self.learn_work(suspended.work),
                 Answer::Missing => return true,
-                _ => return false,
+                answer => {
+                    self.lost(action, &answer, notes);
+                    return false;
+                }
             }
         }
-        let begun = tokio::time::Instant::now();
-        while begun.elapsed() < STOP_MAX {
-            let seen = self.world.look().works.get(work.kind, &work.key).cloned();
-            match seen {
-                Some(seen) if seen.uid == work.uid && seen.ended.is_none() && !(seen.suspended && seen.rests) => {}
-                _ => return work.kind == WorkKind::Job || self.children_rest(work).await,
-            }
-            tokio::time::sleep(STOP_EVERY).await;
+        let latest = {
+            let objects = self.world.look();
+            let latest = objects.works.get(work.kind, &work.key).cloned();
+            noted(notes, |notes| notes.seen = self.seen(view, &objects));
+            latest.filter(|latest| latest.uid == work.uid && latest.ended.is_none())
+        };
+        let Some(latest) = latest else { return true };
+        if !latest.suspended {
+            noted(notes, |notes| notes.failed(action, format!("{} {} is resumed by somebody", work.noun(), work.key)));
+            return false;
         }
-        tracing::warn!(work = %work.key, "suspended, but its own controller has not said so; it is asked again");
+        if latest.rests && (work.kind == WorkKind::Job || self.children_rest(work).await) {
+            return true;
+        }
+        let by_ms = self.stop_by_ms(&view.uid, &work.uid);
+        let is_late = self.now_ms() >= by_ms;
+        if is_late || latest.deleting {
+            return self.stop_by_force(&latest, is_late, action, notes).await;
+        }
+        let why = format!("{} {} is suspended, but its own controller has not said so", work.noun(), work.key);
+        noted(notes, |notes| notes.waits(action, why, Wait::Until(by_ms)));
         false
     }
 
-    /// Whether none of the batch Jobs of a JobSet makes pods any more.
-    async fn children_rest(&self, set: &WorkObject) -> bool {
-        let selector = format!("{LABEL_JOB_SET}={}", set.key.name);
-        match self.cluster.list_works(WorkKind::Job, &set.key.namespace, &selector).await {
-            Answer::Done(jobs) => jobs.iter().all(|job| job.ended.is_some() || (job.suspended && job.rests)),
-            _ => false,
-        }
+    /// Whether something runs though it was suspended for this claim, and its time is over.
+    fn is_resumed(&self, view: &View, work: &WorkObject) -> bool {
+        let since = self.stalls().stopped_since(&view.uid, &work.uid);
+        since.is_some_and(|since| self.now_ms() >= since.saturating_add(self.stop_timeout_ms))
     }
 
     /// Gives somebody else's work back as it was. As long as a batch Job has a start time, its template cannot be changed.
@@ -128,8 +153,7 @@ impl Driver {
 
     /// Whether the work of a claim is not there any more, as the server says: deleted by somebody, not only not seen.
     pub(super) async fn is_work_gone(&self, view: &View) -> bool {
-        let seen = work_of(&view.uid, &self.world.look()).cloned();
-        let job = self.job(view);
+        let (seen, job) = (self.seen_work(view), self.job(view));
         let told = job.as_ref().and_then(|job| Some(job.status.as_ref()?.workload.as_ref()?.name.clone()));
         let (None, Some(name)) = (seen, told) else { return true };
         let reference = job.and_then(|job| job.spec.workload.as_ref()?.job_ref.clone());
@@ -137,7 +161,7 @@ impl Driver {
         match self.cluster.read_work(kind, &ObjectKey::new(&view.key.namespace, &name)).await {
             Answer::Missing => true,
             Answer::Done(found) => {
-                let ours = found.work.match_uid.as_deref() == Some(&view.uid);
+                let ours = view.whose(&self.world.look()).has(&found.work);
                 self.learn_work(found.work);
                 !ours
             }

@@ -25,8 +25,14 @@ fn the_view(objects: &Objects) -> View {
 fn due_now(objects: &Objects) -> Due {
     let mut attention = Attention::default();
     attention.note(&objects.everything(), objects);
-    let moment =
-        Moment { now: Timestamp::UNIX_EPOCH, now_ms: 0, epoch: None, deadline_ms: &|_| 30_000, under_way: &|_| false };
+    let moment = Moment {
+        now: Timestamp::UNIX_EPOCH,
+        now_ms: 0,
+        epoch: None,
+        deadline_ms: &|_| 30_000,
+        under_way: &|_| false,
+        ..Moment::bare()
+    };
     attention.due(objects, &moment)
 }
 
@@ -333,7 +339,7 @@ fn an_entry_that_was_wiped_from_an_offer_is_written_back_from_the_match() {
     let [(view, numbers)] = &all[..] else { panic!("{all:?}") };
     assert_eq!((view.uid.as_str(), numbers.as_slice()), (MATCH_UID, &[1][..]));
     let offer = objects.offer("License", &key("license")).unwrap();
-    let patch = json_of(writes::restore(view, &view.legs[1], offer, &objects, Some(7), Timestamp::UNIX_EPOCH));
+    let patch = json_of(writes::restore(vec![(view, &view.legs[1])], offer, &objects, Some(7), Timestamp::UNIX_EPOCH));
     let ops = patch.as_array().unwrap();
     assert_eq!(
         ops[1],
@@ -370,5 +376,26 @@ fn nothing_is_reserved_where_the_owner_has_not_agreed() {
     objects.licenses.put(far);
     let labels = [("gangmatch.dev/offers".to_owned(), "cluster".to_owned())].into();
     objects.namespaces.insert("far".to_owned(), labels);
+    assert_eq!(leave(&the_view(&objects), &objects, 0), None);
+}
+
+#[test]
+fn a_claim_of_an_offer_that_never_agreed_is_neither_restored_nor_left_standing() {
+    let committed = json!({"decision": "Committed"});
+    let mut objects = world(&committed);
+    let mut forged = found(&committed);
+    forged.spec.members[2].namespace = "far".to_owned();
+    forged.metadata.resource_version = Some("2".to_owned());
+    objects.put_match(forged);
+    let mut far = license(&json!({}), &json!({}));
+    far.metadata.namespace = Some("far".to_owned());
+    objects.licenses.put(far.clone());
+    assert!(super::wiped(&objects).is_empty(), "nothing of it is written there");
+    assert!(pool::forgotten(&objects).is_empty(), "nor is the offer closed for it");
+    assert_eq!(leave(&the_view(&objects), &objects, 0), Some(Reason::NotAllowed));
+    // One that was entered when the owner agreed goes on.
+    far.status = license(&json!({}), &crate::fixtures::entry("seats")).status;
+    far.metadata.resource_version = Some("3".to_owned());
+    objects.licenses.put(far);
     assert_eq!(leave(&the_view(&objects), &objects, 0), None);
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use claiming::{Agent, Claim, Hold, Reason, Record};
 use crds::{Activity, AskWhen, ClaimEntry, ClaimPolicy, Decision, Match, Member, Res, Vote};
 use kube::ResourceExt;
-use pool::{ObjectKey, Objects, OfferRef};
+use pool::{ObjectKey, Objects, OfferRef, Whose};
 
-use crate::claims::work::work;
+use crate::workloads::work;
 
 /// One claim, by the uid of its Match, and who takes part in it.
 #[derive(Clone, Debug)]
@@ -114,12 +114,17 @@ impl View {
         let mut claim = Claim::seen(record, self.root_hold(objects), legs, deadline_ms);
         claim.whole = self.found.is_some();
         claim.told = record == Record::Committed && self.is_told(objects);
-        claim.work = work(self, objects);
+        claim.work = work(self.whose(objects), objects);
         if let Some(epoch) = epoch {
             claim.epoch = u64::try_from(epoch).unwrap_or(0);
             claim.newest = self.newest(objects);
         }
         claim
+    }
+
+    /// What works for it.
+    pub(crate) fn whose<'v>(&'v self, objects: &'v Objects) -> Whose<'v> {
+        Whose::of(&self.uid, &self.key, (&self.root.key, &self.root.uid), objects)
     }
 
     /// The newest epoch that the Match or a member shows.
@@ -233,7 +238,7 @@ pub(crate) fn view(uid: &str, objects: &Objects) -> Option<View> {
         Some(ObjectKey::new(&key.namespace, &claim.match_name))
     };
     let of_work = || {
-        let batch = objects.works.of_match(uid).find(|batch| batch.ended.is_none())?;
+        let batch = objects.works.labelled_with(uid).find(|batch| batch.ended.is_none())?;
         Some(ObjectKey::new(&batch.key.namespace, batch.match_name.as_ref().unwrap_or(&batch.key.name)))
     };
     let key = objects.offers().find_map(of_offer).or_else(|| objects.jobs.iter().find_map(of_job)).or_else(of_work)?;

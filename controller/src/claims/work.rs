@@ -1,11 +1,10 @@
 //! The workload of a claim: made, started and looked for, each by requests that test what was read before. Its end is in `stop.rs`.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use claiming::{Action, Event, Reason, Work};
-use crds::{Job, LABEL_MATCH_UID, Machine, Match, WorkKind, Workload};
-use k8s_openapi::api::core::v1::Pod;
-use pool::{Advertises, ObjectKey, Objects, WorkObject, has_finished};
+use crds::{Job, Machine, Match, WorkKind, Workload};
+use pool::{Advertises, ObjectKey, Objects, WorkObject};
 
 use crate::api::Answer;
 use crate::backoff::retry_of;
@@ -15,7 +14,7 @@ use crate::claims::view::View;
 use crate::events::Tone;
 use crate::holdoffs::Cause;
 use crate::work_api::{Raw, Seen};
-use crate::workloads::{self, Gang, Whose, batch_job, gang, state_of, work_of};
+use crate::workloads::{self, Gang, batch_job, gang, state_of, work_of};
 
 /// Which workload was read, and in which version: what is started is this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub(super) struct Read {
 impl Read {
     /// The workload of a claim as it is seen.
     pub(super) fn of(view: &View, objects: &Objects) -> Read {
-        work_of(&view.uid, objects).map(|work| Read::from(work.as_ref())).unwrap_or_default()
+        work_of(view.whose(objects), objects).map(|work| Read::from(work.as_ref())).unwrap_or_default()
     }
 
     fn from(work: &WorkObject) -> Read {
@@ -35,20 +34,15 @@ impl Read {
     }
 }
 
-/// What is known of the workload of a claim.
-pub(super) fn work(view: &View, objects: &Objects) -> Work {
-    workloads::work(&Whose::of(&view.uid, &view.key, (&view.root.key, &view.root.uid), objects), objects)
-}
-
 impl Driver {
     /// An action about the workload.
     pub(super) async fn do_work(&self, view: &View, action: Action, notes: &Mutex<Notes>) -> Event {
         match action {
             Action::MakeWork => self.make_work(view, notes).await,
-            Action::ClearWork => self.clear_work(view).await,
+            Action::ClearWork => self.clear_work(view, notes).await,
             Action::StartWork => self.start_work(view, notes).await,
             Action::StopWork => self.stop_work(view, notes).await,
-            Action::LookForWork => self.look_for_work(view).await,
+            Action::LookForWork => self.look_for_work(view, notes).await,
             _ => Event::Failed(action),
         }
     }
@@ -83,22 +77,30 @@ impl Driver {
             }
             // it is another Match's, or this one's and only now seen: the next look tells
             Answer::Exists => match self.cluster.read_work(WorkKind::Job, &view.key).await {
-                Answer::Done(found) if found.work.match_uid.as_deref() == Some(&view.uid) => {
-                    self.learned(&found, notes)
-                }
+                Answer::Done(found) if self.is_its(view, &found) => self.learned(&found, notes),
                 Answer::Done(found) => {
                     self.learned(&found, notes);
                     Event::Work(Work::Foreign)
                 }
-                answer => self.lost(view, Action::MakeWork, &answer),
+                answer => self.lost(Action::MakeWork, &answer, notes),
             },
             Answer::Refused(refused) => {
                 tracing::warn!(r#match = %view.key, message = refused.message, "batch Job refused");
                 noted(notes, |notes| notes.message = format!("the batch Job was refused: {}", refused.message));
                 Event::Work(Work::Finished(false))
             }
-            answer => self.lost(view, Action::MakeWork, &answer),
+            answer => self.lost(Action::MakeWork, &answer, notes),
         }
+    }
+
+    fn is_its(&self, view: &View, seen: &Seen) -> bool {
+        view.whose(&self.world.look()).has(&seen.work)
+    }
+
+    /// What works for a claim, as it is seen.
+    pub(super) fn seen_work(&self, view: &View) -> Option<Arc<WorkObject>> {
+        let objects = self.world.look();
+        work_of(view.whose(&objects), &objects).cloned()
     }
 
     /// What a workload is now; of this claim's own it is remembered which one was read.
@@ -121,41 +123,50 @@ impl Driver {
         let (kind, key) = named;
         let seen = match self.cluster.read_work(kind, key).await {
             Answer::Done(seen) => seen,
-            answer => {
-                if matches!(answer, Answer::Missing) {
-                    self.tell_waits(view, workloads::not_there(kind, &key.name)).await;
-                }
-                return self.lost(view, Action::MakeWork, &answer);
+            Answer::Missing => {
+                return self.waits_for(view, Action::MakeWork, workloads::not_there(kind, &key.name), notes);
             }
+            answer => return self.lost(Action::MakeWork, &answer, notes),
         };
         if let Some(well) = seen.work.ended {
             return Event::Work(Work::Finished(well));
         }
-        if seen.work.match_uid.as_deref() == Some(&view.uid) {
+        if self.is_its(view, &seen) {
             return self.learned(&seen, notes);
         }
         if !seen.work.suspended || seen.work.active > 0 {
-            // what was suspended a moment ago is still coming to rest
             if !seen.work.suspended {
-                self.tell_waits(view, workloads::not_held(kind, &key.name)).await;
+                return self.waits_for(view, Action::MakeWork, workloads::not_held(kind, &key.name), notes);
             }
+            // what was suspended a moment ago is still coming to rest
+            noted(notes, |notes| notes.failed(Action::MakeWork, "its workload is still coming to rest"));
             return failed;
         }
         if !self.is_free(&seen.work).await {
+            noted(notes, |notes| notes.failed(Action::MakeWork, "its workload still works for another Match"));
             return failed;
         }
         let patch = workloads::take_over(kind, &seen.raw.metadata, gang);
         match self.cluster.patch_work(kind, key, &patch).await {
             Answer::Done(seen) => self.learned(&seen, notes),
-            answer => self.lost(view, Action::MakeWork, &answer),
+            answer => self.lost(Action::MakeWork, &answer, notes),
         }
     }
 
-    /// Tells the job why its workload cannot be let go: reason and note of an Event.
-    async fn tell_waits(&self, view: &View, (reason, note): (&'static str, String)) {
-        tracing::debug!(r#match = %view.key, reason, note, "the workload is waited for");
-        let Some(job) = self.job(view) else { return };
-        self.events.tell(&self.cluster, &job, Tone::Warning, reason, &note).await;
+    /// Tells the job why its workload cannot be let go: reason and note of an Event. That it can be is seen; where no watch shows it,
+    /// it is asked for now and then.
+    pub(super) fn waits_for(
+        &self,
+        view: &View,
+        action: Action,
+        (reason, note): (&'static str, String),
+        notes: &Mutex<Notes>,
+    ) -> Event {
+        if let Some(job) = self.job(view) {
+            self.events.tell(&job, Tone::Warning, reason, &note);
+        }
+        noted(notes, |notes| notes.failed(action, note));
+        Event::Failed(action)
     }
 
     /// Whether the Match that something worked for is over or gone, as the server says.
@@ -175,7 +186,7 @@ impl Driver {
     async fn start_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let failed = Event::Failed(Action::StartWork);
         let read = noted(notes, |notes| notes.work.clone());
-        let seen = work_of(&view.uid, &self.world.look()).cloned();
+        let seen = self.seen_work(view);
         let (Some(work), Some(job)) = (seen.filter(|work| work.uid == read.uid), self.job(view)) else {
             return failed;
         };
@@ -184,7 +195,7 @@ impl Driver {
             false => {
                 let current = match self.cluster.read_work(work.kind, &work.key).await {
                     Answer::Done(current) => current.raw,
-                    answer => return self.lost(view, Action::StartWork, &answer),
+                    answer => return self.lost(Action::StartWork, &answer, notes),
                 };
                 let Some(gang) = self.gang(view, &job) else { return failed };
                 workloads::start_taken(work.kind, &current, (&read.uid, &read.version), &gang)
@@ -199,47 +210,9 @@ impl Driver {
                 if let Answer::Done(found) = self.cluster.read_work(work.kind, &work.key).await {
                     self.learn_work(found.work);
                 }
-                self.lost(view, Action::StartWork, &answer)
+                self.lost(Action::StartWork, &answer, notes)
             }
         }
-    }
-
-    /// Asks the server for workloads and pods of the claim that have not finished.
-    async fn look_for_work(&self, view: &View) -> Event {
-        let selector = format!("{LABEL_MATCH_UID}={}", view.uid);
-        let job_sets = self.world.look().works.job_sets.then_some(WorkKind::JobSet);
-        for kind in [WorkKind::Job].into_iter().chain(job_sets) {
-            let works = match self.cluster.list_works(kind, &view.key.namespace, &selector).await {
-                Answer::Done(works) => works,
-                // the kind is not served any more
-                Answer::Missing => Vec::new(),
-                answer => return self.lost(view, Action::LookForWork, &answer),
-            };
-            if let Some(event) = self.unfinished(works) {
-                return event;
-            }
-        }
-        let pods = match self.cluster.list_in::<Pod>(&view.key.namespace, &selector).await {
-            Answer::Done(pods) => pods,
-            answer => return self.lost(view, Action::LookForWork, &answer),
-        };
-        let taken = pods.iter().map(WorkObject::of_pod).filter(|pod| !pod.members.is_empty());
-        if let Some(event) = self.unfinished(taken.collect()) {
-            return event;
-        }
-        if pods.iter().all(has_finished) {
-            return Event::NoWork;
-        }
-        tracing::debug!(r#match = %view.key, pods = pods.len(), "its last pods are still ending");
-        Event::Failed(Action::LookForWork)
-    }
-
-    /// Takes in what has not ended, if anything has not.
-    fn unfinished(&self, works: Vec<WorkObject>) -> Option<Event> {
-        let left: Vec<WorkObject> = works.into_iter().filter(|work| work.ended.is_none()).collect();
-        let state = left.first().map(state_of)?;
-        left.into_iter().for_each(|work| self.learn_work(work));
-        Some(Event::Work(state))
     }
 
     /// Remembers the machines on which no pod came up in time, so that the job is matched elsewhere; without any, the job
@@ -248,7 +221,8 @@ impl Driver {
         let Some(job) = self.job(view) else { return };
         let limit = job.spec.workload.as_ref().map_or(0, |workload| workload.start_timeout_seconds);
         let message = format!("no pod was ready or finished within spec.workload.startTimeoutSeconds ({limit} s)");
-        for leg in view.legs.iter().filter(|leg| leg.kind == <Machine as Advertises>::KIND) {
+        let machines = || view.legs.iter().filter(|leg| leg.kind == <Machine as Advertises>::KIND);
+        for leg in machines() {
             self.refused(view, &No { leg, message: message.clone(), for_good: false }, Reason::StartTimedOut, notes);
         }
         if noted(notes, |notes| notes.refusals.is_empty()) {
@@ -256,6 +230,8 @@ impl Driver {
             let about = (view.root.uid.as_str(), job.metadata.generation.unwrap_or(0));
             holdoffs.remember(about, Cause::Start, &message, &retry_of(&job), self.now_ms());
         }
-        noted(notes, |notes| notes.message = message);
+        let names: Vec<String> = machines().map(|leg| format!("{} {}", leg.kind, leg.key)).collect();
+        let there = if names.is_empty() { String::new() } else { format!(" on {}", names.join(", ")) };
+        noted(notes, |notes| notes.message = message + &there);
     }
 }

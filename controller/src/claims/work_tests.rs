@@ -48,6 +48,7 @@ fn due_now(objects: &Objects) -> super::due::Due {
         epoch: None,
         deadline_ms: &|_| 30_000,
         under_way: &|_| false,
+        ..Moment::bare()
     };
     attention.due(objects, &moment)
 }
@@ -89,7 +90,14 @@ fn nothing_is_given_back_while_its_work_is_there_and_pods_that_end_are_waited_fo
     let (_, asked) = step(the_view(&ending).claim(&ending, u64::MAX, None), Event::Woke, 0);
     assert_eq!(asked, [Action::LookForWork]);
     assert_eq!(due_now(&ending).claims.len(), 1);
-    let pod = json!({"metadata": {"name": "p", "namespace": "ns", "labels": {"gangmatch.dev/match-uid": MATCH_UID}}});
+    let pod = |owner: &str| {
+        let owner =
+            json!({"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": "u-batch", "controller": true});
+        json!({"metadata": {"name": "p", "namespace": "ns", "labels": {"gangmatch.dev/match-uid": MATCH_UID}, "ownerReferences": [owner]}})
+    };
+    ending.works.put_pod(&serde_json::from_value(pod("another")).unwrap());
+    assert_eq!(due_now(&ending).claims.len(), 1, "the label alone makes no pod count");
+    let pod = pod("match");
     ending.works.put_pod(&serde_json::from_value(pod).unwrap());
     assert!(due_now(&ending).claims.is_empty(), "its end will be seen");
     ending.works.remove_pod(&key("p"));
@@ -118,4 +126,19 @@ fn of_a_match_that_is_gone_unfinished_work_is_stopped_and_what_was_made_is_taken
     assert!(due_now(&strangers).outlived_work.is_empty(), "what somebody else has made stays");
     let kept = due_now(&claimed("Released", Some(batch(|batch| batch.ended = Some(true)))));
     assert!(kept.outlived_work.is_empty(), "it goes with its Match, not before");
+}
+
+#[test]
+fn a_job_that_names_what_another_controller_manages_is_called_off_before_anything_is_committed() {
+    let managed = |decision: &str, managed: bool| {
+        let mut objects = claimed(decision, None);
+        let spec = json!({"workload": {"jobRef": {"name": "mine"}}});
+        objects.jobs.put(job(&spec, &json!({"claim": {"match": "match", "uid": MATCH_UID}})));
+        let ended = managed.then_some(false);
+        let mine = WorkObject { key: key("mine"), is_managed_elsewhere: managed, ended, ..WorkObject::default() };
+        objects.works.put(mine);
+        leave(&the_view(&objects), &objects, COMMITTED)
+    };
+    assert_eq!((managed("Pending", true), managed("Pending", false)), (Some(Reason::WorkloadFailed), None));
+    assert_eq!(managed("Committed", true), None, "its work has failed: that ends it");
 }

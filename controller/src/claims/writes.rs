@@ -87,20 +87,20 @@ pub(crate) fn reserve(
     enter(guarded, born.collect(), offer, objects, epoch, now)
 }
 
-/// Enters a claim that stands into a ledger that has lost it: exactly the state that was seen without it. What the offer says
+/// Enters claims that stand into a ledger that has lost them: exactly the state that was seen without them. What the offer says
 /// by now does not matter any more.
 pub(crate) fn restore(
-    view: &View,
-    leg: &Leg,
+    claims: Vec<(&View, &Leg)>,
     offer: OfferRef<'_>,
     objects: &Objects,
     epoch: Option<i64>,
     now: Timestamp,
 ) -> Change {
     let version = offer.metadata().resource_version.clone().unwrap_or_default();
-    let guarded =
-        Ops::default().test(&["metadata", "uid"], leg.uid.as_str()).test(&["metadata", "resourceVersion"], version);
-    enter(guarded, vec![(view, leg, birth(view, leg, Introduced::default()))], offer, objects, epoch, now)
+    let uid = claims.first().map(|(_, leg)| leg.uid.clone()).unwrap_or_default();
+    let guarded = Ops::default().test(&["metadata", "uid"], uid).test(&["metadata", "resourceVersion"], version);
+    let born = claims.into_iter().map(|(view, leg)| (view, leg, birth(view, leg, Introduced::default())));
+    enter(guarded, born.collect(), offer, objects, epoch, now)
 }
 
 fn enter(

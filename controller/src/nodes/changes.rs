@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crds::ad::Rejected;
 use crds::{Machine, MachineClass, MachineSpec};
 use kube::ResourceExt;
-use pool::{NodeFacts, ObjectKey, Objects, selects};
+use pool::{Held, NodeFacts, ObjectKey, Objects, selects};
 
-use crate::nodes::machine::machine;
+use crate::nodes::machine::{check, machine};
 
 /// One write.
 #[derive(Clone, Debug)]
@@ -30,9 +30,17 @@ pub(crate) struct Tally {
     pub(crate) problem: Option<Rejected>,
 }
 
-/// What was found in line, and need not be looked at again before something changes: by node, the very facts, the class and its
-/// generation, and the Machine's version.
-pub(crate) type Settled = BTreeMap<String, (Arc<NodeFacts>, (String, i64), String)>;
+/// What was looked at, and need not be looked at again before something changes.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    /// Nodes in line: the very facts, the class and its generation, and the Machine's version.
+    nodes: BTreeMap<String, (Arc<NodeFacts>, Stamp, String)>,
+    /// Why classes cannot make any Machines.
+    classes: BTreeMap<Stamp, Option<Rejected>>,
+}
+
+/// The uid of a class and its generation.
+type Stamp = (String, i64);
 
 /// What is to be written, and what is said of each class, by name.
 #[derive(Debug, Default)]
@@ -47,13 +55,25 @@ pub(crate) fn plan(objects: &Objects, settled: &mut Settled) -> Plan {
     let Some(nodes) = &objects.nodes else { return plan };
     let mut classes: Vec<&Arc<MachineClass>> = objects.classes.values().collect();
     classes.sort_by_key(|class| (class.metadata.creation_timestamp.clone(), class.name_any()));
-    plan.tallies = classes.iter().map(|class| (class.name_any(), Tally::default())).collect();
+    let problems = problems(&classes, settled);
+    let tally = |class: &&Arc<MachineClass>| {
+        let problem = problems.get(&stamp(class)).cloned().flatten();
+        (class.name_any(), Tally { problem, ..Tally::default() })
+    };
+    plan.tallies = classes.iter().map(tally).collect();
+    settled.classes = problems;
     let mut wanted: BTreeSet<ObjectKey> = BTreeSet::new();
     for node in nodes.values() {
         let Some(class) = classes.iter().find(|class| selects(&class.spec.selector, &node.labels)) else { continue };
         let Some(tally) = plan.tallies.get_mut(&class.name_any()) else { continue };
         tally.nodes += 1;
         wanted.insert(ObjectKey::new(&class.spec.namespace, &node.name));
+        if settled.classes.get(&stamp(class)).is_some_and(Option::is_some) {
+            // Machines that it has made stay as they are.
+            tally.machines +=
+                usize::from(objects.machines.get(&ObjectKey::new(&class.spec.namespace, &node.name)).is_some());
+            continue;
+        }
         match one(class, node, objects, settled) {
             Ok(change) => {
                 // one that is to be replaced is there
@@ -65,7 +85,7 @@ pub(crate) fn plan(objects: &Objects, settled: &mut Settled) -> Plan {
             }
         }
     }
-    settled.retain(|name, _| nodes.contains_key(name));
+    settled.nodes.retain(|name, _| nodes.contains_key(name));
     let ours: BTreeSet<String> = classes.iter().filter_map(|class| class.uid()).collect();
     for (key, held) in objects.machines.iter().filter(|(key, _)| !wanted.contains(key)) {
         let deleting = held.object.metadata.deletion_timestamp.is_some();
@@ -74,6 +94,19 @@ pub(crate) fn plan(objects: &Objects, settled: &mut Settled) -> Plan {
         }
     }
     plan
+}
+
+fn stamp(class: &MachineClass) -> Stamp {
+    (class.uid().unwrap_or_default(), class.metadata.generation.unwrap_or(0))
+}
+
+/// Why classes cannot make any Machines; what is known of them already is not found out again.
+fn problems(classes: &[&Arc<MachineClass>], settled: &Settled) -> BTreeMap<Stamp, Option<Rejected>> {
+    let of = |class: &Arc<MachineClass>| match settled.classes.get(&stamp(class)) {
+        Some(known) => known.clone(),
+        None => check(class).err(),
+    };
+    classes.iter().map(|class| (stamp(class), of(class))).collect()
 }
 
 /// The uid of the class that has made a Machine.
@@ -90,17 +123,30 @@ fn one(
     settled: &mut Settled,
 ) -> Result<Option<Change>, Rejected> {
     let key = ObjectKey::new(&class.spec.namespace, &node.name);
-    let held = objects.machines.get(&key).map(|held| held.object.as_ref());
+    let held = objects.machines.get(&key);
+    if held.is_some_and(Held::is_stripped) {
+        // what it says is not known here
+        return Ok(None);
+    }
+    let held = held.map(|held| held.object.as_ref());
     let uid = class.uid().unwrap_or_default();
-    let stamp = (uid.clone(), class.metadata.generation.unwrap_or(0));
+    let stamp = stamp(class);
     let version = held.and_then(ResourceExt::resource_version).unwrap_or_default();
     if settled
+        .nodes
         .get(&node.name)
         .is_some_and(|(facts, of, seen)| Arc::ptr_eq(facts, node) && *of == stamp && *seen == version && held.is_some())
     {
         return Ok(None);
     }
     let mut made = machine(class, node)?;
+    if made.spec.capacity.is_empty() {
+        let message = format!(
+            "spec.capacity: of node {} it comes to nothing: write expressions over its attributes that are whole numbers of at least 0",
+            node.name
+        );
+        return Err(Rejected { reason: crds::conditions::reasons::INVALID_CAPACITY, message });
+    }
     let Some(held) = held else { return Ok(Some(Change::Create(Box::new(made)))) };
     if class_of(held) != Some(uid.as_str()) {
         let message = format!(
@@ -111,7 +157,7 @@ fn one(
     made.spec.ad.owner.clone_from(&held.spec.ad.owner);
     made.spec.offer.offering = held.spec.offer.offering;
     if made.spec == held.spec {
-        settled.insert(node.name.clone(), (node.clone(), stamp, version));
+        settled.nodes.insert(node.name.clone(), (node.clone(), stamp, version));
         return Ok(None);
     }
     Ok(Some(Change::Replace { key, version, from: Box::new(held.spec.clone()), to: Box::new(made.spec) }))
@@ -190,7 +236,7 @@ pub(super) mod tests {
             assert_eq!(now.tallies["lab"], Tally { nodes: 5000, machines: 5000, problem: None });
             assert!(now.changes.is_empty());
         }
-        assert_eq!(settled.len(), 5000);
+        assert_eq!(settled.nodes.len(), 5000);
         // a condition of one of them, a cordon of another
         objects.put_node(NodeFacts { conditions: [("DiskPressure".to_owned(), true)].into(), ..all[7].clone() });
         objects.put_node(NodeFacts { schedulable: false, ready: false, ..all[8].clone() });
@@ -221,6 +267,26 @@ pub(super) mod tests {
         carry_out(&mut objects, &mut settled);
         let keys: Vec<String> = objects.machines.iter().map(|(key, _)| key.to_string()).collect();
         assert_eq!(keys, ["a/n2", "b/n1"]);
+    }
+
+    #[test]
+    fn m11_a_class_that_cannot_work_says_so_and_makes_nothing() {
+        let (mut objects, mut settled) = (Objects::default(), Settled::default());
+        let problem = |objects: &Objects, settled: &mut Settled| {
+            let plan = plan(objects, settled);
+            (plan.changes.len(), plan.tallies["lab"].problem.as_ref().map(|problem| problem.message.clone()))
+        };
+        objects.nodes = Some(Arc::default());
+        with(&mut objects, class("lab", 1, &json!({"selector": {}, "namespace": "g", "capacity": {"cpus": "Cpu"}})));
+        let said = Some("spec.capacity.cpus: no node has an attribute `Cpu`; did you mean `Cpus`?".to_owned());
+        assert_eq!(problem(&objects, &mut settled), (0, said.clone()), "though it has no node");
+        objects.put_node(node("n1"));
+        assert_eq!(problem(&objects, &mut settled), (0, said), "and no Machine of capacity {{}} is made");
+        let mut small = class("lab", 1, &json!({"selector": {}, "namespace": "g", "capacity": {"cpus": "Cpus - 99"}}));
+        small.metadata.generation = Some(2);
+        with(&mut objects, small);
+        let (writes, said) = problem(&objects, &mut settled);
+        assert!(writes == 0 && said.unwrap().starts_with("spec.capacity: of node n1 it comes to nothing"));
     }
 
     #[test]

@@ -9,8 +9,10 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use pool::Objects;
+use tokio::task::JoinHandle;
 
 use crate::api::{Answer, Change as Write};
+use crate::backoff::Backoff;
 use crate::claims::Driver;
 use crate::nodes::changes::{Change, Settled, Tally, plan};
 use crate::patch::Ops;
@@ -20,63 +22,77 @@ const WRITES_MAX: usize = 16;
 /// The most writes in one go: claims must not wait until thousands of nodes are written.
 const GO_MAX: usize = 256;
 /// How long nothing is written after something could not be.
-const REST_MS: u64 = 1000;
+const RESTS: Backoff = Backoff::new(1_000, 16_000);
 
 /// Keeps the Machines of nodes in line.
 #[derive(Debug, Default)]
 pub(crate) struct Keeper {
     settled: Settled,
+    /// Writes under way; they answer with why some were not taken.
+    running: Option<JoinHandle<Vec<String>>>,
+    /// How often in a row some were not taken.
+    failures: u32,
     rest_until_ms: u64,
 }
 
-/// What is due: the writes, and what is to be said of the classes.
-#[derive(Debug, Default)]
-pub(crate) struct Work {
-    changes: Vec<Change>,
-    said: Vec<(String, Ops)>,
-    /// There is nothing to do before that.
-    rests_until_ms: Option<u64>,
-}
-
 impl Keeper {
-    /// What is due.
-    pub(crate) fn plan(&mut self, objects: &Objects, now: Timestamp, now_ms: u64) -> Work {
-        if objects.classes.is_empty() {
-            return Work::default();
+    /// Begins to write what is due, unless something is being written: claims do not wait for it. When there is more to do, if nothing
+    /// else happens.
+    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects, now_ms: u64) -> Option<u64> {
+        if objects.classes.is_empty() || self.running.is_some() {
+            return None;
         }
         if now_ms < self.rest_until_ms {
-            return Work { rests_until_ms: Some(self.rest_until_ms), ..Work::default() };
-        }
-        let plan = plan(objects, &mut self.settled);
-        let said = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally, now));
-        Work { said: said.collect(), changes: plan.changes, rests_until_ms: None }
-    }
-
-    /// Writes what is due. When there is more to do, if nothing else happens.
-    pub(crate) async fn keep(&mut self, driver: &Driver, work: Work) -> Option<u64> {
-        let more = work.changes.len() > GO_MAX;
-        let writes = work.changes.into_iter().take(GO_MAX).map(|change| write(driver, change));
-        let statuses = work.said.into_iter().map(|(name, ops)| async move {
-            let patch = Write::Json(ops.build());
-            lost(driver.cluster.patch_class_status(&name, &patch).await.map(|class: MachineClass| {
-                driver.world.learn(|all| {
-                    all.classes.insert(class.name_any(), Arc::new(class));
-                });
-            }))
-        });
-        let writes = futures::stream::iter(writes).buffer_unordered(WRITES_MAX);
-        let mut lost: Vec<String> = writes.filter_map(std::future::ready).collect().await;
-        if !more {
-            let said = futures::stream::iter(statuses).buffer_unordered(WRITES_MAX);
-            lost.extend(said.filter_map(std::future::ready).collect::<Vec<_>>().await);
-        }
-        if let Some(first) = lost.first() {
-            tracing::warn!(writes = lost.len(), first, "Machines of nodes not written; they are tried again");
-            self.rest_until_ms = driver.now_ms().saturating_add(REST_MS);
             return Some(self.rest_until_ms);
         }
-        if more { Some(driver.now_ms()) } else { work.rests_until_ms }
+        let plan = plan(objects, &mut self.settled);
+        let now = driver.clock.now();
+        let said = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally, now));
+        let said: Vec<(String, Ops)> = said.collect();
+        let mut changes = plan.changes;
+        // Of a class it is said what has come of its nodes once all of them are written.
+        let said = if changes.len() > GO_MAX { Vec::new() } else { said };
+        changes.truncate(GO_MAX);
+        if !changes.is_empty() || !said.is_empty() {
+            self.running = Some(tokio::spawn(keep(driver.clone(), changes, said)));
+        }
+        None
     }
+
+    /// Waits until what was begun is written; for ever, if nothing was.
+    pub(crate) async fn written(&mut self, driver: &Driver) {
+        let Some(running) = &mut self.running else { return std::future::pending().await };
+        let lost = running.await.unwrap_or_default();
+        self.running = None;
+        let Some(first) = lost.first() else {
+            self.failures = 0;
+            return;
+        };
+        tracing::warn!(writes = lost.len(), first, "Machines of nodes not written; they are tried again");
+        self.rest_until_ms = driver.now_ms().saturating_add(RESTS.pause_ms(self.failures, 0));
+        self.failures = self.failures.saturating_add(1);
+    }
+}
+
+/// Writes Machines, then what is said of their classes; why not, of those that nobody took.
+async fn keep(driver: Arc<Driver>, changes: Vec<Change>, said: Vec<(String, Ops)>) -> Vec<String> {
+    let writes = changes.into_iter().map(|change| write(&driver, change));
+    let writes = futures::stream::iter(writes).buffer_unordered(WRITES_MAX);
+    let mut lost_writes: Vec<String> = writes.filter_map(std::future::ready).collect().await;
+    let statuses = said.into_iter().map(|(name, ops)| say(&driver, name, ops));
+    let said = futures::stream::iter(statuses).buffer_unordered(WRITES_MAX);
+    lost_writes.extend(said.filter_map(std::future::ready).collect::<Vec<_>>().await);
+    lost_writes
+}
+
+/// Says of a class what has come of it.
+async fn say(driver: &Driver, name: String, ops: Ops) -> Option<String> {
+    let patch = Write::Json(ops.build());
+    lost(driver.cluster.patch_class_status(&name, &patch).await.map(|class: MachineClass| {
+        driver.world.learn(|all| {
+            all.classes.insert(class.name_any(), Arc::new(class));
+        });
+    }))
 }
 
 /// Makes one write; why not, if nobody took it. What was changed in between comes by watch and is looked at anew.

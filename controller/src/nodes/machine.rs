@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crds::ad::{Rejected, capacity, machine_ad};
+use crds::ad::{Rejected, capacity, check_capacity, machine_ad};
 use crds::{AdFields, Machine, MachineClass, MachineSpec, Res};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
@@ -43,6 +43,31 @@ pub(crate) fn machine(class: &MachineClass, node: &NodeFacts) -> Result<Machine,
     }]);
     machine_ad(&machine)?;
     Ok(machine)
+}
+
+/// Whether a class can make Machines at all, of whatever nodes.
+///
+/// # Errors
+/// It says something that is no ad, or a capacity that no node has.
+pub(crate) fn check(class: &MachineClass) -> Result<(), Rejected> {
+    let some_node = some_node();
+    check_capacity(&class.spec.capacity, &attributes(class, &some_node))?;
+    machine(class, &some_node).map(drop)
+}
+
+/// A node that has all that a node may have.
+fn some_node() -> NodeFacts {
+    let system = ["Arch", "OpSys", "KernelVersion", "OsImage", "KubeletVersion", "ContainerRuntime"];
+    NodeFacts {
+        name: "node".to_owned(),
+        labels: WELL_KNOWN.iter().map(|(label, _)| ((*label).to_owned(), "some".to_owned())).collect(),
+        ready: true,
+        schedulable: true,
+        system: system.into_iter().map(|name| (name, "some".to_owned())).collect(),
+        allocatable: RESOURCES.iter().map(|(resource, _)| ((*resource).to_owned(), 1 << 20)).collect(),
+        taints: Vec::new(),
+        conditions: BTreeMap::new(),
+    }
 }
 
 /// What the class says, then what is known of the node under names that the class does not use.
@@ -134,6 +159,35 @@ mod tests {
         let ad = machine_ad(&made).unwrap();
         assert!(ad.warnings.is_empty(), "{:?}", ad.warnings);
         assert!(ad.ad.get("KFlops").is_some());
+    }
+
+    #[test]
+    fn m11_a_class_that_cannot_work_is_refused_without_any_node() {
+        let refused = |more: Value| {
+            let mut spec = json!({"selector": {}, "namespace": "grid"});
+            spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            check(&class("lab", 1, &spec)).map_err(|rejected| rejected.message)
+        };
+        for (more, message) in [
+            (
+                json!({"capacity": {"cpus": "Cpu"}}),
+                "spec.capacity.cpus: no node has an attribute `Cpu`; did you mean `Cpus`?",
+            ),
+            (json!({"capacity": {"cpus": "Cpus -"}}), "spec.capacity.cpus: line 1, "),
+            (json!({"constraint": "other.Memory > 3 and true"}), "spec.constraint: line 1, "),
+            (json!({"expressions": {"KFlops": "Cpus *"}}), "spec.expressions.KFlops: line 1, "),
+            (json!({"constraint": 5}), "spec.constraint: found `5`, which is a number"),
+        ] {
+            let found = refused(more).unwrap_err();
+            assert!(found.starts_with(message), "{found}");
+        }
+        for fine in [
+            json!({}),
+            json!({"capacity": {"cpus": "Cpus - 2", "gpus": "Resources.'x.com/gpu'", "slots": 4}}),
+            json!({"attributes": {"Seats": 3}, "capacity": {"seats": "seats"}}),
+        ] {
+            assert_eq!(refused(fine), Ok(()));
+        }
     }
 
     #[test]

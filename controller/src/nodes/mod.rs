@@ -6,4 +6,4 @@ mod changes;
 mod keeper;
 mod machine;
 
-pub(crate) use keeper::{Keeper, Work};
+pub(crate) use keeper::Keeper;

@@ -76,6 +76,7 @@ fn reason(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Unusable(_) => reasons::NOT_ACCEPTED,
         Verdict::Never { .. } | Verdict::NoCandidates { .. } => reasons::NO_CANDIDATES,
+        Verdict::TooExpensive { .. } => reasons::EXPRESSION_TOO_EXPENSIVE,
         Verdict::RefusedByOffers { .. } => reasons::REFUSED_BY_OFFERS,
         Verdict::Limit(_) | Verdict::NoConsistentGang => reasons::NO_CONSISTENT_GANG,
         Verdict::WaitingForCapacity => reasons::WAITING_FOR_CAPACITY,

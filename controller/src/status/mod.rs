@@ -3,6 +3,7 @@
 mod finding;
 mod job;
 mod matches;
+mod news;
 mod offer;
 mod pending;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod write;
 pub(crate) use finding::{Finding, finding};
 pub(crate) use job::{Ended, count_gave_up, job_claimed, job_freed, job_reserving, job_waiting};
 pub(crate) use matches::decision_conditions;
+pub(crate) use news::{News, news};
 pub(crate) use offer::offer_status;
 #[cfg(test)]
 pub(crate) use pending::updates;

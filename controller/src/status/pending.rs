@@ -1,11 +1,13 @@
-//! Whose status may have to be written: looked at one after the other, and those first who were told nothing yet.
+//! Whose status may have to be written: looked at round robin over namespaces, in each of them those first that were told nothing yet.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use pool::{Changes, ObjectKey, Objects};
 
 use crate::alarm::Alarm;
+use crate::fair::FairQueue;
+use crate::lane::Room;
 use crate::status::Finding;
 use crate::status::write::{Findings, Next, Update, hears_at, job_next, offer_next};
 
@@ -15,10 +17,9 @@ pub(crate) type Whose = (&'static str, ObjectKey);
 /// Those who are to be looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// Jobs that were told nothing yet.
-    untold: VecDeque<Whose>,
-    others: VecDeque<Whose>,
-    /// All of them.
+    /// Jobs that were told nothing yet are urgent.
+    queue: FairQueue<Whose>,
+    /// All that are in it.
     known: BTreeSet<Whose>,
     alarm: Alarm<Whose>,
     /// Jobs by the uid of the Match that holds them, and the same the other way round.
@@ -81,7 +82,7 @@ impl Pending {
     pub(crate) fn again(&mut self, whose: Vec<Whose>) {
         for one in whose {
             if self.known.insert(one.clone()) {
-                self.others.push_back(one);
+                self.queue.push(&one.1.namespace.clone(), one);
             }
         }
     }
@@ -93,33 +94,42 @@ impl Pending {
         let held = objects.jobs.get(&whose.1).filter(|_| whose.0 == "Job");
         let untold =
             held.is_some_and(|held| held.object.status.as_ref().is_none_or(|status| status.conditions.is_empty()));
-        if untold { self.untold.push_back(whose) } else { self.others.push_back(whose) }
+        let namespace = whose.1.namespace.clone();
+        if untold { self.queue.push_urgent(&namespace, whose) } else { self.queue.push(&namespace, whose) }
     }
 
-    /// The next updates that are due, so many at most.
+    /// The next updates that are due, as many as there is room for.
     pub(crate) fn due(
         &mut self,
         objects: &Objects,
         findings: &Findings<'_>,
         under_way: &BTreeSet<String>,
         now: (Timestamp, u64),
-        most: usize,
+        room: &mut Room<'_, Whose>,
     ) -> Vec<Update> {
         for whose in self.alarm.rung(now.1) {
             self.push(whose, objects);
         }
-        let mut all = Vec::new();
-        while all.len() < most
-            && let Some(whose) = self.untold.pop_front().or_else(|| self.others.pop_front())
+        let (mut all, mut held) = (Vec::new(), Vec::new());
+        while !room.is_none()
+            && let Some(whose) = self.queue.pop(|namespace| room.has(namespace))
         {
             self.known.remove(&whose);
+            if room.is_held(&whose) {
+                held.push(whose);
+                continue;
+            }
             self.alarm.forget(&whose);
             let Next { update, at } = next(&whose, objects, findings, under_way, now.0);
-            all.extend(update);
+            if let Some(update) = update {
+                room.take(&whose.1.namespace);
+                all.push(update);
+            }
             if let Some(at) = at {
                 self.alarm.set(whose, clock(at, now));
             }
         }
+        self.again(held);
         all
     }
 
@@ -165,5 +175,5 @@ pub(crate) fn updates(
 ) -> Vec<Update> {
     let mut pending = Pending::default();
     pending.note(&objects.everything(), objects);
-    pending.due(objects, findings, under_way, (now, 0), usize::MAX)
+    pending.due(objects, findings, under_way, (now, 0), &mut Room::of(usize::MAX))
 }

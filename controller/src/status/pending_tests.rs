@@ -9,6 +9,7 @@ use pool::{Freezer, Outlook, snapshot};
 
 use super::{Finding, Findings, Pending, Update, updates};
 use crate::churn::Churn;
+use crate::lane::Room;
 
 const BEGIN: i64 = 1_795_269_600;
 
@@ -42,7 +43,7 @@ fn what_has_changed_is_enough() {
             pending.again(std::mem::take(&mut refused));
             let findings = Findings { all: &all, searching: false };
             let under_way = BTreeSet::new();
-            let some = pending.due(&churn.objects, &findings, &under_way, (now, now_ms), usize::MAX);
+            let some = pending.due(&churn.objects, &findings, &under_way, (now, now_ms), &mut Room::of(usize::MAX));
             let whole = updates(&churn.objects, &findings, &under_way, now);
             assert_eq!(keys(&some), keys(&whole), "seed {seed}, step {step}");
             silent += usize::from(some.is_empty());

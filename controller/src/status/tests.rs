@@ -13,6 +13,7 @@ use super::{
     updates,
 };
 use crate::fixtures::{MATCH_UID, entry, found, job, key, license, world};
+use crate::lane::Room;
 use crds::conditions::find;
 use crds::{JobPhase, JobStatus, OfferState, Unmatched, UnmatchedPort};
 
@@ -221,7 +222,7 @@ fn who_was_told_nothing_yet_is_told_first() {
     let mut pending = Pending::default();
     pending.note(&objects.everything(), &objects);
     let due = |pending: &mut Pending, most| {
-        let due = pending.due(&objects, &looked_at(true), &BTreeSet::new(), (NOW, 0), most);
+        let due = pending.due(&objects, &looked_at(true), &BTreeSet::new(), (NOW, 0), &mut Room::of(most));
         due.into_iter().map(|update| update.key.name).collect::<Vec<_>>()
     };
     assert_eq!(due(&mut pending, 1), ["z"]);
@@ -336,7 +337,7 @@ fn what_a_job_waited_before_it_was_seen_counts() {
     let mut pending = Pending::default();
     pending.note(&objects.everything(), &objects);
     let now = (at(960), 5_000);
-    assert!(pending.due(&objects, &looked_at(false), &BTreeSet::new(), now, 9).is_empty());
+    assert!(pending.due(&objects, &looked_at(false), &BTreeSet::new(), now, &mut Room::of(9)).is_empty());
     assert_eq!(pending.next_ms(), Some(45_001), "and then somebody looks");
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crds::{Job, OfferStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use pool::{Held, ObjectKey, Objects, OfferRef, Standing, may_ask};
+use pool::{Held, ObjectKey, Objects, OfferRef, Standing, Whose, may_ask};
 
 use crate::patch::Ops;
 use crate::status::job::retells_at;
 use crate::status::waiting::left;
-use crate::status::{Finding, job_waiting, job_working, offer_status};
+use crate::status::{Finding, News, job_waiting, job_working, news, offer_status};
 use crate::workloads::work_of;
 
 /// How long a job may wait for the first word about it, so that it is the right one.
@@ -27,6 +27,8 @@ pub(crate) struct Update {
     pub(crate) uid: String,
     /// The change, for exactly the version that it was made for.
     pub(crate) patch: json_patch::Patch,
+    /// What an Event is to say of it.
+    pub(crate) news: Option<News>,
 }
 
 /// What one status comes to.
@@ -75,8 +77,12 @@ pub(crate) fn job_next(
     let standing = may_ask(held, objects);
     let from = job.status.clone().unwrap_or_default();
     let finding = findings.all.get(&uid).map(Arc::as_ref);
-    let claim = from.claim.as_ref().map(|claim| claim.uid.as_str());
-    let to = match (standing, claim.and_then(|uid| work_of(uid, objects))) {
+    let claim = from
+        .claim
+        .as_ref()
+        .map(|claim| (&claim.uid, ObjectKey::new(&job.namespace().unwrap_or_default(), &claim.match_name)));
+    let work = claim.as_ref().and_then(|(uid, key)| work_of(Whose { uid, key, job: Some(job) }, objects));
+    let to = match (standing, work) {
         (Standing::Held, Some(batch)) => job_working(job, batch, now),
         (Standing::Held, None) => return Next::default(),
         (Standing::Waits, _) if finding.is_none() => match findings.comes_by(job, now) {
@@ -87,10 +93,9 @@ pub(crate) fn job_next(
     };
     if from != to {
         let version = job.resource_version().unwrap_or_default();
-        return Next {
-            update: update("Job", ObjectKey::of(job), &uid, guarded(&version).status(&from, &to)),
-            at: None,
-        };
+        let ops = guarded(&version).status(&from, &to);
+        let news = news(&from.conditions, &to.conditions);
+        return Next { update: update("Job", ObjectKey::of(job), &uid, ops, news), at: None };
     }
     let second = now.as_second();
     let waits = standing == Standing::Waits;
@@ -117,7 +122,8 @@ pub(crate) fn offer_next(offer: OfferRef<'_>, objects: &Objects, now: Timestamp)
         return None;
     }
     let version = offer.metadata().resource_version.clone().unwrap_or_default();
-    update(offer.kind(), offer.key(), offer.uid(), guarded(&version).status(&from, &to))
+    let ops = guarded(&version).status(&from, &to);
+    update(offer.kind(), offer.key(), offer.uid(), ops, news(&from.conditions, &to.conditions))
 }
 
 /// A ledger without seats that nobody sits on: two sharers that left side by side have each seen the other still there.
@@ -131,6 +137,6 @@ fn guarded(version: &str) -> Ops {
     Ops::default().test(&["metadata", "resourceVersion"], version)
 }
 
-fn update(kind: &'static str, key: ObjectKey, uid: &str, ops: Ops) -> Option<Update> {
-    ops.writes().then(|| Update { kind, key, uid: uid.to_owned(), patch: ops.build() })
+fn update(kind: &'static str, key: ObjectKey, uid: &str, ops: Ops, news: Option<News>) -> Option<Update> {
+    ops.writes().then(|| Update { kind, key, uid: uid.to_owned(), patch: ops.build(), news })
 }

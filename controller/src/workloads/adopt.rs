@@ -6,66 +6,115 @@ use crds::{Job, JobRef, LABEL_AD, WorkKind, Workload};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
-use pool::{ObjectKey, Objects, WorkObject};
+use pool::{ObjectKey, Objects, OwnerTrust, WorkObject};
 
 use crate::workloads::Trouble;
 
 /// What is to be done about labelled workloads that are held.
 #[derive(Debug, Default)]
 pub(crate) struct Asks {
-    /// The Jobs that are still to be made, each with what it is made for.
-    pub(crate) jobs: Vec<(Arc<WorkObject>, Job)>,
+    /// Those for which a Job is still to be made, each with the Job that it names.
+    pub(crate) jobs: Vec<Asking>,
     /// Those for which nothing is claimed unless their authors do something.
     pub(crate) troubles: Vec<(Arc<WorkObject>, Trouble)>,
 }
 
+/// A labelled workload for which a Job is to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct Asking {
+    /// The workload.
+    pub(crate) work: Arc<WorkObject>,
+    /// The Job that its label names.
+    pub(crate) ad: Arc<Job>,
+    /// In whose name the Job is made; `None` where owners are not trusted at all.
+    pub(crate) owner: Option<String>,
+}
+
 /// A Job is to be made for each workload that carries the label, is held, and whose ad is there. One that a Match has taken over is
-/// asked for already.
+/// asked for already; one that was made for a claim asks for nothing.
 pub(crate) fn asks(objects: &Objects) -> Asks {
     let mut all = Asks::default();
-    for (ad, work) in objects.works.with_ad().filter(|(_, work)| work.match_uid.is_none() && work.ended.is_none()) {
+    let asks = |work: &WorkObject| work.match_uid.is_none() && !work.made;
+    let lives = |work: &WorkObject| work.ended.is_none() || work.is_managed_elsewhere;
+    for (ad, work) in objects.works.with_ad().filter(|(_, work)| asks(work) && lives(work)) {
         let name = crds::match_name(&work.key.name, &work.uid, 0);
-        let job = |name: &str| objects.jobs.get(&ObjectKey::new(&work.key.namespace, name)).map(|held| &held.object);
+        let job = |name: &str| objects.jobs.get(&ObjectKey::new(&work.key.namespace, name));
         let trouble = match (work.suspended, job(&name), job(ad)) {
+            _ if work.is_managed_elsewhere => Some(Trouble::ManagedElsewhere { why: work.message.clone() }),
             (false, asking, _) => Some(Trouble::NotHeld { asked_for_by: asking.map(|_| name) }),
-            (true, Some(asking), _) => Trouble::of_finished(asking),
+            (true, Some(asking), _) => Trouble::of_finished(&asking.object),
             (true, None, None) => Some(Trouble::AdMissing { ad: ad.to_owned() }),
-            (true, None, Some(template)) => {
-                all.jobs.push((work.clone(), asking(template, work, &name)));
-                None
-            }
+            (true, None, Some(template)) if template.is_stripped() => Some(Trouble::AdTooLarge { ad: ad.to_owned() }),
+            (true, None, Some(template)) => match owner(work, objects) {
+                Ok(owner) => {
+                    all.jobs.push(Asking { work: work.clone(), ad: template.object.clone(), owner });
+                    None
+                }
+                Err(trouble) => Some(trouble),
+            },
         };
         all.troubles.extend(trouble.map(|trouble| (work.clone(), trouble)));
     }
     all
 }
 
-/// A Job as the ad says, for this workload, which takes it along when it goes.
-fn asking(template: &Job, work: &WorkObject, name: &str) -> Job {
-    let mut spec = template.spec.clone();
-    spec.ad.owner.clone_from(&work.creator);
-    spec.suspend = false;
-    spec.done = false;
-    spec.workload = Some(Workload {
-        job_template: None,
-        job_ref: Some(JobRef { kind: work.kind, name: work.key.name.clone() }),
-        ..spec.workload.unwrap_or_default()
-    });
-    let mut job = Job::new(name, spec);
-    job.metadata.namespace = Some(work.key.namespace.clone());
-    let mut labels = template.labels().clone();
-    labels.insert(LABEL_AD.to_owned(), template.name_any());
-    job.metadata.labels = Some(labels);
-    let (api_version, kind) = type_of(work.kind);
-    job.metadata.owner_references = Some(vec![OwnerReference {
-        api_version: api_version.to_owned(),
-        kind: kind.to_owned(),
-        name: work.key.name.clone(),
-        uid: work.uid.clone(),
-        controller: Some(true),
-        block_owner_deletion: Some(false),
-    }]);
-    job
+/// How many times something may be made by what is itself made by something: a JobSet makes batch Jobs, and these make pods.
+const MAKERS_MAX: usize = 2;
+
+/// For whom a Job is made: who has created the workload; of one that a controller has made, who has created what it was made of.
+/// `None` where owners are not trusted at all.
+fn owner(work: &WorkObject, objects: &Objects) -> Result<Option<String>, Trouble> {
+    if objects.jobs.owners() == OwnerTrust::None {
+        return Ok(None);
+    }
+    let mut at = work;
+    for _ in 0..=MAKERS_MAX {
+        let Some(controller) = &at.controller else {
+            return at.creator.clone().map(Some).ok_or(Trouble::OwnerUnknown { made_by: None });
+        };
+        let kind = [WorkKind::Job, WorkKind::JobSet].into_iter().find(|kind| controller.is(*kind));
+        let maker =
+            kind.and_then(|kind| objects.works.get(kind, &ObjectKey::new(&work.key.namespace, &controller.name)));
+        match maker.filter(|maker| maker.uid == controller.uid) {
+            Some(maker) => at = maker,
+            None => {
+                let made_by = format!("{} `{}`", controller.kind, controller.name);
+                return Err(Trouble::OwnerUnknown { made_by: Some(made_by) });
+            }
+        }
+    }
+    Err(Trouble::OwnerUnknown { made_by: None })
+}
+
+impl Asking {
+    /// The Job as the ad says, for this workload, which takes it along when it goes.
+    pub(crate) fn job(&self) -> Job {
+        let Asking { work, ad, owner } = self;
+        let mut spec = ad.spec.clone();
+        spec.ad.owner.clone_from(owner);
+        spec.suspend = false;
+        spec.done = false;
+        spec.workload = Some(Workload {
+            job_template: None,
+            job_ref: Some(JobRef { kind: work.kind, name: work.key.name.clone() }),
+            ..spec.workload.unwrap_or_default()
+        });
+        let mut job = Job::new(&crds::match_name(&work.key.name, &work.uid, 0), spec);
+        job.metadata.namespace = Some(work.key.namespace.clone());
+        let mut labels = ad.labels().clone();
+        labels.insert(LABEL_AD.to_owned(), ad.name_any());
+        job.metadata.labels = Some(labels);
+        let (api_version, kind) = type_of(work.kind);
+        job.metadata.owner_references = Some(vec![OwnerReference {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            name: work.key.name.clone(),
+            uid: work.uid.clone(),
+            controller: Some(true),
+            block_owner_deletion: Some(false),
+        }]);
+        job
+    }
 }
 
 /// `apiVersion` and `kind`.
@@ -120,18 +169,65 @@ mod tests {
         objects.jobs.put(job(&ad, &json!({})));
         let made = asks(&objects);
         assert!(made.troubles.is_empty());
-        let [(_, made)] = &made.jobs[..] else { panic!("{made:?}") };
+        let [asking] = &made.jobs[..] else { panic!("{made:?}") };
+        let mut made = asking.job();
         assert_eq!(made.spec.ad.owner.as_deref(), Some("raman"), "who created the batch Job, not who wrote the ad");
         assert_eq!((made.spec.suspend, made.spec.priority), (false, 3));
         let workload = made.spec.workload.as_ref().unwrap();
         assert_eq!(workload.job_ref.as_ref().unwrap().name, "regression");
         assert_eq!((workload.start_timeout_seconds, workload.job_template.is_none()), (7, true));
         assert_eq!(made.metadata.owner_references.as_ref().unwrap()[0].uid, "u-batch");
-        let mut made = made.clone();
         made.metadata.uid = Some("u-made".to_owned());
         objects.jobs.put(made);
         let found = asks(&objects);
         assert!(found.jobs.is_empty() && found.troubles.is_empty(), "it is asked for already");
+    }
+
+    fn owner_of(change: impl FnOnce(&mut WorkObject), more: Vec<WorkObject>) -> Result<Option<String>, Trouble> {
+        let mut objects = Objects::default();
+        more.into_iter().for_each(|work| {
+            objects.works.put(work);
+        });
+        let mut work = batch();
+        change(&mut work);
+        owner(&work, &objects)
+    }
+
+    #[test]
+    fn what_a_controller_has_made_is_whose_the_maker_is() {
+        let of = |group: &str, kind: &str, name: &str| {
+            Some(pool::Controller {
+                group: group.to_owned(),
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+                uid: format!("u-{name}"),
+            })
+        };
+        let maker =
+            |kind: WorkKind, name: &str, creator: Option<&str>, controller: Option<pool::Controller>| WorkObject {
+                kind,
+                key: key(name),
+                uid: format!("u-{name}"),
+                creator: creator.map(str::to_owned),
+                controller,
+                ..WorkObject::default()
+            };
+        assert_eq!(owner_of(|_| {}, vec![]), Ok(Some("raman".to_owned())));
+        assert_eq!(owner_of(|work| work.creator = None, vec![]), Err(Trouble::OwnerUnknown { made_by: None }));
+        // The one that stands on the object is then the controller of batch Jobs.
+        let made = |work: &mut WorkObject| (work.kind, work.controller) = (WorkKind::Pod, of("batch", "Job", "b"));
+        let alone = maker(WorkKind::Job, "b", Some("livny"), None);
+        assert_eq!(owner_of(made, vec![alone.clone()]), Ok(Some("livny".to_owned())));
+        let in_set = maker(WorkKind::Job, "b", Some("the controller of JobSets"), of("jobset.x-k8s.io", "JobSet", "s"));
+        let set = maker(WorkKind::JobSet, "s", Some("solomon"), None);
+        assert_eq!(owner_of(made, vec![in_set, set]), Ok(Some("solomon".to_owned())));
+        let unknown = |kind: &str| Err(Trouble::OwnerUnknown { made_by: Some(format!("{kind} `b`")) });
+        assert_eq!(owner_of(made, vec![]), unknown("Job"));
+        let other = WorkObject { uid: "another".to_owned(), ..alone };
+        assert_eq!(owner_of(made, vec![other]), unknown("Job"), "a namesake");
+        assert_eq!(owner_of(|work| work.controller = of("apps", "ReplicaSet", "b"), vec![]), unknown("ReplicaSet"));
+        let round = maker(WorkKind::Job, "b", Some("livny"), of("batch", "Job", "b"));
+        assert_eq!(owner_of(made, vec![round]), Err(Trouble::OwnerUnknown { made_by: None }));
     }
 
     #[test]
@@ -161,7 +257,8 @@ mod tests {
 
     #[test]
     fn what_has_ended_or_is_claimed_for_is_left_alone() {
-        let changes: [fn(&mut WorkObject); 3] = [
+        let changes: [fn(&mut WorkObject); 4] = [
+            |batch| batch.made = true,
             |batch| batch.ended = Some(true),
             |batch| batch.match_uid = Some("u-match".to_owned()),
             |batch| (batch.suspended, batch.match_uid) = (false, Some("u-match".to_owned())),

@@ -39,6 +39,8 @@ pub(crate) struct Gang {
     pub(crate) uid: String,
     /// The job's name.
     pub(crate) job: String,
+    /// The user who has created the job.
+    pub(crate) owner: Option<String>,
     pub(crate) seats: Vec<Seat>,
     /// The variables that the job asks for.
     pub(crate) asked: Vec<(String, String)>,
@@ -52,6 +54,7 @@ pub(crate) fn gang(found: &Match, job: &Job, objects: &Objects, engine: &Engine,
         key: ObjectKey::of(found),
         uid: found.uid().unwrap_or_default(),
         job: job.name_any(),
+        owner: job.spec.ad.owner.clone(),
         seats: offers.map(|member| seat(member, members, objects)).collect(),
         asked: asked(found, job, objects, engine, now),
     }

@@ -193,6 +193,13 @@ pub(crate) fn suspend(uid: &str) -> Change {
     Change::Json(Ops::default().test(&["metadata", "uid"], uid).add(&["spec", "suspend"], true).build())
 }
 
+/// Takes the label of its claim off something that goes by itself.
+pub(crate) fn let_go(uid: &str) -> Change {
+    Change::Json(
+        Ops::default().test(&["metadata", "uid"], uid).remove(&["metadata", "labels", LABEL_MATCH_UID]).build(),
+    )
+}
+
 /// A suspended batch Job that has no start time can be changed again.
 pub(crate) fn never_started() -> Change {
     Change::Merge(json!({"status": Map::from_iter([("startTime".to_owned(), Value::Null)])}))

@@ -4,28 +4,30 @@ use std::sync::Arc;
 
 use claiming::Work;
 use crds::{Job, WorkKind};
-use kube::ResourceExt;
-use pool::{ObjectKey, Objects, WorkObject};
+use pool::{ObjectKey, Objects, Whose, WorkObject};
 
-/// Whose work it is.
-pub(crate) struct Whose<'v> {
-    /// The uid of the Match.
-    pub(crate) uid: &'v str,
-    /// The Match, and the name of what is made for it.
-    pub(crate) key: &'v ObjectKey,
-    /// The job; `None` if it is not seen.
-    pub(crate) job: Option<&'v Job>,
+/// What works for a claim; of several the one that has not ended. Of one that has run under the claim the uid is known: another one
+/// of its name is none of it.
+pub(crate) fn work_of<'o>(whose: Whose<'o>, objects: &'o Objects) -> Option<&'o Arc<WorkObject>> {
+    let is_recorded = |work: &&Arc<WorkObject>| whose.recorded().is_none_or(|uid| work.uid == uid);
+    objects.works.of_claim(whose).filter(is_recorded).min_by_key(|work| work.ended.is_some())
 }
 
-/// What carries the claim's label; of several the one that has not ended.
-pub(crate) fn work_of<'o>(uid: &str, objects: &'o Objects) -> Option<&'o Arc<WorkObject>> {
-    objects.works.of_match(uid).min_by_key(|batch| batch.ended.is_some())
+/// What is to be stopped when a claim ends: what works for it, or else what bears its marks.
+pub(crate) fn left_of<'o>(whose: Whose<'o>, objects: &'o Objects) -> Option<&'o Arc<WorkObject>> {
+    work_of(whose, objects).or_else(|| objects.works.of_claim(whose).min_by_key(|work| work.ended.is_some()))
+}
+
+/// What the job of a claim names in `jobRef`, whether it works for the claim or not.
+pub(crate) fn asked_for<'o>(whose: Whose<'o>, objects: &'o Objects) -> Option<&'o Arc<WorkObject>> {
+    let reference = whose.job?.spec.workload.as_ref()?.job_ref.as_ref()?;
+    objects.works.get(reference.kind, &ObjectKey::new(&whose.key.namespace, &reference.name))
 }
 
 /// What is known of the workload of a claim. Of a job that is not seen it is not known whether it wants one: then it is
 /// looked for.
-pub(crate) fn work(whose: &Whose<'_>, objects: &Objects) -> Work {
-    if let Some(work) = work_of(whose.uid, objects) {
+pub(crate) fn work(whose: Whose<'_>, objects: &Objects) -> Work {
+    if let Some(work) = work_of(whose, objects) {
         return state_of(work);
     }
     if !objects.works.reach.includes(&whose.key.namespace) {
@@ -43,17 +45,10 @@ pub(crate) fn work(whose: &Whose<'_>, objects: &Objects) -> Work {
         // it ran, and somebody has deleted it: it is not begun again
         return Work::Finished(false);
     }
-    match &workload.job_ref {
-        None if objects.works.get(WorkKind::Job, whose.key).is_some() => Work::Foreign,
-        None => Work::Absent,
-        Some(reference) => {
-            let key = ObjectKey::new(&whose.key.namespace, &reference.name);
-            match objects.works.get(reference.kind, &key).and_then(|work| work.ended) {
-                Some(well) => Work::Finished(well),
-                None => Work::Absent,
-            }
-        }
+    if workload.job_ref.is_none() && objects.works.get(WorkKind::Job, whose.key).is_some() {
+        return Work::Foreign;
     }
+    asked_for(whose, objects).and_then(|work| work.ended).map_or(Work::Absent, Work::Finished)
 }
 
 /// What a workload is to its claim.
@@ -70,14 +65,6 @@ pub(crate) fn was_up(job: &Job, match_uid: &str) -> bool {
     let Some(status) = &job.status else { return false };
     let claimed = status.claim.as_ref().is_some_and(|claim| claim.uid == match_uid);
     claimed && status.workload.is_some()
-}
-
-impl<'v> Whose<'v> {
-    /// The work of a claim: by its Match and by its job, which is that of the name and of this uid.
-    pub(crate) fn of(uid: &'v str, key: &'v ObjectKey, root: (&ObjectKey, &str), objects: &'v Objects) -> Whose<'v> {
-        let job = objects.jobs.get(root.0).map(|held| held.object.as_ref());
-        Whose { uid, key, job: job.filter(|job| job.uid().is_some_and(|uid| uid == root.1)) }
-    }
 }
 
 #[cfg(test)]
@@ -102,7 +89,7 @@ mod tests {
         let mut objects = Objects::default();
         objects.jobs.put(job(spec, status));
         batch.map(|batch| objects.works.put(batch));
-        work(&Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), &objects), &objects)
+        work(Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), &objects), &objects)
     }
 
     #[test]
@@ -113,7 +100,25 @@ mod tests {
         let told =
             json!({"claim": {"match": "match", "uid": MATCH_UID}, "workload": {"name": "match", "uid": "u-batch"}});
         let another = |batch: &mut WorkObject| batch.match_uid = Some("u-other".to_owned());
-        let table: [(&str, &Value, &Value, Option<WorkObject>, Work); 12] = [
+        let again = |batch: &mut WorkObject| (batch.uid, batch.ended) = ("u-again".to_owned(), Some(true));
+        let elsewhere =
+            |batch: &mut WorkObject| (batch.key, batch.ended) = (ObjectKey::new("far", "match"), Some(true));
+        let beside = |batch: &mut WorkObject| (batch.key, batch.ended) = (key("beside"), Some(true));
+        let managed = |batch: &mut WorkObject| {
+            (batch.match_uid, batch.ended, batch.is_managed_elsewhere) = (None, Some(false), true);
+        };
+        let table: [(&str, &Value, &Value, Option<WorkObject>, Work); 17] = [
+            ("ran", &template, &told, Some(batch(|batch| batch.ended = Some(true))), Work::Finished(true)),
+            (
+                "ran, and another one of its name has ended well",
+                &template,
+                &told,
+                Some(batch(again)),
+                Work::Finished(false),
+            ),
+            ("labelled in another namespace", &template, &nothing, Some(batch(elsewhere)), Work::Absent),
+            ("labelled under another name", &template, &nothing, Some(batch(beside)), Work::Absent),
+            ("managed elsewhere", &reference, &nothing, Some(batch(managed)), Work::Finished(false)),
             ("wants none", &nothing, &nothing, None, Work::None),
             ("not made yet", &template, &nothing, None, Work::Absent),
             ("made", &template, &nothing, Some(batch(|_| {})), Work::Suspended),
@@ -136,7 +141,7 @@ mod tests {
     fn where_nothing_may_be_started_a_claim_that_works_stays_and_others_need_no_look() {
         let mut objects = Objects::default().reaching(pool::Reach::In(["other".to_owned()].into()));
         let of =
-            |objects: &Objects| work(&Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), objects), objects);
+            |objects: &Objects| work(Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), objects), objects);
         assert_eq!(of(&objects), Work::None, "the job is gone");
         objects.jobs.put(job(&json!({}), &json!({})));
         assert_eq!(of(&objects), Work::None);
@@ -149,9 +154,6 @@ mod tests {
     #[test]
     fn of_a_job_that_is_not_seen_the_work_is_looked_for() {
         let objects = Objects::default();
-        assert_eq!(
-            work(&Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), &objects), &objects),
-            Work::Absent
-        );
+        assert_eq!(work(Whose::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), &objects), &objects), Work::Absent);
     }
 }

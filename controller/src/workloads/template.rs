@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crds::{ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_MATCH_UID};
+use crds::{ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_MATCH_UID};
 use serde_json::{Map, Value, json};
 
 use crate::workloads::Gang;
@@ -16,7 +16,8 @@ pub(crate) fn batch_job(template: &BTreeMap<String, Value>, gang: &Gang) -> Valu
     let mut template: Map<String, Value> = template.clone().into_iter().collect();
     let mut metadata = taken(&mut template, "metadata");
     let made = [(ANNOTATION_MADE, gang.job.clone()), (ANNOTATION_MEMBERS, gang.members())];
-    mark(&mut metadata, gang, &made);
+    let owner = gang.owner.iter().map(|owner| (ANNOTATION_CREATOR, owner.clone()));
+    mark(&mut metadata, gang, &made.into_iter().chain(owner).collect::<Vec<_>>());
     metadata.insert("name".to_owned(), json!(gang.key.name));
     metadata.insert("namespace".to_owned(), json!(gang.key.namespace));
     let mut spec = taken(&mut template, "spec");
@@ -93,6 +94,7 @@ mod tests {
             key: ObjectKey::new("ns", "sim-1234"),
             uid: "u-match".to_owned(),
             job: "sim".to_owned(),
+            owner: Some("raman".to_owned()),
             seats: nodes.iter().map(seat).collect(),
             asked: vec![("LICENSE".to_owned(), "1@l".to_owned())],
         }
@@ -119,6 +121,7 @@ mod tests {
         assert_eq!((at("/metadata/name"), at("/metadata/namespace")), (json!("sim-1234"), json!("ns")));
         assert_eq!(at("/metadata/labels"), json!({"team": "eda", "gangmatch.dev/match-uid": "u-match"}));
         assert_eq!(at("/metadata/annotations/gangmatch.dev~1members"), "Machine/grid/n1/u1");
+        assert_eq!(at("/metadata/annotations/gangmatch.dev~1created-by"), "raman", "for policies that look at users");
         assert_eq!(at("/metadata/ownerReferences"), Value::Null);
         assert_eq!((at("/spec/suspend"), at("/spec/backoffLimit")), (json!(true), json!(2)));
         assert_eq!((at("/spec/ttlSecondsAfterFinished"), at("/spec/completions")), (Value::Null, Value::Null));

@@ -13,10 +13,25 @@ pub(crate) enum Trouble {
         /// That name.
         ad: String,
     },
+    /// There is no room for the Job on the label.
+    AdTooLarge {
+        /// Its name.
+        ad: String,
+    },
     /// It ran already when it was labelled, or somebody has let it go.
     NotHeld {
         /// The Job that asks for it all the same.
         asked_for_by: Option<String>,
+    },
+    /// Another controller manages it.
+    ManagedElsewhere {
+        /// Which, and what to do.
+        why: String,
+    },
+    /// It is not known for whom a Job is to be made.
+    OwnerUnknown {
+        /// What has made it, if a controller has.
+        made_by: Option<String>,
     },
     /// It is held, and the Job that asked for it is finished.
     Finished {
@@ -40,7 +55,10 @@ impl Trouble {
     pub(crate) const fn reason(&self) -> &'static str {
         match self {
             Trouble::AdMissing { .. } => "AdMissing",
+            Trouble::AdTooLarge { .. } => "AdTooLarge",
             Trouble::NotHeld { .. } => "NotHeld",
+            Trouble::ManagedElsewhere { .. } => "ManagedElsewhere",
+            Trouble::OwnerUnknown { .. } => "OwnerUnknown",
             Trouble::Finished { .. } => "JobFinished",
         }
     }
@@ -53,6 +71,10 @@ impl Trouble {
                 "this {noun} is held, and no job.gangmatch.dev `{ad}` is in the namespace {namespace}: create it, or name another \
                  one in the label gangmatch.dev/ad"
             ),
+            Trouble::AdTooLarge { ad } => format!(
+                "this {noun} is held, and job.gangmatch.dev `{ad}` in the namespace {namespace} is too large: its condition Accepted \
+                 says what to do"
+            ),
             Trouble::NotHeld { asked_for_by: Some(job) } => format!(
                 "somebody has let this {noun} go before its gang was claimed, and job.gangmatch.dev `{job}` still asks for one: \
                  delete that Job, or {}",
@@ -62,6 +84,16 @@ impl Trouble {
                 "this {noun} is not held, and nothing is claimed for it: to have that done, {}; else take the label \
                  gangmatch.dev/ad off",
                 hold(work.kind)
+            ),
+            Trouble::ManagedElsewhere { why } => format!("nothing is claimed for this {noun}: {why}"),
+            Trouble::OwnerUnknown { made_by: Some(maker) } => format!(
+                "nothing is claimed for this {noun}: it was made by {maker}, and it is not known who has created that. Write a \
+                 job.gangmatch.dev with jobRef for it instead of the label gangmatch.dev/ad; or put the label on a batch Job or a \
+                 JobSet"
+            ),
+            Trouble::OwnerUnknown { made_by: None } => format!(
+                "nothing is claimed for this {noun}: it is not known who has created it. Write your user name into the annotation \
+                 gangmatch.dev/created-by, or create it anew"
             ),
             Trouble::Finished { job, why } => format!(
                 "this {noun} stays held: job.gangmatch.dev `{job}`, which asked for it, is finished ({why}). Delete that Job, and \
@@ -93,6 +125,12 @@ pub(crate) fn not_held(kind: WorkKind, name: &str) -> (&'static str, String) {
 /// The same for one whose workload is not there.
 pub(crate) fn not_there(kind: WorkKind, name: &str) -> (&'static str, String) {
     ("WorkloadMissing", format!("there is no {} `{name}` in this namespace: create it. {WAITS}", noun(kind)))
+}
+
+/// The same for a batch Job under the name of the one that is to be made, which no controller has made.
+pub(crate) fn name_taken(name: &str) -> (&'static str, String) {
+    let what = "is not made from this job's template, and has the name that the one from the template gets: delete it";
+    ("WorkloadNameTaken", format!("the batch Job `{name}` {what}. {WAITS}"))
 }
 
 /// For how long.

@@ -116,19 +116,21 @@ fn batch_job(stage: &mut Stage, batch: &Value) {
         .find(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == batch["metadata"]["uid"]);
     let seconds = stage.now_ms / 1000;
     let status = match (batch["spec"]["suspend"] == true, pod) {
-        (true, Some(_)) => {
+        (true, Some(pod)) if pod["metadata"]["deletionTimestamp"].is_null() => {
             let _ = stage.ask(&Method::DELETE, &format!("{pods}/{name}-pod"), &Value::Null);
             return;
         }
-        (true, None) if holds("Suspended") => return,
-        (true, None) => {
+        (true, _) if holds("Suspended") => return,
+        (true, _) => {
             json!({"active": 0, "ready": 0, "startTime": null, "conditions": [condition("Suspended", "True")]})
         }
         (false, None) => {
             let labels = &batch["spec"]["template"]["metadata"]["labels"];
-            let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": batch["metadata"]["uid"]});
+            let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": batch["metadata"]["uid"],
+                "controller": true});
+            let finalizers: &[&str] = if stage.silent_kubelets { &["play.dev/kubelet"] } else { &[] };
             let metadata = json!({"name": format!("{name}-pod"), "labels": labels, "ownerReferences": [owner],
-                "annotations": {"begun": seconds.to_string()}});
+                "finalizers": finalizers, "annotations": {"begun": seconds.to_string()}});
             let _ = stage.ask(&Method::POST, &pods, &json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}));
             json!({"active": 1, "ready": 1, "startTime": "2026-11-21T14:00:00Z", "conditions": []})
         }

@@ -4,8 +4,12 @@
 mod actors;
 mod broken;
 mod faults;
+mod hanging;
 mod matrix;
+mod paced;
+mod places;
 mod process;
+mod repairs;
 mod scenarios;
 mod stage;
 mod takeover;

@@ -272,7 +272,7 @@ fn one_seat(stage: &mut Stage) -> Result<(), String> {
     Ok(())
 }
 
-fn batch() -> Value {
+pub(crate) fn batch() -> Value {
     let container = json!({"name": "c", "image": "i"});
     json!({"workload": {"jobTemplate": {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}}}})
 }

@@ -42,6 +42,10 @@ pub(crate) struct Stage {
     pub(crate) agents: BTreeMap<String, Agent>,
     /// Whether batch Jobs come to their end by themselves.
     pub(crate) work_ends: bool,
+    /// Whether there are agents, a controller of batch Jobs, kubelets and a garbage collector.
+    pub(crate) others: bool,
+    /// Whether kubelets say nothing: pods stay, however often they are deleted.
+    pub(crate) silent_kubelets: bool,
     audit: Audit,
     audited: i64,
     meddle: Arc<Mutex<Option<Meddle>>>,
@@ -68,6 +72,8 @@ impl Stage {
             now_ms: 0,
             agents: BTreeMap::new(),
             work_ends: true,
+            others: true,
+            silent_kubelets: false,
             audit: Audit::default(),
             audited: 0,
             meddle: Arc::default(),
@@ -193,6 +199,11 @@ impl Stage {
         self.get(plural, name).and_then(|offer| Some(offer["status"]["claims"].as_object()?.len())).unwrap_or(0)
     }
 
+    /// How many requests all controllers have made so far, watches not counted.
+    pub(crate) fn requests(&self) -> usize {
+        self.processes.iter().map(|process| process.wire.line().asked).sum()
+    }
+
     /// What of the end has to be the same, whatever happened on the way.
     pub(crate) fn summary(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -222,7 +233,7 @@ impl Stage {
         self.bury();
         self.due();
         let revision = self.server.revision();
-        if revision != self.reacted || until % 1000 == 0 {
+        if self.others && (revision != self.reacted || until % 1000 == 0) {
             self.reacted = revision;
             actors::react(self);
         }

@@ -31,6 +31,8 @@ pub(crate) struct Line {
     pub(crate) strike: Option<Strike>,
     /// Writes so far, and what they were.
     counted: usize,
+    /// Requests so far, but for watches and the election.
+    pub(crate) asked: usize,
     pub(crate) log: Vec<String>,
     /// What has killed whoever is at this end.
     pub(crate) dead: Option<Fault>,
@@ -78,6 +80,7 @@ impl Wire {
             server,
             strike,
             counted: 0,
+            asked: 0,
             log: Vec::new(),
             dead: None,
             struck: false,
@@ -171,6 +174,7 @@ impl Wire {
 impl Line {
     /// Counts a write, and says what it meets.
     fn meets(&mut self, call: &Call) -> Option<Fault> {
+        self.asked += usize::from(call.verb != Verb::Watch && call.plural != "leases");
         if !call.verb.writes() || self.dead.is_some() {
             return None;
         }

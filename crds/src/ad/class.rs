@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use classad::{Ad, Context, Env, Name, Value, eval};
+use classad::{Ad, Context, Env, Name, Value, eval, references, similar};
 use serde_json::Value as Json;
 
 use super::{Rejected, literal, message, text};
+use crate::conditions::reasons;
 use crate::{ExprText, QUANTITY_MAX, Res};
 
 /// The capacity of one Machine: each expression evaluated over the node's attributes. What is no whole number of at least 0 is
@@ -34,10 +35,58 @@ pub fn capacity(wanted: &BTreeMap<String, ExprText>, attributes: &BTreeMap<Strin
     Ok(amounts)
 }
 
+/// Whether a class's capacities can be had of nodes that have these attributes, whatever their values.
+///
+/// # Errors
+/// If one of them is no expression, or reads a name that no node has: the message says which one is probably meant.
+pub fn check_capacity(
+    wanted: &BTreeMap<String, ExprText>,
+    attributes: &BTreeMap<String, Json>,
+) -> Result<(), Rejected> {
+    let amounts = capacity(wanted, attributes)?;
+    let known: Vec<Name> = attributes.keys().map(|name| Name::new(name.as_str())).collect();
+    for (resource, source) in wanted.iter().filter(|(resource, _)| !amounts.contains_key(*resource)) {
+        let place = message::path("spec.capacity", resource);
+        let expr = text::expression(&place, source, &mut Vec::new())?;
+        let names: Vec<Name> = references(&expr).into_iter().filter_map(|path| path.into_iter().next()).collect();
+        if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+            let advice = match similar(unknown.as_str(), &known) {
+                Some(meant) => format!("did you mean {}?", message::quote(meant.as_str())),
+                None => {
+                    "write a number, or an expression over the node's attributes such as `Cpus` or `Memory`".to_owned()
+                }
+            };
+            let found = message::quote(unknown.as_str());
+            let message = format!("{place}: no node has an attribute {found}; {advice}");
+            return Err(Rejected::new(reasons::INVALID_CAPACITY, &message));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn m11_a_capacity_of_a_name_that_no_node_has_is_refused() {
+        let attributes = serde_json::from_value(json!({"Cpus": 16, "Memory": 65536, "Resources": {}})).unwrap();
+        let check = |wanted: Json| check_capacity(&serde_json::from_value(wanted).unwrap(), &attributes);
+        for (wanted, meant) in [
+            (json!({"cpus": "Cpu"}), "spec.capacity.cpus: no node has an attribute `Cpu`; did you mean `Cpus`?"),
+            (json!({"m": "Memroy - 4"}), "spec.capacity.m: no node has an attribute `Memroy`; did you mean `Memory`?"),
+            (json!({"m": "Gadgets"}), "spec.capacity.m: no node has an attribute `Gadgets`; write a number"),
+        ] {
+            let rejected = check(wanted).unwrap_err();
+            assert_eq!(rejected.reason, "InvalidCapacity");
+            assert!(rejected.message.starts_with(meant), "{rejected}");
+        }
+        for fine in [json!({"cpus": "cpus - 2", "slots": 4}), json!({"gpus": "Resources.'x.com/gpu'"})] {
+            assert_eq!(check(fine), Ok(()), "another node may have some");
+        }
+        assert_eq!(check(json!({"c": "ifThenElse(isUndefined(Gadgets), 1, Gadgets)"})), Ok(()), "it has an amount");
+    }
 
     fn of(wanted: Json) -> Result<Res, Rejected> {
         let attributes =

@@ -7,7 +7,9 @@ mod draft;
 mod dynamic;
 mod literal;
 mod message;
+mod partner;
 mod ports;
+mod size;
 mod structured;
 mod system;
 mod text;
@@ -17,8 +19,9 @@ use classad::{Ad, Expr};
 
 use crate::conditions::reasons;
 use crate::{AdFields, ExprText, Job, License, Machine, Offer};
-pub use class::capacity;
+pub use class::{capacity, check_capacity};
 use draft::Draft;
+pub use size::{AD_BYTES_MAX, AD_ELEMENTS_MAX, Size};
 pub use workload::environment;
 
 /// Most warnings that are kept of one object.
@@ -40,7 +43,7 @@ pub struct Advertised {
 #[error("{reason}: {message}")]
 pub struct Rejected {
     /// One of [`crate::conditions::reasons`]: ParseError, DuplicateAttribute, InvalidPort, UnsupportedRegex, WorkloadInvalid,
-    /// WorkloadsDisabled.
+    /// WorkloadsDisabled, AdTooLarge, NamespaceOverBudget, InvalidCapacity.
     pub reason: &'static str,
     /// Where, what was found, and what to write instead; one line of at most [`MESSAGE_LENGTH_MAX`] bytes.
     pub message: String,
@@ -59,7 +62,9 @@ impl Rejected {
 /// # Errors
 /// If the spec has no meaning: the message names the field, line and column, and what to write instead.
 pub fn job_ad(job: &Job) -> Result<Advertised, Rejected> {
+    Size::of_job(job).check()?;
     let mut draft = draft(&job.spec.ad, job.spec.gang_rank.as_ref())?;
+    partner::check_job(job, &mut draft)?;
     workload::check(job)?;
     system::apply(&mut draft, "Job", &job.metadata, job.spec.ad.owner.as_deref(), &system::JOB);
     Ok(draft.finish())
@@ -92,6 +97,7 @@ pub fn shared_by(license: &License) -> Result<Option<Expr>, Rejected> {
 }
 
 fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, Rejected> {
+    Size::of_offer(offer).check()?;
     let fields = offer.ad_fields();
     let mut draft = draft(fields, None)?;
     dynamic::check_steps(offer.offer_fields(), &mut draft)?;
@@ -114,6 +120,7 @@ fn draft(fields: &AdFields, gang_rank: Option<&ExprText>) -> Result<Draft, Rejec
         draft.set("GangRank", "spec.gangRank".to_owned(), expr)?;
     }
     ports::check(&mut draft)?;
+    partner::check(&draft)?;
     Ok(draft)
 }
 

@@ -84,8 +84,8 @@ fn the_implicit_port_is_written_as_htcondor_does() {
 
 #[test]
 fn without_a_constraint_everybody_is_accepted_in_fields_and_nobody_in_text() {
-    assert_eq!(shown(&job(json!({})).unwrap(), "Requirements"), "true");
-    assert_eq!(shown(&job(json!({"ports": []})).unwrap(), "Requirements"), "true");
+    assert_eq!(shown(&job(json!({"attributes": {"A": 1}})).unwrap(), "Requirements"), "true");
+    assert_eq!(shown(&job(json!({"attributes": {"A": 1}, "ports": []})).unwrap(), "Requirements"), "true");
     assert_eq!(shown(&job(json!({"classad": "[ A = 1 ]"})).unwrap(), "Requirements"), "absent");
     let named = job(json!({"expressions": {"Requirements": "other.A"}})).unwrap();
     assert_eq!(shown(&named, "Requirements"), "other.A");
@@ -109,7 +109,10 @@ fn ports_keep_their_order_and_their_parts() {
 
 #[test]
 fn gang_rank_is_an_attribute_in_both_forms() {
-    assert_eq!(shown(&job(json!({"gangRank": "cpu.A + license.B"})).unwrap(), "GangRank"), "cpu.A + license.B");
+    assert_eq!(
+        shown(&job(json!({"ports": [{"label": "cpu"}], "gangRank": "cpu.A + license.B"})).unwrap(), "GangRank"),
+        "cpu.A + license.B"
+    );
     assert_eq!(shown(&job(json!({"classad": "[ A = 1 ]", "gangRank": 3})).unwrap(), "GangRank"), "3");
     check_refused(
         json!({"classad": "[ GangRank = 1 ]", "gangRank": 3}),
@@ -157,7 +160,7 @@ fn the_gangmatching_papers_figure_is_an_ad() {
 
 #[test]
 fn the_system_says_who_it_is() {
-    let spec = json!({"owner": "alice"});
+    let spec = json!({"owner": "alice", "constraint": "other.A"});
     let ad = job_ad(
         &serde_json::from_value(object("Job", &json!({"labels": {"a.b/team": "eda"}}), &spec, &json!({}))).unwrap(),
     )
@@ -176,7 +179,7 @@ fn the_system_says_who_it_is() {
     for (name, value) in values {
         assert_eq!(shown(&ad, name), value, "{name}");
     }
-    assert_eq!(shown(&job(json!({})).unwrap(), "Owner"), "absent");
+    assert_eq!(shown(&job(json!({"attributes": {"A": 1}})).unwrap(), "Owner"), "absent");
     assert_eq!(shown(&job(json!({"attributes": {"Name": "x"}})).unwrap(), "Name"), "\"x\"");
 }
 
@@ -464,4 +467,43 @@ fn messages_are_short_and_show_no_control_characters() {
     let warnings = job(json!({"attributes": many})).unwrap().warnings;
     assert_eq!(warnings.len(), WARNINGS_MAX);
     assert_eq!(warnings[WARNINGS_MAX - 1], "and 25 more warnings");
+}
+
+#[test]
+fn m7_a_job_that_names_no_partner_is_not_accepted() {
+    let names = |spec: Json| job(spec).map(drop);
+    for spec in [json!({}), json!({"attributes": {}}), json!({"request": {}}), json!({"ports": []})] {
+        let rejected = names(spec).unwrap_err();
+        assert_eq!(rejected.reason, "InvalidPort");
+        assert!(rejected.message.starts_with("spec: the job names no partner; write `constraint`"), "{rejected}");
+    }
+    for spec in [
+        json!({"constraint": "true"}),
+        json!({"request": {"cpus": 2}}),
+        json!({"ports": [{"label": "cpu"}]}),
+        json!({"expressions": {"Requirements": "other.Memory > 3"}}),
+        json!({"classad": "[ Requirements = other.Memory > 3 ]"}),
+    ] {
+        assert_eq!(names(spec.clone()), Ok(()), "{spec}");
+    }
+}
+
+#[test]
+fn m7_a_constraint_is_a_condition_and_no_number() {
+    for (spec, place) in [
+        (json!({"constraint": 5}), "spec.constraint: found `5`, which is a number"),
+        (json!({"constraint": "2 + 3"}), "spec.constraint: found `2 + 3`, which is a number"),
+        (json!({"constraint": "\"yes\""}), "spec.constraint: found `\"yes\"`, which is a text"),
+        (json!({"ports": [{"label": "a", "constraint": "1.5"}]}), "spec.ports[0].constraint: found `1.5`"),
+        (json!({"classad": "[ Requirements = 5 ]"}), "spec.classad: Requirements: found `5`"),
+        (
+            json!({"classad": "[ Ports = { [ Label = a; Constraint = 1 ] } ]"}),
+            "spec.classad: Ports[0].Constraint: found `1`",
+        ),
+    ] {
+        let rejected = job(spec).unwrap_err();
+        assert!(rejected.reason == "InvalidPort" && rejected.message.starts_with(place), "{rejected}");
+    }
+    check_warned(&job(json!({"constraint": "true"})).unwrap(), &["spec.constraint: is true of any offer"]);
+    assert!(job(json!({"attributes": {"App": "sim"}})).is_ok(), "it says what it is");
 }

@@ -9,7 +9,10 @@ use serde_json::Value;
 
 use super::{Rejected, text};
 use crate::conditions::reasons;
-use crate::{Job, Workload};
+use crate::{GROUP, Job, Workload};
+
+/// The prefix of annotations of pods that say what the gang is.
+const VARIABLES: &str = "env.gangmatch.dev";
 
 /// What the environment of a Job's containers is made of, by name.
 ///
@@ -62,10 +65,17 @@ fn template_problem(template: &BTreeMap<String, Value>) -> Option<String> {
         ("/spec/manualSelector", "the batch Job's own controller makes the selector; take it out"),
         ("/spec/managedBy", "another controller would not say when the work ends; take it out"),
         ("/spec/template/spec/nodeName", "the node is the claimed machine's; take it out"),
+        ("/metadata/ownerReferences", "the batch Job goes with its Match; take it out"),
+        ("/metadata/finalizers", "the batch Job goes with its Match; take it out"),
+        ("/spec/template/metadata/ownerReferences", "the pods are the batch Job's; take it out"),
+        ("/spec/template/metadata/finalizers", "the pods are the batch Job's; take it out"),
     ] {
         if has(path) {
             return Some(format!("{}: {why}", path.replace('/', ".")));
         }
+    }
+    if let Some(place) = reserved_key(&whole) {
+        return Some(format!("{place}: labels and annotations of {GROUP} are written by the controller; take it out"));
     }
     let containers = whole.pointer("/spec/template/spec/containers").and_then(Value::as_array);
     if containers.is_none_or(Vec::is_empty) {
@@ -74,6 +84,23 @@ fn template_problem(template: &BTreeMap<String, Value>) -> Option<String> {
     let policy = whole.pointer("/spec/template/spec/restartPolicy").and_then(Value::as_str).unwrap_or("Always");
     (!["Never", "OnFailure"].contains(&policy))
         .then(|| format!(".spec.template.spec.restartPolicy: found {policy}; write Never or OnFailure"))
+}
+
+/// The place of a label or an annotation by which the controller, or an admission policy, would take what is made for what it is not.
+fn reserved_key(template: &Value) -> Option<String> {
+    for (path, place) in [("/metadata", ".metadata"), ("/spec/template/metadata", ".spec.template.metadata")] {
+        for field in ["labels", "annotations"] {
+            let all = template.pointer(path).and_then(|metadata| metadata.get(field)).and_then(Value::as_object);
+            let is_ours = |key: &&String| {
+                let prefix = key.split_once('/').map_or("", |(prefix, _)| prefix);
+                prefix == GROUP || prefix == VARIABLES
+            };
+            if let Some(key) = all.into_iter().flat_map(|all| all.keys()).find(is_ours) {
+                return Some(format!("{place}.{field}.{key}"));
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -89,13 +116,29 @@ mod tests {
     fn a_template_is_looked_at_before_anything_is_claimed_for_it() {
         let pod = |spec: Value| json!({"spec": {"template": {"spec": spec}}});
         let good = json!({"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]});
+        let with =
+            |own: Value, pods: Value| json!({"metadata": own, "spec": {"template": {"metadata": pods, "spec": good}}});
         assert_eq!(problem(pod(good.clone())), None);
+        let others = json!({"labels": {"team": "eda", "e2e.gangmatch.dev/ends": "1s"}, "annotations": {"a": "b"}});
+        assert_eq!(problem(with(others.clone(), others)), None);
         let table = [
             (json!({"template": {}}), ".template: a JobTemplateSpec has metadata and spec only"),
             (json!({"spec": {"completions": "two"}}), ": no JobTemplateSpec: "),
             (pod(json!({})), ".spec.template.spec.containers: found none"),
             (pod(json!({"containers": good["containers"]})), ".spec.template.spec.restartPolicy: found Always"),
             (json!({"spec": {"managedBy": "me", "template": {"spec": good}}}), ".spec.managedBy: "),
+            (with(json!({"ownerReferences": []}), json!({})), ".metadata.ownerReferences: "),
+            (with(json!({"finalizers": ["a.dev/b"]}), json!({})), ".metadata.finalizers: "),
+            (with(json!({}), json!({"finalizers": ["a.dev/b"]})), ".spec.template.metadata.finalizers: "),
+            (with(json!({"labels": {"gangmatch.dev/ad": "a"}}), json!({})), ".metadata.labels.gangmatch.dev/ad: "),
+            (
+                with(json!({}), json!({"labels": {"gangmatch.dev/match-uid": "u"}})),
+                ".spec.template.metadata.labels.gangmatch.dev/match-uid: ",
+            ),
+            (
+                with(json!({"annotations": {"gangmatch.dev/created-by": "a"}}), json!({})),
+                ".metadata.annotations.gangmatch.dev/created-by: ",
+            ),
         ];
         for (template, begins) in table {
             let found = problem(template).unwrap();

@@ -211,7 +211,7 @@ fn offers_take_jobs_of_other_namespaces_only_with_both_consents() {
     let ours = format!("constraint: 'other.Namespace == \"{}\"'", eda.name);
     let anybodys = "constraint: 'other.Type == \"Job\"'";
     grid.apply(&machine("m").replace(anybodys, &format!("allowedNamespaces: {{from: All}}, {ours}")));
-    let job = "{apiVersion: gangmatch.dev/v1alpha1, kind: Job, metadata: {name: j}, spec: {ports: [{label: cpu}]}}";
+    let job = "{apiVersion: gangmatch.dev/v1alpha1, kind: Job, metadata: {name: j}, spec: {ports: [{label: cpu, constraint: 'cpu.Type == \"Machine\"'}]}}";
     eda.apply(job);
     eda.wait_reason("gmj/j", "Matched", "NoCandidates");
     grid.until("the machine to say what is missing", || {

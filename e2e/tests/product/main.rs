@@ -2,6 +2,13 @@
 #![cfg(test)]
 
 mod agents;
+mod attack_claims;
+mod attack_engine;
+mod attack_held;
+mod attack_identity;
+mod attack_lang;
+mod attack_pacing;
+mod attack_untried;
 mod claims;
 mod examples;
 mod gangs;
@@ -14,4 +21,5 @@ mod nodes;
 mod repairs;
 mod rights;
 mod stage;
+mod tenants;
 mod work;

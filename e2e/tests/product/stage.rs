@@ -32,6 +32,14 @@ impl Stage {
         SHARED.get_or_init(|| Stage::on(Cluster::from_env(&Options { kwok: true, ..Options::default() }).unwrap()))
     }
 
+    /// The same for tenants who attack: what they leave behind is in the way of no other test.
+    pub(crate) fn attacked() -> &'static Stage {
+        static SHARED: OnceLock<Stage> = OnceLock::new();
+        SHARED.get_or_init(|| {
+            Stage::on(Cluster::of(&Choice::Processes, &Options { kwok: true, ..Options::default() }).unwrap())
+        })
+    }
+
     /// The same for a test that breaks it.
     pub(crate) fn own_with_pods() -> &'static Stage {
         let options = Options { kwok: true, ..Options::default() };
@@ -66,11 +74,15 @@ impl Stage {
 
     /// A new namespace.
     pub(crate) fn namespace(&'static self, test: &str) -> Namespace {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        // on a cluster that is not ours, a namespace of an earlier run may still be there
-        let name = format!("{test}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = self.unused(test);
         self.cluster.kubectl_text(&["create", "namespace", &name], None).unwrap();
         Namespace { stage: self, name }
+    }
+
+    /// A name that no namespace has: on a cluster that is not ours, a namespace of an earlier run may still be there.
+    pub(crate) fn unused(&self, test: &str) -> String {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        format!("{test}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
     }
 }
 

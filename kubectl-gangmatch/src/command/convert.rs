@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use classad::{Ad, Dialect, Form, Severity, has_comments, read_ads, render, write_ads};
 
 use crate::command::eval::colour;
+use crate::screen::shown;
 use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
@@ -83,7 +84,7 @@ fn one(file: &Path) -> anyhow::Result<Option<Vec<(String, Ad)>>> {
     let Text { name, text } = match texts::read(file)? {
         Ok(read) => read,
         Err(problem) => {
-            writeln!(std::io::stderr(), "error: {problem}")?;
+            writeln!(std::io::stderr(), "error: {}", shown(&problem))?;
             return Ok(None);
         }
     };

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use classad::{Ad, Colour, Context, Dialect, Env, Form, Output, Reading, eval, read_ad, read_expr, render};
 
+use crate::screen::shown;
 use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
@@ -101,7 +102,7 @@ fn read_file(path: Option<&Path>) -> anyhow::Result<Option<Ad>> {
 
 /// Says what is wrong.
 fn refused(problem: &str) -> anyhow::Result<ExitCode> {
-    writeln!(std::io::stderr(), "error: {problem}")?;
+    writeln!(std::io::stderr(), "error: {}", shown(problem))?;
     Ok(ExitCode::FAILURE)
 }
 

@@ -9,6 +9,7 @@ use anyhow::Context;
 use classad::{Dialect, format, render};
 
 use crate::command::eval::colour;
+use crate::screen::shown;
 use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
@@ -52,7 +53,7 @@ fn one(arguments: &Arguments, file: &Path, out: &mut impl Write) -> anyhow::Resu
     let Text { name, text } = match texts::read(file)? {
         Ok(read) => read,
         Err(problem) => {
-            writeln!(std::io::stderr(), "error: {problem}")?;
+            writeln!(std::io::stderr(), "error: {}", shown(&problem))?;
             return Ok(false);
         }
     };

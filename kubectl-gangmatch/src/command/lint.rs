@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::manifests::{self, Problem, Source};
 use crate::offline::{Loaded, Stamp, load};
+use crate::screen::shown;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -186,16 +187,16 @@ fn remarks(field: &str, text: &str, known: &[Name]) -> Vec<Diagnostic> {
 
 fn text(out: &mut impl Write, problems: &[Problem], warnings: &[Problem], findings: &[Finding]) -> anyhow::Result<()> {
     for problem in problems {
-        writeln!(out, "error: {problem}")?;
+        writeln!(out, "error: {}", shown(&problem.to_string()))?;
     }
     for warning in warnings {
-        writeln!(out, "warning: {warning}")?;
+        writeln!(out, "warning: {}", shown(&warning.to_string()))?;
     }
     let output = if std::io::IsTerminal::is_terminal(&std::io::stdout()) { Output::Terminal } else { Output::File };
     let colour = Colour::wanted(std::env::var_os("NO_COLOR").as_deref(), output);
     for finding in findings {
         let name = format!("{} {} {}", finding.place, finding.object, finding.field);
-        write!(out, "{}", render(&finding.remarks, &finding.source, &name, colour))?;
+        write!(out, "{}", render(&finding.remarks, &finding.source, &shown(&name), colour))?;
     }
     let count = problems.len() + warnings.len() + findings.iter().map(|one| one.remarks.len()).sum::<usize>();
     if count > 0 {

@@ -12,6 +12,7 @@ use pool::{Objects, Occasion, Outlook, record, snapshot};
 
 use crate::manifests;
 use crate::offline::{Loaded, Stamp, load};
+use crate::screen::{Screen, shown};
 use crate::table::table;
 
 /// What `--help` says below the options.
@@ -93,15 +94,15 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
     let occasion = Occasion { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
     let matches: Vec<Match> = cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &occasion)).collect();
     match arguments.output {
-        Output::Table => print(out, &objects, &pool, &cycle, &matches)?,
+        Output::Table => print(&mut Screen(out), &objects, &pool, &cycle, &matches)?,
         Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,
         Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&list(&matches))?)?,
     }
     for problem in &problems {
-        writeln!(std::io::stderr(), "error: {problem}")?;
+        writeln!(std::io::stderr(), "error: {}", shown(&problem.to_string()))?;
     }
     for warning in &warnings {
-        writeln!(std::io::stderr(), "warning: {warning}")?;
+        writeln!(std::io::stderr(), "warning: {}", shown(&warning.to_string()))?;
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -5,11 +5,15 @@ use std::collections::{BTreeSet, HashSet};
 use classad::{Expr, Name};
 use foldhash::fast::RandomState;
 
-use super::Engine;
 use super::prepare::Example;
+use super::{Engine, as_u64};
+use crate::budget::Accounts;
 use crate::model::{Config, Prefer, Snapshot};
 use crate::ports::{Port, Ports};
 use crate::table::{Exprs, Reads, ReadsId, as_usize};
+
+/// How many rows a column is made of in about the time of a step.
+const ROWS_OF_A_STEP: usize = 1024;
 
 /// What is going to be read of those who can be bound.
 struct Ahead<'e> {
@@ -24,14 +28,25 @@ struct Ahead<'e> {
 impl Engine {
     /// Makes the columns of what constraints and ranks read of those who can be bound: those of roots that have no plan yet,
     /// and of all templates. What stands in a part of a constraint that nobody will ask gets a column in vain.
-    pub(super) fn look_ahead(&mut self, snapshot: &Snapshot, examples: &[(u32, Example)], config: &Config) {
+    pub(super) fn look_ahead(
+        &mut self,
+        snapshot: &Snapshot,
+        examples: &[(u32, Example)],
+        config: &Config,
+        accounts: &mut Accounts,
+    ) {
         let ranked = config.prefer == Prefer::Best;
         let (names, seen) = (BTreeSet::new(), HashSet::default());
         let mut ahead = Ahead { exprs: &mut self.table.exprs, ranked, names, seen };
         let is_new = |id: u32| self.plans.get(as_usize(id)).is_none_or(Option::is_none);
-        let roots = examples.iter().filter(|(id, _)| is_new(*id)).filter_map(|(_, example)| snapshot.ad(example.0));
-        for root in roots.map(|ad| &ad.ports) {
-            root.list.iter().for_each(|port| ahead.of_partners(root, port));
+        let column = as_u64(self.table.rows.len() / ROWS_OF_A_STEP);
+        for (_, example) in examples.iter().filter(|(id, _)| is_new(*id)) {
+            let Some(root) = snapshot.ad(example.root).filter(|_| accounts.left(example.submitter) > 0) else {
+                continue;
+            };
+            let before = ahead.names.len();
+            root.ports.list.iter().for_each(|port| ahead.of_partners(&root.ports, port));
+            accounts.pay(example.submitter, column.saturating_mul(as_u64(ahead.names.len() - before)));
         }
         if ahead.seen.is_empty() {
             return;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::Engine;
 use super::prepare::Indexed;
-use crate::index::classes::Readers;
 use crate::index::plan::Theirs;
 use crate::model::Config;
 use crate::search::domain::Domain;
@@ -34,7 +33,6 @@ impl Engine {
         &mut self,
         ports: Vec<usize>,
         gang_rank: bool,
-        readers: &Readers,
         config: &Config,
         indexed: &mut Indexed,
     ) -> Class {
@@ -50,6 +48,7 @@ impl Engine {
                 .iter()
                 .any(|theirs| self.table.templates.list.get(theirs.template).is_some_and(|template| template.deep))
         };
+        let readers = &indexed.making.readers;
         let told = readers.members && ports.iter().filter_map(of).any(deep);
         let dead = ports.iter().filter_map(of).any(|domain| !domain.may.any());
         if !star && !dead {

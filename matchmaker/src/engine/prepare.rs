@@ -7,24 +7,41 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::class::Class;
-use super::{Engine, Stats};
+use super::{Engine, Stats, as_u64};
+use crate::budget::Accounts;
 use crate::index::asks::Resources;
 use crate::index::classes::{Asker, KeyOf, Readers};
 use crate::index::memo::Seen;
-use crate::index::plan::Planner;
-use crate::model::{AdId, Config, PoolAd, Prefer, Snapshot};
+use crate::index::plan::{Planner, PortPlan};
+use crate::index::ranks::Rank;
+use crate::model::{AdId, Config, Prefer, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::Domain;
 use crate::search::finders::Finders;
 use crate::search::lanes::Spoke;
 use crate::table::{Bits, Number, Table, as_u32, as_usize};
 
-/// One of the roots with a key, how many there are, and whether their expressions can read more than the key tells.
-pub(super) type Example = (AdId, usize, bool);
+/// One of the roots with a key.
+#[derive(Clone, Copy)]
+pub(super) struct Example {
+    pub(super) root: AdId,
+    /// How many there are.
+    roots: usize,
+    /// Their expressions can read more than the key tells.
+    reads_all: bool,
+    /// The number of its submitter.
+    pub(super) submitter: usize,
+}
 
 impl Engine {
     /// Makes the tables those of the snapshot, and puts roots together.
-    pub(super) fn prepare(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Indexed {
+    pub(super) fn prepare(
+        &mut self,
+        snapshot: &Snapshot,
+        config: &Config,
+        now: i64,
+        accounts: &mut Accounts,
+    ) -> Indexed {
         let too_much = self.table.bytes() + self.roots.bytes() > TABLES_MIN.max(TABLES_PER_AD * snapshot.len());
         if too_much || self.settings.as_ref().is_none_or(|known| !alike(known, config)) {
             *self = Engine { settings: Some(config.clone()), table: Table::new(config.limits), ..Engine::new() };
@@ -39,11 +56,17 @@ impl Engine {
         }
         let changes = self.table.sync(snapshot, &self.before, config.rules);
         self.before = snapshot.without_roots();
+        self.table.words.meter.stop = config.stop.clone();
+        self.table.words.meter.begin(config.cycle_steps_max);
         self.preds.refresh(&changes.rows, &mut self.table);
         if !changes.rows.is_empty() || changes.gone {
             self.ranks.refresh(&changes.rows, config.rank_of, &mut self.table);
         }
-        self.ranks.recompute(config.rank_of, &mut self.table);
+        if self.table.words.meter.end().1 {
+            // Whoever needs them works them out, and pays.
+            self.preds.forget_answers();
+            self.ranks.forget_values();
+        }
         if let Some(kept) = &changes.kept {
             self.key_of_place = kept.carry(&self.key_of_place, snapshot.len());
             self.roots.moved(kept, snapshot.len());
@@ -51,16 +74,15 @@ impl Engine {
         self.stock.count(snapshot, changes.kept.as_ref());
         self.full = self.stock.full_rows(&self.table);
         self.stats = Stats::default();
-        self.spent.clear();
         let mut indexed = Indexed::default();
-        self.classify(snapshot, config, &mut indexed);
+        self.classify(snapshot, config, &mut indexed, accounts);
         self.stats.classes = indexed.classes.len() as u64;
         self.stats.conditions = self.preds.len() as u64;
         indexed
     }
 
     /// Puts roots together.
-    fn classify(&mut self, snapshot: &Snapshot, config: &Config, indexed: &mut Indexed) {
+    fn classify(&mut self, snapshot: &Snapshot, config: &Config, indexed: &mut Indexed, accounts: &mut Accounts) {
         let resources = self.stock.resources();
         let readers = readers(&self.table, self.stock.shared_by(), &resources);
         if self.keys.read_by(&readers) {
@@ -73,40 +95,131 @@ impl Engine {
             self.forget_plans();
             self.planned_for = planned_for;
         }
-        let examples = self.keys_of(snapshot, indexed);
-        self.look_ahead(snapshot, &examples, config);
-        let templates: Vec<usize> = self.table.templates.used().map(|(id, _)| id).collect();
-        let mut namespaces: BTreeMap<u32, &str> = BTreeMap::new();
-        for (id, (example, roots, _)) in &examples {
-            let Some(ad) = snapshot.ad(*example) else { continue };
-            let namespace = self.roots.namespace(&ad.key.namespace);
-            namespaces.insert(namespace, &ad.key.namespace);
-            self.plan(*id, (*example, ad), snapshot, namespace, *roots, &templates, config);
-        }
-        let ports_of = self.domains(config, &examples, &namespaces, indexed);
-        let mut class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState> = HashMap::default();
-        for ((id, (_, roots, reads_all)), ports) in examples.iter().zip(ports_of) {
-            let ranked = config.rules == Rules::Product && config.prefer == Prefer::Best;
-            let planned = self.plans.get(as_usize(*id)).and_then(Option::as_ref);
-            let gang_rank = ranked && planned.is_some_and(|planned| planned.gang_rank);
-            let next = indexed.classes.len();
-            // Where the evaluator has a say, it may tell roots apart whose plans are equal.
-            let open = ports.iter().any(|port| indexed.domains.get(*port).is_some_and(|domain| domain.open.any()));
-            let alone = Some(*id).filter(|_| open || gang_rank || *reads_all);
-            let class = *class_ids.entry((ports.clone(), alone)).or_insert(next);
-            if class == next {
-                let mut class = self.class(ports, gang_rank, &readers, config, indexed);
-                class.reflective |= reads_all;
-                indexed.classes.push(class);
+        let examples = self.keys_of(snapshot, indexed, accounts);
+        self.look_ahead(snapshot, &examples, config, accounts);
+        indexed.making = self.making(snapshot, &examples, readers, config);
+        indexed.admitted = Bits::none(self.table.rows.len());
+        indexed.making.admitted_to.values().for_each(|admitted| indexed.admitted.or(admitted));
+        // Before a condition is looked at it is known how many ask for it.
+        for (id, example) in &examples {
+            if accounts.left(example.submitter) > 0 && !config.stop.is_set() {
+                self.plan(*id, *example, snapshot, &indexed.making.templates, config, accounts);
             }
-            let of_key = OfKey { class: as_u32(class), head: self.keys.head_of(*id), common: *roots > 1 };
-            indexed.of_key.resize(as_usize(*id), None);
-            indexed.of_key.push(Some(of_key));
+        }
+        for (id, example) in examples {
+            if !self.settle(id, example, config, indexed, accounts) {
+                indexed.making.aside.insert(id, example);
+            }
         }
     }
 
+    /// What domains and classes are made of.
+    fn making(
+        &mut self,
+        snapshot: &Snapshot,
+        examples: &[(u32, Example)],
+        readers: Readers,
+        config: &Config,
+    ) -> Making {
+        let mut namespaces: BTreeMap<u32, &str> = BTreeMap::new();
+        for ad in examples.iter().filter_map(|(_, example)| snapshot.ad(example.root)) {
+            namespaces.insert(self.roots.namespace(&ad.key.namespace), &ad.key.namespace);
+        }
+        let admit = |name: &str| self.stock.admitted(&self.table, name, config.rules);
+        Making {
+            readers,
+            templates: self.table.templates.used().map(|(id, _)| id).collect(),
+            admitted_to: namespaces.iter().map(|(number, name)| (*number, admit(name))).collect(),
+            nobody: Bits::none(self.table.rows.len()),
+            shared: self.stock.shared(&self.table),
+            domain_of: HashMap::default(),
+            class_ids: HashMap::default(),
+            aside: BTreeMap::new(),
+        }
+    }
+
+    /// Prepares a key that was set aside, if its submitter has steps for that now.
+    pub(super) fn prepare_late(
+        &mut self,
+        id: u32,
+        snapshot: &Snapshot,
+        config: &Config,
+        indexed: &mut Indexed,
+        accounts: &mut Accounts,
+    ) -> bool {
+        let Some(example) = indexed.making.aside.get(&id).copied() else { return true };
+        if accounts.left(example.submitter) == 0 || config.stop.is_set() {
+            return false;
+        }
+        self.plan(id, example, snapshot, &indexed.making.templates, config, accounts);
+        let settled = self.settle(id, example, config, indexed, accounts);
+        if settled {
+            indexed.making.aside.remove(&id);
+        }
+        settled
+    }
+
+    /// Puts the roots with a key into a class. False if their submitter has not steps enough for that.
+    fn settle(
+        &mut self,
+        id: u32,
+        example: Example,
+        config: &Config,
+        indexed: &mut Indexed,
+        accounts: &mut Accounts,
+    ) -> bool {
+        let left = accounts.left(example.submitter);
+        let Some(planned) = self.plans.get(as_usize(id)).cloned().flatten().filter(|_| left > 0) else { return false };
+        self.table.words.meter.begin(left);
+        let domains = indexed.domains.len();
+        let ports = self.domains(&planned, config, indexed);
+        let class = ports.map(|ports| self.class_of(id, example, ports, planned.gang_rank, config, indexed));
+        let (steps, dry) = self.table.words.meter.end();
+        if dry {
+            self.preds.forget_doubtful();
+        }
+        let rows_looked_at = (indexed.domains.len() - domains).saturating_mul(self.table.rows.len());
+        accounts.pay(example.submitter, steps + as_u64(rows_looked_at / ROWS_OF_A_STEP));
+        let Some(class) = class else { return false };
+        if let Some(class) = indexed.classes.get_mut(class).filter(|_| dry) {
+            // From here on the evaluator has the last word on every edge of this class.
+            class.star = false;
+        }
+        let of_key = OfKey { class: as_u32(class), head: self.keys.head_of(id), common: example.roots > 1 };
+        if indexed.of_key.len() <= as_usize(id) {
+            indexed.of_key.resize(as_usize(id) + 1, None);
+        }
+        indexed.of_key.get_mut(as_usize(id)).into_iter().for_each(|own| *own = Some(of_key));
+        true
+    }
+
+    /// The number of the class of roots with a key.
+    fn class_of(
+        &mut self,
+        id: u32,
+        example: Example,
+        ports: Vec<usize>,
+        gang_rank: bool,
+        config: &Config,
+        indexed: &mut Indexed,
+    ) -> usize {
+        let ranked = config.rules == Rules::Product && config.prefer == Prefer::Best;
+        let gang_rank = ranked && gang_rank;
+        let next = indexed.classes.len();
+        // Where the evaluator has a say, it may tell roots apart whose plans are equal.
+        let open = ports.iter().any(|port| indexed.domains.get(*port).is_some_and(|domain| domain.open.any()));
+        let alone = Some(id).filter(|_| open || gang_rank || example.reads_all);
+        let class = *indexed.making.class_ids.entry((ports.clone(), alone)).or_insert(next);
+        if class == next {
+            let mut class = self.class(ports, gang_rank, config, indexed);
+            class.reflective |= example.reads_all;
+            indexed.classes.push(class);
+        }
+        class
+    }
+
     /// The keys of all roots, and an example of each.
-    fn keys_of(&mut self, snapshot: &Snapshot, indexed: &mut Indexed) -> Vec<(u32, Example)> {
+    fn keys_of(&mut self, snapshot: &Snapshot, indexed: &mut Indexed, accounts: &Accounts) -> Vec<(u32, Example)> {
         self.key_of_place.resize(snapshot.len(), None);
         let mut examples: Vec<Option<Example>> = Vec::new();
         indexed.key_of.reserve(snapshot.roots.len());
@@ -123,12 +236,18 @@ impl Engine {
             if let Some(own) = self.key_of_place.get_mut(root.ad.place()) {
                 *own = Some(key);
             }
-            let (id, reflective) = (key.id(), key.is_reflective());
+            let id = key.id();
             if examples.len() <= as_usize(id) {
                 examples.resize(as_usize(id) + 1, None);
             }
             if let Some(example) = examples.get_mut(as_usize(id)) {
-                example.get_or_insert((root.ad, 0, reflective)).1 += 1;
+                let of = || Example {
+                    root: root.ad,
+                    roots: 0,
+                    reads_all: key.is_reflective(),
+                    submitter: accounts.number(&root.submitter),
+                };
+                example.get_or_insert_with(of).roots += 1;
             }
             indexed.key_of.push(Some(Number::of(id)));
         }
@@ -149,55 +268,53 @@ impl Engine {
         self.keys.of(&mut self.table, &mut self.roots, &asker)
     }
 
-    /// The domains of each key's ports, in the order of the keys.
-    fn domains(
-        &mut self,
-        config: &Config,
-        examples: &[(u32, Example)],
-        namespaces: &BTreeMap<u32, &str>,
-        indexed: &mut Indexed,
-    ) -> Vec<Vec<usize>> {
-        let nobody = Bits::none(self.table.rows.len());
-        let shared = self.stock.shared(&self.table);
-        let admit = |name: &str| self.stock.admitted(&self.table, name, config.rules);
-        let admitted_to: BTreeMap<u32, Bits> = namespaces.iter().map(|(number, name)| (*number, admit(name))).collect();
-        indexed.admitted = Bits::none(self.table.rows.len());
-        admitted_to.values().for_each(|admitted| indexed.admitted.or(admitted));
-        let mut domain_of: HashMap<usize, usize, RandomState> = HashMap::default();
-        let mut ports_of = Vec::with_capacity(examples.len());
-        for (id, _) in examples {
-            let planned = self.plans.get(as_usize(*id)).cloned().flatten();
-            let plans = planned.as_ref().map(|planned| planned.ports.as_slice()).unwrap_or_default();
-            let mut ports = Vec::with_capacity(plans.len());
-            for plan in plans.iter().map(|plan| as_usize(*plan)) {
-                let next = indexed.domains.len();
-                let domain = *domain_of.entry(plan).or_insert(next);
-                if domain == next
-                    && let Some(port) = self.ports.get(plan).cloned()
-                {
-                    let admitted = admitted_to.get(&port.namespace).unwrap_or(&nobody);
-                    let domain = Domain::of(port, admitted, &shared, &mut self.known());
-                    indexed.domains.push(domain);
-                    indexed.spokes.push(None);
+    /// The domains of a key's ports; none if there is not fuel enough to make them.
+    fn domains(&mut self, planned: &Planned, config: &Config, indexed: &mut Indexed) -> Option<Vec<usize>> {
+        let mut ports = Vec::with_capacity(planned.ports.len());
+        for plan in planned.ports.iter().map(|plan| as_usize(*plan)) {
+            let next = indexed.domains.len();
+            let known = indexed.making.domain_of.get(&plan).copied();
+            if known.is_none()
+                && let Some(port) = self.ports.get(plan).cloned()
+            {
+                self.work_out_ranks(&port, config);
+                let making = &indexed.making;
+                let admitted = making.admitted_to.get(&port.namespace).unwrap_or(&making.nobody);
+                let domain = Domain::of(port, admitted, &making.shared, &mut self.known());
+                // What is half known would be in the way of others that ask for the same.
+                if self.table.words.meter.is_dry() {
+                    return None;
                 }
-                ports.push(domain);
+                indexed.domains.push(domain);
+                indexed.spokes.push(None);
+                indexed.making.domain_of.insert(plan, next);
             }
-            ports_of.push(ports);
+            ports.push(known.unwrap_or(next));
         }
-        ports_of
+        Some(ports)
     }
 
-    /// Plans the ports of roots with a key, of which `ad` is one, unless that was done before.
-    #[expect(clippy::too_many_arguments, reason = "what a plan is made of")]
+    /// Computes the ranks that count at a port.
+    fn work_out_ranks(&mut self, port: &PortPlan, config: &Config) {
+        for rank in port.theirs.iter().map(|theirs| theirs.rank).chain([port.rank]) {
+            if let Rank::By(id) = rank {
+                self.ranks.compute(id, config.rank_of, &mut self.table);
+            }
+        }
+        if let Rank::By(id) = port.rank {
+            self.ranks.sort(id, &self.table);
+        }
+    }
+
+    /// Plans the ports of roots with a key, unless that was done before.
     fn plan(
         &mut self,
         id: u32,
-        (example, ad): (AdId, &PoolAd),
+        example: Example,
         snapshot: &Snapshot,
-        namespace: u32,
-        roots: usize,
         templates: &[usize],
         config: &Config,
+        accounts: &mut Accounts,
     ) {
         if self.plans.len() <= as_usize(id) {
             self.plans.resize(as_usize(id) + 1, None);
@@ -205,10 +322,14 @@ impl Engine {
         if self.plans.get(as_usize(id)).is_some_and(Option::is_some) {
             return;
         }
+        let Some(ad) = snapshot.ad(example.root) else { return };
+        // Plans are kept: they are made to the end.
+        self.table.words.meter.begin(u64::MAX);
+        let namespace = self.roots.namespace(&ad.key.namespace);
         let (table, preds, ranks, made) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.made);
-        let row = self.roots.row(example.place(), ad, snapshot.len(), table);
+        let row = self.roots.row(example.root.place(), ad, snapshot.len(), table);
         let seen = Some(Seen { roots: &mut self.roots, row, ads: &snapshot.ads });
-        let resources = &self.planned_for.1;
+        let (resources, roots) = (&self.planned_for.1, example.roots);
         let mut planner = Planner { table, preds, ranks, made, config, resources, templates, seen, roots };
         let mut ports = SmallVec::with_capacity(ad.ports.list.len());
         for port in 0..ad.ports.list.len() {
@@ -220,11 +341,33 @@ impl Engine {
             });
             ports.push(as_u32(number));
         }
+        let (steps, _) = self.table.words.meter.end();
+        accounts.pay(example.submitter, steps + as_u64(ports.len()));
         let planned = Planned { ports, gang_rank: ad.ports.body.get("GangRank").is_some() };
         if let Some(own) = self.plans.get_mut(as_usize(id)) {
             *own = Some(planned);
         }
     }
+}
+
+/// How many rows are looked at for a domain in about the time of a step.
+const ROWS_OF_A_STEP: usize = 4096;
+
+/// What domains and classes are made of, and what became of them.
+#[derive(Default)]
+pub(super) struct Making {
+    pub(super) readers: Readers,
+    templates: Vec<usize>,
+    /// By the number of a namespace: the rows that its roots may be bound to.
+    admitted_to: BTreeMap<u32, Bits>,
+    nobody: Bits,
+    /// The rows whose seats may be shared.
+    shared: Bits,
+    /// By the number of a plan.
+    domain_of: HashMap<usize, usize, RandomState>,
+    class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState>,
+    /// Keys that are not prepared: their submitters had no steps left.
+    aside: BTreeMap<u32, Example>,
 }
 
 /// What roots with one key come to.
@@ -265,9 +408,16 @@ pub(super) struct Indexed {
     pub(super) admitted: Bits,
     pub(super) spokes: Vec<Option<Spoke>>,
     pub(super) finders: Finders,
+    pub(super) making: Making,
 }
 
 impl Indexed {
+    /// The number of what a root shows of itself, if it was set aside before it was looked at.
+    pub(super) fn aside(&self, number: usize) -> Option<u32> {
+        let key = self.key_of.get(number).copied().flatten()?.get();
+        self.making.aside.contains_key(&key).then_some(key)
+    }
+
     /// What a root shows of itself, by the root's number.
     pub(super) fn key(&self, number: usize) -> Option<(u32, OfKey)> {
         let key = self.key_of.get(number).copied().flatten()?.get();

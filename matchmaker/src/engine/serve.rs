@@ -1,41 +1,63 @@
 //! One root into its best gang as things are now.
 
+use super::class::Class;
 use super::prepare::{Indexed, OfKey};
-use super::{Engine, Ledger};
+use super::{Engine, Ledger, Serve};
 use crate::cycle::{Cycle, Turn};
 use crate::gang::{Bond, Gang, Member, Members};
-use crate::model::{AdId, Config, Snapshot};
+use crate::model::{AdId, Snapshot};
 use crate::naive;
 use crate::ports::Rules;
 use crate::score::Score;
 use crate::search::agreed::Shown;
 use crate::search::check::Checker;
 use crate::search::domain::Domain;
-use crate::search::guided::{self, Choices};
+use crate::search::guided::{self, Budget, Choices};
 use crate::search::list::Star;
 use crate::table::as_usize;
 
+/// What came of serving a root.
+pub(super) struct Served {
+    pub(super) gang: Option<Gang>,
+    /// The search was cut short.
+    pub(super) gave_up: bool,
+    /// It was, because its submitter had no more steps left.
+    pub(super) short: bool,
+}
+
+impl From<naive::Found> for Served {
+    fn from(found: naive::Found) -> Served {
+        Served { gang: found.gang, gave_up: found.gave_up, short: false }
+    }
+}
+
+const NOTHING: Served = Served { gang: None, gave_up: false, short: false };
+const SHORT: Served = Served { gang: None, gave_up: true, short: true };
+
 impl Engine {
     /// The best gang of a root as things are now.
-    #[expect(clippy::too_many_arguments, reason = "what the cycle is made of")]
     pub(super) fn best(
         &mut self,
         indexed: &mut Indexed,
         ledger: &mut Ledger,
         turn: Turn<'_>,
-        config: &Config,
-        now: i64,
+        serve: &mut Serve<'_>,
         cycle: &mut Cycle,
-        checker: &mut Checker<'_>,
-    ) -> naive::Found {
-        let Turn { number, ad, excludes, root } = turn;
-        let nothing = naive::Found { gang: None, gave_up: false };
-        let Some((key, of_key)) = indexed.key(number) else { return nothing };
+    ) -> Served {
+        let Turn { number, ad, excludes, root, submitter } = turn;
+        let (config, now) = (serve.config, serve.now);
+        if let Some(key) = indexed.aside(number) {
+            let prepared = serve.last && self.prepare_late(key, serve.snapshot, config, indexed, &mut serve.accounts);
+            if !prepared {
+                return SHORT;
+            }
+        }
+        let Some((key, of_key)) = indexed.key(number) else { return NOTHING };
         let offers = indexed.offers.get(number);
         let Indexed { classes, domains, spokes, admitted, .. } = indexed;
-        let Some(class) = classes.get_mut(as_usize(of_key.class)) else { return nothing };
+        let Some(class) = classes.get_mut(as_usize(of_key.class)) else { return NOTHING };
         if class.dead {
-            return naive::Found { gang: None, gave_up: class.gave_up };
+            return Served { gave_up: class.gave_up, ..NOTHING };
         }
         self.stats.questions += 1;
         let itself = offers.then(|| self.table.first_row(ad.place())).flatten();
@@ -43,7 +65,11 @@ impl Engine {
             let may = |port: &usize| domains.get(*port).is_some_and(|domain| domain.may.get(as_usize(row)));
             class.ports.iter().any(may)
         });
+        // Who ran out of steps among candidates that others have, too, has taken them away.
+        let is_whole = |port: &usize| spokes.get(*port).is_some_and(Option::is_some);
+        class.star = class.star && class.ports.iter().skip(1).all(is_whole);
         if class.star && !excludes && !meets_itself {
+            self.table.words.meter.begin(serve.accounts.for_one(submitter));
             let mut known = self.known();
             let counted = config.rules == Rules::Product;
             let mut star = Star { domains, spokes, ports: &class.ports, counted };
@@ -51,39 +77,62 @@ impl Engine {
             let score = star.best(&mut class.progress, &mut known);
             let doubt = known.doubt;
             self.stats.steps += class.progress.steps - before;
-            if !doubt {
+            let (steps, dry) = self.table.words.meter.end();
+            serve.accounts.pay(submitter, steps);
+            if !doubt && !dry {
                 let Some(score) = score else {
                     class.dead = true;
-                    return nothing;
+                    return NOTHING;
                 };
                 let rows = &class.progress.rows;
                 let gang = self.gang(ad, score, rows, &class.ports, domains);
-                if !config.second_look || self.holds(&gang, (key, of_key), rows, ledger.ads(), checker) {
+                if !config.second_look || self.holds(&gang, (key, of_key), rows, ledger.ads(), &mut serve.checker) {
                     self.bound.extend_from_slice(rows);
-                    return naive::Found { gang: Some(gang), gave_up: false };
+                    return Served { gang: Some(gang), ..NOTHING };
                 }
                 cycle.disagreements.push(ad);
-                return naive::best(ledger.after(&cycle.gangs), ad, &root.exclusions, config, now);
+                return naive::best(ledger.after(&cycle.gangs), ad, &root.exclusions, config, now).into();
             }
             // From here on the evaluator has the last word on every edge of this class.
             class.star = false;
+            if dry {
+                // Spokes have passed over what may be right.
+                for port in &class.ports {
+                    spokes.get_mut(*port).into_iter().for_each(|spoke| *spoke = None);
+                }
+                return SHORT;
+            }
         }
-        let choices = class.choices.get_or_insert_with(|| Choices::of(&class.ports, domains, &mut self.known()));
-        let spent = self.spent.entry(root.submitter.clone()).or_default();
-        let steps_max = config.steps_max.min(config.submitter_steps_max.saturating_sub(*spent));
+        let Served { gang, gave_up, short } = self.guided(class, domains, ledger.after(&cycle.gangs), turn, serve);
+        if gang.is_none() && !short && !excludes && !class.reflective && !meets_itself {
+            (class.dead, class.gave_up) = (true, gave_up);
+        }
+        Served { gang, gave_up, short }
+    }
+
+    /// The best gang of a root of which the index does not know everything.
+    fn guided(
+        &mut self,
+        class: &mut Class,
+        domains: &mut [Domain],
+        pool: &Snapshot,
+        turn: Turn<'_>,
+        serve: &mut Serve<'_>,
+    ) -> Served {
+        let config = serve.config;
+        let steps_max = config.steps_max.min(serve.accounts.for_one(turn.submitter));
         if steps_max == 0 {
-            return naive::Found { gang: None, gave_up: true };
+            return SHORT;
         }
-        let pool = ledger.after(&cycle.gangs);
-        let (found, steps) = guided::best(pool, ad, &root.exclusions, config, now, choices, steps_max);
-        *spent = spent.saturating_add(steps);
+        self.table.words.meter.begin(steps_max);
+        let choices = class.choices.get_or_insert_with(|| Choices::of(&class.ports, domains, &mut self.known()));
+        let (looked, _) = self.table.words.meter.end();
+        let budget = Budget { steps_max, owners: &mut self.owners };
+        let (found, steps) = guided::best(pool, turn.ad, &turn.root.exclusions, config, serve.now, choices, budget);
+        serve.accounts.pay(turn.submitter, steps.saturating_add(looked));
         self.stats.steps += steps;
-        let whole = steps_max == config.steps_max || !found.gave_up;
-        if found.gang.is_none() && whole && !excludes && !class.reflective && !meets_itself {
-            class.dead = true;
-            class.gave_up = found.gave_up;
-        }
-        found
+        let short = found.gave_up && steps_max < config.steps_max;
+        Served { gang: found.gang, gave_up: found.gave_up, short }
     }
 
     /// Whether the evaluator agrees to a gang that the index found, or has agreed to all of it before.

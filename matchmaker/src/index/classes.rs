@@ -128,7 +128,7 @@ impl RootKeys {
         // What expressions read in turn. Few roots have any.
         let mut seen: BTreeSet<Name> = BTreeSet::new();
         while let Some(name) = more.pop() {
-            if !wanted.names.contains(&name) && seen.insert(name.clone()) {
+            if wanted.names.binary_search(&name).is_err() && seen.insert(name.clone()) {
                 let column = roots.column(&(None, name), asker.ads, table);
                 key.push(roots.shows(column, asker.row).0.0);
                 reflective |= reads(column, asker.row, table, roots, &mut more);

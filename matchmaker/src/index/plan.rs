@@ -110,6 +110,7 @@ const NOBODY: usize = usize::MAX;
 impl Planner<'_> {
     /// The plan of a port of a root.
     pub(crate) fn port(&mut self, root: &Ports, port: usize, namespace: u32) -> PortPlan {
+        self.table.renew_work();
         let (own, rank, asks) = self.own(root, port);
         let mut theirs = Vec::new();
         if !own.never {
@@ -124,9 +125,6 @@ impl Planner<'_> {
         let Some(own) = root.list.get(port) else { return self.nobody() };
         let demand = self.demand(root, port, None, own.constraint.as_ref(), root.implicit);
         let rank = self.rank(root, port, None, own.rank.as_ref());
-        if let Rank::By(id) = rank {
-            self.ranks.sort(id, self.table);
-        }
         (self.made.demands.keep(demand), rank, self.asks(root, port))
     }
 
@@ -235,13 +233,7 @@ impl Planner<'_> {
         }
         let (term, trace) = self.term(root, port, partner, rank);
         let rank = match term {
-            Some(term) if alone(&term, port) => {
-                let rank = self.ranks.rank(term, self.config.rank_of, &self.table.words);
-                if let Rank::By(id) = rank {
-                    self.ranks.compute(id, self.config.rank_of, self.table);
-                }
-                rank
-            }
+            Some(term) if alone(&term, port) => self.ranks.rank(term, self.config.rank_of, &self.table.words),
             _ => Rank::Opaque,
         };
         if let Some(seen) = &mut self.seen {

@@ -16,6 +16,8 @@ pub(crate) struct PredId(u32);
 pub(crate) struct Preds {
     list: Vec<Pred>,
     ids: HashMap<Term, PredId, RandomState>,
+    /// Answers that were given without fuel: not for long.
+    doubtful: Vec<PredId>,
     /// How many rows were looked at one by one, for benchmarks.
     pub(crate) tests: u64,
 }
@@ -105,6 +107,21 @@ impl Preds {
         }
     }
 
+    /// Forgets answers that were given without fuel.
+    pub(crate) fn forget_doubtful(&mut self) {
+        for id in std::mem::take(&mut self.doubtful) {
+            self.list.get_mut(as_usize(id.0)).into_iter().for_each(|pred| pred.answer = None);
+        }
+    }
+
+    /// Forgets all answers.
+    pub(crate) fn forget_answers(&mut self) {
+        for pred in &mut self.list {
+            pred.answer = None;
+            pred.said.iter_mut().for_each(Vec::clear);
+        }
+    }
+
     /// Looks again at rows that have changed.
     pub(crate) fn refresh(&mut self, changed: &[u32], table: &mut Table) {
         let rows = table.rows.len();
@@ -155,6 +172,9 @@ impl Preds {
         let pred = self.list.get_mut(as_usize(id.0))?;
         if pred.answer.is_none() {
             pred.answer = Some(answer(&pred.term, &pred.columns, table));
+            if table.words.meter.is_dry() {
+                self.doubtful.push(id);
+            }
         }
         pred.answer.as_ref()
     }
@@ -193,7 +213,7 @@ impl Preds {
         self.tests += 1;
         let (columns, words, context) = table.sight();
         let truth = Sight::new(columns, words, context).holds(&pred.term, &|_| row);
-        if let Some(said) = &mut pred.said {
+        if let Some(said) = pred.said.as_mut().filter(|_| !table.words.meter.is_dry()) {
             if said.len() <= place {
                 said.resize(place + 1, Said::Nothing);
             }

@@ -105,12 +105,13 @@ impl Ranks {
             }
         }
         ranking.grades = Grades::of(&ranking.values);
-        (ranking.fresh, ranking.sorted) = (true, false);
+        // What was computed without fuel is computed again in the next cycle.
+        (ranking.fresh, ranking.sorted) = (!table.words.meter.is_dry(), false);
     }
 
     /// Puts the rows of a rank that is computed in order.
     pub(crate) fn sort(&mut self, id: RankId, table: &Table) {
-        if let Some(ranking) = self.list.get_mut(as_usize(id.0)).filter(|ranking| ranking.fresh && !ranking.sorted) {
+        if let Some(ranking) = self.list.get_mut(as_usize(id.0)).filter(|ranking| !ranking.sorted) {
             ranking.sort(table);
             ranking.sorted = true;
         }
@@ -132,15 +133,9 @@ impl Ranks {
         }
     }
 
-    /// Computes again what was forgotten or never computed.
-    pub(crate) fn recompute(&mut self, rank_of: fn(&Value) -> Fx, table: &mut Table) {
-        for id in (0..self.list.len()).map(|id| RankId(as_u32(id))) {
-            let sorted = self.list.get(as_usize(id.0)).is_some_and(|ranking| ranking.sorted);
-            self.compute(id, rank_of, table);
-            if sorted {
-                self.sort(id, table);
-            }
-        }
+    /// Computes all of them again when they are asked for.
+    pub(crate) fn forget_values(&mut self) {
+        self.list.iter_mut().for_each(|ranking| ranking.fresh = false);
     }
 
     /// Looks again at rows that have changed, and puts them where they belong.

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 
 use super::domain::{Domain, Known};
 use crate::assembly::{Assembly, Edge};
+use crate::budget::Owners;
 use crate::gang::{Bond, Gang};
 use crate::model::{AdId, AdKey, Config, Snapshot};
 use crate::naive::{Found, candidate};
@@ -102,7 +103,15 @@ impl Choices {
     }
 }
 
-/// The best gang of a root among these choices, found in at most `steps_max` steps, and how many it took.
+/// What a search may cost.
+pub(crate) struct Budget<'o> {
+    /// Its own submitter, in steps.
+    pub(crate) steps_max: u64,
+    /// The namespaces of offers.
+    pub(crate) owners: &'o mut Owners,
+}
+
+/// The best gang of a root among these choices, found within a budget, and how many steps it took.
 pub(crate) fn best(
     snapshot: &Snapshot,
     root: AdId,
@@ -110,11 +119,11 @@ pub(crate) fn best(
     config: &Config,
     now: i64,
     choices: &mut Choices,
-    steps_max: u64,
+    Budget { steps_max, owners }: Budget<'_>,
 ) -> (Found, u64) {
     let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
     let mut first = Pass::new(snapshot, exclusions, config, &choices.ports, choices, bounded, steps_max);
-    first.run(root, now);
+    first.run(root, now, owners);
     let Pass { steps, gave_up, best, spent, .. } = first;
     choices.forget(&spent);
     let Some(best) = best else { return (Found { gang: None, gave_up }, steps) };
@@ -125,11 +134,14 @@ pub(crate) fn best(
     let ordered = choices.by_position.as_deref().unwrap_or_default();
     let mut second = Pass::new(snapshot, exclusions, config, ordered, choices, bounded, steps_max);
     (second.aim, second.steps) = (Some(best.score), steps);
-    second.run(root, now);
+    second.run(root, now, owners);
     // The aim was reached once; running out of steps on the way leaves the gang of the first pass.
     let gang = second.best.take().unwrap_or(best);
     (Found { gang: Some(gang), gave_up: second.gave_up }, second.steps)
 }
+
+/// How many choices are passed over in about the time of a step.
+const PASSED_OF_A_STEP: u64 = 256;
 
 #[derive(Clone, Copy)]
 enum Task {
@@ -148,6 +160,8 @@ struct Pass<'a> {
     /// The score to be reached; then the first gang that has it is the one.
     aim: Option<Score>,
     steps: u64,
+    /// Choices that were passed over without a look.
+    passed: u64,
     steps_max: u64,
     gave_up: bool,
     /// Choices that all would have agreed to, had they room: by port, ad and the ad's own port.
@@ -164,17 +178,33 @@ impl<'a> Pass<'a> {
         bounded: bool,
         steps_max: u64,
     ) -> Pass<'a> {
-        let (best, aim, steps, gave_up, spent) = (None, None, 0, false, BTreeSet::new());
-        Pass { snapshot, exclusions, config, ports, choices, bounded, best, aim, steps, steps_max, gave_up, spent }
+        let (best, aim, steps, passed, gave_up, spent) = (None, None, 0, 0, false, BTreeSet::new());
+        Pass {
+            snapshot,
+            exclusions,
+            config,
+            ports,
+            choices,
+            bounded,
+            best,
+            aim,
+            steps,
+            passed,
+            steps_max,
+            gave_up,
+            spent,
+        }
     }
 
-    fn run(&mut self, root: AdId, now: i64) {
+    fn run(&mut self, root: AdId, now: i64, owners: &mut Owners) {
         let Some(mut assembly) = Assembly::start(self.snapshot, root, self.config, now) else { return };
+        assembly.charge_owners(owners.clone());
         let ports = assembly.seats().first().map_or(0, |seat| seat.ad.ports.list.len());
         let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
         let _ = self.advance(&mut assembly, &mut agenda, Some(Score::default()));
         // What evaluations cost beyond the usual counts as well.
-        self.steps = self.steps.saturating_add(assembly.cost());
+        self.steps = self.steps.saturating_add(assembly.cost()).saturating_add(self.passed / PASSED_OF_A_STEP);
+        assembly.into_owners().into_iter().for_each(|paid| *owners = paid);
     }
 
     /// Does the next task in every way it can be done. `so_far` is the score of the root's ports bound until now, as far as
@@ -227,12 +257,15 @@ impl<'a> Pass<'a> {
                     (None, None) => false,
                 };
                 if hopeless {
+                    self.passed += 1;
                     continue;
                 }
             }
             let Some(ad) = self.snapshot.ad(choice.id) else { continue };
             if candidate(self.snapshot, self.config, assembly, choice.id, ad, 0) {
                 self.try_one(assembly, choice.id, choice.via, Bond::new(0, port, choice.via), agenda, sum)?;
+            } else {
+                self.passed += 1;
             }
         }
         ControlFlow::Continue(())
@@ -252,6 +285,8 @@ impl<'a> Pass<'a> {
                 for via in 0..ad.ports.list.len() {
                     self.try_one(assembly, id, via, Bond::new(member, port, via), agenda, so_far)?;
                 }
+            } else {
+                self.passed += 1;
             }
         }
         ControlFlow::Continue(())
@@ -266,7 +301,8 @@ impl<'a> Pass<'a> {
         agenda: &mut Vec<Task>,
         so_far: Option<Score>,
     ) -> ControlFlow<()> {
-        if self.steps.saturating_add(assembly.cost()) >= self.steps_max {
+        let spent = self.steps.saturating_add(assembly.cost()).saturating_add(self.passed / PASSED_OF_A_STEP);
+        if spent >= self.steps_max || self.config.stop.is_set() {
             self.gave_up = true;
             return ControlFlow::Break(());
         }

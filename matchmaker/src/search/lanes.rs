@@ -56,6 +56,9 @@ struct List {
 
 type Codes = SmallVec<[u32; 4]>;
 
+/// What looking at two partners together costs.
+const FUEL_OF_A_JOIN: u64 = 4;
+
 /// How many values a column may have whose heads are kept by code.
 const FEW: usize = 1024;
 
@@ -296,6 +299,7 @@ impl Lane {
     ) -> Option<u32> {
         let list = self.lists.get(as_usize(head.list))?;
         while let Some(row) = list.rows.get(head.at) {
+            known.table.words.meter.spend(1);
             let agrees = list.agrees || head.agrees;
             if known.has_room(*row, domain, counted) && (agrees || known.agree(&self.joins, hub, *row, port)) {
                 head.agrees = true;
@@ -322,6 +326,11 @@ impl Known<'_> {
 
     /// Whether joins are true of two partners. Where only the evaluator knows, that is remembered as doubt.
     fn agree(&mut self, joins: &[Term], hub: u32, row: u32, port: usize) -> bool {
+        self.table.words.meter.spend(FUEL_OF_A_JOIN);
+        if !self.table.words.meter.has_fuel() {
+            self.doubt = true;
+            return false;
+        }
         let (columns, words, context) = self.table.sight();
         let mut sight = Sight::new(columns, words, context);
         let of = |var: crate::term::Var| as_usize(if usize::from(var) == port { row } else { hub });

@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 use super::bits::{as_u32, as_usize};
+use crate::budget::Meter;
 
 /// One value of an ad as the engine keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,6 +47,8 @@ pub(crate) struct Words {
     whole_ids: HashMap<String, u32, RandomState>,
     /// What the evaluator said of an expression over two values.
     said: HashMap<Pair, Cell, RandomState>,
+    /// What evaluations cost the submitter that is being served.
+    pub(crate) meter: Meter,
 }
 
 /// The text of an expression over two values, and these.

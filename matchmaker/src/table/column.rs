@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use classad::{Context, Env, Expr, Kind, Name, eval};
+use classad::{Bill, Context, Env, Expr, Kind, Name, eval_billed};
 use foldhash::fast::RandomState;
 
 use super::bits::{Bits, as_u32, as_usize};
@@ -68,12 +68,19 @@ impl Column {
         self.last = None;
     }
 
-    /// Puts what a row has; rows come in order, or again.
-    pub(crate) fn put(&mut self, row: usize, ports: &Ports, via: usize, words: &mut Words, context: &Context) {
+    /// Puts what a row has; rows come in order, or again. `work` is what may still be done for this row.
+    pub(crate) fn put(
+        &mut self,
+        row: usize,
+        (ports, via): (&Ports, usize),
+        words: &mut Words,
+        context: &Context,
+        work: &mut usize,
+    ) {
         let found = self.find(ports, via);
         let code = match found.filter(|expr| matches!(expr.kind(), Kind::Literal(_))) {
             Some(value) => self.recent.get(value).unwrap_or_else(|| {
-                let code = self.code(own_value(ports, via, value, false, words, context));
+                let code = self.code(own_value((ports, via), (value, false), words, context, work));
                 self.recent.put(value, code);
                 code
             }),
@@ -87,7 +94,7 @@ impl Column {
             },
             None => {
                 let in_port = matches!(self.last, Some((_, _, Stands::Port(_))));
-                let value = |expr: &Expr| own_value(ports, via, expr, in_port, words, context);
+                let value = |expr: &Expr| own_value((ports, via), (expr, in_port), words, context, work);
                 self.code(found.map_or(Cell::Undefined, value))
             }
         };
@@ -208,19 +215,19 @@ impl Column {
     }
 }
 
-/// The value of an ad's own expression if no partner has a say in it.
+/// The value of an ad's own expression if no partner has a say in it, and if it is found out within the work that is left;
+/// what is done is subtracted from that.
 pub(crate) fn own_value(
-    ports: &Ports,
-    via: usize,
-    expr: &Expr,
-    in_port: bool,
+    (ports, via): (&Ports, usize),
+    (expr, in_port): (&Expr, bool),
     words: &mut Words,
     context: &Context,
+    work: &mut usize,
 ) -> Cell {
     if let Kind::Literal(value) = expr.kind() {
         return words.cell(value);
     }
-    if !closed(expr, ports, in_port.then_some(via)) {
+    if *work == 0 || !closed(expr, ports, in_port.then_some(via), work) {
         return Cell::Open;
     }
     let mut env = Env::new();
@@ -229,6 +236,10 @@ pub(crate) fn own_value(
         Some(port) => env.frame(&port.attributes, Some(body)),
         None => body,
     };
+    let mut bill = Bill::default();
     // What is not done within a part of the bounds is left to the evaluator with all of them.
-    eval(expr, &env, frame, context).map_or(Cell::Open, |value| words.cell(&value))
+    let value = eval_billed(expr, &env, frame, context, &mut bill);
+    let fuel: u64 = bill.drain().map(|(_, fuel)| fuel).sum();
+    *work = work.saturating_sub(usize::try_from(fuel).unwrap_or(usize::MAX));
+    value.map_or(Cell::Open, |value| words.cell(&value))
 }

@@ -43,6 +43,10 @@ impl Number {
     }
 }
 
+/// How many steps may be taken to find out what the own expressions of one ad come to, as one row or at one port of a root:
+/// what is left of them then is left to the evaluator. A step is a node that is followed, or one of the evaluator's.
+const OWN_WORK_MAX: usize = 200_000;
+
 /// All rows of a pool and what is known of them.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -59,6 +63,10 @@ pub(crate) struct Table {
     pub(crate) templates: Templates,
     /// The bounds of a part of an evaluation.
     pub(crate) context: Context,
+    /// By row: how many steps may still be taken to find out what the ad's own expressions come to.
+    row_work: Vec<usize>,
+    /// The same for the expressions of the root at hand: see [`Table::renew_work`].
+    pub(crate) root_work: usize,
     column_ids: HashMap<Name, u32, RandomState>,
     /// Free rows by how many stand together.
     free: HashMap<usize, Vec<u32>, RandomState>,
@@ -139,6 +147,8 @@ impl Table {
             exprs: Exprs::default(),
             templates: Templates::default(),
             context: partial(&Context { limits, ..Context::default() }),
+            row_work: Vec::new(),
+            root_work: OWN_WORK_MAX,
             column_ids: HashMap::default(),
             free: HashMap::default(),
             positions: Vec::new(),
@@ -159,8 +169,14 @@ impl Table {
         (&self.columns, &mut self.words, &self.context)
     }
 
-    pub(crate) fn words_and_context(&mut self) -> (&mut Words, &Context) {
-        (&mut self.words, &self.context)
+    /// What the value of a root's own expression is found out with.
+    pub(crate) fn words_context_and_work(&mut self) -> (&mut Words, &Context, &mut usize) {
+        (&mut self.words, &self.context, &mut self.root_work)
+    }
+
+    /// Allows as many steps as one port of one root may take.
+    pub(crate) fn renew_work(&mut self) {
+        self.root_work = OWN_WORK_MAX;
     }
 
     /// The column of an attribute, made when it is first asked for.
@@ -187,8 +203,9 @@ impl Table {
             return;
         }
         for (number, (row, ports)) in self.rows.iter().zip(&self.texts).enumerate() {
+            let Some(work) = self.row_work.get_mut(number) else { continue };
             for column in &mut *fresh {
-                column.put(number, ports, row.via(), &mut self.words, &self.context);
+                column.put(number, (ports, row.via()), &mut self.words, &self.context, work);
             }
         }
     }

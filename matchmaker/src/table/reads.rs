@@ -1,6 +1,6 @@
 //! Expressions into small numbers, and into the names that they read of others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -132,13 +132,12 @@ impl Exprs {
             return *known;
         }
         let mut all = Reads::default();
+        let (mut bare, mut selected) = (HashSet::<Name, RandomState>::default(), HashSet::<_, RandomState>::default());
         for reads in conditions.iter().map(|id| self.reads(*id)) {
             all.reflective |= reads.reflective;
             all.timely |= reads.timely;
-            let bare: Vec<&Name> = reads.bare.iter().filter(|name| !all.bare.contains(name)).collect();
-            all.bare.extend(bare.into_iter().cloned());
-            let selected: Vec<_> = reads.selected.iter().filter(|path| !all.selected.contains(path)).collect();
-            all.selected.extend(selected.into_iter().cloned());
+            all.bare.extend(reads.bare.iter().filter(|name| bare.insert((*name).clone())).cloned());
+            all.selected.extend(reads.selected.iter().filter(|path| selected.insert((*path).clone())).cloned());
         }
         let id = self.keep(all);
         self.joined.insert(parts, id);

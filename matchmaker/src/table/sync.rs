@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Column, Kept, Number, Row, Table, as_u32, as_usize};
+use super::{Column, Kept, Number, OWN_WORK_MAX, Row, Table, as_u32, as_usize};
 use crate::model::{PoolAd, Snapshot};
 use crate::ports::Rules;
 
@@ -174,6 +174,7 @@ impl Table {
     fn fill(&mut self, changed: &[u32]) {
         self.live.grow(self.rows.len());
         self.templates.grow(self.rows.len());
+        self.row_work.resize(self.rows.len(), OWN_WORK_MAX);
         for number in changed {
             self.live.set(as_usize(*number), true);
         }
@@ -181,8 +182,12 @@ impl Table {
         for number in changed {
             let own = self.rows.get(as_usize(*number)).zip(self.texts.get(as_usize(*number)));
             let Some((row, ports)) = own else { continue };
+            let mut work = OWN_WORK_MAX;
             for column in &mut self.columns.list {
-                column.put(as_usize(*number), ports, row.via(), &mut self.words, &self.context);
+                column.put(as_usize(*number), (ports, row.via()), &mut self.words, &self.context, &mut work);
+            }
+            if let Some(own) = self.row_work.get_mut(as_usize(*number)) {
+                *own = work;
             }
         }
     }

@@ -44,6 +44,9 @@ enum Meaning<'a> {
 const NESTING_SHARE: usize = 8;
 const PARTS_SHARE: usize = 2;
 
+/// How many bytes of an expression are printed in the time of a step.
+const BYTES_OF_A_STEP: usize = 4;
+
 /// Resolves names at one port of a root, for one kind of partner.
 pub(crate) struct Flattener<'a> {
     pub(crate) table: &'a mut Table,
@@ -161,7 +164,13 @@ impl<'a> Flattener<'a> {
             }
         }
         let expr = make(exprs);
-        let text = self.table.words.text(&Arc::from(expr.to_string()));
+        let text = expr.to_string();
+        let Some(work) = self.table.root_work.checked_sub(text.len() / BYTES_OF_A_STEP) else {
+            self.trace.more = true;
+            return None;
+        };
+        self.table.root_work = work;
+        let text = self.table.words.text(&Arc::from(text));
         Some(Term::Whole(Arc::new(Whole::new(expr, names, terms, text))))
     }
 
@@ -214,8 +223,8 @@ impl<'a> Flattener<'a> {
         // What an attribute of the port tells of one partner to the next reads nothing of the ad around it.
         let told = matches!(expr.kind(), Kind::Select { base, .. } if base.as_attribute().is_some_and(|label| self.is_label(label)));
         self.trace.more |= !told;
-        let (words, context) = self.table.words_and_context();
-        match own_value(self.root, self.port, expr, side == Side::Root, words, context) {
+        let (words, context, work) = self.table.words_context_and_work();
+        match own_value((self.root, self.port), (expr, side == Side::Root), words, context, work) {
             Cell::Open => self.flat(expr, side, nesting),
             cell => Some(Term::Known(cell)),
         }

@@ -10,7 +10,7 @@ pub(crate) mod scope;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use classad::{BinaryOp, Context, Env, Expr, Name, TextTest, UnaryOp, Value, eval};
+use classad::{BinaryOp, Context, Env, Expr, Name, TextTest, UnaryOp, Value, eval_billed};
 use smallvec::SmallVec;
 
 use crate::table::{Cell, Columns, TextId, Words};
@@ -222,7 +222,7 @@ impl Term {
                     return cell;
                 }
                 let cell = sight.whole(&whole.expr, &whole.names, &cells);
-                if let Some(pair) = pair {
+                if let Some(pair) = pair.filter(|_| !sight.words.meter.is_dry()) {
                     sight.words.say(pair, cell);
                 }
                 cell
@@ -309,7 +309,7 @@ impl Sight<'_> {
     }
 
     fn whole(&mut self, expr: &Expr, names: &[Name], cells: &[Cell]) -> Cell {
-        if cells.contains(&Cell::Open) {
+        if cells.contains(&Cell::Open) || !self.words.meter.has_fuel() {
             return Cell::Open;
         }
         let mark = self.env.mark();
@@ -317,7 +317,8 @@ impl Sight<'_> {
         for (name, cell) in names.iter().zip(cells) {
             self.env.define(frame, name.clone(), self.words.value(*cell).unwrap_or(Value::Undefined));
         }
-        let value = eval(expr, &self.env, frame, self.context);
+        let value = eval_billed(expr, &self.env, frame, self.context, &mut self.words.meter.bill);
+        self.words.meter.settle();
         self.env.reset(mark);
         value.map_or(Cell::Open, |value| self.words.cell(&value))
     }

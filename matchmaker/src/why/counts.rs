@@ -2,7 +2,7 @@
 
 use classad::{BinaryOp, Expr, conjuncts};
 
-use super::data::{ConjunctCount, Misfits, Nearest, OwnerCount, PortCount};
+use super::data::{CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Misfits, Nearest, OwnerCount, PortCount};
 use super::never::{is_order, mirrored};
 use super::parts::Answered;
 use super::pool::Pool;
@@ -19,8 +19,8 @@ use crate::term::Term;
 /// A port that was not reached: its label and its parts.
 pub(crate) fn unreached(port: &Port) -> PortCount {
     let texts = port.constraint.as_ref().map(conjuncts).unwrap_or_default();
-    let part = |text: &Expr| ConjunctCount { text: text.to_string(), ..ConjunctCount::default() };
-    let conjuncts = texts.iter().map(part).collect();
+    let part = |text: &Expr| ConjunctCount { text: text.excerpt(EXCERPT_MAX), ..ConjunctCount::default() };
+    let conjuncts = texts.iter().take(CONJUNCTS_MAX).map(part).collect();
     PortCount { label: port.label.to_string(), conjuncts, ..PortCount::default() }
 }
 
@@ -176,7 +176,7 @@ fn owners(
 fn text(template: usize, place: usize, known: &Known<'_>) -> Option<String> {
     let (ports, via) = &known.table.templates.list.get(template)?.example;
     let constraint = ports.list.get(*via)?.constraint.as_ref()?;
-    conjuncts(constraint).get(place).map(ToString::to_string)
+    conjuncts(constraint).get(place).map(|part| part.excerpt(EXCERPT_MAX))
 }
 
 fn misfits(view: &View, unfit: &Bits, pool: &Pool<'_>, known: &Known<'_>) -> Misfits {

@@ -44,6 +44,21 @@ pub struct WhyNot {
     pub indexed: bool,
 }
 
+impl WhyNot {
+    /// The search was cut short; more is not known.
+    pub(crate) fn gave_up() -> WhyNot {
+        WhyNot {
+            verdict: Verdict::GaveUp,
+            ports: Vec::new(),
+            joins: Vec::new(),
+            core: Vec::new(),
+            relaxations: Vec::new(),
+            exhausted: 0,
+            indexed: false,
+        }
+    }
+}
+
 /// The reason, most lasting first: busy is never said of what would be impossible with everything free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -57,6 +72,17 @@ pub enum Verdict {
         port: usize,
         /// The conjuncts that cannot be true together, by number; they can without any one of them.
         core: Vec<usize>,
+    },
+    /// The root's own constraint on this port takes more than an evaluation may.
+    TooExpensive {
+        /// The number of the port.
+        port: usize,
+        /// What ran out.
+        limit: classad::Limit,
+        /// How much there was of it.
+        most: u64,
+        /// The constraint, cut off after 256 bytes.
+        text: String,
     },
     /// No ad satisfies the root's constraint on this port.
     NoCandidates {
@@ -78,6 +104,12 @@ pub enum Verdict {
     GaveUp,
 }
 
+/// How much of an expression is told, in bytes.
+pub(crate) const EXCERPT_MAX: usize = 256;
+
+/// How many parts of a constraint are told of.
+pub(crate) const CONJUNCTS_MAX: usize = 128;
+
 /// A bound of gangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
@@ -98,6 +130,8 @@ pub struct PortCount {
     pub refused_by_job: u64,
     /// Ads whose constraint is not true of the root.
     pub refused_by_offer: u64,
+    /// Those of them whose constraint takes more than an evaluation may.
+    pub too_expensive: u64,
     /// Ads that accept, but never have what is asked.
     pub too_small: u64,
     /// Those of them that do not merely have too little.

@@ -16,12 +16,13 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
+pub(crate) use data::{CONJUNCTS_MAX, EXCERPT_MAX};
 pub use data::{
     ConjunctCount, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation, Relaxed, Unmatched, Verdict,
     WhyNot,
 };
 
-use crate::explain::{explain, structural};
+use crate::explain::{explained, structural};
 use crate::model::{Config, Root, Snapshot};
 use crate::ports::{Ports, Rules};
 use crate::search::domain::Known;
@@ -39,6 +40,9 @@ pub(crate) struct Whys<'s> {
     by_key: HashMap<u32, Arc<WhyNot>, RandomState>,
 }
 
+/// How many rows are looked at for a reason in about the time of a step.
+const ROWS_OF_A_STEP: usize = 256;
+
 /// A root that asks why.
 pub(crate) struct Asked<'a> {
     pub(crate) root: &'a Root,
@@ -48,6 +52,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) reflective: bool,
     /// The search for a gang was cut short.
     pub(crate) gave_up: bool,
+    /// How many steps the answer may take.
+    pub(crate) steps_max: u64,
+    /// Later there will be no more steps: what is known then is the answer.
+    pub(crate) last: bool,
 }
 
 impl<'s> Whys<'s> {
@@ -56,24 +64,47 @@ impl<'s> Whys<'s> {
         Whys { snapshot, config, now, pool: None, by_key: HashMap::default() }
     }
 
-    /// Why a root has no gang.
-    pub(crate) fn why(&mut self, asked: &Asked<'_>, known: Option<Known<'_>>) -> Unmatched {
+    /// Why a root has no gang; none if it takes more steps to say so. Adds what it took to `cost`.
+    pub(crate) fn why(&mut self, asked: &Asked<'_>, known: Option<Known<'_>>, cost: &mut u64) -> Option<Unmatched> {
         let root = asked.root.ad;
         let shared = asked.key.filter(|_| asked.root.exclusions.is_empty() && self.config.rules == Rules::Product);
         if let Some(why) = shared.and_then(|key| self.by_key.get(&key)) {
-            return Unmatched { root, why: Arc::clone(why) };
+            return Some(Unmatched { root, why: Arc::clone(why) });
+        }
+        if asked.steps_max == 0 {
+            return asked.gave_up.then(|| Unmatched { root, why: Arc::new(WhyNot::gave_up()) });
         }
         let indexable = !asked.gave_up && self.config.rules == Rules::Product;
-        let found = known.filter(|_| indexable).and_then(|mut known| self.indexed(asked.root, &mut known));
+        let found = known.filter(|_| indexable).and_then(|mut known| {
+            let rows = known.table.rows.len();
+            known.table.words.meter.begin(asked.steps_max);
+            let found = self.indexed(asked.root, &mut known);
+            let (steps, dry) = known.table.words.meter.end();
+            *cost += steps.saturating_add(1 + u64::try_from(rows / ROWS_OF_A_STEP).unwrap_or(u64::MAX));
+            found.filter(|_| !dry)
+        });
+        let steps_max = asked.steps_max.saturating_sub(*cost);
+        if found.is_none() && steps_max == 0 && !asked.last {
+            return None;
+        }
         let alike = found.is_some() || !asked.reflective;
         let why = match found {
             Some(why) => Arc::new(why),
-            None => explain(self.snapshot, asked.root, asked.gave_up, self.config, self.now).why,
+            None => {
+                let steps = Some(steps_max.max(1));
+                let (unmatched, ended) =
+                    explained(self.snapshot, asked.root, asked.gave_up, steps, self.config, self.now);
+                *cost += ended.steps;
+                if ended.gave_up && ended.steps >= steps_max && !asked.last && !asked.gave_up {
+                    return None;
+                }
+                unmatched.why
+            }
         };
         if let Some(key) = shared.filter(|_| alike) {
             self.by_key.insert(key, Arc::clone(&why));
         }
-        Unmatched { root, why }
+        Some(Unmatched { root, why })
     }
 
     /// The reason as the index knows it; none if it takes the evaluator to know it.

@@ -66,6 +66,7 @@ impl View {
     ) -> Option<View> {
         let told = config.rules == Rules::Product;
         let admitted = pool.admitted(namespace, known);
+        known.table.renew_work();
         let asking = Asking { root, port, partner: None, told };
         let Parts { list, missing: own_missing } = asking.parts(known.table);
         let answers = &mut pool.answers;

@@ -25,7 +25,8 @@ pub(crate) fn placed<K: ResourceExt>(mut object: K, namespace: &str) -> K {
 /// A job with these ports; with none, it takes whatever comes.
 pub(crate) fn job(name: &str, ports: &[Port]) -> Job {
     let ports = (!ports.is_empty()).then(|| ports.to_vec());
-    let ad = AdFields { ports, ..AdFields::default() };
+    let attributes = Some([("Any".to_owned(), true.into())].into());
+    let ad = AdFields { ports, attributes, ..AdFields::default() };
     placed(Job::new(name, JobSpec { ad, ..JobSpec::default() }), "n")
 }
 

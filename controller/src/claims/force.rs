@@ -1,0 +1,171 @@
+//! The end of work whose own controller does not end it: its pods looked for at the server, and deleted once it has had its time.
+//!
+//! What counts is that no pod is there that has not finished. A seat is not given back before that, however long it takes.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use claiming::{Action, Event};
+use crds::{LABEL_MATCH_UID, WorkKind};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use pool::{Controller, ObjectKey, WorkObject, has_finished};
+
+use crate::api::Answer;
+use crate::claims::drive::{Driver, Notes, noted};
+use crate::claims::stalls::Wait;
+use crate::claims::view::View;
+use crate::workloads::{self, state_of};
+
+/// The label by which the batch Jobs of a JobSet are known.
+const LABEL_JOB_SET: &str = "jobset.sigs.k8s.io/jobset-name";
+
+impl Driver {
+    /// Whether something that is suspended can be taken for stopped though its own controller does not say so: no pod of it is there
+    /// that has not finished. Those that are there are deleted, if it is late.
+    pub(super) async fn stop_by_force(
+        &self,
+        work: &WorkObject,
+        is_late: bool,
+        action: Action,
+        notes: &Mutex<Notes>,
+    ) -> bool {
+        let mut owners = BTreeSet::from([work.uid.clone()]);
+        if work.kind == WorkKind::JobSet {
+            match self.suspend_children(work).await {
+                Answer::Done(children) => owners.extend(children),
+                answer => {
+                    self.lost(action, &answer, notes);
+                    return false;
+                }
+            }
+        }
+        let pods = match self.cluster.unfinished_pods(&work.key.namespace).await {
+            Answer::Done(pods) => pods,
+            answer => {
+                self.lost(action, &answer, notes);
+                return false;
+            }
+        };
+        let match_uid = work.match_uid.as_ref();
+        let is_labelled = |pod: &Pod| match_uid.is_some() && pod.labels().get(LABEL_MATCH_UID) == match_uid;
+        let is_owned = |pod: &Pod| pod.owner_references().iter().any(|owner| owners.contains(&owner.uid));
+        let left: Vec<Pod> = pods.into_iter().filter(is_owned).collect();
+        if left.is_empty() {
+            tracing::warn!(work = %work.key, "its own controller has not said that it is suspended; it has no pods, and is taken for stopped");
+            return true;
+        }
+        if is_late {
+            self.delete_pods(&left).await;
+        }
+        let why = format!("{} {} is suspended, and its last pods are still ending", work.noun(), work.key);
+        noted(notes, |notes| match left.iter().all(is_labelled) {
+            true => notes.waits(action, why, Wait::Seen),
+            // no watch shows those that do not carry the label
+            false => notes.failed(action, why),
+        });
+        false
+    }
+
+    /// Whether none of the batch Jobs of a JobSet makes pods any more.
+    pub(super) async fn children_rest(&self, set: &WorkObject) -> bool {
+        match self.children(set).await {
+            Answer::Done(jobs) => jobs.iter().all(|job| job.ended.is_some() || (job.suspended && job.rests)),
+            _ => false,
+        }
+    }
+
+    async fn children(&self, set: &WorkObject) -> Answer<Vec<WorkObject>> {
+        let selector = format!("{LABEL_JOB_SET}={}", set.key.name);
+        self.cluster.list_works(WorkKind::Job, &set.key.namespace, &selector).await
+    }
+
+    /// Suspends the batch Jobs of a JobSet; their uids.
+    async fn suspend_children(&self, set: &WorkObject) -> Answer<Vec<String>> {
+        let jobs = match self.children(set).await {
+            Answer::Done(jobs) => jobs,
+            answer => return answer.map(|_| Vec::new()),
+        };
+        for job in jobs.iter().filter(|job| !job.suspended && job.ended.is_none()) {
+            match self.cluster.patch_work(job.kind, &job.key, &workloads::suspend(&job.uid)).await {
+                Answer::Done(_) | Answer::Missing => {}
+                answer => return answer.map(|_| Vec::new()),
+            }
+        }
+        Answer::Done(jobs.into_iter().map(|job| job.uid).collect())
+    }
+
+    /// Deletes pods that are not being deleted yet, with the time that each gives itself.
+    async fn delete_pods(&self, pods: &[Pod]) {
+        for pod in pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()) {
+            let work = WorkObject::of_pod(pod);
+            tracing::warn!(pod = %work.key, "the claim that it works for is over, and it has not ended in time: it is deleted");
+            self.cluster.delete_work(&work).await;
+        }
+    }
+
+    /// Asks the server for workloads and pods of the claim that have not finished. Pods that are left when their time is over are
+    /// deleted.
+    pub(super) async fn look_for_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
+        let selector = format!("{LABEL_MATCH_UID}={}", view.uid);
+        let job_sets = self.world.look().works.job_sets.then_some(WorkKind::JobSet);
+        for kind in [WorkKind::Job].into_iter().chain(job_sets) {
+            let works = match self.cluster.list_works(kind, &view.key.namespace, &selector).await {
+                Answer::Done(works) => works,
+                // the kind is not served any more
+                Answer::Missing => Vec::new(),
+                answer => return self.lost(Action::LookForWork, &answer, notes),
+            };
+            if let Some(event) = self.unfinished(view, works) {
+                return event;
+            }
+        }
+        let pods = match self.cluster.list_in::<Pod>(&view.key.namespace, &selector).await {
+            Answer::Done(pods) => pods,
+            answer => return self.lost(Action::LookForWork, &answer, notes),
+        };
+        let taken = pods.iter().map(WorkObject::of_pod).filter(|pod| !pod.members.is_empty());
+        if let Some(event) = self.unfinished(view, taken.collect()) {
+            return event;
+        }
+        let left: Vec<Pod> = pods.into_iter().filter(|pod| !has_finished(pod) && self.is_its_pod(view, pod)).collect();
+        if left.is_empty() {
+            return Event::NoWork;
+        }
+        let by_ms = self.stop_by_ms(&view.uid, "");
+        let is_late = self.now_ms() >= by_ms;
+        if is_late {
+            self.delete_pods(&left).await;
+        }
+        let why = "its last pods are still ending";
+        let are_seen = {
+            let objects = self.world.look();
+            objects.works.pods_of_claim(view.whose(&objects)) > 0
+        };
+        noted(notes, |notes| match (are_seen, is_late) {
+            (true, true) => notes.waits(Action::LookForWork, why, Wait::Seen),
+            (true, false) => notes.waits(Action::LookForWork, why, Wait::Until(by_ms)),
+            // no watch has shown them: their end would not be seen either
+            (false, _) => notes.failed(Action::LookForWork, why),
+        });
+        Event::Failed(Action::LookForWork)
+    }
+
+    fn is_its_pod(&self, view: &View, pod: &Pod) -> bool {
+        let objects = self.world.look();
+        let controller = Controller::of(&pod.metadata);
+        view.whose(&objects).has_pod(&ObjectKey::of(pod), controller.as_ref(), &objects.works)
+    }
+
+    /// Takes in what of this claim has not ended, if anything has not.
+    fn unfinished(&self, view: &View, works: Vec<WorkObject>) -> Option<Event> {
+        let left: Vec<WorkObject> = {
+            let objects = self.world.look();
+            let whose = view.whose(&objects);
+            works.into_iter().filter(|work| work.ended.is_none() && whose.has(work)).collect()
+        };
+        let state = left.first().map(state_of)?;
+        left.into_iter().for_each(|work| self.learn_work(work));
+        Some(Event::Work(state))
+    }
+}

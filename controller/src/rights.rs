@@ -1,0 +1,224 @@
+//! What the API server lets this process do, looked at when it has refused something for want of a right.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use kube::api::{Api, ListParams, PostParams};
+use kube::core::{Request, Status};
+use kube::{Client, Error, Resource};
+use pool::Reach;
+use serde::de::IgnoredAny;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+/// How often it is asked whether anything may be read at all; and, while something was refused, which rights are missing.
+const EVERY: Duration = Duration::from_secs(5);
+/// The least time between two such looks.
+const LEAST: Duration = Duration::from_secs(1);
+/// How long one question may take.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// The most questions under way at once.
+const QUESTIONS_MAX: usize = 8;
+
+/// What is known of the rights of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Rights {
+    missing: Mutex<Option<String>>,
+    /// Something was refused since that was looked at.
+    doubted: Notify,
+}
+
+impl Rights {
+    fn missing(&self) -> MutexGuard<'_, Option<String>> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it may not do that it has to; `None`: nothing, as far as is known.
+    pub(crate) fn why_not(&self) -> Option<String> {
+        self.missing().clone()
+    }
+
+    /// The server has refused something: which rights are missing is looked at.
+    pub(crate) fn doubt(&self) {
+        self.doubted.notify_one();
+    }
+
+    /// The same, if that is what an answer says.
+    pub(crate) fn note(&self, status: &Status) {
+        if is_about_rights(status) {
+            self.doubt();
+        }
+    }
+
+    /// Looks for ever whether rights are missing, where workloads are started as far as `reach`.
+    pub(crate) async fn look_after(self: Arc<Self>, client: Client, reach: Reach) {
+        let needs = needs(&reach);
+        loop {
+            let is_doubted = tokio::select! {
+                () = self.doubted.notified() => true,
+                () = sleep(EVERY) => self.why_not().is_some() || is_refused(&client).await,
+            };
+            if is_doubted {
+                let found = missing(&client, &needs).await;
+                let before = std::mem::replace(&mut *self.missing(), found.clone());
+                match found {
+                    Some(missing) if before.as_ref() != Some(&missing) => {
+                        tracing::error!(missing, "not ready: rights are missing; compare the roles with the chart's");
+                    }
+                    None if before.is_some() => tracing::info!("all rights are there again"),
+                    _ => {}
+                }
+                sleep(LEAST).await;
+            }
+        }
+    }
+}
+
+/// Whether an answer says that this process lacks a right, and not that a quota or a policy is against it.
+fn is_about_rights(status: &Status) -> bool {
+    let says = |text: &str| status.message.contains(text);
+    status.code == 401 || (says("User \"") && says("\" cannot "))
+}
+
+/// Whether the server refuses the cheapest of reads.
+async fn is_refused(client: &Client) -> bool {
+    let path = crds::Match::url_path(&(), None);
+    let Ok(request) = Request::new(path).list(&ListParams::default().limit(1)) else { return false };
+    let answer = timeout(DEADLINE, client.request::<IgnoredAny>(request)).await;
+    matches!(answer, Ok(Err(Error::Api(status))) if is_about_rights(&status) || status.code == 403)
+}
+
+/// A right that is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Need {
+    verb: &'static str,
+    group: &'static str,
+    resource: &'static str,
+    subresource: Option<&'static str>,
+    /// `None`: in all.
+    namespace: Option<String>,
+}
+
+impl Need {
+    fn text(&self) -> String {
+        let group = if self.group.is_empty() { String::new() } else { format!(".{}", self.group) };
+        let below = self.subresource.map(|name| format!("/{name}")).unwrap_or_default();
+        let there = self.namespace.as_ref().map(|name| format!(" in namespace {name}")).unwrap_or_default();
+        format!("{} {}{below}{group}{there}", self.verb, self.resource)
+    }
+
+    fn review(&self) -> SelfSubjectAccessReview {
+        let text = |text: &str| Some(text.to_owned());
+        let attributes = ResourceAttributes {
+            verb: text(self.verb),
+            group: text(self.group),
+            resource: text(self.resource),
+            subresource: self.subresource.map(str::to_owned),
+            namespace: self.namespace.clone(),
+            ..ResourceAttributes::default()
+        };
+        let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), non_resource_attributes: None };
+        SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() }
+    }
+}
+
+const OURS: &str = "gangmatch.dev";
+const READ: &[&str] = &["list", "watch"];
+
+/// Verbs, group, resource, subresource: what is needed everywhere.
+const EVERYWHERE: &[(&[&str], &str, &str, Option<&str>)] = &[
+    (READ, OURS, "jobs", None),
+    (READ, OURS, "licenses", None),
+    (&["list", "watch", "create", "patch", "delete"], OURS, "machines", None),
+    (&["get", "list", "watch", "create", "delete"], OURS, "matches", None),
+    (READ, OURS, "machineclasses", None),
+    (READ, "", "namespaces", None),
+    (READ, "", "nodes", None),
+    (READ, "coordination.k8s.io", "leases", None),
+    (&["patch"], OURS, "jobs", Some("status")),
+    (&["patch"], OURS, "machines", Some("status")),
+    (&["patch"], OURS, "licenses", Some("status")),
+    (&["patch"], OURS, "matches", Some("status")),
+    (&["update"], OURS, "jobs", Some("claims")),
+    (&["update"], OURS, "machines", Some("claims")),
+    (&["update"], OURS, "licenses", Some("claims")),
+    (&["update"], OURS, "matches", Some("claims")),
+];
+
+/// The same where workloads are started.
+const OF_WORK: &[(&[&str], &str, &str, Option<&str>)] = &[
+    (&["get", "list", "watch", "create", "patch", "delete"], "batch", "jobs", None),
+    (&["list", "watch", "delete"], "", "pods", None),
+];
+
+fn needs(reach: &Reach) -> Vec<Need> {
+    let areas: Vec<Option<String>> = match reach {
+        Reach::Everywhere => vec![None],
+        Reach::In(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+    };
+    let everywhere = EVERYWHERE.iter().map(|need| (need, None));
+    let of_work = areas.iter().flat_map(|area| OF_WORK.iter().map(move |need| (need, area.clone())));
+    let all = everywhere.chain(of_work);
+    let each = all.flat_map(|((verbs, group, resource, subresource), namespace)| {
+        verbs.iter().map(move |&verb| Need {
+            verb,
+            group,
+            resource,
+            subresource: *subresource,
+            namespace: namespace.clone(),
+        })
+    });
+    each.collect()
+}
+
+/// The rights that are missing, in words; `None` if all are there. One that cannot be asked for counts as missing.
+async fn missing(client: &Client, needs: &[Need]) -> Option<String> {
+    let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+    let asked = needs.iter().cloned().map(|need| {
+        let api = api.clone();
+        async move {
+            let (params, review) = (PostParams::default(), need.review());
+            match timeout(DEADLINE, api.create(&params, &review)).await {
+                Ok(Ok(review)) if review.status.as_ref().is_some_and(|status| status.allowed) => None,
+                Ok(Ok(_)) => Some(need.text()),
+                Ok(Err(Error::Api(status))) => Some(format!("{} ({})", need.text(), status.message)),
+                // what the server does not answer says nothing about rights
+                Ok(Err(_)) | Err(_) => None,
+            }
+        }
+    });
+    let all: Vec<Option<String>> = futures::stream::iter(asked).buffered(QUESTIONS_MAX).collect().await;
+    let missing: Vec<String> = all.into_iter().flatten().collect();
+    let (first, more) = (missing.first()?, missing.len().saturating_sub(1));
+    let others = if more == 0 { String::new() } else { format!(" and {more} more") };
+    Some(format!("this controller has no right to {first}{others}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_right_is_told_from_a_quota_and_a_policy() {
+        let status = |code: u16, message: &str| Status { code, message: message.to_owned(), ..Status::default() };
+        let of_rights = "matches.gangmatch.dev is forbidden: User \"system:serviceaccount:gangmatch-system:gangmatch\" \
+                         cannot create resource \"matches\" in API group \"gangmatch.dev\" in the namespace \"b\"";
+        let of_quota = "matches.gangmatch.dev \"j-1\" is forbidden: exceeded quota: few, requested: count/matches=1";
+        assert!(is_about_rights(&status(403, of_rights)));
+        assert!(is_about_rights(&status(422, of_rights)), "what forbids a creation is taken for a refusal");
+        assert!(!is_about_rights(&status(403, of_quota)));
+    }
+
+    #[test]
+    fn where_workloads_are_started_in_two_namespaces_rights_are_needed_there() {
+        let everywhere = needs(&Reach::Everywhere);
+        let two = needs(&Reach::In(["eda".to_owned(), "web".to_owned()].into()));
+        let of_work: usize = OF_WORK.iter().map(|(verbs, ..)| verbs.len()).sum();
+        assert_eq!(two.len(), everywhere.len() + of_work);
+        let words: Vec<String> = two.iter().map(Need::text).collect();
+        assert!(words.contains(&"patch jobs.batch in namespace eda".to_owned()), "{words:?}");
+        assert!(words.contains(&"patch matches/status.gangmatch.dev".to_owned()), "{words:?}");
+    }
+}

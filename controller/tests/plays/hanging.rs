@@ -1,0 +1,198 @@
+//! Claims that have ended and cannot give back what they have: they keep nobody else waiting, and ask for next to nothing meanwhile.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::faults::Twist;
+use crate::scenarios::{batch, job, license, machine};
+use crate::stage::{HERE, Stage, at};
+
+const HANGING: usize = 1_000;
+/// How many claims an offer has room for: a ledger takes 256 entries at most.
+const ROOM: usize = 200;
+/// What is allowed beside what is the same: a round of the main loop that gathers changes.
+const SLACK_MS: i64 = 200;
+
+fn roomy(mut offer: Value, name: &str, amount: &str) -> Value {
+    offer["metadata"]["name"] = json!(name);
+    offer["spec"]["capacity"] = json!({amount: ROOM});
+    offer
+}
+
+/// Offers for so many gangs, and some more.
+fn offers(stage: &mut Stage, gangs: usize) {
+    for number in 0..=gangs / ROOM {
+        let (machine_name, license_name) = (format!("m{number}"), format!("l{number}"));
+        stage.create(&roomy(machine(&machine_name, 1), &machine_name, "slots"));
+        stage.create(&roomy(license(1), &license_name, "seats"));
+    }
+}
+
+fn with_work(name: &str) -> Value {
+    job(name, &batch())
+}
+
+/// How long it takes until a new job is claimed, and how many requests are made meanwhile.
+fn claims_one(stage: &mut Stage, name: &'static str) -> (i64, usize) {
+    let (begun, before) = (stage.now_ms, stage.requests());
+    stage.create(&job(name, &json!({})));
+    stage.until("another job is claimed", move |stage| stage.phase(name) == "Claimed").unwrap();
+    (stage.now_ms - begun, stage.requests() - before)
+}
+
+fn how_many(stage: &Stage, decision: &str) -> usize {
+    stage.ours("matches").iter().filter(|found| found["status"]["decision"] == decision).count()
+}
+
+/// A stage on which so many claims have ended, and the controllers of their batch Jobs never say that these are suspended.
+fn hanging(gangs: usize) -> Stage {
+    let mut stage = Stage::new(None, Twist::None);
+    stage.others = false;
+    offers(&mut stage, gangs);
+    (0..gangs).for_each(|number| stage.create(&with_work(&format!("j{number}"))));
+    stage.start(&["--stop-timeout-seconds=3600"]);
+    let are_started = move |stage: &Stage| {
+        let all = stage.list("/apis/batch/v1/jobs");
+        all.len() == gangs && all.iter().all(|batch| batch["spec"]["suspend"] == false)
+    };
+    stage.until("all of them work", are_started).unwrap();
+    for number in 0..gangs {
+        stage.delete("jobs", &format!("j{number}"));
+    }
+    stage.until("all claims are over", move |stage| how_many(stage, "Released") == gangs).unwrap();
+    // Of some the Match is gone, too: what is left of them are entries.
+    for found in stage.ours("matches").iter().step_by(2) {
+        stage.delete("matches", found["metadata"]["name"].as_str().unwrap());
+    }
+    stage.pass(5_000);
+    stage
+}
+
+#[test]
+fn b2_a_thousand_ends_that_hang_keep_no_claim_waiting_and_ask_for_nothing() {
+    let mut calm = Stage::new(None, Twist::None);
+    offers(&mut calm, 0);
+    calm.start(&[]);
+    calm.pass(5_000);
+    let (calm_ms, calm_requests) = claims_one(&mut calm, "other");
+
+    let mut stage = hanging(HANGING);
+    let held: usize = (0..=HANGING / ROOM).map(|number| stage.entries("machines", &format!("m{number}"))).sum();
+    assert_eq!(held, HANGING, "all of them still hold what they had");
+    let (took_ms, requests) = claims_one(&mut stage, "other");
+    println!("claimed after {took_ms} ms by {requests} requests, without them after {calm_ms} ms by {calm_requests}");
+    assert!(took_ms <= 2 * calm_ms + SLACK_MS && requests <= 2 * calm_requests + 10);
+    let before = stage.requests();
+    stage.pass(60_000);
+    let requests = stage.requests() - before;
+    println!("{requests} requests in a minute while {HANGING} ends hang");
+    assert!(requests < 120, "{requests}");
+    stage.verdict().unwrap();
+}
+
+fn entries(stage: &Stage) -> usize {
+    stage.entries("machines", "m0") + stage.entries("licenses", "l0")
+}
+
+/// A job at work on two offers.
+fn at_work(stage: &mut Stage, flags: &[&'static str]) {
+    stage.work_ends = false;
+    offers(stage, 0);
+    stage.start(flags);
+    stage.create(&with_work("j"));
+    stage.until("its work goes on", |stage| stage.phase("j") == "Running").unwrap();
+}
+
+#[test]
+fn a8_after_an_eviction_seats_are_back_in_time_though_the_workloads_own_controller_never_acts() {
+    let mut stage = Stage::new(None, Twist::None);
+    offers(&mut stage, 0);
+    stage.others = false;
+    stage.start(&["--stop-timeout-seconds=30"]);
+    stage.create(&with_work("j"));
+    let is_started = |stage: &Stage| {
+        stage.list("/apis/batch/v1/jobs").first().is_some_and(|batch| batch["spec"]["suspend"] == false)
+    };
+    stage.until("it is started", is_started).unwrap();
+    let begun = stage.now_ms;
+    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
+    let took_ms = stage.now_ms - begun;
+    assert!((30_000..35_000).contains(&took_ms), "{took_ms}");
+    stage.verdict().unwrap();
+}
+
+/// The pods of a node whose kubelet is silent are deleted, and may run on: their seats stay held until they are gone.
+#[test]
+fn a8_seats_of_pods_that_may_still_run_stay_held() {
+    let mut stage = Stage::new(None, Twist::None);
+    stage.silent_kubelets = true;
+    at_work(&mut stage, &["--stop-timeout-seconds=10"]);
+    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    let pods = || format!("/api/v1/namespaces/{HERE}/pods");
+    stage.pass(60_000);
+    let pod = stage.list(&pods()).into_iter().next().unwrap();
+    assert!(!pod["metadata"]["deletionTimestamp"].is_null() && entries(&stage) == 2, "{pod}");
+    let before = stage.requests();
+    stage.pass(60_000);
+    assert!(stage.requests() - before < 30, "{}", stage.requests() - before);
+    let begun = stage.now_ms;
+    let path = format!("{}/{}", pods(), pod["metadata"]["name"].as_str().unwrap());
+    let answer = stage.ask(&Method::PATCH, &path, &json!({"metadata": {"finalizers": null}}));
+    assert!(answer.code < 300, "{}", answer.body);
+    stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
+    assert!(stage.now_ms - begun < 3_000, "after {} ms", stage.now_ms - begun);
+    stage.verdict().unwrap();
+}
+
+/// Pods that nobody deletes, because the controller of batch Jobs and the garbage collector are away, are deleted in time.
+#[test]
+fn a8_pods_that_nobody_deletes_are_deleted_in_time() {
+    let mut stage = Stage::new(None, Twist::None);
+    at_work(&mut stage, &["--stop-timeout-seconds=20"]);
+    stage.others = false;
+    let begun = stage.now_ms;
+    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
+    let took_ms = stage.now_ms - begun;
+    assert!((20_000..26_000).contains(&took_ms), "{took_ms}");
+    stage.verdict().unwrap();
+}
+
+/// A batch Job that is deleted and kept by somebody's finalizer has ended once it has no pods.
+#[test]
+fn a_batch_job_that_a_finalizer_keeps_holds_no_seats() {
+    let mut stage = Stage::new(None, Twist::None);
+    at_work(&mut stage, &[]);
+    let batches = format!("/apis/batch/v1/namespaces/{HERE}/jobs");
+    let batch = stage.list(&batches).into_iter().next().unwrap();
+    let path = format!("{batches}/{}", batch["metadata"]["name"].as_str().unwrap());
+    let answer = stage.ask(&Method::PATCH, &path, &json!({"metadata": {"finalizers": ["bob.io/keep"]}}));
+    assert!(answer.code < 300, "{}", answer.body);
+    let begun = stage.now_ms;
+    stage.merge("jobs", "j", &json!({"suspend": true}));
+    stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
+    assert!(stage.now_ms - begun < 10_000, "after {} ms", stage.now_ms - begun);
+    let before = stage.requests();
+    stage.pass(60_000);
+    assert!(stage.requests() - before < 60, "{}", stage.requests() - before);
+    assert_eq!(stage.list(&batches).len(), 1, "it is still there");
+    stage.verdict().unwrap();
+}
+
+#[test]
+fn a_match_that_is_deleted_while_its_work_hangs_keeps_nobody_waiting() {
+    let mut stage = Stage::new(None, Twist::None);
+    stage.silent_kubelets = true;
+    at_work(&mut stage, &[]);
+    let found = stage.ours("matches").into_iter().next().unwrap();
+    stage.delete("matches", found["metadata"]["name"].as_str().unwrap());
+    stage.pass(10_000);
+    let before = stage.requests();
+    stage.pass(30_000);
+    assert!(stage.requests() - before < 30, "{}", stage.requests() - before);
+    assert_eq!(entries(&stage), 2, "its pod may still run");
+    let agent = stage.get("machines", "m0").unwrap();
+    assert_eq!(agent["status"]["claims"].as_object().unwrap().len(), 1, "{}", at("machines", "m0"));
+    stage.verdict().unwrap();
+}

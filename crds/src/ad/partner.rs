@@ -1,0 +1,72 @@
+//! Whether the constraints of an ad say whom it wants: a Job without any would take the first offer that comes, whatever it is.
+
+use classad::{Expr, Value, constant};
+
+use super::draft::Draft;
+use super::{Rejected, message};
+use crate::conditions::reasons;
+use crate::{AdFields, Job};
+
+/// Checks that a Job says something, and warns if it takes just any partner.
+///
+/// # Errors
+/// If it says nothing at all.
+pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
+    let AdFields { classad, constraint, request, ports, attributes, expressions, .. } = &job.spec.ad;
+    let names = classad.is_some()
+        || constraint.is_some()
+        || ports.as_ref().is_some_and(|ports| !ports.is_empty())
+        || request.as_ref().is_some_and(|request| !request.is_empty())
+        || draft.place("Requirements").is_some();
+    let says = attributes.as_ref().is_some_and(|all| !all.is_empty())
+        || expressions.as_ref().is_some_and(|all| !all.is_empty());
+    if !names && !says {
+        let message = "spec: the job names no partner; write `constraint`, such as other.Type == \"Machine\", or `request`, or `ports` \
+                       (`constraint: \"true\"` takes any offer, even a license)";
+        return Err(Rejected::new(reasons::INVALID_PORT, message));
+    }
+    let any = |(place, condition): (String, Expr)| {
+        matches!(condition.as_literal(), Some(Value::Boolean(true))).then_some(place)
+    };
+    let of_any: Vec<String> = conditions(draft).into_iter().filter_map(any).collect();
+    draft.warnings.extend(of_any.iter().map(|place| {
+        format!("{place}: is true of any offer, even of a license; write which ones, such as other.Type == \"Machine\"")
+    }));
+    Ok(())
+}
+
+/// Checks that no constraint is a constant that is no condition: a number other than 0 would count as true.
+///
+/// # Errors
+/// If one is.
+pub(super) fn check(draft: &Draft) -> Result<(), Rejected> {
+    for (place, condition) in conditions(draft) {
+        let what = match constant(&condition) {
+            Some(Value::Integer(_) | Value::Real(_)) => "a number",
+            Some(Value::String(_)) => "a text",
+            _ => continue,
+        };
+        let found = message::quote(&condition.to_string());
+        let advice = "write a comparison such as `other.Memory >= 64`, or `true` for any partner";
+        let message = format!("{place}: found {found}, which is {what} and no condition; {advice}");
+        return Err(Rejected::new(reasons::INVALID_PORT, &message));
+    }
+    Ok(())
+}
+
+/// The constraints of an ad, each with its place.
+fn conditions(draft: &Draft) -> Vec<(String, Expr)> {
+    if let Some(ports) = draft.ad.get("Ports").and_then(Expr::as_list).filter(|ports| !ports.is_empty()) {
+        let place = draft.place("Ports").unwrap_or("spec.ports");
+        let of = |(index, port): (usize, &Expr)| {
+            let ad = port.as_ad()?;
+            let condition = ad.get("Constraint").or_else(|| ad.get("Requirements"))?;
+            let field = if place == "spec.ports" { "constraint" } else { "Constraint" };
+            Some((format!("{place}[{index}].{field}"), condition.clone()))
+        };
+        return ports.iter().enumerate().filter_map(of).collect();
+    }
+    let place = draft.place("Requirements");
+    let condition = place.and_then(|place| Some((place.to_owned(), draft.ad.get("Requirements")?.clone())));
+    condition.into_iter().collect()
+}

@@ -1,0 +1,120 @@
+//! Turns four namespaces into tenants: users with the rights that Kubernetes' own roles give, and one with every right in one namespace.
+//!
+//! | user | rights |
+//! |---|---|
+//! | alice | ClusterRole `admin` in a |
+//! | bob | ClusterRole `edit` in b, `view` in a |
+//! | carol | ClusterRole `admin` in c |
+//! | star | Role `*` on `*` in d |
+//!
+//! `edit`, `view` and `admin` contain the chart's roles by aggregation.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::control_plane::Access;
+use crate::polling::until;
+
+/// How long RBAC may take until a new binding holds, on a busy machine.
+const RIGHTS_MAX: Duration = Duration::from_secs(60);
+
+/// The names of the four namespaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// alice's.
+    pub a: String,
+    /// bob's.
+    pub b: String,
+    /// carol's.
+    pub c: String,
+    /// star's.
+    pub d: String,
+}
+
+impl Names {
+    /// `PREFIXa` to `PREFIXd`.
+    #[must_use]
+    pub fn with_prefix(prefix: &str) -> Names {
+        let name = |letter: &str| format!("{prefix}{letter}");
+        Names { a: name("a"), b: name("b"), c: name("c"), d: name("d") }
+    }
+}
+
+/// Credentials of one user: the name in RBAC, the namespace that is the user's own, the kubeconfig.
+#[derive(Debug, Clone)]
+pub struct Tenant {
+    /// As `kubectl auth whoami` prints it.
+    pub name: &'static str,
+    /// Where commands without `-n` go.
+    pub home: String,
+    /// A client certificate signed by the control plane's authority; on a cluster of another's, impersonation by the admin.
+    pub kubeconfig: PathBuf,
+}
+
+/// Creates the namespaces and the bindings, waits until they hold, and returns alice, bob, carol and star.
+///
+/// # Errors
+/// When the API server refuses it, or a right does not come to hold.
+pub fn create(access: &Access, names: &Names) -> Result<[Tenant; 4]> {
+    access.apply(&manifest(names).to_string())?;
+    let tenant = |name: &'static str, home: &String| {
+        anyhow::Ok(Tenant { name, home: home.clone(), kubeconfig: access.user(name, &[])? })
+    };
+    let all =
+        [tenant("alice", &names.a)?, tenant("bob", &names.b)?, tenant("carol", &names.c)?, tenant("star", &names.d)?];
+    // The last binding of each kind: what was written before it holds by then.
+    let [_, bob, carol, star] = &all;
+    wait_for(access, star, &["create", "jobs.gangmatch.dev"])?;
+    wait_for(access, carol, &["create", "machines.gangmatch.dev"])?;
+    wait_for(access, bob, &["create", "jobs.gangmatch.dev"])?;
+    Ok(all)
+}
+
+/// Makes a user admin of one namespace, which has to be there; returns the user's kubeconfig.
+///
+/// # Errors
+/// When the API server refuses it, or the right does not come to hold.
+pub fn admin_of(access: &Access, name: &'static str, namespace: &str) -> Result<PathBuf> {
+    access.apply(&binding(name, namespace, "ClusterRole", "admin").to_string())?;
+    let tenant = Tenant { name, home: namespace.to_owned(), kubeconfig: access.user(name, &[])? };
+    wait_for(access, &tenant, &["create", "machines.gangmatch.dev"])?;
+    Ok(tenant.kubeconfig)
+}
+
+fn wait_for(access: &Access, tenant: &Tenant, right: &[&str]) -> Result<()> {
+    let kubeconfig = tenant.kubeconfig.display().to_string();
+    let ask = [&["--kubeconfig", &kubeconfig, "-n", &tenant.home, "auth", "can-i"], right].concat();
+    until(&format!("the right of {} to {}", tenant.name, right.join(" ")), RIGHTS_MAX, || {
+        Ok(access.kubectl(&ask, None)?.status.success().then_some(()))
+    })
+}
+
+/// Namespaces, one Role and all bindings. The namespace a may offer to all namespaces.
+fn manifest(names: &Names) -> Value {
+    let namespace = |name: &str, labels: Value| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+    let all = json!([
+        namespace(&names.a, json!({"gangmatch.dev/offers": "cluster"})),
+        namespace(&names.b, json!({})),
+        namespace(&names.c, json!({})),
+        namespace(&names.d, json!({})),
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "star", "namespace": names.d},
+         "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]},
+        binding("alice", &names.a, "ClusterRole", "admin"),
+        binding("bob", &names.b, "ClusterRole", "edit"),
+        binding("bob", &names.a, "ClusterRole", "view"),
+        binding("carol", &names.c, "ClusterRole", "admin"),
+        binding("star", &names.d, "Role", "star"),
+    ]);
+    json!({"apiVersion": "v1", "kind": "List", "items": all})
+}
+
+fn binding(user: &str, namespace: &str, kind: &str, role: &str) -> Value {
+    let group = "rbac.authorization.k8s.io";
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": format!("{user}-{role}"), "namespace": namespace},
+        "roleRef": {"apiGroup": group, "kind": kind, "name": role},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}]})
+}

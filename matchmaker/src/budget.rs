@@ -1,0 +1,275 @@
+//! What a cycle may cost: the share of each submitter, what the expressions of offers cost others, and the flag that ends it.
+//!
+//! Costs are counted in steps, never in time, so the same engine ends the same cycle at the same place. A step is one
+//! candidate that the evaluator looks at, or as much fuel as that takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use classad::Bill;
+
+/// How much fuel counts as one step: more than looking at a usual edge takes.
+pub(crate) const FUEL_OF_A_STEP: u64 = 200;
+
+/// How much fuel an evaluation may take of an offer's own expressions at the cost of the job that meets it; the rest is the
+/// offer's namespace's.
+pub(crate) const FAIR_FUEL: u64 = 1000;
+
+/// What part of its share a submitter gets that has exceeded its budget lately.
+const FRUGAL: u64 = 64;
+/// So many steps it gets in any case.
+const FRUGAL_MIN: u64 = 200;
+
+/// A flag that ends a cycle from outside: what has been found by then stands.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends the cycles that were given this flag, soon.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was set.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The fuel that the index uses for one submitter: beyond the limit, what an expression comes to is left open.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    used: u64,
+    limit: u64,
+    dry: bool,
+    pub(crate) stop: Stop,
+    /// Where evaluations put what they use.
+    pub(crate) bill: Bill,
+}
+
+impl Default for Meter {
+    fn default() -> Meter {
+        Meter { used: 0, limit: u64::MAX, dry: false, stop: Stop::default(), bill: Bill::default() }
+    }
+}
+
+impl Meter {
+    /// Counts from nothing, up to so many steps.
+    pub(crate) fn begin(&mut self, steps: u64) {
+        (self.used, self.limit, self.dry) = (0, steps.saturating_mul(FUEL_OF_A_STEP), false);
+    }
+
+    /// The steps since it began, and whether the limit was met. From here on there is none.
+    pub(crate) fn end(&mut self) -> (u64, bool) {
+        let outcome = (self.used / FUEL_OF_A_STEP, self.dry);
+        self.begin(u64::MAX);
+        outcome
+    }
+
+    /// Whether more may be used: without a limit always, else until it is met or the cycle is to end.
+    pub(crate) fn has_fuel(&mut self) -> bool {
+        self.dry |= self.limit != u64::MAX && (self.used >= self.limit || self.stop.is_set());
+        !self.dry
+    }
+
+    /// Counts what is on the bill.
+    pub(crate) fn settle(&mut self) {
+        let sum = self.bill.drain().fold(0u64, |sum, (_, fuel)| sum.saturating_add(fuel));
+        self.spend(sum);
+    }
+
+    pub(crate) fn spend(&mut self, fuel: u64) {
+        self.used = self.used.saturating_add(fuel);
+    }
+
+    /// Something was left open that would be known with more fuel: it is not to be remembered.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.dry
+    }
+}
+
+/// What the offers of each namespace cost others in a cycle, beyond what is fair.
+#[derive(Clone, Debug)]
+pub(crate) struct Owners {
+    fuel: BTreeMap<String, u64>,
+    fuel_max: u64,
+    /// Namespaces that have cost too much.
+    barred: BTreeSet<String>,
+}
+
+impl Owners {
+    pub(crate) fn new(steps_max: u64) -> Owners {
+        let fuel_max = steps_max.saturating_mul(FUEL_OF_A_STEP);
+        Owners { fuel: BTreeMap::new(), fuel_max, barred: BTreeSet::new() }
+    }
+
+    /// Charges what an offer's expressions took.
+    pub(crate) fn pay(&mut self, namespace: &str, fuel: u64) {
+        let sum = self.fuel.entry(namespace.to_owned()).or_default();
+        *sum = sum.saturating_add(fuel);
+        if *sum > self.fuel_max {
+            self.barred.insert(namespace.to_owned());
+        }
+    }
+
+    /// Leaves out the offers of a namespace from the start.
+    pub(crate) fn bar(&mut self, namespace: &str) {
+        self.barred.insert(namespace.to_owned());
+    }
+
+    /// Whether the offers of a namespace are left out, but for its own jobs.
+    pub(crate) fn bars(&self, namespace: &str) -> bool {
+        !self.barred.is_empty() && self.barred.contains(namespace)
+    }
+
+    pub(crate) fn into_barred(self) -> BTreeSet<String> {
+        self.barred
+    }
+}
+
+/// What each submitter may spend in a cycle, and has spent. Shares are equal; what is left of them when everything else is done
+/// is shared by those that need more.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    list: Vec<Account>,
+    total: u64,
+}
+
+#[derive(Debug)]
+struct Account {
+    name: Arc<str>,
+    share: u64,
+    spent: u64,
+    /// It gets a small part of its share: it has exceeded its budget lately.
+    frugal: bool,
+    /// Something of it was not done for want of steps.
+    exceeded: bool,
+}
+
+impl Accounts {
+    /// Accounts of submitters in the order of their names.
+    pub(crate) fn of<'n>(names: impl Iterator<Item = &'n Arc<str>>, frugal: &BTreeSet<String>, total: u64) -> Accounts {
+        let account = |name: &Arc<str>| {
+            let frugal = !frugal.is_empty() && frugal.contains(&**name);
+            Account { name: Arc::clone(name), share: 0, spent: 0, frugal, exceeded: false }
+        };
+        let mut accounts = Accounts { list: names.map(account).collect(), total };
+        let equal = total / u64::try_from(accounts.list.len()).unwrap_or(u64::MAX).max(1);
+        for account in &mut accounts.list {
+            account.share = if account.frugal { (equal / FRUGAL).max(FRUGAL_MIN).min(equal) } else { equal };
+        }
+        accounts
+    }
+
+    /// The number of a submitter.
+    pub(crate) fn number(&self, name: &str) -> usize {
+        self.list.binary_search_by(|account| (*account.name).cmp(name)).unwrap_or(usize::MAX)
+    }
+
+    /// What is left of a submitter's share.
+    pub(crate) fn left(&self, submitter: usize) -> u64 {
+        self.list.get(submitter).map_or(0, |account| account.share.saturating_sub(account.spent))
+    }
+
+    /// What one search of a submitter may cost: half of what is left, so that some is left for its other jobs.
+    pub(crate) fn for_one(&self, submitter: usize) -> u64 {
+        self.left(submitter).div_ceil(2)
+    }
+
+    pub(crate) fn pay(&mut self, submitter: usize, steps: u64) {
+        if let Some(account) = self.list.get_mut(submitter) {
+            account.spent = account.spent.saturating_add(steps);
+        }
+    }
+
+    /// Something of this submitter is not done for want of steps.
+    pub(crate) fn exceed(&mut self, submitter: usize) {
+        if let Some(account) = self.list.get_mut(submitter) {
+            account.exceeded = true;
+        }
+    }
+
+    /// What was spent most was too much.
+    pub(crate) fn exceed_most(&mut self) {
+        let most = self.list.iter_mut().max_by_key(|account| account.spent).filter(|account| account.spent > 0);
+        most.into_iter().for_each(|account| account.exceeded = true);
+    }
+
+    /// Shares what nobody has spent among these submitters, but for the frugal ones.
+    pub(crate) fn share_rest(&mut self, among: impl Iterator<Item = usize>) {
+        let spent = self.list.iter().fold(0u64, |sum, account| sum.saturating_add(account.spent));
+        let frugal = |number: &usize| self.list.get(*number).is_none_or(|account| account.frugal);
+        let among: Vec<usize> = among.filter(|number| !frugal(number)).collect();
+        let each = self.total.saturating_sub(spent) / u64::try_from(among.len()).unwrap_or(u64::MAX).max(1);
+        for number in among {
+            if let Some(account) = self.list.get_mut(number) {
+                account.share = account.spent.saturating_add(each);
+            }
+        }
+    }
+
+    /// The submitters of which something was not done for want of steps.
+    pub(crate) fn exceeded(&self) -> Vec<Arc<str>> {
+        self.list.iter().filter(|account| account.exceeded).map(|account| Arc::clone(&account.name)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accounts(frugal: &[&str]) -> Accounts {
+        let names: Vec<Arc<str>> = ["a", "b", "c", "d"].map(Arc::from).to_vec();
+        Accounts::of(names.iter(), &frugal.iter().map(|name| (*name).to_owned()).collect(), 40_000)
+    }
+
+    #[test]
+    fn what_others_leave_goes_to_those_that_need_it() {
+        let mut accounts = accounts(&[]);
+        assert_eq!([0, 1, 2, 3].map(|number| accounts.left(number)), [10_000; 4]);
+        assert_eq!(accounts.for_one(1), 5_000);
+        accounts.pay(0, 10_000);
+        accounts.pay(1, 10_000);
+        accounts.pay(2, 100);
+        accounts.share_rest([0, 1].into_iter());
+        assert_eq!([0, 1].map(|number| accounts.left(number)), [9_950; 2]);
+        accounts.exceed(1);
+        assert_eq!(accounts.exceeded(), [Arc::from("b")]);
+    }
+
+    #[test]
+    fn who_has_exceeded_its_budget_lately_gets_little_and_nothing_of_the_rest() {
+        let mut accounts = accounts(&["b"]);
+        assert_eq!((accounts.left(0), accounts.left(1)), (10_000, 200));
+        accounts.pay(1, 200);
+        accounts.share_rest([0, 1].into_iter());
+        assert_eq!((accounts.left(0), accounts.left(1)), (39_800, 0));
+        assert_eq!(accounts.number("c"), 2);
+    }
+
+    #[test]
+    fn a_namespace_whose_offers_cost_too_much_is_barred() {
+        let mut owners = Owners::new(10);
+        owners.pay("bob", 2000);
+        assert!(!owners.bars("bob"));
+        owners.pay("bob", 1);
+        assert!(owners.bars("bob") && !owners.bars("alice"));
+    }
+
+    #[test]
+    fn a_meter_says_when_it_is_dry_and_does_so_at_once_when_it_is_stopped() {
+        let mut meter = Meter::default();
+        meter.begin(1);
+        meter.spend(199);
+        assert!(meter.has_fuel());
+        meter.spend(300);
+        assert!(!meter.has_fuel());
+        assert_eq!(meter.end(), (2, true));
+        assert!(meter.has_fuel());
+        meter.stop.set();
+        assert!(meter.has_fuel(), "what is remembered is finished");
+        meter.begin(5);
+        assert!(!meter.has_fuel());
+    }
+}

@@ -1,0 +1,227 @@
+//! Which workloads and pods count for a claim. A label or a name alone is no evidence: whoever may edit workloads can write both.
+
+use std::sync::Arc;
+
+use crds::{Job, JobClaim, Match, WorkKind};
+use kube::ResourceExt;
+
+use crate::key::ObjectKey;
+use crate::objects::Objects;
+use crate::work::{Controller, WorkObject};
+use crate::works::Works;
+
+/// A claim, as far as it says what works for it.
+///
+/// A workload counts if it carries the label of the claim's Match, is in its namespace, and is the batch Job of the Match's name or
+/// what the job names in `jobRef`. A pod counts if it is such a workload itself, or if its controller is one.
+#[derive(Clone, Copy, Debug)]
+pub struct Whose<'c> {
+    /// The uid of the Match.
+    pub uid: &'c str,
+    /// The Match, and the name of what is made for it.
+    pub key: &'c ObjectKey,
+    /// The job; `None` if it is not seen: then what it named in `jobRef` is not known.
+    pub job: Option<&'c Job>,
+}
+
+impl<'c> Whose<'c> {
+    /// The claim of a Match by a job: that of the name and of this uid.
+    pub fn of(uid: &'c str, key: &'c ObjectKey, root: (&ObjectKey, &str), objects: &'c Objects) -> Whose<'c> {
+        let job = objects.jobs.get(root.0).map(|held| held.object.as_ref());
+        Whose { uid, key, job: job.filter(|job| job.uid().is_some_and(|uid| uid == root.1)) }
+    }
+
+    /// The uid of the workload that the job's status says has run under this claim.
+    #[must_use]
+    pub fn recorded(&self) -> Option<&'c str> {
+        let status = self.job?.status.as_ref()?;
+        let JobClaim { uid, .. } = status.claim.as_ref()?;
+        status.workload.as_ref().filter(|_| uid == self.uid).map(|workload| workload.uid.as_str())
+    }
+
+    /// Whether this object works for the claim, or did.
+    #[must_use]
+    pub fn has(&self, work: &WorkObject) -> bool {
+        work.match_uid.as_deref() == Some(self.uid)
+            && work.match_name.as_ref().is_none_or(|name| *name == self.key.name)
+            && work.key.namespace == self.key.namespace
+            && self.names(work.kind, &work.key.name)
+    }
+
+    /// Whether a pod that carries the claim's label works for it: one of this key, made by this controller.
+    #[must_use]
+    pub fn has_pod(&self, key: &ObjectKey, controller: Option<&Controller>, works: &Works) -> bool {
+        if key.namespace != self.key.namespace {
+            return false;
+        }
+        let Some(controller) = controller else { return self.names(WorkKind::Pod, &key.name) };
+        if !controller.is(WorkKind::Job) {
+            return self.names(WorkKind::Pod, &key.name);
+        }
+        self.names(WorkKind::Job, &controller.name)
+            || self.names(WorkKind::Pod, &key.name)
+            || self.has_child(&controller.name, works)
+    }
+
+    /// Whether this is a batch Job of the JobSet that the job names. One that is gone is known by its name alone.
+    fn has_child(&self, batch: &str, works: &Works) -> bool {
+        let reference = self.job.and_then(|job| job.spec.workload.as_ref()?.job_ref.as_ref());
+        let Some(set) = reference.filter(|reference| reference.kind == WorkKind::JobSet) else { return false };
+        match works.get(WorkKind::Job, &ObjectKey::new(&self.key.namespace, batch)) {
+            Some(batch) => {
+                batch.controller.as_ref().is_some_and(|found| found.is(WorkKind::JobSet) && found.name == set.name)
+            }
+            None => batch.strip_prefix(set.name.as_str()).is_some_and(|rest| rest.starts_with('-')),
+        }
+    }
+
+    /// Whether an object of this kind and name is what is made for the claim, or what its job names.
+    fn names(&self, kind: WorkKind, name: &str) -> bool {
+        let Some(job) = self.job else { return true };
+        let reference = job.spec.workload.as_ref().and_then(|workload| workload.job_ref.as_ref());
+        let named = reference.is_some_and(|reference| reference.kind == kind && reference.name == name);
+        named || (kind == WorkKind::Job && name == self.key.name)
+    }
+}
+
+impl Works {
+    /// The objects that work for a claim, or did.
+    pub fn of_claim<'w>(&'w self, whose: Whose<'w>) -> impl Iterator<Item = &'w Arc<WorkObject>> {
+        self.labelled_with(whose.uid).filter(move |work| whose.has(work))
+    }
+
+    /// How many pods of a claim have not finished, as far as is seen.
+    #[must_use]
+    pub fn pods_of_claim(&self, whose: Whose<'_>) -> usize {
+        self.pods_labelled_with(whose.uid).filter(|(key, controller)| whose.has_pod(key, *controller, self)).count()
+    }
+}
+
+/// Why a Match cannot be one that was recorded here, if it cannot: its job is another namespace's, or its name is not that of its
+/// job and attempt.
+#[must_use]
+pub fn is_foreign(found: &Match) -> Option<String> {
+    let Some(root) = found.spec.members.first() else { return Some("it has no members".to_owned()) };
+    let name = crds::match_name(&root.name, &root.uid, found.spec.attempt);
+    if root.kind != "Job" || root.parent.is_some() {
+        Some("its first member is no Job".to_owned())
+    } else if found.namespace().as_ref() != Some(&root.namespace) {
+        Some(format!("its job is in the namespace {}", root.namespace))
+    } else if found.name_any() != name {
+        Some(format!("attempt {} of this job has the name {name}", found.spec.attempt))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn job(reference: Value, recorded: Option<&str>) -> Job {
+        let workload = match reference {
+            Value::Null => json!({"jobTemplate": {}}),
+            reference => json!({"jobRef": reference}),
+        };
+        let status = json!({"claim": {"match": "m", "uid": "u"},
+            "workload": recorded.map(|uid| json!({"name": "m", "uid": uid}))});
+        let metadata = json!({"name": "j", "namespace": "ns", "uid": "u-j"});
+        let written = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": metadata,
+            "spec": {"workload": workload}, "status": status});
+        serde_json::from_value(written).unwrap()
+    }
+
+    fn labelled(kind: WorkKind, namespace: &str, name: &str) -> WorkObject {
+        WorkObject {
+            kind,
+            key: ObjectKey::new(namespace, name),
+            match_uid: Some("u".to_owned()),
+            match_name: Some("m".to_owned()),
+            ..WorkObject::default()
+        }
+    }
+
+    fn of(group: &str, kind: &str, name: &str) -> Controller {
+        let [group, kind, name] = [group, kind, name].map(str::to_owned);
+        Controller { group, kind, name, uid: "u-c".to_owned() }
+    }
+
+    #[test]
+    fn a_label_is_not_enough() {
+        let key = ObjectKey::new("ns", "m");
+        let (made, named) = (job(Value::Null, None), job(json!({"kind": "JobSet", "name": "s"}), None));
+        let whose = |job| Whose { uid: "u", key: &key, job };
+        let table = [
+            ("made", WorkKind::Job, "ns", "m", [true, true, true]),
+            ("another namespace", WorkKind::Job, "far", "m", [false, false, false]),
+            ("another name", WorkKind::Job, "ns", "x", [false, false, true]),
+            ("named", WorkKind::JobSet, "ns", "s", [false, true, true]),
+            ("a namesake of another kind", WorkKind::Job, "ns", "s", [false, false, true]),
+            ("a pod of the name", WorkKind::Pod, "ns", "m", [false, false, true]),
+        ];
+        for (what, kind, namespace, name, expected) in table {
+            let work = labelled(kind, namespace, name);
+            let found = [Some(&made), Some(&named), None].map(|job| whose(job).has(&work));
+            assert_eq!(found, expected, "{what}");
+        }
+        let mut other = labelled(WorkKind::Job, "ns", "m");
+        other.match_uid = Some("v".to_owned());
+        assert!(!whose(Some(&made)).has(&other), "of another Match");
+        (other.match_uid, other.match_name) = (Some("u".to_owned()), Some("n".to_owned()));
+        assert!(!whose(Some(&made)).has(&other), "of another name");
+    }
+
+    #[test]
+    fn a_pod_counts_by_what_has_made_it() {
+        let key = ObjectKey::new("ns", "m");
+        let mut works = Works::default();
+        let child = |name: &str, set: &str| WorkObject {
+            controller: Some(of("jobset.x-k8s.io", "JobSet", set)),
+            ..labelled(WorkKind::Job, "ns", name)
+        };
+        works.put(child("s-head-0", "s"));
+        works.put(child("s-other-0", "another"));
+        let (made, named) = (job(Value::Null, None), job(json!({"kind": "JobSet", "name": "s"}), None));
+        let pod = job(json!({"kind": "Pod", "name": "p"}), None);
+        let counts = |job: &Job, namespace: &str, controller: Option<Controller>| {
+            let whose = Whose { uid: "u", key: &key, job: Some(job) };
+            whose.has_pod(&ObjectKey::new(namespace, "p"), controller.as_ref(), &works)
+        };
+        let batch = |name: &str| Some(of("batch", "Job", name));
+        assert!(counts(&made, "ns", batch("m")) && !counts(&made, "far", batch("m")));
+        assert!(!counts(&made, "ns", batch("x")) && !counts(&made, "ns", None));
+        assert!(!counts(&made, "ns", Some(of("bob.io", "Job", "m"))), "another group's Job");
+        assert!(counts(&named, "ns", batch("s-head-0")) && !counts(&named, "ns", batch("s-other-0")));
+        assert!(counts(&named, "ns", batch("s-gone-0")), "of one that is gone the name has to do");
+        assert!(counts(&pod, "ns", None) && counts(&pod, "ns", batch("x")), "it is what the job names");
+        let whose = Whose { uid: "u", key: &key, job: None };
+        assert!(whose.has_pod(&ObjectKey::new("ns", "p"), None, &works), "a job that is gone names nothing");
+    }
+
+    #[test]
+    fn what_has_run_is_known_by_its_uid_under_its_own_claim_only() {
+        let key = ObjectKey::new("ns", "m");
+        let ran = job(Value::Null, Some("u-b"));
+        assert_eq!(Whose { uid: "u", key: &key, job: Some(&ran) }.recorded(), Some("u-b"));
+        assert_eq!(Whose { uid: "v", key: &key, job: Some(&ran) }.recorded(), None);
+    }
+
+    #[test]
+    fn a_match_has_the_name_and_the_namespace_that_a_record_gives() {
+        let found = |name: &str, namespace: &str, kind: &str| {
+            let root = json!({"id": 0, "kind": kind, "namespace": "ns", "name": "j", "uid": "u-j", "generation": 1});
+            let spec = json!({"attempt": 2, "cycle": {"id": "1", "time": "2026-11-21T14:00:00Z", "seed": 1}, "epoch": 0,
+                "reserveTimeoutSeconds": 30, "summary": "", "rank": "0", "members": [root]});
+            let metadata = json!({"name": name, "namespace": namespace});
+            let written =
+                json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Match", "metadata": metadata, "spec": spec});
+            is_foreign(&serde_json::from_value(written).unwrap())
+        };
+        let name = crds::match_name("j", "u-j", 2);
+        assert_eq!(found(&name, "ns", "Job"), None);
+        assert!(found(&name, "far", "Job").unwrap().contains("in the namespace ns"));
+        assert!(found(&name, "ns", "Machine").unwrap().contains("no Job"));
+        assert!(found("j-1", "ns", "Job").unwrap().contains(&name));
+    }
+}
