@@ -112,28 +112,25 @@ struct Meta {
 
 /// Reads annotations one by one, and keeps those of gangmatch.
 fn own_annotations<'de, D: Deserializer<'de>>(text: D) -> Result<Option<BTreeMap<String, String>>, D::Error> {
-    text.deserialize_option(Annotations)
+    let own = Option::<Own>::deserialize(text)?;
+    Ok(own.map(|own| own.0).filter(|own| !own.is_empty()))
+}
+
+struct Own(BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for Own {
+    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        text.deserialize_map(Annotations).map(Own)
+    }
 }
 
 struct Annotations;
 
 impl<'de> Visitor<'de> for Annotations {
-    type Value = Option<BTreeMap<String, String>>;
+    type Value = BTreeMap<String, String>;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("a map of texts")
-    }
-
-    fn visit_none<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, text: D) -> Result<Self::Value, D::Error> {
-        text.deserialize_map(self)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
@@ -145,7 +142,7 @@ impl<'de> Visitor<'de> for Annotations {
                 entries.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(Some(kept).filter(|kept| !kept.is_empty()))
+        Ok(kept)
     }
 }
 

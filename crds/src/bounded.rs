@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use crate::ad::AD_ELEMENTS_MAX;
 
 /// Reads a map that may be absent.
 pub(crate) fn map<'de, D: Deserializer<'de>>(text: D) -> Result<Option<BTreeMap<String, Value>>, D::Error> {
-    text.deserialize_option(Fields)
+    Ok(Option::<Fields>::deserialize(text)?.map(|fields| fields.0))
 }
 
 /// Reads one that has a default.
@@ -18,25 +18,21 @@ pub(crate) fn map_or_none<'de, D: Deserializer<'de>>(text: D) -> Result<BTreeMap
     map(text).map(Option::unwrap_or_default)
 }
 
-struct Fields;
+struct Fields(BTreeMap<String, Value>);
 
-impl<'de> Visitor<'de> for Fields {
-    type Value = Option<BTreeMap<String, Value>>;
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        text.deserialize_map(Entries).map(Fields)
+    }
+}
+
+struct Entries;
+
+impl<'de> Visitor<'de> for Entries {
+    type Value = BTreeMap<String, Value>;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("a map")
-    }
-
-    fn visit_none<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, text: D) -> Result<Self::Value, D::Error> {
-        text.deserialize_map(self)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
@@ -48,7 +44,7 @@ impl<'de> Visitor<'de> for Fields {
                 None => drop(name),
             }
         }
-        Ok(Some(all))
+        Ok(all)
     }
 }
 

@@ -218,7 +218,7 @@ fn what_only_bears_the_label_of_a_claim_is_not_judged() {
     let history = until(At::RootFreed).then_works(elsewhere, runs, json!({"phase": "Running"}));
     assert_eq!(history.broken(), nothing());
     assert!(!history.broken_at_rest().contains(&NoLeak), "nor is it left over");
-    let other = Key::new(Kind::Batch, "default", "somebody-elses");
+    let other = Key::new(Kind::Batch, "default", "another");
     let history = until(At::MachineFreed).then_works(other, json!({"template": {}}), json!({}));
     assert_eq!(history.broken(), nothing());
 }

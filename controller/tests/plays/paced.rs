@@ -45,15 +45,21 @@ fn a_reference_to_nothing_is_looked_up_less_and_less_often_and_at_once_when_it_i
     assert!(stage.now_ms - begun < 6_000, "after {} ms", stage.now_ms - begun);
 }
 
-/// Somebody holds the batch Job again whenever it is let go.
-#[test]
-fn who_suspends_again_what_is_started_causes_no_storm() {
+/// A job whose batch Job has an hour to start, and no other actors.
+fn slow_start() -> Stage {
     let mut stage = Stage::new(None, Twist::None);
     offers(&mut stage);
     stage.others = false;
     let mut more = batch();
     more["workload"]["startTimeoutSeconds"] = json!(3600);
     stage.create(&job("j", &more));
+    stage
+}
+
+/// A user suspends the batch Job again whenever it is let go.
+#[test]
+fn who_suspends_again_what_is_started_causes_no_storm() {
+    let mut stage = slow_start();
     let is_started = |stage: &Stage| stage.list(BATCHES).first().is_some_and(|batch| batch["spec"]["suspend"] == false);
     let (mut starts, before) = (0, stage.requests());
     while stage.now_ms < 120_000 {
@@ -73,12 +79,7 @@ fn who_suspends_again_what_is_started_causes_no_storm() {
 /// A batch Job of the claim's name that is none of its.
 #[test]
 fn a_stranger_of_the_workloads_name_is_looked_at_less_and_less_often() {
-    let mut stage = Stage::new(None, Twist::None);
-    offers(&mut stage);
-    stage.others = false;
-    let mut more = batch();
-    more["workload"]["startTimeoutSeconds"] = json!(3600);
-    stage.create(&job("j", &more));
+    let mut stage = slow_start();
     stage.until("its batch Job is there", |stage| !stage.list(BATCHES).is_empty()).unwrap();
     let name = stage.list(BATCHES)[0]["metadata"]["name"].as_str().unwrap().to_owned();
     let path = format!("{BATCHES}/{name}");
