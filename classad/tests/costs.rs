@@ -181,6 +181,23 @@ mod tests {
     }
 
     #[test]
+    fn b11_classes_of_a_million_characters_are_paid_for_before_they_are_read() {
+        for class in [r"[\\p{any}]", r"[\\P{L}]", r"[\\W]", r"[!-\\x{10FFFF}]", "[[:^alpha:]]", r"(?:[^x\\D])"] {
+            let pattern = class.repeat(1000 / class.len());
+            for (inline, option) in [("(?i)", ""), ("(?i:x)", ""), ("", "i")] {
+                let call = format!("regexp(\"{inline}{pattern}\", s0, \"{option}\")");
+                runs_out("[ s0 = \"\" ]", &call, Limit::Fuel);
+                // A text is read without it: nothing is said of it then.
+                let written = format!("[ Requirements = {} ]", vec![call; 20].join(" && "));
+                let read = parse_ad(&written, Dialect::Gangmatch).unwrap();
+                assert!(lint_ad(&read, &written, &[]).iter().all(|found| found.code != "bad-regex"));
+            }
+        }
+        let (value, used) = counted("[]", r#"regexp("(?i)^[^a-z_]+[[:digit:]x-z]*$", "77X")"#);
+        assert!(value == Ok(Value::Boolean(true)) && used < 2_000, "{value:?} after {used}");
+    }
+
+    #[test]
     fn texts_are_paid_for_where_they_are_read() {
         let text = "ab,".repeat(100_000);
         let long = ad(&format!("t = \"{text}\"; u = strcat(t, \"\"); d = strcat(\",\", substr(t, 0, 10000))"));

@@ -273,7 +273,7 @@ impl<'s> Assembly<'s> {
         if bond.parent() > 0 {
             return self.accepts(bond.parent(), port, frame);
         }
-        if self.costly_times.get() >= COSTLY_MAX {
+        if self.is_too_costly() {
             return false;
         }
         let before = self.exhausted();
@@ -284,6 +284,11 @@ impl<'s> Assembly<'s> {
             self.costly.set(self.costly.get().or(costly));
         }
         accepts
+    }
+
+    /// Whether the root's own constraints have run out so often that they are not asked any more.
+    pub(crate) fn is_too_costly(&self) -> bool {
+        self.costly_times.get() >= COSTLY_MAX
     }
 
     /// The first of the root's own constraints that ran out.

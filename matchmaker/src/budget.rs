@@ -123,6 +123,11 @@ impl Owners {
         !self.barred.is_empty() && self.barred.contains(namespace)
     }
 
+    /// The namespaces whose offers are left out.
+    pub(crate) fn barred(&self) -> &BTreeSet<String> {
+        &self.barred
+    }
+
     pub(crate) fn into_barred(self) -> BTreeSet<String> {
         self.barred
     }

@@ -3,6 +3,7 @@
 mod ahead;
 mod class;
 mod explain;
+mod fruitless;
 mod prepare;
 mod serve;
 
@@ -28,6 +29,7 @@ use crate::search::agreed::Agreed;
 use crate::search::check::Checker;
 use crate::search::domain::Known;
 use crate::table::{Bits, Table, as_u32, as_usize};
+use fruitless::Fruitless;
 use prepare::{Indexed, Planned};
 
 /// Negotiates, and remembers between cycles what depends on the ads alone. What it remembers never changes an answer.
@@ -52,6 +54,7 @@ pub struct Engine {
     /// By place in the snapshot before: the number of a root's key, and whether its expressions read more than that tells.
     key_of_place: Vec<Option<KeyOf>>,
     agreed: Agreed,
+    fruitless: Fruitless,
     /// The rows of the gang found last, by port, if it was found by rows.
     bound: Vec<u32>,
     /// What the expressions of offers have cost in this cycle.
@@ -77,6 +80,8 @@ pub struct Stats {
     pub steps: u64,
     /// Classes whose gangs needed the evaluator to be found.
     pub guided: u64,
+    /// Searches that were not made again: they had found nothing before, and nothing that matters has changed since.
+    pub fruitless: u64,
     /// Gangs that the evaluator was asked about: those with a condition that it had not found true of the same values.
     pub looks: u64,
     /// Conditions on one partner.
@@ -174,6 +179,7 @@ impl Engine {
             planned_for: (0, Vec::new()),
             key_of_place: Vec::new(),
             agreed: Agreed::default(),
+            fruitless: Fruitless::default(),
             bound: Vec::new(),
             owners: Owners::new(config.owner_steps_max),
             explained: BTreeMap::new(),
@@ -189,6 +195,7 @@ impl Engine {
         self.forget_plans();
         self.keys.forget();
         self.agreed = Agreed::default();
+        self.fruitless = Fruitless::default();
         self.key_of_place.clear();
         self.table.words.forget_said();
     }
@@ -196,7 +203,7 @@ impl Engine {
     /// What everything that could be worked out again takes in memory, about.
     fn answers_bytes(&self) -> usize {
         let index = self.preds.bytes() + self.ranks.bytes() + self.made.bytes() + self.keys.bytes();
-        index + self.agreed.bytes() + self.table.words.said_bytes()
+        index + self.agreed.bytes() + self.fruitless.bytes() + self.table.words.said_bytes()
     }
 
     fn forget_plans(&mut self) {
@@ -248,6 +255,9 @@ impl Engine {
         }
         run.cycle.over_budget = serve.accounts.exceeded();
         run.cycle.barred = std::mem::replace(&mut self.owners, Owners::new(0)).into_barred();
+        if run.indexed.is_some() && !self.fruitless.is_empty() {
+            self.fruitless.end(run.ledger.after(&run.cycle.gangs));
+        }
         self.stats.answers_bytes = self.answers_bytes();
         self.gangs_before = run.cycle.gangs.len();
         run

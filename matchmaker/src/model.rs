@@ -262,6 +262,9 @@ pub struct Config {
     pub second_look: bool,
     /// How many bytes answers may take, about, that are kept from cycle to cycle; beyond that they are worked out again.
     pub answers_bytes_max: usize,
+    /// A search that found nothing is remembered if it took so many steps, and not made again until an offer that could matter
+    /// changes.
+    pub fruitless_steps_min: u64,
     /// The number that a rank's value counts: [`Fx::of`], unless somebody else's arithmetic is to be compared with.
     pub rank_of: fn(&Value) -> Fx,
 }
@@ -283,6 +286,7 @@ impl Config {
             prefer: Prefer::Best,
             second_look: true,
             answers_bytes_max: 512 << 20,
+            fruitless_steps_min: 1_000,
             rank_of: Fx::of,
         }
     }

@@ -190,7 +190,8 @@ impl WorkObject {
             key: ObjectKey::of(object),
             uid: object.uid().unwrap_or_default(),
             version: object.resource_version().unwrap_or_default(),
-            match_uid: object.labels().get(LABEL_MATCH_UID).cloned(),
+            // an empty one is not one that gangmatch has written
+            match_uid: object.labels().get(LABEL_MATCH_UID).filter(|uid| !uid.is_empty()).cloned(),
             match_name: object.annotations().get(ANNOTATION_MATCH).cloned(),
             made: object.annotations().contains_key(ANNOTATION_MADE),
             ad: object.labels().get(LABEL_AD).cloned(),

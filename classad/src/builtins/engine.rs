@@ -1,9 +1,12 @@
 //! Patterns at work: in linear time, or with the feature `pcre` and in HTCondor's dialect by bounded backtracking.
 
+use std::convert::Infallible;
 use std::ops::Range;
 
 use regex::RegexBuilder;
 use regex_syntax::ParserBuilder;
+use regex_syntax::ast::parse::ParserBuilder as AstBuilder;
+use regex_syntax::ast::{self, Ast, ClassSetItem, Flag, FlagsItemKind};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 #[cfg(feature = "pcre")]
@@ -54,6 +57,80 @@ enum Matcher {
     Linear(regex::Regex),
     #[cfg(feature = "pcre")]
     Backtracking(engine_pcre::Regex),
+}
+
+/// Steps that it takes to read a pattern that is written for the linear engine, beyond its length. Where letters of both cases
+/// match, each character of each class is looked up: a few bytes of pattern, and a million characters.
+pub(crate) fn reading(translated: &str, options: &str) -> usize {
+    let Ok(tree) = AstBuilder::new().ignore_whitespace(options.contains('x')).build().parse(translated) else {
+        return 0;
+    };
+    let cost = Reading { folds: options.contains('i'), tables: 0, characters: 0 };
+    ast::visit(&tree, cost).unwrap_or_else(|never| match never {})
+}
+
+/// What the classes of a pattern take to be read.
+struct Reading {
+    /// Letters of both cases match, somewhere.
+    folds: bool,
+    /// Classes that are tables of Unicode.
+    tables: usize,
+    /// The characters of all classes.
+    characters: usize,
+}
+
+/// All characters there are.
+const CHARACTERS: usize = 0x11_0000;
+/// Steps that it takes to copy a table of Unicode, and characters that are looked up in one step: a pattern is read twice.
+const TABLE: usize = 500;
+const CHARACTERS_OF_A_STEP: usize = 4;
+
+impl Reading {
+    fn table(&mut self) {
+        self.tables = self.tables.saturating_add(1);
+        self.characters = self.characters.saturating_add(CHARACTERS);
+    }
+
+    fn flags(&mut self, flags: &ast::Flags) {
+        self.folds |= flags.items.iter().any(|item| item.kind == FlagsItemKind::Flag(Flag::CaseInsensitive));
+    }
+}
+
+impl ast::Visitor for Reading {
+    type Output = usize;
+    type Err = Infallible;
+
+    fn finish(self) -> Result<usize, Infallible> {
+        let folding = if self.folds { self.characters / CHARACTERS_OF_A_STEP } else { 0 };
+        Ok(self.tables.saturating_mul(TABLE).saturating_add(folding))
+    }
+
+    fn visit_pre(&mut self, tree: &Ast) -> Result<(), Infallible> {
+        match tree {
+            Ast::Flags(set) => self.flags(&set.flags),
+            Ast::Group(group) => group.flags().into_iter().for_each(|flags| self.flags(flags)),
+            Ast::ClassUnicode(_) | Ast::ClassPerl(_) => self.table(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), Infallible> {
+        let more = match item {
+            ClassSetItem::Range(range) => (range.end.c as usize).saturating_sub(range.start.c as usize),
+            ClassSetItem::Unicode(_) | ClassSetItem::Perl(_) => {
+                self.table();
+                0
+            }
+            // what is left out of a class inside another one is all the rest for the outer one
+            ClassSetItem::Bracketed(class) if class.negated => CHARACTERS,
+            ClassSetItem::Ascii(class) if class.negated => CHARACTERS,
+            ClassSetItem::Ascii(_) => 128,
+            _ => 1,
+        };
+        self.characters = self.characters.saturating_add(more);
+        Ok(())
+    }
 }
 
 /// About how many states the automaton of a pattern has that is written for the linear engine; none if it is wrong.

@@ -78,8 +78,12 @@ impl Compiled {
             return Ok(kept.regex.clone());
         }
         let ready = Ready::of(pattern, options, wanted, dialect);
+        // A short pattern may take long to read, and come to little.
+        let reading = ready.reading();
+        pay(reading)?;
+        let ready = ready.read();
         pay(ready.steps())?;
-        let (steps, states) = (ready.steps(), ready.states);
+        let (steps, states) = (reading.saturating_add(ready.steps()), ready.states);
         let regex = ready.compile().map(Arc::new);
         if let Some(cell) = self.0.as_ref().filter(|_| states <= KEPT_STATES_MAX)
             && let Some(seat) = Seat::take()
@@ -100,14 +104,12 @@ pub(crate) enum Wanted {
     Text,
 }
 
-/// A pattern that is ready to be compiled: what that takes is known.
+/// A pattern that is ready to be read: what that takes is known.
 pub(crate) struct Ready<'p> {
     engine: Engine,
     pattern: &'p str,
     options: &'p str,
     translated: Option<String>,
-    /// About how many states its automaton will have.
-    pub(crate) states: usize,
 }
 
 impl<'p> Ready<'p> {
@@ -117,10 +119,30 @@ impl<'p> Ready<'p> {
         // what was matched, that newline may as well be matched.
         let newline = wanted == Wanted::Truth && !options.contains('m') && !has_inline_options(pattern);
         let translated = if pattern.len() > PATTERN_MAX { None } else { translated(pattern, newline) };
-        let states = translated.as_deref().and_then(|translated| engine::states(translated, options));
-        Self { engine, pattern, options, translated, states: states.unwrap_or(pattern.len().min(PATTERN_MAX)) }
+        Self { engine, pattern, options, translated }
     }
 
+    /// Steps that it takes to read it, beyond what each pattern takes.
+    pub(crate) fn reading(&self) -> usize {
+        self.translated.as_deref().map_or(0, |translated| engine::reading(translated, self.options))
+    }
+
+    /// The pattern as it was read: what it takes to compile it is known.
+    pub(crate) fn read(self) -> Readied<'p> {
+        let states = self.translated.as_deref().and_then(|translated| engine::states(translated, self.options));
+        let states = states.unwrap_or(self.pattern.len().min(PATTERN_MAX));
+        Readied { ready: self, states }
+    }
+}
+
+/// A pattern that is ready to be compiled.
+pub(crate) struct Readied<'p> {
+    ready: Ready<'p>,
+    /// About how many states its automaton will have.
+    pub(crate) states: usize,
+}
+
+impl Readied<'_> {
     /// What it takes to compile it.
     pub(crate) fn steps(&self) -> usize {
         COMPILE + COMPILE_STATE * self.states.min(STATES_MAX)
@@ -128,10 +150,11 @@ impl<'p> Ready<'p> {
 
     /// The compiled pattern; none if it is wrong, too large or beyond regular languages.
     pub(crate) fn compile(self) -> Option<Regex> {
-        if self.pattern.len() > PATTERN_MAX {
+        let Ready { engine, pattern, options, translated } = self.ready;
+        if pattern.len() > PATTERN_MAX {
             return None;
         }
-        engine::build(self.engine, self.translated.as_deref(), self.states, self.pattern, self.options)
+        engine::build(engine, translated.as_deref(), self.states, pattern, options)
     }
 }
 

@@ -87,6 +87,11 @@ pub(crate) fn refusal(pattern: &str, options: &str, substitutes: bool, work: &mu
     }
     let Some(left) = work.checked_sub(COMPILE) else { return found };
     let ready = Ready::of(pattern, options, Wanted::Text, Dialect::Gangmatch);
+    let Some(left) = left.checked_sub(ready.reading()) else {
+        *work = left;
+        return found;
+    };
+    let ready = ready.read();
     *work = left.saturating_sub(ready.steps());
     if ready.compile().is_none() {
         return Some(Refusal {

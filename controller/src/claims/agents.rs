@@ -7,7 +7,7 @@ use claiming::{Action, Event, Vote};
 use crate::api::{Answer, Change};
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::registers;
-use crate::claims::view::{Leg, View, entry, registers as seen};
+use crate::claims::view::{Leg, View, entry, is_stopping, registers as seen};
 
 impl Driver {
     /// Tells an agent that its turn to vote has come.
@@ -40,11 +40,21 @@ impl Driver {
         }
         let version = view.offer(leg, &self.world.look()).and_then(|offer| offer.metadata().resource_version.clone());
         let Some(version) = version else { return failed };
-        if !self.is_silent(leg).await {
+        let is_late = self.is_late(view, leg);
+        if !is_late && !self.is_silent(leg).await {
             return failed;
         }
-        tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, "the agent is silent: its work is lost");
+        let why = if is_late { "it has not stopped in time" } else { "it is silent" };
+        tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, why, "the work of an agent is lost");
         self.turn(view, number, (Action::MarkLost(number), &registers::lose(&view.uid, &version)), notes).await
+    }
+
+    /// Whether an offer's agent was told to stop its work for a claim, and has not done so in its time.
+    fn is_late(&self, view: &View, leg: &Leg) -> bool {
+        let objects = self.world.look();
+        let found = view.offer(leg, &objects).and_then(|offer| entry(offer, &view.uid));
+        let is_stopping = found.is_some_and(|found| is_stopping(&seen(Some(found), false)));
+        is_stopping && self.now_ms() >= self.stop_by_ms(&view.uid, &leg.uid)
     }
 
     /// Whether an offer's agent is silent, with its Lease as the server has it now.
@@ -77,9 +87,10 @@ impl Driver {
     /// The entry of a leg as it is known now, if there is one.
     pub(super) fn entry_of(&self, view: &View, number: usize) -> Option<Event> {
         let leg = view.legs.get(number)?;
+        let is_late = self.is_late(view, leg);
         let objects = self.world.look();
         let found = entry(view.offer(leg, &objects)?, &view.uid)?;
-        Some(Event::Entry(number, seen(Some(found), objects.agent(&leg.kind, &leg.key).is_silent())))
+        Some(Event::Entry(number, seen(Some(found), is_late || objects.agent(&leg.kind, &leg.key).is_silent())))
     }
 
     /// Remembers the ballot of a vote that the claim learns of: the first one that was seen is the one that counts.

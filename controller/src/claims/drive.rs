@@ -112,7 +112,8 @@ impl Driver {
         let deadline = self.deadline(&view);
         let (mut claim, ballots, work, seen) = {
             let objects = self.world.look();
-            let claim = view.claim(&objects, deadline, self.cluster.leadership.epoch());
+            let mut claim = view.claim(&objects, deadline, self.cluster.leadership.epoch());
+            view.overdue(&mut claim, self.now_ms(), &|offer| self.stop_by_ms(&view.uid, offer));
             (claim, view.ballots(&objects), Read::of(&view, &objects), self.seen(&view, &objects))
         };
         let (members, refusals) = (Objects::new(self.owners), self.stalls().refusals(&view.uid));
@@ -177,7 +178,7 @@ impl Driver {
             epoch: self.cluster.leadership.epoch(),
             deadline_ms: &|view| self.deadline(view),
             under_way: &|view| self.flights.has(view),
-            stop_by_ms: &|view| self.stop_by_ms(&view.uid, ""),
+            stop_by_ms: &|view, work| self.stop_by_ms(&view.uid, work),
             starts_at: &|view| self.stalls().starts_at(&view.uid, self.now_ms()),
             rests_until: &|view, seen| self.stalls().rests_until(&view.uid, seen, self.now_ms()),
             places,
@@ -220,7 +221,7 @@ impl Driver {
     }
 
     /// Until when work that is to stop for a claim is given time to end, counted from when this process asked first: the workload of
-    /// this uid, or the claim's pods.
+    /// this uid, the agent of the offer of this uid, or the claim's pods.
     pub(super) fn stop_by_ms(&self, claim: &str, work: &str) -> u64 {
         self.stalls().stopping_since(claim, work, self.now_ms()).saturating_add(self.stop_timeout_ms)
     }

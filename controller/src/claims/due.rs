@@ -48,8 +48,9 @@ pub(crate) struct Moment<'m> {
     pub(crate) deadline_ms: &'m dyn Fn(&View) -> u64,
     /// Whether a claim is under way: what is to be done about it is known to whoever drives it.
     pub(crate) under_way: &'m dyn Fn(&View) -> bool,
-    /// Until when a claim that has ended gives its work time to end, on the monotonic clock.
-    pub(crate) stop_by_ms: &'m dyn Fn(&View) -> u64,
+    /// Until when a claim that has ended gives its work time to end, on the monotonic clock: its pods, or the agent of the offer with
+    /// this uid.
+    pub(crate) stop_by_ms: &'m dyn Fn(&View, &str) -> u64,
     /// Until when a claim is not to be driven of which the objects show this; `None`: it may be.
     pub(crate) rests_until: &'m dyn Fn(&View, u64) -> Option<u64>,
     /// Until when the workload of a claim is not started again.
@@ -68,7 +69,7 @@ impl Moment<'_> {
             epoch: None,
             deadline_ms: &|_| 30_000,
             under_way: &|_| false,
-            stop_by_ms: &|_| u64::MAX,
+            stop_by_ms: &|_, _| u64::MAX,
             rests_until: &|_, _| None,
             starts_at: &|_| None,
             places: usize::MAX,
@@ -97,13 +98,14 @@ pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> Next 
         return Next::default();
     }
     let deadline_ms = if undecided { (moment.deadline_ms)(view) } else { u64::MAX };
-    let claim = view.claim(objects, deadline_ms, moment.epoch);
+    let mut claim = view.claim(objects, deadline_ms, moment.epoch);
+    let agent_by_ms = view.overdue(&mut claim, moment.now_ms, &|offer| (moment.stop_by_ms)(view, offer));
     let event = leave(view, objects, moment.now.as_second()).map_or(Event::Woke, Event::Leave);
     let asked = step(claim, event, moment.now_ms).1;
     let seen = digest(view, objects, moment, &asked);
     // Of pods that are still to end nothing is asked in their time: their end is seen.
     let ends = asked == [Action::LookForWork] && objects.works.pods_of_claim(view.whose(objects)) > 0;
-    let stop_by_ms = if ends { (moment.stop_by_ms)(view) } else { 0 };
+    let stop_by_ms = if ends { (moment.stop_by_ms)(view, "") } else { 0 };
     let asks = !asked.is_empty() && moment.now_ms >= stop_by_ms;
     // To start a workload is the only thing to be done for a claim that stands.
     let starts = |action: &Action| matches!(action, Action::MakeWork | Action::StartWork | Action::Confirm);
@@ -114,7 +116,7 @@ pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> Next 
         let left_ms = at.saturating_mul(1000).saturating_sub(moment.now.as_millisecond());
         moment.now_ms.saturating_add(u64::try_from(left_ms).unwrap_or(0))
     });
-    let later = [deadline_ms, stop_by_ms].into_iter().filter(|at| *at > moment.now_ms && *at != u64::MAX);
+    let later = [deadline_ms, stop_by_ms].into_iter().chain(agent_by_ms).filter(|at| *at > moment.now_ms && *at != u64::MAX);
     Next { undecided, asks, at_ms: by_clock.into_iter().chain(later).chain(starts_at_ms).min(), seen }
 }
 

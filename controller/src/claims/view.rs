@@ -122,6 +122,22 @@ impl View {
         claim
     }
 
+    /// Takes those agents for silent that were told to stop and have not done so in their time: seats of others hang on it. When the
+    /// time of the next one is over, on the monotonic clock. `stop_by_ms` is asked with the uid of the offer.
+    pub(crate) fn overdue(&self, claim: &mut Claim, now_ms: u64, stop_by_ms: &dyn Fn(&str) -> u64) -> Option<u64> {
+        let mut next = None;
+        for (leg, own) in claim.legs.iter_mut().zip(&self.legs).filter(|(leg, _)| leg.hold == Hold::Held) {
+            let Some(agent) = leg.agent.as_mut().filter(|agent| is_stopping(agent)) else { continue };
+            let by_ms = stop_by_ms(&own.uid);
+            if now_ms >= by_ms {
+                agent.silent = true;
+            } else {
+                next = Some(next.map_or(by_ms, |next: u64| next.min(by_ms)));
+            }
+        }
+        next
+    }
+
     /// What works for it.
     pub(crate) fn whose<'v>(&'v self, objects: &'v Objects) -> Whose<'v> {
         Whose::of(&self.uid, &self.key, (&self.root.key, &self.root.uid), objects)
@@ -212,6 +228,11 @@ pub(super) fn registers(entry: Option<&ClaimEntry>, silent: bool) -> Agent {
         },
         silent,
     }
+}
+
+/// Whether an agent was told to stop, and is still at work.
+pub(super) fn is_stopping(agent: &Agent) -> bool {
+    agent.release && agent.activity == claiming::Activity::Active
 }
 
 /// Whether an entry is one for which an agent speaks: it alone is told who else is in the gang, and it alone is born without a

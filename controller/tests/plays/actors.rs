@@ -21,6 +21,8 @@ pub(crate) struct Agent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Says {
     Yes,
+    /// It votes yes, works, and does not stop when it is told to.
+    YesForEver,
     /// Not now.
     No,
     /// It votes yes, and is never heard of again.
@@ -63,7 +65,7 @@ fn agent(stage: &mut Stage, name: &str) {
             (_, Some("Idle")) if entry["committed"] == true && entry["release"] != true => json!([
                 {"op": "test", "path": format!("{path}/committed"), "value": true},
                 {"op": "add", "path": format!("{path}/activity"), "value": "Active"}]),
-            (_, Some("Active")) if entry["release"] == true => json!([
+            (_, Some("Active")) if entry["release"] == true && agent.says != Says::YesForEver => json!([
                 {"op": "test", "path": format!("{path}/activity"), "value": "Active"},
                 {"op": "replace", "path": format!("{path}/activity"), "value": "Ended"}]),
             _ => continue,

@@ -3,8 +3,9 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::actors::Says;
 use crate::faults::Twist;
-use crate::scenarios::{batch, job, license, machine};
+use crate::scenarios::{activity, batch, job, license, machine, speaks, with_agent};
 use crate::stage::{HERE, Stage, at};
 
 const HANGING: usize = 1_000;
@@ -117,6 +118,24 @@ fn a8_after_an_eviction_seats_are_back_in_time_though_the_workloads_own_controll
     let begun = stage.now_ms;
     stage.merge("machines", "m0", &json!({"offering": "Evict"}));
     stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
+    let took_ms = stage.now_ms - begun;
+    assert!((30_000..35_000).contains(&took_ms), "{took_ms}");
+    stage.verdict().unwrap();
+}
+
+/// An agent that is alive, works on, and never says that it has stopped: what the owners of other offers take back is theirs in time.
+#[test]
+fn e6_an_agent_that_never_stops_holds_the_seats_of_others_for_its_time_only() {
+    let mut stage = Stage::new(None, Twist::None);
+    stage.create(&with_agent(machine("m0", 9)));
+    speaks(&mut stage, Says::YesForEver);
+    stage.create(&license(1));
+    stage.start(&["--stop-timeout-seconds=30"]);
+    stage.create(&job("j", &json!({})));
+    stage.until("its agent works", |stage| activity(stage) == "Active").unwrap();
+    let begun = stage.now_ms;
+    stage.merge("licenses", "l", &json!({"offering": "Evict"}));
+    stage.until("the seat is back", |stage| stage.entries("licenses", "l") == 0).unwrap();
     let took_ms = stage.now_ms - begun;
     assert!((30_000..35_000).contains(&took_ms), "{took_ms}");
     stage.verdict().unwrap();

@@ -49,7 +49,7 @@ pub(crate) fn machine(name: &str, speed: i64) -> Value {
     object("Machine", name, &json!({"attributes": attributes, "constraint": "other.Type == \"Job\""}))
 }
 
-fn with_agent(mut machine: Value) -> Value {
+pub(crate) fn with_agent(mut machine: Value) -> Value {
     machine["spec"]["claimPolicy"] = json!("Agent");
     machine["spec"]["agent"] = json!({"username": "somebody", "leaseDurationSeconds": 20});
     machine
@@ -78,7 +78,7 @@ fn offers(stage: &mut Stage) {
     stage.create(&license(1));
 }
 
-fn speaks(stage: &mut Stage, says: Says) {
+pub(crate) fn speaks(stage: &mut Stage, says: Says) {
     stage.agents.insert("m0".to_owned(), Agent { plural: "machines", says, renewed_ms: None });
 }
 
@@ -122,7 +122,7 @@ fn agent_yes(stage: &mut Stage) -> Result<(), String> {
 }
 
 /// What the agent of `m0` says it does.
-fn activity(stage: &Stage) -> String {
+pub(crate) fn activity(stage: &Stage) -> String {
     let offer = stage.get("machines", "m0").unwrap_or_default();
     let entries = offer["status"]["claims"].as_object().cloned().unwrap_or_default();
     entries.values().next().and_then(|entry| entry["activity"].as_str()).unwrap_or_default().to_owned()

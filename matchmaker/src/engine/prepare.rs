@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::class::Class;
 use super::{Engine, Stats, as_u64};
-use crate::budget::Accounts;
+use crate::budget::{Accounts, Owners};
 use crate::index::asks::Resources;
 use crate::index::classes::{Asker, KeyOf, Readers};
 use crate::index::memo::Seen;
@@ -44,7 +44,10 @@ impl Engine {
     ) -> Indexed {
         let too_much = self.table.bytes() + self.roots.bytes() > TABLES_MIN.max(TABLES_PER_AD * snapshot.len());
         if too_much || self.settings.as_ref().is_none_or(|known| !alike(known, config)) {
-            *self = Engine { settings: Some(config.clone()), table: Table::new(config.limits), ..Engine::new() };
+            // Who is left out in this cycle is said already.
+            let owners = std::mem::replace(&mut self.owners, Owners::new(0));
+            let (settings, table) = (Some(config.clone()), Table::new(config.limits));
+            *self = Engine { settings, table, owners, ..Engine::new() };
         }
         if self.answers_bytes() > config.answers_bytes_max {
             self.forget_answers();
@@ -55,6 +58,9 @@ impl Engine {
             self.ranks.another_time();
         }
         let changes = self.table.sync(snapshot, &self.before, config.rules);
+        if !self.fruitless.is_empty() {
+            self.fruitless.begin(snapshot, &self.before, &changes, &self.table);
+        }
         self.before = snapshot.without_roots();
         self.table.words.meter.stop = config.stop.clone();
         self.table.words.meter.begin(config.cycle_steps_max);
@@ -279,7 +285,7 @@ impl Engine {
             {
                 self.work_out_ranks(&port, config);
                 let making = &indexed.making;
-                let admitted = making.admitted_to.get(&port.namespace).unwrap_or(&making.nobody);
+                let admitted = making.admitted_to(port.namespace);
                 let domain = Domain::of(port, admitted, &making.shared, &mut self.known());
                 // What is half known would be in the way of others that ask for the same.
                 if self.table.words.meter.is_dry() {
@@ -368,6 +374,13 @@ pub(super) struct Making {
     class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState>,
     /// Keys that are not prepared: their submitters had no steps left.
     aside: BTreeMap<u32, Example>,
+}
+
+impl Making {
+    /// The rows that roots of a namespace may be bound to.
+    pub(super) fn admitted_to(&self, namespace: u32) -> &Bits {
+        self.admitted_to.get(&namespace).unwrap_or(&self.nobody)
+    }
 }
 
 /// What roots with one key come to.

@@ -1,7 +1,7 @@
 //! One root into its best gang as things are now.
 
 use super::class::Class;
-use super::prepare::{Indexed, OfKey};
+use super::prepare::{Indexed, Making, OfKey};
 use super::{Engine, Ledger, Serve};
 use crate::cycle::{Cycle, Turn};
 use crate::gang::{Bond, Gang, Member, Members};
@@ -12,7 +12,7 @@ use crate::score::Score;
 use crate::search::agreed::Shown;
 use crate::search::check::Checker;
 use crate::search::domain::Domain;
-use crate::search::guided::{self, Budget, Choices};
+use crate::search::guided::{self, Budget, Choices, Searched};
 use crate::search::list::Star;
 use crate::table::as_usize;
 
@@ -54,7 +54,7 @@ impl Engine {
         }
         let Some((key, of_key)) = indexed.key(number) else { return NOTHING };
         let offers = indexed.offers.get(number);
-        let Indexed { classes, domains, spokes, admitted, .. } = indexed;
+        let Indexed { classes, domains, spokes, admitted, making, .. } = indexed;
         let Some(class) = classes.get_mut(as_usize(of_key.class)) else { return NOTHING };
         if class.dead {
             return Served { gave_up: class.gave_up, ..NOTHING };
@@ -103,7 +103,8 @@ impl Engine {
                 return SHORT;
             }
         }
-        let Served { gang, gave_up, short } = self.guided(class, domains, ledger.after(&cycle.gangs), turn, serve);
+        let pool = ledger.after(&cycle.gangs);
+        let Served { gang, gave_up, short } = self.guided(class, domains, making, pool, turn, serve);
         if gang.is_none() && !short && !excludes && !class.reflective && !meets_itself {
             (class.dead, class.gave_up) = (true, gave_up);
         }
@@ -115,6 +116,7 @@ impl Engine {
         &mut self,
         class: &mut Class,
         domains: &mut [Domain],
+        making: &Making,
         pool: &Snapshot,
         turn: Turn<'_>,
         serve: &mut Serve<'_>,
@@ -124,13 +126,21 @@ impl Engine {
         if steps_max == 0 {
             return SHORT;
         }
+        if self.is_fruitless(class, domains, making, &turn, serve) {
+            return NOTHING;
+        }
         self.table.words.meter.begin(steps_max);
         let choices = class.choices.get_or_insert_with(|| Choices::of(&class.ports, domains, &mut self.known()));
         let (looked, _) = self.table.words.meter.end();
         let budget = Budget { steps_max, owners: &mut self.owners };
-        let (found, steps) = guided::best(pool, turn.ad, &turn.root.exclusions, config, serve.now, choices, budget);
-        serve.accounts.pay(turn.submitter, steps.saturating_add(looked));
+        let searched = guided::best(pool, turn.ad, &turn.root.exclusions, config, serve.now, choices, budget);
+        let Searched { found, steps, nothing } = searched;
+        let cost = steps.saturating_add(looked);
+        serve.accounts.pay(turn.submitter, cost);
         self.stats.steps += steps;
+        if nothing && cost >= config.fruitless_steps_min {
+            self.remember_fruitless(&turn, serve);
+        }
         let short = found.gave_up && steps_max < config.steps_max;
         Served { gang: found.gang, gave_up: found.gave_up, short }
     }

@@ -246,6 +246,12 @@ impl Domain {
         Worths::ByTemplate(all)
     }
 
+    /// Whether some candidate has other ports, to be bound when this one is.
+    pub(crate) fn is_deep(&self, table: &Table) -> bool {
+        let list = &table.templates.list;
+        self.met.iter().any(|id| list.get(*id).is_some_and(|template| template.deep))
+    }
+
     /// The templates that have candidates.
     fn meet(&mut self, known: &Known<'_>) {
         let list = &known.table.templates.list;

@@ -111,7 +111,15 @@ pub(crate) struct Budget<'o> {
     pub(crate) owners: &'o mut Owners,
 }
 
-/// The best gang of a root among these choices, found within a budget, and how many steps it took.
+/// What came of a search.
+pub(crate) struct Searched {
+    pub(crate) found: Found,
+    pub(crate) steps: u64,
+    /// There is no gang: none was found, and no candidate was left out for what looking at it costs.
+    pub(crate) nothing: bool,
+}
+
+/// The best gang of a root among these choices, found within a budget.
 pub(crate) fn best(
     snapshot: &Snapshot,
     root: AdId,
@@ -120,15 +128,17 @@ pub(crate) fn best(
     now: i64,
     choices: &mut Choices,
     Budget { steps_max, owners }: Budget<'_>,
-) -> (Found, u64) {
+) -> Searched {
     let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
     let mut first = Pass::new(snapshot, exclusions, config, &choices.ports, choices, bounded, steps_max);
     first.run(root, now, owners);
-    let Pass { steps, gave_up, best, spent, .. } = first;
+    let Pass { steps, gave_up, skipped, best, spent, .. } = first;
     choices.forget(&spent);
-    let Some(best) = best else { return (Found { gang: None, gave_up }, steps) };
+    let Some(best) = best else {
+        return Searched { found: Found { gang: None, gave_up }, steps, nothing: !gave_up && !skipped };
+    };
     if gave_up || !choices.twice {
-        return (Found { gang: Some(best), gave_up }, steps);
+        return Searched { found: Found { gang: Some(best), gave_up }, steps, nothing: false };
     }
     choices.order_by_position();
     let ordered = choices.by_position.as_deref().unwrap_or_default();
@@ -137,7 +147,8 @@ pub(crate) fn best(
     second.run(root, now, owners);
     // The aim was reached once; running out of steps on the way leaves the gang of the first pass.
     let gang = second.best.take().unwrap_or(best);
-    (Found { gang: Some(gang), gave_up: second.gave_up }, second.steps)
+    let found = Found { gang: Some(gang), gave_up: second.gave_up };
+    Searched { found, steps: second.steps, nothing: false }
 }
 
 /// How many choices are passed over in about the time of a step.
@@ -164,6 +175,8 @@ struct Pass<'a> {
     passed: u64,
     steps_max: u64,
     gave_up: bool,
+    /// Candidates were refused without a look: the root's own constraints take too much.
+    skipped: bool,
     /// Choices that all would have agreed to, had they room: by port, ad and the ad's own port.
     spent: BTreeSet<(usize, AdId, usize)>,
 }
@@ -178,7 +191,7 @@ impl<'a> Pass<'a> {
         bounded: bool,
         steps_max: u64,
     ) -> Pass<'a> {
-        let (best, aim, steps, passed, gave_up, spent) = (None, None, 0, 0, false, BTreeSet::new());
+        let (best, aim, steps, passed, gave_up, skipped) = (None, None, 0, 0, false, false);
         Pass {
             snapshot,
             exclusions,
@@ -192,7 +205,8 @@ impl<'a> Pass<'a> {
             passed,
             steps_max,
             gave_up,
-            spent,
+            skipped,
+            spent: BTreeSet::new(),
         }
     }
 
@@ -204,6 +218,7 @@ impl<'a> Pass<'a> {
         let _ = self.advance(&mut assembly, &mut agenda, Some(Score::default()));
         // What evaluations cost beyond the usual counts as well.
         self.steps = self.steps.saturating_add(assembly.cost()).saturating_add(self.passed / PASSED_OF_A_STEP);
+        self.skipped = assembly.is_too_costly();
         assembly.into_owners().into_iter().for_each(|paid| *owners = paid);
     }
 

@@ -29,6 +29,13 @@ impl Stretch {
 }
 
 impl Kept {
+    /// So many ads, all as they were.
+    pub(crate) fn all(ads: usize) -> Kept {
+        let mut kept = Kept::default();
+        kept.note(0, 0, ads, true);
+        kept
+    }
+
     /// Some more, behind those that are noted.
     pub(crate) fn note(&mut self, before: usize, now: usize, count: usize, whole: bool) {
         if let Some(last) = self.0.last_mut().filter(|last| last.whole == whole)

@@ -27,6 +27,7 @@ pub(crate) use column::own_value;
 pub(crate) use kept::{Kept, Stretch};
 pub(crate) use reads::{ExprId, Exprs, Reads, ReadsId};
 pub(crate) use recent::Recent;
+pub(crate) use sync::Changes;
 pub(crate) use template::Templates;
 
 /// A number that takes no more room where there may be none.
