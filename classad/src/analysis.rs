@@ -174,7 +174,7 @@ pub fn is_pure(call: &Call) -> bool {
 #[must_use]
 pub fn constant(expr: &Expr) -> Option<Value> {
     const FUEL_OF_A_NODE: u64 = 32;
-    const FUEL_OF_A_CALL: u64 = 512;
+    const FUEL_OF_A_CALL: u64 = 2_560;
     let mut fuel = 0_u64;
     let mut pending = vec![expr];
     while let Some(expr) = pending.pop() {

@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::{Arc, LazyLock};
+
+use foldhash::quality::RandomState;
 
 /// An attribute name: keeps its first spelling, compares, orders and hashes without regard to ASCII case.
 ///
@@ -77,10 +79,12 @@ impl Name {
     }
 }
 
-/// FNV-1a over the bytes with ASCII letters in lower case: the same for all spellings of a name.
+/// FNV-1a over the bytes with ASCII letters in lower case: the same for all spellings of a name. It begins with another number in
+/// each process, so that nobody can choose names that collide.
 pub(crate) fn folded_hash(text: &str) -> u64 {
+    static BASIS: LazyLock<u64> = LazyLock::new(|| RandomState::default().hash_one(0xcbf2_9ce4_8422_2325_u64));
     let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, fold)
+    text.bytes().fold(*BASIS, fold)
 }
 
 /// The words that are no names unless quoted.

@@ -5,10 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use crds::MachineClass;
 use crds::rules::message::EPOCH;
+use http_body::Body;
+use http_body_util::BodyExt;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{NamespaceResourceScope, Request};
 use kube::{Client, Config, Error, Resource};
@@ -16,12 +20,14 @@ use pool::ObjectKey;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::time::{Instant, timeout};
+use tower_http::map_response_body::MapResponseBodyLayer;
 
 use crate::gate::{Gate, Limits};
 use crate::leader::Leadership;
 use crate::lean::{Lean, Sent};
 use crate::metrics::{self, Metrics};
 use crate::rights::Rights;
+use crate::shallow::Shallow;
 
 /// Who writes, in managed fields and events.
 pub(crate) const MANAGER: &str = "gangmatch";
@@ -89,6 +95,9 @@ impl Refused {
     }
 }
 
+/// What an answer of the server comes in.
+type Answered = Box<dyn Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Send + Unpin>;
+
 /// Connects with a kubeconfig file, or with what the surroundings offer. The library's own retries are off: each write here is
 /// followed up by a look at what it did.
 pub(crate) async fn connect(kubeconfig: Option<&Path>, identity: &str) -> anyhow::Result<Client> {
@@ -102,7 +111,11 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>, identity: &str) -> anyhow
     // Which of several replicas it was, in the server's audit log.
     let agent = format!("gangmatch-controller/{} ({identity})", env!("CARGO_PKG_VERSION"));
     config.headers.push((axum::http::header::USER_AGENT, agent.parse()?));
-    Ok(Client::try_from(config)?)
+    let shallow = |body: Answered| {
+        let mut shallow = Shallow::default();
+        body.map_frame(move |frame| frame.map_data(|piece| shallow.pass(piece)))
+    };
+    Ok(ClientBuilder::try_from(config)?.with_layer(&MapResponseBodyLayer::new(shallow)).build())
 }
 
 impl Cluster {

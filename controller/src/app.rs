@@ -46,8 +46,8 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let identity = config.identity(std::process::id(), Timestamp::now());
     let client = connect(config.kubeconfig.as_deref(), &identity).await?;
     let operator = Operator::new(client, &identity, Clock::system(), config);
-    let mut probes =
-        tokio::spawn(probes::serve(operator.health.clone(), operator.metrics.clone(), operator.config.listen));
+    let (health, metrics, listen) = (operator.health.clone(), operator.metrics.clone(), operator.config.listen);
+    let mut probes = tokio::task::spawn_blocking(move || probes::run(health, metrics, listen));
     let (mut terminated, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut outcome = Ok(());
     let stop = async {

@@ -37,6 +37,7 @@ mod pulses;
 mod refusals;
 mod rereader;
 mod rights;
+mod shallow;
 mod status;
 mod statuses;
 mod telemetry;

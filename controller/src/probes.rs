@@ -1,15 +1,21 @@
 //! The state of the operator into answers to /livez, /readyz and /metrics.
 
+use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use tokio::time::Instant;
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, Sleep};
 
 use crate::metrics::Metrics;
 use crate::rights::Rights;
@@ -95,9 +101,44 @@ fn answer(good: Result<(), String>) -> (StatusCode, String) {
     }
 }
 
-/// Serves the probes, and what is counted, until the process ends.
-pub(crate) async fn serve(health: Arc<Health>, metrics: Arc<Metrics>, listen: SocketAddr) -> anyhow::Result<()> {
+/// How long a connection may last: whoever asks too much, or says nothing, is cut off.
+const CONNECTION: Duration = Duration::from_secs(10);
+/// How old the text of the metrics may be.
+const TEXT_AGE: Duration = Duration::from_secs(1);
+
+/// Serves the probes, and what is counted, until the process ends; on the thread of who calls it, which does nothing else: however
+/// many ask, no claim waits for them.
+///
+/// # Errors
+/// When the address cannot be had.
+pub(crate) fn run(health: Arc<Health>, metrics: Arc<Metrics>, listen: SocketAddr) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve(health, metrics, listen))
+}
+
+/// The text of the metrics, made once a second at most.
+struct Text {
+    metrics: Arc<Metrics>,
+    last: Mutex<Option<(Instant, String)>>,
+}
+
+impl Text {
+    fn now(&self) -> String {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.as_ref().filter(|(made, _)| made.elapsed() < TEXT_AGE) {
+            Some((_, text)) => text.clone(),
+            None => {
+                let text = self.metrics.text();
+                *last = Some((Instant::now(), text.clone()));
+                text
+            }
+        }
+    }
+}
+
+async fn serve(health: Arc<Health>, metrics: Arc<Metrics>, listen: SocketAddr) -> anyhow::Result<()> {
     let alive = health.clone();
+    let text = Arc::new(Text { metrics, last: Mutex::new(None) });
     let say = |trouble: Option<&'static str>| match trouble {
         None => (StatusCode::OK, "ok"),
         Some(trouble) => (StatusCode::SERVICE_UNAVAILABLE, trouble),
@@ -105,15 +146,62 @@ pub(crate) async fn serve(health: Arc<Health>, metrics: Arc<Metrics>, listen: So
     let router = Router::new()
         .route("/livez", get(move || async move { say(alive.trouble()) }))
         .route("/readyz", get(move || async move { answer(health.readiness()) }))
-        .route("/metrics", get(move || async move { ([(CONTENT_TYPE, TEXT_FORMAT)], metrics.text()) }));
-    let listener = tokio::net::TcpListener::bind(listen).await?;
+        .route("/metrics", get(move || async move { ([(CONTENT_TYPE, TEXT_FORMAT)], text.now()) }));
+    let listener = TcpListener::bind(listen).await?;
     tracing::info!(address = %listener.local_addr()?, "serving probes");
-    Ok(axum::serve(listener, router).await?)
+    Ok(axum::serve(Brief(listener), router).await?)
+}
+
+/// A listener whose connections last for a while only.
+struct Brief(TcpListener);
+
+impl Listener for Brief {
+    type Io = Connection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Connection, SocketAddr) {
+        let (stream, from) = Listener::accept(&mut self.0).await;
+        (Connection { stream, ends: Box::pin(tokio::time::sleep(CONNECTION)) }, from)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+}
+
+/// A connection from which nothing more is read when its time is over.
+struct Connection {
+    stream: TcpStream,
+    ends: Pin<Box<Sleep>>,
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.ends.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Ok(())),
+            Poll::Pending => Pin::new(&mut self.stream).poll_read(context, into),
+        }
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, from)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
 
     #[tokio::test(start_paused = true)]
     async fn a_cycle_that_hangs_is_no_life_though_the_loop_goes_round() {
@@ -131,5 +219,28 @@ mod tests {
         assert_eq!(health.trouble(), None);
         tokio::time::advance(STUCK).await;
         assert_eq!(health.trouble(), Some("the main loop is stuck"));
+    }
+
+    #[test]
+    fn e10_probes_are_answered_by_a_thread_of_their_own_and_idle_connections_are_cut_off() {
+        let (health, metrics) = (Health::new(), Arc::new(Metrics::default()));
+        health.beat();
+        let listen: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let free = std::net::TcpListener::bind(listen).unwrap().local_addr().unwrap();
+        std::thread::spawn(move || run(health, metrics, free));
+        let connect = || loop {
+            match std::net::TcpStream::connect(free) {
+                Ok(stream) => return stream,
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        let mut idle = connect();
+        let mut asks = connect();
+        write!(asks, "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut said = String::new();
+        asks.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with("HTTP/1.1 200") && said.ends_with("ok"), "{said}");
+        idle.set_read_timeout(Some(CONNECTION * 6)).unwrap();
+        assert_eq!(idle.read(&mut [0; 8]).unwrap(), 0, "it is closed");
     }
 }

@@ -1,15 +1,20 @@
 //! The engine against the plain search: the same cycles, whatever the pool.
 
 #[cfg(test)]
+mod history;
+#[cfg(test)]
 mod world;
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::sync::Arc;
 
-    use matchmaker::{AdId, Config, Cycle, Engine, PoolAd, Prefer, Rules, Search, Snapshot};
+    use matchmaker::{AdId, Config, Cycle, Engine, PoolAd, Prefer, Role, Rules, Search, Snapshot};
     use proptest::prelude::*;
+    use proptest::test_runner::TestRunner;
 
+    use super::history::History;
     use super::world::{World, runs, world};
 
     const NOW: i64 = 7;
@@ -23,10 +28,10 @@ mod tests {
     }
 
     fn same(world: &World, engine: &mut Engine) -> Result<(), TestCaseError> {
-        same_at(world, engine, NOW)
+        same_at(world, engine, NOW).map(|_| ())
     }
 
-    fn same_at(world: &World, engine: &mut Engine, now: i64) -> Result<(), TestCaseError> {
+    fn same_at(world: &World, engine: &mut Engine, now: i64) -> Result<Cycle, TestCaseError> {
         let (plain, indexed) =
             (naive(&world.snapshot, &world.config, now), engine.negotiate(&world.snapshot, &world.config, now));
         prop_assert_eq!(&indexed.disagreements, &vec![], "{}", world.text);
@@ -35,7 +40,54 @@ mod tests {
         // How that is found out is another matter: tests/why.rs.
         let roots = |cycle: &Cycle| cycle.unmatched.iter().map(|unmatched| unmatched.root).collect::<Vec<_>>();
         prop_assert_eq!(roots(&indexed), roots(&plain), "{}", world.text);
-        Ok(())
+        Ok(indexed)
+    }
+
+    /// An ad as it is, or closed, or with other usage.
+    fn on_other_terms(ad: &PoolAd, terms: u16) -> PoolAd {
+        let mut ad = ad.clone();
+        if let Role::Offers(offer) = &mut ad.role {
+            match terms % 4 {
+                0 => offer.open = !offer.open,
+                1 => offer.usage = Default::default(),
+                2 => offer.usage.outside = offer.capacity.clone(),
+                _ => {}
+            }
+        }
+        ad
+    }
+
+    /// Pools that change a little: gangs are claimed, or are not, and searches that found nothing are remembered, whatever they
+    /// cost.
+    #[test]
+    fn what_found_nothing_is_searched_again_when_it_could_find_something() {
+        let (searches, gangs) = (Cell::new(0), Cell::new(0));
+        let changes = proptest::collection::vec(proptest::collection::vec(any::<u16>(), 0..3), 2..10);
+        let result = TestRunner::new(runs(4000)).run(&(bytes(), changes), |(bytes, changes)| {
+            let other = world(&bytes[bytes.len() / 2..], Rules::Product, 9);
+            let mut first = world(&bytes, Rules::Product, 9);
+            first.config.fruitless_steps_min = 0;
+            let (mut history, mut engine, mut now) = (History::new(first, &other), Engine::new(), NOW);
+            for changes in changes {
+                for number in &changes {
+                    history.change(*number);
+                    now += i64::from(number >> 13 == 0);
+                }
+                let world = history.world();
+                let cycle = same_at(&world, &mut engine, now)?;
+                searches.set(searches.get() + engine.stats.fruitless);
+                gangs.set(gangs.get() + cycle.gangs.len());
+                // Others are given up.
+                let claimed = changes.iter().fold(NOW.unsigned_abs(), |sum, number| sum ^ u64::from(*number) >> 3);
+                (0..cycle.gangs.len()).filter(|gang| claimed >> (gang % 16) & 1 == 1).for_each(|gang| {
+                    history.claim(&cycle, &world.snapshot, gang);
+                });
+            }
+            Ok(())
+        });
+        println!("{} searches were not made again, {} gangs", searches.get(), gangs.get());
+        result.unwrap();
+        assert!(searches.get() > 100, "the memory is used: {}", searches.get());
     }
 
     proptest! {
@@ -47,17 +99,17 @@ mod tests {
         }
 
         #[test]
-        fn what_it_remembers_never_changes_an_answer(bytes in bytes(), masks in proptest::collection::vec(any::<u16>(), 2..6)) {
+        fn what_it_remembers_never_changes_an_answer(bytes in bytes(), masks in proptest::collection::vec(any::<(u16, u16)>(), 2..6)) {
             let whole = world(&bytes, Rules::Product, 9);
             let other = world(&bytes[bytes.len() / 2..], Rules::Product, 9);
             let mut engine = Engine::new();
-            for mask in masks {
+            for (mask, terms) in masks {
                 // Some ads go, some come back, and now and then one is another under the same name.
                 let pool = if mask & 0x8000 == 0 { &whole } else { &other };
                 let kept = |place: usize| mask >> (place % 15) & 1 == 1;
                 // Most are known again at once, some only when they are looked at.
                 let again = |id: AdId, ad: &PoolAd| match (id.place() + usize::from(mask)) % 5 {
-                    0 => Arc::new(ad.clone()),
+                    0 => Arc::new(on_other_terms(ad, terms >> (id.place() % 15))),
                     _ => Arc::clone(pool.snapshot.shared(id).unwrap()),
                 };
                 let ads = pool.snapshot.ads().filter(|(id, _)| kept(id.place())).map(|(id, ad)| again(id, ad));
@@ -74,7 +126,7 @@ mod tests {
                     1 => 2000,
                     _ => usize::MAX,
                 };
-                let config = Config { answers_bytes_max, ..pool.config.clone() };
+                let config = Config { answers_bytes_max, fruitless_steps_min: 0, ..pool.config.clone() };
                 let world = World { snapshot, config, text: format!("{mask:x} {}", pool.text) };
                 // And time goes by.
                 same_at(&world, &mut engine, 5 + i64::from(mask % 4))?;

@@ -206,11 +206,7 @@ mod tests {
                 pool.change("key", |offer| offer.consent = Consent::Namespaces(["cs", "bob"].map(str::to_owned).into()))
             },
         ),
-        (
-            "an exclusion ends",
-            |pool| drop(pool.exclusions.insert(key("Machine", "key"))),
-            |pool| pool.exclusions.clear(),
-        ),
+        ("an exclusion ends", |pool| pool.exclusions = [key("Machine", "key")].into(), |pool| pool.exclusions.clear()),
         (
             "an offer has more",
             |pool| pool.change("key", |offer| offer.capacity = Res::new()),

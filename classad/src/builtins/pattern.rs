@@ -47,8 +47,8 @@ impl Drop for Seat {
 }
 
 /// Steps that it takes to compile a pattern, and for each of its states.
-pub(crate) const COMPILE: usize = 300;
-pub(crate) const COMPILE_STATE: usize = 8;
+pub(crate) const COMPILE: usize = 2_000;
+pub(crate) const COMPILE_STATE: usize = 48;
 
 impl Compiled {
     /// A place for a pattern, if the function has one and its arguments can be known before evaluation.

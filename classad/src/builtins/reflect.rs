@@ -14,7 +14,7 @@ use crate::text::parse_expr;
 /// Steps that it takes to begin to read an expression.
 const PARSER: usize = 16;
 /// What a node takes that is searched for names: steps, and bytes.
-const NODE: usize = 4;
+const NODE: usize = 16;
 const NODE_BYTES: usize = 64;
 
 /// `ifThenElse(condition, then, otherwise)`: only the chosen one is evaluated.
@@ -57,7 +57,10 @@ pub(crate) fn eval<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, s
 fn named<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId) -> Option<Found<'e>> {
     match call.arguments.first()?.kind() {
         Kind::Attribute { name, absolute: false } => Some(machine.look_up(scope, name, Use::Bare)),
-        Kind::Attribute { name, absolute: true } => Some(machine.look_up(machine.root(scope), name, Use::Selected)),
+        Kind::Attribute { name, absolute: true } => {
+            let root = machine.root(scope);
+            Some(machine.look_up(root, name, Use::Selected))
+        }
         _ => None,
     }
 }
@@ -210,7 +213,10 @@ fn each_context<'e>(
 fn expression_meant<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<(&'e Expr, ScopeId)> {
     let found = match expr.unparenthesized().kind() {
         Kind::Attribute { name, absolute: false } => machine.look_up(scope, name, Use::Bare),
-        Kind::Attribute { name, absolute: true } => machine.look_up(machine.root(scope), name, Use::Selected),
+        Kind::Attribute { name, absolute: true } => {
+            let root = machine.root(scope);
+            machine.look_up(root, name, Use::Selected)
+        }
         Kind::Select { base, name } => match machine.eval(base, scope)? {
             Lazy::Ad(base) => machine.look_up(base, name, Use::Selected),
             _ => Found::Nothing,

@@ -45,8 +45,8 @@ const BACK: &str = "write the alternatives out: `(aa|bb)` instead of `([ab])\\1`
 
 /// Steps that it may take to compile all patterns of a text of so many bytes: those after them are taken as they are.
 pub(crate) fn work_for(bytes: usize) -> usize {
-    const STEPS: usize = 20_000;
-    const STEPS_OF_A_BYTE: usize = 10;
+    const STEPS: usize = 120_000;
+    const STEPS_OF_A_BYTE: usize = 60;
     bytes.saturating_mul(STEPS_OF_A_BYTE).saturating_add(STEPS)
 }
 

@@ -32,7 +32,8 @@ impl<'e> Machine<'e> {
     /// `x`, or `.x` if the lookup starts at the outermost ad.
     pub(crate) fn refer(&mut self, name: &Name, absolute: bool, scope: ScopeId) -> Outcome<'e> {
         let found = if absolute {
-            self.look_up(self.root(scope), name, Use::Selected)
+            let root = self.root(scope);
+            self.look_up(root, name, Use::Selected)
         } else {
             self.look_up(scope, name, Use::Bare)
         };
@@ -172,7 +173,7 @@ impl<'e> Machine<'e> {
     }
 
     /// What `name` means in an ad written in an expression.
-    fn look_in_nested(&self, scope: ScopeId, name: &Name) -> Option<Found<'e>> {
+    fn look_in_nested(&mut self, scope: ScopeId, name: &Name) -> Option<Found<'e>> {
         if let Some(expr) = self.ad(scope).and_then(|ad| ad.get_name(name)) {
             return Some(Found::Attribute(expr, scope));
         }
@@ -180,7 +181,7 @@ impl<'e> Machine<'e> {
     }
 
     /// A name that every ad has.
-    fn built_in(&self, scope: ScopeId, name: BuiltinName) -> Option<Found<'e>> {
+    fn built_in(&mut self, scope: ScopeId, name: BuiltinName) -> Option<Found<'e>> {
         Some(match name {
             BuiltinName::Itself => Found::Scope(scope),
             BuiltinName::Root => Found::Scope(self.root(scope)),
@@ -244,11 +245,12 @@ impl<'e> Machine<'e> {
     }
 
     /// The outermost ad around a scope.
-    pub(crate) fn root(&self, scope: ScopeId) -> ScopeId {
-        let mut root = scope;
+    pub(crate) fn root(&mut self, scope: ScopeId) -> ScopeId {
+        let (mut root, mut steps) = (scope, 0_usize);
         while let Some(parent) = self.parent(root) {
-            root = parent;
+            (root, steps) = (parent, steps + 1);
         }
+        self.owe(steps.saturating_sub(STEPS_FREE));
         root
     }
 

@@ -29,8 +29,8 @@ pub(crate) const ALLOCATION: usize = 2;
 const COPIED: usize = 64;
 /// ... read one by one, ...
 pub(crate) const READ: usize = 16;
-/// ... or printed.
-const PRINTED: usize = 4;
+/// ... or printed: a real takes longer than its digits.
+const PRINTED: usize = 2;
 /// A small ad is made in so many.
 const MADE_AD: usize = 64;
 
@@ -312,6 +312,7 @@ impl<'e> Machine<'e> {
         if let Some(scope) = self.ads.get(&(expr.address(), around)) {
             return Ok(*scope);
         }
+        self.spend(ALLOCATION)?;
         self.take(SLOT_BYTES)?;
         let scope = self.add_scope(ad, Some(around))?;
         self.ads.insert((expr.address(), around), scope);
@@ -465,7 +466,11 @@ impl<'e> Machine<'e> {
         &mut self,
         texts: impl IntoIterator<Item = T>,
     ) -> Outcome<'e> {
-        let mut items = Vec::new();
+        let texts = texts.into_iter();
+        // All at once, and only if there is room for them: a list that grows is there twice.
+        let most = self.memory / size_of::<Lazy<'_>>();
+        let mut items =
+            Vec::with_capacity(Some(texts.size_hint().0).filter(|least| *least <= most).ok_or(Limit::Memory)?);
         for text in texts {
             self.spend(ALLOCATION)?;
             items.push(self.string(text)?);
@@ -483,9 +488,15 @@ impl<'e> Machine<'e> {
                 self.spend(ALLOCATION + text.len() / PRINTED)?;
                 Ok(text)
             }
-            None if most == self.context.limits.result_bytes => Err(Limit::ResultBytes),
-            None if most == self.memory => Err(Limit::Memory),
-            None => Err(Limit::Fuel),
+            None => {
+                // It was printed in vain, up to there.
+                self.owe(most / PRINTED);
+                Err(match most {
+                    _ if most == self.context.limits.result_bytes => Limit::ResultBytes,
+                    _ if most == self.memory => Limit::Memory,
+                    _ => Limit::Fuel,
+                })
+            }
         }
     }
 

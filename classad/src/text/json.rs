@@ -71,7 +71,7 @@ impl<'t> Scan<'_, 't> {
         if self.peek() != Some(b'{') {
             return Err(self.unexpected("`{` and an ad"));
         }
-        let mut ad = Ad::new();
+        let mut attributes = Vec::new();
         self.separated(b'{', b'}', |scan| {
             let start = scan.at;
             if scan.peek() != Some(b'"') {
@@ -86,13 +86,10 @@ impl<'t> Scan<'_, 't> {
             }
             scan.at += 1;
             let expr = scan.value(name.as_str(), depth)?;
-            if let Some((earlier, _)) = ad.entry(name.as_str()) {
-                syntax::duplicate(scan.report, span, &name, &earlier.clone());
-            }
-            ad.insert(name, expr);
+            attributes.push((name, span, expr));
             Ok(())
         })?;
-        Ok(ad)
+        Ok(syntax::ad(self.report, attributes))
     }
 
     /// The name of an attribute, unless brackets could not hold it.

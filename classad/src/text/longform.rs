@@ -5,7 +5,7 @@ use crate::diagnostic::Span;
 use crate::expr::BinaryOp;
 use crate::name::Name;
 use crate::text::lexer::{self, Escapes};
-use crate::text::parser::Parser;
+use crate::text::parser::{Attribute, Parser};
 use crate::text::report::{Report, Reported};
 use crate::text::token::TokenKind;
 use crate::text::{Dialect, syntax};
@@ -36,7 +36,7 @@ pub(crate) fn ads(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<Ad>, 
 /// All ads, each with the name that it begins with. Lines with nothing but a comment are passed over.
 fn read(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<(Ad, Span)>, Reported> {
     let source = report.source();
-    let mut ads: Vec<(Ad, Span)> = Vec::new();
+    let mut ads: Vec<(Vec<Attribute>, Span)> = Vec::new();
     let (mut mistakes, mut start, mut ended) = (0, 0, true);
     for line in source.split_inclusive('\n') {
         let within = Span::new(start, start + line.trim_end().len());
@@ -52,13 +52,11 @@ fn read(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<(Ad, Span)>, Re
             Ok(None) => {}
             Ok(Some((name, span, expr))) => {
                 if std::mem::take(&mut ended) {
-                    ads.push((Ad::new(), span));
+                    ads.push((Vec::new(), span));
                 }
-                let Some((ad, _)) = ads.last_mut() else { continue };
-                if let Some((earlier, _)) = ad.entry(name.as_str()) {
-                    syntax::duplicate(report, span, &name, &earlier.clone());
+                if let Some((attributes, _)) = ads.last_mut() {
+                    attributes.push((name, span, expr));
                 }
-                ad.insert(name, expr);
             }
             Err(Reported) => {
                 mistakes += 1;
@@ -68,6 +66,8 @@ fn read(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<(Ad, Span)>, Re
             }
         }
     }
+    let ad = |(attributes, span): (Vec<Attribute>, Span)| (syntax::ad(report, attributes), span);
+    let ads = ads.into_iter().map(ad).collect();
     if mistakes > 0 { Err(Reported) } else { Ok(ads) }
 }
 

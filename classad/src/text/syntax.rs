@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use crate::ad::Ad;
 use crate::builtins::{self, refusal};
 use crate::diagnostic::{Severity, Span};
 use crate::expr::{BinaryOp, Call};
@@ -295,8 +296,14 @@ pub(crate) fn duplicates(report: &mut Report<'_>, attributes: &[Attribute]) {
     }
 }
 
+/// Attributes into an ad, with a remark on each that takes the place of an earlier one.
+pub(crate) fn ad(report: &mut Report<'_>, attributes: Vec<Attribute>) -> Ad {
+    duplicates(report, &attributes);
+    attributes.into_iter().map(|(name, _, expr)| (name, expr)).collect()
+}
+
 /// One attribute that takes the place of an earlier one.
-pub(crate) fn duplicate(report: &mut Report<'_>, span: Span, name: &Name, first: &Name) {
+fn duplicate(report: &mut Report<'_>, span: Span, name: &Name, first: &Name) {
     report.warning(
         "duplicate-attribute",
         span,

@@ -116,7 +116,8 @@ pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> Next 
         let left_ms = at.saturating_mul(1000).saturating_sub(moment.now.as_millisecond());
         moment.now_ms.saturating_add(u64::try_from(left_ms).unwrap_or(0))
     });
-    let later = [deadline_ms, stop_by_ms].into_iter().chain(agent_by_ms).filter(|at| *at > moment.now_ms && *at != u64::MAX);
+    let later =
+        [deadline_ms, stop_by_ms].into_iter().chain(agent_by_ms).filter(|at| *at > moment.now_ms && *at != u64::MAX);
     Next { undecided, asks, at_ms: by_clock.into_iter().chain(later).chain(starts_at_ms).min(), seen }
 }
 

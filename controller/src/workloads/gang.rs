@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use classad::{Expr, Value};
+use classad::{Expr, Limits, Value};
 use crds::{Job, Match, Member, Res};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -107,18 +107,38 @@ fn tolerations(attributes: &BTreeMap<String, Json>) -> Vec<Json> {
     list.iter().filter_map(toleration).collect()
 }
 
-/// The variables in `workload.env`; what is undefined, or cannot be evaluated, is not set.
+/// How long the value of a variable may be, and all of them together, in bytes: each container gets them all.
+const VALUE_MAX: usize = 4 * 1024;
+const VALUES_MAX: usize = 16 * 1024;
+/// What it may cost to work out one of them: they are read by the thread on which all else waits.
+const FUEL: u64 = 20_000;
+const MEMORY: usize = 256 * 1024;
+
+/// The variables in `workload.env`; what is undefined, cannot be evaluated, or is too long is not set.
 fn asked(found: &Match, job: &Job, objects: &Objects, engine: &Engine, now: Timestamp) -> Vec<(String, String)> {
     let Ok(exprs) = crds::ad::environment(job) else { return Vec::new() };
     let Some(recalled) = gang_of(found, objects).filter(|_| !exprs.is_empty()) else { return Vec::new() };
     let list: Vec<&Expr> = exprs.values().collect();
-    let values = evaluate(&recalled.snapshot, &recalled.gang, &list, engine, now.as_second());
+    let limits = Limits { fuel: FUEL, memory: MEMORY, ..engine.limits };
+    let engine = Engine { limits, ..engine.clone() };
+    let values = evaluate(&recalled.snapshot, &recalled.gang, &list, &engine, now.as_second());
     let text = |value: Option<Value>| match value? {
         Value::Undefined | Value::Error => None,
         Value::String(text) => Some(text.to_string()),
         other => Some(other.to_string()),
     };
-    exprs.keys().zip(values).filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+    let all = exprs.keys().zip(values).filter_map(|(name, value)| Some((name.clone(), text(value)?)));
+    let mut left = VALUES_MAX;
+    let fits = |(name, value): &(String, String)| {
+        let size = name.len().saturating_add(value.len());
+        let fits = value.len() <= VALUE_MAX && size <= left;
+        left = left.saturating_sub(if fits { size } else { 0 });
+        if !fits {
+            tracing::warn!(r#match = %ObjectKey::of(found), name, bytes = value.len(), "a variable of spec.workload.env is too long; it is not set");
+        }
+        fits
+    };
+    all.filter(fits).collect()
 }
 
 impl Gang {
@@ -168,6 +188,30 @@ mod tests {
     use super::*;
     use crate::fixtures::{found, job, license, machine};
     use serde_json::json;
+
+    #[test]
+    fn f9_variables_take_little_memory_however_large_their_values() {
+        let mut env = serde_json::Map::new();
+        for number in 0..20 {
+            env.insert(format!("LONG{number}"), json!("p.Long"));
+            env.insert(format!("MADE{number}"), json!("join(\",\", split(p.Many))"));
+            env.insert(format!("HALF{number:02}"), json!("p.Half"));
+        }
+        env.insert("AT_LAST".to_owned(), json!("\"short\""));
+        let long = |bytes: usize| "x ".repeat(bytes / 2);
+        let attributes = json!({"Long": long(5000), "Half": long(3000), "Many": long(100_000)});
+        let mut objects = Objects::default();
+        objects.machines.put(machine(&json!({"attributes": attributes}), &json!({})));
+        objects.licenses.put(license(&json!({}), &json!({})));
+        let ports = json!([{"label": "p"}, {"label": "q"}]);
+        let job = job(&json!({"ports": ports, "workload": {"jobRef": {"name": "x"}, "env": env}}), &json!({}));
+        objects.jobs.put(job.clone());
+        let mut found = found(&json!({}));
+        found.spec.members[2].parent_port = Some("q".to_owned());
+        let asked = gang(&found, &job, &objects, &Engine::product(), Timestamp::UNIX_EPOCH).asked;
+        let names: Vec<&str> = asked.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["AT_LAST", "HALF00", "HALF01", "HALF02", "HALF03", "HALF04"]);
+    }
 
     #[test]
     fn a_gang_tells_who_is_who_and_what_the_job_asks_for() {

@@ -29,10 +29,12 @@ pub(crate) fn batch_job(template: &BTreeMap<String, Value>, gang: &Gang) -> Valu
     mark(&mut pod_metadata, gang, &[]);
     let mut pod_spec = taken(&mut pod, "spec");
     pod_spec.extend(placement(&pod_spec, gang));
+    let environment = gang.environment();
     for kind in
         ["containers", "initContainers"].into_iter().filter(|kind| pod_spec.contains_key(*kind)).collect::<Vec<_>>()
     {
-        let containers = list(&mut pod_spec, kind).into_iter().map(|container| with_environment(container, gang));
+        let all = list(&mut pod_spec, kind).into_iter();
+        let containers = all.map(|container| with_environment(container, &environment));
         let containers = containers.collect();
         pod_spec.insert(kind.to_owned(), Value::Array(containers));
     }
@@ -63,10 +65,10 @@ fn one_pod_a_node(spec: &mut Map<String, Value>, nodes: usize) {
 }
 
 /// What a container sets itself stays as it is.
-fn with_environment(container: Value, gang: &Gang) -> Value {
+fn with_environment(container: Value, gangs: &[(String, String)]) -> Value {
     let Value::Object(mut container) = container else { return container };
     let mut environment = list(&mut container, "env");
-    for (name, value) in gang.environment() {
+    for (name, value) in gangs {
         if !environment.iter().any(|known| known.get("name").and_then(Value::as_str) == Some(name.as_str())) {
             environment.push(json!({"name": name, "value": value}));
         }

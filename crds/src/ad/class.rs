@@ -15,10 +15,10 @@ use crate::{ExprText, QUANTITY_MAX, Res};
 /// # Errors
 /// If one of them is no expression, or an attribute no literal.
 pub fn capacity(wanted: &BTreeMap<String, ExprText>, attributes: &BTreeMap<String, Json>) -> Result<Res, Rejected> {
-    let mut ad = Ad::new();
-    for (name, value) in attributes {
-        ad.insert(Name::new(name.as_str()), literal::expr(&message::path("spec.attributes", name), value)?);
-    }
+    let attribute = |(name, value): (&String, &Json)| {
+        Ok((Name::new(name.as_str()), literal::expr(&message::path("spec.attributes", name), value)?))
+    };
+    let ad = attributes.iter().map(attribute).collect::<Result<Ad, Rejected>>()?;
     let mut env = Env::new();
     let frame = env.frame(&ad, None);
     let mut amounts = Res::new();

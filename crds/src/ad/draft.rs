@@ -10,8 +10,9 @@ use crate::conditions::reasons;
 /// An ad in the making.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
-    /// What there is so far.
-    pub(crate) ad: Ad,
+    /// What there is so far, but for what was written since it was looked at last: an ad is copied as a whole.
+    ad: Ad,
+    written: Vec<(Name, Expr)>,
     /// What does not count or looks wrong; raw, cut into shape by [`Draft::finish`].
     pub(crate) warnings: Vec<String>,
     /// Field path by name in lower case.
@@ -22,7 +23,7 @@ impl Draft {
     /// A draft of an ad that was read from `spec.classad`.
     pub(crate) fn of_text(ad: Ad, warnings: Vec<String>) -> Self {
         let places = ad.iter().map(|(name, _)| (name.as_str().to_ascii_lowercase(), format!("spec.classad: {name}")));
-        Self { places: places.collect(), ad, warnings }
+        Self { places: places.collect(), ad, warnings, ..Self::default() }
     }
 
     /// Writes an attribute that stands at `place`.
@@ -51,8 +52,18 @@ impl Draft {
             ));
         }
         self.places.insert(name.to_ascii_lowercase(), place);
-        self.ad.insert(name_, expr);
+        self.written.push((name_, expr));
         Ok(())
+    }
+
+    /// What there is so far.
+    pub(crate) fn ad(&mut self) -> &mut Ad {
+        if !self.written.is_empty() {
+            let before = std::mem::take(&mut self.ad);
+            let before = before.iter().map(|(name, expr)| (name.clone(), expr.clone()));
+            self.ad = before.chain(self.written.drain(..)).collect();
+        }
+        &mut self.ad
     }
 
     /// Where a name was written.
@@ -61,13 +72,14 @@ impl Draft {
     }
 
     /// The ad, and the warnings as lines.
-    pub(crate) fn finish(self) -> Advertised {
+    pub(crate) fn finish(mut self) -> Advertised {
+        let ad = std::mem::take(self.ad());
         let mut warnings: Vec<String> =
             self.warnings.iter().take(WARNINGS_MAX).map(|text| message::line(text)).collect();
         let more = self.warnings.len().saturating_sub(WARNINGS_MAX);
         if let (Some(last), 1..) = (warnings.last_mut(), more) {
             *last = format!("and {} more warnings", more + 1);
         }
-        Advertised { ad: self.ad, warnings }
+        Advertised { ad, warnings }
     }
 }

@@ -34,8 +34,8 @@ pub(crate) fn apply(draft: &mut Draft, fields: &OfferFields, status: Option<&Off
         }
         match value(json, declared.type_) {
             // The spec wins: the owner may pin what his agent publishes.
-            Some(value) if draft.ad.get(name).is_none() => {
-                draft.ad.insert(Name::new(declared.name.as_str()), Expr::literal(value));
+            Some(value) if draft.ad().get(name).is_none() => {
+                draft.ad().insert(Name::new(declared.name.as_str()), Expr::literal(value));
             }
             Some(_) => {}
             None => {

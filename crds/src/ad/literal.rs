@@ -1,5 +1,7 @@
 //! Turns a JSON value of a manifest into a literal of the language.
 
+use std::collections::BTreeSet;
+
 use classad::{Ad, Expr, Name, Value};
 use serde_json::{Number, Value as Json};
 
@@ -35,11 +37,12 @@ fn nested(place: &str, json: &Json, depth_left: usize) -> Result<Expr, Rejected>
             Expr::list(items.iter().enumerate().map(item).collect::<Result<_, _>>()?)
         }
         Json::Object(object) => {
-            let mut ad = Ad::new();
+            let (mut names, mut attributes) = (BTreeSet::new(), Vec::with_capacity(object.len()));
             for (key, value) in object {
                 let inner = message::path(place, key);
-                if let Some((first, _)) = ad.entry(key) {
-                    let first = message::path(place, first.as_str());
+                let name = Name::new(key.as_str());
+                if let Some(first) = names.get(&name) {
+                    let first = message::path(place, Name::as_str(first));
                     let what = format!(
                         "{inner}: {} is written at {first} already; names ignore case, so take one of them out",
                         message::quote(key)
@@ -52,9 +55,10 @@ fn nested(place: &str, json: &Json, depth_left: usize) -> Result<Expr, Rejected>
                         "a name has characters, and none of them is NUL; write one such as `Memory`",
                     ));
                 }
-                ad.insert(Name::new(key.as_str()), nested(&inner, value, deeper)?);
+                attributes.push((name.clone(), nested(&inner, value, deeper)?));
+                names.insert(name);
             }
-            Expr::ad(ad)
+            Expr::ad(attributes.into_iter().collect::<Ad>())
         }
     })
 }

@@ -120,7 +120,7 @@ fn draft(fields: &AdFields, gang_rank: Option<&ExprText>) -> Result<Draft, Rejec
         draft.set("GangRank", "spec.gangRank".to_owned(), expr)?;
     }
     ports::check(&mut draft)?;
-    partner::check(&draft)?;
+    partner::check(&mut draft)?;
     Ok(draft)
 }
 

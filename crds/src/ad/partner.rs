@@ -39,7 +39,7 @@ pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
 ///
 /// # Errors
 /// If one is.
-pub(super) fn check(draft: &Draft) -> Result<(), Rejected> {
+pub(super) fn check(draft: &mut Draft) -> Result<(), Rejected> {
     for (place, condition) in conditions(draft) {
         let what = match constant(&condition) {
             Some(Value::Integer(_) | Value::Real(_)) => "a number",
@@ -55,8 +55,9 @@ pub(super) fn check(draft: &Draft) -> Result<(), Rejected> {
 }
 
 /// The constraints of an ad, each with its place.
-fn conditions(draft: &Draft) -> Vec<(String, Expr)> {
-    if let Some(ports) = draft.ad.get("Ports").and_then(Expr::as_list).filter(|ports| !ports.is_empty()) {
+fn conditions(draft: &mut Draft) -> Vec<(String, Expr)> {
+    let ad = draft.ad().clone();
+    if let Some(ports) = ad.get("Ports").and_then(Expr::as_list).filter(|ports| !ports.is_empty()) {
         let place = draft.place("Ports").unwrap_or("spec.ports");
         let of = |(index, port): (usize, &Expr)| {
             let ad = port.as_ad()?;
@@ -67,6 +68,6 @@ fn conditions(draft: &Draft) -> Vec<(String, Expr)> {
         return ports.iter().enumerate().filter_map(of).collect();
     }
     let place = draft.place("Requirements");
-    let condition = place.and_then(|place| Some((place.to_owned(), draft.ad.get("Requirements")?.clone())));
+    let condition = place.and_then(|place| Some((place.to_owned(), ad.get("Requirements")?.clone())));
     condition.into_iter().collect()
 }

@@ -34,7 +34,7 @@ const RESERVED: [&str; 13] = [
 /// # Errors
 /// If `Ports` is no list of ads, or the label of one is missing, no name, reserved, or there twice.
 pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
-    let Some(expr) = draft.ad.get("Ports") else { return Ok(()) };
+    let Some(expr) = draft.ad().get("Ports").cloned() else { return Ok(()) };
     let place = draft.place("Ports").unwrap_or("spec.ports").to_owned();
     let Some(list) = expr.as_list() else {
         let what = format!(

@@ -158,8 +158,9 @@ fn elements(source: &str) -> usize {
             escaped = byte == b'\\' && !escaped;
             continue;
         }
-        let is_word = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.') || !byte.is_ascii();
-        let begins = if is_word { !in_word } else { !byte.is_ascii_whitespace() };
+        let is_word = byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
+        // after a dot another name begins
+        let begins = if is_word { !in_word } else { !byte.is_ascii_whitespace() && byte != b'.' };
         count = count.saturating_add(usize::from(begins));
         in_word = is_word;
         if matches!(byte, b'"' | b'\'') {
@@ -183,8 +184,9 @@ mod tests {
     fn elements_are_words_operators_and_strings() {
         for (source, count) in [
             ("", 0),
-            ("other.Memory", 1),
-            ("other.Memory >= 64", 4),
+            ("other.Memory", 2),
+            ("a.a.a.a", 4),
+            ("other.Memory >= 64", 5),
             ("a+b*c", 5),
             ("!!!x", 4),
             ("{1,2,3}", 7),

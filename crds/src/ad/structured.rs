@@ -56,7 +56,7 @@ fn implicit_port(draft: &mut Draft, fields: &AdFields) -> Result<(), Rejected> {
         Some(constraint) => field(draft, "Requirements", "spec.constraint", constraint)?,
         // In this form, as Kubernetes' users expect, who asks for nothing takes everybody.
         None if draft.place("Requirements").is_none() => {
-            draft.ad.insert("Requirements".into(), Expr::literal(Value::Boolean(true)));
+            draft.ad().insert("Requirements".into(), Expr::literal(Value::Boolean(true)));
         }
         None => {}
     }
@@ -80,7 +80,7 @@ fn amounts(place: &str, request: &BTreeMap<String, ExprText>, warnings: &mut Vec
     let mut amounts = Draft::default();
     expressions(&mut amounts, place, Some(request))?;
     warnings.append(&mut amounts.warnings);
-    Ok(Expr::ad(amounts.ad))
+    Ok(Expr::ad(amounts.finish().ad))
 }
 
 fn ports(draft: &mut Draft, fields: &AdFields, list: &[Port]) -> Result<(), Rejected> {
@@ -119,11 +119,9 @@ fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, Reje
         }
     }
     warnings.append(&mut own.warnings);
-    let mut ad = Ad::new();
-    ad.insert("Label".into(), Expr::literal(Value::String(port.label.as_str().into())));
-    for (name, expr) in own.ad.iter() {
-        ad.insert(name.clone(), expr.clone());
-    }
+    let label = (Name::new("Label"), Expr::literal(Value::String(port.label.as_str().into())));
+    let others = own.ad().iter().map(|(name, expr)| (name.clone(), expr.clone()));
+    let mut ad: Ad = std::iter::once(label).chain(others).collect();
     for (name, field, source) in [("Constraint", "constraint", &port.constraint), ("Rank", "rank", &port.rank)] {
         if let Some(source) = source {
             ad.insert(Name::new(name), text::expression(&format!("{place}.{field}"), source, warnings)?);

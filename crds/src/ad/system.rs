@@ -31,8 +31,8 @@ pub(crate) fn apply(draft: &mut Draft, kind: &str, metadata: &ObjectMeta, owner:
         let value = values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
         put(draft, name, value);
     }
-    if let (None, Some(name)) = (draft.ad.get("Name"), metadata.name.as_deref()) {
-        draft.ad.insert("Name".into(), string(name));
+    if let (None, Some(name)) = (draft.ad().get("Name"), metadata.name.as_deref()) {
+        draft.ad().insert("Name".into(), string(name));
     }
 }
 
@@ -50,20 +50,21 @@ fn string(text: &str) -> Expr {
 
 /// Replaces the author's value, and says so unless it was the same.
 fn put(draft: &mut Draft, name: &'static str, value: Option<Expr>) {
-    if let Some(written) = draft.ad.remove(name)
+    if let Some(written) = draft.ad().remove(name)
         && value.as_ref() != Some(&written)
     {
         let place = draft.place(name).unwrap_or("spec").to_owned();
         draft.warnings.push(overruled(&place, name, &written, value.as_ref()));
     }
     if let Some(value) = value {
-        draft.ad.insert(Name::new(name), value);
+        draft.ad().insert(Name::new(name), value);
     }
 }
 
 /// A partner sees a port's attributes before the ad's, so the system's names are not the port's either.
 fn strip_ports(draft: &mut Draft, names: &[&'static str]) {
-    let Some(list) = draft.ad.get("Ports").and_then(Expr::as_list) else { return };
+    let Some(expr) = draft.ad().get("Ports").cloned() else { return };
+    let Some(list) = expr.as_list() else { return };
     let place = draft.place("Ports").unwrap_or("spec.ports").to_owned();
     let mut ports = Vec::with_capacity(list.len());
     let mut warnings = Vec::new();
@@ -85,7 +86,7 @@ fn strip_ports(draft: &mut Draft, names: &[&'static str]) {
     }
     if !warnings.is_empty() {
         draft.warnings.append(&mut warnings);
-        draft.ad.insert("Ports".into(), Expr::list(ports));
+        draft.ad().insert("Ports".into(), Expr::list(ports));
     }
 }
 

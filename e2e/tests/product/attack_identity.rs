@@ -436,3 +436,98 @@ fn a4_a_forged_match_that_is_committed_is_written_into_no_ledger() {
     let epoch = far.get("gml/closed").pointer("/status/epoch").and_then(Value::as_i64).unwrap_or(0);
     assert_eq!(epoch, 0, "nothing was ever written there for it");
 }
+
+#[test]
+fn e3_a_role_with_everything_in_a_namespace_does_not_change_its_labels() {
+    let here = with_users("e3", &[]);
+    star(&here);
+    let namespace = ["namespace", here.name.as_str()];
+    for label in ["gangmatch.dev/offers=cluster", "team=eda", "kubernetes.io/metadata.name-"] {
+        let told = as_user(&here, "star", &[&["label"], &namespace[..], &[label]].concat(), None).unwrap_err();
+        assert!(told.contains("by a ClusterRoleBinding") || told.contains("immutable"), "{told}");
+    }
+    let status = format!("/api/v1/namespaces/{}/status", here.name);
+    let mut found: Value = serde_json::from_str(&here.kubectl(&["get", "--raw", &status], None)).unwrap();
+    found["metadata"]["labels"]["team"] = json!("eda");
+    let told = as_user(&here, "star", &["replace", "--raw", &status, "-f", "-"], Some(&found.to_string())).unwrap_err();
+    assert!(told.contains("by a ClusterRoleBinding"), "{told}");
+    as_user(&here, "star", &[&["annotate"], &namespace[..], &["note=mine"]].concat(), None).unwrap();
+    // Users who may update this namespace by a ClusterRoleBinding go on as ever.
+    let role = format!("label-{}", here.name);
+    let one = format!("--resource-name={}", here.name);
+    here.kubectl(&["create", "clusterrole", &role, "--verb=get,patch", "--resource=namespaces", &one], None);
+    here.kubectl(&["create", "clusterrolebinding", &role, &format!("--clusterrole={role}"), "--user=label"], None);
+    here.until("the right to be there", || {
+        as_user(&here, "label", &[&["label"], &namespace[..], &["team=eda"]].concat(), None).ok()
+    });
+}
+
+#[test]
+fn e4_status_requests_write_neither_marks_nor_creators() {
+    let here = with_users("e4", &[]);
+    star(&here);
+    create(&here, &batch("b", &json!({}), &json!({"suspend": true})));
+    create(&here, &pod("p", &json!({})));
+    let marks = [
+        json!({"annotations": {"gangmatch.dev/created-by": "alice"}}),
+        json!({"labels": {MARK: "u"}}),
+        json!({"labels": {MARK: ""}}),
+        json!({"annotations": {"gangmatch.dev/members": "License/a/l/u"}}),
+        json!({"annotations": {"gangmatch.dev/made-for": ""}}),
+    ];
+    for metadata in &marks {
+        let patch = json!({"metadata": metadata}).to_string();
+        for object in ["jobs.batch/b", "pod/p"] {
+            for further in [&[][..], &["--subresource=status"]] {
+                let arguments = [&["patch", object, "--type=merge", "-p", &patch], further].concat();
+                let told = as_user(&here, "star", &arguments, None);
+                let is_refused = told
+                    .as_ref()
+                    .is_err_and(|told| told.contains("gangmatch only") || told.contains("created-by is you"));
+                assert!(is_refused, "{object} {further:?} {metadata}: {told:?}");
+            }
+        }
+        let mut metadata = metadata.clone();
+        metadata["name"] = json!("p");
+        let bind = json!({"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": {"kind": "Node", "name": "x"}});
+        let path = format!("/api/v1/namespaces/{}/pods/p/binding", here.name);
+        let told = as_user(&here, "star", &["create", "--raw", &path, "-f", "-"], Some(&bind.to_string()));
+        assert!(told.as_ref().is_err_and(|told| told.contains("gangmatch-marks-pods")), "{metadata}: {told:?}");
+    }
+}
+
+#[test]
+fn e5_an_owner_reference_makes_nobody_the_owner_of_anothers_job() {
+    let here = with_users("e5", &[("bob", "edit"), ("alice", "edit")]);
+    as_user(
+        &here,
+        "alice",
+        &["create", "-f", "-"],
+        Some(&batch("hers", &json!({}), &json!({"suspend": true})).to_string()),
+    )
+    .unwrap();
+    here.apply(
+        &json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": "ad"},
+        "spec": {"suspend": true, "constraint": "other.Type == \"License\""}})
+        .to_string(),
+    );
+    let uid = text(&here.get("jobs.batch/hers"), "/metadata/uid");
+    let hers = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "hers", "uid": uid, "controller": true}]);
+    let metadata = json!({"labels": {"gangmatch.dev/ad": "ad"}, "ownerReferences": hers});
+    for object in [batch("x", &metadata, &json!({"suspend": true})), pod("x", &metadata)] {
+        let told = refused(&here, "bob", &object);
+        assert!(told.contains("go together only"), "{told}");
+    }
+    // Nor one after the other.
+    for (first, then) in [
+        (json!({"labels": {"gangmatch.dev/ad": "ad"}}), json!({"ownerReferences": hers})),
+        (json!({"ownerReferences": hers}), json!({"labels": {"gangmatch.dev/ad": "ad"}})),
+    ] {
+        let object = batch("x", &first, &json!({"suspend": true})).to_string();
+        as_user(&here, "bob", &["create", "-f", "-"], Some(&object)).unwrap();
+        let patch = json!({"metadata": then}).to_string();
+        let told = as_user(&here, "bob", &["patch", "jobs.batch/x", "--type=merge", "-p", &patch], None).unwrap_err();
+        assert!(told.contains("go together only"), "{told}");
+        here.kubectl(&["delete", "jobs.batch", "x"], None);
+    }
+}
