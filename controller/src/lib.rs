@@ -24,7 +24,6 @@ mod holdoffs;
 mod kept;
 mod lane;
 mod leader;
-mod lean;
 mod metrics;
 mod negotiator;
 mod nodes;
