@@ -22,6 +22,8 @@ mod flights;
 mod gate;
 mod holdoffs;
 mod kept;
+#[cfg(test)]
+mod kept_tests;
 mod lane;
 mod leader;
 mod metrics;

@@ -6,6 +6,8 @@ mod heartbeat;
 mod kinds;
 mod lenient;
 mod meta;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::fmt::Debug;
