@@ -1,5 +1,6 @@
 //! Objects that Go writes and Rust does not read: whoever may write one in one namespace stops nobody by it.
 
+use apiserver::Verb;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -113,6 +114,19 @@ fn e2_work_that_says_odd_things_gives_its_seats_back() {
     assert_eq!(stage.phase("j"), "Running");
     stage.merge("machines", "m0", &json!({"offering": "Evict"}));
     is_given_back(&mut stage);
+}
+
+/// The API server refuses every patch of what its own JSON shows with a time that it does not read.
+#[test]
+fn e2_work_that_cannot_be_suspended_is_deleted_when_it_is_late() {
+    let mut stage = at_work();
+    stage.processes[0].wire.line().refuses = Some(|call| call.verb == Verb::Patch && call.group == "batch");
+    let begun = stage.now_ms;
+    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    is_given_back(&mut stage);
+    let took_ms = stage.now_ms - begun;
+    assert!((10_000..40_000).contains(&took_ms), "{took_ms}");
+    assert_eq!(stage.list(&pods()).len(), 0);
 }
 
 #[test]
