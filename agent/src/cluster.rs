@@ -20,9 +20,7 @@ use crate::config::Config;
 const MANAGER: &str = "gangmatch-agent";
 
 /// An offer of either kind.
-pub(crate) trait Speaks:
-    Offer + Advertises + Lean + Resource<Scope = NamespaceResourceScope>
-{
+pub(crate) trait Speaks: Offer + Advertises + Lean + Resource<Scope = NamespaceResourceScope> {
     /// Its status, to be filled with what was measured just now.
     fn status_mut(&mut self) -> &mut OfferStatus;
 }

@@ -208,12 +208,7 @@ impl Cluster {
     }
 
     /// Lists the objects of a kind in a namespace that are selected, as they are now; of each only what is made of it is kept.
-    pub(crate) async fn list_of<K, T>(
-        &self,
-        namespace: &str,
-        only: ListParams,
-        keep: impl Fn(K) -> T,
-    ) -> Answer<Vec<T>>
+    pub(crate) async fn list_of<K, T>(&self, namespace: &str, only: ListParams, keep: impl Fn(K) -> T) -> Answer<Vec<T>>
     where
         K: Lean<Scope = NamespaceResourceScope>,
     {

@@ -130,7 +130,8 @@ fn batch_job(stage: &mut Stage, batch: &Value) {
                 "controller": true});
             let finalizers: &[&str] = if stage.silent_kubelets { &["play.dev/kubelet"] } else { &[] };
             let spec = &batch["spec"]["template"]["spec"];
-            let spec = spec.get("terminationGracePeriodSeconds").map(|own| json!({"terminationGracePeriodSeconds": own}));
+            let spec =
+                spec.get("terminationGracePeriodSeconds").map(|own| json!({"terminationGracePeriodSeconds": own}));
             let metadata = json!({"name": format!("{name}-pod"), "labels": labels, "ownerReferences": [owner],
                 "finalizers": finalizers, "annotations": {"begun": seconds.to_string()}});
             let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata});

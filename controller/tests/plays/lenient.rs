@@ -24,12 +24,30 @@ fn hostile(name: &str) -> Vec<(String, Value)> {
     vec![
         (here("apis/coordination.k8s.io/v1", "leases"), lease(name)),
         (here("apis/coordination.k8s.io/v1", "leases"), lease(&format!("gangmatch-machine-{name}"))),
-        ("/api/v1/namespaces".to_owned(), json!({"metadata": {"name": name}, "status": {"conditions": [{"lastTransitionTime": LATE}]}})),
-        ("/api/v1/nodes".to_owned(), json!({"metadata": {"name": name}, "spec": {"taints": [{"key": "k", "effect": "NoSchedule", "timeAdded": LATE}]}})),
-        (here("api/v1", "pods"), json!({"metadata": {"name": name, "labels": labels}, "spec": {}, "status": {"startTime": LATE}})),
-        (here("apis/batch/v1", "jobs"), json!({"metadata": {"name": name}, "spec": {"suspend": true, "template": template}})),
-        (ours("jobs"), json!({"kind": "Job", "apiVersion": "gangmatch.dev/v1alpha1", "metadata": {"name": name}, "spec": spec})),
-        (ours("machines"), json!({"kind": "Machine", "apiVersion": "gangmatch.dev/v1alpha1", "metadata": {"name": name}, "spec": spec})),
+        (
+            "/api/v1/namespaces".to_owned(),
+            json!({"metadata": {"name": name}, "status": {"conditions": [{"lastTransitionTime": LATE}]}}),
+        ),
+        (
+            "/api/v1/nodes".to_owned(),
+            json!({"metadata": {"name": name}, "spec": {"taints": [{"key": "k", "effect": "NoSchedule", "timeAdded": LATE}]}}),
+        ),
+        (
+            here("api/v1", "pods"),
+            json!({"metadata": {"name": name, "labels": labels}, "spec": {}, "status": {"startTime": LATE}}),
+        ),
+        (
+            here("apis/batch/v1", "jobs"),
+            json!({"metadata": {"name": name}, "spec": {"suspend": true, "template": template}}),
+        ),
+        (
+            ours("jobs"),
+            json!({"kind": "Job", "apiVersion": "gangmatch.dev/v1alpha1", "metadata": {"name": name}, "spec": spec}),
+        ),
+        (
+            ours("machines"),
+            json!({"kind": "Machine", "apiVersion": "gangmatch.dev/v1alpha1", "metadata": {"name": name}, "spec": spec}),
+        ),
     ]
 }
 
@@ -92,7 +110,9 @@ fn pods() -> String {
 }
 
 fn is_given_back(stage: &mut Stage) {
-    stage.until("the seats are back", |stage| stage.entries("machines", "m0") + stage.entries("licenses", "l") == 0).unwrap();
+    stage
+        .until("the seats are back", |stage| stage.entries("machines", "m0") + stage.entries("licenses", "l") == 0)
+        .unwrap();
     stage.verdict().unwrap();
 }
 
@@ -107,7 +127,10 @@ fn e2_work_that_says_odd_things_gives_its_seats_back() {
             assert!(stage.ask(&Method::PATCH, &path, &odd).code < 300);
             let template = json!({"spec": {"template": {"metadata": {"creationTimestamp": EARLY}}}});
             assert!(stage.ask(&Method::PATCH, &path, &template).code < 300);
-            assert!(stage.ask(&Method::PATCH, &format!("{path}/status"), &json!({"status": {"startTime": LATE}})).code < 300);
+            assert!(
+                stage.ask(&Method::PATCH, &format!("{path}/status"), &json!({"status": {"startTime": LATE}})).code
+                    < 300
+            );
         }
     }
     stage.pass(1_000);
@@ -136,13 +159,16 @@ fn e2_a_template_with_other_metadata_is_not_accepted() {
     stage.create(&license(1));
     stage.start(&[]);
     let mut work = batch();
-    work["workload"]["jobTemplate"]["spec"]["template"]["metadata"] = json!({"creationTimestamp": "0000-01-01T00:00:00+23:00"});
+    work["workload"]["jobTemplate"]["spec"]["template"]["metadata"] =
+        json!({"creationTimestamp": "0000-01-01T00:00:00+23:00"});
     stage.create(&job("j", &work));
-    stage.until("it is told why", |stage| {
-        let job = stage.get("jobs", "j").unwrap_or_default();
-        job.to_string().contains("spec.template.metadata.creationTimestamp: a template has labels and annotations only")
-    })
-    .unwrap();
+    stage
+        .until("it is told why", |stage| {
+            let job = stage.get("jobs", "j").unwrap_or_default();
+            job.to_string()
+                .contains("spec.template.metadata.creationTimestamp: a template has labels and annotations only")
+        })
+        .unwrap();
     stage.pass(3_000);
     assert_eq!(stage.ours("matches").len(), 0);
 }

@@ -15,7 +15,8 @@ use crate::{GROUP, Job, Workload};
 pub const GRACE_SECONDS_MAX: i64 = 3600;
 
 /// Where metadata are in a template.
-const METADATA: [(&str, &str); 2] = [("/metadata", ".metadata"), ("/spec/template/metadata", ".spec.template.metadata")];
+const METADATA: [(&str, &str); 2] =
+    [("/metadata", ".metadata"), ("/spec/template/metadata", ".spec.template.metadata")];
 
 /// The prefix of annotations of pods that say what the gang is.
 const VARIABLES: &str = "env.gangmatch.dev";
@@ -96,9 +97,8 @@ fn template_problem(template: &BTreeMap<String, Value>) -> Option<String> {
 fn metadata_problem(template: &Value) -> Option<String> {
     for (path, place) in METADATA {
         let all = template.pointer(path).and_then(Value::as_object);
-        let is_other = |(name, value): &(&String, &Value)| {
-            !["labels", "annotations"].contains(&name.as_str()) && !value.is_null()
-        };
+        let is_other =
+            |(name, value): &(&String, &Value)| !["labels", "annotations"].contains(&name.as_str()) && !value.is_null();
         if let Some((name, _)) = all.into_iter().flatten().find(is_other) {
             let why = match name.as_str() {
                 "ownerReferences" | "finalizers" if place == ".metadata" => "the batch Job goes with its Match",
@@ -195,8 +195,9 @@ mod tests {
     #[test]
     fn e2_a_template_has_labels_and_annotations_and_no_other_metadata() {
         let pod = json!({"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]});
-        let with =
-            |own: Value, pods: Value| problem(json!({"metadata": own, "spec": {"template": {"metadata": pods, "spec": pod}}}));
+        let with = |own: Value, pods: Value| {
+            problem(json!({"metadata": own, "spec": {"template": {"metadata": pods, "spec": pod}}}))
+        };
         let hostile = [
             ("creationTimestamp", json!("0000-01-01T00:00:00+23:00")),
             ("creationTimestamp", json!("2026-11-21T14:00:00Z")),
@@ -238,13 +239,16 @@ mod tests {
         }
         for seconds in [GRACE_SECONDS_MAX + 1, 1_000_000_000, i64::MAX] {
             let found = spec(json!({"terminationGracePeriodSeconds": seconds})).unwrap();
-            let expected = format!(".spec.template.spec.terminationGracePeriodSeconds: found {seconds}; write 3600 or less: ");
+            let expected =
+                format!(".spec.template.spec.terminationGracePeriodSeconds: found {seconds}; write 3600 or less: ");
             assert!(found.starts_with(&expected), "{found}");
         }
         for (list, probe) in [("containers", "livenessProbe"), ("initContainers", "startupProbe")] {
-            let container = json!({"name": "sim", "image": "sim:1", probe: {"terminationGracePeriodSeconds": 1_000_000_000}});
+            let container =
+                json!({"name": "sim", "image": "sim:1", probe: {"terminationGracePeriodSeconds": 1_000_000_000}});
             let found = spec(json!({list: [container]})).unwrap();
-            let expected = format!(".spec.template.spec.{list}[0].{probe}.terminationGracePeriodSeconds: found 1000000000;");
+            let expected =
+                format!(".spec.template.spec.{list}[0].{probe}.terminationGracePeriodSeconds: found 1000000000;");
             assert!(found.starts_with(&expected), "{found}");
         }
     }

@@ -304,7 +304,8 @@ fn e1_an_object_with_an_odd_time_stops_no_watch() {
     let (bad, here) = (stage.namespace("odd"), stage.namespace("served"));
     for name in ["any", "gangmatch-machine-any"] {
         let spec = json!({"holderIdentity": "a", "renewTime": LATE, "acquireTime": LATE});
-        let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec});
+        let lease =
+            json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec});
         bad.apply(&lease.to_string());
     }
     let container = json!({"name": "sim", "image": "sim:1"});
@@ -333,11 +334,15 @@ fn e2_a_template_with_metadata_of_its_own_is_not_accepted() {
     let here = Stage::shared().namespace("odd-template");
     let container = json!({"name": "sim", "image": "sim:1"});
     let spec = json!({"restartPolicy": "Never", "containers": [container]});
-    let template = json!({"spec": {"template": {"metadata": {"creationTimestamp": "0000-01-01T00:00:00+23:00"}, "spec": spec}}});
+    let template =
+        json!({"spec": {"template": {"metadata": {"creationTimestamp": "0000-01-01T00:00:00+23:00"}, "spec": spec}}});
     let spec = json!({"constraint": "other.Type == \"Machine\"", "workload": {"jobTemplate": template}});
     here.apply(&[machine("m"), object("Job", "j", &spec).to_string()].concat());
     let why = here.wait_reason("gmj/j", "Accepted", "WorkloadInvalid");
-    assert!(why.contains(".spec.template.metadata.creationTimestamp: a template has labels and annotations only"), "{why}");
+    assert!(
+        why.contains(".spec.template.metadata.creationTimestamp: a template has labels and annotations only"),
+        "{why}"
+    );
     assert_eq!(here.entries("gmm/m"), 0);
 }
 
@@ -345,7 +350,8 @@ fn e2_a_template_with_metadata_of_its_own_is_not_accepted() {
 fn e7_a_template_that_would_end_in_thirty_years_is_not_accepted() {
     let here = Stage::shared().namespace("long-end");
     let container = json!({"name": "sim", "image": "sim:1"});
-    let spec = json!({"restartPolicy": "Never", "terminationGracePeriodSeconds": 1_000_000_000, "containers": [container]});
+    let spec =
+        json!({"restartPolicy": "Never", "terminationGracePeriodSeconds": 1_000_000_000, "containers": [container]});
     let template = json!({"spec": {"template": {"spec": spec}}});
     let spec = json!({"constraint": "other.Type == \"Machine\"", "workload": {"jobTemplate": template}});
     here.apply(&[machine("m"), object("Job", "j", &spec).to_string()].concat());

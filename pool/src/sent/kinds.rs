@@ -295,12 +295,8 @@ impl From<As<JobSetStatusFields>> for JobSetStatus {
 
 impl From<NodeFields> for NodeSpec {
     fn from(fields: NodeFields) -> NodeSpec {
-        let taint = |taint: TaintFields| Taint {
-            key: taint.key,
-            value: taint.value,
-            effect: taint.effect,
-            ..Taint::default()
-        };
+        let taint =
+            |taint: TaintFields| Taint { key: taint.key, value: taint.value, effect: taint.effect, ..Taint::default() };
         NodeSpec {
             unschedulable: fields.unschedulable,
             taints: fields.taints.map(|all| all.into_iter().map(taint).collect()),

@@ -122,7 +122,8 @@ fn is_left_out_at_most<K: Lean>(good: &Value) {
 
 #[test]
 fn e1_an_object_of_ours_that_cannot_be_read_keeps_no_other_one_out() {
-    let good = |spec: Value| json!({"metadata": {"name": "good", "namespace": "ns", "resourceVersion": "7"}, "spec": spec});
+    let good =
+        |spec: Value| json!({"metadata": {"name": "good", "namespace": "ns", "resourceVersion": "7"}, "spec": spec});
     is_left_out_at_most::<Job>(&good(json!({})));
     is_left_out_at_most::<Machine>(&good(json!({})));
     is_left_out_at_most::<License>(&good(json!({})));
@@ -138,13 +139,15 @@ fn e1_an_object_that_is_nested_too_deeply_is_left_out_and_the_others_are_read() 
     let deep = format!("{}1{}", r#"{"a":"#.repeat(5_000), "}".repeat(5_000));
     for place in ["spec", "status"] {
         let bad = format!(r#"{{"metadata": {{"name": "bad"}}, "{place}": {{"suspend": true, "ad": {deep}}}}}"#);
-        let text = format!(r#"{{"metadata": {{}}, "items": [{bad}, {{"metadata": {{"name": "good"}}, "spec": {{}}}}]}}"#);
+        let text =
+            format!(r#"{{"metadata": {{}}, "items": [{bad}, {{"metadata": {{"name": "good"}}, "spec": {{}}}}]}}"#);
         let page = Page::<Job>::read(&text).unwrap();
         assert_eq!(names(&page.items).last().map(String::as_str), Some("good"));
         let read: ObjectList<Sent<Batch>> = serde_json::from_str(&text).unwrap();
         assert_eq!(names(&read.items), ["bad", "good"]);
     }
-    let deep = format!(r#"{{"metadata": {{"name": "bad", "managedFields": [{deep}]}}, "spec": {{"holderIdentity": "a"}}}}"#);
+    let deep =
+        format!(r#"{{"metadata": {{"name": "bad", "managedFields": [{deep}]}}, "spec": {{"holderIdentity": "a"}}}}"#);
     assert!(serde_json::from_str::<Heartbeat>(&deep).unwrap().held.is_some());
     let template = format!(r#"{{"metadata": {{"name": "bad"}}, "spec": {{"workload": {{"jobTemplate": {deep}}}}}}}"#);
     let deep = serde_json::from_str::<Guarded<Sent<Job>>>(&template.replace("managedFields", "other")).unwrap();
@@ -173,7 +176,11 @@ fn e2_what_counts_of_work_is_read_whatever_else_it_says() {
         "status": {"active": 2, "startTime": time, "conditions": [{"type": "Suspended", "status": "True", "lastProbeTime": time}]}}))
     .unwrap();
     let work = WorkObject::of_batch(&batch.0);
-    assert_eq!((work.suspended, work.rests, work.active, work.started), (true, true, 2, Some(0)), "a start time is there");
+    assert_eq!(
+        (work.suspended, work.rests, work.active, work.started),
+        (true, true, 2, Some(0)),
+        "a start time is there"
+    );
 }
 
 #[test]
@@ -197,7 +204,7 @@ fn metadata_that_are_written_back_keep_all_annotations() {
 }
 
 /// Any JSON, with the names that are read.
-fn any() -> impl Strategy<Value = Value> {
+fn anything() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!(null)),
         any::<bool>().prop_map(|flag| json!(flag)),
@@ -220,7 +227,7 @@ fn any() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn e1_no_object_makes_a_list_unreadable(metadata in any(), spec in any(), status in any(), more in any()) {
+    fn e1_no_object_makes_a_list_unreadable(metadata in anything(), spec in anything(), status in anything(), more in anything()) {
         let bad = json!({"metadata": metadata, "spec": spec, "status": status, "more": more});
         let text = listed(&[bad, with("good", &[], &json!(null))]);
         fn good<T: Resource + DeserializeOwned + Clone>(text: &str) -> bool {
