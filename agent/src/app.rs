@@ -36,11 +36,11 @@ async fn speak<K: Speaks>(config: Config) -> anyhow::Result<()> {
                 Ok(watcher::Event::Init) => listed = false,
                 Ok(watcher::Event::InitApply(found)) => {
                     listed = true;
-                    agent.see(found);
+                    agent.see(found.0);
                 }
                 Ok(watcher::Event::InitDone) if !listed => agent.gone(),
                 Ok(watcher::Event::InitDone) => {}
-                Ok(watcher::Event::Apply(found)) => agent.see(found),
+                Ok(watcher::Event::Apply(found)) => agent.see(found.0),
                 Ok(watcher::Event::Delete(_)) => agent.gone(),
                 Err(error) => tracing::warn!(%error, "watch interrupted; it starts again"),
             },

@@ -1,6 +1,5 @@
 //! The agent's requests: its offer read and watched, its status patched, its Lease renewed; each within a deadline.
 
-use std::fmt::Debug;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -12,9 +11,7 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Error, Resource};
-use pool::{Advertises, ObjectKey, lease_key};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use pool::{Advertises, Lean, ObjectKey, Sent, lease_key};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -23,17 +20,7 @@ use crate::config::Config;
 const MANAGER: &str = "gangmatch-agent";
 
 /// An offer of either kind.
-pub(crate) trait Speaks:
-    Offer
-    + Advertises
-    + Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-    + Clone
-    + Debug
-    + DeserializeOwned
-    + Serialize
-    + Send
-    + 'static
-{
+pub(crate) trait Speaks: Offer + Advertises + Lean + Resource<Scope = NamespaceResourceScope> {
     /// Its status, to be filled with what was measured just now.
     fn status_mut(&mut self) -> &mut OfferStatus;
 }
@@ -61,10 +48,20 @@ pub(crate) enum Answer<K> {
     Lost(String),
 }
 
+impl<K> Answer<K> {
+    fn map<T>(self, make: impl FnOnce(K) -> T) -> Answer<T> {
+        match self {
+            Answer::Done(object) => Answer::Done(make(object)),
+            Answer::Refused(why) => Answer::Refused(why),
+            Answer::Lost(why) => Answer::Lost(why),
+        }
+    }
+}
+
 /// The API server, as far as this agent needs it.
 pub(crate) struct Cluster<K> {
-    pub(crate) offers: Api<K>,
-    leases: Api<Lease>,
+    pub(crate) offers: Api<Sent<K>>,
+    leases: Api<Sent<Lease>>,
     lease: ObjectKey,
     name: String,
     holder: String,
@@ -103,28 +100,29 @@ impl<K: Speaks> Cluster<K> {
             Ok(patch) => patch,
             Err(error) => return Answer::Refused(error.to_string()),
         };
-        answered(self.offers.patch_status(&self.name, &params(), &Patch::<K>::Json(patch)), within).await
+        let patch = Patch::<Value>::Json(patch);
+        answered(self.offers.patch_status(&self.name, &params(), &patch), within).await.map(|sent| sent.0)
     }
 
     /// Writes fields of the offer's status that nobody else writes.
     pub(crate) async fn publish(&self, patch: &Value, within: Duration) -> Answer<K> {
-        answered(self.offers.patch_status(&self.name, &params(), &Patch::Merge(patch)), within).await
+        answered(self.offers.patch_status(&self.name, &params(), &Patch::Merge(patch)), within).await.map(|sent| sent.0)
     }
 
     /// Reads the offer as it is now.
     pub(crate) async fn read(&self, within: Duration) -> Answer<Option<K>> {
-        answered(self.offers.get_opt(&self.name), within).await
+        answered(self.offers.get_opt(&self.name), within).await.map(|found| found.map(|sent| sent.0))
     }
 
     /// Renews the Lease, or gives it back.
     pub(crate) async fn renew(&mut self, silence_seconds: i32, holds: bool, within: Duration) -> Answer<()> {
         if self.known.is_none() {
             match answered(self.leases.get_opt(&self.lease.name), within).await {
-                Answer::Done(found) => self.known = found,
+                Answer::Done(found) => self.known = found.map(|sent| sent.0),
                 Answer::Refused(why) | Answer::Lost(why) => return Answer::Lost(why),
             }
         }
-        let next = self.next_lease(silence_seconds, holds);
+        let next = Sent(self.next_lease(silence_seconds, holds));
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let answer = match &self.known {
             Some(_) => answered(self.leases.replace(&self.lease.name, &params, &next), within).await,
@@ -132,7 +130,7 @@ impl<K: Speaks> Cluster<K> {
         };
         match answer {
             Answer::Done(written) => {
-                self.known = Some(written);
+                self.known = Some(written.0);
                 Answer::Done(())
             }
             // what it was is read again

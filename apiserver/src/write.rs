@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube_cel::Validator;
 use serde_json::{Value, json};
 
@@ -153,6 +153,19 @@ impl Writer<'_> {
                 return Answer::unmet(kind, &key.name, &why);
             }
         }
+        if let Some(seconds) = grace(kind, before, &options) {
+            let mut ending = Value::clone(before);
+            let given = before.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
+            // a pod that is being deleted may be given less time, counted from when it was deleted first, and never more
+            if given.is_none_or(|given| seconds < given) {
+                let deleted: Option<Timestamp> = meta(before, "deletionTimestamp").parse().ok();
+                let from = deleted.zip(given).map_or(self.now, |(end, given)| end - SignedDuration::from_secs(given));
+                set_meta(&mut ending, "deletionTimestamp", time(from + SignedDuration::from_secs(seconds)));
+                set_meta(&mut ending, "deletionGracePeriodSeconds", json!(seconds));
+                return Answer::done(200, Value::clone(&self.store.put(key.clone(), ending)));
+            }
+            return Answer::done(200, ending);
+        }
         if is_held(before) {
             let mut ending = Value::clone(before);
             if !is_ending(before) {
@@ -174,6 +187,15 @@ impl Writer<'_> {
             json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
         Answer::done(200, done)
     }
+}
+
+/// How long a pod has to end that says so itself; `None` if it goes at once.
+fn grace(kind: &Kind, pod: &Value, options: &Value) -> Option<i64> {
+    let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64)?;
+    let asked = options.get("gracePeriodSeconds").and_then(Value::as_i64);
+    let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or("");
+    let runs = kind.plural == "pods" && kind.group.is_empty() && !["Succeeded", "Failed"].contains(&phase);
+    Some(asked.unwrap_or(own)).filter(|seconds| runs && *seconds > 0)
 }
 
 fn patched(before: &Value, call: &Call) -> Result<Value, Answer> {

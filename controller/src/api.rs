@@ -1,6 +1,5 @@
 //! One request to the API server into one of four answers, within a deadline.
 
-use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +9,12 @@ use crds::MachineClass;
 use crds::rules::message::EPOCH;
 use http_body::Body;
 use http_body_util::BodyExt;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{NamespaceResourceScope, Request};
 use kube::{Client, Config, Error, Resource};
-use pool::ObjectKey;
+use pool::{Heartbeat, Lean, ObjectKey, Page, Sent};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::time::{Instant, timeout};
@@ -24,7 +22,6 @@ use tower_http::map_response_body::MapResponseBodyLayer;
 
 use crate::gate::{Gate, Limits};
 use crate::leader::Leadership;
-use crate::lean::{Lean, Sent};
 use crate::metrics::{self, Metrics};
 use crate::rights::Rights;
 use crate::shallow::Shallow;
@@ -154,14 +151,15 @@ impl Cluster {
     /// Patches the status of a class, which is in no namespace.
     pub(crate) async fn patch_class_status(&self, name: &str, patch: &Change) -> Answer<MachineClass> {
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        let api: Api<MachineClass> = Api::all(self.client.clone());
-        match patch {
+        let api: Api<Sent<MachineClass>> = Api::all(self.client.clone());
+        let answer = match patch {
             Change::Json(patch) => {
                 let patch = Patch::<serde_json::Value>::Json(patch.clone());
                 self.write("", api.patch_status(name, &params, &patch)).await
             }
             Change::Merge(patch) => self.write("", api.patch_status(name, &params, &Patch::Merge(patch))).await,
-        }
+        };
+        answer.map(|sent| sent.0)
     }
 
     /// Creates an object. Nothing is tested before, so whatever forbids it, a quota or a policy, has refused it.
@@ -222,38 +220,39 @@ impl Cluster {
         answer.map(|sent| sent.0)
     }
 
-    /// Lists the objects of a kind in a namespace that a selector of labels selects, as they are now.
-    pub(crate) async fn list_in<K>(&self, namespace: &str, labels: &str) -> Answer<Vec<K>>
+    /// Lists the objects of a kind in a namespace that are selected, as they are now; of each only what is made of it is kept.
+    pub(crate) async fn list_of<K, T>(&self, namespace: &str, only: ListParams, keep: impl Fn(K) -> T) -> Answer<Vec<T>>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
-    {
-        self.list_of(namespace, labels, |object: K| object).await
-    }
-
-    /// The same; of each only what is made of it is kept.
-    pub(crate) async fn list_of<K, T>(&self, namespace: &str, labels: &str, keep: impl Fn(K) -> T) -> Answer<Vec<T>>
-    where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+        K: Lean<Scope = NamespaceResourceScope>,
     {
         let mut all = Vec::new();
-        let only = ListParams::default().labels(labels);
-        let done = self.pages(namespace, &self.api::<K>(namespace), only, |object| all.push(keep(object))).await;
-        done.map(|()| all)
+        self.pages(namespace, only, |object| all.push(keep(object))).await.map(|()| all)
     }
 
-    /// Lists page by page, so that not all of it is in memory at once.
-    async fn pages<K>(&self, namespace: &str, api: &Api<K>, only: ListParams, mut take: impl FnMut(K)) -> Answer<()>
+    /// Lists page by page, so that not all of it is in memory at once. An object that cannot be read is left out, as by the watches.
+    async fn pages<K>(&self, namespace: &str, only: ListParams, mut take: impl FnMut(K)) -> Answer<()>
     where
-        K: Clone + Debug + DeserializeOwned,
+        K: Lean<Scope = NamespaceResourceScope>,
     {
+        let path = K::url_path(&(), Some(namespace).filter(|namespace| !namespace.is_empty()));
         let mut next = only.limit(PAGE);
         loop {
-            let list = match self.ask(namespace, api.list(&next)).await {
-                Answer::Done(list) => list,
+            let request = async {
+                let request = Request::new(&path).list(&next).map_err(Error::BuildRequest)?;
+                let text = self.client.request_text(request).await?;
+                Page::<K>::read(&text).map_err(Error::SerdeError)
+            };
+            let page = match self.ask(namespace, request).await {
+                Answer::Done(page) => page,
                 answer => return answer.map(drop),
             };
-            list.items.into_iter().for_each(&mut take);
-            match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            for found in &page.unreadable {
+                let name = found.metadata.name.as_deref().unwrap_or("");
+                let namespace = found.metadata.namespace.as_deref().unwrap_or("");
+                tracing::error!(kind = %K::kind(&()), namespace, name, error = found.error, "object cannot be read; it is left out");
+            }
+            page.items.into_iter().for_each(&mut take);
+            match page.next {
                 Some(token) => next = next.continue_token(&token),
                 None => return Answer::Done(()),
             }
@@ -263,19 +262,18 @@ impl Cluster {
     /// Deletes an object if it is still the one with this uid.
     pub(crate) async fn delete<K>(&self, key: &ObjectKey, uid: &str) -> Answer<()>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+        K: Lean<Scope = NamespaceResourceScope>,
     {
-        let api = self.api::<K>(&key.namespace);
+        let api = self.api::<Sent<K>>(&key.namespace);
         self.write(&key.namespace, api.delete(&key.name, &only(uid))).await.map(|_| ())
     }
 
     /// Takes in all objects of a kind as they are now, not as a cache has them, one after the other.
-    pub(crate) async fn each<K>(&self, mut take: impl FnMut(K)) -> Answer<()>
+    pub(crate) async fn each<K>(&self, take: impl FnMut(K)) -> Answer<()>
     where
         K: Lean<Scope = NamespaceResourceScope>,
     {
-        let api: Api<Sent<K>> = Api::all(self.client.clone());
-        self.pages("", &api, ListParams::default(), |sent| take(sent.0)).await
+        self.pages("", ListParams::default(), take).await
     }
 
     /// Lists them.
@@ -287,11 +285,12 @@ impl Cluster {
         self.each(|object| all.push(object)).await.map(|()| all)
     }
 
-    /// Reads the Lease of an agent as it is now; none if there is none. By its name from the list: no other right is needed.
-    pub(crate) async fn lease(&self, key: &ObjectKey) -> Answer<Option<LeaseSpec>> {
+    /// Reads the Lease of an agent as it is now, into a digest of what it says; none if nobody holds it. By its name from the list: no
+    /// other right is needed.
+    pub(crate) async fn lease(&self, key: &ObjectKey) -> Answer<Option<u64>> {
         let only = ListParams::default().fields(&format!("metadata.name={}", key.name));
-        let list = self.ask(&key.namespace, self.api::<Lease>(&key.namespace).list(&only)).await;
-        list.map(|list| list.items.into_iter().next().and_then(|lease| lease.spec))
+        let list = self.ask(&key.namespace, self.api::<Heartbeat>(&key.namespace).list(&only)).await;
+        list.map(|list| list.items.into_iter().next().and_then(|lease| lease.held))
     }
 
     /// Reads about a namespace, or about none: "".

@@ -8,15 +8,12 @@ use std::time::Duration;
 use crds::{Job, License, Machine, MachineClass, Match};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::batch::v1::Job as Batch;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{Api, ListParams};
-use kube::core::DeserializeGuard;
-use kube::core::error_boundary::InvalidObject;
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
-use pool::{JobSet, ObjectKey, Reach, is_lease_of_agent};
+use pool::{Guarded, Heartbeat, JobSet, ObjectKey, Reach, Sent, Unreadable, is_lease_of_agent};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
@@ -105,9 +102,9 @@ impl Watcher {
 
     /// JobSets are watched as long as their kind is there; where it is not, it is asked for now and then. Nobody waits for them.
     async fn watch_job_sets(self) {
-        let api: Api<JobSet> = requests(&self.client, &self.area);
+        let api: Api<Sent<JobSet>> = requests(&self.client, &self.area);
         loop {
-            match api.list_metadata(&ListParams::default().limit(1)).await {
+            match api.list(&ListParams::default().limit(1)).await {
                 Ok(_) => self.watch::<JobSet>(true).await,
                 Err(kube::Error::Api(status)) if [403, 404].contains(&status.code) => {
                     if self.world.look().works.job_sets {
@@ -131,7 +128,7 @@ impl Watcher {
         let ended = self.follow::<K, K::Kind>(Ok, ends).await;
         if ended.is_some_and(|error| is_unreadable(&error)) {
             tracing::error!(kind = %K::Kind::kind(&()), "an object cannot be read; from now on each is read by itself");
-            let one_by_one = |guarded: DeserializeGuard<K::Kind>| guarded.0.map_err(Box::new);
+            let one_by_one = |guarded: Guarded<K::Kind>| guarded.0;
             let ends = |error: &watcher::Error| may_go && is_not_served(error);
             self.follow::<K, _>(one_by_one, ends).await;
         }
@@ -140,7 +137,7 @@ impl Watcher {
     /// Takes in what is watched, until it ends with such an error.
     async fn follow<K: Kept, T>(
         &self,
-        read: impl Fn(T) -> Result<K::Kind, Box<InvalidObject>>,
+        read: impl Fn(T) -> Result<K::Kind, Box<Unreadable>>,
         ends: impl Fn(&watcher::Error) -> bool,
     ) -> Option<watcher::Error>
     where
@@ -213,7 +210,7 @@ fn has_status(error: &watcher::Error, code: u16) -> bool {
 }
 
 /// Watches the Leases of agents for ever. Those by which nodes show that they are alive are left out: they are many.
-async fn watch_leases(api: Api<Lease>, world: Arc<World>, listed: mpsc::Sender<()>) {
+async fn watch_leases(api: Api<Heartbeat>, world: Arc<World>, listed: mpsc::Sender<()>) {
     let config = watcher::Config::default().timeout(60).page_size(PAGE).fields("metadata.namespace!=kube-node-lease");
     let mut events = std::pin::pin!(watcher(api, config).backoff(Pauses(PAUSE_MIN)).into_stream());
     let mut seen = BTreeSet::new();
@@ -222,14 +219,14 @@ async fn watch_leases(api: Api<Lease>, world: Arc<World>, listed: mpsc::Sender<(
             Ok(watcher::Event::Init) => seen.clear(),
             Ok(watcher::Event::InitApply(lease)) if is_lease_of_agent(&lease.name_any()) => {
                 seen.insert(ObjectKey::of(&lease));
-                world.saw_lease(ObjectKey::of(&lease), lease.spec);
+                world.saw_lease(ObjectKey::of(&lease), lease.held);
             }
             Ok(watcher::Event::InitDone) => {
                 world.listed_leases(&seen);
                 let _ = listed.try_send(());
             }
             Ok(watcher::Event::Apply(lease)) if is_lease_of_agent(&lease.name_any()) => {
-                world.saw_lease(ObjectKey::of(&lease), lease.spec);
+                world.saw_lease(ObjectKey::of(&lease), lease.held);
             }
             Ok(watcher::Event::Delete(lease)) => world.saw_lease(ObjectKey::of(&lease), None),
             Ok(watcher::Event::InitApply(_) | watcher::Event::Apply(_)) => {}
@@ -239,7 +236,7 @@ async fn watch_leases(api: Api<Lease>, world: Arc<World>, listed: mpsc::Sender<(
 }
 
 /// An object that cannot be read is taken out: what it was before must not be matched any more.
-fn take_in<K: Kept>(world: &World, object: Result<K::Kind, Box<InvalidObject>>, name: &str) {
+fn take_in<K: Kept>(world: &World, object: Result<K::Kind, Box<Unreadable>>, name: &str) {
     match object {
         Ok(object) => world.learn_if_new(|all| K::put(object, all)),
         Err(invalid) => {

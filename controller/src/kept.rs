@@ -9,10 +9,8 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::Api;
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource, ResourceExt};
-use pool::{JobSet, NodeFacts, ObjectKey, Objects, WorkObject, Works};
+use pool::{JobSet, NodeFacts, ObjectKey, Objects, Sent, WorkObject, Works};
 use serde::de::DeserializeOwned;
-
-use crate::lean::Sent;
 
 /// Where it is watched: in one namespace, or in all.
 pub(crate) type Area = Option<String>;
@@ -99,9 +97,9 @@ impl Kept for Match {
 }
 
 impl Kept for Namespace {
-    type Kind = Namespace;
+    type Kind = Sent<Namespace>;
 
-    fn put(object: Namespace, objects: &mut Objects) -> bool {
+    fn put(object: Sent<Namespace>, objects: &mut Objects) -> bool {
         objects.take_in_namespace(&object.name_any(), Some(object.labels().clone()))
     }
 
@@ -119,10 +117,10 @@ impl Kept for Namespace {
 }
 
 impl Kept for Node {
-    type Kind = Node;
+    type Kind = Sent<Node>;
 
-    fn put(object: Node, objects: &mut Objects) -> bool {
-        objects.put_node(NodeFacts::of(&object))
+    fn put(object: Sent<Node>, objects: &mut Objects) -> bool {
+        objects.put_node(NodeFacts::of(&object.0))
     }
 
     fn remove(objects: &mut Objects, key: &ObjectKey) {
@@ -135,10 +133,10 @@ impl Kept for Node {
 }
 
 impl Kept for MachineClass {
-    type Kind = MachineClass;
+    type Kind = Sent<MachineClass>;
 
-    fn put(object: MachineClass, objects: &mut Objects) -> bool {
-        objects.classes.insert(object.name_any(), Arc::new(object));
+    fn put(object: Sent<MachineClass>, objects: &mut Objects) -> bool {
+        objects.classes.insert(object.name_any(), Arc::new(object.0));
         true
     }
 
@@ -155,7 +153,7 @@ impl Kept for MachineClass {
 macro_rules! kept_in_works {
     ($kept:ty as $kind:ty, $only:expr, $put:expr, $remove:expr, $retain:expr) => {
         impl Kept for $kept {
-            type Kind = $kind;
+            type Kind = Sent<$kind>;
 
             const ONLY: Option<&'static str> = $only;
 
@@ -166,9 +164,9 @@ macro_rules! kept_in_works {
                 requests(client, area)
             }
 
-            fn put(object: $kind, objects: &mut Objects) -> bool {
+            fn put(object: Sent<$kind>, objects: &mut Objects) -> bool {
                 let put: fn(&mut Works, &$kind) -> bool = $put;
-                put(&mut objects.works, &object)
+                put(&mut objects.works, &object.0)
             }
 
             fn remove(objects: &mut Objects, key: &ObjectKey) {

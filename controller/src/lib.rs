@@ -22,9 +22,10 @@ mod flights;
 mod gate;
 mod holdoffs;
 mod kept;
+#[cfg(test)]
+mod kept_tests;
 mod lane;
 mod leader;
-mod lean;
 mod metrics;
 mod negotiator;
 mod nodes;

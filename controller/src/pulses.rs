@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::coordination::v1::LeaseSpec;
 use pool::{Life, ObjectKey, Objects, lease_key};
 
 /// Since when each Lease is what it is.
@@ -21,8 +20,8 @@ pub(crate) struct Pulses {
 
 #[derive(Debug)]
 struct Pulse {
-    /// `None`: it was deleted, or nobody holds it.
-    held: Option<LeaseSpec>,
+    /// A digest of what it says. `None`: it was deleted, or nobody holds it.
+    held: Option<u64>,
     since_ms: u64,
 }
 
@@ -37,9 +36,9 @@ impl Pulses {
         self.seen.iter_mut().filter(|(key, _)| !all.contains(*key)).for_each(|(_, pulse)| pulse.held = None);
     }
 
-    /// Takes in a Lease as it was seen; `None`: there is none. Whether somebody waits for that.
-    pub(crate) fn saw(&mut self, key: ObjectKey, lease: Option<LeaseSpec>, now_ms: u64) -> bool {
-        let held = lease.filter(|spec| spec.holder_identity.as_ref().is_some_and(|holder| !holder.is_empty()));
+    /// Takes in a Lease as it was seen, by a digest of what it says; `None`: there is none, or nobody holds it. Whether somebody waits
+    /// for that.
+    pub(crate) fn saw(&mut self, key: ObjectKey, held: Option<u64>, now_ms: u64) -> bool {
         let awaited = self.awaited.contains(&key);
         match self.seen.get_mut(&key) {
             // given back or deleted: since when it is silent counts from its last renewal
@@ -103,9 +102,9 @@ mod tests {
 
     const SILENCE_MS: u64 = 20_000;
 
-    fn lease(holder: &str, transitions: i32) -> Option<LeaseSpec> {
-        let holder_identity = Some(holder.to_owned());
-        Some(LeaseSpec { holder_identity, lease_transitions: Some(transitions), ..LeaseSpec::default() })
+    fn lease(holder: &str, transitions: i32) -> Option<u64> {
+        let spec = serde_json::json!({"holderIdentity": holder, "leaseTransitions": transitions});
+        serde_json::from_value::<pool::Heartbeat>(serde_json::json!({"spec": spec})).unwrap().held
     }
 
     fn life(pulses: &Pulses, now_ms: u64) -> Life {

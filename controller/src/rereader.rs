@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use crds::{Job, License, Machine};
 use kube::core::NamespaceResourceScope;
-use pool::{Advertises, ObjectKey, Objects};
+use pool::{Advertises, Lean, ObjectKey, Objects};
 use tokio::task::JoinSet;
 
 use crate::api::Answer;
 use crate::claims::Driver;
-use crate::lean::Lean;
 
 /// The most that are read at once, of each kind.
 const READS_MAX: usize = 4;

@@ -7,10 +7,9 @@ use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::DynamicResourceScope;
-use pool::{JobSet, ObjectKey, WorkObject};
-use serde::de::DeserializeOwned;
+use pool::{JobSet, Lean, ObjectKey, WorkObject};
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Answer, Change, Cluster, MANAGER, only};
@@ -21,6 +20,8 @@ pub(crate) struct Raw {
     #[serde(rename = "apiVersion")]
     api_version: String,
     kind: String,
+    /// All but who has managed which field.
+    #[serde(deserialize_with = "pool::lean_metadata")]
     pub(crate) metadata: ObjectMeta,
     pub(crate) spec: serde_json::Value,
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
@@ -35,8 +36,8 @@ pub(crate) struct Seen {
 }
 
 impl Raw {
-    fn read<K: DeserializeOwned>(&self) -> Option<K> {
-        serde_json::from_value(serde_json::to_value(self).ok()?).ok()
+    fn read<K: Lean>(&self) -> Option<K> {
+        K::read(serde_json::to_value(self).ok()?).ok()
     }
 
     fn work(&self, kind: WorkKind) -> Option<WorkObject> {
@@ -142,22 +143,34 @@ impl Cluster {
 
     /// Deletes an object if it is still the one with this uid.
     pub(crate) async fn delete_work(&self, work: &WorkObject) -> Answer<()> {
+        self.delete_within(work, None).await
+    }
+
+    /// The same; within so many seconds, even if it is being deleted already and was given more.
+    pub(crate) async fn delete_within(&self, work: &WorkObject, seconds: Option<u32>) -> Answer<()> {
         let api = self.works(work.kind, &work.key.namespace);
-        self.write(&work.key.namespace, api.delete(&work.key.name, &only(&work.uid))).await.map(|_| ())
+        let params = DeleteParams { grace_period_seconds: seconds, ..only(&work.uid) };
+        self.write(&work.key.namespace, api.delete(&work.key.name, &params)).await.map(|_| ())
     }
 
     /// Lists the pods of a namespace that have not finished, as they are now.
     pub(crate) async fn unfinished_pods(&self, namespace: &str) -> Answer<Vec<Pod>> {
         let only = ListParams::default().fields("status.phase!=Succeeded,status.phase!=Failed");
-        self.ask(namespace, self.api::<Pod>(namespace).list(&only)).await.map(|list| list.items)
+        self.list_of(namespace, only, |pod: Pod| pod).await
+    }
+
+    /// Lists the pods of a namespace that a selector of labels selects, as they are now.
+    pub(crate) async fn pods(&self, namespace: &str, labels: &str) -> Answer<Vec<Pod>> {
+        self.list_of(namespace, ListParams::default().labels(labels), |pod: Pod| pod).await
     }
 
     /// Lists the objects of a kind that a selector of labels selects, as they are now.
     pub(crate) async fn list_works(&self, kind: WorkKind, namespace: &str, labels: &str) -> Answer<Vec<WorkObject>> {
+        let only = ListParams::default().labels(labels);
         match kind {
-            WorkKind::Job => self.list_of(namespace, labels, |batch: Batch| WorkObject::of_batch(&batch)).await,
-            WorkKind::JobSet => self.list_of(namespace, labels, |set: JobSet| WorkObject::of_job_set(&set)).await,
-            WorkKind::Pod => self.list_of(namespace, labels, |pod: Pod| WorkObject::of_pod(&pod)).await,
+            WorkKind::Job => self.list_of(namespace, only, |batch: Batch| WorkObject::of_batch(&batch)).await,
+            WorkKind::JobSet => self.list_of(namespace, only, |set: JobSet| WorkObject::of_job_set(&set)).await,
+            WorkKind::Pod => self.list_of(namespace, only, |pod: Pod| WorkObject::of_pod(&pod)).await,
         }
     }
 }

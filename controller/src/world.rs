@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use k8s_openapi::api::coordination::v1::LeaseSpec;
 use pool::{Life, Limits, ObjectKey, Objects, OwnerTrust, Reach};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -53,9 +52,9 @@ impl World {
         }
     }
 
-    /// Takes in the Lease of an agent; `None`: there is none. The bell rings only if that brings somebody back.
-    pub(crate) fn saw_lease(&self, key: ObjectKey, lease: Option<LeaseSpec>) {
-        if self.pulses().saw(key, lease, self.now_ms()) {
+    /// Takes in the Lease of an agent, by the digest of what it says; `None`: there is none, or nobody holds it. The bell rings only if that brings somebody back.
+    pub(crate) fn saw_lease(&self, key: ObjectKey, held: Option<u64>) {
+        if self.pulses().saw(key, held, self.now_ms()) {
             self.ring();
         }
     }

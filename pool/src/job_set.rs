@@ -1,6 +1,5 @@
 //! The kind JobSet of jobset.x-k8s.io, as far as claims are concerned.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 
@@ -28,9 +27,22 @@ pub struct JobSetSpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct JobSetStatus {
     /// `Completed`, `Failed`, `Suspended`.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<JobSetCondition>,
     /// For each replicated job.
     pub replicated_jobs_status: Vec<ReplicatedJobStatus>,
+}
+
+/// What its controller says of it. The times in it are not read.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobSetCondition {
+    /// What it is about.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Why, for people.
+    pub message: String,
 }
 
 /// How many batch Jobs there are of each sort.

@@ -1,7 +1,7 @@
 //! The pool: turns Kubernetes objects into the snapshot that a negotiation cycle works on, and gangs back into Matches.
 //!
 //! The controller and the offline tools share it: the same objects give the same gangs with a cluster and without. It
-//! holds no client and no clock. [`Objects`] is what is known now; [`snapshot`] freezes it; [`record`] writes a gang down
+//! holds no client and no clock. [`Sent`] is an object as an API server sends it. [`Objects`] is what is known now; [`snapshot`] freezes it; [`record`] writes a gang down
 //! as a Match; [`gang_of`] reads one back, to be looked at once more on the members as they are.
 
 mod ads;
@@ -19,6 +19,7 @@ mod objects;
 mod reach;
 mod recall;
 mod record;
+mod sent;
 mod snapshot;
 mod usage;
 mod whose;
@@ -32,7 +33,7 @@ pub use changes::Changes;
 pub use consent::{consent, selects, trusted};
 pub use freezer::Freezer;
 pub use introduction::introduction;
-pub use job_set::{JobSet, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
+pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 pub use key::ObjectKey;
 pub use matches::Matches;
 pub use node::{NodeFacts, NodeTrouble, Nodes, node_trouble};
@@ -40,6 +41,7 @@ pub use objects::{Held, Objects, OfferRef, OwnerTrust, Shelf};
 pub use reach::Reach;
 pub use recall::{Recalled, gang_of};
 pub use record::{Occasion, record};
+pub use sent::{Guarded, Heartbeat, Lean, Page, Sent, Unreadable, lean_metadata};
 pub use snapshot::{Flight, Outlook, Standing, admits, forgotten, may_ask, returning, snapshot};
 pub use usage::{usage, usage_without, used_text};
 pub use whose::{Whose, is_foreign};

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use claiming::{Action, Event};
+use crds::ad::GRACE_SECONDS_MAX;
 use crds::{LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -19,6 +20,32 @@ use crate::workloads::{self, state_of};
 
 /// The label by which the batch Jobs of a JobSet are known.
 const LABEL_JOB_SET: &str = "jobset.sigs.k8s.io/jobset-name";
+/// What a pod gives itself that does not say.
+const GRACE_SECONDS: i64 = 30;
+
+/// How a pod that is late is to be deleted.
+#[derive(Debug, PartialEq, Eq)]
+enum Deletion {
+    /// It is being deleted, and has no more time than it may have.
+    UnderWay,
+    /// With the time that it gives itself.
+    AsItSays,
+    /// With so many seconds: it gives itself too much, or was given more than it gives itself when it was deleted before.
+    Within(u32),
+}
+
+fn deletion(pod: &Pod) -> Deletion {
+    let own = pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(GRACE_SECONDS);
+    // 0 would take the pod away whether its containers have ended or not
+    let most = own.clamp(1, GRACE_SECONDS_MAX);
+    let is_deleted = pod.metadata.deletion_timestamp.is_some();
+    let given = if is_deleted { pod.metadata.deletion_grace_period_seconds.unwrap_or(0) } else { own };
+    match (given > most, is_deleted) {
+        (true, _) => Deletion::Within(u32::try_from(most).unwrap_or(u32::MAX)),
+        (false, true) => Deletion::UnderWay,
+        (false, false) => Deletion::AsItSays,
+    }
+}
 
 impl Driver {
     /// Whether something that is suspended can be taken for stopped though its own controller does not say so: no pod of it is there
@@ -32,7 +59,7 @@ impl Driver {
     ) -> bool {
         let mut owners = BTreeSet::from([work.uid.clone()]);
         if work.kind == WorkKind::JobSet {
-            match self.suspend_children(work).await {
+            match self.suspend_children(work, is_late).await {
                 Answer::Done(children) => owners.extend(children),
                 answer => {
                     self.lost(action, &answer, notes);
@@ -80,8 +107,8 @@ impl Driver {
         self.cluster.list_works(WorkKind::Job, &set.key.namespace, &selector).await
     }
 
-    /// Suspends the batch Jobs of a JobSet; their uids.
-    async fn suspend_children(&self, set: &WorkObject) -> Answer<Vec<String>> {
+    /// Suspends the batch Jobs of a JobSet; their uids. One that cannot be changed is deleted, if it is late.
+    async fn suspend_children(&self, set: &WorkObject, is_late: bool) -> Answer<Vec<String>> {
         let jobs = match self.children(set).await {
             Answer::Done(jobs) => jobs,
             answer => return answer.map(|_| Vec::new()),
@@ -89,18 +116,24 @@ impl Driver {
         for job in jobs.iter().filter(|job| !job.suspended && job.ended.is_none()) {
             match self.cluster.patch_work(job.kind, &job.key, &workloads::suspend(&job.uid)).await {
                 Answer::Done(_) | Answer::Missing => {}
+                Answer::Refused(_) if is_late => drop(self.cluster.delete_work(job).await),
                 answer => return answer.map(|_| Vec::new()),
             }
         }
         Answer::Done(jobs.into_iter().map(|job| job.uid).collect())
     }
 
-    /// Deletes pods that are not being deleted yet, with the time that each gives itself.
+    /// Deletes pods with the time that each gives itself, if that is not too long; once more those that were given more.
     async fn delete_pods(&self, pods: &[Pod]) {
-        for pod in pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()) {
+        for pod in pods {
+            let seconds = match deletion(pod) {
+                Deletion::UnderWay => continue,
+                Deletion::AsItSays => None,
+                Deletion::Within(seconds) => Some(seconds),
+            };
             let work = WorkObject::of_pod(pod);
-            tracing::warn!(pod = %work.key, "the claim that it works for is over, and it has not ended in time: it is deleted");
-            self.cluster.delete_work(&work).await;
+            tracing::warn!(pod = %work.key, seconds, "the claim that it works for is over, and it has not ended in time: it is deleted");
+            self.cluster.delete_within(&work, seconds).await;
         }
     }
 
@@ -120,7 +153,7 @@ impl Driver {
                 return event;
             }
         }
-        let pods = match self.cluster.list_in::<Pod>(&view.key.namespace, &selector).await {
+        let pods = match self.cluster.pods(&view.key.namespace, &selector).await {
             Answer::Done(pods) => pods,
             answer => return self.lost(Action::LookForWork, &answer, notes),
         };
@@ -167,5 +200,41 @@ impl Driver {
         let state = left.first().map(state_of)?;
         left.into_iter().for_each(|work| self.learn_work(work));
         Some(Event::Work(state))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn e7_a_pod_that_is_late_has_the_time_that_it_gives_itself_and_an_hour_at_most() {
+        let pod = |own: Value, deleted: Option<i64>| -> Pod {
+            let deleted = deleted.map(|seconds| ("2026-11-21T14:00:00Z", seconds));
+            let metadata = json!({"deletionTimestamp": deleted.map(|found| found.0),
+                "deletionGracePeriodSeconds": deleted.map(|found| found.1)});
+            let spec = json!({"containers": [], "terminationGracePeriodSeconds": own});
+            serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
+        };
+        let long = 1_000_000_000;
+        for (own, deleted, expected) in [
+            (json!(null), None, Deletion::AsItSays),
+            (json!(0), None, Deletion::AsItSays),
+            (json!(3600), None, Deletion::AsItSays),
+            (json!(3601), None, Deletion::Within(3600)),
+            (json!(long), None, Deletion::Within(3600)),
+            (json!(i64::MAX), None, Deletion::Within(3600)),
+            (json!(long), Some(long), Deletion::Within(3600)),
+            (json!(long), Some(3600), Deletion::UnderWay),
+            (json!(long), Some(5), Deletion::UnderWay),
+            (json!(60), Some(long), Deletion::Within(60)),
+            (json!(0), Some(long), Deletion::Within(1)),
+            (json!(null), Some(31), Deletion::Within(30)),
+            (json!(null), Some(30), Deletion::UnderWay),
+        ] {
+            assert_eq!(deletion(&pod(own.clone(), deleted)), expected, "{own} {deleted:?}");
+        }
     }
 }

@@ -2,13 +2,12 @@
 
 use crds::{License, Machine};
 use kube::core::NamespaceResourceScope;
-use pool::{Advertises, ObjectKey, Objects};
+use pool::{Advertises, Lean, ObjectKey, Objects};
 
 use crate::api::{Answer, Change};
 use crate::claims::drive::Driver;
 use crate::claims::group::Offer;
 use crate::claims::view::Leg;
-use crate::lean::Lean;
 
 impl Driver {
     /// Patches an offer of either kind and takes in what came back.

@@ -70,7 +70,12 @@ impl Driver {
             match self.hand_back(&latest, &view.uid).await {
                 // it cannot be made what it was, but it is not held for that
                 Answer::Refused(_) if self.now_ms() >= self.stop_by_ms(&view.uid, &latest.uid) => {
-                    self.cluster.patch_work(latest.kind, &latest.key, &workloads::let_go(&latest.uid)).await.map(drop)
+                    let label = workloads::let_go(&latest.uid);
+                    match self.cluster.patch_work(latest.kind, &latest.key, &label).await {
+                        // nor can anything else of it be changed
+                        Answer::Refused(_) => self.cluster.delete_work(&latest).await,
+                        answer => answer.map(drop),
+                    }
                 }
                 answer => answer,
             }
@@ -100,6 +105,11 @@ impl Driver {
                 Answer::Missing => return true,
                 answer => {
                     self.lost(action, &answer, notes);
+                    // the server refuses whatever would change it, or its author has made it so that it cannot be read back
+                    if matches!(answer, Answer::Refused(_)) && self.now_ms() >= self.stop_by_ms(&view.uid, &work.uid) {
+                        tracing::warn!(work = %work.key, "its claim is over, and it cannot be suspended: it is deleted");
+                        self.cluster.delete_work(work).await;
+                    }
                     return false;
                 }
             }

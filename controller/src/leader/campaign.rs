@@ -5,6 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, PostParams};
 use kube::{Client, Error};
+use pool::Sent;
 use tokio::time::{Instant, timeout};
 
 use crate::api::MANAGER;
@@ -18,7 +19,7 @@ const NAME: &str = "gangmatch";
 
 /// One who stands for election, and the way to the Lease. Requests for it wait behind no others.
 pub(crate) struct Campaign {
-    api: Api<Lease>,
+    api: Api<Sent<Lease>>,
     candidate: Candidate,
     timing: Timing,
     leadership: Leadership,
@@ -119,11 +120,14 @@ impl Campaign {
     async fn ask(&mut self, next: Next) -> Answer {
         let request = async {
             match &next {
-                Next::Look => self.api.get_opt(NAME).await,
-                Next::Create(record) => self.api.create(&params(), &lease(NAME, None, None, record)).await.map(Some),
+                Next::Look => self.api.get_opt(NAME).await.map(|found| found.map(|sent| sent.0)),
+                Next::Create(record) => {
+                    let lease = Sent(lease(NAME, None, None, record));
+                    self.api.create(&params(), &lease).await.map(|sent| Some(sent.0))
+                }
                 Next::Replace(version, record) => {
-                    let lease = lease(NAME, self.last.as_ref(), Some(version), record);
-                    self.api.replace(NAME, &params(), &lease).await.map(Some)
+                    let lease = Sent(lease(NAME, self.last.as_ref(), Some(version), record));
+                    self.api.replace(NAME, &params(), &lease).await.map(|sent| Some(sent.0))
                 }
                 Next::Rest(_) => Ok(None),
             }

@@ -131,9 +131,16 @@ fn batch_job(stage: &mut Stage, batch: &Value) {
             let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": batch["metadata"]["uid"],
                 "controller": true});
             let finalizers: &[&str] = if stage.silent_kubelets { &["play.dev/kubelet"] } else { &[] };
+            let spec = &batch["spec"]["template"]["spec"];
+            let spec =
+                spec.get("terminationGracePeriodSeconds").map(|own| json!({"terminationGracePeriodSeconds": own}));
             let metadata = json!({"name": format!("{name}-pod"), "labels": labels, "ownerReferences": [owner],
                 "finalizers": finalizers, "annotations": {"begun": seconds.to_string()}});
-            let _ = stage.ask(&Method::POST, &pods, &json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}));
+            let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata});
+            if let Some(spec) = spec {
+                pod["spec"] = spec;
+            }
+            let _ = stage.ask(&Method::POST, &pods, &pod);
             json!({"active": 1, "ready": 1, "startTime": "2026-11-21T14:00:00Z", "conditions": []})
         }
         (false, Some(pod)) => {

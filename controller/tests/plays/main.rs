@@ -5,6 +5,7 @@ mod actors;
 mod broken;
 mod faults;
 mod hanging;
+mod lenient;
 mod matrix;
 mod paced;
 mod places;

@@ -45,6 +45,8 @@ pub(crate) struct Line {
     pub(crate) keeps: Option<Keep>,
     /// What the server never does, and answers with 503.
     pub(crate) never: Option<fn(&Call) -> bool>,
+    /// What the server refuses for good, with 422.
+    pub(crate) refuses: Option<fn(&Call) -> bool>,
     cuts: Arc<watch::Sender<Cut>>,
     watches: u64,
     pub(crate) meddle: Arc<Mutex<Option<Meddle>>>,
@@ -88,6 +90,7 @@ impl Wire {
             held: Vec::new(),
             keeps: None,
             never: None,
+            refuses: None,
             cuts: Arc::new(watch::Sender::new(Cut::default())),
             watches: 0,
             meddle,
@@ -200,6 +203,9 @@ impl Line {
     pub(crate) fn deliver(&mut self, call: &Call) -> Answer {
         let call = &self.twisted(call);
         let answer = match (self.twist, call.verb.writes()) {
+            (_, true) if self.refuses.is_some_and(|refuses| refuses(call)) => {
+                Answer::failure(422, "Invalid", "patch: it cannot be read back", Value::Null)
+            }
             (Twist::OldReads(at), false) => {
                 let past = self.past.lock().unwrap();
                 let shown = past.iter().rev().find(|(then, _)| *then <= at).map_or(0, |(_, revision)| *revision);

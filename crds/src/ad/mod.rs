@@ -22,7 +22,7 @@ use crate::{AdFields, ExprText, Job, License, Machine, Offer};
 pub use class::{capacity, check_capacity};
 use draft::Draft;
 pub use size::{AD_BYTES_MAX, AD_ELEMENTS_MAX, Size};
-pub use workload::environment;
+pub use workload::{GRACE_SECONDS_MAX, environment};
 
 /// Most warnings that are kept of one object.
 pub const WARNINGS_MAX: usize = 16;

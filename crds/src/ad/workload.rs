@@ -11,6 +11,13 @@ use super::{Rejected, text};
 use crate::conditions::reasons;
 use crate::{GROUP, Job, Workload};
 
+/// The longest time, in seconds, that a pod of a claim gets to end, whatever it asks for.
+pub const GRACE_SECONDS_MAX: i64 = 3600;
+
+/// Where metadata are in a template.
+const METADATA: [(&str, &str); 2] =
+    [("/metadata", ".metadata"), ("/spec/template/metadata", ".spec.template.metadata")];
+
 /// The prefix of annotations of pods that say what the gang is.
 const VARIABLES: &str = "env.gangmatch.dev";
 
@@ -65,14 +72,13 @@ fn template_problem(template: &BTreeMap<String, Value>) -> Option<String> {
         ("/spec/manualSelector", "the batch Job's own controller makes the selector; take it out"),
         ("/spec/managedBy", "another controller would not say when the work ends; take it out"),
         ("/spec/template/spec/nodeName", "the node is the claimed machine's; take it out"),
-        ("/metadata/ownerReferences", "the batch Job goes with its Match; take it out"),
-        ("/metadata/finalizers", "the batch Job goes with its Match; take it out"),
-        ("/spec/template/metadata/ownerReferences", "the pods are the batch Job's; take it out"),
-        ("/spec/template/metadata/finalizers", "the pods are the batch Job's; take it out"),
     ] {
         if has(path) {
             return Some(format!("{}: {why}", path.replace('/', ".")));
         }
+    }
+    if let Some(problem) = metadata_problem(&whole).or_else(|| grace_problem(&whole)) {
+        return Some(problem);
     }
     if let Some(place) = reserved_key(&whole) {
         return Some(format!("{place}: labels and annotations of {GROUP} are written by the controller; take it out"));
@@ -86,9 +92,49 @@ fn template_problem(template: &BTreeMap<String, Value>) -> Option<String> {
         .then(|| format!(".spec.template.spec.restartPolicy: found {policy}; write Never or OnFailure"))
 }
 
+/// What metadata say that a template may not: all but labels and annotations. An API server gives back some of it, times above all, in a
+/// form in which not even the API server itself can read it.
+fn metadata_problem(template: &Value) -> Option<String> {
+    for (path, place) in METADATA {
+        let all = template.pointer(path).and_then(Value::as_object);
+        let is_other =
+            |(name, value): &(&String, &Value)| !["labels", "annotations"].contains(&name.as_str()) && !value.is_null();
+        if let Some((name, _)) = all.into_iter().flatten().find(is_other) {
+            let why = match name.as_str() {
+                "ownerReferences" | "finalizers" if place == ".metadata" => "the batch Job goes with its Match",
+                "ownerReferences" | "finalizers" => "the pods are the batch Job's",
+                _ => "a template has labels and annotations only",
+            };
+            return Some(format!("{place}.{name}: {why}; take it out"));
+        }
+    }
+    None
+}
+
+/// A time to end that is longer than a pod may keep the seats of others.
+fn grace_problem(template: &Value) -> Option<String> {
+    let pod = template.pointer("/spec/template/spec")?;
+    let list = |name: &'static str| pod.get(name).and_then(Value::as_array).into_iter().flatten().enumerate();
+    let containers = ["initContainers", "containers"].into_iter().flat_map(|name| {
+        list(name).flat_map(move |(index, container)| {
+            ["livenessProbe", "startupProbe"]
+                .into_iter()
+                .filter_map(move |probe| Some((format!(".{name}[{index}].{probe}"), container.get(probe)?)))
+        })
+    });
+    let (place, seconds) = std::iter::once((String::new(), pod)).chain(containers).find_map(|(place, fields)| {
+        let seconds = fields.get("terminationGracePeriodSeconds")?.as_i64()?;
+        (seconds > GRACE_SECONDS_MAX).then_some((place, seconds))
+    })?;
+    Some(format!(
+        ".spec.template.spec{place}.terminationGracePeriodSeconds: found {seconds}; write {GRACE_SECONDS_MAX} or less: so long others \
+         wait for what its pods have"
+    ))
+}
+
 /// The place of a label or an annotation by which the controller, or an admission policy, would take what is made for what it is not.
 fn reserved_key(template: &Value) -> Option<String> {
-    for (path, place) in [("/metadata", ".metadata"), ("/spec/template/metadata", ".spec.template.metadata")] {
+    for (path, place) in METADATA {
         for field in ["labels", "annotations"] {
             let all = template.pointer(path).and_then(|metadata| metadata.get(field)).and_then(Value::as_object);
             let is_ours = |key: &&String| {
@@ -143,6 +189,67 @@ mod tests {
         for (template, begins) in table {
             let found = problem(template).unwrap();
             assert!(found.starts_with(begins), "{found}");
+        }
+    }
+
+    #[test]
+    fn e2_a_template_has_labels_and_annotations_and_no_other_metadata() {
+        let pod = json!({"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]});
+        let with = |own: Value, pods: Value| {
+            problem(json!({"metadata": own, "spec": {"template": {"metadata": pods, "spec": pod}}}))
+        };
+        let hostile = [
+            ("creationTimestamp", json!("0000-01-01T00:00:00+23:00")),
+            ("creationTimestamp", json!("2026-11-21T14:00:00Z")),
+            ("deletionTimestamp", json!("2026-11-21T14:00:00Z")),
+            ("deletionGracePeriodSeconds", json!(3)),
+            ("managedFields", json!([{"time": "2026-11-21T14:00:00Z"}])),
+            ("managedFields", json!([])),
+            ("name", json!("n")),
+            ("namespace", json!("n")),
+            ("generateName", json!("n")),
+            ("generation", json!(1)),
+            ("resourceVersion", json!("1")),
+            ("uid", json!("u")),
+            ("selfLink", json!("s")),
+            ("other", json!("o")),
+        ];
+        for (name, value) in hostile {
+            for (found, place) in [
+                (with(json!({name: value}), json!({})), format!(".metadata.{name}: ")),
+                (with(json!({}), json!({name: value})), format!(".spec.template.metadata.{name}: ")),
+            ] {
+                let found = found.unwrap();
+                assert!(found.starts_with(&place) && found.ends_with("; take it out"), "{found}");
+            }
+        }
+        let printed = json!({"creationTimestamp": null, "labels": {"team": "eda"}});
+        assert_eq!(with(printed.clone(), printed), None, "as `kubectl create job --dry-run=client -o yaml` writes it");
+    }
+
+    #[test]
+    fn e7_a_template_gives_its_pods_an_hour_to_end_at_most() {
+        let spec = |more: Value| {
+            let mut pod = json!({"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]});
+            pod.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            problem(json!({"spec": {"template": {"spec": pod}}}))
+        };
+        for seconds in [0, 30, GRACE_SECONDS_MAX] {
+            assert_eq!(spec(json!({"terminationGracePeriodSeconds": seconds})), None);
+        }
+        for seconds in [GRACE_SECONDS_MAX + 1, 1_000_000_000, i64::MAX] {
+            let found = spec(json!({"terminationGracePeriodSeconds": seconds})).unwrap();
+            let expected =
+                format!(".spec.template.spec.terminationGracePeriodSeconds: found {seconds}; write 3600 or less: ");
+            assert!(found.starts_with(&expected), "{found}");
+        }
+        for (list, probe) in [("containers", "livenessProbe"), ("initContainers", "startupProbe")] {
+            let container =
+                json!({"name": "sim", "image": "sim:1", probe: {"terminationGracePeriodSeconds": 1_000_000_000}});
+            let found = spec(json!({list: [container]})).unwrap();
+            let expected =
+                format!(".spec.template.spec.{list}[0].{probe}.terminationGracePeriodSeconds: found 1000000000;");
+            assert!(found.starts_with(&expected), "{found}");
         }
     }
 

@@ -294,3 +294,68 @@ fn c5_a_kind_that_is_deleted_and_made_again_is_served_again() {
     let all = here.list("gmatch");
     assert!(all.len() <= 4, "{}", all.len());
 }
+
+/// What an API server gives back as a time of the year 10000.
+const LATE: &str = "9999-12-31T23:59:59.000000-23:59";
+
+#[test]
+fn e1_an_object_with_an_odd_time_stops_no_watch() {
+    let stage = Stage::own();
+    let (bad, here) = (stage.namespace("odd"), stage.namespace("served"));
+    for name in ["any", "gangmatch-machine-any"] {
+        let spec = json!({"holderIdentity": "a", "renewTime": LATE, "acquireTime": LATE});
+        let lease =
+            json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec});
+        bad.apply(&lease.to_string());
+    }
+    let container = json!({"name": "sim", "image": "sim:1"});
+    let pod = json!({"metadata": {"creationTimestamp": "0000-01-01T00:00:00+23:00"},
+        "spec": {"restartPolicy": "Never", "containers": [container]}});
+    let batch = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "any"}, "spec": {"suspend": true, "template": pod}});
+    bad.apply(&batch.to_string());
+    // who has managed which field says so, too
+    for object in ["job/any", "lease/any"] {
+        let fields = json!([{"manager": "odd", "operation": "Update", "apiVersion": "v1", "time": LATE, "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:metadata": {}}}]);
+        let patch = json!({"metadata": {"managedFields": fields}}).to_string();
+        println!("{object}: {}", bad.kubectl(&["patch", object, "--type=merge", "-p", &patch], None));
+    }
+    println!("{}", text(&bad.get("lease/any"), "/spec/renewTime"));
+    // both the one that has watched all the time and one that lists what there is
+    let kubeconfig = product::controller_kubeconfig(stage.cluster).unwrap();
+    let fresh = product::start_controller(stage.cluster, &kubeconfig, &[]).unwrap();
+    fresh.wait_until_ready().unwrap();
+    here.apply(&[machine("m"), license("l", "sim", 1, 1), job("j", "sim")].concat());
+    here.wait("gmj/j", "Claimed");
+}
+
+#[test]
+fn e2_a_template_with_metadata_of_its_own_is_not_accepted() {
+    let here = Stage::shared().namespace("odd-template");
+    let container = json!({"name": "sim", "image": "sim:1"});
+    let spec = json!({"restartPolicy": "Never", "containers": [container]});
+    let template =
+        json!({"spec": {"template": {"metadata": {"creationTimestamp": "0000-01-01T00:00:00+23:00"}, "spec": spec}}});
+    let spec = json!({"constraint": "other.Type == \"Machine\"", "workload": {"jobTemplate": template}});
+    here.apply(&[machine("m"), object("Job", "j", &spec).to_string()].concat());
+    let why = here.wait_reason("gmj/j", "Accepted", "WorkloadInvalid");
+    assert!(
+        why.contains(".spec.template.metadata.creationTimestamp: a template has labels and annotations only"),
+        "{why}"
+    );
+    assert_eq!(here.entries("gmm/m"), 0);
+}
+
+#[test]
+fn e7_a_template_that_would_end_in_thirty_years_is_not_accepted() {
+    let here = Stage::shared().namespace("long-end");
+    let container = json!({"name": "sim", "image": "sim:1"});
+    let spec =
+        json!({"restartPolicy": "Never", "terminationGracePeriodSeconds": 1_000_000_000, "containers": [container]});
+    let template = json!({"spec": {"template": {"spec": spec}}});
+    let spec = json!({"constraint": "other.Type == \"Machine\"", "workload": {"jobTemplate": template}});
+    here.apply(&[machine("m"), object("Job", "j", &spec).to_string()].concat());
+    let why = here.wait_reason("gmj/j", "Accepted", "WorkloadInvalid");
+    assert!(why.contains(".terminationGracePeriodSeconds: found 1000000000; write 3600 or less"), "{why}");
+    assert_eq!(here.entries("gmm/m"), 0);
+}
