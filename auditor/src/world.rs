@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::{ClaimEntry, Decision, Match, Member};
-use pool::{Controller, ObjectKey, Whose, Works};
+use pool::{ObjectKey, Origin, Whose, Works};
 
 use crate::{Change, Key, Kind, Object};
 
@@ -73,7 +73,7 @@ impl World {
         let whose = Whose { uid, key, job: of_root };
         let counts = match object {
             Object::Pod(pod) => {
-                whose.has_pod(&ObjectKey::of(pod.as_ref()), Controller::of(&pod.metadata).as_ref(), &Works::default())
+                whose.has_pod(&ObjectKey::of(pod.as_ref()), &Origin::of(&pod.metadata), &Works::default())
             }
             _ => object.work().is_some_and(|work| whose.has(&work)),
         };

@@ -45,5 +45,5 @@ pub use sent::{Guarded, Heartbeat, Lean, Page, Sent, Unreadable, lean_metadata};
 pub use snapshot::{Flight, Outlook, Standing, admits, forgotten, may_ask, returning, snapshot};
 pub use usage::{usage, usage_without, used_text};
 pub use whose::{Whose, is_foreign};
-pub use work::{Controller, WorkObject, has_finished, noun};
+pub use work::{Controller, Origin, WorkObject, has_finished, noun};
 pub use works::Works;

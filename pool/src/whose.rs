@@ -7,13 +7,14 @@ use kube::ResourceExt;
 
 use crate::key::ObjectKey;
 use crate::objects::Objects;
-use crate::work::{Controller, WorkObject};
+use crate::work::{Origin, WorkObject};
 use crate::works::Works;
 
 /// A claim, as far as it says what works for it.
 ///
 /// A workload counts if it carries the label of the claim's Match, is in its namespace, and is the batch Job of the Match's name or
-/// what the job names in `jobRef`. A pod counts if it is such a workload itself, or if its controller is one.
+/// what the job names in `jobRef`. A pod counts if it is such a workload itself, or if its controller is one, or was one when the pod
+/// was made: pods that were orphaned run on.
 #[derive(Clone, Copy, Debug)]
 pub struct Whose<'c> {
     /// The uid of the Match.
@@ -50,17 +51,22 @@ impl<'c> Whose<'c> {
 
     /// Whether a pod that carries the claim's label works for it: one of this key, made by this controller.
     #[must_use]
-    pub fn has_pod(&self, key: &ObjectKey, controller: Option<&Controller>, works: &Works) -> bool {
+    pub fn has_pod(&self, key: &ObjectKey, origin: &Origin, works: &Works) -> bool {
         if key.namespace != self.key.namespace {
             return false;
         }
-        let Some(controller) = controller else { return self.names(WorkKind::Pod, &key.name) };
-        if !controller.is(WorkKind::Job) {
-            return self.names(WorkKind::Pod, &key.name);
-        }
-        self.names(WorkKind::Job, &controller.name)
-            || self.names(WorkKind::Pod, &key.name)
-            || self.has_child(&controller.name, works)
+        let by = origin.controller.as_ref().filter(|controller| controller.is(WorkKind::Job));
+        self.names(WorkKind::Pod, &key.name)
+            || by.is_some_and(|by| self.names(WorkKind::Job, &by.name) || self.has_child(&by.name, works))
+            || origin.prefix.as_ref().is_some_and(|prefix| self.has_orphan(prefix))
+    }
+
+    /// Whether a pod was made by a batch Job of this claim, going by what its name was made of: `NAME-`, or `NAME-0-` of an indexed one.
+    fn has_orphan(&self, prefix: &str) -> bool {
+        let name = prefix.trim_end_matches('-');
+        let indexed = name.rsplit_once('-').filter(|(_, index)| index.bytes().all(|byte| byte.is_ascii_digit()));
+        let is_made = |name: &str| self.job.is_some() && self.names(WorkKind::Job, name);
+        is_made(name) || indexed.is_some_and(|(name, _)| is_made(name))
     }
 
     /// Whether this is a batch Job of the JobSet that the job names. One that is gone is known by its name alone.
@@ -93,7 +99,7 @@ impl Works {
     /// How many pods of a claim have not finished, as far as is seen.
     #[must_use]
     pub fn pods_of_claim(&self, whose: Whose<'_>) -> usize {
-        self.pods_labelled_with(whose.uid).filter(|(key, controller)| whose.has_pod(key, *controller, self)).count()
+        self.pods_labelled_with(whose.uid).filter(|(key, origin)| whose.has_pod(key, origin, self)).count()
     }
 }
 
@@ -117,6 +123,7 @@ pub fn is_foreign(found: &Match) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::Controller;
     use serde_json::{Value, json};
 
     fn job(reference: Value, recorded: Option<&str>) -> Job {
@@ -186,7 +193,7 @@ mod tests {
         let pod = job(json!({"kind": "Pod", "name": "p"}), None);
         let counts = |job: &Job, namespace: &str, controller: Option<Controller>| {
             let whose = Whose { uid: "u", key: &key, job: Some(job) };
-            whose.has_pod(&ObjectKey::new(namespace, "p"), controller.as_ref(), &works)
+            whose.has_pod(&ObjectKey::new(namespace, "p"), &Origin { controller, prefix: None }, &works)
         };
         let batch = |name: &str| Some(of("batch", "Job", name));
         assert!(counts(&made, "ns", batch("m")) && !counts(&made, "far", batch("m")));
@@ -196,7 +203,15 @@ mod tests {
         assert!(counts(&named, "ns", batch("s-gone-0")), "of one that is gone the name has to do");
         assert!(counts(&pod, "ns", None) && counts(&pod, "ns", batch("x")), "it is what the job names");
         let whose = Whose { uid: "u", key: &key, job: None };
-        assert!(whose.has_pod(&ObjectKey::new("ns", "p"), None, &works), "a job that is gone names nothing");
+        assert!(whose.has_pod(&ObjectKey::new("ns", "p"), &Origin::default(), &works), "a job that is gone names nothing");
+        // E12: orphaned, or given another controller; an indexed one, too
+        for (prefix, expected) in [("m-", true), ("m-17-", true), ("x-", false), ("m-x-", false), ("m1-", false)] {
+            for controller in [None, batch("x")] {
+                let (whose, prefix) = (Whose { uid: "u", key: &key, job: Some(&made) }, Some(prefix.to_owned()));
+                let found = whose.has_pod(&ObjectKey::new("ns", "p"), &Origin { controller, prefix }, &works);
+                assert_eq!(found, expected, "{whose:?}");
+            }
+        }
     }
 
     #[test]

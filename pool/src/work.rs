@@ -57,6 +57,26 @@ pub struct WorkObject {
     pub message: String,
 }
 
+/// How long the name of an object may be.
+const NAME_MAX: usize = 253;
+
+/// What a pod was made by, as far as that counts for claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Its controller now.
+    pub controller: Option<Controller>,
+    /// What its name was made of, which cannot be changed: of a pod of a batch Job, the name of that and a number perhaps.
+    pub prefix: Option<String>,
+}
+
+impl Origin {
+    /// That of a pod.
+    pub fn of(metadata: &ObjectMeta) -> Origin {
+        let prefix = metadata.generate_name.clone().filter(|prefix| prefix.len() <= NAME_MAX);
+        Origin { controller: Controller::of(metadata), prefix }
+    }
+}
+
 /// The object of which the controller makes another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Controller {
@@ -76,8 +96,10 @@ impl Controller {
         let owners = metadata.owner_references.iter().flatten();
         let found = owners.into_iter().find(|owner| owner.controller == Some(true))?;
         let (group, _) = found.api_version.split_once('/').unwrap_or_default();
-        let OwnerReference { kind, name, uid, .. } = found.clone();
-        Some(Controller { group: group.to_owned(), kind, name, uid })
+        let OwnerReference { kind, name, uid, .. } = found;
+        // longer ones are no names of anything that is there, and would only take room
+        let brief = |text: &str| if text.len() <= NAME_MAX { text.to_owned() } else { String::new() };
+        Some(Controller { group: brief(group), kind: brief(kind), name: brief(name), uid: brief(uid) })
     }
 
     /// Whether it is a workload of this kind.

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 
 use crate::key::ObjectKey;
 use crate::reach::Reach;
-use crate::work::{Controller, WorkObject, has_finished};
+use crate::work::{Origin, WorkObject, has_finished};
 
 /// One of them: no two of a kind have one key.
 pub(crate) type Name = (WorkKind, ObjectKey);
@@ -24,7 +24,7 @@ pub struct Works {
     /// Names of those that carry the label of an ad.
     with_ad: BTreeSet<Name>,
     /// The pods that have not finished, each with the uid of its Match and what has made it; and their keys by that uid.
-    pods: BTreeMap<ObjectKey, (String, Option<Controller>)>,
+    pods: BTreeMap<ObjectKey, (String, Origin)>,
     pods_of: BTreeMap<String, BTreeSet<ObjectKey>>,
     /// The names, and the uids of Matches on whose account something has changed, since somebody asked.
     changed: (BTreeSet<Name>, BTreeSet<String>),
@@ -100,15 +100,15 @@ impl Works {
         let asks = pod.annotations().contains_key(ANNOTATION_MEMBERS) && !pod.labels().contains_key(LABEL_AD);
         let new = asks && self.put(WorkObject::of_pod(pod));
         let uid = pod.labels().get(LABEL_MATCH_UID).filter(|_| !has_finished(pod));
-        let counted = uid.map(|uid| (uid.clone(), Controller::of(&pod.metadata)));
+        let counted = uid.map(|uid| (uid.clone(), Origin::of(&pod.metadata)));
         if self.pods.get(&key) == counted.as_ref() {
             return new;
         }
         self.uncount(&key);
-        if let Some((uid, controller)) = counted {
+        if let Some((uid, origin)) = counted {
             self.changed.1.insert(uid.clone());
             self.pods_of.entry(uid.clone()).or_default().insert(key.clone());
-            self.pods.insert(key, (uid, controller));
+            self.pods.insert(key, (uid, origin));
         }
         true
     }
@@ -171,9 +171,9 @@ impl Works {
     }
 
     /// The pods that carry the label of this Match and have not finished, each with what has made it.
-    pub(crate) fn pods_labelled_with(&self, uid: &str) -> impl Iterator<Item = (&ObjectKey, Option<&Controller>)> {
+    pub(crate) fn pods_labelled_with(&self, uid: &str) -> impl Iterator<Item = (&ObjectKey, &Origin)> {
         let keys = self.pods_of.get(uid).into_iter().flatten();
-        keys.filter_map(|key| Some((key, self.pods.get(key)?.1.as_ref())))
+        keys.filter_map(|key| Some((key, &self.pods.get(key)?.1)))
     }
 
     /// All objects that carry the label of a Match.

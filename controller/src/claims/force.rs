@@ -10,7 +10,7 @@ use crds::ad::GRACE_SECONDS_MAX;
 use crds::{LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use pool::{Controller, ObjectKey, WorkObject, has_finished};
+use pool::{Origin, ObjectKey, WorkObject, has_finished};
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
@@ -186,8 +186,7 @@ impl Driver {
 
     fn is_its_pod(&self, view: &View, pod: &Pod) -> bool {
         let objects = self.world.look();
-        let controller = Controller::of(&pod.metadata);
-        view.whose(&objects).has_pod(&ObjectKey::of(pod), controller.as_ref(), &objects.works)
+        view.whose(&objects).has_pod(&ObjectKey::of(pod), &Origin::of(&pod.metadata), &objects.works)
     }
 
     /// Takes in what of this claim has not ended, if anything has not.

@@ -54,6 +54,8 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
             Some(offer) if committed && leg.agent && entry(offer, &view.uid).is_none() => {
                 return Some(Reason::MemberLost);
             }
+            // A seat that is not committed is given back at once, however long an agent may take to vote.
+            Some(offer) if !committed && offer.fields().offering != Offering::Open => return Some(Reason::NotAllowed),
             // Whoever wrote the Match: nothing is reserved where the owner has not agreed to be asked.
             Some(offer) if !committed && !consents(offer, view, objects) => return Some(Reason::NotAllowed),
             // Nor is an entry that is lost, or was never there, written back.

@@ -61,7 +61,8 @@ pub(crate) fn asks(objects: &Objects) -> Asks {
 /// How many times something may be made by what is itself made by something: a JobSet makes batch Jobs, and these make pods.
 const MAKERS_MAX: usize = 2;
 
-/// For whom a Job is made: who has created the workload; of one that a controller has made, who has created what it was made of.
+/// For whom a Job is made: the user who created the workload. What a controller has made says nothing of that: there it is the user who
+/// created what it was made of. References to a controller are anybody's word, and count for nothing else.
 /// `None` where owners are not trusted at all.
 fn owner(work: &WorkObject, objects: &Objects) -> Result<Option<String>, Trouble> {
     if objects.jobs.owners() == OwnerTrust::None {
@@ -73,6 +74,9 @@ fn owner(work: &WorkObject, objects: &Objects) -> Result<Option<String>, Trouble
             return at.creator.clone().map(Some).ok_or(Trouble::OwnerUnknown { made_by: None });
         };
         let kind = [WorkKind::Job, WorkKind::JobSet].into_iter().find(|kind| controller.is(*kind));
+        if let Some(creator) = at.creator.as_ref().filter(|_| kind.is_some()) {
+            return Ok(Some(creator.clone()));
+        }
         let maker =
             kind.and_then(|kind| objects.works.get(kind, &ObjectKey::new(&work.key.namespace, &controller.name)));
         match maker.filter(|maker| maker.uid == controller.uid) {
@@ -214,20 +218,28 @@ mod tests {
             };
         assert_eq!(owner_of(|_| {}, vec![]), Ok(Some("raman".to_owned())));
         assert_eq!(owner_of(|work| work.creator = None, vec![]), Err(Trouble::OwnerUnknown { made_by: None }));
-        // The one that stands on the object is then the controller of batch Jobs.
-        let made = |work: &mut WorkObject| (work.kind, work.controller) = (WorkKind::Pod, of("batch", "Job", "b"));
+        // No creator is written on what the controllers of batch Jobs and of JobSets have made.
+        let made = |work: &mut WorkObject| {
+            (work.kind, work.controller, work.creator) = (WorkKind::Pod, of("batch", "Job", "b"), None);
+        };
         let alone = maker(WorkKind::Job, "b", Some("livny"), None);
         assert_eq!(owner_of(made, vec![alone.clone()]), Ok(Some("livny".to_owned())));
-        let in_set = maker(WorkKind::Job, "b", Some("the controller of JobSets"), of("jobset.x-k8s.io", "JobSet", "s"));
+        let in_set = maker(WorkKind::Job, "b", None, of("jobset.x-k8s.io", "JobSet", "s"));
         let set = maker(WorkKind::JobSet, "s", Some("solomon"), None);
         assert_eq!(owner_of(made, vec![in_set, set]), Ok(Some("solomon".to_owned())));
         let unknown = |kind: &str| Err(Trouble::OwnerUnknown { made_by: Some(format!("{kind} `b`")) });
         assert_eq!(owner_of(made, vec![]), unknown("Job"));
-        let other = WorkObject { uid: "another".to_owned(), ..alone };
+        let other = WorkObject { uid: "another".to_owned(), ..alone.clone() };
         assert_eq!(owner_of(made, vec![other]), unknown("Job"), "a namesake");
         assert_eq!(owner_of(|work| work.controller = of("apps", "ReplicaSet", "b"), vec![]), unknown("ReplicaSet"));
-        let round = maker(WorkKind::Job, "b", Some("livny"), of("batch", "Job", "b"));
+        let round = maker(WorkKind::Job, "b", None, of("batch", "Job", "b"));
         assert_eq!(owner_of(made, vec![round]), Err(Trouble::OwnerUnknown { made_by: None }));
+        // E5: a user who writes such a reference creates for no one else, on the object itself or between it and another.
+        let refers = |work: &mut WorkObject| work.controller = of("batch", "Job", "b");
+        assert_eq!(owner_of(refers, vec![alone.clone()]), Ok(Some("raman".to_owned())));
+        let between = maker(WorkKind::Job, "b", Some("raman"), of("batch", "Job", "hers"));
+        let hers = maker(WorkKind::Job, "hers", Some("livny"), None);
+        assert_eq!(owner_of(made, vec![between, hers]), Ok(Some("raman".to_owned())));
     }
 
     #[test]

@@ -514,7 +514,12 @@ fn e5_an_owner_reference_makes_nobody_the_owner_of_anothers_job() {
     let uid = text(&here.get("jobs.batch/hers"), "/metadata/uid");
     let hers = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "hers", "uid": uid, "controller": true}]);
     let metadata = json!({"labels": {"gangmatch.dev/ad": "ad"}, "ownerReferences": hers});
-    for object in [batch("x", &metadata, &json!({"suspend": true})), pod("x", &metadata)] {
+    let between = json!({"suspend": true, "template": {"metadata": {"labels": {"gangmatch.dev/ad": "ad"}}, "spec": template(("a", "b"))["spec"]}});
+    for object in [
+        batch("x", &metadata, &json!({"suspend": true})),
+        pod("x", &metadata),
+        batch("x", &json!({"ownerReferences": hers}), &between),
+    ] {
         let told = refused(&here, "bob", &object);
         assert!(told.contains("go together only"), "{told}");
     }
