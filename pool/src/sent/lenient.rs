@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 /// What can be read from any JSON value, by default as if nothing were there.
 pub(super) trait Lenient: Default {
@@ -149,7 +149,7 @@ impl<T> Moment<T> {
 
 impl<T: DeserializeOwned> Lenient for Option<Moment<T>> {
     fn text(text: &str) -> Self {
-        let read = T::deserialize(StrDeserializer::<serde::de::value::Error>::new(text));
+        let read = serde_json::from_value(Value::String(text.to_owned()));
         Some(read.map_or(Moment::Unreadable, Moment::At))
     }
 

@@ -127,10 +127,9 @@ fn e1_an_object_of_ours_that_cannot_be_read_keeps_no_other_one_out() {
     is_left_out_at_most::<Job>(&good(json!({})));
     is_left_out_at_most::<Machine>(&good(json!({})));
     is_left_out_at_most::<License>(&good(json!({})));
-    let members = json!({"jobUid": "u", "members": [], "summary": "", "attempt": 1, "epoch": 1, "coordinator": ""});
-    if serde_json::from_value::<Sent<Match>>(good(members.clone())).is_ok() {
-        is_left_out_at_most::<Match>(&good(members));
-    }
+    let cycle = json!({"id": "1", "time": "2026-11-21T14:00:00Z", "seed": 1});
+    let spec = json!({"attempt": 1, "cycle": cycle, "epoch": 0, "reserveTimeoutSeconds": 30, "summary": "", "rank": "0", "members": []});
+    is_left_out_at_most::<Match>(&good(spec));
     is_left_out_at_most::<MachineClass>(&good(json!({"namespace": "ns", "selector": {}})));
 }
 
@@ -181,6 +180,23 @@ fn e2_what_counts_of_work_is_read_whatever_else_it_says() {
         (true, true, 2, Some(0)),
         "a start time is there"
     );
+}
+
+#[test]
+fn a_time_that_can_be_read_is_read() {
+    let time = "2026-11-21T14:00:00Z";
+    let batch =
+        json!({"metadata": {"creationTimestamp": time, "deletionTimestamp": time}, "status": {"startTime": time}});
+    let Sent(batch) = serde_json::from_value::<Sent<Batch>>(batch).unwrap();
+    let lease = json!({"spec": {"renewTime": "2026-11-21T14:00:00.000001Z"}});
+    let Sent(lease) = serde_json::from_value::<Sent<Lease>>(lease).unwrap();
+    let at = batch.status.unwrap().start_time.unwrap().0;
+    assert_eq!(at.to_string(), time);
+    assert_eq!(
+        [batch.metadata.creation_timestamp, batch.metadata.deletion_timestamp].map(|found| found.unwrap().0),
+        [at, at]
+    );
+    assert_eq!(lease.spec.unwrap().renew_time.unwrap().0.as_microsecond(), at.as_microsecond() + 1);
 }
 
 #[test]
