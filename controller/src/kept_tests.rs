@@ -11,7 +11,7 @@ use crate::fixtures::world;
 fn sent<K: Lean + DeserializeOwned + PartialEq>(mut object: Value) {
     let plain: K = serde_json::from_value(object.clone()).unwrap();
     let metadata = json!({
-        "annotations": {"gangmatch.dev/a": "b"}, "creationTimestamp": "2026-11-21T14:00:00Z", "deletionGracePeriodSeconds": 3,
+        "annotations": {"gangmatch.dev/match": "b"}, "creationTimestamp": "2026-11-21T14:00:00Z", "deletionGracePeriodSeconds": 3,
         "deletionTimestamp": "2026-11-21T14:00:03Z", "finalizers": ["f"], "generateName": "g", "generation": 4,
         "labels": {"l": "m"}, "name": "n", "namespace": "ns", "resourceVersion": "5", "selfLink": "s", "uid": "u",
         "ownerReferences": [{"apiVersion": "v1", "kind": "k", "name": "o", "uid": "v"}]});
@@ -19,6 +19,7 @@ fn sent<K: Lean + DeserializeOwned + PartialEq>(mut object: Value) {
     let mut whole: K = serde_json::from_value(object.clone()).unwrap();
     assert!(whole != plain, "they have other metadata");
     object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = json!("{}");
+    object["metadata"]["annotations"]["gangmatch.dev/a"] = json!("{}");
     object["metadata"]["managedFields"] = json!([{"manager": "gangmatch", "fieldsV1": {"f:status": {}}}]);
     whole.meta_mut().managed_fields = None;
     let Sent(found) = serde_json::from_value::<Sent<K>>(object).unwrap();

@@ -29,6 +29,8 @@ pub const GATE: &str = "gangmatch.dev/hold";
 pub const ANNOTATION_CREATOR: &str = "gangmatch.dev/created-by";
 /// Annotation of a batch Job that was made from a Job's template, and that goes with the Match.
 pub const ANNOTATION_MADE: &str = "gangmatch.dev/made-for";
+/// All annotations that the controller reads.
+pub const ANNOTATIONS: [&str; 4] = [ANNOTATION_MATCH, ANNOTATION_MEMBERS, ANNOTATION_CREATOR, ANNOTATION_MADE];
 
 /// Which gang was found, and how; written once, by the controller.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,9 +11,11 @@ use crate::key::ObjectKey;
 use crate::objects::Objects;
 use crate::recall::gang_of;
 
-/// The most attributes that are told, and the longest of them in bytes: more are not.
+/// The most attributes that are told, the longest of them, and all of them together, in bytes: more are not. A ledger of many
+/// claims has to fit into one object.
 const ATTRIBUTES_MAX: usize = 32;
-const LENGTH_MAX: usize = 4096;
+const LENGTH_MAX: usize = 1024;
+const LENGTHS_MAX: usize = 4096;
 
 /// What a member's ad reads of the one that it works for, in HTCondor's JSON form: scalars as they are, everything else, and
 /// what JSON would make something else of, as `"/Expr(...)/"`. What its owner keeps private is left out. `member` is
@@ -30,7 +32,15 @@ pub fn introduction(
     let told = introduce(&recalled.snapshot, &recalled.gang, config, now, member);
     let told = told.into_iter().filter(|(name, _)| !hidden.iter().any(|one| name == one.as_str()));
     let short = told.map(|(name, value)| (name.as_str().to_owned(), json(&value)));
-    short.filter(|(_, json)| json.as_str().is_none_or(|text| text.len() <= LENGTH_MAX)).take(ATTRIBUTES_MAX).collect()
+    let mut left = LENGTHS_MAX;
+    let mut fits = |name: &str, json: &Json| {
+        let length = json.as_str().map_or(8, str::len);
+        let all = length.saturating_add(name.len());
+        let fits = length <= LENGTH_MAX && all <= left;
+        left = left.saturating_sub(if fits { all } else { 0 });
+        fits
+    };
+    short.filter(|(name, json)| fits(name, json)).take(ATTRIBUTES_MAX).collect()
 }
 
 /// What the owner of the one that asks keeps private.

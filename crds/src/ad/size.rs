@@ -75,7 +75,7 @@ impl Size {
     }
 
     fn metadata(&mut self, metadata: &ObjectMeta) {
-        for (name, value) in metadata.labels.iter().flatten() {
+        for (name, value) in metadata.labels.iter().chain(&metadata.annotations).flatten() {
             self.string(name);
             self.string(value);
         }

@@ -14,6 +14,9 @@ use crate::{GROUP, Job, Workload};
 /// The longest time, in seconds, that a pod of a claim gets to end, whatever it asks for.
 pub const GRACE_SECONDS_MAX: i64 = 3600;
 
+/// The most containers of a template.
+const CONTAINERS_MAX: usize = 64;
+
 /// Where metadata are in a template.
 const METADATA: [(&str, &str); 2] =
     [("/metadata", ".metadata"), ("/spec/template/metadata", ".spec.template.metadata")];
@@ -86,6 +89,14 @@ fn template_problem(template: &BTreeMap<String, Value>) -> Option<String> {
     let containers = whole.pointer("/spec/template/spec/containers").and_then(Value::as_array);
     if containers.is_none_or(Vec::is_empty) {
         return Some(".spec.template.spec.containers: found none; write at least one with name and image".to_owned());
+    }
+    let count = |name: &str| whole.pointer(name).and_then(Value::as_array).map_or(0, Vec::len);
+    let all = count("/spec/template/spec/containers").saturating_add(count("/spec/template/spec/initContainers"));
+    if all > CONTAINERS_MAX {
+        return Some(format!(
+            ".spec.template.spec.containers: found {all}, initContainers included; write at most {CONTAINERS_MAX}: each gets all \
+             variables of the gang"
+        ));
     }
     let policy = whole.pointer("/spec/template/spec/restartPolicy").and_then(Value::as_str).unwrap_or("Always");
     (!["Never", "OnFailure"].contains(&policy))

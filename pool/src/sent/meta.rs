@@ -32,7 +32,7 @@ pub(super) struct Meta<A> {
 /// All annotations.
 pub(super) type AllTexts = Option<BTreeMap<String, String>>;
 
-/// The annotations of gangmatch: those of others may be as long as the rest of the object.
+/// The annotations that are read here: others may be as long as the rest of the object.
 #[derive(Default)]
 pub(super) struct OwnTexts(AllTexts);
 
@@ -44,7 +44,7 @@ impl From<OwnTexts> for AllTexts {
 
 impl Lenient for OwnTexts {
     fn map<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        let own = texts(map, |name| name.starts_with(crds::GROUP))?;
+        let own = texts(map, |name| crds::ANNOTATIONS.contains(&name))?;
         Ok(OwnTexts(Some(own).filter(|own| !own.is_empty())))
     }
 }
