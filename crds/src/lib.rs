@@ -38,8 +38,8 @@ pub use license::{License, LicenseSpec};
 pub use machine::{Machine, MachineSpec};
 pub use machine_class::{MachineClass, MachineClassSpec, MachineClassStatus, Toleration};
 pub use match_::{
-    ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, Cycle, Decision, GATE, LABEL_AD,
-    LABEL_ATTEMPT, LABEL_MATCH_UID, LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,
+    ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, ANNOTATIONS, Cycle, Decision, GATE,
+    LABEL_AD, LABEL_ATTEMPT, LABEL_MATCH_UID, LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,
 };
 pub use offer::{
     Agent, AllowedNamespaces, ClaimPolicy, Disclosure, DynamicAttribute, DynamicType, NamespacesFrom, Offer,

@@ -203,7 +203,10 @@ mod tests {
         assert!(counts(&named, "ns", batch("s-gone-0")), "of one that is gone the name has to do");
         assert!(counts(&pod, "ns", None) && counts(&pod, "ns", batch("x")), "it is what the job names");
         let whose = Whose { uid: "u", key: &key, job: None };
-        assert!(whose.has_pod(&ObjectKey::new("ns", "p"), &Origin::default(), &works), "a job that is gone names nothing");
+        assert!(
+            whose.has_pod(&ObjectKey::new("ns", "p"), &Origin::default(), &works),
+            "a job that is gone names nothing"
+        );
         // E12: orphaned, or given another controller; an indexed one, too
         for (prefix, expected) in [("m-", true), ("m-17-", true), ("x-", false), ("m-x-", false), ("m1-", false)] {
             for controller in [None, batch("x")] {

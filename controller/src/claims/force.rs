@@ -10,7 +10,7 @@ use crds::ad::GRACE_SECONDS_MAX;
 use crds::{LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use pool::{Origin, ObjectKey, WorkObject, has_finished};
+use pool::{ObjectKey, Origin, WorkObject, has_finished};
 
 use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
@@ -49,14 +49,15 @@ fn deletion(pod: &Pod) -> Deletion {
 
 impl Driver {
     /// Whether something that is suspended can be taken for stopped though its own controller does not say so: no pod of it is there
-    /// that has not finished. Those that are there are deleted, if it is late.
+    /// that has not finished. Those that are there are deleted once the time is over that it was given.
     pub(super) async fn stop_by_force(
         &self,
         work: &WorkObject,
-        is_late: bool,
+        by_ms: u64,
         action: Action,
         notes: &Mutex<Notes>,
     ) -> bool {
+        let is_late = self.now_ms() >= by_ms;
         let mut owners = BTreeSet::from([work.uid.clone()]);
         if work.kind == WorkKind::JobSet {
             match self.suspend_children(work, is_late).await {
@@ -86,10 +87,11 @@ impl Driver {
             self.delete_pods(&left).await;
         }
         let why = format!("{} {} is suspended, and its last pods are still ending", work.noun(), work.key);
-        noted(notes, |notes| match left.iter().all(is_labelled) {
-            true => notes.waits(action, why, Wait::Seen),
+        noted(notes, |notes| match (left.iter().all(is_labelled), is_late) {
+            (true, true) => notes.waits(action, why, Wait::Seen),
+            (true, false) => notes.waits(action, why, Wait::Until(by_ms)),
             // no watch shows those that do not carry the label
-            false => notes.failed(action, why),
+            (false, _) => notes.failed(action, why),
         });
         false
     }

@@ -129,9 +129,8 @@ impl Driver {
             return true;
         }
         let by_ms = self.stop_by_ms(&view.uid, &work.uid);
-        let is_late = self.now_ms() >= by_ms;
-        if is_late || latest.deleting {
-            return self.stop_by_force(&latest, is_late, action, notes).await;
+        if latest.deleting || self.now_ms() >= by_ms {
+            return self.stop_by_force(&latest, by_ms, action, notes).await;
         }
         let why = format!("{} {} is suspended, but its own controller has not said so", work.noun(), work.key);
         noted(notes, |notes| notes.waits(action, why, Wait::Until(by_ms)));

@@ -199,6 +199,24 @@ fn a_batch_job_that_a_finalizer_keeps_holds_no_seats() {
     stage.verdict().unwrap();
 }
 
+/// A batch Job that its author deletes while it runs, and keeps by a finalizer: its own controller leaves its pods alone.
+#[test]
+fn a8_a_batch_job_that_is_deleted_and_kept_while_its_pods_run_ends_in_time_after_an_eviction() {
+    let mut stage = Stage::new(None, Twist::None);
+    at_work(&mut stage, &["--stop-timeout-seconds=20"]);
+    stage.others = false;
+    let batches = format!("/apis/batch/v1/namespaces/{HERE}/jobs");
+    let path = format!("{batches}/{}", stage.list(&batches)[0]["metadata"]["name"].as_str().unwrap());
+    let answer = stage.ask(&Method::PATCH, &path, &json!({"metadata": {"finalizers": ["bob.io/keep"]}}));
+    assert!(answer.code < 300 && stage.ask(&Method::DELETE, &path, &Value::Null).code < 300, "{}", answer.body);
+    stage.pass(5_000);
+    let begun = stage.now_ms;
+    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
+    assert!(stage.now_ms - begun < 26_000, "after {} ms", stage.now_ms - begun);
+    stage.verdict().unwrap();
+}
+
 #[test]
 fn a_match_that_is_deleted_while_its_work_hangs_keeps_nobody_waiting() {
     let mut stage = Stage::new(None, Twist::None);
