@@ -78,11 +78,8 @@ impl History {
             (8, _) => ad.ports = other.ports,
             (9, _) => ad = PoolAd { key: ad.key, ..other },
             (10, _) => (ad.uid, ad.node_name) = (other.uid, other.node_name),
-            (11, _) => {
-                if !self.refusing.remove(&ad.key) {
-                    self.refusing.insert(ad.key.clone());
-                }
-            }
+            (11, _) if self.refusing.remove(&ad.key) => {}
+            (11, _) => drop(self.refusing.replace(ad.key.clone())),
             _ => {}
         }
         *own = Arc::new(ad);
