@@ -7,7 +7,7 @@ use crds::{GROUP, Job, LABEL_MATCH_UID, License, Machine, Match, OfferStatus, Re
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use pool::{WorkObject, has_finished};
+use pool::{Lean, Sent, WorkObject, has_finished};
 
 /// The kinds of gangmatch.dev, and those that work for claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,8 +119,9 @@ impl Object {
     /// # Errors
     /// When it is no JSON, or not of this kind.
     pub fn read(kind: Kind, json: &[u8], revision: i64) -> Result<Object, String> {
-        fn parse<K: serde::de::DeserializeOwned>(json: &[u8]) -> Result<Box<K>, String> {
-            serde_json::from_slice(json).map(Box::new).map_err(|error| error.to_string())
+        // as the controller reads it: what tenants write may say odd things
+        fn parse<K: Lean>(json: &[u8]) -> Result<Box<K>, String> {
+            serde_json::from_slice::<Sent<K>>(json).map(|sent| Box::new(sent.0)).map_err(|error| error.to_string())
         }
         let mut object = match kind {
             Kind::Job => Object::Job(parse(json)?),
