@@ -190,7 +190,9 @@ fn e7_a_pod_that_was_given_thirty_years_to_end_is_given_less_when_it_is_late() {
             pod["metadata"]["deletionGracePeriodSeconds"] == expected
         };
         stage.until("it is given less", given).unwrap();
-        assert!((10_000..20_000).contains(&(stage.now_ms - begun)), "{}", stage.now_ms - begun);
+        // the garbage collector may have given it what its template says before that
+        let (took_ms, least_ms) = (stage.now_ms - begun, if own > expected { 10_000 } else { 0 });
+        assert!((least_ms..20_000).contains(&took_ms), "{took_ms}");
         assert_eq!(stage.entries("machines", "m0"), 1, "it may still run");
         // once is enough
         let before = stage.requests();
