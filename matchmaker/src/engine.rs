@@ -81,6 +81,8 @@ pub struct Stats {
     pub looks: u64,
     /// Conditions on one partner.
     pub conditions: u64,
+    /// What it took to read expressions that were not known before, in steps.
+    pub read: u64,
     /// What everything that is kept for the next cycle, and could be worked out again, takes in memory, about.
     pub answers_bytes: usize,
 }

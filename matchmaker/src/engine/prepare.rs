@@ -1,6 +1,6 @@
 //! A snapshot into what a cycle searches in: tables brought up to date, roots put together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use classad::Expr;
 use foldhash::fast::RandomState;
@@ -95,7 +95,7 @@ impl Engine {
             self.forget_plans();
             self.planned_for = planned_for;
         }
-        let examples = self.keys_of(snapshot, indexed, accounts);
+        let examples = self.keys_of(snapshot, config, indexed, accounts);
         self.look_ahead(snapshot, &examples, config, accounts);
         indexed.making = self.making(snapshot, &examples, readers, config);
         indexed.admitted = Bits::none(self.table.rows.len());
@@ -147,6 +147,9 @@ impl Engine {
         indexed: &mut Indexed,
         accounts: &mut Accounts,
     ) -> bool {
+        if id == UNREAD {
+            return false;
+        }
         let Some(example) = indexed.making.aside.get(&id).copied() else { return true };
         if accounts.left(example.submitter) == 0 || config.stop.is_set() {
             return false;
@@ -218,18 +221,36 @@ impl Engine {
         class
     }
 
-    /// The keys of all roots, and an example of each.
-    fn keys_of(&mut self, snapshot: &Snapshot, indexed: &mut Indexed, accounts: &Accounts) -> Vec<(u32, Example)> {
+    /// The keys of all roots, and an example of each. Who has no steps left, or when the cycle is to end, gets no more of them.
+    fn keys_of(
+        &mut self,
+        snapshot: &Snapshot,
+        config: &Config,
+        indexed: &mut Indexed,
+        accounts: &mut Accounts,
+    ) -> Vec<(u32, Example)> {
         self.key_of_place.resize(snapshot.len(), None);
         let mut examples: Vec<Option<Example>> = Vec::new();
         indexed.key_of.reserve(snapshot.roots.len());
         indexed.offers = Bits::none(snapshot.roots.len());
+        // What was read of offers is nobody's.
+        self.stats.read += self.table.exprs.charge();
         for (number, root) in snapshot.roots.iter().enumerate() {
             if self.table.first_row(root.ad.place()).is_some() {
                 indexed.offers.set(number, true);
             }
             let known = self.key_of_place.get(root.ad.place()).copied().flatten();
-            let Some(key) = known.or_else(|| self.key_of_root(snapshot, root.ad)) else {
+            let submitter = accounts.number(&root.submitter);
+            if known.is_none() && (accounts.left(submitter) == 0 || config.stop.is_set()) {
+                indexed.unread.insert(number);
+                indexed.key_of.push(None);
+                continue;
+            }
+            let key = known.or_else(|| self.key_of_root(snapshot, root.ad));
+            let steps = self.table.exprs.charge();
+            self.stats.read += steps;
+            accounts.pay(submitter, steps);
+            let Some(key) = key else {
                 indexed.key_of.push(None);
                 continue;
             };
@@ -245,7 +266,7 @@ impl Engine {
                     root: root.ad,
                     roots: 0,
                     reads_all: key.is_reflective(),
-                    submitter: accounts.number(&root.submitter),
+                    submitter,
                 };
                 example.get_or_insert_with(of).roots += 1;
             }
@@ -350,6 +371,9 @@ impl Engine {
     }
 }
 
+/// Stands for the key of a root that was not read.
+const UNREAD: u32 = u32::MAX;
+
 /// How many rows are looked at for a domain in about the time of a step.
 const ROWS_OF_A_STEP: usize = 4096;
 
@@ -399,6 +423,8 @@ pub(super) struct OfKey {
 pub(super) struct Indexed {
     /// By the number of the root: what it shows of itself.
     key_of: Vec<Option<Number>>,
+    /// Roots by number whose submitters had no steps left to read them.
+    unread: HashSet<usize, RandomState>,
     of_key: Vec<Option<OfKey>>,
     /// The roots, by number, that may be bound themselves.
     pub(super) offers: Bits,
@@ -412,8 +438,12 @@ pub(super) struct Indexed {
 }
 
 impl Indexed {
-    /// The number of what a root shows of itself, if it was set aside before it was looked at.
+    /// The number of what a root shows of itself, if it was set aside before it was looked at; none that is in use, if that
+    /// was before it was read.
     pub(super) fn aside(&self, number: usize) -> Option<u32> {
+        if self.unread.contains(&number) {
+            return Some(UNREAD);
+        }
         let key = self.key_of.get(number).copied().flatten()?.get();
         self.making.aside.contains_key(&key).then_some(key)
     }
