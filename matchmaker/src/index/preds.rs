@@ -99,6 +99,11 @@ impl Preds {
         self.list.iter().map(each).sum()
     }
 
+    /// What conditions take in memory beside what is known of rows, about.
+    pub(crate) fn bytes_without_answers(&self) -> usize {
+        PRED_BYTES * self.list.len()
+    }
+
     /// Forgets what depends on the time.
     pub(crate) fn another_time(&mut self) {
         for pred in self.list.iter_mut().filter(|pred| pred.timely) {

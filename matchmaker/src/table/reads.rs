@@ -186,6 +186,11 @@ impl Exprs {
         (state.finish(), state.words)
     }
 
+    /// Somebody else has worked for the same, as long as hashing so many words takes.
+    pub(crate) fn worked(&mut self, words: usize) {
+        self.work += words as u64;
+    }
+
     /// The steps that were taken since this was asked last.
     pub(crate) fn charge(&mut self) -> u64 {
         let steps = self.work / WORDS_OF_A_STEP;
