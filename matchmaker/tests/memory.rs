@@ -159,7 +159,7 @@ mod tests {
         assert!(peak < 24 * MB, "{} MB", peak / MB);
 
         // Another template that admits its owner alone: only the owner's job is planned anew.
-        ads.push(closed(9999, "[Memory = 64; Requirements = other.Other =?= 1]"));
+        ads.push(closed(9999, "[Memory = 64; Requirements = 64 > 9]"));
         let cycle = engine.gangs(&snapshot(ads), &Config::product(), 0);
         assert_eq!((cycle.gangs.len(), engine.stats.planned), (2, 1));
     }

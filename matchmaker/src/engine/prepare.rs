@@ -15,7 +15,7 @@ use crate::index::classes::{Asker, KeyOf, Readers};
 use crate::index::memo::{Kept, Seen};
 use crate::index::plan::{Planner, PortPlan};
 use crate::index::ranks::Rank;
-use crate::model::{AdId, Config, Prefer, Snapshot};
+use crate::model::{AdId, Config, Prefer, Root, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::Domain;
 use crate::search::finders::Finders;
@@ -267,7 +267,8 @@ impl Engine {
         class
     }
 
-    /// The keys of all roots, and an example of each. Who has no steps left, or when the cycle is to end, gets no more of them.
+    /// The keys of all roots, and an example of each. Roots that are new are not read once their
+    /// submitter has no steps left, or the cycle is to end.
     fn keys_of(
         &mut self,
         snapshot: &Snapshot,
@@ -286,19 +287,10 @@ impl Engine {
                 indexed.offers.set(number, true);
             }
             let known = self.key_of_place.get(root.ad.place()).copied().flatten();
-            let submitter = accounts.number(&root.submitter);
-            if known.is_none() && (accounts.left(submitter) == 0 || config.stop.is_set()) {
-                indexed.unread.insert(number);
-                indexed.key_of.push(None);
-                continue;
-            }
-            let key = known.or_else(|| {
-                self.table.submitter = Arc::clone(&root.submitter);
-                self.key_of_root(snapshot, root.ad)
-            });
-            let steps = self.table.exprs.charge();
-            self.stats.read += steps;
-            accounts.pay(submitter, steps);
+            let key = match known {
+                Some(key) => Some(key),
+                None => self.read(number, root, snapshot, config, indexed, accounts),
+            };
             let Some(key) = key else {
                 indexed.key_of.push(None);
                 continue;
@@ -311,13 +303,41 @@ impl Engine {
                 examples.resize(as_usize(id) + 1, None);
             }
             if let Some(example) = examples.get_mut(as_usize(id)) {
-                let of = || Example { root: root.ad, roots: 0, reads_all: key.is_reflective(), submitter };
+                let of = || Example {
+                    root: root.ad,
+                    roots: 0,
+                    reads_all: key.is_reflective(),
+                    submitter: accounts.number(&root.submitter),
+                };
                 example.get_or_insert_with(of).roots += 1;
             }
             indexed.key_of.push(Some(Number::of(id)));
         }
         let found = |(id, example): (usize, Option<Example>)| Some((as_u32(id), example?));
         examples.into_iter().enumerate().filter_map(found).collect()
+    }
+
+    /// The key of a root that was not read before, on account of its submitter.
+    fn read(
+        &mut self,
+        number: usize,
+        root: &Root,
+        snapshot: &Snapshot,
+        config: &Config,
+        indexed: &mut Indexed,
+        accounts: &mut Accounts,
+    ) -> Option<KeyOf> {
+        let submitter = accounts.number(&root.submitter);
+        if accounts.left(submitter) == 0 || config.stop.is_set() {
+            indexed.unread.insert(number);
+            return None;
+        }
+        self.table.submitter = Arc::clone(&root.submitter);
+        let key = self.key_of_root(snapshot, root.ad);
+        let steps = self.table.exprs.charge();
+        self.stats.read += steps;
+        accounts.pay(submitter, steps);
+        key
     }
 
     /// The key of a root; none if its ports are not in order.

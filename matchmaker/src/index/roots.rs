@@ -120,7 +120,7 @@ impl Roots {
         if let Some(number) = self.of_ports.number(attribute) {
             return Some(number | OF_PORTS);
         }
-        if !self.has_room(1, self.lists.len(), table) {
+        if !self.has_room(1, ads.len(), table) {
             return None;
         }
         let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
@@ -129,7 +129,8 @@ impl Roots {
         self.of_ports.number(attribute).map(|number| number | OF_PORTS)
     }
 
-    /// Takes the room for so many columns of so many rows, and counts the work; false if there is none.
+    /// Takes the room for so many columns, and counts the work; false if there is none. Roots are read one after the other: in
+    /// the end there may be as many rows as ads.
     fn has_room(&mut self, columns: usize, rows: usize, table: &mut Table) -> bool {
         let has_room = self.room.take(&table.account(), columns * (COLUMN_BYTES + size_of::<u32>() * rows), rows);
         if has_room {
@@ -149,7 +150,7 @@ impl Roots {
         let all: Vec<Attribute> = names.iter().map(|name| (None, name.clone())).collect();
         let fresh: BTreeSet<Attribute> = all.iter().filter(|own| self.of_body.number(own).is_none()).cloned().collect();
         if !fresh.is_empty() {
-            if !self.has_room(fresh.len(), self.heads.len(), table) {
+            if !self.has_room(fresh.len(), ads.len(), table) {
                 return None;
             }
             let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
