@@ -112,7 +112,7 @@ impl RootKeys {
     pub(crate) fn of(&mut self, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<KeyOf> {
         let (head, namespace) = roots.head_of(asker.row);
         if self.wanted.get(as_usize(head)).is_none_or(Option::is_none) {
-            let Some(is_known) = self.want(head, table, roots, asker) else { return None };
+            let is_known = self.want(head, table, roots, asker)?;
             if !is_known {
                 return Some(self.alone(head));
             }
