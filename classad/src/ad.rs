@@ -160,6 +160,12 @@ impl Ad {
         self.names().list.iter().zip(self.values())
     }
 
+    /// The same in an order that the order in the source has no say in.
+    pub(crate) fn by_name(&self) -> impl Iterator<Item = (&Name, &Expr)> {
+        let names = self.names();
+        names.index.iter().filter_map(|entry| Some((names.list.get(entry.place)?, self.at(entry.place)?)))
+    }
+
     /// How many attributes there are.
     #[must_use]
     pub fn len(&self) -> usize {

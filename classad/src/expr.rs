@@ -1,5 +1,7 @@
 //! The one tree: what the parser builds is what is evaluated, taken apart, explained and printed.
 
+mod equality;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -452,56 +454,6 @@ impl Expr {
     /// Tells two places of the tree apart for as long as both live.
     pub(crate) fn address(&self) -> usize {
         Counted::as_ptr(&self.0) as usize
-    }
-
-    /// Whether both are the same kind of node with the same words in it, whatever their children are.
-    fn same_head(&self, other: &Self) -> bool {
-        match (self.kind(), other.kind()) {
-            (Kind::Literal(left), Kind::Literal(right)) => same_literal(left, right),
-            (Kind::Attribute { name: left, absolute: a }, Kind::Attribute { name: right, absolute: b }) => {
-                left == right && a == b
-            }
-            (Kind::Select { name: left, .. }, Kind::Select { name: right, .. }) => left == right,
-            (Kind::Unary { op: left, .. }, Kind::Unary { op: right, .. }) => left == right,
-            (Kind::Binary { op: left, .. }, Kind::Binary { op: right, .. }) => left == right,
-            (Kind::Call(left), Kind::Call(right)) => left.function == right.function,
-            (left, right) => std::mem::discriminant(left) == std::mem::discriminant(right),
-        }
-    }
-}
-
-/// Literals are the same if they print the same: NaN is NaN, 0.0 is not -0.0.
-fn same_literal(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Real(left), Value::Real(right)) | (Value::RelTime(left), Value::RelTime(right)) => {
-            left.to_bits() == right.to_bits() || left.is_nan() && right.is_nan()
-        }
-        _ => left == right,
-    }
-}
-
-impl PartialEq for Expr {
-    fn eq(&self, other: &Self) -> bool {
-        let mut pending: SmallVec<[(&Self, &Self); 8]> = smallvec![(self, other)];
-        while let Some((left, right)) = pending.pop() {
-            if Counted::ptr_eq(&left.0, &right.0) {
-                continue;
-            }
-            match (left.kind(), right.kind()) {
-                (Kind::Ad(left), Kind::Ad(right)) if left == right => {}
-                (Kind::Ad(_), _) => return false,
-                _ if !left.same_head(right) => return false,
-                (Kind::Literal(_), _) => {}
-                _ => {
-                    let (lefts, rights) = (left.children(), right.children());
-                    if lefts.len() != rights.len() {
-                        return false;
-                    }
-                    pending.extend(lefts.into_iter().zip(rights));
-                }
-            }
-        }
-        true
     }
 }
 

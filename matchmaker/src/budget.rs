@@ -172,6 +172,11 @@ impl Accounts {
         self.list.binary_search_by(|account| (*account.name).cmp(name)).unwrap_or(usize::MAX)
     }
 
+    /// The name of a submitter.
+    pub(crate) fn name(&self, submitter: usize) -> Arc<str> {
+        self.list.get(submitter).map_or_else(|| Arc::from(""), |account| Arc::clone(&account.name))
+    }
+
     /// What is left of a submitter's share.
     pub(crate) fn left(&self, submitter: usize) -> u64 {
         self.list.get(submitter).map_or(0, |account| account.share.saturating_sub(account.spent))

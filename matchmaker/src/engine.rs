@@ -49,8 +49,8 @@ pub struct Engine {
     plan_ids: HashMap<PortPlan, usize, RandomState>,
     /// The plans by number.
     ports: Vec<PortPlan>,
-    /// What plans were made for: the templates, and the resources of the pool.
-    planned_for: (u64, Resources),
+    /// The resources of the pool that plans were made for.
+    planned_for: Resources,
     /// By place in the snapshot before: the number of a root's key, and whether its expressions read more than that tells.
     key_of_place: Vec<Option<KeyOf>>,
     agreed: Agreed,
@@ -65,6 +65,9 @@ pub struct Engine {
     /// How many gangs there were in the cycle before: about as many as there will be.
     gangs_before: usize,
     settings: Option<Config>,
+    /// How many cycles there were since everything was forgotten, and what the tables took in memory after the first one.
+    cycles: u64,
+    tables_bytes: usize,
     /// What the last cycle did.
     pub stats: Stats,
 }
@@ -86,6 +89,10 @@ pub struct Stats {
     pub looks: u64,
     /// Conditions on one partner.
     pub conditions: u64,
+    /// What it took to read expressions that were not known before, in steps.
+    pub read: u64,
+    /// Groups of roots whose ports were planned anew.
+    pub planned: u64,
     /// What everything that is kept for the next cycle, and could be worked out again, takes in memory, about.
     pub answers_bytes: usize,
 }
@@ -154,6 +161,9 @@ impl Ledger {
     }
 }
 
+/// What the plan of a port takes in memory, about, beside what it shares with others.
+const PORT_BYTES: usize = 3 * size_of::<PortPlan>();
+
 impl Default for Engine {
     fn default() -> Engine {
         Engine::new()
@@ -176,7 +186,7 @@ impl Engine {
             made: Made::default(),
             plan_ids: HashMap::default(),
             ports: Vec::new(),
-            planned_for: (0, Vec::new()),
+            planned_for: Vec::new(),
             key_of_place: Vec::new(),
             agreed: Agreed::default(),
             fruitless: Fruitless::default(),
@@ -186,6 +196,8 @@ impl Engine {
             before: Snapshot::default(),
             gangs_before: 0,
             settings: None,
+            cycles: 0,
+            tables_bytes: 0,
             stats: Stats::default(),
         }
     }
@@ -203,7 +215,8 @@ impl Engine {
     /// What everything that could be worked out again takes in memory, about.
     fn answers_bytes(&self) -> usize {
         let index = self.preds.bytes() + self.ranks.bytes() + self.made.bytes() + self.keys.bytes();
-        index + self.agreed.bytes() + self.fruitless.bytes() + self.table.words.said_bytes()
+        let plans = self.plans.len() * size_of::<Option<Planned>>() + self.ports.len() * PORT_BYTES;
+        index + plans + self.agreed.bytes() + self.fruitless.bytes() + self.table.words.said_bytes()
     }
 
     fn forget_plans(&mut self) {

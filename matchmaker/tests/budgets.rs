@@ -242,4 +242,62 @@ mod tests {
         assert_eq!((gangs.len(), cycle.skipped.len()), (0, 4));
         assert!(cycle.unmatched.is_empty());
     }
+
+    /// Jobs of eight ports, with conditions that differ in what the old hash did not see: names and times in literals.
+    fn alike_but_for_names(jobs: usize) -> Pool {
+        let condition = |number: usize| match number % 3 {
+            0 => format!("x isnt [a{number} = 0]"),
+            1 => format!("x isnt relTime({number})"),
+            _ => format!("x isnt absTime({number})"),
+        };
+        let port = |job: usize, port: usize| {
+            let all: Vec<String> = (0..20).map(|place| condition((job * 8 + port) * 20 + place)).collect();
+            format!("[Label = p{port}; Constraint = {}]", all.join(" && "))
+        };
+        let ad = |job: usize| {
+            format!("[Ports = {{{}}}]", (0..8).map(|number| port(job, number)).collect::<Vec<_>>().join(", "))
+        };
+        (0..jobs).fold(Pool::default().machines(20), |pool, job| pool.job("bob", &format!("b{job:02}"), &ad(job)))
+    }
+
+    #[test]
+    fn f3_conditions_that_differ_in_names_alone_are_told_apart_by_their_hashes() {
+        let read = |jobs: usize| {
+            let mut engine = Engine::new();
+            engine.gangs(&alike_but_for_names(jobs).snapshot(), &config(), 0);
+            engine.stats.read
+        };
+        let (one, two) = (read(2), read(4));
+        assert!(two > one && two <= 6 * one, "{one} steps for 2, {two} for 4");
+    }
+
+    #[test]
+    fn f3_what_is_read_of_a_job_is_paid_by_its_submitter_and_read_once() {
+        let pool = alike_but_for_names(10).jobs("carol", 3, HONEST);
+        let snapshot = pool.snapshot();
+        let config = Config { cycle_steps_max: 200, ..config() };
+        let mut engine = Engine::new();
+        let mut most = 0;
+        let of = |cycle: &Cycle, namespace: &str| {
+            let is = |ad| snapshot.ad(ad).unwrap().key.namespace == namespace;
+            cycle.gangs.iter().filter(|gang| is(gang.members[0].ad)).count()
+        };
+        let first = engine.negotiate(&snapshot, &config, 0);
+        assert_eq!((of(&first, "carol"), first.over_budget), (3, vec![Arc::from("bob")]));
+        for _ in 0..60 {
+            engine.negotiate(&snapshot, &config, 0);
+            most = most.max(engine.stats.read);
+        }
+        assert_eq!(engine.stats.read, 0, "at last all is read");
+        assert!(most < 400, "{most}");
+    }
+
+    #[test]
+    fn f3_jobs_are_not_read_any_more_when_the_cycle_is_to_end() {
+        let config = Config { stop: Stop::default(), ..config() };
+        config.stop.set();
+        let mut engine = Engine::new();
+        let cycle = engine.negotiate(&alike_but_for_names(4).snapshot(), &config, 0);
+        assert_eq!((engine.stats.read, cycle.skipped.len()), (0, 4));
+    }
 }

@@ -306,7 +306,7 @@ mod tests {
             pool = pool.job_of(&format!("greedy{number:02}"), greedy, "a", 0, 0);
         }
         // What `eval` costs beyond a usual edge counts, too: some 26 steps for each job.
-        let config = Config { cycle_steps_max: 100, ..Config::product() };
+        let config = Config { cycle_steps_max: 120, ..Config::product() };
         let (_, cycle) = pool.job_of("modest", modest, "b", 0, 9).cycle(&config);
         assert_eq!(cycle.gangs.len(), 1, "the greedy ones come first, and have run out");
         let gave_up = cycle.unmatched.iter().filter(|why| why.verdict == Verdict::GaveUp).count();

@@ -5,19 +5,16 @@ use std::collections::{BTreeSet, HashSet};
 use classad::{Expr, Name};
 use foldhash::fast::RandomState;
 
-use super::prepare::Example;
-use super::{Engine, as_u64};
+use super::Engine;
+use super::prepare::{Example, Making};
 use crate::budget::Accounts;
 use crate::model::{Config, Prefer, Snapshot};
 use crate::ports::{Port, Ports};
-use crate::table::{Exprs, Reads, ReadsId, as_usize};
-
-/// How many rows a column is made of in about the time of a step.
-const ROWS_OF_A_STEP: usize = 1024;
+use crate::table::{Reads, ReadsId, Table, as_usize};
 
 /// What is going to be read of those who can be bound.
 struct Ahead<'e> {
-    exprs: &'e mut Exprs,
+    table: &'e mut Table,
     /// Somebody's rank counts.
     ranked: bool,
     names: BTreeSet<Name>,
@@ -27,34 +24,39 @@ struct Ahead<'e> {
 
 impl Engine {
     /// Makes the columns of what constraints and ranks read of those who can be bound: those of roots that have no plan yet,
-    /// and of all templates. What stands in a part of a constraint that nobody will ask gets a column in vain.
+    /// and of the templates that admit them, as far as there is room for them. What stands in a part of a constraint that
+    /// nobody will ask gets a column in vain.
     pub(super) fn look_ahead(
         &mut self,
         snapshot: &Snapshot,
         examples: &[(u32, Example)],
+        making: &Making,
         config: &Config,
         accounts: &mut Accounts,
     ) {
         let ranked = config.prefer == Prefer::Best;
-        let (names, seen) = (BTreeSet::new(), HashSet::default());
-        let mut ahead = Ahead { exprs: &mut self.table.exprs, ranked, names, seen };
+        let mut ahead = Ahead { table: &mut self.table, ranked, names: BTreeSet::new(), seen: HashSet::default() };
         let is_new = |id: u32| self.plans.get(as_usize(id)).is_none_or(Option::is_none);
-        let column = as_u64(self.table.rows.len() / ROWS_OF_A_STEP);
         for (_, example) in examples.iter().filter(|(id, _)| is_new(*id)) {
             let Some(root) = snapshot.ad(example.root).filter(|_| accounts.left(example.submitter) > 0) else {
                 continue;
             };
             let before = ahead.names.len();
+            ahead.table.submitter = accounts.name(example.submitter);
             root.ports.list.iter().for_each(|port| ahead.of_partners(&root.ports, port));
-            accounts.pay(example.submitter, column.saturating_mul(as_u64(ahead.names.len() - before)));
+            accounts.pay(example.submitter, ahead.table.steps_of_columns(ahead.names.len() - before));
         }
         if ahead.seen.is_empty() {
             return;
         }
-        for (_, template) in self.table.templates.used() {
-            let (offer, via) = &template.example;
-            offer.list.get(*via).into_iter().for_each(|port| ahead.of_itself(offer, port));
+        let lists = making.admitted_to.iter().flatten().flat_map(|admitted| admitted.templates.iter().copied());
+        for template in lists.collect::<BTreeSet<usize>>() {
+            ahead.table.template_at_hand = Some(template);
+            let example = ahead.table.templates.list.get(template).map(|template| template.example.clone());
+            let Some((offer, via)) = example else { continue };
+            offer.list.get(via).into_iter().for_each(|port| ahead.of_itself(&offer, port));
         }
+        ahead.table.template_at_hand = None;
         let names = ahead.names;
         self.table.add_columns(&names);
     }
@@ -70,7 +72,7 @@ impl Ahead<'_> {
         for reads in self.fresh(port, false) {
             let selected = reads.selected.iter().filter(|(base, _)| is_partner(base)).map(|(_, name)| name);
             let bare = reads.bare.iter().filter(|name| root.implicit && root.body.place(name).is_none());
-            self.names.extend(selected.chain(bare).cloned());
+            selected.chain(bare).for_each(|name| self.add(name));
         }
     }
 
@@ -78,7 +80,14 @@ impl Ahead<'_> {
     fn of_itself(&mut self, offer: &Ports, port: &Port) {
         let own = |name: &&Name| offer.body.place(name).is_some() || port.attributes.place(name).is_some();
         for reads in self.fresh(port, true) {
-            self.names.extend(reads.bare.iter().filter(own).cloned());
+            reads.bare.iter().filter(own).for_each(|name| self.add(name));
+        }
+    }
+
+    /// One more name to make a column of, if there is none and there is room for it.
+    fn add(&mut self, name: &Name) {
+        if !self.names.contains(name) && self.table.has_room(name) {
+            self.names.insert(name.clone());
         }
     }
 
@@ -86,10 +95,10 @@ impl Ahead<'_> {
     fn fresh(&mut self, port: &Port, offers: bool) -> Vec<std::sync::Arc<Reads>> {
         let rank = port.rank.iter().filter(|_| self.ranked);
         let mut id = |expr: &Expr| {
-            let id = self.exprs.id(expr);
-            self.exprs.reads_id(id).filter(|id| self.seen.insert((*id, offers)))
+            let id = self.table.exprs.id(expr);
+            self.table.exprs.reads_id(id).filter(|id| self.seen.insert((*id, offers)))
         };
         let ids: Vec<ReadsId> = port.constraint.iter().chain(rank).filter_map(&mut id).collect();
-        ids.into_iter().map(|id| self.exprs.reads_of(id)).collect()
+        ids.into_iter().map(|id| self.table.exprs.reads_of(id)).collect()
     }
 }

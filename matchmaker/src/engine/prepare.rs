@@ -1,25 +1,26 @@
 //! A snapshot into what a cycle searches in: tables brought up to date, roots put together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use classad::Expr;
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::class::Class;
-use super::{Engine, Stats, as_u64};
+use super::{Engine, PORT_BYTES, Stats, as_u64};
 use crate::budget::{Accounts, Owners};
 use crate::index::asks::Resources;
 use crate::index::classes::{Asker, KeyOf, Readers};
-use crate::index::memo::Seen;
+use crate::index::memo::{Kept, Seen};
 use crate::index::plan::{Planner, PortPlan};
 use crate::index::ranks::Rank;
-use crate::model::{AdId, Config, Prefer, Snapshot};
+use crate::model::{AdId, Config, Prefer, Root, Snapshot};
 use crate::ports::Rules;
 use crate::search::domain::Domain;
 use crate::search::finders::Finders;
 use crate::search::lanes::Spoke;
-use crate::table::{Bits, Number, Table, as_u32, as_usize};
+use crate::table::{Bits, Number, Table, as_u32, as_usize, room_of_all};
 
 /// One of the roots with a key.
 #[derive(Clone, Copy)]
@@ -42,8 +43,7 @@ impl Engine {
         now: i64,
         accounts: &mut Accounts,
     ) -> Indexed {
-        let too_much = self.table.bytes() + self.roots.bytes() > TABLES_MIN.max(TABLES_PER_AD * snapshot.len());
-        if too_much || self.settings.as_ref().is_none_or(|known| !alike(known, config)) {
+        if self.is_time_to_forget(snapshot.len()) || self.settings.as_ref().is_none_or(|known| !alike(known, config)) {
             // Who is left out in this cycle is said already.
             let owners = std::mem::replace(&mut self.owners, Owners::new(0));
             let (settings, table) = (Some(config.clone()), Table::new(config.limits));
@@ -87,6 +87,22 @@ impl Engine {
         indexed
     }
 
+    /// Whether so much is kept of ads that are gone that everything is better made again. What ads that are there take is no
+    /// reason: it would be made again in every cycle.
+    fn is_time_to_forget(&mut self, ads: usize) -> bool {
+        self.cycles = self.cycles.saturating_add(1);
+        let bytes = self.table.bytes() + self.roots.bytes();
+        // After the first cycle, what is kept is of ads that are there.
+        if self.tables_bytes == 0 {
+            self.tables_bytes = bytes;
+        }
+        let most = TABLES_MIN.max(TABLES_PER_AD * ads).max(2 * self.tables_bytes);
+        // Columns that were made while there were few rows take more now.
+        let columns = self.table.column_bytes(ads).max(self.roots.column_bytes(ads));
+        let short = [&self.table.room, &self.ranks.room, &self.roots.room].iter().any(|room| room.is_short);
+        bytes > most || columns > room_of_all(ads) || short && self.cycles > CYCLES_SHORT
+    }
+
     /// Puts roots together.
     fn classify(&mut self, snapshot: &Snapshot, config: &Config, indexed: &mut Indexed, accounts: &mut Accounts) {
         let resources = self.stock.resources();
@@ -96,20 +112,20 @@ impl Engine {
             self.agreed.forget_keys();
             self.plans.clear();
         }
-        let planned_for = (self.table.templates.version, resources);
-        if self.planned_for != planned_for {
+        if self.planned_for != resources {
             self.forget_plans();
-            self.planned_for = planned_for;
+            self.planned_for = resources;
         }
-        let examples = self.keys_of(snapshot, indexed, accounts);
-        self.look_ahead(snapshot, &examples, config, accounts);
+        let examples = self.keys_of(snapshot, config, indexed, accounts);
         indexed.making = self.making(snapshot, &examples, readers, config);
         indexed.admitted = Bits::none(self.table.rows.len());
-        indexed.making.admitted_to.values().for_each(|admitted| indexed.admitted.or(admitted));
+        indexed.making.admitted_to.iter().flatten().for_each(|admitted| indexed.admitted.or(&admitted.rows));
+        self.drop_plans(&indexed.making);
+        self.look_ahead(snapshot, &examples, &indexed.making, config, accounts);
         // Before a condition is looked at it is known how many ask for it.
         for (id, example) in &examples {
             if accounts.left(example.submitter) > 0 && !config.stop.is_set() {
-                self.plan(*id, *example, snapshot, &indexed.making.templates, config, accounts);
+                self.plan(*id, *example, snapshot, &indexed.making, config, accounts);
             }
         }
         for (id, example) in examples {
@@ -117,6 +133,23 @@ impl Engine {
                 indexed.making.aside.insert(id, example);
             }
         }
+    }
+
+    /// Forgets the plans of those that other templates admit now.
+    fn drop_plans(&mut self, making: &Making) {
+        for plan in &mut self.plans {
+            let admitted = plan.as_ref().and_then(|plan| making.admitted(plan.namespace));
+            if let (Some(planned), Some(admitted)) = (&*plan, admitted)
+                && planned.templates != admitted.templates.id()
+            {
+                *plan = None;
+            }
+        }
+    }
+
+    /// What is kept of plans and conditions takes in memory, about.
+    fn bytes_made(&self) -> usize {
+        self.made.bytes() + self.preds.bytes_without_answers() + PORT_BYTES * self.ports.len()
     }
 
     /// What domains and classes are made of.
@@ -131,11 +164,24 @@ impl Engine {
         for ad in examples.iter().filter_map(|(_, example)| snapshot.ad(example.root)) {
             namespaces.insert(self.roots.namespace(&ad.key.namespace), &ad.key.namespace);
         }
-        let admit = |name: &str| self.stock.admitted(&self.table, name, config.rules);
+        let mut alike: HashMap<Vec<bool>, Arc<Admitted>, RandomState> = HashMap::default();
+        let mut admitted_to = Vec::new();
+        for (number, name) in namespaces {
+            let admits = if config.rules == Rules::Paper { Vec::new() } else { self.stock.admits(name) };
+            let admitted = alike.entry(admits).or_insert_with_key(|admits| {
+                let templates = self.made.templates(self.stock.templates_where(&self.table, admits));
+                let rows = match config.rules {
+                    Rules::Paper => self.table.live.clone(),
+                    Rules::Product => self.stock.admitted_where(&self.table, admits),
+                };
+                Arc::new(Admitted { rows, templates })
+            });
+            admitted_to.resize(as_usize(number) + 1, None);
+            admitted_to.last_mut().into_iter().for_each(|own| *own = Some(Arc::clone(admitted)));
+        }
         Making {
             readers,
-            templates: self.table.templates.used().map(|(id, _)| id).collect(),
-            admitted_to: namespaces.iter().map(|(number, name)| (*number, admit(name))).collect(),
+            admitted_to,
             nobody: Bits::none(self.table.rows.len()),
             shared: self.stock.shared(&self.table),
             domain_of: HashMap::default(),
@@ -153,11 +199,14 @@ impl Engine {
         indexed: &mut Indexed,
         accounts: &mut Accounts,
     ) -> bool {
+        if id == UNREAD {
+            return false;
+        }
         let Some(example) = indexed.making.aside.get(&id).copied() else { return true };
         if accounts.left(example.submitter) == 0 || config.stop.is_set() {
             return false;
         }
-        self.plan(id, example, snapshot, &indexed.making.templates, config, accounts);
+        self.plan(id, example, snapshot, &indexed.making, config, accounts);
         let settled = self.settle(id, example, config, indexed, accounts);
         if settled {
             indexed.making.aside.remove(&id);
@@ -224,18 +273,31 @@ impl Engine {
         class
     }
 
-    /// The keys of all roots, and an example of each.
-    fn keys_of(&mut self, snapshot: &Snapshot, indexed: &mut Indexed, accounts: &Accounts) -> Vec<(u32, Example)> {
+    /// The keys of all roots, and an example of each. Roots that are new are not read once their
+    /// submitter has no steps left, or the cycle is to end.
+    fn keys_of(
+        &mut self,
+        snapshot: &Snapshot,
+        config: &Config,
+        indexed: &mut Indexed,
+        accounts: &mut Accounts,
+    ) -> Vec<(u32, Example)> {
         self.key_of_place.resize(snapshot.len(), None);
         let mut examples: Vec<Option<Example>> = Vec::new();
         indexed.key_of.reserve(snapshot.roots.len());
         indexed.offers = Bits::none(snapshot.roots.len());
+        // What was read of offers is nobody's.
+        self.stats.read += self.table.exprs.charge();
         for (number, root) in snapshot.roots.iter().enumerate() {
             if self.table.first_row(root.ad.place()).is_some() {
                 indexed.offers.set(number, true);
             }
             let known = self.key_of_place.get(root.ad.place()).copied().flatten();
-            let Some(key) = known.or_else(|| self.key_of_root(snapshot, root.ad)) else {
+            let key = match known {
+                Some(key) => Some(key),
+                None => self.read(number, root, snapshot, config, indexed, accounts),
+            };
+            let Some(key) = key else {
                 indexed.key_of.push(None);
                 continue;
             };
@@ -261,6 +323,29 @@ impl Engine {
         examples.into_iter().enumerate().filter_map(found).collect()
     }
 
+    /// The key of a root that was not read before, on account of its submitter.
+    fn read(
+        &mut self,
+        number: usize,
+        root: &Root,
+        snapshot: &Snapshot,
+        config: &Config,
+        indexed: &mut Indexed,
+        accounts: &mut Accounts,
+    ) -> Option<KeyOf> {
+        let submitter = accounts.number(&root.submitter);
+        if accounts.left(submitter) == 0 || config.stop.is_set() {
+            indexed.unread.insert(number);
+            return None;
+        }
+        self.table.submitter = Arc::clone(&root.submitter);
+        let key = self.key_of_root(snapshot, root.ad);
+        let steps = self.table.exprs.charge();
+        self.stats.read += steps;
+        accounts.pay(submitter, steps);
+        key
+    }
+
     /// The key of a root; none if its ports are not in order.
     fn key_of_root(&mut self, snapshot: &Snapshot, root: AdId) -> Option<KeyOf> {
         let row = match self.roots.row_at(root.place()) {
@@ -284,6 +369,9 @@ impl Engine {
                 && let Some(port) = self.ports.get(plan).cloned()
             {
                 self.work_out_ranks(&port, config);
+                if self.table.words.meter.is_dry() {
+                    return None;
+                }
                 let making = &indexed.making;
                 let admitted = making.admitted_to(port.namespace);
                 let domain = Domain::of(port, admitted, &making.shared, &mut self.known());
@@ -318,7 +406,7 @@ impl Engine {
         id: u32,
         example: Example,
         snapshot: &Snapshot,
-        templates: &[usize],
+        making: &Making,
         config: &Config,
         accounts: &mut Accounts,
     ) {
@@ -332,10 +420,14 @@ impl Engine {
         // Plans are kept: they are made to the end.
         self.table.words.meter.begin(u64::MAX);
         let namespace = self.roots.namespace(&ad.key.namespace);
+        self.stats.planned += 1;
+        let Some(templates) = making.admitted(namespace).map(|admitted| &admitted.templates) else { return };
+        self.table.submitter = accounts.name(example.submitter);
+        let bytes = self.bytes_made();
         let (table, preds, ranks, made) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.made);
         let row = self.roots.row(example.root.place(), ad, snapshot.len(), table);
         let seen = Some(Seen { roots: &mut self.roots, row, ads: &snapshot.ads });
-        let (resources, roots) = (&self.planned_for.1, example.roots);
+        let (resources, roots) = (&self.planned_for, example.roots);
         let mut planner = Planner { table, preds, ranks, made, config, resources, templates, seen, roots };
         let mut ports = SmallVec::with_capacity(ad.ports.list.len());
         for port in 0..ad.ports.list.len() {
@@ -348,13 +440,25 @@ impl Engine {
             ports.push(as_u32(number));
         }
         let (steps, _) = self.table.words.meter.end();
-        accounts.pay(example.submitter, steps + as_u64(ports.len()));
-        let planned = Planned { ports, gang_rank: ad.ports.body.get("GangRank").is_some() };
+        let templates_looked_at = as_u64(ports.len().saturating_mul(templates.len()) / TEMPLATES_OF_A_STEP);
+        let bytes_made = as_u64(self.bytes_made().saturating_sub(bytes) / BYTES_OF_A_STEP);
+        accounts.pay(example.submitter, steps + as_u64(ports.len()) + templates_looked_at + bytes_made);
+        let gang_rank = ad.ports.body.get("GangRank").is_some();
+        let planned = Planned { ports, gang_rank, namespace, templates: templates.id() };
         if let Some(own) = self.plans.get_mut(as_usize(id)) {
             *own = Some(planned);
         }
     }
 }
+
+/// Stands for the key of a root that was not read.
+const UNREAD: u32 = u32::MAX;
+
+/// How many templates are asked what they want in about the time of a step.
+const TEMPLATES_OF_A_STEP: usize = 32;
+
+/// How many bytes that are kept count as a step, so that a cycle cannot make very many.
+pub(super) const BYTES_OF_A_STEP: usize = 512;
 
 /// How many rows are looked at for a domain in about the time of a step.
 const ROWS_OF_A_STEP: usize = 4096;
@@ -363,9 +467,8 @@ const ROWS_OF_A_STEP: usize = 4096;
 #[derive(Default)]
 pub(super) struct Making {
     pub(super) readers: Readers,
-    templates: Vec<usize>,
-    /// By the number of a namespace: the rows that its roots may be bound to.
-    admitted_to: BTreeMap<u32, Bits>,
+    /// By the number of a namespace: what its roots may be bound to. Namespaces that are admitted to the same share it.
+    pub(super) admitted_to: Vec<Option<Arc<Admitted>>>,
     nobody: Bits,
     /// The rows whose seats may be shared.
     shared: Bits,
@@ -379,8 +482,21 @@ pub(super) struct Making {
 impl Making {
     /// The rows that roots of a namespace may be bound to.
     pub(super) fn admitted_to(&self, namespace: u32) -> &Bits {
-        self.admitted_to.get(&namespace).unwrap_or(&self.nobody)
+        self.admitted(namespace).map_or(&self.nobody, |admitted| &admitted.rows)
     }
+
+    /// What roots of a namespace may be bound to.
+    fn admitted(&self, namespace: u32) -> Option<&Arc<Admitted>> {
+        self.admitted_to.get(as_usize(namespace))?.as_ref()
+    }
+}
+
+/// What roots of some namespaces may be bound to.
+pub(super) struct Admitted {
+    /// The rows that can be taken now.
+    rows: Bits,
+    /// The templates with rows that admit them, whether they can be taken now or not.
+    pub(super) templates: Kept<Vec<usize>>,
 }
 
 /// What roots with one key come to.
@@ -389,6 +505,9 @@ pub(super) struct Planned {
     /// The number of the plan of each port.
     ports: SmallVec<[u32; 2]>,
     gang_rank: bool,
+    /// Who they are, and the number of the templates that admitted them.
+    namespace: u32,
+    templates: u32,
 }
 
 /// How many bytes strings, expressions and rows may take for each ad, beyond which everything is forgotten: what ads had
@@ -396,6 +515,8 @@ pub(super) struct Planned {
 const TABLES_PER_AD: usize = 32 << 10;
 /// So many they may always take.
 const TABLES_MIN: usize = 64 << 20;
+/// After so many cycles everything is forgotten if somebody lacks room, which may have been taken for ads that are gone.
+const CYCLES_SHORT: u64 = 1000;
 
 /// What roots with one key have in common.
 #[derive(Clone, Copy)]
@@ -412,6 +533,8 @@ pub(super) struct OfKey {
 pub(super) struct Indexed {
     /// By the number of the root: what it shows of itself.
     key_of: Vec<Option<Number>>,
+    /// Roots by number whose submitters had no steps left to read them.
+    unread: HashSet<usize, RandomState>,
     of_key: Vec<Option<OfKey>>,
     /// The roots, by number, that may be bound themselves.
     pub(super) offers: Bits,
@@ -425,8 +548,12 @@ pub(super) struct Indexed {
 }
 
 impl Indexed {
-    /// The number of what a root shows of itself, if it was set aside before it was looked at.
+    /// The number of what a root shows of itself, if it was set aside before it was looked at; none that is in use, if that
+    /// was before it was read.
     pub(super) fn aside(&self, number: usize) -> Option<u32> {
+        if self.unread.contains(&number) {
+            return Some(UNREAD);
+        }
         let key = self.key_of.get(number).copied().flatten()?.get();
         self.making.aside.contains_key(&key).then_some(key)
     }

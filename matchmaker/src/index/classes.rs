@@ -94,7 +94,7 @@ impl RootKeys {
 
     /// What keys take in memory, about.
     pub(crate) fn bytes(&self) -> usize {
-        self.ids.len() * (4 * self.key.len() + KEY_BYTES)
+        self.ids.len() * (4 * self.key.len() + KEY_BYTES) + size_of::<u32>() * self.heads.len()
     }
 
     /// Forgets all keys.
@@ -108,11 +108,14 @@ impl RootKeys {
         self.heads.get(as_usize(key)).copied().unwrap_or(u32::MAX)
     }
 
-    /// The key of a root; none if there is no such ad.
+    /// The key of a root; none if there is no such ad. Where there is no room for what matters in it, it has a key of its own.
     pub(crate) fn of(&mut self, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<KeyOf> {
         let (head, namespace) = roots.head_of(asker.row);
         if self.wanted.get(as_usize(head)).is_none_or(Option::is_none) {
-            self.want(head, table, roots, asker)?;
+            let is_known = self.want(head, table, roots, asker)?;
+            if !is_known {
+                return Some(self.alone(head));
+            }
         }
         let RootKeys { ids, heads, wanted, key, .. } = self;
         let wanted = wanted.get(as_usize(head))?.as_deref()?;
@@ -129,7 +132,7 @@ impl RootKeys {
         let mut seen: BTreeSet<Name> = BTreeSet::new();
         while let Some(name) = more.pop() {
             if wanted.names.binary_search(&name).is_err() && seen.insert(name.clone()) {
-                let column = roots.column(&(None, name), asker.ads, table);
+                let Some(column) = roots.column(&(None, name), asker.ads, table) else { return Some(self.alone(head)) };
                 key.push(roots.shows(column, asker.row).0.0);
                 reflective |= reads(column, asker.row, table, roots, &mut more);
             }
@@ -137,7 +140,7 @@ impl RootKeys {
         let id = match ids.get(key.as_slice()) {
             Some(id) => *id,
             None => {
-                let next = as_u32(ids.len());
+                let next = as_u32(heads.len());
                 ids.insert(key.as_slice().into(), next);
                 heads.push(head);
                 next
@@ -146,15 +149,22 @@ impl RootKeys {
         Some(KeyOf::new(id, reflective))
     }
 
-    /// Works out what must be looked at in roots with some texts.
-    fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<()> {
+    /// A key that no other root has.
+    fn alone(&mut self, head: u32) -> KeyOf {
+        let id = as_u32(self.heads.len());
+        self.heads.push(head);
+        KeyOf::new(id, true)
+    }
+
+    /// Works out what must be looked at in roots with some texts; false if there is no room for it.
+    fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<bool> {
         let ports = &asker.ads.get(asker.place)?.ports;
         let read = ports_read(table, ports);
         let wanted = match self.wanted_by.get(&read) {
             Some(wanted) => Arc::clone(wanted),
             None => {
                 let (names, reflective) = wanted(table, &read, &self.readers);
-                let columns = roots.columns(&names, asker.ads, table);
+                let Some(columns) = roots.columns(&names, asker.ads, table) else { return Some(false) };
                 Arc::clone(self.wanted_by.entry(read).or_insert(Arc::new(Wanted { names, columns, reflective })))
             }
         };
@@ -164,7 +174,7 @@ impl RootKeys {
         if let Some(own) = self.wanted.get_mut(as_usize(head)) {
             *own = Some(wanted);
         }
-        Some(())
+        Some(true)
     }
 }
 

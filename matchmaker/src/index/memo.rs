@@ -48,25 +48,42 @@ impl<T> Deref for Kept<T> {
     }
 }
 
+impl<T> Kept<T> {
+    /// The number of the value.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+}
+
 /// Values that are kept once.
 #[derive(Debug)]
-pub(crate) struct Keeper<T>(HashMap<Arc<T>, u32, RandomState>);
+pub(crate) struct Keeper<T> {
+    ids: HashMap<Arc<T>, u32, RandomState>,
+    /// What they take in memory, about.
+    bytes: usize,
+}
 
 impl<T> Default for Keeper<T> {
     fn default() -> Keeper<T> {
-        Keeper(HashMap::default())
+        Keeper { ids: HashMap::default(), bytes: 0 }
     }
 }
 
 impl<T: Hash + Eq> Keeper<T> {
-    /// The value as it is kept.
-    pub(crate) fn keep(&mut self, value: T) -> Kept<T> {
-        if let Some((value, id)) = self.0.get_key_value(&value) {
+    /// The value as it is kept. `more` is what it takes in memory beside itself.
+    pub(crate) fn keep(&mut self, value: T, more: usize) -> Kept<T> {
+        if let Some((value, id)) = self.ids.get_key_value(&value) {
             return Kept { id: *id, value: Arc::clone(value) };
         }
-        let (id, value) = (as_u32(self.0.len()), Arc::new(value));
-        self.0.insert(Arc::clone(&value), id);
+        let (id, value) = (as_u32(self.ids.len()), Arc::new(value));
+        self.ids.insert(Arc::clone(&value), id);
+        self.bytes += size_of::<T>() + ENTRY_BYTES + more;
         Kept { id, value }
+    }
+
+    /// What all values take in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 
@@ -115,6 +132,8 @@ pub(crate) struct Memo<T> {
     /// What reads nothing of the root.
     fixed: HashMap<Place, T, RandomState>,
     branches: HashMap<Place, Vec<Branch<T>>, RandomState>,
+    /// What all of it takes in memory, about.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -125,7 +144,7 @@ struct Branch<T> {
 
 impl<T> Default for Memo<T> {
     fn default() -> Memo<T> {
-        Memo { fixed: HashMap::default(), branches: HashMap::default() }
+        Memo { fixed: HashMap::default(), branches: HashMap::default(), bytes: 0 }
     }
 }
 
@@ -157,9 +176,7 @@ impl<T: Clone> Memo<T> {
 
     /// What is remembered takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
-        let bytes = |branch: &Branch<T>| branch.made.len() * (4 * branch.columns.len() + size_of::<T>() + ENTRY_BYTES);
-        let fixed = self.fixed.len() * (size_of::<Place>() + size_of::<T>() + ENTRY_BYTES);
-        fixed + self.branches.values().flatten().map(bytes).sum::<usize>()
+        self.bytes
     }
 
     /// Remembers what was worked out.
@@ -178,14 +195,18 @@ impl<T: Clone> Memo<T> {
         let place = (seen.roots.labels_of(seen.row), port, whose);
         if trace.names.is_empty() {
             self.fixed.insert(place, made);
+            self.bytes += size_of::<Place>() + size_of::<T>() + ENTRY_BYTES;
             return;
         }
-        let columns: Vec<u32> = trace.names.iter().map(|name| seen.roots.column(name, seen.ads, table)).collect();
+        let columns = trace.names.iter().map(|name| seen.roots.column(name, seen.ads, table));
+        let Some(columns) = columns.collect::<Option<Vec<u32>>>() else { return };
         let key: Box<[u32]> = columns.iter().map(|column| seen.roots.shows(*column, seen.row).0.0).collect();
         let branches = self.branches.entry(place).or_default();
+        self.bytes += size_of::<u32>() * key.len() + size_of::<T>() + ENTRY_BYTES;
         if let Some(branch) = branches.iter_mut().find(|branch| branch.columns == columns) {
             branch.made.insert(key, made);
         } else if branches.len() < BRANCHES_MAX {
+            self.bytes += size_of::<Place>() + size_of::<Branch<T>>() + size_of::<u32>() * columns.len() + ENTRY_BYTES;
             branches.push(Branch { columns, made: [(key, made)].into_iter().collect() });
         }
     }

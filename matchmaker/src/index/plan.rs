@@ -26,8 +26,8 @@ pub(crate) struct PortPlan {
     /// What the root demands of the partner alone.
     pub(crate) own: Kept<Demand>,
     pub(crate) rank: Rank,
-    /// What each template demands of the root and of the partner itself.
-    pub(crate) theirs: Vec<Theirs>,
+    /// What each template demands of the root and of the partner itself, of those that admit the root's namespace.
+    pub(crate) theirs: Kept<Vec<Theirs>>,
     pub(crate) asks: Kept<Asks>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) made: &'a mut Made,
     pub(crate) config: &'a Config,
     pub(crate) resources: &'a Resources,
-    /// The templates that have rows.
+    /// The templates with rows that admit the root's namespace.
     pub(crate) templates: &'a [usize],
     /// The root among others, if it is in columns.
     pub(crate) seen: Option<Seen<'a>>,
@@ -72,6 +72,8 @@ pub(crate) struct Planner<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Made {
     demands: Keeper<Demand>,
+    theirs: Keeper<Vec<Theirs>>,
+    templates: Keeper<Vec<usize>>,
     asks: Keeper<Asks>,
     parts: Memo<Part>,
     ranks: Memo<Rank>,
@@ -83,9 +85,28 @@ pub(crate) struct Made {
 impl Made {
     /// What is remembered takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
-        self.parts.bytes() + self.ranks.bytes() + self.asked.bytes() + CONJUNCTS_BYTES * self.conjuncts.len()
+        let kept = self.demands.bytes() + self.theirs.bytes() + self.templates.bytes() + self.asks.bytes();
+        let memos = self.parts.bytes() + self.ranks.bytes() + self.asked.bytes();
+        kept + memos + CONJUNCTS_BYTES * self.conjuncts.len()
+    }
+
+    /// A list of templates, kept once.
+    pub(crate) fn templates(&mut self, list: Vec<usize>) -> Kept<Vec<usize>> {
+        let bytes = size_of_val(list.as_slice());
+        self.templates.keep(list, bytes)
+    }
+
+    fn keep(&mut self, demand: Demand) -> Kept<Demand> {
+        let bytes = size_of_val(demand.preds.as_slice()) + JOIN_BYTES * demand.joins.len();
+        self.demands.keep(demand, bytes)
     }
 }
+
+/// What a request takes in memory, about.
+const ASKS_BYTES: usize = 256;
+
+/// What a condition that reads several partners takes in memory, about.
+const JOIN_BYTES: usize = 256;
 
 /// What a constraint taken apart takes in memory, about.
 const CONJUNCTS_BYTES: usize = 512;
@@ -115,9 +136,13 @@ impl Planner<'_> {
         let mut theirs = Vec::new();
         if !own.never {
             for template in self.templates {
+                self.table.template_at_hand = Some(*template);
                 theirs.extend(self.theirs(root, port, *template));
             }
+            self.table.template_at_hand = None;
         }
+        let bytes = size_of_val(theirs.as_slice());
+        let theirs = self.made.theirs.keep(theirs, bytes);
         PortPlan { port, namespace, own, rank, theirs, asks }
     }
 
@@ -125,7 +150,7 @@ impl Planner<'_> {
         let Some(own) = root.list.get(port) else { return self.nobody() };
         let demand = self.demand(root, port, None, own.constraint.as_ref(), root.implicit);
         let rank = self.rank(root, port, None, own.rank.as_ref());
-        (self.made.demands.keep(demand), rank, self.asks(root, port))
+        (self.made.keep(demand), rank, self.asks(root, port))
     }
 
     fn asks(&mut self, root: &Ports, port: usize) -> Kept<Asks> {
@@ -136,7 +161,7 @@ impl Planner<'_> {
         }
         let mut trace = Trace::default();
         let asks = asks(self.table, root, port, self.resources, self.config.rules, &mut trace);
-        let asks = self.made.asks.keep(asks);
+        let asks = self.made.asks.keep(asks, ASKS_BYTES);
         if let Some(seen) = &mut self.seen {
             self.made.asked.note(seen, port, place, trace, self.table, asks.clone());
         }
@@ -146,7 +171,7 @@ impl Planner<'_> {
     /// A port that does not exist has no partners.
     fn nobody(&mut self) -> Own {
         let demand = Demand { never: true, preds: Vec::new(), joins: Vec::new(), opaque: false };
-        (self.made.demands.keep(demand), Rank::Opaque, self.made.asks.keep(Asks::Nothing))
+        (self.made.keep(demand), Rank::Opaque, self.made.asks.keep(Asks::Nothing, 0))
     }
 
     fn theirs(&mut self, root: &Ports, port: usize, template: usize) -> Option<Theirs> {
@@ -156,7 +181,7 @@ impl Planner<'_> {
         let demand = self.demand(root, port, of, partner.constraint.as_ref(), example.implicit);
         let rank = if demand.never { Rank::Opaque } else { self.rank(root, port, of, partner.rank.as_ref()) };
         let met = !demand.never;
-        met.then(|| Theirs { template, demand: self.made.demands.keep(demand), rank })
+        met.then(|| Theirs { template, demand: self.made.keep(demand), rank })
     }
 
     fn demand(
@@ -233,7 +258,7 @@ impl Planner<'_> {
         }
         let (term, trace) = self.term(root, port, partner, rank);
         let rank = match term {
-            Some(term) if alone(&term, port) => self.ranks.rank(term, self.config.rank_of, &self.table.words),
+            Some(term) if alone(&term, port) => self.ranks.rank(term, self.config.rank_of, self.table),
             _ => Rank::Opaque,
         };
         if let Some(seen) = &mut self.seen {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use crate::budget::FUEL_OF_A_STEP;
 use crate::table::{Bits, Table, as_usize};
 use crate::term::{Sight, Simple, Term};
 
@@ -52,6 +53,9 @@ pub(crate) struct Answer {
 /// What a condition takes in memory without its answer, about.
 const PRED_BYTES: usize = 256;
 
+/// How many rows an answer may tell of to count as one step, so that a cycle cannot keep very many.
+const ROWS_OF_A_STEP: usize = 4096;
+
 /// From how many uses on a condition is answered for all rows at once.
 const USES_MIN: usize = 4;
 
@@ -97,6 +101,11 @@ impl Preds {
         let each =
             |pred: &Pred| PRED_BYTES + pred.answer.as_ref().map_or(0, answer) + pred.said.as_ref().map_or(0, said);
         self.list.iter().map(each).sum()
+    }
+
+    /// What conditions take in memory beside what is known of rows, about.
+    pub(crate) fn bytes_without_answers(&self) -> usize {
+        PRED_BYTES * self.list.len()
     }
 
     /// Forgets what depends on the time.
@@ -158,7 +167,8 @@ impl Preds {
     /// The answer for all rows, if the condition is used often enough to have one, and the index can give it.
     pub(crate) fn answer(&mut self, id: PredId, table: &mut Table) -> Option<&Answer> {
         let pred = self.list.get(as_usize(id.0))?;
-        let worth = pred.answer.is_some() || pred.uses >= USES_MIN && pred.said.is_none();
+        let worth =
+            pred.answer.is_some() || pred.uses >= USES_MIN && pred.said.is_none() && table.words.meter.has_fuel();
         if worth { self.decided(id, table) } else { None }
     }
 
@@ -171,6 +181,7 @@ impl Preds {
     pub(crate) fn decided(&mut self, id: PredId, table: &mut Table) -> Option<&Answer> {
         let pred = self.list.get_mut(as_usize(id.0))?;
         if pred.answer.is_none() {
+            table.words.meter.spend((1 + table.rows.len() / ROWS_OF_A_STEP) as u64 * FUEL_OF_A_STEP);
             pred.answer = Some(answer(&pred.term, &pred.columns, table));
             if table.words.meter.is_dry() {
                 self.doubtful.push(id);

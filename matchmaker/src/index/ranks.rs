@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use classad::Value;
 use foldhash::fast::RandomState;
 
+use crate::budget::FUEL_OF_A_STEP;
 use crate::score::Fx;
 use crate::search::order::settle;
-use crate::table::{Bits, Cell, Table, Words, as_u32, as_usize};
+use crate::table::{Bits, Cell, Room, Table, Words, as_u32, as_usize};
 use crate::term::{Sight, Term};
 
 /// What one side of an edge thinks of the other.
@@ -30,6 +31,8 @@ pub(crate) struct RankId(u32);
 pub(crate) struct Ranks {
     list: Vec<Ranking>,
     ids: HashMap<Term, RankId, RandomState>,
+    /// The room that values and orders take.
+    pub(crate) room: Room,
 }
 
 #[derive(Debug)]
@@ -49,15 +52,26 @@ struct Ranking {
     sorted: bool,
 }
 
+/// What a rank takes in memory, about, and what for each row: its value, its grade, and its place in the order, both ways.
+const RANK_BYTES: usize = 512;
+const BYTES_OF_A_ROW: usize = size_of::<Fx>() + 1 + 2 * size_of::<u32>();
+
+/// How many rows are put in order in about the time of a step.
+const ROWS_OF_A_STEP: usize = 256;
+
 impl Ranks {
-    /// The rank that a term stands for.
-    pub(crate) fn rank(&mut self, mut term: Term, rank_of: fn(&Value) -> Fx, words: &Words) -> Rank {
+    /// The rank that a term stands for; if there is no room for its values, only the evaluator knows them.
+    pub(crate) fn rank(&mut self, mut term: Term, rank_of: fn(&Value) -> Fx, table: &Table) -> Rank {
         if let Term::Known(cell) = term {
-            return number(cell, rank_of, words).map_or(Rank::Opaque, Rank::Same);
+            return number(cell, rank_of, &table.words).map_or(Rank::Opaque, Rank::Same);
         }
         term.rename(&mut |var| *var = 0);
         if let Some(id) = self.ids.get(&term) {
             return Rank::By(*id);
+        }
+        let rows = table.rows.len();
+        if !self.room.take(&table.account(), RANK_BYTES + BYTES_OF_A_ROW * rows, rows) {
+            return Rank::Opaque;
         }
         let id = RankId(as_u32(self.list.len()));
         self.ids.insert(term.clone(), id);
@@ -80,7 +94,11 @@ impl Ranks {
     /// Computes what is not computed yet.
     pub(crate) fn compute(&mut self, id: RankId, rank_of: fn(&Value) -> Fx, table: &mut Table) {
         let Some(ranking) = self.list.get_mut(as_usize(id.0)).filter(|ranking| !ranking.fresh) else { return };
+        if !table.words.meter.has_fuel() {
+            return;
+        }
         let rows = table.rows.len();
+        table.words.meter.spend((1 + rows / ROWS_OF_A_STEP) as u64 * FUEL_OF_A_STEP);
         ranking.values.clear();
         ranking.values.resize(rows, Fx::default());
         ranking.open = None;

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use super::shown::{Code, Codes, Columns, Part};
 use crate::model::PoolAd;
 use crate::ports::{Port, Ports};
-use crate::table::{ExprId, Kept, Number, Table, as_u32, as_usize};
+use crate::table::{COLUMN_BYTES, ExprId, Kept, Number, Room, Table, as_u32, as_usize};
 
 /// An attribute of a root: of one of its ports, or of the ad itself.
 pub(crate) type Attribute = (Option<usize>, Name);
@@ -38,6 +38,8 @@ pub(crate) struct Roots {
     /// By code: the expression that it stands for, if it is no value.
     exprs: Vec<Option<ExprId>>,
     namespaces: HashMap<String, u32, RandomState>,
+    /// The room that columns take.
+    pub(crate) room: Room,
 }
 
 /// What is known of a root beside its attributes, all as numbers.
@@ -63,6 +65,9 @@ const LISTS_MAX: usize = 10_000;
 /// What a value of a root and the text of its ports take in memory, about.
 const PART_BYTES: usize = 64;
 const HEAD_BYTES: usize = 1024;
+
+/// A column without rows takes as long to make as hashing so many words.
+const WORDS_OF_A_COLUMN: usize = 256;
 
 /// Where ports are not written out.
 const NO_LIST: u32 = u32::MAX;
@@ -107,31 +112,53 @@ impl Roots {
         row
     }
 
-    /// The column of an attribute, made when it is first asked for.
-    pub(crate) fn column(&mut self, attribute: &Attribute, ads: &[Arc<PoolAd>], table: &mut Table) -> u32 {
+    /// The column of an attribute, made when it is first asked for; none if there is no room for it.
+    pub(crate) fn column(&mut self, attribute: &Attribute, ads: &[Arc<PoolAd>], table: &mut Table) -> Option<u32> {
         let Some(port) = attribute.0 else {
-            return self.columns(std::slice::from_ref(&attribute.1), ads, table).first().copied().unwrap_or(u32::MAX);
+            return self.columns(std::slice::from_ref(&attribute.1), ads, table)?.first().copied();
         };
         if let Some(number) = self.of_ports.number(attribute) {
-            return number | OF_PORTS;
+            return Some(number | OF_PORTS);
+        }
+        if !self.has_room(1, ads.len(), table) {
+            return None;
         }
         let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
         let ports = self.lists.iter().map(|list| list.get(port).map(|port| &port.attributes)).enumerate();
         self.of_ports.add([attribute.clone()].into_iter(), self.lists.len(), ports, &mut codes);
-        self.of_ports.number(attribute).unwrap_or(u32::MAX) | OF_PORTS
+        self.of_ports.number(attribute).map(|number| number | OF_PORTS)
     }
 
-    /// The columns of a root's own attributes; those that are asked for first are made together.
-    pub(crate) fn columns(&mut self, names: &[Name], ads: &[Arc<PoolAd>], table: &mut Table) -> Vec<u32> {
+    /// Takes the room for so many columns, and counts the work; false if there is none. Roots are read one after the other: in
+    /// the end there may be as many rows as ads.
+    fn has_room(&mut self, columns: usize, rows: usize, table: &mut Table) -> bool {
+        let has_room = self.room.take(&table.account(), columns * (COLUMN_BYTES + size_of::<u32>() * rows), rows);
+        if has_room {
+            table.exprs.worked(columns * (rows + WORDS_OF_A_COLUMN));
+        }
+        has_room
+    }
+
+    /// What columns would take in memory, about, if there were so many roots.
+    pub(crate) fn column_bytes(&self, rows: usize) -> usize {
+        (self.of_body.count() + self.of_ports.count()) * (COLUMN_BYTES + size_of::<u32>() * rows)
+    }
+
+    /// The columns of a root's own attributes; those that are asked for first are made together. None if there is no room for
+    /// all of them.
+    pub(crate) fn columns(&mut self, names: &[Name], ads: &[Arc<PoolAd>], table: &mut Table) -> Option<Vec<u32>> {
         let all: Vec<Attribute> = names.iter().map(|name| (None, name.clone())).collect();
         let fresh: BTreeSet<Attribute> = all.iter().filter(|own| self.of_body.number(own).is_none()).cloned().collect();
         if !fresh.is_empty() {
+            if !self.has_room(fresh.len(), ads.len(), table) {
+                return None;
+            }
             let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
             let rows = self.row_of_place.iter().zip(ads);
             let bodies = rows.filter_map(|(row, ad)| Some((as_usize((*row)?.get()), Some(&ad.ports.body))));
             self.of_body.add(fresh.into_iter(), self.heads.len(), bodies, &mut codes);
         }
-        all.iter().map(|own| self.of_body.number(own).unwrap_or(u32::MAX)).collect()
+        all.iter().map(|own| self.of_body.number(own)).collect()
     }
 
     /// What a root shows in a column, and the expression that stands there if it is neither a value nor nothing.
@@ -164,11 +191,9 @@ impl Roots {
         self.heads.get(as_usize(row)).map_or(NO_LIST, |head| head.listed.list)
     }
 
-    /// What is remembered takes in memory, about.
+    /// What is remembered takes in memory, about. What columns take has a limit of its own.
     pub(crate) fn bytes(&self) -> usize {
-        4 * (self.of_body.len() + self.of_ports.len())
-            + PART_BYTES * self.exprs.len()
-            + HEAD_BYTES * (self.head_ids.len() + self.term_ids.len() + self.lists.len())
+        PART_BYTES * self.exprs.len() + HEAD_BYTES * (self.head_ids.len() + self.term_ids.len() + self.lists.len())
     }
 
     /// The number of a namespace.

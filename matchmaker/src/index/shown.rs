@@ -134,9 +134,9 @@ impl Columns {
         !self.has_exprs || columns.iter().all(values)
     }
 
-    /// How many codes there are.
-    pub(super) fn len(&self) -> usize {
-        self.codes.len()
+    /// How many columns there are.
+    pub(super) fn count(&self) -> usize {
+        self.list.len()
     }
 
     /// To be called before ads are put again: the number of a shape is given again once nobody has it.
@@ -148,8 +148,8 @@ impl Columns {
 
     /// Makes room for more columns of so many ads.
     fn widen(&mut self, count: usize) {
-        // While there are few ads it costs nothing to do it again.
-        let spare = if count < 1024 { 0 } else { self.list.len() / 4 };
+        // While there is little it costs nothing to do it again.
+        let spare = if count < 1024 && self.list.len() < 64 { 0 } else { self.list.len() / 4 };
         let (before, after) = (self.width, (self.list.len() + spare).next_multiple_of(4));
         let mut codes = vec![NOTHING; count * after];
         if before > 0 {

@@ -195,15 +195,45 @@ impl Stock {
         if rules == Rules::Paper {
             return table.live.clone();
         }
-        let offers = &self.offers;
-        let stocked = |row: usize| offers.get(table.rows.get(row)?.place()).copied().flatten();
-        let open = |row: usize| table.live.get(row) && stocked(row).is_some_and(|own| own.open);
+        let admits = self.admits(namespace);
+        self.admitted_where(table, &admits)
+    }
+
+    /// By the number of a consent: whether it admits roots of a namespace.
+    pub(crate) fn admits(&self, namespace: &str) -> Vec<bool> {
+        self.consents.iter().map(|consent| consent.admits(namespace)).collect()
+    }
+
+    /// The rows that can be taken now and whose consent admits.
+    pub(crate) fn admitted_where(&self, table: &Table, admits: &[bool]) -> Bits {
+        let open = |row: usize| table.live.get(row) && self.stocked_row(row, table).is_some_and(|own| own.open);
         let mut rows = self.open_rows.get_or_init(|| Bits::of(table.rows.len(), open)).clone();
-        let admits: Vec<bool> = self.consents.iter().map(|consent| consent.admits(namespace)).collect();
         if admits.contains(&false) {
-            rows.keep(|row| stocked(row).is_some_and(|own| admits.get(as_usize(own.consent)) == Some(&true)));
+            rows.keep(|row| self.consents_to(row, table, admits));
         }
         rows
+    }
+
+    /// The templates that have rows whose consent admits, in order.
+    pub(crate) fn templates_where(&self, table: &Table, admits: &[bool]) -> Vec<usize> {
+        let used = table.templates.used().map(|(id, _)| id);
+        if !admits.contains(&false) {
+            return used.collect();
+        }
+        let mut met = vec![false; table.templates.list.len()];
+        for row in table.live.iter().map(as_usize).filter(|row| self.consents_to(*row, table, admits)) {
+            let template = table.rows.get(row).and_then(|row| met.get_mut(row.template()));
+            template.into_iter().for_each(|met| *met = true);
+        }
+        used.filter(|template| met.get(*template) == Some(&true)).collect()
+    }
+
+    fn stocked_row(&self, row: usize, table: &Table) -> Option<Stocked> {
+        self.offers.get(table.rows.get(row)?.place()).copied().flatten()
+    }
+
+    fn consents_to(&self, row: usize, table: &Table, admits: &[bool]) -> bool {
+        self.stocked_row(row, table).is_some_and(|own| admits.get(as_usize(own.consent)) == Some(&true))
     }
 
     /// The rows of ads of which nothing is left for anybody.

@@ -49,7 +49,7 @@ impl Joins {
     pub(super) fn links(&mut self, plan: &PortPlan) -> Links {
         let own = plan.own.joins.iter().map(|join| self.id(join)).collect();
         let mut theirs = Vec::new();
-        for each in &plan.theirs {
+        for each in plan.theirs.iter() {
             theirs.push((each.template, each.demand.joins.iter().map(|join| self.id(join)).collect()));
         }
         Links { own, theirs }

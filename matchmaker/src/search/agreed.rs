@@ -298,9 +298,11 @@ fn told(
         for part in constraint.map(conjuncts).unwrap_or_default() {
             let expr = table.exprs.id(&part);
             let reading = Reading::of((root, port), (&partner, via), (expr, side), &mut table.exprs)?;
-            let root = reading.of_root.iter().map(|name| seen.roots.column(name, seen.ads, table)).collect();
+            let of_root = reading.of_root.iter();
+            let root = of_root.map(|name| seen.roots.column(name, seen.ads, table)).collect::<Option<_>>()?;
+            let of_members = reading.of_members.iter();
             let members =
-                reading.of_members.iter().map(|(member, name)| (as_u32(*member), table.column(name))).collect();
+                of_members.map(|(member, name)| Some((as_u32(*member), table.column(name)?))).collect::<Option<_>>()?;
             let part = Part { port, side, expr: part };
             conditions.push(Condition { part, root, members });
         }

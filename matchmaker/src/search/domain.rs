@@ -26,8 +26,8 @@ pub(crate) struct Domain {
     met: Vec<usize>,
     /// Conditions that are asked row by row: the root's.
     cold: Vec<PredId>,
-    /// And those of the templates, in the order of `plan.theirs`.
-    theirs_cold: Vec<Vec<PredId>>,
+    /// And those of the templates that have any, with their places in `plan.theirs`.
+    theirs_cold: Vec<(usize, Vec<PredId>)>,
     /// Made when it is needed.
     order: Option<Order>,
     /// The largest score of a row that is not open.
@@ -57,11 +57,10 @@ impl Domain {
         let (mut may, mut open) = (Bits::none(rows), Bits::none(rows));
         let own = Sieve::of(&plan.own, known);
         let wanted = own.wanted(&plan, admitted, &mut open, known);
-        let (mut reflective, mut theirs_cold) = (false, Vec::with_capacity(plan.theirs.len()));
-        for theirs in &plan.theirs {
+        let (mut reflective, mut theirs_cold) = (false, Vec::new());
+        for (place, theirs) in plan.theirs.iter().enumerate() {
             let Some(template) = known.table.templates.list.get(theirs.template) else { continue };
             if plan.own.never || !template.rows.meets(wanted.as_ref().unwrap_or(admitted)) {
-                theirs_cold.push(Vec::new());
                 continue;
             }
             let sieve = Sieve::of(&theirs.demand, known);
@@ -89,7 +88,9 @@ impl Domain {
                 sets.extend(sieve.hot.iter().filter_map(|pred| known.preds.known(*pred)).map(|answer| &answer.yes));
                 may.or_meet(&sets);
             }
-            theirs_cold.push(sieve.cold);
+            if !sieve.cold.is_empty() {
+                theirs_cold.push((place, sieve.cold));
+            }
         }
         if let Some(unknown) = known.ranks.open(plan.rank) {
             open.or(unknown);
@@ -115,7 +116,7 @@ impl Domain {
         for pred in std::mem::take(&mut self.cold) {
             self.keep(pred, None, known);
         }
-        for (place, preds) in std::mem::take(&mut self.theirs_cold).into_iter().enumerate() {
+        for (place, preds) in std::mem::take(&mut self.theirs_cold) {
             let template = self.plan.theirs.get(place).map(|theirs| theirs.template);
             for pred in preds {
                 self.keep(pred, template, known);
@@ -186,11 +187,12 @@ impl Domain {
 
     /// Whether conditions that are asked row by row let a row pass; only the evaluator knows about open ones, which pass.
     pub(crate) fn passes(&self, row: u32, known: &mut Known<'_>) -> bool {
-        if self.cold.is_empty() && self.theirs_cold.iter().all(Vec::is_empty) {
+        if self.cold.is_empty() && self.theirs_cold.is_empty() {
             return true;
         }
         let place = self.theirs(row, known.table).map_or(usize::MAX, |(place, _)| place);
-        let theirs = self.theirs_cold.get(place).map(Vec::as_slice).unwrap_or_default();
+        let known_cold = self.theirs_cold.binary_search_by_key(&place, |(place, _)| *place).ok();
+        let theirs = known_cold.and_then(|place| self.theirs_cold.get(place)).map_or(&[][..], |(_, preds)| preds);
         let mut each = self.cold.iter().chain(theirs);
         let open = self.open.get(as_usize(row));
         each.all(|pred| match known.preds.holds(*pred, as_usize(row), known.table) {
@@ -238,7 +240,7 @@ impl Domain {
         }
         let mut all = Vec::new();
         all.resize_with(table.templates.list.len(), || Worth::Same(Fx::default()));
-        for theirs in &self.plan.theirs {
+        for theirs in self.plan.theirs.iter() {
             if let Some(own) = all.get_mut(theirs.template) {
                 *own = worth(theirs.rank);
             }

@@ -7,6 +7,7 @@ mod column;
 mod kept;
 mod reads;
 mod recent;
+mod room;
 mod sync;
 mod template;
 
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use classad::{Ad, Context, Limits, Name};
 use foldhash::fast::RandomState;
 
+use crate::budget::FUEL_OF_A_STEP;
 use crate::ports::Ports;
 use crate::term::partial;
 
@@ -27,6 +29,7 @@ pub(crate) use column::own_value;
 pub(crate) use kept::{Kept, Stretch};
 pub(crate) use reads::{ExprId, Exprs, Reads, ReadsId};
 pub(crate) use recent::Recent;
+pub(crate) use room::{Room, room_of_all};
 pub(crate) use sync::Changes;
 pub(crate) use template::Templates;
 
@@ -47,6 +50,13 @@ impl Number {
 /// How many steps may be taken to find out what the own expressions of one ad come to, as one row or at one port of a root:
 /// what is left of them then is left to the evaluator. A step is a node that is followed, or one of the evaluator's.
 const OWN_WORK_MAX: usize = 200_000;
+
+/// What a column takes in memory, about, whatever stands in it.
+pub(crate) const COLUMN_BYTES: usize = 768;
+
+/// How many cells are filled in about the time of a step, and in the time that a column takes without any.
+const CELLS_OF_A_STEP: usize = 1024;
+const CELLS_OF_A_COLUMN: usize = 512;
 
 /// All rows of a pool and what is known of them.
 #[derive(Debug)]
@@ -69,6 +79,11 @@ pub(crate) struct Table {
     /// The same for the expressions of the root at hand: see [`Table::renew_work`].
     pub(crate) root_work: usize,
     column_ids: HashMap<Name, u32, RandomState>,
+    /// The room that columns take.
+    pub(crate) room: Room,
+    /// On whose account columns are made: of the submitter that is being served, but for what a template reads of itself.
+    pub(crate) submitter: Arc<str>,
+    pub(crate) template_at_hand: Option<usize>,
     /// Free rows by how many stand together.
     free: HashMap<usize, Vec<u32>, RandomState>,
     /// The rows in the order of their ads, and the place of each in that order: which of two has the smaller id.
@@ -151,6 +166,9 @@ impl Table {
             row_work: Vec::new(),
             root_work: OWN_WORK_MAX,
             column_ids: HashMap::default(),
+            room: Room::default(),
+            submitter: Arc::from(""),
+            template_at_hand: None,
             free: HashMap::default(),
             positions: Vec::new(),
             by_position: Vec::new(),
@@ -158,11 +176,13 @@ impl Table {
         }
     }
 
-    /// What rows, strings and expressions take in memory, about: those of ads that are gone, too.
+    /// What rows, strings, expressions and templates take in memory, about: those of ads that are gone, too. What columns take
+    /// has a limit of its own.
     pub(crate) fn bytes(&self) -> usize {
         self.words.bytes()
             + self.exprs.bytes()
-            + self.rows.len() * (size_of::<Row>() + size_of::<Arc<Ports>>() + 4 * self.columns.list.len())
+            + self.templates.bytes()
+            + self.rows.len() * (size_of::<Row>() + size_of::<Arc<Ports>>())
     }
 
     /// What a term needs to be evaluated.
@@ -180,17 +200,48 @@ impl Table {
         self.root_work = OWN_WORK_MAX;
     }
 
-    /// The column of an attribute, made when it is first asked for.
-    pub(crate) fn column(&mut self, name: &Name) -> u32 {
-        if let Some(column) = self.column_ids.get(name) {
-            return *column;
-        }
-        let id = as_u32(self.columns.list.len());
-        self.add_columns([name]);
-        id
+    /// On whose account things are made for all rows: the owner's of the template at hand, or else the submitter's.
+    pub(crate) fn account(&self) -> Arc<str> {
+        let template = self.template_at_hand.and_then(|template| self.templates.list.get(template));
+        Arc::clone(template.map_or(&self.submitter, |template| &template.owner))
     }
 
-    /// Makes the columns of attributes that will be asked for.
+    /// The column of an attribute, made when it is first asked for; none if there is no room for it, so that only the
+    /// evaluator knows what stands there.
+    pub(crate) fn column(&mut self, name: &Name) -> Option<u32> {
+        if let Some(column) = self.column_ids.get(name) {
+            return Some(*column);
+        }
+        let id = as_u32(self.columns.list.len());
+        if !self.has_room(name) {
+            return None;
+        }
+        self.words.meter.spend(self.steps_of_columns(1) * FUEL_OF_A_STEP);
+        self.add_columns([name]);
+        Some(id)
+    }
+
+    /// Takes the room for a column that is yet to be made; false if there is one, or no room.
+    pub(crate) fn has_room(&mut self, name: &Name) -> bool {
+        if self.column_ids.contains_key(name) {
+            return false;
+        }
+        let (account, rows) = (self.account(), self.rows.len());
+        self.room.take(&account, COLUMN_BYTES + size_of::<u32>() * rows, rows)
+    }
+
+    /// What columns would take in memory, about, if there were so many rows.
+    pub(crate) fn column_bytes(&self, rows: usize) -> usize {
+        self.columns.list.len() * (COLUMN_BYTES + size_of::<u32>() * rows)
+    }
+
+    /// How many steps it takes to make so many columns.
+    pub(crate) fn steps_of_columns(&self, columns: usize) -> u64 {
+        let cells = columns.saturating_mul(self.rows.len() + CELLS_OF_A_COLUMN);
+        cells.div_ceil(CELLS_OF_A_STEP) as u64
+    }
+
+    /// Makes the columns of attributes that will be asked for, and for which there is room.
     pub(crate) fn add_columns<'n>(&mut self, names: impl IntoIterator<Item = &'n Name>) {
         let first = self.columns.list.len();
         for name in names {

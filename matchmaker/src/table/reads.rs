@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use classad::{BinaryOp, Expr, Kind, Name, Value, is_pure, references};
+use classad::{BinaryOp, Expr, Kind, Name, is_pure, references};
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
@@ -45,6 +45,8 @@ pub(crate) struct Exprs {
     /// What conditions read together that read these.
     joined: HashMap<Conditions<ReadsId>, ReadsId, RandomState>,
     hasher: RandomState,
+    /// How many words were hashed and compared, and not yet charged to anybody.
+    work: u64,
 }
 
 /// An expression, what it reads, and the one before with the same hash.
@@ -57,6 +59,17 @@ struct Known {
 
 /// One for each condition that is joined to others by `&&`.
 type Conditions<T> = SmallVec<[T; 12]>;
+
+/// How many expressions with the same hash are compared before one more gets a number of its own: equal numbers are equal
+/// expressions, but not the other way round.
+const SAME_HASH_MAX: usize = 16;
+
+/// What it costs beside hashing to find out what a new expression reads, and to compare one with another, in words.
+const READING: u64 = 4;
+const COMPARING: u64 = 16;
+
+/// How many words are hashed in about the time of a step.
+const WORDS_OF_A_STEP: u64 = 512;
 
 /// How many conditions are looked at one by one.
 const CONDITIONS_MAX: usize = 64;
@@ -87,13 +100,21 @@ impl Exprs {
         if self.by_id.len() > 2 * self.list.len() + IDENTITIES_SPARE {
             self.by_id.clear();
         }
-        let hash = if conditions.is_empty() { self.hash(expr) } else { self.hasher.hash_one(conditions) };
+        let (hash, words) = self.hash(expr, conditions);
+        self.work += words;
         let latest = self.by_hash.get(&hash).copied();
         let known = |id: ExprId| self.list.get(id.place());
-        let mut same = std::iter::successors(latest, |id| known(*id)?.before);
-        let id = match same.find(|id| known(*id).is_some_and(|known| known.expr == *expr)) {
+        let mut compared = 0;
+        let mut same = std::iter::successors(latest, |id| known(*id)?.before).take(SAME_HASH_MAX);
+        let same = same.find(|id| {
+            compared += COMPARING;
+            known(*id).is_some_and(|known| known.expr == *expr)
+        });
+        self.work += compared;
+        let id = match same {
             Some(id) => id,
             None => {
+                self.work += READING * words;
                 let reads = if conditions.is_empty() { self.keep(Reads::of(expr)) } else { self.join(conditions) };
                 let id = ExprId(as_u32(self.list.len()));
                 self.list.push(Known { expr: expr.clone(), reads, before: latest });
@@ -155,22 +176,48 @@ impl Exprs {
         id
     }
 
-    fn hash(&self, expr: &Expr) -> u64 {
-        let mut state = self.hasher.build_hasher();
-        let mut pending = vec![expr];
-        while let Some(expr) = pending.pop() {
-            std::mem::discriminant(expr.kind()).hash(&mut state);
-            match expr.kind() {
-                Kind::Literal(value) => literal(value, &mut state),
-                Kind::Attribute { name, .. } | Kind::Select { name, .. } => name.hash(&mut state),
-                Kind::Unary { op, .. } => op.hash(&mut state),
-                Kind::Binary { op, .. } => op.hash(&mut state),
-                Kind::Call(call) => call.function.hash(&mut state),
-                _ => {}
-            }
-            pending.extend(expr.children());
+    /// The hash of an expression, or of the conditions that it is made of, and how many words it took.
+    fn hash(&self, expr: &Expr, conditions: &[ExprId]) -> (u64, u64) {
+        let mut state = Counting { state: self.hasher.build_hasher(), words: 0 };
+        match conditions {
+            [] => expr.hash(&mut state),
+            conditions => conditions.hash(&mut state),
         }
-        state.finish()
+        (state.finish(), state.words)
+    }
+
+    /// Somebody else has worked for the same, as long as hashing so many words takes.
+    pub(crate) fn worked(&mut self, words: usize) {
+        self.work += words as u64;
+    }
+
+    /// The steps that were taken since this was asked last.
+    pub(crate) fn charge(&mut self) -> u64 {
+        let steps = self.work / WORDS_OF_A_STEP;
+        self.work %= WORDS_OF_A_STEP;
+        steps
+    }
+}
+
+/// A hasher that counts what it is given, in words of eight bytes.
+struct Counting<H> {
+    state: H,
+    words: u64,
+}
+
+impl<H: Hasher> Hasher for Counting<H> {
+    fn write(&mut self, bytes: &[u8]) {
+        self.words += 1 + bytes.len() as u64 / 8;
+        self.state.write(bytes);
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.words += 1;
+        self.state.write_u64(word);
+    }
+
+    fn finish(&self) -> u64 {
+        self.state.finish()
     }
 }
 
@@ -197,16 +244,6 @@ fn joined(expr: &Expr) -> Option<(&Expr, &Expr)> {
     match expr.kind() {
         Kind::Binary { op: BinaryOp::And, left, right } => Some((left, right)),
         _ => None,
-    }
-}
-
-fn literal(value: &Value, state: &mut impl Hasher) {
-    match value {
-        Value::Integer(number) => number.hash(state),
-        Value::Real(number) => number.to_bits().hash(state),
-        Value::Boolean(truth) => truth.hash(state),
-        Value::String(text) => text.hash(state),
-        _ => {}
     }
 }
 

@@ -156,7 +156,7 @@ impl Table {
         let first = spare.unwrap_or_else(|| as_u32(self.rows.len()));
         for via in 0..count {
             let number = as_usize(first) + via;
-            let template = as_u32(self.templates.of(&ad.ports, via, number, &mut self.exprs));
+            let template = as_u32(self.templates.of(ad, via, number, &mut self.exprs));
             let row = Row { place: as_u32(place), template, via: as_u32(via), ways: as_u32(count) };
             match self.rows.get_mut(number).zip(self.texts.get_mut(number)) {
                 Some((free, texts)) => (*free, *texts) = (row, Arc::clone(&ad.ports)),

@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 
 use super::bits::Bits;
 use super::reads::{ExprId, Exprs};
+use crate::model::PoolAd;
 use crate::ports::Ports;
 
 /// What rows of one template have in common.
@@ -16,6 +17,8 @@ pub(crate) struct Template {
     /// One of them, or one that was: its ports and the port it is bound through.
     pub(crate) example: (Arc<Ports>, usize),
     pub(crate) rows: Bits,
+    /// The namespace of the ad that was the first of them.
+    pub(crate) owner: Arc<str>,
     /// The ad has other ports, to be bound when this one is.
     pub(crate) deep: bool,
     /// What it may read of its partner is not written in it, or is the whole partner.
@@ -45,25 +48,27 @@ struct Key {
 #[derive(Debug, Default)]
 pub(crate) struct Templates {
     pub(crate) list: Vec<Template>,
-    /// Counts how often a template came into use or fell out of it.
-    pub(crate) version: u64,
     ids: HashMap<Key, usize, RandomState>,
     /// The same by identity, see [`look`], with an ad that keeps the identities from being taken by others.
     looks: HashMap<Box<[usize]>, (Arc<Ports>, usize), RandomState>,
     look: Vec<usize>,
 }
 
+/// What a template takes beside its rows, about.
+const TEMPLATE_BYTES: usize = 1024;
+
 /// How many looks are remembered before all are forgotten.
 const LOOKS_MAX: usize = 50_000;
 
 impl Templates {
     /// The template of a row, which joins it.
-    pub(crate) fn of(&mut self, ports: &Arc<Ports>, via: usize, row: usize, exprs: &mut Exprs) -> usize {
+    pub(crate) fn of(&mut self, ad: &PoolAd, via: usize, row: usize, exprs: &mut Exprs) -> usize {
+        let ports = &ad.ports;
         look(ports, via, &mut self.look);
         let id = match self.looks.get(self.look.as_slice()) {
             Some((_, id)) => *id,
             None => {
-                let id = self.id(ports, via, exprs);
+                let id = self.id(ad, via, exprs);
                 if self.looks.len() >= LOOKS_MAX {
                     self.looks.clear();
                 }
@@ -74,19 +79,18 @@ impl Templates {
         if let Some(template) = self.list.get_mut(id) {
             template.rows.grow(row + 1);
             template.rows.set(row, true);
-            self.version += u64::from(template.count == 0);
             template.count += 1;
         }
         id
     }
 
-    fn id(&mut self, ports: &Arc<Ports>, via: usize, exprs: &mut Exprs) -> usize {
-        let key = key(ports, via, exprs);
+    fn id(&mut self, ad: &PoolAd, via: usize, exprs: &mut Exprs) -> usize {
+        let key = key(&ad.ports, via, exprs);
         let next = self.list.len();
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
-        self.list.push(template(ports, via, &key, exprs));
+        self.list.push(template(ad, via, &key, exprs));
         self.ids.insert(key, next);
         next
     }
@@ -96,7 +100,6 @@ impl Templates {
         if let Some(template) = self.list.get_mut(id) {
             template.rows.set(row, false);
             template.count = template.count.saturating_sub(1);
-            self.version += u64::from(template.count == 0);
         }
     }
 
@@ -105,6 +108,12 @@ impl Templates {
         for template in &mut self.list {
             template.rows.grow(rows);
         }
+    }
+
+    /// What templates take in memory, about, those without rows, too.
+    pub(crate) fn bytes(&self) -> usize {
+        let rows = self.list.last().map_or(0, |template| template.rows.bytes());
+        self.list.len() * (TEMPLATE_BYTES + rows)
     }
 
     /// The templates that have rows.
@@ -166,11 +175,13 @@ fn gather(ad: &Ad, exprs: &mut Exprs, found: &mut Vec<ExprId>) {
     }
 }
 
-fn template(ports: &Arc<Ports>, via: usize, key: &Key, exprs: &Exprs) -> Template {
+fn template(ad: &PoolAd, via: usize, key: &Key, exprs: &Exprs) -> Template {
+    let ports = &ad.ports;
     let deep = !key.ports.is_empty();
     let mut template = Template {
         example: (Arc::clone(ports), via),
         rows: Bits::default(),
+        owner: Arc::from(ad.key.namespace.as_str()),
         deep,
         reflective: false,
         members: false,

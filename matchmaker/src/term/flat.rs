@@ -177,10 +177,18 @@ impl<'a> Flattener<'a> {
     fn name(&mut self, name: &Name, side: Side, nesting: usize) -> Option<Term> {
         match self.meaning(name, side) {
             Meaning::Own(expr, side) => self.own(expr, side, nesting),
-            Meaning::Column(var) => Some(Term::Column(var, self.table.column(name))),
+            Meaning::Column(var) => self.column(var, name),
             Meaning::Undefined => Some(Term::Known(Cell::Undefined)),
             Meaning::View(_) | Meaning::Requester | Meaning::Special => None,
         }
+    }
+
+    /// An attribute of the partner at a port.
+    fn column(&mut self, var: Var, name: &Name) -> Option<Term> {
+        let column = self.table.column(name);
+        // With more room it would be known.
+        self.trace.more |= column.is_none();
+        column.map(|column| Term::Column(var, column))
     }
 
     /// `base.name`
@@ -190,7 +198,7 @@ impl<'a> Flattener<'a> {
             return None;
         }
         match self.meaning(base, side) {
-            Meaning::View(var) => Some(Term::Column(var, self.table.column(name))),
+            Meaning::View(var) => self.column(var, name),
             Meaning::Requester => match self.requester(name) {
                 Some((expr, side)) => self.own(expr, side, nesting),
                 None => Some(Term::Known(Cell::Undefined)),
@@ -204,7 +212,7 @@ impl<'a> Flattener<'a> {
     /// `my.name`
     fn my(&mut self, name: &Name, side: Side, nesting: usize) -> Option<Term> {
         match side {
-            Side::Partner => Some(Term::Column(self.var()?, self.table.column(name))),
+            Side::Partner => self.column(self.var()?, name),
             Side::Root | Side::RootBody => {
                 let found = if side == Side::Root { self.requester(name) } else { self.body(name) };
                 match found {
