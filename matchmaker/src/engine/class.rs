@@ -27,6 +27,16 @@ pub(super) struct Class {
     pub(super) choices: Option<Choices>,
 }
 
+/// What roots with one key have in common.
+#[derive(Clone, Copy)]
+pub(super) struct OfKey {
+    pub(super) class: u32,
+    /// The number of their texts.
+    pub(super) head: u32,
+    /// There are several.
+    pub(super) common: bool,
+}
+
 impl Engine {
     /// The class of roots whose ports have these domains.
     pub(super) fn class(

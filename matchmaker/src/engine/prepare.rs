@@ -7,7 +7,7 @@ use classad::Expr;
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
-use super::class::Class;
+use super::class::{Class, OfKey};
 use super::{Engine, PORT_BYTES, Stats, as_u64};
 use crate::budget::{Accounts, Owners};
 use crate::index::asks::Resources;
@@ -518,16 +518,6 @@ const TABLES_MIN: usize = 64 << 20;
 /// After so many cycles everything is forgotten if somebody lacks room, which may have been taken for ads that are gone.
 const CYCLES_SHORT: u64 = 1000;
 
-/// What roots with one key have in common.
-#[derive(Clone, Copy)]
-pub(super) struct OfKey {
-    pub(super) class: u32,
-    /// The number of their texts.
-    pub(super) head: u32,
-    /// There are several.
-    pub(super) common: bool,
-}
-
 /// What one cycle searches in.
 #[derive(Default)]
 pub(super) struct Indexed {
@@ -545,6 +535,8 @@ pub(super) struct Indexed {
     pub(super) spokes: Vec<Option<Spoke>>,
     pub(super) finders: Finders,
     pub(super) making: Making,
+    /// How many choices are listed for its classes.
+    pub(super) choices_held: usize,
 }
 
 impl Indexed {

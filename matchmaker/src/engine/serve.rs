@@ -1,8 +1,8 @@
 //! One root into its best gang as things are now.
 
-use super::class::Class;
-use super::prepare::{Indexed, Making, OfKey};
-use super::{Engine, Ledger, Serve};
+use super::class::{Class, OfKey};
+use super::prepare::{Indexed, Making};
+use super::{Engine, Ledger, Serve, as_u64};
 use crate::cycle::{Cycle, Turn};
 use crate::gang::{Bond, Gang, Member, Members};
 use crate::model::{AdId, Snapshot};
@@ -34,6 +34,28 @@ impl From<naive::Found> for Served {
 const NOTHING: Served = Served { gang: None, gave_up: false, short: false };
 const SHORT: Served = Served { gang: None, gave_up: true, short: true };
 
+/// How many choices are listed in about the time of a step.
+const CHOICES_OF_A_STEP: usize = 256;
+/// How many choices may be listed at a time, for all classes, but that one class may always have its own: some 100 bytes each.
+const CHOICES_MAX: usize = 250_000;
+
+/// How many choices a class has at most.
+fn choices_of(class: &Class, domains: &[Domain]) -> usize {
+    class.ports.iter().filter_map(|port| domains.get(*port)).map(|domain| domain.may.count()).sum()
+}
+
+/// Forgets the choices of all classes if those of one more would be too many. How many are held then, with those of that class.
+fn make_room(classes: &mut [Class], domains: &[Domain], next: usize, held: usize) -> usize {
+    let Some(class) = classes.get(next).filter(|class| class.choices.is_none()) else { return held };
+    let more = choices_of(class, domains);
+    let all = held.saturating_add(more);
+    if all <= CHOICES_MAX {
+        return all;
+    }
+    classes.iter_mut().for_each(|class| class.choices = None);
+    more
+}
+
 impl Engine {
     /// The best gang of a root as things are now.
     pub(super) fn best(
@@ -54,7 +76,7 @@ impl Engine {
         }
         let Some((key, of_key)) = indexed.key(number) else { return NOTHING };
         let offers = indexed.offers.get(number);
-        let Indexed { classes, domains, spokes, admitted, making, .. } = indexed;
+        let Indexed { classes, domains, spokes, admitted, making, choices_held, .. } = indexed;
         let Some(class) = classes.get_mut(as_usize(of_key.class)) else { return NOTHING };
         if class.dead {
             return Served { gave_up: class.gave_up, ..NOTHING };
@@ -104,9 +126,12 @@ impl Engine {
             }
         }
         let pool = ledger.after(&cycle.gangs);
+        let number = as_usize(of_key.class);
+        *choices_held = make_room(classes, domains, number, *choices_held);
+        let Some(class) = classes.get_mut(number) else { return NOTHING };
         let Served { gang, gave_up, short } = self.guided(class, domains, making, pool, turn, serve);
         if gang.is_none() && !short && !excludes && !class.reflective && !meets_itself {
-            (class.dead, class.gave_up) = (true, gave_up);
+            (class.dead, class.gave_up, class.choices) = (true, gave_up, None);
         }
         Served { gang, gave_up, short }
     }
@@ -130,8 +155,10 @@ impl Engine {
             return NOTHING;
         }
         self.table.words.meter.begin(steps_max);
+        let listed = if class.choices.is_none() { choices_of(class, domains) } else { 0 };
         let choices = class.choices.get_or_insert_with(|| Choices::of(&class.ports, domains, &mut self.known()));
         let (looked, _) = self.table.words.meter.end();
+        let looked = looked.saturating_add(as_u64(listed / CHOICES_OF_A_STEP));
         let budget = Budget { steps_max, owners: &mut self.owners };
         let searched = guided::best(pool, turn.ad, &turn.root.exclusions, config, serve.now, choices, budget);
         let Searched { found, steps, nothing } = searched;
