@@ -156,8 +156,9 @@ impl Writer<'_> {
         if let Some(seconds) = grace(kind, before, &options) {
             let mut ending = Value::clone(before);
             let given = before.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
-            // a pod that is being deleted may be given less time, counted from when it was deleted first, and never more
-            if given.is_none_or(|given| seconds < given) {
+            // a pod that is being deleted may be given less time, counted from when it was deleted first, and only if that is asked for
+            let is_asked = options.get("gracePeriodSeconds").is_some_and(Value::is_number);
+            if given.is_none_or(|given| is_asked && seconds < given) {
                 let deleted: Option<Timestamp> = meta(before, "deletionTimestamp").parse().ok();
                 let from = deleted.zip(given).map_or(self.now, |(end, given)| end - SignedDuration::from_secs(given));
                 set_meta(&mut ending, "deletionTimestamp", time(from + SignedDuration::from_secs(seconds)));
