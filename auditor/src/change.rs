@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crds::{GROUP, Job, LABEL_MATCH_UID, License, Machine, Match, OfferStatus, Res};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use pool::{Lean, Sent, WorkObject, has_finished};
+use serde::Deserialize;
 
 /// The kinds of gangmatch.dev, and those that work for claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -113,6 +114,21 @@ pub enum Object {
     Pod(Box<Pod>),
 }
 
+/// Who has written which fields; entries that cannot be read say nothing.
+fn managed_fields(json: &[u8]) -> Option<Vec<ManagedFieldsEntry>> {
+    #[derive(Deserialize)]
+    struct Written {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        managed_fields: Option<Vec<serde_json::Value>>,
+    }
+    let Written { metadata } = serde_json::from_slice(json).ok()?;
+    Some(metadata.managed_fields?.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect())
+}
+
 impl Object {
     /// Reads the stored JSON. The revision is the object's resource version, which is not stored with it.
     ///
@@ -121,7 +137,10 @@ impl Object {
     pub fn read(kind: Kind, json: &[u8], revision: i64) -> Result<Object, String> {
         // as the controller reads it: what tenants write may say odd things
         fn parse<K: Lean>(json: &[u8]) -> Result<Box<K>, String> {
-            serde_json::from_slice::<Sent<K>>(json).map(|sent| Box::new(sent.0)).map_err(|error| error.to_string())
+            let Sent(mut object) = serde_json::from_slice::<Sent<K>>(json).map_err(|error| error.to_string())?;
+            // it does not look at who has written what
+            object.meta_mut().managed_fields = managed_fields(json);
+            Ok(Box::new(object))
         }
         let mut object = match kind {
             Kind::Job => Object::Job(parse(json)?),

@@ -242,11 +242,18 @@ mod tests {
         assert!(used > 500_000, "{used}");
     }
 
+    /// A pattern is read before it is known to be too large.
+    #[test]
+    fn who_runs_out_has_used_up_everything() {
+        let (value, used) = counted("[]", "regexp(strcat(\"(x{100}){150\", \"}\"), \"\")");
+        assert_eq!((value, used), (Err(Limit::Fuel), Limits::default().fuel));
+    }
+
     #[test]
     fn the_way_to_the_outermost_ad_is_paid_for() {
         let deep = |name: &str| format!("{}{name}{}", "[ a = ".repeat(150), " ].a".repeat(150));
         let (_, once) = counted("[]", &deep("{ root is 1 }"));
-        for way in ["root is 1", ".x is 1", "unparse(.x) is 1", "countMatches(.x, {}) is 1"] {
+        for way in ["root is 1", ".x is 1", "random() is 1", "unparse(.x) is 1", "countMatches(.x, {}) is 1"] {
             let (_, used) = counted("[]", &deep(&format!("sum({{ {} }})", vec![way; 100].join(","))));
             assert!(way.starts_with("unparse") || used > once + 10_000, "{way}: {used}, {once} for one");
         }

@@ -160,7 +160,8 @@ fn states_of(hir: &Hir) -> usize {
             let most = repetition.max.unwrap_or(repetition.min.saturating_add(1)).max(1);
             states_of(&repetition.sub).saturating_add(1).saturating_mul(usize::try_from(most).unwrap_or(usize::MAX))
         }
-        HirKind::Capture(capture) => states_of(&capture.sub).saturating_add(2),
+        // Where a group begins and ends is kept for each state.
+        HirKind::Capture(capture) => states_of(&capture.sub).saturating_add(4),
         HirKind::Concat(parts) | HirKind::Alternation(parts) => {
             parts.iter().map(states_of).fold(1, usize::saturating_add)
         }

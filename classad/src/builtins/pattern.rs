@@ -145,15 +145,20 @@ pub(crate) struct Readied<'p> {
 impl Readied<'_> {
     /// What it takes to compile it.
     pub(crate) fn steps(&self) -> usize {
-        COMPILE + COMPILE_STATE * self.states.min(STATES_MAX)
+        if self.is_too_large() { COMPILE } else { COMPILE + COMPILE_STATE * self.states }
+    }
+
+    /// Whether its text or its automaton is larger than may be: that is known without compiling it.
+    fn is_too_large(&self) -> bool {
+        self.ready.pattern.len() > PATTERN_MAX || self.states > STATES_MAX
     }
 
     /// The compiled pattern; none if it is wrong, too large or beyond regular languages.
     pub(crate) fn compile(self) -> Option<Regex> {
-        let Ready { engine, pattern, options, translated } = self.ready;
-        if pattern.len() > PATTERN_MAX {
+        if self.is_too_large() {
             return None;
         }
+        let Ready { engine, pattern, options, translated } = self.ready;
         engine::build(engine, translated.as_deref(), self.states, pattern, options)
     }
 }

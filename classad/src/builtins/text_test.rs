@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_no_evaluation_has_fuel_for_is_not_told() {
-        let limits = Limits { fuel: 1200, ..Limits::default() };
+        let limits = Limits { fuel: 10_000, ..Limits::default() };
         let context = Context { limits, ..Context::default() };
         let expr = parse_expr(r#"regexp("[0-9]*a{3}.{2,9}end", name)"#, Dialect::Gangmatch).unwrap();
         let test = TextTest::of(&expr, &context).unwrap();

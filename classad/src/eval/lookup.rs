@@ -255,9 +255,10 @@ impl<'e> Machine<'e> {
     }
 
     /// The frame of the environment around a scope.
-    pub(crate) fn root_frame(&self, scope: ScopeId) -> Option<FrameId> {
+    pub(crate) fn root_frame(&mut self, scope: ScopeId) -> Option<FrameId> {
         let mut current = Some(scope);
         while let Some(scope) = current {
+            self.owe(1);
             if let Some(frame) = self.frame(scope) {
                 return Some(frame);
             }

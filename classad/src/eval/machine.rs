@@ -381,11 +381,12 @@ impl<'e> Machine<'e> {
         self.spend(1)
     }
 
-    /// Uses up fuel.
+    /// Uses up fuel: all of it, if there is too little. Finding out what something takes may have been work.
     pub(crate) fn spend(&mut self, steps: usize) -> Bounded<()> {
         let steps = u64::try_from(steps).unwrap_or(u64::MAX);
-        self.fuel = self.fuel.checked_sub(steps).ok_or(Limit::Fuel)?;
-        Ok(())
+        let left = self.fuel.checked_sub(steps);
+        self.fuel = left.unwrap_or(0);
+        left.map(drop).ok_or(Limit::Fuel)
     }
 
     /// How many steps are left.
