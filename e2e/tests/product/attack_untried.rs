@@ -319,7 +319,8 @@ fn e1_an_object_with_an_odd_time_stops_no_watch() {
             "fieldsV1": {"f:metadata": {}}}]);
         let patch = json!({"metadata": {"managedFields": fields}}).to_string();
         // the server may be unable to read back what it has stored
-        let output = bad.access().kubectl(&["-n", &bad.name, "patch", object, "--type=merge", "-p", &patch], None).unwrap();
+        let output =
+            bad.access().kubectl(&["-n", &bad.name, "patch", object, "--type=merge", "-p", &patch], None).unwrap();
         println!("{object}: {output:?}");
     }
     // both the one that has watched all the time and one that lists what there is
