@@ -44,14 +44,14 @@ pub(crate) struct Config {
     #[arg(long, value_name = "NAME", requires = "lmstat")]
     pub(crate) feature: Option<String>,
 
-    /// Hosts of the cluster, `*` for anything: their seats are not taken outside. May be given several times. Without it all
-    /// seats in use are outside but for those that claims hold.
+    /// Hosts of the cluster, `*` for anything: their seats are not external usage. May be given several times. Without it all
+    /// seats in use count as external but for those that claims hold.
     #[arg(long, value_name = "PATTERN", value_parser = lmstat::hosts, requires = "lmstat")]
     pub(crate) inside_host: Vec<Regex>,
 
-    /// A command that prints how many seats are taken outside of the cluster, where there is no lmstat.
+    /// A command that prints how many seats are used outside the cluster, where there is no lmstat.
     #[arg(long, value_name = "COMMAND", conflicts_with = "lmstat")]
-    pub(crate) outside: Option<String>,
+    pub(crate) external_usage: Option<String>,
 
     /// The work: a command that is run while a claim stands; when it ends the work has ended. Without it the work goes on
     /// until the job says that it is done.

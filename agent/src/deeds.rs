@@ -15,13 +15,13 @@ use crate::work::Job;
 use crate::{patches, value};
 
 impl<K: Speaks> Agent<K> {
-    /// Seats taken outside, as they were measured, if they were.
-    fn outside(&self, offer: &K) -> Option<i64> {
+    /// Seats used outside the cluster, as they were measured, if they were.
+    fn external_usage(&self, offer: &K) -> Option<i64> {
         let (measured, _) = self.last.as_ref()?;
         let usage = pool::usage(Offer::offer_status(offer));
         match measured.seats.as_ref()? {
-            Seats::Outside(seats) => Some((*seats).max(0)),
-            Seats::Said(said) => Some(lmstat::outside(said, &self.config.inside_host, usage.used("seats"))),
+            Seats::External(seats) => Some((*seats).max(0)),
+            Seats::Said(said) => Some(lmstat::external_usage(said, &self.config.inside_host, usage.used("seats"))),
         }
     }
 
@@ -30,9 +30,9 @@ impl<K: Speaks> Agent<K> {
         let status = Offer::offer_status(offer).cloned().unwrap_or_default();
         let declared = &offer.offer_fields().dynamic_attributes;
         let attributes = value::to_publish(declared, &status.attributes, &measured.attributes);
-        let known = status.outside.get("seats").copied().unwrap_or(0);
-        let outside = self.outside(offer).filter(|seats| *seats != known);
-        let Some(patch) = patches::publish(&attributes, outside) else { return };
+        let known = status.external_usage.get("seats").copied().unwrap_or(0);
+        let changed = self.external_usage(offer).filter(|seats| *seats != known);
+        let Some(patch) = patches::publish(&attributes, changed) else { return };
         match self.cluster.publish(&patch, self.within()).await {
             Answer::Done(found) => self.see(found),
             Answer::Refused(why) | Answer::Lost(why) => {

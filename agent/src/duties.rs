@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn entry(registers: &Value) -> ClaimEntry {
-        let mut entry = json!({"match": "n/m", "takes": {"slots": 1}, "vote": "Accepted"});
+        let mut entry = json!({"match": "n/m", "allocation": {"slots": 1}, "vote": "Accepted"});
         entry.as_object_mut().unwrap().extend(registers.as_object().unwrap().clone());
         serde_json::from_value(entry).unwrap()
     }

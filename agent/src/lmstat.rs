@@ -57,9 +57,9 @@ fn silence(output: &str, feature: &str) -> String {
     }
 }
 
-/// How many seats are taken outside of the cluster. If it is known which hosts belong to the cluster, it is those that others
+/// How many seats are used outside the cluster. If it is known which hosts belong to the cluster, it is those that others
 /// have; else all that are in use but for the `held` ones, those that the cluster's own claims hold.
-pub(crate) fn outside(usage: &Usage, inside: &[Regex], held: i64) -> i64 {
+pub(crate) fn external_usage(usage: &Usage, inside: &[Regex], held: i64) -> i64 {
     if inside.is_empty() {
         return usage.in_use.saturating_sub(held).max(0);
     }
@@ -148,9 +148,9 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
     fn seats_of_the_clusters_own_hosts_are_not_outside() {
         let usage = read(OUTPUT, "sim_app").unwrap();
         let patterns = |all: &[&str]| -> Vec<Regex> { all.iter().map(|one| hosts(one).unwrap()).collect() };
-        assert_eq!(outside(&usage, &patterns(&["node-*"]), 0), 2, "ws-a, and the reservation");
-        assert_eq!(outside(&usage, &patterns(&["NODE-17", "ws-a.*"]), 0), 1);
-        assert_eq!(outside(&usage, &[], 3), 2, "nobody knows the hosts: all but what claims hold");
-        assert_eq!(outside(&usage, &[], 9), 0, "claims may hold what is not yet used");
+        assert_eq!(external_usage(&usage, &patterns(&["node-*"]), 0), 2, "ws-a, and the reservation");
+        assert_eq!(external_usage(&usage, &patterns(&["NODE-17", "ws-a.*"]), 0), 1);
+        assert_eq!(external_usage(&usage, &[], 3), 2, "nobody knows the hosts: all but what claims hold");
+        assert_eq!(external_usage(&usage, &[], 9), 0, "claims may hold what is not yet used");
     }
 }

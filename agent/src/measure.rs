@@ -35,7 +35,7 @@ pub(crate) struct Measured {
 pub(crate) enum Seats {
     /// As the license server says.
     Said(lmstat::Usage),
-    /// So many are taken outside.
+    /// So many are used outside the cluster.
     Outside(i64),
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn measure(config: &Config, memory: &mut Memory) -> Measured {
             Err(why) => found.failures.push(format!("attribute {name}: {why}")),
         }
     }
-    let seats = match (&config.lmstat, &config.feature, &config.outside) {
+    let seats = match (&config.lmstat, &config.feature, &config.external_usage) {
         (Some(command), Some(feature), _) => {
             let said = printed(command).await;
             Some(said.and_then(|text| lmstat::read(&text, feature)).map(Seats::Said))
@@ -61,7 +61,7 @@ pub(crate) async fn measure(config: &Config, memory: &mut Memory) -> Measured {
             let number = |text: String| {
                 text.trim().parse().map_err(|_| format!("`{command}` prints `{}`, which is no number", text.trim()))
             };
-            Some(printed(command).await.and_then(number).map(Seats::Outside))
+            Some(printed(command).await.and_then(number).map(Seats::External))
         }
         _ => None,
     };

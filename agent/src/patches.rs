@@ -49,13 +49,13 @@ pub(crate) fn end(claim: &str) -> Value {
 }
 
 /// Publishes values; `None` if there is nothing to publish.
-pub(crate) fn publish(attributes: &BTreeMap<String, Value>, outside: Option<i64>) -> Option<Value> {
+pub(crate) fn publish(attributes: &BTreeMap<String, Value>, external_usage: Option<i64>) -> Option<Value> {
     let mut status = serde_json::Map::new();
     if !attributes.is_empty() {
         status.insert("attributes".to_owned(), json!(attributes));
     }
-    if let Some(seats) = outside {
-        status.insert("outside".to_owned(), json!({"seats": seats}));
+    if let Some(seats) = external_usage {
+        status.insert("externalUsage".to_owned(), json!({"seats": seats}));
     }
     (!status.is_empty()).then(|| json!({"status": status}))
 }
@@ -83,7 +83,7 @@ mod tests {
     fn nothing_is_published_if_nothing_has_changed() {
         assert_eq!(publish(&BTreeMap::new(), None), None);
         let load = BTreeMap::from([("LoadAvg".to_owned(), json!(0.5))]);
-        let both = json!({"status": {"attributes": {"LoadAvg": 0.5}, "outside": {"seats": 3}}});
+        let both = json!({"status": {"attributes": {"LoadAvg": 0.5}, "externalUsage": {"seats": 3}}});
         assert_eq!(publish(&load, Some(3)), Some(both));
     }
 }

@@ -77,7 +77,7 @@ fn said(type_: DynamicType, text: &str) -> Option<Json> {
 
 /// Whether a value has moved by its step. Without one every change counts; so does a value of another type.
 fn far_enough(declared: &DynamicAttribute, known: &Json, value: &Json) -> bool {
-    let step = declared.step.as_ref().and_then(step);
+    let step = declared.min_change.as_ref().and_then(step);
     match (step, measure(known), measure(value)) {
         (Some(step), Some(known), Some(value)) => (value - known).abs() >= step && value != known,
         (_, Some(known), Some(value)) => known != value,

@@ -89,8 +89,8 @@ impl Attacker {
             }
             Plan::Quota => drop(self.here.create(&crate::labelled_batch(&name, AD, Ends::Never)).await?),
             Plan::Evictions if chance.happens(500) => {
-                let offering = if chance.happens(500) { "Evict" } else { "Open" };
-                self.here.merge::<Machine>("m", json!({"offering": offering})).await?;
+                let stop_policy = if chance.happens(500) { "HoldAndDrain" } else { "None" };
+                self.here.merge::<Machine>("m", json!({"stopPolicy": stop_policy})).await?;
             }
             Plan::Evictions => {
                 let mut batch = crate::labelled_batch(&name, AD, Ends::Never);
@@ -99,7 +99,7 @@ impl Attacker {
                 (spec.suspend, spec.managed_by) = (Some(true), Some("mallory.io/none".to_owned()));
                 self.here.create(&batch).await?;
                 let mut job = crate::job(&name);
-                job.spec.workload = Some(serde_json::from_value(json!({"jobRef": {"name": name}}))?);
+                job.spec.workload = Some(serde_json::from_value(json!({"workloadRef": {"name": name}}))?);
                 self.here.create(&job).await?;
             }
         }

@@ -155,8 +155,8 @@ impl Play {
                 here.delete::<License>(&license).await?;
                 here.create(&crate::license(&license, 1 + self.chance.below(2))).await?;
             }
-            17 => here.merge::<Machine>(&machine, json!({"offering": "Evict"})).await?,
-            18 => here.merge::<Machine>(&machine, json!({"offering": "Open"})).await?,
+            17 => here.merge::<Machine>(&machine, json!({"stopPolicy": "HoldAndDrain"})).await?,
+            18 => here.merge::<Machine>(&machine, json!({"stopPolicy": "None"})).await?,
             20 | 21 => drop(here.create(&crate::labelled_batch(&work, AD, ends)).await?),
             22 | 23 => drop(here.create(&crate::labelled_pod(&work, AD, ends)).await?),
             24 => here.delete::<Batch>(&work).await?,

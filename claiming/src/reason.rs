@@ -27,7 +27,7 @@ pub enum Reason {
     Suspended,
     /// Released: the job said that it is done.
     Done,
-    /// Released: `claimSeconds` are over.
+    /// Released: `activeDeadlineSeconds` are over.
     ClaimExpired,
     /// Released: the Match was deleted.
     MatchDeleted,

@@ -77,9 +77,9 @@ impl Churn {
             json!({"matchHistoryLimit": 0}),
             json!({"suspend": true}),
             json!({"done": true}),
-            json!({"claimSeconds": 5, "matchHistoryLimit": 1}),
+            json!({"activeDeadlineSeconds": 5, "matchHistoryLimit": 1}),
             json!({"matchTimeoutSeconds": 7}),
-            json!({"workload": {"jobRef": {"name": "b"}, "startTimeoutSeconds": 4}}),
+            json!({"workload": {"workloadRef": {"name": "b"}, "startTimeoutSeconds": 4}}),
             json!({"constraint": "other.Memory >="}),
         ]);
         let mut spec = spec;
@@ -95,8 +95,8 @@ impl Churn {
     fn put_offer(&mut self) {
         let spec = self.pick(&[
             json!({}),
-            json!({"offering": "Drain"}),
-            json!({"offering": "Evict"}),
+            json!({"stopPolicy": "Hold"}),
+            json!({"stopPolicy": "HoldAndDrain"}),
             json!({"allowedNamespaces": {"from": "All"}}),
             json!({"claimPolicy": "Agent", "agent": {"username": "a", "leaseDurationSeconds": 20}}),
             json!({"classad": "[ a = "}),
@@ -104,7 +104,7 @@ impl Churn {
         let mut claims = serde_json::Map::new();
         for _ in 0..self.one_of(3) {
             let uid = self.match_uid();
-            let entry = json!({"match": format!("ns/{}", uid.replace("u-", "")), "takes": {"slots": 1}, "epoch": self.one_of(5)});
+            let entry = json!({"match": format!("ns/{}", uid.replace("u-", "")), "allocation": {"slots": 1}, "epoch": self.one_of(5)});
             let vote = self.pick(&[json!("Accepted"), json!("Pending"), json!("Rejected")]);
             let mut entry = entry;
             entry["vote"] = vote;
@@ -125,7 +125,7 @@ impl Churn {
         let agent = self.pick(&[json!("Agent"), json!("Auto")]);
         let offer = |id: u64, kind: &str| {
             json!({"id": id, "kind": kind, "namespace": "ns", "name": "a", "uid": "u-a", "generation": 1, "parent": 0,
-                "parentPort": "p", "port": "other", "takes": {"slots": 1}, "claimPolicy": agent})
+                "parentPort": "p", "port": "other", "allocation": {"slots": 1}, "claimPolicy": agent})
         };
         let job = json!({"id": 0, "kind": "Job", "namespace": "ns", "name": format!("j{root}"), "uid": format!("u-j{root}"),
             "generation": 1});

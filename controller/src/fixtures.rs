@@ -36,7 +36,7 @@ pub(crate) fn license(spec: &Value, status: &Value) -> License {
 pub(crate) fn found(status: &Value) -> Match {
     let offer = |id: i32, kind: &str, name: &str, resource: &str| {
         json!({"id": id, "kind": kind, "namespace": "ns", "name": name, "uid": format!("u-{name}"), "generation": 1,
-            "parent": 0, "parentPort": "p", "port": "other", "takes": {resource: 1}})
+            "parent": 0, "parentPort": "p", "port": "other", "allocation": {resource: 1}})
     };
     let members = json!([
         {"id": 0, "kind": "Job", "namespace": "ns", "name": "job", "uid": "u-job", "generation": 1},
@@ -50,7 +50,7 @@ pub(crate) fn found(status: &Value) -> Match {
 
 /// An entry of the Match in an offer's ledger.
 pub(crate) fn entry(resource: &str) -> Value {
-    json!({"claims": {MATCH_UID: {"match": "ns/match", "takes": {resource: 1}, "vote": "Accepted"}}})
+    json!({"claims": {MATCH_UID: {"match": "ns/match", "allocation": {resource: 1}, "vote": "Accepted"}}})
 }
 
 /// A claim that holds everything, and whose register says `decision`.

@@ -11,7 +11,7 @@ use crate::{Res, rules, schemas};
 /// One claim on an offer. Its terms are immutable, its registers go forward only: the API server sees to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
-#[schemars(extend("required" = ["match", "takes", "vote"], "x-kubernetes-validations" = rules::entry()))]
+#[schemars(extend("required" = ["match", "allocation", "vote"], "x-kubernetes-validations" = rules::entry()))]
 pub struct ClaimEntry {
     /// The Match, as namespace/name; immutable. Example: grid/sim-1a2b3c4d
     #[serde(rename = "match")]
@@ -20,7 +20,7 @@ pub struct ClaimEntry {
 
     /// What the claim holds of each resource of spec.capacity, in its units; immutable. Example: {seats: 1}
     #[schemars(schema_with = "schemas::holding", extend("default" = REQUIRED))]
-    pub takes: Res,
+    pub allocation: Res,
 
     /// The share key: claims with the same key hold one seat of status.shared together; immutable. Example: node-17
     #[serde(skip_serializing_if = "Option::is_none")]

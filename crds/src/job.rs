@@ -61,7 +61,7 @@ pub struct JobSpec {
     /// Example: 3600
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
-    pub claim_seconds: Option<i32>,
+    pub active_deadline_seconds: Option<i32>,
 
     /// Longest time in all that the job waits unclaimed, in seconds, without the time in which it is suspended; then it is
     /// finished. Absent: it waits for ever.
@@ -79,7 +79,7 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 
-    /// What is started once everybody is claimed. Absent: nothing; whoever watches the job starts its own. Example: {jobRef:
+    /// What is started once everybody is claimed. Absent: nothing; whoever watches the job starts its own. Example: {workloadRef:
     /// {name: simulate}}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
@@ -98,7 +98,7 @@ impl Default for JobSpec {
             priority: 0,
             suspend: false,
             done: false,
-            claim_seconds: None,
+            active_deadline_seconds: None,
             match_timeout_seconds: None,
             reserve_timeout_seconds: reserve_timeout_seconds(),
             retry: None,
@@ -149,7 +149,7 @@ pub struct Workload {
     /// Work of the same namespace that is held, and is let go: a suspended batch/v1 Job or JobSet, a Pod behind the scheduling gate
     /// gangmatch.dev/hold. Example: {name: simulate}
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job_ref: Option<JobRef>,
+    pub workload_ref: Option<WorkloadRef>,
 
     /// Environment of the containers made from the template, by name; at most 64. Expressions that see every port's partner by its
     /// label, as gangRank does; what is undefined is not set. Example: {LM_LICENSE_FILE: license.Server}
@@ -166,14 +166,14 @@ pub struct Workload {
 
 impl Default for Workload {
     fn default() -> Self {
-        Self { job_template: None, job_ref: None, env: BTreeMap::new(), start_timeout_seconds: start_timeout_seconds() }
+        Self { job_template: None, workload_ref: None, env: BTreeMap::new(), start_timeout_seconds: start_timeout_seconds() }
     }
 }
 
 /// Work in the same namespace that somebody else has made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-kubernetes-validations" = rules::job_ref()))]
-pub struct JobRef {
+#[schemars(extend("x-kubernetes-validations" = rules::workload_ref()))]
+pub struct WorkloadRef {
     /// What it is. Example: Pod
     #[serde(default)]
     pub kind: WorkKind,

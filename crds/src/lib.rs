@@ -29,7 +29,7 @@ pub use ad_fields::{AdFields, Port};
 pub use claims::{Activity, AskWhen, ClaimEntry, Vote, VoteRetry};
 pub use expr_text::{EXPRESSION_LENGTH_MAX, ExprText};
 pub use generate::{Generated, HEADER, definitions, generated};
-pub use job::{Job, JobRef, JobSpec, Retry, WorkKind, Workload};
+pub use job::{Job, WorkloadRef, JobSpec, Retry, WorkKind, Workload};
 pub use job_status::{
     JobClaim, JobPhase, JobStatus, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
 };
@@ -43,7 +43,7 @@ pub use match_::{
 };
 pub use offer::{
     Agent, AllowedNamespaces, ClaimPolicy, Disclosure, DynamicAttribute, DynamicType, NamespacesFrom, Offer,
-    OfferFields, OfferState, OfferStatus, Offering,
+    OfferFields, OfferState, OfferStatus, StopPolicy,
 };
 pub use schemas::QUANTITY_MAX;
 

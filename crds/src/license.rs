@@ -22,9 +22,9 @@ use crate::{AdFields, ExprText, Offer, OfferFields, OfferStatus, Res, rules, sch
     doc = "A License (gml) is the classified ad of seats of a program: for whom and on which hosts they are valid.",
     printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#,
     printcolumn = r#"{"name":"Used","type":"string","jsonPath":".status.used"}"#,
-    printcolumn = r#"{"name":"Outside","type":"integer","jsonPath":".status.outside.seats"}"#,
+    printcolumn = r#"{"name":"External","type":"integer","jsonPath":".status.externalUsage.seats"}"#,
     printcolumn = r#"{"name":"Policy","type":"string","jsonPath":".spec.claimPolicy","priority":1}"#,
-    printcolumn = r#"{"name":"Offering","type":"string","jsonPath":".spec.offering","priority":1}"#,
+    printcolumn = r#"{"name":"StopPolicy","type":"string","jsonPath":".spec.stopPolicy","priority":1}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]

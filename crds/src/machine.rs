@@ -25,7 +25,7 @@ use crate::{AdFields, Offer, OfferFields, OfferStatus, Res, rules, schemas};
     printcolumn = r#"{"name":"Owner","type":"string","jsonPath":".spec.owner"}"#,
     printcolumn = r#"{"name":"Node","type":"string","jsonPath":".spec.nodeName","priority":1}"#,
     printcolumn = r#"{"name":"Policy","type":"string","jsonPath":".spec.claimPolicy","priority":1}"#,
-    printcolumn = r#"{"name":"Offering","type":"string","jsonPath":".spec.offering","priority":1}"#,
+    printcolumn = r#"{"name":"StopPolicy","type":"string","jsonPath":".spec.stopPolicy","priority":1}"#,
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].reason","priority":1}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
 )]

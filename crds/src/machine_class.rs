@@ -58,7 +58,7 @@ pub struct MachineClassSpec {
     #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"))]
     pub tolerations: Vec<Toleration>,
 
-    /// How they are taken. `offering` is what a new Machine begins with; on one that is there it is left alone.
+    /// How they are taken. `stopPolicy` is what a new Machine begins with; on one that is there it is left alone.
     #[serde(flatten)]
     pub offer: OfferFields,
 }

@@ -132,7 +132,7 @@ pub struct Member {
     /// What the claim holds of it, in the units of its capacity; absent for the root. Example: {slots: 1}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schemas::holding")]
-    pub takes: Option<Res>,
+    pub allocation: Option<Res>,
     /// Its share key, if it holds a seat together with others. Example: node-17
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]

@@ -19,9 +19,9 @@ pub struct OfferFields {
     #[schemars(schema_with = "schemas::amounts")]
     pub default_request: Res,
 
-    /// Open: claims are made. Drain: no new claims. Evict: no new claims, and those that stand are ended. Example: Drain
+    /// None: claims are made. Hold: no new claims. HoldAndDrain: no new claims, and those that stand are ended. Example: Hold
     #[serde(default)]
-    pub offering: Offering,
+    pub stop_policy: StopPolicy,
 
     /// Whose jobs may take it. More than its own namespace needs the label gangmatch.dev/offers=cluster on its namespace.
     /// Absent: jobs of its own namespace. Example: {from: All}
@@ -36,7 +36,7 @@ pub struct OfferFields {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
 
-    /// What the agent may publish in status.attributes, typed; at most 32. Example: [{name: LoadAvg, type: Real, step: "0.1"}]
+    /// What the agent may publish in status.attributes, typed; at most 32. Example: [{name: LoadAvg, type: Real, minChange: "0.1"}]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend(
         "maxItems" = 32,
@@ -52,14 +52,14 @@ pub struct OfferFields {
 
 /// Whether an offer can be taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub enum Offering {
+pub enum StopPolicy {
     /// Claims are made.
     #[default]
-    Open,
-    /// No new claims.
-    Drain,
+    None,
+    /// No new claims; those that stand go on.
+    Hold,
     /// No new claims, and those that stand are ended.
-    Evict,
+    HoldAndDrain,
 }
 
 /// Whose jobs may take an offer.
@@ -124,9 +124,9 @@ pub struct DynamicAttribute {
     #[serde(rename = "type")]
     pub type_: DynamicType,
 
-    /// Publish a value only when it is this far from the last one; in the attribute's unit, seconds for Time. Example: "0.1"
+    /// Publish a value only when it differs by at least this much from the last one; in the attribute's unit, seconds for Time. Example: "0.1"
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<ExprText>,
+    pub min_change: Option<ExprText>,
 }
 
 /// Type of an attribute that an agent publishes.
@@ -168,7 +168,7 @@ pub struct OfferStatus {
     pub epoch: i64,
 
     /// Who holds the offer, by metadata.uid of the Match; at most 256. Example: {6f1c0c0e-8f0e-4b6e-9a53-0f2d3c4b5a69: {match:
-    /// grid/sim-1a2b3c4d, takes: {seats: 1}, vote: Accepted}}
+    /// grid/sim-1a2b3c4d, allocation: {seats: 1}, vote: Accepted}}
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 256, "default" = {}))]
     pub claims: BTreeMap<String, ClaimEntry>,
@@ -179,11 +179,11 @@ pub struct OfferStatus {
     #[schemars(schema_with = "schemas::seats", extend("default" = {}))]
     pub shared: BTreeMap<String, Res>,
 
-    /// What is taken outside the cluster, own claims subtracted, in the units of capacity; written by the agent. Example: {seats:
-    /// 3}
+    /// What is used outside the cluster, without what claims hold, in the units of capacity; written by the agent. Example:
+    /// {seats: 3}
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schemas::amounts", extend("default" = {}))]
-    pub outside: Res,
+    pub external_usage: Res,
 
     /// Attributes that change often, as literals; written by the agent; only those declared in spec.dynamicAttributes are used,
     /// and only where the spec does not define the name. At most 32. Example: {LoadAvg: 0.25, LastInput: "2026-11-21T14:00:00Z"}

@@ -21,8 +21,8 @@ pub mod message {
     pub const NO_VOTE_AT_BIRTH: &str = "no vote at birth: the agent has not been asked";
     /// An offer's epoch was to be set back: somebody leads who has taken over since.
     pub const EPOCH: &str = "an epoch never goes back";
-    /// E1: match, takes or share of an entry were to be changed.
-    pub const TERMS: &str = "terms are immutable: match, takes, share";
+    /// E1: match, allocation or share of an entry were to be changed.
+    pub const TERMS: &str = "terms are immutable: match, allocation, share";
     /// E2: an Accepted or Rejected vote was to be changed.
     pub const VOTE_ONCE: &str = "a vote is cast once";
     /// E3: activity was to go back.
@@ -116,13 +116,13 @@ pub(crate) fn allowed_namespaces() -> Vec<Rule> {
 }
 
 /// The rule on the reference to a workload: the name of a batch Job becomes a label.
-pub(crate) fn job_ref() -> Vec<Rule> {
+pub(crate) fn workload_ref() -> Vec<Rule> {
     vec![Rule::new("self.kind == 'Pod' || size(self.name) <= 63").message("at most 63 characters").field_path(".name")]
 }
 
 /// The rule on a Job's workload.
 pub(crate) fn workload() -> Vec<Rule> {
-    vec![Rule::new("has(self.jobTemplate) != has(self.jobRef)").message("use either jobTemplate or jobRef")]
+    vec![Rule::new("has(self.jobTemplate) != has(self.workloadRef)").message("use either jobTemplate or workloadRef")]
 }
 
 /// The rule on a Job's `done`.
@@ -135,10 +135,10 @@ pub(crate) fn epoch() -> Vec<Rule> {
     vec![Rule::new("self >= oldSelf").message(message::EPOCH)]
 }
 
-/// J3: what works for a claim is known by the name in `jobRef`.
-const JOB_REF: &str = "!has(oldSelf.status) || !has(oldSelf.status.claim) || !has(oldSelf.spec.workload) \
-     || !has(oldSelf.spec.workload.jobRef) || (has(self.spec.workload) && has(self.spec.workload.jobRef) \
-     && self.spec.workload.jobRef == oldSelf.spec.workload.jobRef)";
+/// J3: what works for a claim is known by the name in `workloadRef`.
+const WORKLOAD_REF: &str = "!has(oldSelf.status) || !has(oldSelf.status.claim) || !has(oldSelf.spec.workload) \
+     || !has(oldSelf.spec.workload.workloadRef) || (has(self.spec.workload) && has(self.spec.workload.workloadRef) \
+     && self.spec.workload.workloadRef == oldSelf.spec.workload.workloadRef)";
 
 /// J1 to J3: the rules on a whole Job.
 pub(crate) fn job() -> Vec<Rule> {
@@ -148,15 +148,15 @@ pub(crate) fn job() -> Vec<Rule> {
     vec![
         Rule::new(held).message(message::HELD).field_path(".status.claim"),
         Rule::new(finished).message(message::FINISHED).field_path(".status.claim"),
-        Rule::new(JOB_REF).message("jobRef is immutable while the job is claimed").field_path(".spec.workload"),
+        Rule::new(WORKLOAD_REF).message("workloadRef is immutable while the job is claimed").field_path(".spec.workload"),
     ]
 }
 
 /// What the claims and the shared seats of an object hold of resource `r`.
 fn used(object: &str) -> String {
     format!(
-        "({o}.status.claims.map(k, has({o}.status.claims[k].share) || !(r in {o}.status.claims[k].takes) ? 0 \
-         : {o}.status.claims[k].takes[r]).sum() \
+        "({o}.status.claims.map(k, has({o}.status.claims[k].share) || !(r in {o}.status.claims[k].allocation) ? 0 \
+         : {o}.status.claims[k].allocation[r]).sum() \
          + {o}.status.shared.map(s, r in {o}.status.shared[s] ? {o}.status.shared[s][r] : 0).sum())",
         o = object
     )
@@ -167,19 +167,19 @@ pub(crate) fn offer() -> Vec<Rule> {
     let capacity = format!(
         "(oldSelf.status.claims.all(k, k in self.status.claims) \
          && size(self.status.claims) == size(oldSelf.status.claims) && self.status.shared == oldSelf.status.shared) \
-         || self.spec.capacity.all(r, {used} + (r in self.status.outside ? self.status.outside[r] : 0) \
+         || self.spec.capacity.all(r, {used} + (r in self.status.externalUsage ? self.status.externalUsage[r] : 0) \
          <= self.spec.capacity[r] || {used} <= {old})",
         used = used("self"),
         old = used("oldSelf")
     );
     let claim_offered = "self.status.claims.all(k, k in oldSelf.status.claims \
-        || self.status.claims[k].takes.all(r, r in self.spec.capacity))";
+        || self.status.claims[k].allocation.all(r, r in self.spec.capacity))";
     let seat_offered = "self.status.shared.all(s, s in oldSelf.status.shared \
         || self.status.shared[s].all(r, r in self.spec.capacity))";
     let seat = "!has(self.status) || self.status.claims.all(k, !has(self.status.claims[k].share) \
         || (self.status.claims[k].share in self.status.shared \
-        && self.status.claims[k].takes.all(r, r in self.status.shared[self.status.claims[k].share] \
-        && self.status.claims[k].takes[r] <= self.status.shared[self.status.claims[k].share][r])))";
+        && self.status.claims[k].allocation.all(r, r in self.status.shared[self.status.claims[k].share] \
+        && self.status.claims[k].allocation[r] <= self.status.shared[self.status.claims[k].share][r])))";
     let active = "oldSelf.status.claims.all(k, k in self.status.claims \
         || oldSelf.status.claims[k].activity != 'Active')";
     let birth = "self.status.claims.all(k, k in oldSelf.status.claims || self.spec.claimPolicy == 'Auto' \
@@ -198,13 +198,13 @@ pub(crate) fn offer() -> Vec<Rule> {
 
 /// E1 to E9: the rules on one entry of an offer's claims. The registers have defaults, so `has()` is needed for the share only.
 pub(crate) fn entry() -> Vec<Rule> {
-    let terms = "self.match == oldSelf.match && self.takes == oldSelf.takes && has(self.share) == has(oldSelf.share) \
+    let terms = "self.match == oldSelf.match && self.allocation == oldSelf.allocation && has(self.share) == has(oldSelf.share) \
         && (!has(self.share) || self.share == oldSelf.share)";
     let forward = "self.activity == oldSelf.activity || (oldSelf.activity == 'Idle' && self.activity != 'Idle') \
         || (oldSelf.activity == 'Active' && self.activity in ['Ended', 'Lost'])";
     let released = "self.activity == oldSelf.activity || self.activity != 'Active' || !oldSelf.release";
     vec![
-        Rule::new(terms).message(message::TERMS).field_path(".takes"),
+        Rule::new(terms).message(message::TERMS).field_path(".allocation"),
         Rule::new("self.vote == oldSelf.vote || oldSelf.vote == 'Pending'")
             .message(message::VOTE_ONCE)
             .field_path(".vote"),

@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_partial_status_is_read() {
         let status: OfferStatus =
-            read(json!({"claims": {"u": {"match": "grid/sim", "takes": {"seats": 1}, "vote": "Accepted"}, "v": {}}}));
+            read(json!({"claims": {"u": {"match": "grid/sim", "allocation": {"seats": 1}, "vote": "Accepted"}, "v": {}}}));
         assert_eq!(status.claims["u"].vote, Vote::Accepted);
         assert_eq!(status.claims["v"].vote, Vote::Pending);
         assert_eq!(read::<JobStatus>(json!({})), JobStatus::default());
@@ -81,7 +81,7 @@ mod tests {
             takes: [("seats".to_owned(), 1)].into(),
             ..Default::default()
         };
-        assert_eq!(json!(entry), json!({"match": "grid/sim", "takes": {"seats": 1}, "vote": "Pending"}));
+        assert_eq!(json!(entry), json!({"match": "grid/sim", "allocation": {"seats": 1}, "vote": "Pending"}));
     }
 
     #[test]
@@ -90,8 +90,8 @@ mod tests {
             "apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": {"name": "foo"},
             "spec": {"capacity": {"cpus": 4}, "nodeName": "node-17", "claimPolicy": "Agent", "agent": {"username": "a"},
                 "allowedNamespaces": {"from": "Selector", "selector": {"matchLabels": {"team": "eda"}}},
-                "dynamicAttributes": [{"name": "LoadAvg", "type": "Real", "step": "0.1"}], "offering": "Drain"},
-            "status": {"outside": {"cpus": 1}, "attributes": {"LoadAvg": 0.5}, "state": "Draining"}
+                "dynamicAttributes": [{"name": "LoadAvg", "type": "Real", "minChange": "0.1"}], "stopPolicy": "Hold"},
+            "status": {"externalUsage": {"cpus": 1}, "attributes": {"LoadAvg": 0.5}, "state": "Draining"}
         }));
         assert_eq!(machine.spec.offer.agent.as_ref().unwrap().lease_duration_seconds, 200);
         assert_eq!(read::<Machine>(json!(machine)), machine);

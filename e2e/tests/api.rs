@@ -24,7 +24,7 @@ fn the_kinds_keep_the_rules_of_the_api_cases() {
         .arg("--kubeconfig")
         .arg(plane.kubeconfig())
         .args(["--require-stamping", "--failures", "20"])
-        .arg(folder.join("visible.jsonl"))
+        .arg(folder.join("visible-renamed.jsonl"))
         // the runner reads the kubeconfig with kubectl
         .env("PATH", path_with(&plane))
         .output()

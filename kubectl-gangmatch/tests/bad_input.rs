@@ -357,12 +357,12 @@ mod tests {
     fn amounts_and_words_out_of_range() {
         check(
             MACHINE,
-            "spec:\n  capacity: {slots: -1, cpus: many}\n  offering: open\n  allowedNamespaces: {from: Everybody}\n",
+            "spec:\n  capacity: {slots: -1, cpus: many}\n  stopPolicy: hold\n  allowedNamespaces: {from: Everybody}\n",
             1,
             &[
                 "error: <stdin>:5: Machine default/foo: spec.capacity.cpus: found the text `many`; write a whole number",
                 "error: <stdin>:5: Machine default/foo: spec.capacity.slots: found -1; write at least 0",
-                "error: <stdin>:6: Machine default/foo: spec.offering: found `open`; did you mean Open? There are Open, Drain, Evict",
+                "error: <stdin>:6: Machine default/foo: spec.stopPolicy: found `hold`; did you mean Hold? There are None, Hold, HoldAndDrain",
                 "error: <stdin>:7: Machine default/foo: spec.allowedNamespaces.from: found `Everybody`; write one of Same, All, Selector",
             ],
         );

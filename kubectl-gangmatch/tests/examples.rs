@@ -74,7 +74,7 @@ mod tests {
             assert!((2..=16).contains(&object.spec.members.len()));
             for member in &object.spec.members {
                 assert_eq!(member.uid.len(), 36, "{}", member.uid);
-                assert_eq!(member.parent.is_some(), member.takes.as_ref().is_some_and(|takes| !takes.is_empty()));
+                assert_eq!(member.parent.is_some(), member.allocation.as_ref().is_some_and(|takes| !takes.is_empty()));
             }
         }
         let yaml = run(&["-f", "floating", "-o", "yaml"]);

@@ -14,7 +14,7 @@ pub struct Usage {
     /// Held once for all claims with the same share key.
     pub shared: BTreeMap<String, Res>,
     /// Used outside the cluster, as the offer's agent reports it.
-    pub outside: Res,
+    pub external: Res,
 }
 
 /// One claim's demand on one offer.
@@ -79,7 +79,7 @@ impl Usage {
     /// How much of one resource is taken, inside and outside the cluster.
     pub fn used(&self, name: &str) -> i64 {
         let shared = self.shared.values().filter_map(|held| held.get(name));
-        let all = self.own.get(name).into_iter().chain(self.outside.get(name)).chain(shared);
+        let all = self.own.get(name).into_iter().chain(self.external.get(name)).chain(shared);
         all.fold(0i64, |sum, amount| sum.saturating_add(*amount))
     }
 }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_used_outside_is_not_free() {
-        let usage = Usage { outside: res(&[("seats", 3)]), ..Usage::default() };
+        let usage = Usage { external: res(&[("seats", 3)]), ..Usage::default() };
         assert_eq!(usage.fits(&res(&[("seats", 3)]), &ask(&[("seats", 1)], None)), Err(Unfit::Busy));
     }
 }

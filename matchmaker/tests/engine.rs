@@ -50,7 +50,7 @@ mod tests {
             match terms % 4 {
                 0 => offer.open = !offer.open,
                 1 => offer.usage = Default::default(),
-                2 => offer.usage.outside = offer.capacity.clone(),
+                2 => offer.usage.external = offer.capacity.clone(),
                 _ => {}
             }
         }

@@ -152,7 +152,7 @@ mod tests {
         pool.knows("one is closed");
         pool.change("m09", |offer| offer.usage = taken(1));
         pool.knows("one is taken");
-        pool.change("m10", |offer| offer.usage.outside = slots(1));
+        pool.change("m10", |offer| offer.usage.external = slots(1));
         pool.knows("one is used from outside");
         pool.exclusions.insert(key("Machine", "m11"));
         pool.knows("one refuses");
@@ -187,9 +187,9 @@ mod tests {
         ),
         (
             "an offer is used less from outside",
-            |pool| pool.change("key", |offer| offer.usage.outside = slots(1)),
+            |pool| pool.change("key", |offer| offer.usage.external = slots(1)),
             |pool| {
-                pool.change("key", |offer| offer.usage.outside = Res::new());
+                pool.change("key", |offer| offer.usage.external = Res::new());
             },
         ),
         (

@@ -49,7 +49,7 @@ mod tests {
         for (id, ad) in pool.ads() {
             let Some(offer) = ad.offer() else { continue };
             add(own.entry(id.place()).or_default(), &offer.usage.own);
-            add(own.entry(id.place()).or_default(), &offer.usage.outside);
+            add(own.entry(id.place()).or_default(), &offer.usage.external);
             for (key, amounts) in &offer.usage.shared {
                 seats.insert((id.place(), key.clone()), (**amounts).clone());
             }
@@ -122,7 +122,7 @@ mod tests {
                 let taken = |member: &&matchmaker::Member| member.ad.place() == place;
                 let touched = cycle.gangs.iter().flat_map(|gang| &gang.members).any(|member| taken(&member));
                 for (name, amount) in amounts.iter().filter(|_| touched) {
-                    let had: i64 = [&offer.usage.own, &offer.usage.outside].iter().filter_map(|held| held.get(name)).sum();
+                    let had: i64 = [&offer.usage.own, &offer.usage.external].iter().filter_map(|held| held.get(name)).sum();
                     let had = had + offer.usage.shared.values().filter_map(|held| held.get(name)).sum::<i64>();
                     let most = offer.capacity.get(name).copied().unwrap_or(0).max(had);
                     prop_assert!(*amount <= most, "{}: {amount} {name} of {most}: {}", ad.key, world.text);

@@ -54,7 +54,7 @@ mod tests {
             );
             serde_json::from_str(&text).unwrap()
         };
-        let template = r#", "workload": {"jobRef": {"name": "nightly"}}"#;
+        let template = r#", "workload": {"workloadRef": {"name": "nightly"}}"#;
         let said = |reach: &Reach, namespace: &str, workload: &str| {
             let mut objects = Objects::default().reaching(reach.clone());
             objects.jobs.put(job(namespace, workload));

@@ -28,7 +28,7 @@ pub fn gang_of(found: &Match, objects: &Objects) -> Option<Recalled> {
         members.push(matchmaker::Member {
             ad: snapshot.ads().find(|(_, ad)| ad.uid == member.uid).map(|(id, _)| id)?,
             bond: bond(member, found, &snapshot)?,
-            ask: Ask { takes: member.takes.clone().unwrap_or_default().into(), share: member.share.clone() },
+            ask: Ask { takes: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() },
         });
     }
     Some(Recalled { snapshot, gang: Gang { members: members.into(), score: Score::default() } })

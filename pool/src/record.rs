@@ -98,7 +98,7 @@ fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> 
         member.parent = number(bond.parent());
         member.parent_port = gang.label(snapshot, bound).map(str::to_owned);
         member.port = ad.ports.list.get(bond.via()).map(|port| port.label.to_string());
-        member.takes = Some((*bound.ask.takes).clone());
+        member.allocation = Some((*bound.ask.takes).clone());
         member.share = bound.ask.share.clone();
         member.claim_policy = Some(policy);
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::conditions::types;
-use crds::{ClaimPolicy, Decision, Job, Match, Member, Offering, conditions};
+use crds::{ClaimPolicy, Decision, Job, Match, Member, StopPolicy, conditions};
 use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Snapshot};
 
 use crate::agents::Life;
@@ -222,7 +222,7 @@ pub(crate) fn is_open(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook)
             ClaimPolicy::Auto => life != Life::Expired,
         }
     };
-    fields.offering == Offering::Open
+    fields.stop_policy == StopPolicy::None
         && found.metadata().deletion_timestamp.is_none()
         && speaks()
         && node_trouble(found, objects).is_none()

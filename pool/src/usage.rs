@@ -12,7 +12,7 @@ pub fn usage(status: Option<&OfferStatus>) -> Usage {
 /// own way. A seat that nobody sits on is taken as long as it is there: so the API server counts it.
 pub fn usage_without(status: Option<&OfferStatus>, match_uid: &str) -> Usage {
     let Some(status) = status else { return Usage::default() };
-    let mut usage = Usage { outside: status.outside.clone().into(), ..Usage::default() };
+    let mut usage = Usage { external: status.external_usage.clone().into(), ..Usage::default() };
     let own_key = status.claims.get(match_uid).and_then(|entry| entry.share.as_ref());
     let others = || status.claims.iter().filter(|(uid, _)| *uid != match_uid).map(|(_, entry)| entry);
     for (key, held) in &status.shared {
@@ -22,7 +22,7 @@ pub fn usage_without(status: Option<&OfferStatus>, match_uid: &str) -> Usage {
         }
     }
     for entry in others() {
-        usage.take(&Ask { takes: entry.takes.clone().into(), share: entry.share.clone() });
+        usage.take(&Ask { takes: entry.allocation.clone().into(), share: entry.share.clone() });
     }
     usage
 }
@@ -30,13 +30,13 @@ pub fn usage_without(status: Option<&OfferStatus>, match_uid: &str) -> Usage {
 /// What is taken of what there is: `3/10 seats`, `1/1 slots`, `4/8 cpus, 1024/2048 memory`.
 pub fn used_text(capacity: &Res, usage: &Usage) -> String {
     let one = |(name, all): (&String, &i64)| {
-        format!("{}/{all} {name}", usage.used(name).saturating_sub(outside(usage, name)))
+        format!("{}/{all} {name}", usage.used(name).saturating_sub(external(usage, name)))
     };
     capacity.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn outside(usage: &Usage, name: &str) -> i64 {
-    usage.outside.get(name).copied().unwrap_or(0)
+fn external(usage: &Usage, name: &str) -> i64 {
+    usage.external.get(name).copied().unwrap_or(0)
 }
 
 #[cfg(test)]

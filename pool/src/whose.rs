@@ -13,7 +13,7 @@ use crate::works::Works;
 /// A claim, as far as it says what works for it.
 ///
 /// A workload counts if it carries the label of the claim's Match, is in its namespace, and is the batch Job of the Match's name or
-/// what the job names in `jobRef`. A pod counts if it is such a workload itself, or if its controller is one, or was one when the pod
+/// what the job names in `workloadRef`. A pod counts if it is such a workload itself, or if its controller is one, or was one when the pod
 /// was made: pods that were orphaned run on.
 #[derive(Clone, Copy, Debug)]
 pub struct Whose<'c> {
@@ -21,7 +21,7 @@ pub struct Whose<'c> {
     pub uid: &'c str,
     /// The Match, and the name of what is made for it.
     pub key: &'c ObjectKey,
-    /// The job; `None` if it is not seen: then what it named in `jobRef` is not known.
+    /// The job; `None` if it is not seen: then what it named in `workloadRef` is not known.
     pub job: Option<&'c Job>,
 }
 
@@ -71,7 +71,7 @@ impl<'c> Whose<'c> {
 
     /// Whether this is a batch Job of the JobSet that the job names. One that is gone is known by its name alone.
     fn has_child(&self, batch: &str, works: &Works) -> bool {
-        let reference = self.job.and_then(|job| job.spec.workload.as_ref()?.job_ref.as_ref());
+        let reference = self.job.and_then(|job| job.spec.workload.as_ref()?.workload_ref.as_ref());
         let Some(set) = reference.filter(|reference| reference.kind == WorkKind::JobSet) else { return false };
         match works.get(WorkKind::Job, &ObjectKey::new(&self.key.namespace, batch)) {
             Some(batch) => {
@@ -84,7 +84,7 @@ impl<'c> Whose<'c> {
     /// Whether an object of this kind and name is what is made for the claim, or what its job names.
     fn names(&self, kind: WorkKind, name: &str) -> bool {
         let Some(job) = self.job else { return true };
-        let reference = job.spec.workload.as_ref().and_then(|workload| workload.job_ref.as_ref());
+        let reference = job.spec.workload.as_ref().and_then(|workload| workload.workload_ref.as_ref());
         let named = reference.is_some_and(|reference| reference.kind == kind && reference.name == name);
         named || (kind == WorkKind::Job && name == self.key.name)
     }
@@ -129,7 +129,7 @@ mod tests {
     fn job(reference: Value, recorded: Option<&str>) -> Job {
         let workload = match reference {
             Value::Null => json!({"jobTemplate": {}}),
-            reference => json!({"jobRef": reference}),
+            reference => json!({"workloadRef": reference}),
         };
         let status = json!({"claim": {"match": "m", "uid": "u"},
             "workload": recorded.map(|uid| json!({"name": "m", "uid": uid}))});

@@ -52,7 +52,7 @@ mod tests {
                     member.name,
                     text(&member.parent_port),
                     text(&member.port),
-                    member.takes,
+                    member.allocation,
                     text(&member.share)
                 )
             })

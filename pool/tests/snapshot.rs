@@ -10,7 +10,7 @@ mod tests {
 
     use crds::{
         AllowedNamespaces, ClaimEntry, ClaimPolicy, Decision, Job, JobClaim, JobStatus, Machine, MatchStatus,
-        NamespacesFrom, OfferStatus, Offering, Res,
+        NamespacesFrom, OfferStatus, StopPolicy, Res,
     };
     use matchmaker::{AdKey, Ask, Config, negotiate};
     use pool::{Flight, Life, ObjectKey, Objects, Occasion, Outlook, Standing, forgotten, may_ask, record, snapshot};
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn what_is_closed_is_in_the_snapshot_but_not_taken() {
         let mut drained = machine("m");
-        drained.spec.offer.offering = Offering::Drain;
+        drained.spec.offer.stop_policy = StopPolicy::Hold;
         let mut spoken_for = machine("m");
         spoken_for.spec.offer.claim_policy = ClaimPolicy::Agent;
         for closed in [drained, spoken_for] {

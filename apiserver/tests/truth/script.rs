@@ -60,7 +60,7 @@ macro_rules! entry {
         concat!(
             r#"{"op":"add","path":"/status/claims/"#,
             $uid,
-            r#"","value":{"match":"m","takes":{"seats":1},"vote":"Accepted","epoch":1}}"#
+            r#"","value":{"match":"m","allocation":{"seats":1},"vote":"Accepted","epoch":1}}"#
         )
     };
 }
@@ -72,7 +72,7 @@ const LEASE: &str =
 const MATCH: &str = r#"{"apiVersion":"gangmatch.dev/v1alpha1","kind":"Match","metadata":{"name":"m"},"spec":{
     "attempt":1,"epoch":1,"summary":"s","cycle":{"id":"c","seed":1,"time":"2026-11-21T14:00:00Z"},"members":[
     {"id":0,"kind":"Job","namespace":"truth","name":"j","uid":"x","generation":1},
-    {"id":1,"parent":0,"port":"p","kind":"License","namespace":"truth","name":"l","uid":"y","generation":1,"takes":{"seats":1}}]}}"#;
+    {"id":1,"parent":0,"port":"p","kind":"License","namespace":"truth","name":"l","uid":"y","generation":1,"allocation":{"seats":1}}]}}"#;
 
 pub(crate) const STEPS: &[Step] = &[
     outline(
@@ -103,7 +103,7 @@ pub(crate) const STEPS: &[Step] = &[
         license!("n", r#"{"colour":"red"}"#),
     ),
     ask("a wrong type", "POST", at!("licenses"), license!("n", r#"{"capacity":{"seats":"two"}}"#)),
-    ask("a wrong word", "POST", at!("licenses"), license!("n", r#"{"offering":"Perhaps"}"#)),
+    ask("a wrong word", "POST", at!("licenses"), license!("n", r#"{"stopPolicy":"Perhaps"}"#)),
     ask("too small a number", "POST", at!("licenses"), license!("n", r#"{"capacity":{"seats":-1}}"#)),
     ask("a rule about one object", "POST", at!("licenses"), license!("n", r#"{"claimPolicy":"Agent"}"#)),
     ask("a port without its label", "POST", at!("licenses"), license!("n", r#"{"ports":[{"constraint":"true"}]}"#)),
@@ -140,7 +140,7 @@ pub(crate) const STEPS: &[Step] = &[
         "other terms",
         "PATCH",
         at!("licenses/l/status"),
-        r#"[{"op":"add","path":"/status/claims/u/takes","value":{"seats":0}}]"#,
+        r#"[{"op":"add","path":"/status/claims/u/allocation","value":{"seats":0}}]"#,
     ),
     ask(
         "another name",

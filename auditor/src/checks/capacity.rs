@@ -11,10 +11,10 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
     let mut all = Vec::new();
     for (resource, has) in capacity {
         let (now, was) = (used(after, resource), before.map_or(0, |ledger| used(ledger, resource)));
-        let outside = after.outside.get(resource).copied().unwrap_or(0);
-        if now > was && now.saturating_add(outside) > *has {
+        let external = after.external_usage.get(resource).copied().unwrap_or(0);
+        if now > was && now.saturating_add(external) > *has {
             let what =
-                format!("{now} {resource} given away and {outside} taken outside, of {has}; before it was {was}");
+                format!("{now} {resource} given away and {external} used outside, of {has}; before it was {was}");
             all.push(step.violation(Invariant::Capacity, what));
         }
     }
@@ -24,7 +24,7 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
         let fits = |(resource, takes): (&String, &i64)| {
             seat.and_then(|seat| seat.get(resource)).is_some_and(|has| takes <= has)
         };
-        if !entry.takes.iter().all(fits) {
+        if !entry.allocation.iter().all(fits) {
             let what = format!("the entry of {uid} shares the seat `{key}`, which is not there or too small");
             all.push(step.violation(Invariant::Capacity, what));
         }
@@ -35,7 +35,7 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
 /// What is given away of a resource: by entries with a seat of their own, and by shared seats.
 fn used(ledger: &OfferStatus, resource: &str) -> i64 {
     let own =
-        ledger.claims.values().filter(|entry| entry.share.is_none()).filter_map(|entry| entry.takes.get(resource));
+        ledger.claims.values().filter(|entry| entry.share.is_none()).filter_map(|entry| entry.allocation.get(resource));
     let shared = ledger.shared.values().filter_map(|seat| seat.get(resource));
     own.chain(shared).sum()
 }

@@ -38,7 +38,7 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
 
 /// What changed in an entry that may not.
 fn changed(was: &ClaimEntry, is: &ClaimEntry) -> Option<String> {
-    if (&was.match_key, &was.takes, &was.share) != (&is.match_key, &is.takes, &is.share) {
+    if (&was.match_key, &was.allocation, &was.share) != (&is.match_key, &is.allocation, &is.share) {
         return Some("its terms changed".to_owned());
     }
     if was.vote != is.vote && was.vote != Vote::Pending {

@@ -45,7 +45,7 @@ fn torn(found: &Match, world: &World) -> Vec<String> {
                 Some(entry) if entry.vote != Vote::Accepted => {
                     Some(format!("committed, and {key} voted {:?}", entry.vote))
                 }
-                Some(entry) if Some(&entry.takes) != member.takes.as_ref() || entry.share != member.share => {
+                Some(entry) if Some(&entry.allocation) != member.allocation.as_ref() || entry.share != member.share => {
                     Some(format!("committed, and {key} holds something else for it than what was recorded"))
                 }
                 Some(_) => None,

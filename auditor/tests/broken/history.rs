@@ -67,7 +67,7 @@ pub(crate) fn until(last: At) -> History {
         (At::Recorded, found(), object("Match", "j-1", MATCH, recorded())),
     ];
     let claim = json!({"match": "j-1", "uid": MATCH});
-    let entry = |what: &str| json!({MATCH: {"match": "default/j-1", "takes": {what: 1}, "vote": "Accepted"}});
+    let entry = |what: &str| json!({MATCH: {"match": "default/j-1", "allocation": {what: 1}, "vote": "Accepted"}});
     let mut write = |at: At, key: Key, path: &str, value: Value| {
         let mut next = steps.iter().rev().find(|(_, known, _)| *known == key).unwrap().2.clone();
         next["status"][path] = value;
@@ -88,7 +88,7 @@ pub(crate) fn until(last: At) -> History {
 fn recorded() -> Value {
     let offer = |id: i32, kind: &str, name: &str, port: &str, what: &str| {
         json!({"id": id, "kind": kind, "namespace": "default", "name": name, "uid": format!("uid-of-{name}"), "generation": 1,
-            "parent": 0, "parentPort": port, "port": "other", "takes": {what: 1}, "claimPolicy": "Auto"})
+            "parent": 0, "parentPort": port, "port": "other", "allocation": {what: 1}, "claimPolicy": "Auto"})
     };
     json!({"attempt": 1, "cycle": {"id": "1", "time": "2026-11-21T14:00:00Z", "seed": 1}, "epoch": 7,
         "reserveTimeoutSeconds": 30, "summary": "cpu=default/m license=default/l", "rank": "0",

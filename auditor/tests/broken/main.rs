@@ -32,20 +32,20 @@ fn a_whole_life_breaks_nothing() {
 
 #[test]
 fn what_has_no_room_is_over_booked() {
-    let second = json!({"match": "default/k-1", "takes": {"slots": 1}, "vote": "Accepted"});
+    let second = json!({"match": "default/k-1", "allocation": {"slots": 1}, "vote": "Accepted"});
     let over = until(At::Committed).then(machine(), |machine| machine["status"]["claims"]["other"] = second);
     assert_eq!(over.broken(), only(Capacity));
     let shrunk = until(At::Committed).then(machine(), |machine| machine["spec"]["capacity"] = json!({"slots": 0}));
     assert_eq!(shrunk.broken(), nothing(), "an owner may lower it");
-    let outside = until(At::RootReserved).then(license(), |license| license["status"]["outside"] = json!({"seats": 1}));
+    let outside = until(At::RootReserved).then(license(), |license| license["status"]["externalUsage"] = json!({"seats": 1}));
     let taken = outside.then(license(), |license| {
         license["status"]["claims"] =
-            json!({MATCH: {"match": "default/j-1", "takes": {"seats": 1}, "vote": "Accepted"}});
+            json!({MATCH: {"match": "default/j-1", "allocation": {"seats": 1}, "vote": "Accepted"}});
     });
     assert_eq!(taken.broken(), only(Capacity), "what is taken outside is not there");
     let seatless = until(At::RootReserved).then(license(), |license| {
         license["status"]["claims"] =
-            json!({MATCH: {"match": "default/j-1", "takes": {"seats": 1}, "share": "here", "vote": "Accepted"}});
+            json!({MATCH: {"match": "default/j-1", "allocation": {"seats": 1}, "share": "here", "vote": "Accepted"}});
     });
     assert_eq!(seatless.broken(), only(Capacity), "its shared seat is not there");
 }
@@ -58,7 +58,7 @@ fn written_by(manager: &str, field: &str) -> Value {
 
 #[test]
 fn who_does_what_is_for_others_is_found() {
-    let entry = json!({"match": "default/j-1", "takes": {"slots": 1}, "agent": true, "vote": "Pending"});
+    let entry = json!({"match": "default/j-1", "allocation": {"slots": 1}, "agent": true, "vote": "Pending"});
     let entered = |by: &str| {
         until(At::RootReserved).then(machine(), |machine| {
             machine["status"]["claims"] = json!({MATCH: entry});
@@ -123,7 +123,7 @@ fn a_commit_without_everybody_is_found() {
     rejected(against.0[6].1.as_mut().unwrap());
     assert_eq!(against.broken(), only(AllOrNothing));
     let mut other = until(At::Committed);
-    other.0[6].1.as_mut().unwrap()["status"]["claims"][MATCH]["takes"] = json!({});
+    other.0[6].1.as_mut().unwrap()["status"]["claims"][MATCH]["allocation"] = json!({});
     assert_eq!(other.broken(), only(AllOrNothing), "less than what was recorded");
     assert_eq!(until(At::Committed).then_deleted(machine()).broken(), nothing(), "whoever was deleted is not missed");
 }

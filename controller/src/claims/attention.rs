@@ -200,7 +200,7 @@ impl Tie {
 /// What a claim depends on: its Match, its members, and the names under which its work may be.
 fn ties(view: &View, objects: &Objects) -> Vec<Tie> {
     let job = objects.jobs.get(&view.root.key);
-    let reference = job.and_then(|held| held.object.spec.workload.as_ref()?.job_ref.as_ref());
+    let reference = job.and_then(|held| held.object.spec.workload.as_ref()?.workload_ref.as_ref());
     let work = |kind: WorkKind, name: &str| Tie::Work(kind, ObjectKey::new(&view.key.namespace, name));
     let offer = |leg: &Leg| match leg.kind.as_str() {
         <Machine as Advertises>::KIND => Tie::Offer(<Machine as Advertises>::KIND, leg.key.clone()),

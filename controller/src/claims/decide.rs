@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use claiming::{Action, Event, Reason, Record};
-use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, Offering, Vote, VoteRetry};
+use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, StopPolicy, Vote, VoteRetry};
 use pool::Objects;
 
 use crate::api::Answer;
@@ -43,8 +43,8 @@ fn account(view: &View, reason: Reason, objects: &Objects) -> String {
             (Reason::MemberLost, Some(offer)) if leg.agent && entry(offer, &view.uid).is_none() => {
                 "has lost the entry of this claim: its status was overwritten"
             }
-            (Reason::Evicted, Some(offer)) if offer.fields().offering == Offering::Evict => {
-                "is being vacated: its owner has set spec.offering to Evict"
+            (Reason::Evicted, Some(offer)) if offer.fields().stop_policy == StopPolicy::HoldAndDrain => {
+                "is being vacated: its owner has set spec.stopPolicy to HoldAndDrain"
             }
             _ => return None,
         };
@@ -262,8 +262,8 @@ mod tests {
         let mut objects = world(&json!({"decision": "Committed"}));
         let view = view(MATCH_UID, &objects).unwrap();
         assert_eq!(account(&view, Reason::MemberLost, &objects), "");
-        objects.machines.put(machine(&json!({"offering": "Evict"}), &entry_of("slots")));
-        let evicted = "Machine ns/machine is being vacated: its owner has set spec.offering to Evict";
+        objects.machines.put(machine(&json!({"stopPolicy": "HoldAndDrain"}), &entry_of("slots")));
+        let evicted = "Machine ns/machine is being vacated: its owner has set spec.stopPolicy to HoldAndDrain";
         assert_eq!(account(&view, Reason::Evicted, &objects), evicted);
         assert_eq!(account(&view, Reason::Done, &objects), "");
         let mut again = machine(&json!({}), &json!({}));

@@ -131,7 +131,7 @@ fn digest(view: &View, objects: &Objects, moment: &Moment<'_>, asked: &[Action])
     view.found.as_ref().and_then(|found| version(&found.metadata)).hash(&mut hasher);
     let job = objects.jobs.get(&view.root.key);
     job.and_then(|held| version(&held.object.metadata)).hash(&mut hasher);
-    let named = job.and_then(|held| held.object.spec.workload.as_ref()?.job_ref.as_ref());
+    let named = job.and_then(|held| held.object.spec.workload.as_ref()?.workload_ref.as_ref());
     let name = |name: &str| ObjectKey::new(&view.key.namespace, name);
     let works =
         [(WorkKind::Job, view.key.clone())].into_iter().chain(named.map(|named| (named.kind, name(&named.name))));

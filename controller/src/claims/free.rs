@@ -194,7 +194,7 @@ impl Driver {
             (true, Reason::Done) => "spec.done is true".to_owned(),
             (true, Reason::Suspended) => "spec.suspend is true".to_owned(),
             (true, Reason::Completed) => "the work has ended".to_owned(),
-            (true, Reason::ClaimExpired) => "claimSeconds are over".to_owned(),
+            (true, Reason::ClaimExpired) => "activeDeadlineSeconds are over".to_owned(),
             (true, Reason::WorkloadFailed) => failure(batch.as_ref().or(asked_for.as_deref())),
             (true, _) => stored.and_then(|status| status.message).unwrap_or_default(),
         };

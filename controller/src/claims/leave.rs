@@ -1,7 +1,7 @@
 //! A claim and the objects into the reason why a party wants out, if one does.
 
 use claiming::{Reason, Record};
-use crds::{Job, Offering};
+use crds::{Job, StopPolicy};
 use kube::ResourceExt;
 use pool::{Objects, OfferRef, admits};
 
@@ -49,13 +49,13 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
         let offer = objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid);
         match offer {
             None => return Some(if committed { Reason::MemberLost } else { Reason::MemberGone }),
-            Some(offer) if committed && offer.fields().offering == Offering::Evict => return Some(Reason::Evicted),
+            Some(offer) if committed && offer.fields().stop_policy == StopPolicy::HoldAndDrain => return Some(Reason::Evicted),
             // Its entry was wiped, and cannot be written back with the vote that it had: the agent is lost to this claim.
             Some(offer) if committed && leg.agent && entry(offer, &view.uid).is_none() => {
                 return Some(Reason::MemberLost);
             }
             // A seat that is not committed is given back at once, however long an agent may take to vote.
-            Some(offer) if !committed && offer.fields().offering != Offering::Open => return Some(Reason::NotAllowed),
+            Some(offer) if !committed && offer.fields().stop_policy != StopPolicy::None => return Some(Reason::NotAllowed),
             // Whoever wrote the Match: nothing is reserved where the owner has not agreed to be asked.
             Some(offer) if !committed && !consents(offer, view, objects) => return Some(Reason::NotAllowed),
             // Nor is an entry that is lost, or was never there, written back.
@@ -72,7 +72,7 @@ fn consents(offer: OfferRef<'_>, view: &View, objects: &Objects) -> bool {
     admits(offer, &view.root.key.namespace, objects)
 }
 
-/// What the job names in `jobRef` cannot be started under any claim: then the job is finished, which is written when it is given back. Of
+/// What the job names in `workloadRef` cannot be started under any claim: then the job is finished, which is written when it is given back. Of
 /// a claim that stands the state of its work says so.
 fn by_workload(view: &View, record: Record, objects: &Objects) -> Option<Reason> {
     let whose = view.whose(objects);
@@ -94,7 +94,7 @@ fn by_time(view: &View, job: &Job, now: i64) -> Option<Reason> {
 
 fn expires_at(view: &View, job: &Job) -> Option<i64> {
     let committed_at = view.found.as_ref()?.status.as_ref()?.committed_at.as_ref()?.0.as_second();
-    Some(committed_at.saturating_add(i64::from(job.spec.claim_seconds?)))
+    Some(committed_at.saturating_add(i64::from(job.spec.active_deadline_seconds?)))
 }
 
 /// No pod has been ready or finished in time, counted from when the batch Job was started; of one that could not even be

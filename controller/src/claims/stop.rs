@@ -165,7 +165,7 @@ impl Driver {
         let (seen, job) = (self.seen_work(view), self.job(view));
         let told = job.as_ref().and_then(|job| Some(job.status.as_ref()?.workload.as_ref()?.name.clone()));
         let (None, Some(name)) = (seen, told) else { return true };
-        let reference = job.and_then(|job| job.spec.workload.as_ref()?.job_ref.clone());
+        let reference = job.and_then(|job| job.spec.workload.as_ref()?.workload_ref.clone());
         let kind = reference.map(|reference| reference.kind).unwrap_or_default();
         match self.cluster.read_work(kind, &ObjectKey::new(&view.key.namespace, &name)).await {
             Answer::Missing => true,

@@ -100,9 +100,9 @@ fn reasons_to_leave() {
         ("job gone", Some(Reason::JobDeleted), &|all| all.jobs.remove(&key("job"))),
         ("machine gone", Some(Reason::MemberLost), &|all| all.machines.remove(&key("machine"))),
         ("evict", Some(Reason::Evicted), &|all| {
-            all.machines.put(machine(&json!({"offering": "Evict"}), &entry("slots")));
+            all.machines.put(machine(&json!({"stopPolicy": "HoldAndDrain"}), &entry("slots")));
         }),
-        ("time", Some(Reason::ClaimExpired), &|all| all.jobs.put(job(&json!({"claimSeconds": 5}), &held))),
+        ("time", Some(Reason::ClaimExpired), &|all| all.jobs.put(job(&json!({"activeDeadlineSeconds": 5}), &held))),
     ];
     for (what, reason, change) in table {
         let mut objects = world(&committed());
@@ -217,9 +217,9 @@ fn a_job_is_told_or_claimed_and_not_both_at_once() {
 fn freeing_removes_the_entry_and_a_seat_that_nobody_shares() {
     let shared = |others: bool| {
         let mut claims =
-            json!({MATCH_UID: {"match": "ns/match", "takes": {"seats": 1}, "share": "a", "vote": "Accepted"}});
+            json!({MATCH_UID: {"match": "ns/match", "allocation": {"seats": 1}, "share": "a", "vote": "Accepted"}});
         if others {
-            claims["u-other"] = json!({"match": "ns/other", "takes": {"seats": 1}, "share": "a", "vote": "Accepted"});
+            claims["u-other"] = json!({"match": "ns/other", "allocation": {"seats": 1}, "share": "a", "vote": "Accepted"});
         }
         json!({"claims": claims, "shared": {"a": {"seats": 1}}})
     };
@@ -254,7 +254,7 @@ fn what_is_freed_late_says_nothing_of_the_offer_any_more() {
 #[test]
 fn one_write_takes_out_all_that_are_there() {
     let mut objects = world(&json!({"decision": "Released"}));
-    let entry = |name: &str| json!({"match": format!("ns/{name}"), "takes": {"seats": 1}, "vote": "Accepted"});
+    let entry = |name: &str| json!({"match": format!("ns/{name}"), "allocation": {"seats": 1}, "vote": "Accepted"});
     let claims = json!({"u-1": entry("m-1"), "u-2": entry("m-2"), "u-4": entry("m-4")});
     objects.licenses.put(license(&json!({}), &json!({"claims": claims})));
     let one = the_view(&objects);
@@ -347,7 +347,7 @@ fn an_entry_that_was_wiped_from_an_offer_is_written_back_from_the_match() {
         "exactly the wiped state"
     );
     let entry = ops.iter().find(|op| op["path"] == "/status/claims/u-match").unwrap();
-    assert_eq!((&entry["value"]["takes"], &entry["value"]["match"]), (&json!({"seats": 1}), &json!("ns/match")));
+    assert_eq!((&entry["value"]["allocation"], &entry["value"]["match"]), (&json!({"seats": 1}), &json!("ns/match")));
     objects.licenses.remove(&key("license"));
     assert!(super::wiped(&objects).is_empty(), "of one that is gone there is nothing to restore");
     let mut undecided = world(&json!({"decision": "Pending"}));

@@ -200,7 +200,7 @@ fn leg(member: &Member) -> Leg {
         key: ObjectKey::new(&member.namespace, &member.name),
         uid: member.uid.clone(),
         generation: member.generation,
-        takes: member.takes.clone().unwrap_or_default(),
+        takes: member.allocation.clone().unwrap_or_default(),
         share: member.share.clone(),
         agent: member.claim_policy == Some(ClaimPolicy::Agent),
         // members are counted with the root, legs without it

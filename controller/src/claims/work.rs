@@ -61,7 +61,7 @@ impl Driver {
                 let Ok(raw) = serde_json::from_value::<Raw>(batch_job(template, &gang)) else { return failed };
                 self.post(view, &raw, notes).await
             }
-            Workload { job_ref: Some(reference), .. } => {
+            Workload { workload_ref: Some(reference), .. } => {
                 let key = ObjectKey::new(&view.key.namespace, &reference.name);
                 self.take_over(view, (reference.kind, &key), &gang, notes).await
             }

@@ -132,7 +132,7 @@ fn of_a_match_that_is_gone_unfinished_work_is_stopped_and_what_was_made_is_taken
 fn a_job_that_names_what_another_controller_manages_is_called_off_before_anything_is_committed() {
     let managed = |decision: &str, managed: bool| {
         let mut objects = claimed(decision, None);
-        let spec = json!({"workload": {"jobRef": {"name": "mine"}}});
+        let spec = json!({"workload": {"workloadRef": {"name": "mine"}}});
         objects.jobs.put(job(&spec, &json!({"claim": {"match": "match", "uid": MATCH_UID}})));
         let ended = managed.then_some(false);
         let mine = WorkObject { key: key("mine"), is_managed_elsewhere: managed, ended, ..WorkObject::default() };

@@ -116,8 +116,8 @@ fn enter(
     let mut after = from.clone();
     for (view, leg, entry) in entries {
         if let Some(key) = leg.share.as_ref().filter(|key| !after.shared.contains_key(*key)) {
-            ops = ops.add(&["status", "shared", key], json!(leg.takes));
-            after.shared.insert(key.clone(), leg.takes.clone());
+            ops = ops.add(&["status", "shared", key], json!(leg.allocation));
+            after.shared.insert(key.clone(), leg.allocation.clone());
         }
         ops = ops.add(&["status", "claims", &view.uid], json!(entry));
         after.claims.insert(view.uid.clone(), entry);

@@ -155,7 +155,7 @@ fn one(
         return Err(Rejected { reason: crds::conditions::reasons::DUPLICATE_NODE, message });
     }
     made.spec.ad.owner.clone_from(&held.spec.ad.owner);
-    made.spec.offer.offering = held.spec.offer.offering;
+    made.spec.offer.stop_policy = held.spec.offer.stop_policy;
     if made.spec == held.spec {
         settled.nodes.insert(node.name.clone(), (node.clone(), stamp, version));
         return Ok(None);
@@ -297,13 +297,13 @@ pub(super) mod tests {
         carry_out(&mut objects, &mut settled);
         let key = ObjectKey::new("grid", "n1");
         let mut edited = Machine::clone(&objects.machines.get(&key).unwrap().object);
-        edited.spec.offer.offering = crds::Offering::Drain;
+        edited.spec.offer.stop_policy = crds::StopPolicy::Hold;
         edited.spec.capacity = [("slots".to_owned(), 9)].into();
         edited.metadata.resource_version = Some("2".to_owned());
         objects.machines.put(edited.clone());
         carry_out(&mut objects, &mut settled);
         let now = &objects.machines.get(&key).unwrap().object.spec;
-        assert_eq!((now.offer.offering, now.capacity["slots"]), (crds::Offering::Drain, 1));
+        assert_eq!((now.offer.stop_policy, now.capacity["slots"]), (crds::StopPolicy::Hold, 1));
         edited.metadata.owner_references = None;
         edited.metadata.resource_version = Some("9".to_owned());
         objects.machines.put(edited);

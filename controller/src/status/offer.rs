@@ -1,7 +1,7 @@
 //! An offer and its ledger into the rest of its status: who may take it now, how much is taken, and one word for it.
 
 use crds::conditions::{Finding, Holds, reasons, set, types};
-use crds::{ClaimPolicy, NamespacesFrom, OfferState, OfferStatus, Offering};
+use crds::{ClaimPolicy, NamespacesFrom, OfferState, OfferStatus, StopPolicy};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::Usage;
@@ -52,10 +52,10 @@ fn readiness(
     if let Err(rejected) = offer.ad() {
         return (Holds::False, reasons::NOT_ACCEPTED, rejected.reason.to_owned());
     }
-    match fields.offering {
-        Offering::Drain => return (Holds::False, reasons::DRAINING, "spec.offering is Drain".to_owned()),
-        Offering::Evict => return (Holds::False, reasons::EVICTING, "spec.offering is Evict".to_owned()),
-        Offering::Open => {}
+    match fields.stop_policy {
+        StopPolicy::Hold => return (Holds::False, reasons::DRAINING, "spec.stopPolicy is Hold".to_owned()),
+        StopPolicy::HoldAndDrain => return (Holds::False, reasons::EVICTING, "spec.stopPolicy is HoldAndDrain".to_owned()),
+        StopPolicy::None => {}
     }
     let life = objects.agent(offer.kind(), &offer.key());
     let lost = match fields.claim_policy {
@@ -113,9 +113,9 @@ fn node(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)
 }
 
 fn state(offer: OfferRef<'_>, ready: Holds, reason: &str) -> OfferState {
-    match (offer.fields().offering, ready, reason) {
-        (Offering::Drain, _, reasons::DRAINING) => OfferState::Draining,
-        (Offering::Evict, _, reasons::EVICTING) => OfferState::Evicting,
+    match (offer.fields().stop_policy, ready, reason) {
+        (StopPolicy::Hold, _, reasons::DRAINING) => OfferState::Draining,
+        (StopPolicy::HoldAndDrain, _, reasons::EVICTING) => OfferState::Evicting,
         (_, Holds::True, reasons::FULL) => OfferState::Full,
         (_, Holds::True, reasons::CLAIMED) => OfferState::Claimed,
         (_, Holds::True, _) => OfferState::Available,

@@ -145,8 +145,8 @@ fn states_of_an_offer() {
         (json!({}), json!({}), OfferState::Available, "Available"),
         (json!({}), full.clone(), OfferState::Full, "Full"),
         (json!({"capacity": {"seats": 2}}), full.clone(), OfferState::Claimed, "Claimed"),
-        (json!({"offering": "Drain"}), full.clone(), OfferState::Draining, "Draining"),
-        (json!({"offering": "Evict"}), json!({}), OfferState::Evicting, "Evicting"),
+        (json!({"stopPolicy": "Hold"}), full.clone(), OfferState::Draining, "Draining"),
+        (json!({"stopPolicy": "HoldAndDrain"}), json!({}), OfferState::Evicting, "Evicting"),
         (json!({"classad": "[ a = "}), json!({}), OfferState::Unavailable, "NotAccepted"),
         (json!({"claimPolicy": "Agent", "agent": {"username": "a"}}), json!({}), OfferState::Unavailable, "AgentLost"),
     ] {

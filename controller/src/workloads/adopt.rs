@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::{Job, JobRef, LABEL_AD, WorkKind, Workload};
+use crds::{Job, WorkloadRef, LABEL_AD, WorkKind, Workload};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
@@ -100,7 +100,7 @@ impl Asking {
         spec.done = false;
         spec.workload = Some(Workload {
             job_template: None,
-            job_ref: Some(JobRef { kind: work.kind, name: work.key.name.clone() }),
+            workload_ref: Some(WorkloadRef { kind: work.kind, name: work.key.name.clone() }),
             ..spec.workload.unwrap_or_default()
         });
         let mut job = Job::new(&crds::match_name(&work.key.name, &work.uid, 0), spec);
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(made.spec.ad.owner.as_deref(), Some("raman"), "who created the batch Job, not who wrote the ad");
         assert_eq!((made.spec.suspend, made.spec.priority), (false, 3));
         let workload = made.spec.workload.as_ref().unwrap();
-        assert_eq!(workload.job_ref.as_ref().unwrap().name, "regression");
+        assert_eq!(workload.workload_ref.as_ref().unwrap().name, "regression");
         assert_eq!((workload.start_timeout_seconds, workload.job_template.is_none()), (7, true));
         assert_eq!(made.metadata.owner_references.as_ref().unwrap()[0].uid, "u-batch");
         made.metadata.uid = Some("u-made".to_owned());

@@ -73,7 +73,7 @@ fn seat(member: &Member, members: &[Member], objects: &Objects) -> Seat {
         kind: member.kind.clone(),
         uid: member.uid.clone(),
         tolerations: allowed.map(tolerations).unwrap_or_default(),
-        takes: member.takes.clone().unwrap_or_default(),
+        takes: member.allocation.clone().unwrap_or_default(),
         hostname,
         node,
         key,
@@ -164,7 +164,7 @@ impl Gang {
             if let Some(node) = &seat.node {
                 put(format!("{prefix}_NODE"), node);
             }
-            for (resource, amount) in &seat.takes {
+            for (resource, amount) in &seat.allocation {
                 put(format!("{prefix}_{}", variable(resource)), &amount.to_string());
             }
         }
@@ -204,7 +204,7 @@ mod tests {
         objects.machines.put(machine(&json!({"attributes": attributes}), &json!({})));
         objects.licenses.put(license(&json!({}), &json!({})));
         let ports = json!([{"label": "p"}, {"label": "q"}]);
-        let job = job(&json!({"ports": ports, "workload": {"jobRef": {"name": "x"}, "env": env}}), &json!({}));
+        let job = job(&json!({"ports": ports, "workload": {"workloadRef": {"name": "x"}, "env": env}}), &json!({}));
         objects.jobs.put(job.clone());
         let mut found = found(&json!({}));
         found.spec.members[2].parent_port = Some("q".to_owned());
@@ -217,7 +217,7 @@ mod tests {
     fn a_gang_tells_who_is_who_and_what_the_job_asks_for() {
         let mut objects = Objects::default();
         let ports = json!([{"label": "p"}, {"label": "q"}]);
-        let workload = json!({"jobRef": {"name": "x"}, "env": {"SERVER": "q.Server", "SEATS": "q.Capacity.seats * 2",
+        let workload = json!({"workloadRef": {"name": "x"}, "env": {"SERVER": "q.Server", "SEATS": "q.Capacity.seats * 2",
             "NOTHING": "q.NoSuch", "GANGMATCH_JOB": "p.Name"}});
         let job = job(&json!({"ports": ports, "workload": workload}), &json!({}));
         objects.jobs.put(job.clone());

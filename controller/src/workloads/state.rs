@@ -18,9 +18,9 @@ pub(crate) fn left_of<'o>(whose: Whose<'o>, objects: &'o Objects) -> Option<&'o 
     work_of(whose, objects).or_else(|| objects.works.of_claim(whose).min_by_key(|work| work.ended.is_some()))
 }
 
-/// What the job of a claim names in `jobRef`, whether it works for the claim or not.
+/// What the job of a claim names in `workloadRef`, whether it works for the claim or not.
 pub(crate) fn asked_for<'o>(whose: Whose<'o>, objects: &'o Objects) -> Option<&'o Arc<WorkObject>> {
-    let reference = whose.job?.spec.workload.as_ref()?.job_ref.as_ref()?;
+    let reference = whose.job?.spec.workload.as_ref()?.workload_ref.as_ref()?;
     objects.works.get(reference.kind, &ObjectKey::new(&whose.key.namespace, &reference.name))
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn work(whose: Whose<'_>, objects: &Objects) -> Work {
         // it ran, and somebody has deleted it: it is not begun again
         return Work::Finished(false);
     }
-    if workload.job_ref.is_none() && objects.works.get(WorkKind::Job, whose.key).is_some() {
+    if workload.workload_ref.is_none() && objects.works.get(WorkKind::Job, whose.key).is_some() {
         return Work::Foreign;
     }
     asked_for(whose, objects).and_then(|work| work.ended).map_or(Work::Absent, Work::Finished)
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn what_the_objects_show_of_the_work() {
         let template = json!({"workload": {"jobTemplate": {}}});
-        let reference = json!({"workload": {"jobRef": {"name": "match"}}});
+        let reference = json!({"workload": {"workloadRef": {"name": "match"}}});
         let nothing = json!({});
         let told =
             json!({"claim": {"match": "match", "uid": MATCH_UID}, "workload": {"name": "match", "uid": "u-batch"}});

@@ -88,7 +88,7 @@ impl Trouble {
             Trouble::ManagedElsewhere { why } => format!("nothing is claimed for this {noun}: {why}"),
             Trouble::OwnerUnknown { made_by: Some(maker) } => format!(
                 "nothing is claimed for this {noun}: it was made by {maker}, and it is not known who has created that. Write a \
-                 job.gangmatch.dev with jobRef for it instead of the label gangmatch.dev/ad; or put the label on a batch Job or a \
+                 job.gangmatch.dev with workloadRef for it instead of the label gangmatch.dev/ad; or put the label on a batch Job or a \
                  JobSet"
             ),
             Trouble::OwnerUnknown { made_by: None } => format!(

@@ -116,7 +116,7 @@ fn a8_after_an_eviction_seats_are_back_in_time_though_the_workloads_own_controll
     };
     stage.until("it is started", is_started).unwrap();
     let begun = stage.now_ms;
-    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    stage.merge("machines", "m0", &json!({"stopPolicy": "HoldAndDrain"}));
     stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
     let took_ms = stage.now_ms - begun;
     assert!((30_000..35_000).contains(&took_ms), "{took_ms}");
@@ -134,7 +134,7 @@ fn e6_an_agent_that_never_stops_holds_the_seats_of_others_for_its_time_only() {
     stage.create(&job("j", &json!({})));
     stage.until("its agent works", |stage| activity(stage) == "Active").unwrap();
     let begun = stage.now_ms;
-    stage.merge("licenses", "l", &json!({"offering": "Evict"}));
+    stage.merge("licenses", "l", &json!({"stopPolicy": "HoldAndDrain"}));
     stage.until("the seat is back", |stage| stage.entries("licenses", "l") == 0).unwrap();
     let took_ms = stage.now_ms - begun;
     assert!((30_000..35_000).contains(&took_ms), "{took_ms}");
@@ -147,7 +147,7 @@ fn a8_seats_of_pods_that_may_still_run_stay_held() {
     let mut stage = Stage::new(None, Twist::None);
     stage.silent_kubelets = true;
     at_work(&mut stage, &["--stop-timeout-seconds=10"]);
-    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    stage.merge("machines", "m0", &json!({"stopPolicy": "HoldAndDrain"}));
     let pods = || format!("/api/v1/namespaces/{HERE}/pods");
     stage.pass(60_000);
     let pod = stage.list(&pods()).into_iter().next().unwrap();
@@ -171,7 +171,7 @@ fn a8_pods_that_nobody_deletes_are_deleted_in_time() {
     at_work(&mut stage, &["--stop-timeout-seconds=20"]);
     stage.others = false;
     let begun = stage.now_ms;
-    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    stage.merge("machines", "m0", &json!({"stopPolicy": "HoldAndDrain"}));
     stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
     let took_ms = stage.now_ms - begun;
     assert!((20_000..26_000).contains(&took_ms), "{took_ms}");
@@ -211,7 +211,7 @@ fn a8_a_batch_job_that_is_deleted_and_kept_while_its_pods_run_ends_in_time_after
     assert!(answer.code < 300 && stage.ask(&Method::DELETE, &path, &Value::Null).code < 300, "{}", answer.body);
     stage.pass(5_000);
     let begun = stage.now_ms;
-    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    stage.merge("machines", "m0", &json!({"stopPolicy": "HoldAndDrain"}));
     stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
     assert!(stage.now_ms - begun < 26_000, "after {} ms", stage.now_ms - begun);
     stage.verdict().unwrap();

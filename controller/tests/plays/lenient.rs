@@ -135,7 +135,7 @@ fn e2_work_that_says_odd_things_gives_its_seats_back() {
     }
     stage.pass(1_000);
     assert_eq!(stage.phase("j"), "Running");
-    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    stage.merge("machines", "m0", &json!({"stopPolicy": "HoldAndDrain"}));
     is_given_back(&mut stage);
 }
 
@@ -145,7 +145,7 @@ fn e2_work_that_cannot_be_suspended_is_deleted_when_it_is_late() {
     let mut stage = at_work();
     stage.processes[0].wire.line().refuses = Some(|call| call.verb == Verb::Patch && call.group == "batch");
     let begun = stage.now_ms;
-    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    stage.merge("machines", "m0", &json!({"stopPolicy": "HoldAndDrain"}));
     is_given_back(&mut stage);
     let took_ms = stage.now_ms - begun;
     assert!((10_000..40_000).contains(&took_ms), "{took_ms}");
@@ -184,7 +184,7 @@ fn e7_a_pod_that_was_given_thirty_years_to_end_is_given_less_when_it_is_late() {
         let long = json!({"gracePeriodSeconds": 1_000_000_000});
         assert!(stage.ask(&Method::DELETE, &path, &long).code < 300);
         let begun = stage.now_ms;
-        stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+        stage.merge("machines", "m0", &json!({"stopPolicy": "HoldAndDrain"}));
         let given = move |stage: &Stage| {
             let pod = stage.list(&pods()).into_iter().next().unwrap_or_default();
             pod["metadata"]["deletionGracePeriodSeconds"] == expected

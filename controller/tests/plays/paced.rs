@@ -33,7 +33,7 @@ fn strangers(name: &str) -> Value {
 fn a_reference_to_nothing_is_looked_up_less_and_less_often_and_at_once_when_it_is_there() {
     let mut stage = Stage::new(None, Twist::None);
     offers(&mut stage);
-    let more = json!({"workload": {"jobRef": {"name": "nothing"}, "startTimeoutSeconds": 3600}});
+    let more = json!({"workload": {"workloadRef": {"name": "nothing"}, "startTimeoutSeconds": 3600}});
     stage.create(&job("j", &more));
     stage.until("j is claimed", |stage| stage.phase("j") == "Claimed").unwrap();
     let (first, later) = (requests_in(&mut stage, 66_000), requests_in(&mut stage, 120_000));

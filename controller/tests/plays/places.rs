@@ -35,7 +35,7 @@ fn two_of_three() -> Stage {
 fn evict(stage: &mut Stage, job: &str) {
     let members = stage.get("jobs", job).unwrap()["status"]["members"].to_string();
     let machine = ["m0", "m1", "m2", "m3"].into_iter().find(|name| members.contains(name)).unwrap();
-    stage.merge("machines", machine, &json!({"offering": "Evict"}));
+    stage.merge("machines", machine, &json!({"stopPolicy": "HoldAndDrain"}));
 }
 
 /// The seats that an evicted job gives back are free before it waits again: no job behind it has them meanwhile.

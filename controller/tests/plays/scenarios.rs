@@ -177,7 +177,7 @@ fn is_reserve(call: &Call) -> bool {
 fn expiry(stage: &mut Stage) -> Result<(), String> {
     offers(stage);
     stage.start(&[]);
-    stage.create(&job("j", &json!({"claimSeconds": 5})));
+    stage.create(&job("j", &json!({"activeDeadlineSeconds": 5})));
     stage.until("the claim is over", |stage| stage.phase("j") == "Failed")
 }
 
@@ -236,14 +236,14 @@ fn member_again_half_way(stage: &mut Stage) -> Result<(), String> {
 
 fn evict(stage: &mut Stage) -> Result<(), String> {
     claimed(stage, &json!({}))?;
-    stage.merge("machines", "m0", &json!({"offering": "Evict"}));
+    stage.merge("machines", "m0", &json!({"stopPolicy": "HoldAndDrain"}));
     works_on(stage, "m1")?;
     done(stage)
 }
 
 fn drain(stage: &mut Stage) -> Result<(), String> {
     claimed(stage, &json!({}))?;
-    stage.merge("machines", "m0", &json!({"offering": "Drain"}));
+    stage.merge("machines", "m0", &json!({"stopPolicy": "Hold"}));
     stage.pass(1_000);
     done(stage)
 }

@@ -13,8 +13,8 @@ use crate::{DynamicAttribute, DynamicType, OfferFields, OfferStatus};
 /// If one is no expression.
 pub(crate) fn check_steps(fields: &OfferFields, draft: &mut Draft) -> Result<(), Rejected> {
     for (index, declared) in fields.dynamic_attributes.iter().enumerate() {
-        if let Some(step) = &declared.step {
-            text::expression(&format!("spec.dynamicAttributes[{index}].step"), step, &mut draft.warnings)?;
+        if let Some(step) = &declared.min_change {
+            text::expression(&format!("spec.dynamicAttributes[{index}].minChange"), step, &mut draft.warnings)?;
         }
     }
     Ok(())

@@ -45,7 +45,7 @@ impl Size {
         size.metadata(offer.metadata());
         size.fields(offer.ad_fields());
         for declared in &offer.offer_fields().dynamic_attributes {
-            size.text(declared.step.as_ref());
+            size.text(declared.min_change.as_ref());
         }
         size.literals(offer.offer_status().map(|status| &status.attributes));
         size

@@ -358,7 +358,7 @@ fn seats_that_others_use_are_taken_outside_as_lmstat_says() {
     ));
     let lmstat = format!("--lmstat=cat {}", said.display());
     let _agent = Agent::start(&here, "License", "sim", &[&lmstat, "--feature=sim", "--inside-host=node-*", OFTEN]);
-    here.wait("gml/sim", "jsonpath={.status.outside.seats}=9");
+    here.wait("gml/sim", "jsonpath={.status.externalUsage.seats}=9");
     here.wait("gml/sim", "Alive");
     let wants = |name: &str| {
         format!(
@@ -370,7 +370,7 @@ fn seats_that_others_use_are_taken_outside_as_lmstat_says() {
     here.wait_reason("gmj/j", "Matched", "WaitingForCapacity");
     says(8);
     here.wait("gmj/j", "Claimed");
-    assert_eq!(here.get("gml/sim").pointer("/status/outside/seats"), Some(&8.into()));
+    assert_eq!(here.get("gml/sim").pointer("/status/externalUsage/seats"), Some(&8.into()));
 }
 
 /// An agent made of the commands of `docs/agents.md`, under a shell.
@@ -488,14 +488,14 @@ fn an_agent_writes_nothing_but_what_is_its_own() {
     };
     refused(&status(r#"{"epoch": 9}"#), "of an offer's status an agent writes");
     refused(
-        &status(r#"{"claims": {"u": {"match": "n/m", "takes": {"slots": 1}, "vote": "Pending"}}}"#),
+        &status(r#"{"claims": {"u": {"match": "n/m", "allocation": {"slots": 1}, "vote": "Pending"}}}"#),
         "neither adds nor removes",
     );
     refused("kubectl -n grid get gmm", "forbidden");
     refused("kubectl -n grid get gmatch", "forbidden");
     refused("kubectl -n grid get lease gangmatch-machine-other", "forbidden");
     refused("kubectl -n grid patch gmm other --subresource=status --type=merge -p '{}'", "forbidden");
-    refused("kubectl -n grid patch gmm foo --type=merge -p '{\"spec\": {\"offering\": \"Drain\"}}'", "forbidden");
+    refused("kubectl -n grid patch gmm foo --type=merge -p '{\"spec\": {\"stopPolicy\": \"Hold\"}}'", "forbidden");
 }
 
 #[test]

@@ -113,13 +113,13 @@ fn m6_an_eviction_is_a_warning_that_names_the_offer() {
     let here = Stage::shared().namespace("warned");
     here.apply(&[machine("m"), license("l", "sim", 1, 1), job("j", "sim")].concat());
     here.wait("gmj/j", "Claimed");
-    here.merge("gmm/m", r#"{"spec": {"offering": "Evict"}}"#);
+    here.merge("gmm/m", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
     let event = here.until("an Event", || {
         let all = here.list("events.events.k8s.io");
         all.into_iter().find(|event| text(event, "/reason") == "Evicted")
     });
     assert_eq!(text(&event, "/type"), "Warning");
     let note = text(&event, "/note");
-    let expected = format!("Machine {}/m is being vacated: its owner has set spec.offering to Evict", here.name);
+    let expected = format!("Machine {}/m is being vacated: its owner has set spec.stopPolicy to HoldAndDrain", here.name);
     assert_eq!(note, expected);
 }

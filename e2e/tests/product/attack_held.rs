@@ -267,7 +267,7 @@ fn a11_finalizers_on_a_workload_hold_no_seat() {
     all.bob.apply(&works("held", &json!({"spec": {"backoffLimit": 0, "template": pod(&never(), &json!({}))}})));
     all.b.wait("gmj/held", "jsonpath={.status.phase}=Running");
     finalize(&all.bob, &all.b, &json!(["bob.io/never"]));
-    all.b.merge("gmm/node", r#"{"spec": {"offering": "Evict"}}"#);
+    all.b.merge("gmm/node", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
     // kwok deletes a pod and does nothing else; a kubelet says before that its containers have ended.
     let pod = all.b.until("the pod to be told to end", || {
         let ending = |pod: &Value| pod.pointer("/metadata/deletionTimestamp").is_some();

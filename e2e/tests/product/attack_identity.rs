@@ -210,7 +210,7 @@ fn a7_a_workload_whose_label_was_changed_gives_its_seat_back_after_its_last_pod(
 fn a7_what_is_made_again_under_the_name_of_a_workload_is_another_one() {
     let here = with_users("a7-again", &[]);
     create(&here, &batch("mine", &json!({}), &json!({"suspend": true})));
-    let claim = victim(&here, &json!({"jobRef": {"name": "mine"}}));
+    let claim = victim(&here, &json!({"workloadRef": {"name": "mine"}}));
     here.delete("job.batch/mine");
     create(&here, &batch("mine", &marked(&claim), &json!({"template": template((RUNS_FOR, "0s"))})));
     here.wait_reason("gmj/victim", "Finished", "WorkloadFailed");
@@ -243,7 +243,7 @@ fn a8_what_another_controller_manages_is_not_started_by_reference() {
     let here = with_users("a8", &[]);
     create(&here, &batch("mine", &json!({}), &json!({"suspend": true, "managedBy": "bob.io/nobody"})));
     here.apply(&license("l", "sim", 1, 1));
-    here.apply(&job("victim", &json!({"jobRef": {"name": "mine"}})).to_string());
+    here.apply(&job("victim", &json!({"workloadRef": {"name": "mine"}})).to_string());
     let message = here.wait_reason("gmj/victim", "Finished", "WorkloadFailed");
     assert!(message.contains("batch Job mine: spec.managedBy is `bob.io/nobody`"), "{message}");
     free(&here);
@@ -255,7 +255,7 @@ fn a8_what_another_controller_manages_is_not_started_by_reference() {
         here.kubectl(&["describe", "job.batch", "labelled"], None).contains("ManagedElsewhere").then_some(())
     });
     // One that is made only once the claim stands.
-    here.apply(&job("early", &json!({"jobRef": {"name": "late"}})).to_string());
+    here.apply(&job("early", &json!({"workloadRef": {"name": "late"}})).to_string());
     here.wait("gmj/early", "Claimed");
     create(&here, &batch("late", &json!({}), &json!({"suspend": true, "managedBy": "bob.io/nobody"})));
     let message = here.wait_reason("gmj/early", "Finished", "WorkloadFailed");
@@ -343,7 +343,7 @@ fn forged(here: &Namespace, job: &str, match_name: Option<&str>, offer: (&Namesp
     let (job_uid, offer_uid) = (uid(&here.get(&format!("gmj/{job}"))), uid(&offer.0.get(&format!("gml/{}", offer.1))));
     let root = json!({"id": 0, "kind": "Job", "namespace": here.name, "name": job, "uid": job_uid, "generation": 1});
     let member = json!({"id": 1, "kind": "License", "namespace": offer.0.name, "name": offer.1, "uid": offer_uid,
-        "generation": 1, "parent": 0, "parentPort": "other", "port": "other", "takes": {"seats": 1}, "claimPolicy": "Auto"});
+        "generation": 1, "parent": 0, "parentPort": "other", "port": "other", "allocation": {"seats": 1}, "claimPolicy": "Auto"});
     let spec = json!({"attempt": 1, "cycle": {"id": "1", "time": "2026-11-21T14:00:00Z", "seed": 1}, "epoch": 0,
         "reserveTimeoutSeconds": 30, "summary": "forged", "rank": "0", "members": [root, member]});
     let given = match_name.map_or_else(|| crds::match_name(job, &job_uid, 1), str::to_owned);

@@ -44,7 +44,7 @@ spec:
         ))
         .unwrap();
     // A policy takes effect a moment after its creation: it bites when another writer than the admin is refused.
-    let entry = r#"{"status": {"claims": {"probe": {"match": "a/b", "takes": {"seats": 1}, "vote": "Accepted"}}}}"#;
+    let entry = r#"{"status": {"claims": {"probe": {"match": "a/b", "allocation": {"seats": 1}, "vote": "Accepted"}}}}"#;
     let probe = ["patch", "gml/cheap", "--subresource=status", "--type=merge", "--dry-run=server", "-p", entry];
     let as_other = ["-n", &here.name, "--as=other", "--as-group=system:masters"];
     here.until("the policy to bite", || {
@@ -80,7 +80,7 @@ fn half_way_of(test: &str, manifest: &str) -> (Namespace, String) {
 fn a_refused_reserve_gives_all_back_and_the_job_is_matched_elsewhere() {
     let (here, policy) = half_way("refused");
     // Somebody outside the cluster takes the last seat, as the license server's agent would report it.
-    let seat = r#"{"status": {"outside": {"seats": 1}}}"#;
+    let seat = r#"{"status": {"externalUsage": {"seats": 1}}}"#;
     here.kubectl(&["patch", "gml/cheap", "--subresource=status", "--type=merge", "-p", seat], None);
     here.apply(&license("dear", "sim", 1, 9));
     lift(&here, &policy);
@@ -99,7 +99,7 @@ fn a_refused_reserve_gives_all_back_and_the_job_is_matched_elsewhere() {
 fn a_job_that_survives_no_rejection_is_finished_by_the_first() {
     let manifest = job("j", "sim").replace("spec: {attributes", "spec: {retry: {limit: 0}, attributes");
     let (here, policy) = half_way_of("limit", &manifest);
-    let seat = r#"{"status": {"outside": {"seats": 1}}}"#;
+    let seat = r#"{"status": {"externalUsage": {"seats": 1}}}"#;
     here.kubectl(&["patch", "gml/cheap", "--subresource=status", "--type=merge", "-p", seat], None);
     here.apply(&license("dear", "sim", 1, 9));
     lift(&here, &policy);
@@ -224,7 +224,7 @@ fn a_suspended_job_gives_its_claim_back_and_takes_it_again() {
 #[test]
 fn an_owner_evicts_and_the_job_waits_for_another() {
     let here = claimed("evict");
-    here.merge("gmm/m", r#"{"spec": {"offering": "Evict"}}"#);
+    here.merge("gmm/m", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
     here.until("the license to be free", || (here.entries("gml/l") == 0).then_some(()));
     assert_eq!(text(&here.list("gmatch").remove(0), "/status/reason"), "Evicted");
     here.wait("gmm/m", "jsonpath={.status.state}=Evicting");
@@ -250,7 +250,7 @@ fn a_deleted_match_is_a_release_and_the_job_is_matched_again() {
 fn a_claim_with_a_time_limit_ends_by_itself() {
     let here = here("expires");
     here.apply(&[machine("m"), license("l", "sim", 1, 1)].concat());
-    here.apply(&job("j", "sim").replace("spec: {attributes", "spec: {claimSeconds: 1, attributes"));
+    here.apply(&job("j", "sim").replace("spec: {attributes", "spec: {activeDeadlineSeconds: 1, attributes"));
     here.wait_reason("gmj/j", "Finished", "ClaimExpired");
     assert_eq!((here.entries("gmm/m"), here.entries("gml/l")), (0, 0));
 }

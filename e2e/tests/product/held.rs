@@ -139,7 +139,7 @@ fn a_labelled_pod_that_is_evicted_keeps_its_seats_until_it_is_gone() {
 fn a_labelled_pod_is_deleted_when_its_claim_ends_before_it() {
     let here = Stage::with_pods().namespace("taken-back");
     running(&here, "mine");
-    here.merge("gmm/m", r#"{"spec": {"offering": "Evict"}}"#);
+    here.merge("gmm/m", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
     free(&here, &["gmm/m", "gml/l"]);
     assert!(here.list("pods").is_empty(), "no seat is free while it runs");
 }
@@ -298,7 +298,7 @@ fn a_labelled_job_set_runs_on_the_claimed_nodes_and_kinds_that_come_later_are_fo
     say(&here, mine, &json!({"conditions": [], "replicatedJobsStatus": ready}));
     here.wait(&asks, "jsonpath={.status.phase}=Running");
     // An owner wants his machine back.
-    here.merge("gmm/a", r#"{"spec": {"offering": "Evict"}}"#);
+    here.merge("gmm/a", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
     here.until("it to be suspended", || (suspended() == Some(json!(true))).then_some(()));
     assert_eq!(here.entries("gml/l"), 1, "its pod is still there");
     say(&here, mine, &json!({"conditions": condition("Suspended"), "replicatedJobsStatus": []}));
@@ -314,7 +314,7 @@ fn a_labelled_job_set_runs_on_the_claimed_nodes_and_kinds_that_come_later_are_fo
         );
     }
     // And gives it again.
-    here.merge("gmm/a", r#"{"spec": {"offering": "Open"}}"#);
+    here.merge("gmm/a", r#"{"spec": {"stopPolicy": "None"}}"#);
     here.until("it to be let go again", || (suspended() == Some(json!(false))).then_some(()));
     say(&here, mine, &json!({"conditions": condition("Completed")}));
     here.wait_reason(&asks, "Finished", "Completed");

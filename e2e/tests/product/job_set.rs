@@ -135,7 +135,7 @@ fn a_job_set_under_its_own_controller_runs_ends_and_is_taken_back() {
     let before = create(&here, &job_set("long", &json!({ENDS: "never"})));
     let asks = derived(&here, "long");
     here.wait(&asks, "jsonpath={.status.phase}=Running");
-    here.merge("gmm/a", r#"{"spec": {"offering": "Evict"}}"#);
+    here.merge("gmm/a", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
     free(&here, &["gmm/a", "gmm/b", "gml/l"]);
     assert!(here.list("pods").is_empty(), "no seat is free while one of them runs");
     let back = here.get("jobset.jobset.x-k8s.io/long");
@@ -144,7 +144,7 @@ fn a_job_set_under_its_own_controller_runs_ends_and_is_taken_back() {
         back.pointer("/spec/replicatedJobs/0/template/spec/template/spec"),
         before.pointer("/spec/replicatedJobs/0/template/spec/template/spec")
     );
-    here.merge("gmm/a", r#"{"spec": {"offering": "Open"}}"#);
+    here.merge("gmm/a", r#"{"spec": {"stopPolicy": "None"}}"#);
     here.wait(&asks, "jsonpath={.status.phase}=Running");
     let at = here.until("its pods", || placed(&here, "long"));
     assert_eq!(at, claimed(&here, &asks, &nodes));

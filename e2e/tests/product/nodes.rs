@@ -205,13 +205,13 @@ fn a_machine_that_is_drained_lets_its_work_end_and_takes_no_more() {
     offered(&here, "a");
     here.apply(&job("j", "true"));
     here.wait("gmj/j", "jsonpath={.status.phase}=Running");
-    here.merge(&machine, r#"{"spec": {"offering": "Drain"}}"#);
+    here.merge(&machine, r#"{"spec": {"stopPolicy": "Hold"}}"#);
     here.wait(&machine, "jsonpath={.status.state}=Draining");
     here.apply(&job("k", "true"));
     here.wait_reason("gmj/k", "Matched", "NoCandidates");
     assert_eq!(text(&here.get("gmj/j"), "/status/phase"), "Running");
-    assert_eq!(text(&here.get(&machine), "/spec/offering"), "Drain", "the class leaves that alone");
-    here.merge(&machine, r#"{"spec": {"offering": "Open"}}"#);
+    assert_eq!(text(&here.get(&machine), "/spec/stopPolicy"), "Hold", "the class leaves that alone");
+    here.merge(&machine, r#"{"spec": {"stopPolicy": "None"}}"#);
     here.wait("gmj/k", "jsonpath={.status.phase}=Running");
 }
 

@@ -58,7 +58,7 @@ fn forged(here: &Namespace, match_name: &str, job_uid: &str, offer: (&str, &str,
     let (kind, namespace, offer_name, uid) = offer;
     let root = serde_json::json!({"id": 0, "kind": "Job", "namespace": here.name, "name": "j", "uid": job_uid, "generation": 1});
     let member = serde_json::json!({"id": 1, "kind": kind, "namespace": namespace, "name": offer_name, "uid": uid,
-        "generation": 1, "parent": 0, "parentPort": "other", "port": "other", "takes": {"seats": 1}, "claimPolicy": "Auto"});
+        "generation": 1, "parent": 0, "parentPort": "other", "port": "other", "allocation": {"seats": 1}, "claimPolicy": "Auto"});
     let spec = serde_json::json!({"attempt": 1, "cycle": {"id": "1", "time": "2026-11-21T14:00:00Z", "seed": 1}, "epoch": 0,
         "reserveTimeoutSeconds": 30, "summary": "forged", "rank": "0", "members": [root, member]});
     let metadata = serde_json::json!({"name": match_name, "namespace": here.name});

@@ -71,7 +71,7 @@ fn a_job_whose_workload_is_not_held_or_not_there_is_told_so() {
     running["spec"]["suspend"] = json!(false);
     here.apply(&running.to_string());
     for (name, named) in [("one", "runs"), ("two", "missing")] {
-        let spec = json!({"constraint": "other.Type == \"Machine\"", "workload": {"jobRef": {"name": named}}});
+        let spec = json!({"constraint": "other.Type == \"Machine\"", "workload": {"workloadRef": {"name": named}}});
         let job =
             json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": spec});
         here.apply(&job.to_string());
@@ -305,7 +305,7 @@ fn on_a_machine_that_is_drained_work_goes_on_and_none_begins() {
     let of = |name: &str| job(name, &["cpu"], &json!({"jobTemplate": template(Ends::Never)}));
     here.apply(&of("a"));
     here.wait("gmj/a", "jsonpath={.status.phase}=Running");
-    here.merge("gmm/m", r#"{"spec": {"offering": "Drain"}}"#);
+    here.merge("gmm/m", r#"{"spec": {"stopPolicy": "Hold"}}"#);
     here.wait_reason("gmm/m", "Ready", "Draining");
     here.apply(&of("b"));
     let why = here.wait_reason("gmj/b", "Matched", "NoCandidates");
@@ -314,7 +314,7 @@ fn on_a_machine_that_is_drained_work_goes_on_and_none_begins() {
     assert_eq!(text(&here.get("gmj/a"), "/status/phase"), "Running");
     here.merge("gmj/a", r#"{"spec": {"done": true}}"#);
     free(&here, &["gmm/m", "gml/l"]);
-    here.merge("gmm/m", r#"{"spec": {"offering": "Open"}}"#);
+    here.merge("gmm/m", r#"{"spec": {"stopPolicy": "None"}}"#);
     here.wait("gmj/b", "jsonpath={.status.phase}=Running");
 }
 
@@ -377,7 +377,7 @@ fn a_batch_job_that_is_there_is_started_on_the_claimed_node_and_its_end_ends_the
     let node = node(&here, "m");
     here.apply(&license("l", "sim", 1, 1));
     here.apply(&batch("mine", Ends::Well));
-    here.apply(&job("j", &["cpu"], &json!({"jobRef": {"name": "mine"}})));
+    here.apply(&job("j", &["cpu"], &json!({"workloadRef": {"name": "mine"}})));
     let pod = here.until("its pod", || pods(&here).into_iter().next());
     let variable = |pod: &Value, name: &str| text(pod, &format!("/metadata/annotations/env.gangmatch.dev~1{name}"));
     assert_eq!(variable(&pod, "GANGMATCH_CPU_NODE"), node);
@@ -396,10 +396,10 @@ fn a_batch_job_that_is_there_is_suspended_at_the_release_and_started_elsewhere()
     let first = node(&here, "a");
     here.apply(&license("l", "sim", 1, 1));
     here.apply(&batch("mine", Ends::Never));
-    here.apply(&job("j", &["cpu"], &json!({"jobRef": {"name": "mine"}})));
+    here.apply(&job("j", &["cpu"], &json!({"workloadRef": {"name": "mine"}})));
     here.wait("gmj/j", "jsonpath={.status.phase}=Running");
     assert_eq!(text(&running(&here).remove(0), "/spec/nodeName"), first);
-    here.merge("gmm/a", r#"{"spec": {"offering": "Evict"}}"#);
+    here.merge("gmm/a", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
     free(&here, &["gmm/a", "gml/l"]);
     assert!(running(&here).is_empty());
     let mine = here.get("job.batch/mine");

@@ -54,7 +54,7 @@ impl Row {
 
     fn told(self) -> (&'static str, &'static str) {
         match self {
-            Row::A8 => ("A8", "a jobRef to a batch Job of another controller, evicted"),
+            Row::A8 => ("A8", "a workloadRef to a batch Job of another controller, evicted"),
             Row::B1 => ("B1", "300 labelled batch Jobs under a quota of one Job"),
             Row::B2 => ("B2", "66 claims whose work never says that it has stopped"),
             Row::B3 => ("B3", "66 claims on nodes with silent kubelets, jobs deleted"),
@@ -153,12 +153,12 @@ async fn foreign(ground: &Ground, count: usize) -> Result<String> {
     let batches = (0..count).map(|at| batch(&format!("w{at}"), &json!({}), &managed));
     create(&ground.bob::<Batch>(), batches.collect::<Result<_>>()?).await;
     let job = |at: usize| {
-        let workload = json!({"jobRef": {"name": format!("w{at}")}});
+        let workload = json!({"workloadRef": {"name": format!("w{at}")}});
         written::<Job>("Job", &format!("j{at}"), &json!({"constraint": "other.Group == \"bob\"", "workload": workload}))
     };
     let created = create(&ground.bob::<Job>(), (0..count).map(job).collect::<Result<_>>()?).await;
     let claimed = in_phase(ground, count, &[JobPhase::Claimed, JobPhase::Running]).await?;
-    let told = if count == 1 { json!({"offering": "Evict"}) } else { json!({"done": true}) };
+    let told = if count == 1 { json!({"stopPolicy": "HoldAndDrain"}) } else { json!({"done": true}) };
     let patch = Patch::Merge(json!({"spec": told}));
     if count == 1 {
         ground.admin::<Machine>(BOBS).patch("bobs0", &PatchParams::default(), &patch).await?;

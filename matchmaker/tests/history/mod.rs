@@ -58,7 +58,7 @@ impl History {
             (1, Some(offer)) => offer.open = !offer.open,
             (2, Some(offer)) => offer.usage = Usage::default(),
             (3, Some(offer)) => offer.usage.own = offer.capacity.clone(),
-            (4, Some(Offer { usage, capacity, .. })) => usage.outside = capacity.clone(),
+            (4, Some(Offer { usage, capacity, .. })) => usage.external = capacity.clone(),
             (5, Some(offer)) => {
                 offer.consent = match &offer.consent {
                     Consent::Everybody => Consent::same("m"),

@@ -182,7 +182,7 @@ impl<'t> Bench<'t> {
         for (resource, amount) in &takes {
             let shared = offer.usage.shared.values().map(|held| held.get(resource).copied().unwrap_or(0)).sum::<i64>();
             let of = |amounts: &Res| amounts.get(resource).copied().unwrap_or(0);
-            let free = offer.capacity[resource] - shared - of(&offer.usage.own) - of(&offer.usage.outside);
+            let free = offer.capacity[resource] - shared - of(&offer.usage.own) - of(&offer.usage.external);
             let room = held.map_or(free, of);
             (*amount <= room.min(offer.capacity[resource])).then_some(())?;
         }

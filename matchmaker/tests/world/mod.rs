@@ -115,7 +115,7 @@ fn offer(draw: &mut Draw<'_>, namespace: &str, text: &mut String) -> Offer {
         });
         usage.take(&Ask { takes: takes.clone(), share });
         if draw.percent(30) {
-            usage.outside = takes;
+            usage.external = takes;
         }
     }
     let offer = Offer { capacity, default_request, usage, shared_by, consent, open: !draw.percent(8) };
