@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use classad::Bill;
 
 /// How much fuel counts as one step: more than looking at a usual edge takes.
-pub(crate) const FUEL_OF_A_STEP: u64 = 200;
+pub(crate) const FUEL_OF_A_STEP: u64 = 100;
 
 /// How much fuel an evaluation may take of an offer's own expressions at the cost of the job that meets it; the rest is the
 /// offer's namespace's.
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn a_namespace_whose_offers_cost_too_much_is_barred() {
         let mut owners = Owners::new(10);
-        owners.pay("bob", 2000);
+        owners.pay("bob", 10 * FUEL_OF_A_STEP);
         assert!(!owners.bars("bob"));
         owners.pay("bob", 1);
         assert!(owners.bars("bob") && !owners.bars("alice"));
@@ -271,9 +271,9 @@ mod tests {
     fn a_meter_says_when_it_is_dry_and_does_so_at_once_when_it_is_stopped() {
         let mut meter = Meter::default();
         meter.begin(1);
-        meter.spend(199);
+        meter.spend(FUEL_OF_A_STEP - 1);
         assert!(meter.has_fuel());
-        meter.spend(300);
+        meter.spend(FUEL_OF_A_STEP + 1);
         assert!(!meter.has_fuel());
         assert_eq!(meter.end(), (2, true));
         assert!(meter.has_fuel());

@@ -170,6 +170,9 @@ impl Default for Engine {
     }
 }
 
+/// What part of a cycle's steps may go, each, into reading new ads into the index and into explanations.
+const SIDE_SHARE: u64 = 4;
+
 impl Engine {
     /// An engine that knows nothing yet.
     pub fn new() -> Engine {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Engine, Failed, Run, as_u64};
+use super::{Engine, Failed, Run, SIDE_SHARE, as_u64};
 use crate::cycle::Cycle;
 use crate::model::{AdKey, Config, Root, Snapshot};
 use crate::table::as_usize;
@@ -41,7 +41,7 @@ impl Engine {
         let pool = ledger.after(&cycle.gangs);
         let mut whys = Whys::of(pool, config, now);
         let submitters: BTreeSet<u32> = failed.iter().map(|failed| failed.submitter).collect();
-        let steps = config.cycle_steps_max;
+        let steps = config.cycle_steps_max / SIDE_SHARE;
         let mut costs = Costs { spent: BTreeMap::new(), share: steps / as_u64(submitters.len()).max(1), left: steps };
         let order = self.in_turn(&failed, snapshot);
         let mut told: Vec<Option<Unmatched>> = vec![None; failed.len()];

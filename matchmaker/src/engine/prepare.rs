@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::class::{Class, OfKey};
-use super::{Engine, PORT_BYTES, Stats, as_u64};
+use super::{Engine, PORT_BYTES, SIDE_SHARE, Stats, as_u64};
 use crate::budget::{Accounts, Owners};
 use crate::index::asks::Resources;
 use crate::index::classes::{Asker, KeyOf, Readers};
@@ -63,7 +63,7 @@ impl Engine {
         }
         self.before = snapshot.without_roots();
         self.table.words.meter.stop = config.stop.clone();
-        self.table.words.meter.begin(config.cycle_steps_max);
+        self.table.words.meter.begin(config.cycle_steps_max / SIDE_SHARE);
         self.preds.refresh(&changes.rows, &mut self.table);
         if !changes.rows.is_empty() || changes.gone {
             self.ranks.refresh(&changes.rows, config.rank_of, &mut self.table);
