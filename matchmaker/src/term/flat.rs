@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use classad::{BinaryOp, Expr, Kind, Name, is_pure};
 
-use super::{Sight, Term, Var, Whole, ops, part_name, scope};
+use super::{PATTERNS_MAX, Sight, Term, Var, Whole, ops, part_name, scope};
 use crate::index::memo::Trace;
 use crate::ports::Ports;
 use crate::table::{Cell, Table, own_value};
@@ -59,16 +59,18 @@ pub(crate) struct Flattener<'a> {
     /// What of the root's own attributes was read.
     pub(crate) trace: Trace,
     parts: usize,
+    /// How many of them match a pattern.
+    patterns: usize,
 }
 
 impl<'a> Flattener<'a> {
     pub(crate) fn new(table: &'a mut Table, root: &'a Ports, port: usize, members_told: bool) -> Flattener<'a> {
-        Flattener { table, root, port, partner: None, members_told, trace: Trace::default(), parts: 0 }
+        Flattener { table, root, port, partner: None, members_told, trace: Trace::default(), parts: 0, patterns: 0 }
     }
 
     /// The term of an expression; none if only the evaluator can tell its value.
     pub(crate) fn term(&mut self, expr: &Expr, side: Side) -> Option<Term> {
-        self.parts = 0;
+        (self.parts, self.patterns) = (0, 0);
         self.flat(expr, side, 0)
     }
 
@@ -171,7 +173,9 @@ impl<'a> Flattener<'a> {
         };
         self.table.root_work = work;
         let text = self.table.words.text(&Arc::from(text));
-        Some(Term::Whole(Arc::new(Whole::new(expr, names, terms, text))))
+        let whole = Whole::new(expr, names, terms, text);
+        self.patterns += usize::from(whole.pattern);
+        (self.patterns <= PATTERNS_MAX).then(|| Term::Whole(Arc::new(whole)))
     }
 
     fn name(&mut self, name: &Name, side: Side, nesting: usize) -> Option<Term> {
