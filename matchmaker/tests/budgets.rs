@@ -313,6 +313,6 @@ mod tests {
         let pool = (0..40).fold(pool, |pool, number| pool.job("bio", &format!("j{number}"), &asks(number)));
         let (gangs, cycle, steps) = run(&pool, &config());
         assert_eq!((gangs.len(), cycle.over_budget.len()), (40, 0));
-        assert!(steps <= 100, "{steps} steps");
+        assert!(steps < 500, "{steps} steps: less than a look at each machine");
     }
 }
