@@ -45,7 +45,8 @@ impl Fx {
     }
 
     /// The number of its smallest parts.
-    pub(crate) fn bits(self) -> i128 {
+    #[inline]
+    pub fn bits(self) -> i128 {
         self.0
     }
 
@@ -56,6 +57,7 @@ impl Fx {
 }
 
 impl std::ops::AddAssign for Fx {
+    #[inline]
     fn add_assign(&mut self, other: Fx) {
         // A gang has at most 16 members: 30 terms below 2^122 cannot overflow; saturation keeps the order anyway.
         self.0 = self.0.saturating_add(other.0);
@@ -76,7 +78,8 @@ pub struct Score {
 impl Score {
     /// The sum, level by level. The order of scores does not change when the same is added to both: a sum of parts is
     /// largest where each part is.
-    pub(crate) fn plus(&self, other: &Score) -> Score {
+    #[inline]
+    pub fn plus(&self, other: &Score) -> Score {
         let mut sum = *self;
         sum.own += other.own;
         sum.partners += other.partners;

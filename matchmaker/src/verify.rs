@@ -8,7 +8,6 @@ use classad::{Expr, Value};
 use crate::assembly::{Assembly, Edge};
 use crate::gang::{Bond, Gang};
 use crate::model::{AdKey, Config, Snapshot};
-use crate::ports::Rules;
 
 /// Why a gang is none any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +57,7 @@ pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Re
             return Err(Disagreement::Malformed);
         }
         let allowed = ad.offer().is_some_and(|offer| offer.open && offer.consent.admits(assembly.root_namespace()));
-        if config.rules == Rules::Product && !allowed {
+        if !allowed {
             return Err(Disagreement::NotAllowed(ad.key.clone()));
         }
         assembly.seat(member.ad, ad, member.bond);

@@ -10,9 +10,10 @@ mod tests {
 
     use crds::{
         AllowedNamespaces, ClaimEntry, ClaimPolicy, Decision, Job, JobClaim, JobStatus, Machine, MatchStatus,
-        NamespacesFrom, OfferStatus, StopPolicy, Res,
+        NamespacesFrom, OfferStatus, Res, StopPolicy,
     };
-    use matchmaker::{AdKey, Ask, Config, negotiate};
+    use gangindex::negotiate;
+    use matchmaker::{AdKey, Ask, Config};
     use pool::{Flight, Life, ObjectKey, Objects, Occasion, Outlook, Standing, forgotten, may_ask, record, snapshot};
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};
