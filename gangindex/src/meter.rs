@@ -63,9 +63,9 @@ mod tests {
     fn a_meter_says_when_it_is_dry_and_does_so_at_once_when_it_is_stopped() {
         let mut meter = Meter::default();
         meter.begin(1);
-        meter.spend(199);
+        meter.spend(FUEL_OF_A_STEP - 1);
         assert!(meter.has_fuel());
-        meter.spend(300);
+        meter.spend(FUEL_OF_A_STEP + 1);
         assert!(!meter.has_fuel());
         assert_eq!(meter.end(), (2, true));
         assert!(meter.has_fuel());

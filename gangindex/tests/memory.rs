@@ -140,6 +140,23 @@ mod tests {
     }
 
     #[test]
+    fn f16_no_more_choices_are_listed_at_a_time_than_there_is_room_for() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ads = machines(2000);
+        for job in 0..80 {
+            // the last port's condition is on all of them: a search among choices, not in the indexes
+            let sum = (0..8).map(|port| format!("p{port}.Memory")).collect::<Vec<_>>().join(" + ");
+            let port = |port: usize| if port == 7 { format!("{sum} > {job}") } else { "true".to_owned() };
+            ads.push(ad("Job", "bob", &format!("j{job:03}"), &ports(8, port)));
+        }
+        ads.push(ad("Job", "carol", "j", HONEST));
+        let (engine, gangs, peak) = cycles(&snapshot(ads), &Config::product(), 1);
+        assert_eq!(gangs.len(), 81, "{gangs:?}");
+        assert!(engine.stats.guided >= 80, "{} guided searches", engine.stats.guided);
+        assert!(peak < 55 * MB, "{} MB", peak / MB);
+    }
+
+    #[test]
     fn f4_offers_that_admit_nobody_are_in_nobodys_plans() {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let closed = |number: usize, text: &str| {

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How much fuel counts as one step: more than looking at a usual edge takes.
-pub const FUEL_OF_A_STEP: u64 = 200;
+pub const FUEL_OF_A_STEP: u64 = 100;
+
+/// What part of a cycle's steps may go, each, into reading new ads into an index and into explanations.
+pub const SIDE_SHARE: u64 = 4;
 
 /// How much fuel an evaluation may take of an offer's own expressions at the cost of the job that meets it; the rest is the
 /// offer's namespace's.
@@ -205,7 +208,7 @@ mod tests {
     #[test]
     fn a_namespace_whose_offers_cost_too_much_is_barred() {
         let mut owners = Owners::new(10);
-        owners.pay("bob", 2000);
+        owners.pay("bob", 10 * FUEL_OF_A_STEP);
         assert!(!owners.bars("bob"));
         owners.pay("bob", 1);
         assert!(owners.bars("bob") && !owners.bars("alice"));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::budget::SIDE_SHARE;
 use crate::finder::{Asked, Explained, Finder, Round, Turn};
 use crate::model::{AdKey, Root, Snapshot};
 use crate::why_not::Unmatched;
@@ -57,7 +58,7 @@ impl Costs {
 pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &mut Round<'_>, failed: &[Failed]) {
     let (snapshot, config) = (round.snapshot, round.config);
     let submitters: BTreeSet<usize> = failed.iter().map(|failed| failed.submitter).collect();
-    let steps = config.cycle_steps_max;
+    let steps = config.cycle_steps_max / SIDE_SHARE;
     let share = steps / u64::try_from(submitters.len()).unwrap_or(u64::MAX).max(1);
     let mut costs = Costs { spent: BTreeMap::new(), share, left: steps };
     let order = in_turn(finder.explained(), failed, snapshot);

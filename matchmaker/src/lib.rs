@@ -32,7 +32,7 @@ mod verify;
 mod why_not;
 
 pub use assembly::{Assembly, Edge, Seat};
-pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, Stop};
+pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
 pub use consent::Consent;
 pub use cycle::{Cycle, negotiate};

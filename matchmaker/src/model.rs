@@ -237,9 +237,10 @@ pub struct Config {
     pub depth_max: usize,
     /// The most candidates tried for one root before the search gives up.
     pub steps_max: u64,
-    /// The most steps of a whole cycle, and again of its explanations, where the index cannot answer alone: a candidate that the
-    /// evaluator looks at is one, and what evaluations cost beyond the usual counts as steps, too. Each submitter has an equal
-    /// share; what some do not need is shared by the others when the cycle is done otherwise.
+    /// The most steps of all searches of a cycle, where the index cannot answer alone; a quarter as many, each, are for reading new
+    /// ads into the index and for explanations. A candidate that the evaluator looks at is one step, and what evaluations cost
+    /// beyond the usual counts as steps, too. Each submitter has an equal share; what some do not need is shared by the others
+    /// when the cycle is done otherwise.
     pub cycle_steps_max: u64,
     /// The most steps that the expressions of one namespace's offers may cost jobs of other namespaces in a cycle, beyond what
     /// is usual; then these offers are left out.
@@ -276,7 +277,7 @@ impl Config {
             seed: 0,
             explains: true,
             second_look: true,
-            answers_bytes_max: 512 << 20,
+            answers_bytes_max: 256 << 20,
             fruitless_steps_min: 1_000,
         }
     }

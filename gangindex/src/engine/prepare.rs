@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use classad::Expr;
 use foldhash::fast::RandomState;
-use matchmaker::{AdId, Config, Root, Round, Snapshot};
+use matchmaker::{AdId, Config, Root, Round, SIDE_SHARE, Snapshot};
 use smallvec::SmallVec;
 
 use super::class::{Class, OfKey};
@@ -77,7 +77,7 @@ impl Indexed {
         }
         self.before = snapshot.without_roots();
         table.words.meter.stop = config.stop.clone();
-        table.words.meter.begin(config.cycle_steps_max);
+        table.words.meter.begin(config.cycle_steps_max / SIDE_SHARE);
         preds.refresh(&changes.rows, table);
         if !changes.rows.is_empty() || changes.gone {
             ranks.refresh(&changes.rows, table);
