@@ -137,7 +137,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// The port of a member.
-    pub fn port(&self, member: usize, port: usize) -> Option<&'s Port> {
+    pub(crate) fn port(&self, member: usize, port: usize) -> Option<&'s Port> {
         self.seats.get(member)?.ad.ports.list.get(port)
     }
 
@@ -325,7 +325,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// What an expression says at a port of a member; `None` if it runs out, or there is no such port.
-    pub fn value_at(&self, member: usize, port: usize, expr: &Expr) -> Option<Value> {
+    pub(crate) fn value_at(&self, member: usize, port: usize, expr: &Expr) -> Option<Value> {
         self.value(expr, *self.seats.get(member)?.ports.get(port)?)
     }
 

@@ -4,18 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use classad::{Ad, Dialect, Expr, Name, Value, parse_ad, parse_expr};
-use matchmaker::{
-    AdId, AdKey, Assembly, Bond, Config, Consent, Fx, Gang, Offer, PoolAd, Port, Ports, Res, Role, Score, Snapshot,
-    Usage, plain,
-};
+use classad::{Ad, Dialect, Expr, Name, parse_ad, parse_expr};
+use matchmaker::{AdId, AdKey, Config, Consent, Gang, Offer, PoolAd, Port, Ports, Res, Role, Snapshot, Usage, plain};
 
 /// Ads in the order in which they are tried. An ad has no other name than its place.
 pub struct PaperPool {
     snapshot: Snapshot,
     config: Config,
-    /// The number that a rank's value counts.
-    rank_of: fn(&Value) -> Fx,
     /// Ads that gangs have bound.
     taken: BTreeSet<AdId>,
 }
@@ -24,16 +19,16 @@ pub struct PaperPool {
 const WHOLE: &str = "whole-ad";
 
 impl PaperPool {
-    /// A pool of ads that are written in this order.
+    /// A pool of ads that are written in this order. `rank_of` says what stands for a rank.
     ///
     /// # Errors
     /// The first text that is no ad.
-    pub fn of<'t>(texts: impl Iterator<Item = &'t str>, rank_of: fn(&Value) -> Fx) -> Result<PaperPool, String> {
+    pub fn of<'t>(texts: impl Iterator<Item = &'t str>, rank_of: fn(&Expr) -> Expr) -> Result<PaperPool, String> {
         let no_ports = parse_expr("{}", Dialect::Htcondor).map_err(|wrong| wrong.to_string())?;
         let mut ads = Vec::new();
         for text in texts {
             let ad = parse_ad(text, Dialect::Htcondor).map_err(|wrong| wrong.to_string())?;
-            ads.push(pool_ad(ads.len(), ad, &no_ports));
+            ads.push(pool_ad(ads.len(), ad, &no_ports, rank_of));
         }
         let config = Config {
             members_max: 64,
@@ -43,23 +38,22 @@ impl PaperPool {
             owner_steps_max: u64::MAX,
             ..Config::product()
         };
-        Ok(PaperPool { snapshot: Snapshot::new(ads), config, rank_of, taken: BTreeSet::new() })
+        Ok(PaperPool { snapshot: Snapshot::new(ads), config, taken: BTreeSet::new() })
     }
 
     /// Up to `cap` gangs of a root, of what is left, in the order of the search.
     pub fn gangs(&self, root: AdId, cap: usize) -> Vec<Gang> {
-        let gangs = if self.taken.contains(&root) {
-            Vec::new()
-        } else {
-            plain::gangs(&self.snapshot, root, cap, &self.config, 0)
-        };
-        gangs.into_iter().map(|gang| Gang { score: self.score(&gang).unwrap_or_default(), ..gang }).collect()
+        match self.taken.contains(&root) {
+            true => Vec::new(),
+            false => plain::gangs(&self.snapshot, root, cap, &self.config, 0),
+        }
     }
 
     /// The best gang of a root, which is taken.
     pub fn take(&mut self, root: AdId) -> Option<Gang> {
-        let better = |best: Gang, next: Gang| if next.beats(&best) { next } else { best };
-        let best = self.gangs(root, usize::MAX).into_iter().reduce(better)?;
+        let nobody = BTreeSet::new();
+        let root = Some(root).filter(|root| !self.taken.contains(root))?;
+        let best = plain::best(&self.snapshot, root, &nobody, &self.config, 0).gang?;
         self.taken.extend(best.members.iter().map(|member| member.ad));
         let close = |(id, ad): (AdId, &PoolAd)| {
             let mut ad = ad.clone();
@@ -71,43 +65,15 @@ impl PaperPool {
         self.snapshot = Snapshot::new(self.snapshot.ads().map(close).collect());
         Some(best)
     }
-
-    /// What all ranks of a gang come to.
-    fn score(&self, gang: &Gang) -> Option<Score> {
-        let mut assembly = Assembly::start(&self.snapshot, gang.root()?, &self.config, 0)?;
-        for member in gang.members.iter().skip(1) {
-            assembly.seat(member.ad, self.snapshot.ad(member.ad)?, member.bond);
-        }
-        connect(&mut assembly, gang, 0);
-        let mut score = Score::default();
-        for (member, bond) in gang.members.iter().enumerate().filter_map(|(place, member)| Some((place, member.bond?)))
-        {
-            let (parent, child) =
-                (self.rank(&assembly, bond.parent(), bond.port()), self.rank(&assembly, member, bond.via()));
-            if bond.parent() == 0 {
-                score.own += parent;
-                score.partners += child;
-            } else {
-                score.deeper += parent;
-                score.deeper += child;
-            }
-        }
-        Some(score)
-    }
-
-    fn rank(&self, assembly: &Assembly<'_>, member: usize, port: usize) -> Fx {
-        let rank = assembly.port(member, port).and_then(|port| port.rank.as_ref());
-        let value = rank.and_then(|rank| assembly.value_at(member, port, rank));
-        value.map_or(Fx::default(), |value| (self.rank_of)(&value))
-    }
 }
 
-fn pool_ad(number: usize, mut ad: Ad, no_ports: &Expr) -> PoolAd {
+fn pool_ad(number: usize, mut ad: Ad, no_ports: &Expr, rank_of: fn(&Expr) -> Expr) -> PoolAd {
     if ad.get("Ports").is_none() {
         ad.insert(Name::new("Ports"), no_ports.clone());
     }
     let mut ports = Ports::of(&ad);
-    ports.list = ports.list.iter().cloned().map(|port| Port { request: None, ..port }).collect();
+    let as_written = |port: &Port| Port { request: None, rank: port.rank.as_ref().map(rank_of), ..port.clone() };
+    ports.list = ports.list.iter().map(as_written).collect();
     // `Ports = {}` is no implicit port here.
     if ad.get("Ports").and_then(Expr::as_list).is_some_and(<[Expr]>::is_empty) {
         (ports.list, ports.implicit) = (Arc::new([]), false);
@@ -123,20 +89,4 @@ fn pool_ad(number: usize, mut ad: Ad, no_ports: &Expr) -> PoolAd {
     let key = AdKey { kind: String::new(), namespace: String::new(), name: format!("{number:08}") };
     let role = Role::Offers(Box::new(offer));
     PoolAd { key, uid: String::new(), node_name: None, ports: Arc::new(ports), role }
-}
-
-/// Port by port, as the search binds them.
-fn connect(assembly: &mut Assembly<'_>, gang: &Gang, member: usize) {
-    let Some(seat) = assembly.seats().get(member) else { return };
-    let (ports, via) = (seat.ad.ports.list.len(), seat.bond.map(Bond::via));
-    for port in 0..ports {
-        if Some(port) == via {
-            assembly.connect(member);
-            continue;
-        }
-        let hangs_here = |bond: Bond| bond.parent() == member && bond.port() == port;
-        if let Some(child) = gang.members.iter().position(|other| other.bond.is_some_and(hangs_here)) {
-            connect(assembly, gang, child);
-        }
-    }
 }

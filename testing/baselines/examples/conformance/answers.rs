@@ -1,8 +1,8 @@
 //! A request for gangs into its answer: the plain search under the rules of the paper.
 
 use baselines::PaperPool;
-use classad::Value as Rank;
-use matchmaker::{AdId, Fx, Gang};
+use classad::{Dialect, Expr, parse_expr};
+use matchmaker::{AdId, Gang};
 use serde_json::{Map, Value, json};
 
 /// The pool of a request: ads in their order, each under its id; the paper's semantics have no other name for them.
@@ -31,12 +31,9 @@ pub(crate) fn gangs(request: &Value) -> Value {
 
 /// The cases say that an undefined rank counts 0 and an error 0, but their numbers were made by a program that counted 2 and 1
 /// (`docs/decisions/0003-undefined-ranks.md`); the product counts 0.
-fn rank_of(value: &Rank) -> Fx {
-    match value {
-        Rank::Undefined => Fx::of(&Rank::Integer(2)),
-        Rank::Error => Fx::of(&Rank::Integer(1)),
-        other => Fx::of(other),
-    }
+fn rank_of(rank: &Expr) -> Expr {
+    let text = format!("({rank}) =?= undefined ? 2 : (({rank}) =?= error ? 1 : ({rank}))");
+    parse_expr(&text, Dialect::Htcondor).unwrap_or_else(|_| rank.clone())
 }
 
 fn each(pool: &PaperPool, names: &Names<'_>, root: AdId, cap: usize, list: usize) -> Value {
