@@ -1,8 +1,8 @@
 //! The index as a finder of gangs: what it knows of a pool, kept from one cycle to the next, and what it is asked in a cycle.
 
-mod ahead;
 mod class;
 mod fruitless;
+mod prefetch;
 mod prepare;
 mod serve;
 
@@ -13,14 +13,14 @@ use foldhash::fast::RandomState;
 use matchmaker::{Answer, Asked, Config, Cycle, Explained, Finder, Found, Plain, Round, Snapshot, Turn};
 
 use crate::index::asks::Resources;
+use crate::index::availability::Availability;
 use crate::index::classes::{KeyOf, RootKeys};
-use crate::index::plan::{Made, PortPlan};
+use crate::index::job_columns::JobColumns;
+use crate::index::plan::{PlanCache, PortPlan};
 use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
-use crate::index::roots::Roots;
-use crate::index::stock::Stock;
-use crate::search::agreed::Agreed;
-use crate::search::domain::Known;
+use crate::search::candidates::Known;
+use crate::search::verified::VerifiedCache;
 use crate::table::{Bits, Table, as_usize};
 use fruitless::Fruitless;
 use prepare::{Planned, Run};
@@ -31,7 +31,7 @@ use prepare::{Planned, Run};
 pub struct Indexed {
     tables: Tables,
     plans: Plans,
-    agreed: Agreed,
+    agreed: VerifiedCache,
     fruitless: Fruitless,
     explained: Explained,
     before: Snapshot,
@@ -49,7 +49,7 @@ struct Tables {
     table: Table,
     preds: Preds,
     ranks: Ranks,
-    stock: Stock,
+    availability: Availability,
     /// Rows of which nothing is left for anybody.
     full: Bits,
 }
@@ -57,13 +57,13 @@ struct Tables {
 /// What is known of roots, and what their ports come to.
 #[derive(Debug, Default)]
 struct Plans {
-    roots: Roots,
+    roots: JobColumns,
     keys: RootKeys,
     /// By place in the snapshot before: the number of a root's key, and whether its expressions read more than that tells.
     key_of_place: Vec<Option<KeyOf>>,
     /// By the number of a root's key: what its ports come to.
     list: Vec<Option<Planned>>,
-    made: Made,
+    made: PlanCache,
     ids: HashMap<PortPlan, usize, RandomState>,
     /// The plans by number.
     ports: Vec<PortPlan>,
@@ -116,7 +116,7 @@ impl Indexed {
         Indexed {
             tables: Tables::new(Config::product().limits),
             plans: Plans::default(),
-            agreed: Agreed::default(),
+            agreed: VerifiedCache::default(),
             fruitless: Fruitless::default(),
             explained: Explained::default(),
             before: Snapshot::default(),
@@ -143,7 +143,7 @@ impl Indexed {
         self.plans.forget();
         self.plans.keys.forget();
         self.plans.key_of_place.clear();
-        self.agreed = Agreed::default();
+        self.agreed = VerifiedCache::default();
         self.fruitless = Fruitless::default();
         self.tables.table.words.forget_said();
     }
@@ -161,14 +161,14 @@ impl Tables {
             table: Table::new(limits),
             preds: Preds::default(),
             ranks: Ranks::default(),
-            stock: Stock::default(),
+            availability: Availability::default(),
             full: Bits::default(),
         }
     }
 
     fn known(&mut self) -> Known<'_> {
-        let Tables { table, preds, ranks, stock, full } = self;
-        Known { table, preds, ranks, stock, full, doubt: false }
+        let Tables { table, preds, ranks, availability, full } = self;
+        Known { table, preds, ranks, availability, full, doubt: false }
     }
 
     fn forget_answers(&mut self) {
@@ -180,7 +180,7 @@ impl Tables {
 impl Plans {
     fn forget(&mut self) {
         self.list.clear();
-        self.made = Made::default();
+        self.made = PlanCache::default();
         self.ids.clear();
         self.ports.clear();
     }
@@ -204,13 +204,13 @@ impl Finder for Indexed {
     }
 
     fn took(&mut self, run: &mut Run<'_>, round: &mut Round<'_>) {
-        let Tables { table, stock, full, .. } = &mut self.tables;
+        let Tables { table, availability, full, .. } = &mut self.tables;
         for (number, member) in round.cycle.gangs.last().map_or(&[][..], |gang| &gang.members).iter().enumerate() {
             let place = member.ad.place();
-            if !stock.charge(member.ad, &member.ask) {
-                stock.recount(round.left.after(&round.cycle.gangs), member.ad);
+            if !availability.charge(member.ad, &member.ask) {
+                availability.recount(round.left.after(&round.cycle.gangs), member.ad);
             }
-            if stock.is_full(place) {
+            if availability.is_full(place) {
                 match number.checked_sub(1).and_then(|port| run.bound.get(port)) {
                     Some(row) => table.rows_with(*row).for_each(|row| full.set(as_usize(row), true)),
                     None => table.rows_of(place).for_each(|row| full.set(row, true)),

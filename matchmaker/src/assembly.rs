@@ -9,7 +9,7 @@ use crate::capacity::{Ask, Misfit, Unfit};
 use crate::gang::{Bond, Gang, Member};
 use crate::model::{AdId, AdKey, Config, Offer, PoolAd, Snapshot};
 use crate::ports::Port;
-use crate::score::{Fx, Score};
+use crate::score::{FixedPoint, Score};
 
 mod ask;
 mod members;
@@ -80,8 +80,8 @@ pub struct Seat<'s> {
 /// What both ends of an edge think of each other.
 #[derive(Clone, Copy, Default)]
 struct EdgeRanks {
-    parent: Fx,
-    child: Fx,
+    parent: FixedPoint,
+    child: FixedPoint,
 }
 
 /// What came of looking at one edge, worst first.
@@ -381,9 +381,9 @@ impl<'s> Assembly<'s> {
         self.exhausted.get()
     }
 
-    fn rank(&self, port: &Port, frame: FrameId) -> Fx {
+    fn rank(&self, port: &Port, frame: FrameId) -> FixedPoint {
         let value = port.rank.as_ref().and_then(|rank| self.value(rank, frame));
-        value.as_ref().map_or(Fx::default(), Fx::of)
+        value.as_ref().map_or(FixedPoint::default(), FixedPoint::of)
     }
 
     /// The amounts an edge takes of its child, and whether they are there.
@@ -445,10 +445,10 @@ impl<'s> Assembly<'s> {
     }
 
     /// The root's `GangRank`, which sees all its labels and replaces the sum of its ports' ranks.
-    fn gang_rank(&mut self) -> Option<Fx> {
+    fn gang_rank(&mut self) -> Option<FixedPoint> {
         let rank = self.seats.first()?.ad.ports.body.get("GangRank")?;
         let value = self.over_all_labels(rank)?;
-        Some(value.as_ref().map_or(Fx::default(), Fx::of))
+        Some(value.as_ref().map_or(FixedPoint::default(), FixedPoint::of))
     }
 
     /// The value of an expression that sees all labels of the root; the inner `None`: the evaluation ran out.

@@ -43,7 +43,7 @@ pub use introduce::introduce;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain::Plain;
 pub use ports::{Port, PortLists, Ports};
-pub use score::{Fx, Score};
+pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};
 pub use share::{NoSeat, share_key};
 pub use verify::{Disagreement, evaluate, verify};

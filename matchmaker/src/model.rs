@@ -255,7 +255,7 @@ pub struct Config {
     pub explains: bool,
     /// Whether the evaluator looks again at every gang that the indexes have found; conditions that it has found true of the
     /// same values before are not asked again. Who does not want it here looks himself, see [`verify`](crate::verify()).
-    pub second_look: bool,
+    pub verify_gangs: bool,
     /// How many bytes answers may take, about, that are kept from cycle to cycle; beyond that they are worked out again.
     pub answers_bytes_max: usize,
     /// A search that found nothing is remembered if it took so many steps, and not made again until an offer that could matter
@@ -276,7 +276,7 @@ impl Config {
             limits: Limits::default(),
             seed: 0,
             explains: true,
-            second_look: true,
+            verify_gangs: true,
             answers_bytes_max: 256 << 20,
             fruitless_steps_min: 1_000,
         }

@@ -76,15 +76,20 @@ pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Re
 /// The values of expressions that see all labels of a gang's root, as its `GangRank` does; `None` for one that ran out, or if
 /// the gang does not fit the ads. No edge is looked at.
 pub fn evaluate(snapshot: &Snapshot, gang: &Gang, exprs: &[&Expr], config: &Config, now: i64) -> Vec<Option<Value>> {
-    let values = || {
-        let mut assembly = Assembly::start(snapshot, gang.root().filter(|_| is_tree(gang))?, config, now)?;
-        for member in gang.members.iter().skip(1) {
-            assembly.seat(member.ad, snapshot.ad(member.ad)?, member.bond);
-        }
-        bind(&mut assembly, gang, 0, Look::Away).ok()?;
-        Some(exprs.iter().map(|expr| assembly.over_all_labels(expr).flatten()).collect())
-    };
-    values().unwrap_or_else(|| vec![None; exprs.len()])
+    match assembled(snapshot, gang, config, now) {
+        Some(mut assembly) => exprs.iter().map(|expr| assembly.over_all_labels(expr).flatten()).collect(),
+        None => vec![None; exprs.len()],
+    }
+}
+
+/// A gang with all its edges connected, whether they hold or not; none if it does not fit the ads.
+pub(crate) fn assembled<'s>(snapshot: &'s Snapshot, gang: &Gang, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
+    let mut assembly = Assembly::start(snapshot, gang.root().filter(|_| is_tree(gang))?, config, now)?;
+    for member in gang.members.iter().skip(1) {
+        assembly.seat(member.ad, snapshot.ad(member.ad)?, member.bond);
+    }
+    bind(&mut assembly, gang, 0, Look::Away).ok()?;
+    Some(assembly)
 }
 
 /// Whether edges are looked at while they are bound.

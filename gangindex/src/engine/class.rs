@@ -6,24 +6,25 @@ use matchmaker::Config;
 
 use super::Indexed;
 use super::prepare::Run;
-use crate::index::plan::Theirs;
-use crate::search::domain::Domain;
-use crate::search::guided::Choices;
-use crate::search::lanes::Spoke;
-use crate::search::list::Progress;
+use crate::index::plan::OfferSide;
+use crate::search::branch_and_bound::Choices;
+use crate::search::candidates::Candidates;
+use crate::search::join_partitions::JoinedPort;
+use crate::search::star_join::Progress;
 
 /// Roots that are searched together.
 #[derive(Debug)]
 pub(super) struct Class {
-    /// The domain of each port.
+    /// The candidates of each port.
     pub(super) ports: Vec<usize>,
     /// Every port stands alone or hangs on port 0, and the index knows everything.
     pub(super) star: bool,
     /// Some candidate can tell roots of the class apart.
     pub(super) reflective: bool,
     /// Nothing is left for it in this cycle.
-    pub(super) dead: bool,
-    pub(super) gave_up: bool,
+    pub(super) exhausted: bool,
+    /// The search that found nothing was cut short.
+    pub(super) budget_exceeded: bool,
     pub(super) progress: Progress,
     pub(super) choices: Option<Choices>,
 }
@@ -39,22 +40,22 @@ pub(super) struct OfKey {
 }
 
 impl Indexed {
-    /// The class of roots whose ports have these domains.
+    /// The class of roots whose ports have these candidate sets.
     pub(super) fn class(&mut self, ports: Vec<usize>, gang_rank: bool, config: &Config, run: &mut Run<'_>) -> Class {
         let room = ports.len() < config.members_max && config.depth_max >= 1 && !ports.is_empty();
         let star = room && !gang_rank && self.is_star(&ports, run);
-        let of = |port: &usize| run.domains.get(*port);
-        let reflective = ports.iter().filter_map(of).any(|domain| domain.reflective);
+        let of = |port: &usize| run.candidate_sets.get(*port);
+        let reflective = ports.iter().filter_map(of).any(|candidates| candidates.reflective);
         // Who reads which members were bound where may read the root's own name, two ports away.
-        let deep = |domain: &Domain| {
-            domain.plan.theirs.iter().any(|theirs| {
-                self.tables.table.templates.list.get(theirs.template).is_some_and(|template| template.deep)
+        let deep = |candidates: &Candidates| {
+            candidates.plan.theirs.iter().any(|theirs| {
+                self.tables.table.offer_classes.list.get(theirs.offer_class).is_some_and(|offer_class| offer_class.deep)
             })
         };
         let readers = &run.making.readers;
         let told = readers.members && ports.iter().filter_map(of).any(deep);
-        let dead = ports.iter().filter_map(of).any(|domain| !domain.may.any());
-        if !star && !dead {
+        let exhausted = ports.iter().filter_map(of).any(|candidates| !candidates.may.any());
+        if !star && !exhausted {
             self.stats.guided += 1;
         }
         let progress = Progress::default();
@@ -62,23 +63,23 @@ impl Indexed {
             ports,
             star,
             reflective: reflective || told || readers.anything,
-            dead,
-            gave_up: false,
+            exhausted,
+            budget_exceeded: false,
             progress,
             choices: None,
         }
     }
 
     /// Whether every port of a class stands alone or hangs on port 0, and nothing is left to the evaluator. Makes the
-    /// spokes.
+    /// joined ports.
     fn is_star(&mut self, ports: &[usize], run: &mut Run<'_>) -> bool {
         let Some((first, rest)) = ports.split_first() else { return false };
         let mut columns = BTreeSet::new();
         for (number, port) in ports.iter().enumerate() {
-            let Some(domain) = run.domains.get(*port) else { return false };
+            let Some(candidates) = run.candidate_sets.get(*port) else { return false };
             let allowed = 1u64 | 1u64 << (number & 63);
-            let theirs = domain.plan.theirs.iter().flat_map(|theirs| &theirs.demand.joins);
-            for join in domain.plan.own.joins.iter().chain(theirs) {
+            let theirs = candidates.plan.theirs.iter().flat_map(|theirs| &theirs.demand.joins);
+            for join in candidates.plan.own.joins.iter().chain(theirs) {
                 if number == 0 || join.vars() & !allowed != 0 {
                     return false;
                 }
@@ -89,7 +90,7 @@ impl Indexed {
                 });
             }
         }
-        if let Some(hub) = run.domains.get_mut(*first) {
+        if let Some(hub) = run.candidate_sets.get_mut(*first) {
             for column in columns {
                 hub.open_cells(column, &self.tables.table);
             }
@@ -100,8 +101,8 @@ impl Indexed {
         if !self.are_apart(ports, run) {
             // Conditions that are asked row by row may tell the ports' candidates apart.
             for port in ports {
-                if let Some(domain) = run.domains.get_mut(*port) {
-                    domain.decide(&mut self.tables.known());
+                if let Some(candidates) = run.candidate_sets.get_mut(*port) {
+                    candidates.decide(&mut self.tables.known());
                 }
             }
             if is_open(ports, run) || !self.are_apart(ports, run) {
@@ -109,11 +110,13 @@ impl Indexed {
             }
         }
         for port in rest {
-            let (Some(domain), Some(spoke)) = (run.domains.get_mut(*port), run.spokes.get_mut(*port)) else {
+            let (Some(candidates), Some(joined_port)) =
+                (run.candidate_sets.get_mut(*port), run.joined_ports.get_mut(*port))
+            else {
                 return false;
             };
-            if spoke.is_none() {
-                *spoke = Some(Spoke::of(domain, &mut run.finders, &mut self.tables.known()));
+            if joined_port.is_none() {
+                *joined_port = Some(JoinedPort::of(candidates, &mut run.hash_indexes, &mut self.tables.known()));
             }
         }
         true
@@ -121,18 +124,19 @@ impl Indexed {
 
     /// Whether no ad can be bound to two of some ports.
     fn are_apart(&self, ports: &[usize], run: &Run<'_>) -> bool {
-        let domains: Vec<&Domain> = ports.iter().filter_map(|port| run.domains.get(*port)).collect();
-        // A row has one template, and ads with several rows are left to the evaluator.
-        domains.iter().enumerate().all(|(number, one)| {
-            domains.iter().skip(number + 1).all(|other| {
-                let among = |theirs: &Theirs| other.plan.theirs.iter().any(|own| own.template == theirs.template);
+        let candidate_sets: Vec<&Candidates> = ports.iter().filter_map(|port| run.candidate_sets.get(*port)).collect();
+        // A row has one offer class, and ads with several rows are left to the evaluator.
+        candidate_sets.iter().enumerate().all(|(number, one)| {
+            candidate_sets.iter().skip(number + 1).all(|other| {
+                let among =
+                    |theirs: &OfferSide| other.plan.theirs.iter().any(|own| own.offer_class == theirs.offer_class);
                 !one.plan.theirs.iter().any(among) || !one.may.meets(&other.may)
             })
         })
     }
 }
 
-/// Whether something of some ports' domains is left to the evaluator.
+/// Whether something of some ports' candidate sets is left to the evaluator.
 fn is_open(ports: &[usize], run: &Run<'_>) -> bool {
-    ports.iter().any(|port| run.domains.get(*port).is_none_or(|domain| domain.open.any()))
+    ports.iter().any(|port| run.candidate_sets.get(*port).is_none_or(|candidates| candidates.open.any()))
 }

@@ -16,7 +16,7 @@ use matchmaker::{AdId, AdKey, Config, Owners, PoolAd, Round, Snapshot, Turn, Usa
 
 use super::prepare::Run;
 use super::{Indexed, as_u64};
-use crate::table::{Bits, Changes, Kept, Table, as_usize};
+use crate::table::{Bits, Changes, SnapshotDiff, Table, as_usize};
 
 /// How many searches are remembered.
 const SEARCHES_MAX: usize = 4096;
@@ -107,10 +107,10 @@ impl Fruitless {
                 table.rows_of(is).for_each(|row| gained.set(row, true));
             }
         };
-        let all = Kept::all(snapshot.len());
-        for stretch in changes.kept.as_ref().unwrap_or(&all).stretches() {
-            let (was, is) = (stretch.before(), stretch.now());
-            if stretch.whole {
+        let all = SnapshotDiff::all(snapshot.len());
+        for run in changes.kept.as_ref().unwrap_or(&all).runs() {
+            let (was, is) = (run.before(), run.now());
+            if run.whole {
                 let taken = self.taken.range(AdId::at(was.start)..AdId::at(was.end));
                 taken.for_each(|(id, _)| compare(id.place(), id.place() - was.start + is.start));
                 continue;
@@ -190,12 +190,12 @@ impl Indexed {
             return false;
         }
         let (Some(root), Some(class)) = (round.snapshot.shared(turn.ad), run.classes.get(class)) else { return false };
-        let own = class.ports.iter().filter_map(|port| run.domains.get(*port));
+        let own = class.ports.iter().filter_map(|port| run.candidate_sets.get(*port));
         // An offer with ports of its own may be bound to any other.
-        let deep = own.clone().find(|domain| domain.is_deep(&self.tables.table));
+        let deep = own.clone().find(|candidates| candidates.is_deep(&self.tables.table));
         let reach: Vec<&Bits> = match deep {
-            Some(domain) => vec![run.making.admitted_to(domain.plan.namespace)],
-            None => own.map(|domain| &*domain.may).collect(),
+            Some(candidates) => vec![run.making.admitted_to(candidates.plan.namespace)],
+            None => own.map(|candidates| &*candidates.may).collect(),
         };
         let less = Less { exclusions: &turn.root.exclusions, owners: &round.owners, config: round.config };
         let (known, rows) = self.fruitless.knows(root, &less, &reach);

@@ -13,13 +13,13 @@ use super::class::{Class, OfKey};
 use super::{Indexed, PORT_BYTES, Stats, Tables, as_u64};
 use crate::index::asks::Resources;
 use crate::index::classes::{Asker, KeyOf, Readers};
-use crate::index::memo::{Kept, Seen};
+use crate::index::memo::{Interned, JobView};
 use crate::index::plan::{Planner, PortPlan};
 use crate::index::ranks::Rank;
+use crate::search::candidates::Candidates;
 use crate::search::check::Checker;
-use crate::search::domain::Domain;
-use crate::search::finders::Finders;
-use crate::search::lanes::Spoke;
+use crate::search::hash_index::HashIndexes;
+use crate::search::join_partitions::JoinedPort;
 use crate::table::{Bits, Changes, Number, Table, as_u32, as_usize, room_of_all};
 use crate::why::Whys;
 
@@ -53,8 +53,8 @@ impl Indexed {
             self.plans.key_of_place = kept.carry(&self.plans.key_of_place, snapshot.len());
             self.plans.roots.moved(kept, snapshot.len());
         }
-        self.tables.stock.count(snapshot, changes.kept.as_ref());
-        self.tables.full = self.tables.stock.full_rows(&self.tables.table);
+        self.tables.availability.count(snapshot, changes.kept.as_ref());
+        self.tables.full = self.tables.availability.full_rows(&self.tables.table);
         self.stats = Stats::default();
         let mut run = Run::of(round);
         self.classify(round, &mut run);
@@ -109,8 +109,8 @@ impl Indexed {
 
     /// Puts roots together.
     fn classify(&mut self, round: &mut Round<'_>, run: &mut Run<'_>) {
-        let resources = self.tables.stock.resources();
-        let readers = readers(&self.tables.table, self.tables.stock.shared_by(), &resources);
+        let resources = self.tables.availability.resources();
+        let readers = readers(&self.tables.table, self.tables.availability.shared_by(), &resources);
         if self.plans.keys.read_by(&readers) {
             self.plans.key_of_place.clear();
             self.agreed.forget_keys();
@@ -126,7 +126,7 @@ impl Indexed {
         run.admitted = Bits::none(self.tables.table.rows.len());
         run.making.admitted_to.iter().flatten().for_each(|admitted| run.admitted.or(&admitted.rows));
         self.drop_plans(&run.making);
-        self.look_ahead(&examples, &run.making, round);
+        self.prefetch_columns(&examples, &run.making, round);
         // Before a condition is looked at it is known how many ask for it.
         for (id, example) in &examples {
             if round.accounts.left(example.submitter) > 0 && !round.config.stop.is_set() {
@@ -140,12 +140,12 @@ impl Indexed {
         }
     }
 
-    /// Forgets the plans of those that other templates admit now.
+    /// Forgets the plans of those that other offer classes admit now.
     fn drop_plans(&mut self, making: &Making) {
         for plan in &mut self.plans.list {
             let admitted = plan.as_ref().and_then(|plan| making.admitted(plan.namespace));
             if let (Some(planned), Some(admitted)) = (&*plan, admitted)
-                && planned.templates != admitted.templates.id()
+                && planned.offer_classes != admitted.offer_classes.id()
             {
                 *plan = None;
             }
@@ -157,7 +157,7 @@ impl Indexed {
         self.plans.made.bytes() + self.tables.preds.bytes_without_answers() + PORT_BYTES * self.plans.ports.len()
     }
 
-    /// What domains and classes are made of.
+    /// What candidate sets and classes are made of.
     fn making(&mut self, snapshot: &Snapshot, examples: &[(u32, Example)], readers: Readers) -> Making {
         let mut namespaces: BTreeMap<u32, &str> = BTreeMap::new();
         for ad in examples.iter().filter_map(|(_, example)| snapshot.ad(example.root)) {
@@ -166,12 +166,14 @@ impl Indexed {
         let mut alike: HashMap<Vec<bool>, Arc<Admitted>, RandomState> = HashMap::default();
         let mut admitted_to = Vec::new();
         for (number, name) in namespaces {
-            let admits = self.tables.stock.admits(name);
+            let admits = self.tables.availability.admits(name);
             let admitted = alike.entry(admits).or_insert_with_key(|admits| {
-                let templates =
-                    self.plans.made.templates(self.tables.stock.templates_where(&self.tables.table, admits));
-                let rows = self.tables.stock.admitted_where(&self.tables.table, admits);
-                Arc::new(Admitted { rows, templates })
+                let offer_classes = self
+                    .plans
+                    .made
+                    .offer_classes(self.tables.availability.offer_classes_where(&self.tables.table, admits));
+                let rows = self.tables.availability.admitted_where(&self.tables.table, admits);
+                Arc::new(Admitted { rows, offer_classes })
             });
             admitted_to.resize(as_usize(number) + 1, None);
             admitted_to.last_mut().into_iter().for_each(|own| *own = Some(Arc::clone(admitted)));
@@ -180,8 +182,8 @@ impl Indexed {
             readers,
             admitted_to,
             nobody: Bits::none(self.tables.table.rows.len()),
-            shared: self.tables.stock.shared(&self.tables.table),
-            domain_of: HashMap::default(),
+            shared: self.tables.availability.shared(&self.tables.table),
+            candidates_of: HashMap::default(),
             class_ids: HashMap::default(),
             aside: BTreeMap::new(),
         }
@@ -210,14 +212,14 @@ impl Indexed {
         let planned = self.plans.list.get(as_usize(id)).cloned().flatten();
         let Some(planned) = planned.filter(|_| left > 0) else { return false };
         self.tables.table.words.meter.begin(left);
-        let domains = run.domains.len();
-        let ports = self.domains(&planned, run);
+        let candidate_sets = run.candidate_sets.len();
+        let ports = self.candidate_sets(&planned, run);
         let class = ports.map(|ports| self.class_of((id, example), ports, planned.gang_rank, round.config, run));
         let (steps, dry) = self.tables.table.words.meter.end();
         if dry {
             self.tables.preds.forget_doubtful();
         }
-        let rows_looked_at = (run.domains.len() - domains).saturating_mul(self.tables.table.rows.len());
+        let rows_looked_at = (run.candidate_sets.len() - candidate_sets).saturating_mul(self.tables.table.rows.len());
         round.accounts.pay(example.submitter, steps + as_u64(rows_looked_at / ROWS_OF_A_STEP));
         let Some(class) = class else { return false };
         if let Some(class) = run.classes.get_mut(class).filter(|_| dry) {
@@ -243,7 +245,8 @@ impl Indexed {
     ) -> usize {
         let next = run.classes.len();
         // Where the evaluator has a say, it may tell roots apart whose plans are equal.
-        let open = ports.iter().any(|port| run.domains.get(*port).is_some_and(|domain| domain.open.any()));
+        let open =
+            ports.iter().any(|port| run.candidate_sets.get(*port).is_some_and(|candidates| candidates.open.any()));
         let alone = Some(id).filter(|_| open || gang_rank || example.reads_all);
         let class = *run.making.class_ids.entry((ports.clone(), alone)).or_insert(next);
         if class == next {
@@ -327,12 +330,12 @@ impl Indexed {
         self.plans.keys.of(&mut self.tables.table, &mut self.plans.roots, &asker)
     }
 
-    /// The domains of a key's ports; none if there is not fuel enough to make them.
-    fn domains(&mut self, planned: &Planned, run: &mut Run<'_>) -> Option<Vec<usize>> {
+    /// The candidate sets of a key's ports; none if there is not fuel enough to make them.
+    fn candidate_sets(&mut self, planned: &Planned, run: &mut Run<'_>) -> Option<Vec<usize>> {
         let mut ports = Vec::with_capacity(planned.ports.len());
         for plan in planned.ports.iter().map(|plan| as_usize(*plan)) {
-            let next = run.domains.len();
-            let known = run.making.domain_of.get(&plan).copied();
+            let next = run.candidate_sets.len();
+            let known = run.making.candidates_of.get(&plan).copied();
             if known.is_none()
                 && let Some(port) = self.plans.ports.get(plan).cloned()
             {
@@ -342,14 +345,14 @@ impl Indexed {
                 }
                 let making = &run.making;
                 let admitted = making.admitted_to(port.namespace);
-                let domain = Domain::of(port, admitted, &making.shared, &mut self.tables.known());
+                let candidates = Candidates::of(port, admitted, &making.shared, &mut self.tables.known());
                 // What is half known would be in the way of others that ask for the same.
                 if self.tables.table.words.meter.is_dry() {
                     return None;
                 }
-                run.domains.push(domain);
-                run.spokes.push(None);
-                run.making.domain_of.insert(plan, next);
+                run.candidate_sets.push(candidates);
+                run.joined_ports.push(None);
+                run.making.candidates_of.insert(plan, next);
             }
             ports.push(known.unwrap_or(next));
         }
@@ -382,15 +385,15 @@ impl Indexed {
         self.tables.table.words.meter.begin(u64::MAX);
         let namespace = self.plans.roots.namespace(&ad.key.namespace);
         self.stats.planned += 1;
-        let Some(templates) = making.admitted(namespace).map(|admitted| &admitted.templates) else { return };
+        let Some(offer_classes) = making.admitted(namespace).map(|admitted| &admitted.offer_classes) else { return };
         self.tables.table.submitter = round.accounts.name(example.submitter);
         let bytes = self.bytes_made();
         let Tables { table, preds, ranks, .. } = &mut self.tables;
         let made = &mut self.plans.made;
         let row = self.plans.roots.row(example.root.place(), ad, snapshot.len(), table);
-        let seen = Some(Seen { roots: &mut self.plans.roots, row, ads: snapshot.list() });
+        let seen = Some(JobView { roots: &mut self.plans.roots, row, ads: snapshot.list() });
         let (resources, roots) = (&self.plans.resources, example.roots);
-        let mut planner = Planner { table, preds, ranks, made, resources, templates, seen, roots };
+        let mut planner = Planner { table, preds, ranks, made, resources, offer_classes, seen, roots };
         let mut ports = SmallVec::with_capacity(ad.ports.list.len());
         for port in 0..ad.ports.list.len() {
             let plan = planner.port(&ad.ports, port, namespace);
@@ -402,11 +405,11 @@ impl Indexed {
             ports.push(as_u32(number));
         }
         let (steps, _) = self.tables.table.words.meter.end();
-        let templates_looked_at = as_u64(ports.len().saturating_mul(templates.len()) / TEMPLATES_OF_A_STEP);
+        let templates_looked_at = as_u64(ports.len().saturating_mul(offer_classes.len()) / TEMPLATES_OF_A_STEP);
         let bytes_made = as_u64(self.bytes_made().saturating_sub(bytes) / BYTES_OF_A_STEP);
         round.accounts.pay(example.submitter, steps + as_u64(ports.len()) + templates_looked_at + bytes_made);
         let gang_rank = ad.ports.body.get("GangRank").is_some();
-        let planned = Planned { ports, gang_rank, namespace, templates: templates.id() };
+        let planned = Planned { ports, gang_rank, namespace, offer_classes: offer_classes.id() };
         if let Some(own) = self.plans.list.get_mut(as_usize(id)) {
             *own = Some(planned);
         }
@@ -416,16 +419,16 @@ impl Indexed {
 /// Stands for the key of a root that was not read.
 const UNREAD: u32 = u32::MAX;
 
-/// How many templates are asked what they want in about the time of a step.
+/// How many offer classes are asked what they want in about the time of a step.
 const TEMPLATES_OF_A_STEP: usize = 32;
 
 /// How many bytes that are kept count as a step, so that a cycle cannot make very many.
 pub(super) const BYTES_OF_A_STEP: usize = 512;
 
-/// How many rows are looked at for a domain in about the time of a step.
+/// How many rows are looked at for a candidate set in about the time of a step.
 const ROWS_OF_A_STEP: usize = 4096;
 
-/// What domains and classes are made of, and what became of them.
+/// What candidate sets and classes are made of, and what became of them.
 #[derive(Default)]
 pub(super) struct Making {
     pub(super) readers: Readers,
@@ -435,7 +438,7 @@ pub(super) struct Making {
     /// The rows whose seats may be shared.
     shared: Bits,
     /// By the number of a plan.
-    domain_of: HashMap<usize, usize, RandomState>,
+    candidates_of: HashMap<usize, usize, RandomState>,
     class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState>,
     /// Keys that are not prepared: their submitters had no steps left.
     aside: BTreeMap<u32, Example>,
@@ -457,8 +460,8 @@ impl Making {
 pub(super) struct Admitted {
     /// The rows that can be taken now.
     rows: Bits,
-    /// The templates with rows that admit them, whether they can be taken now or not.
-    pub(super) templates: Kept<Vec<usize>>,
+    /// The offer classes with rows that admit them, whether they can be taken now or not.
+    pub(super) offer_classes: Interned<Vec<usize>>,
 }
 
 /// What roots with one key come to.
@@ -467,9 +470,9 @@ pub(super) struct Planned {
     /// The number of the plan of each port.
     ports: SmallVec<[u32; 2]>,
     gang_rank: bool,
-    /// Who they are, and the number of the templates that admitted them.
+    /// Who they are, and the number of the offer classes that admitted them.
     namespace: u32,
-    templates: u32,
+    offer_classes: u32,
 }
 
 /// How many bytes strings, expressions and rows may take for each ad, beyond which everything is forgotten: what ads had
@@ -490,11 +493,11 @@ pub struct Run<'s> {
     /// The roots, by number, that may be bound themselves.
     pub(super) offers: Bits,
     pub(super) classes: Vec<Class>,
-    pub(super) domains: Vec<Domain>,
+    pub(super) candidate_sets: Vec<Candidates>,
     /// The rows that some root may be bound to now.
     pub(super) admitted: Bits,
-    pub(super) spokes: Vec<Option<Spoke>>,
-    pub(super) finders: Finders,
+    pub(super) joined_ports: Vec<Option<JoinedPort>>,
+    pub(super) hash_indexes: HashIndexes,
     pub(super) making: Making,
     /// How many choices are listed for its classes.
     pub(super) choices_held: usize,
@@ -518,10 +521,10 @@ impl<'s> Run<'s> {
             of_key: Vec::new(),
             offers: Bits::default(),
             classes: Vec::new(),
-            domains: Vec::new(),
+            candidate_sets: Vec::new(),
             admitted: Bits::default(),
-            spokes: Vec::new(),
-            finders: Finders::default(),
+            joined_ports: Vec::new(),
+            hash_indexes: HashIndexes::default(),
             making: Making::default(),
             choices_held: 0,
             checker: Checker::new(round.snapshot, round.config, round.now),
@@ -559,9 +562,9 @@ impl Run<'_> {
 /// The names that anybody in the pool reads of a root: in constraints and ranks, as a resource, or to tell who shares a seat.
 fn readers(table: &Table, shared_by: &[Expr], resources: &Resources) -> Readers {
     let mut readers = Readers::default();
-    for (_, template) in table.templates.used() {
-        readers.names.extend(template.reads.iter().cloned());
-        readers.members |= template.members;
+    for (_, offer_class) in table.offer_classes.used() {
+        readers.names.extend(offer_class.reads.iter().cloned());
+        readers.members |= offer_class.members;
     }
     readers.names.extend(resources.iter().map(|(name, _)| name.clone()));
     for expr in shared_by {

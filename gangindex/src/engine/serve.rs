@@ -5,11 +5,11 @@ use matchmaker::{AdId, Bond, Found, Gang, Member, Members, Round, Score, Snapsho
 use super::class::{Class, OfKey};
 use super::prepare::Run;
 use super::{Indexed, as_u64};
-use crate::search::agreed::Shown;
+use crate::search::branch_and_bound::{self, Budget, Choices, Searched};
+use crate::search::candidates::Candidates;
 use crate::search::check::Checker;
-use crate::search::domain::Domain;
-use crate::search::guided::{self, Budget, Choices, Searched};
-use crate::search::list::Star;
+use crate::search::star_join::StarJoin;
+use crate::search::verified::RootKey;
 use crate::table::as_usize;
 
 /// There is none.
@@ -23,14 +23,14 @@ const CHOICES_OF_A_STEP: usize = 256;
 const CHOICES_MAX: usize = 250_000;
 
 /// How many choices a class has at most.
-fn choices_of(class: &Class, domains: &[Domain]) -> usize {
-    class.ports.iter().filter_map(|port| domains.get(*port)).map(|domain| domain.may.count()).sum()
+fn choices_of(class: &Class, candidate_sets: &[Candidates]) -> usize {
+    class.ports.iter().filter_map(|port| candidate_sets.get(*port)).map(|candidates| candidates.may.count()).sum()
 }
 
 /// Forgets the choices of all classes if those of one more would be too many. How many are held then, with those of that class.
-fn make_room(classes: &mut [Class], domains: &[Domain], next: usize, held: usize) -> usize {
+fn make_room(classes: &mut [Class], candidate_sets: &[Candidates], next: usize, held: usize) -> usize {
     let Some(class) = classes.get(next).filter(|class| class.choices.is_none()) else { return held };
-    let more = choices_of(class, domains);
+    let more = choices_of(class, candidate_sets);
     let all = held.saturating_add(more);
     if all <= CHOICES_MAX {
         return all;
@@ -51,12 +51,12 @@ impl Indexed {
         let Some((_, of_key)) = run.key(turn.number) else { return NOTHING };
         let number = as_usize(of_key.class);
         let Some(class) = run.classes.get_mut(number) else { return NOTHING };
-        if class.dead {
-            return Found { gave_up: class.gave_up, ..NOTHING };
+        if class.exhausted {
+            return Found { gave_up: class.budget_exceeded, ..NOTHING };
         }
         self.stats.questions += 1;
         // Who ran out of steps among candidates that others have, too, has taken them away.
-        let is_whole = |port: &usize| run.spokes.get(*port).is_some_and(Option::is_some);
+        let is_whole = |port: &usize| run.joined_ports.get(*port).is_some_and(Option::is_some);
         class.star = class.star && class.ports.iter().skip(1).all(is_whole);
         let is_star = class.star;
         let meets_itself = self.meets_itself(run, number, turn);
@@ -67,11 +67,11 @@ impl Indexed {
         {
             return found;
         }
-        run.choices_held = make_room(&mut run.classes, &run.domains, number, run.choices_held);
+        run.choices_held = make_room(&mut run.classes, &run.candidate_sets, number, run.choices_held);
         let found = self.guided(run, number, turn, round);
         let Some(class) = run.classes.get_mut(number) else { return found };
         if found.gang.is_none() && !found.short && !turn.excludes && !class.reflective && !meets_itself {
-            (class.dead, class.gave_up, class.choices) = (true, found.gave_up, None);
+            (class.exhausted, class.budget_exceeded, class.choices) = (true, found.gave_up, None);
         }
         found
     }
@@ -81,7 +81,9 @@ impl Indexed {
         let offers = run.offers.get(turn.number);
         let itself = offers.then(|| self.tables.table.first_row(turn.ad.place())).flatten();
         itself.filter(|row| run.admitted.get(as_usize(*row))).is_some_and(|row| {
-            let may = |port: &usize| run.domains.get(*port).is_some_and(|domain| domain.may.get(as_usize(row)));
+            let may = |port: &usize| {
+                run.candidate_sets.get(*port).is_some_and(|candidates| candidates.may.get(as_usize(row)))
+            };
             run.classes.get(class).is_some_and(|class| class.ports.iter().any(may))
         })
     }
@@ -89,11 +91,11 @@ impl Indexed {
     /// The best gang of a root of which the index knows everything; none if the evaluator has to be asked.
     fn star(&mut self, run: &mut Run<'_>, turn: &Turn<'_>, round: &mut Round<'_>) -> Option<Found> {
         let (key, of_key) = run.key(turn.number)?;
-        let Run { classes, domains, spokes, checker, bound, .. } = run;
+        let Run { classes, candidate_sets, joined_ports, checker, bound, .. } = run;
         let class = classes.get_mut(as_usize(of_key.class))?;
         self.tables.table.words.meter.begin(round.accounts.for_one(turn.submitter));
         let mut known = self.tables.known();
-        let mut star = Star { domains, spokes, ports: &class.ports };
+        let mut star = StarJoin { candidate_sets, joined_ports, ports: &class.ports };
         let before = class.progress.steps;
         let score = star.best(&mut class.progress, &mut known);
         let doubt = known.doubt;
@@ -106,19 +108,19 @@ impl Indexed {
             if dry {
                 // Spokes have passed over what may be right.
                 for port in &class.ports {
-                    spokes.get_mut(*port).into_iter().for_each(|spoke| *spoke = None);
+                    joined_ports.get_mut(*port).into_iter().for_each(|joined_port| *joined_port = None);
                 }
                 return Some(SHORT);
             }
             return None;
         }
         let Some(score) = score else {
-            class.dead = true;
+            class.exhausted = true;
             return Some(NOTHING);
         };
         let rows = &class.progress.rows;
-        let gang = self.gang(turn.ad, score, rows, &class.ports, domains);
-        if !round.config.second_look || self.holds(&gang, (key, of_key), rows, round.snapshot, checker) {
+        let gang = self.gang(turn.ad, score, rows, &class.ports, candidate_sets);
+        if !round.config.verify_gangs || self.holds(&gang, (key, of_key), rows, round.snapshot, checker) {
             bound.extend_from_slice(rows);
             return Some(Found { gang: Some(gang), ..NOTHING });
         }
@@ -137,16 +139,17 @@ impl Indexed {
         if self.is_fruitless(run, class, turn, round) {
             return NOTHING;
         }
-        let Run { classes, domains, .. } = run;
+        let Run { classes, candidate_sets, .. } = run;
         let Some(class) = classes.get_mut(class) else { return NOTHING };
         self.tables.table.words.meter.begin(steps_max);
-        let listed = if class.choices.is_none() { choices_of(class, domains) } else { 0 };
-        let choices = class.choices.get_or_insert_with(|| Choices::of(&class.ports, domains, &mut self.tables.known()));
+        let listed = if class.choices.is_none() { choices_of(class, candidate_sets) } else { 0 };
+        let choices =
+            class.choices.get_or_insert_with(|| Choices::of(&class.ports, candidate_sets, &mut self.tables.known()));
         let (looked, _) = self.tables.table.words.meter.end();
         let looked = looked.saturating_add(as_u64(listed / CHOICES_OF_A_STEP));
         let pool = round.left.after(&round.cycle.gangs);
         let budget = Budget { steps_max, owners: &mut round.owners };
-        let Searched { found, steps, nothing } = guided::best(pool, turn, config, round.now, choices, budget);
+        let Searched { found, steps, nothing } = branch_and_bound::best(pool, turn, config, round.now, choices, budget);
         let cost = steps.saturating_add(looked);
         round.accounts.pay(turn.submitter, cost);
         self.stats.steps += steps;
@@ -167,7 +170,7 @@ impl Indexed {
     ) -> bool {
         let Some(root) = gang.root().map(AdId::place) else { return false };
         let key = common.then_some(key);
-        let root = Shown { key, head, place: root, roots: &mut self.plans.roots, ads: pool.list() };
+        let root = RootKey { key, head, place: root, roots: &mut self.plans.roots, ads: pool.list() };
         let is_new = self.agreed.is_new(root, rows, &mut self.tables.table);
         if is_new == Some(false) {
             return true;
@@ -180,15 +183,22 @@ impl Indexed {
         holds
     }
 
-    fn gang(&mut self, root: AdId, score: Score, rows: &[u32], ports: &[usize], domains: &[Domain]) -> Gang {
+    fn gang(&mut self, root: AdId, score: Score, rows: &[u32], ports: &[usize], candidate_sets: &[Candidates]) -> Gang {
         let mut members = Members::with_capacity(rows.len() + 1);
         members.push(Member { ad: root, bond: None, ask: Default::default() });
-        for (port, (row, domain)) in rows.iter().zip(ports).enumerate() {
-            let (Some(row), Some(domain)) = (self.tables.table.rows.get(as_usize(*row)), domains.get(*domain)) else {
+        for (port, (row, candidates)) in rows.iter().zip(ports).enumerate() {
+            let (Some(row), Some(candidates)) =
+                (self.tables.table.rows.get(as_usize(*row)), candidate_sets.get(*candidates))
+            else {
                 continue;
             };
             let (place, via) = (row.place(), row.via());
-            let ask = self.tables.stock.take_of(domain.ask, place).map(|take| take.ask.clone()).unwrap_or_default();
+            let ask = self
+                .tables
+                .availability
+                .take_of(candidates.ask, place)
+                .map(|take| take.ask.clone())
+                .unwrap_or_default();
             members.push(Member { ad: AdId::at(place), bond: Some(Bond::new(0, port, via)), ask });
         }
         Gang { members, score }

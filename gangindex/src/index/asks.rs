@@ -3,9 +3,9 @@
 use classad::{Expr, Name};
 use matchmaker::{Misfit, Offer, Ports};
 
-use super::memo::Trace;
+use super::memo::ReadSet;
 use crate::table::{Cell, Table};
-use crate::term::{Flattener, Side, Term};
+use crate::term::{CompiledExpr, Compiler, Side};
 
 /// What a port asks of whoever is bound to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,19 +44,19 @@ pub(crate) fn misfit(asks: &Asks, offer: &Offer) -> Misfit {
 }
 
 /// What a port of a root asks.
-pub(crate) fn asks(table: &mut Table, root: &Ports, port: usize, resources: &Resources, trace: &mut Trace) -> Asks {
-    let mut flattener = Flattener::new(table, root, port);
-    let asks = asks_of(&mut flattener, resources);
-    trace.add(std::mem::take(&mut flattener.trace));
+pub(crate) fn asks(table: &mut Table, root: &Ports, port: usize, resources: &Resources, trace: &mut ReadSet) -> Asks {
+    let mut compiler = Compiler::new(table, root, port);
+    let asks = asks_of(&mut compiler, resources);
+    trace.add(std::mem::take(&mut compiler.trace));
     asks
 }
 
-fn asks_of(flattener: &mut Flattener<'_>, resources: &Resources) -> Asks {
-    let (root, port) = (flattener.root, flattener.port);
+fn asks_of(compiler: &mut Compiler<'_>, resources: &Resources) -> Asks {
+    let (root, port) = (compiler.root, compiler.port);
     let Some(own) = root.list.get(port) else { return Asks::Opaque };
     let requested = match &own.request {
         None => Ok(Vec::new()),
-        Some(request) => requested(flattener, request),
+        Some(request) => requested(compiler, request),
     };
     let requested = match requested {
         Ok(requested) => requested,
@@ -64,9 +64,9 @@ fn asks_of(flattener: &mut Flattener<'_>, resources: &Resources) -> Asks {
     };
     let mut attributes = Vec::new();
     for (name, resource) in resources {
-        let Some((expr, side)) = flattener.requester(name) else { continue };
-        match flattener.term(expr, side) {
-            Some(Term::Known(cell)) => attributes.push((resource.clone(), amount(cell))),
+        let Some((expr, side)) = compiler.requester(name) else { continue };
+        match compiler.term(expr, side) {
+            Some(CompiledExpr::Known(cell)) => attributes.push((resource.clone(), amount(cell))),
             _ => return Asks::Opaque,
         }
     }
@@ -74,10 +74,10 @@ fn asks_of(flattener: &mut Flattener<'_>, resources: &Resources) -> Asks {
 }
 
 /// The amounts of a `Request`: of a nested ad whose attributes do not read each other.
-fn requested(flattener: &mut Flattener<'_>, request: &Expr) -> Result<Vec<(String, i64)>, Asks> {
+fn requested(compiler: &mut Compiler<'_>, request: &Expr) -> Result<Vec<(String, i64)>, Asks> {
     let Some(ad) = request.as_ad() else {
-        return match flattener.term(request, Side::Root) {
-            Some(Term::Known(cell)) if cell != Cell::Open => Err(Asks::Impossible),
+        return match compiler.term(request, Side::Root) {
+            Some(CompiledExpr::Known(cell)) if cell != Cell::Unknown => Err(Asks::Impossible),
             _ => Err(Asks::Opaque),
         };
     };
@@ -87,9 +87,9 @@ fn requested(flattener: &mut Flattener<'_>, request: &Expr) -> Result<Vec<(Strin
         if classad::references(expr).iter().flatten().any(own) {
             return Err(Asks::Opaque);
         }
-        match flattener.term(expr, Side::Root) {
-            Some(Term::Known(Cell::Open)) => return Err(Asks::Opaque),
-            Some(Term::Known(cell)) => {
+        match compiler.term(expr, Side::Root) {
+            Some(CompiledExpr::Known(Cell::Unknown)) => return Err(Asks::Opaque),
+            Some(CompiledExpr::Known(cell)) => {
                 amounts.push((name.as_str().to_ascii_lowercase(), amount(cell).ok_or(Asks::Impossible)?));
             }
             _ => return Err(Asks::Opaque),

@@ -8,10 +8,10 @@ use foldhash::fast::RandomState;
 use matchmaker::{PoolAd, Ports};
 use smallvec::SmallVec;
 
-use super::roots::{Roots, TERMS};
+use super::job_columns::{JobColumns, TERMS};
 use crate::table::{Number, ReadsId, Table, as_u32, as_usize};
 
-/// What templates and owners' terms read of a root: the names that matter.
+/// What offer classes and owners' terms read of a root: the names that matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Readers {
     pub(crate) names: BTreeSet<Name>,
@@ -108,7 +108,7 @@ impl RootKeys {
     }
 
     /// The key of a root; none if there is no such ad. Where there is no room for what matters in it, it has a key of its own.
-    pub(crate) fn of(&mut self, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<KeyOf> {
+    pub(crate) fn of(&mut self, table: &mut Table, roots: &mut JobColumns, asker: &Asker<'_>) -> Option<KeyOf> {
         let (head, namespace) = roots.head_of(asker.row);
         if self.wanted.get(as_usize(head)).is_none_or(Option::is_none) {
             let is_known = self.want(head, table, roots, asker)?;
@@ -156,7 +156,7 @@ impl RootKeys {
     }
 
     /// Works out what must be looked at in roots with some texts; false if there is no room for it.
-    fn want(&mut self, head: u32, table: &mut Table, roots: &mut Roots, asker: &Asker<'_>) -> Option<bool> {
+    fn want(&mut self, head: u32, table: &mut Table, roots: &mut JobColumns, asker: &Asker<'_>) -> Option<bool> {
         let ports = &asker.ads.get(asker.place)?.ports;
         let read = ports_read(table, ports);
         let wanted = match self.wanted_by.get(&read) {
@@ -178,7 +178,7 @@ impl RootKeys {
 }
 
 /// What an expression that a root shows in a column reads. Says whether it can read more than is written in it.
-fn reads(column: u32, row: u32, table: &Table, roots: &Roots, more: &mut Vec<Name>) -> bool {
+fn reads(column: u32, row: u32, table: &Table, roots: &JobColumns, more: &mut Vec<Name>) -> bool {
     let Some(expr) = roots.shows(column, row).1 else { return false };
     let reads = table.exprs.reads(expr);
     more.extend(reads.bare.iter().cloned());

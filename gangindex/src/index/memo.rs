@@ -10,37 +10,37 @@ use classad::Name;
 use foldhash::fast::RandomState;
 use matchmaker::PoolAd;
 
-use super::roots::{Attribute, Roots};
+use super::job_columns::{Attribute, JobColumns};
 use crate::table::{Table, as_u32};
 
 /// A value that is kept once: equal numbers are equal values.
 #[derive(Debug)]
-pub(crate) struct Kept<T> {
+pub(crate) struct Interned<T> {
     id: u32,
     value: Arc<T>,
 }
 
-impl<T> Clone for Kept<T> {
-    fn clone(&self) -> Kept<T> {
-        Kept { id: self.id, value: Arc::clone(&self.value) }
+impl<T> Clone for Interned<T> {
+    fn clone(&self) -> Interned<T> {
+        Interned { id: self.id, value: Arc::clone(&self.value) }
     }
 }
 
-impl<T> PartialEq for Kept<T> {
-    fn eq(&self, other: &Kept<T>) -> bool {
+impl<T> PartialEq for Interned<T> {
+    fn eq(&self, other: &Interned<T>) -> bool {
         self.id == other.id
     }
 }
 
-impl<T> Eq for Kept<T> {}
+impl<T> Eq for Interned<T> {}
 
-impl<T> Hash for Kept<T> {
+impl<T> Hash for Interned<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.id.hash(state);
     }
 }
 
-impl<T> Deref for Kept<T> {
+impl<T> Deref for Interned<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -48,7 +48,7 @@ impl<T> Deref for Kept<T> {
     }
 }
 
-impl<T> Kept<T> {
+impl<T> Interned<T> {
     /// The number of the value.
     pub(crate) fn id(&self) -> u32 {
         self.id
@@ -57,28 +57,28 @@ impl<T> Kept<T> {
 
 /// Values that are kept once.
 #[derive(Debug)]
-pub(crate) struct Keeper<T> {
+pub(crate) struct Interner<T> {
     ids: HashMap<Arc<T>, u32, RandomState>,
     /// What they take in memory, about.
     bytes: usize,
 }
 
-impl<T> Default for Keeper<T> {
-    fn default() -> Keeper<T> {
-        Keeper { ids: HashMap::default(), bytes: 0 }
+impl<T> Default for Interner<T> {
+    fn default() -> Interner<T> {
+        Interner { ids: HashMap::default(), bytes: 0 }
     }
 }
 
-impl<T: Hash + Eq> Keeper<T> {
+impl<T: Hash + Eq> Interner<T> {
     /// The value as it is kept. `more` is what it takes in memory beside itself.
-    pub(crate) fn keep(&mut self, value: T, more: usize) -> Kept<T> {
+    pub(crate) fn keep(&mut self, value: T, more: usize) -> Interned<T> {
         if let Some((value, id)) = self.ids.get_key_value(&value) {
-            return Kept { id: *id, value: Arc::clone(value) };
+            return Interned { id: *id, value: Arc::clone(value) };
         }
         let (id, value) = (as_u32(self.ids.len()), Arc::new(value));
         self.ids.insert(Arc::clone(&value), id);
         self.bytes += size_of::<T>() + ENTRY_BYTES + more;
-        Kept { id, value }
+        Interned { id, value }
     }
 
     /// What all values take in memory, about.
@@ -89,13 +89,13 @@ impl<T: Hash + Eq> Keeper<T> {
 
 /// What of a root's own attributes was read while something was worked out.
 #[derive(Debug, Default)]
-pub(crate) struct Trace {
+pub(crate) struct ReadSet {
     names: Vec<Attribute>,
     /// More was read than stands in `names`.
     pub(crate) more: bool,
 }
 
-impl Trace {
+impl ReadSet {
     /// An attribute was looked for.
     pub(crate) fn read(&mut self, port: Option<usize>, name: &Name) {
         if !self.names.iter().any(|(known, own)| *known == port && own == name) {
@@ -104,7 +104,7 @@ impl Trace {
     }
 
     /// What was read there was read here as well.
-    pub(crate) fn add(&mut self, other: Trace) {
+    pub(crate) fn add(&mut self, other: ReadSet) {
         self.more |= other.more;
         for (port, name) in &other.names {
             self.read(*port, name);
@@ -113,8 +113,8 @@ impl Trace {
 }
 
 /// A root and all others, as columns.
-pub(crate) struct Seen<'a> {
-    pub(crate) roots: &'a mut Roots,
+pub(crate) struct JobView<'a> {
+    pub(crate) roots: &'a mut JobColumns,
     pub(crate) row: u32,
     pub(crate) ads: &'a [Arc<PoolAd>],
 }
@@ -122,7 +122,7 @@ pub(crate) struct Seen<'a> {
 /// What was worked out for the labels of a root, one of its ports, and an expression.
 type Place = (u32, usize, Whose);
 
-/// The template at the other end and which of its expressions it is; or nobody's number, and the number of the root's
+/// The offer class at the other end and which of its expressions it is; or nobody's number, and the number of the root's
 /// expression among all.
 pub(crate) type Whose = (usize, usize);
 
@@ -159,7 +159,7 @@ const BRANCHES_MAX: usize = 4;
 
 impl<T: Clone> Memo<T> {
     /// What was worked out for a root that shows the same.
-    pub(crate) fn recall(&self, seen: &Seen<'_>, port: usize, whose: Whose) -> Option<T> {
+    pub(crate) fn recall(&self, seen: &JobView<'_>, port: usize, whose: Whose) -> Option<T> {
         let place = (seen.roots.labels_of(seen.row), port, whose);
         if let Some(made) = self.fixed.get(&place) {
             return Some(made.clone());
@@ -182,10 +182,10 @@ impl<T: Clone> Memo<T> {
     /// Remembers what was worked out.
     pub(crate) fn note(
         &mut self,
-        seen: &mut Seen<'_>,
+        seen: &mut JobView<'_>,
         port: usize,
         whose: Whose,
-        trace: Trace,
+        trace: ReadSet,
         table: &mut Table,
         made: T,
     ) {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use classad::{Expr, conjuncts};
 use foldhash::fast::RandomState;
-use matchmaker::{Fx, Ports};
+use matchmaker::{FixedPoint, Ports};
 
 use super::asks::{Asks, Resources, asks};
-use super::memo::{Keeper, Kept, Memo, Seen, Trace, Whose};
+use super::memo::{Interned, Interner, JobView, Memo, ReadSet, Whose};
 use super::preds::{PredId, Preds};
 use super::ranks::{Rank, Ranks};
 use crate::table::{Cell, Table, as_usize};
-use crate::term::{Flattener, Side, Term, is_true};
+use crate::term::{CompiledExpr, Compiler, Side, is_true};
 
 /// What one port of a root comes to. Roots with equal plans at a port have the same candidates there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,31 +22,31 @@ pub(crate) struct PortPlan {
     /// The root's namespace, as a number: it decides who is admitted.
     pub(crate) namespace: u32,
     /// What the root demands of the partner alone.
-    pub(crate) own: Kept<Demand>,
+    pub(crate) own: Interned<Predicates>,
     pub(crate) rank: Rank,
-    /// What each template demands of the root and of the partner itself, of those that admit the root's namespace.
-    pub(crate) theirs: Kept<Vec<Theirs>>,
-    pub(crate) asks: Kept<Asks>,
+    /// What each offer class demands of the root and of the partner itself, of those that admit the root's namespace.
+    pub(crate) theirs: Interned<Vec<OfferSide>>,
+    pub(crate) asks: Interned<Asks>,
 }
 
 /// A constraint, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Demand {
+pub(crate) struct Predicates {
     /// It is not true of anybody.
     pub(crate) never: bool,
     /// Conditions on the partner at the port.
     pub(crate) preds: Vec<PredId>,
     /// Conditions that read earlier ports too.
-    pub(crate) joins: Vec<Term>,
+    pub(crate) joins: Vec<CompiledExpr>,
     /// There is more, which only the evaluator knows.
     pub(crate) opaque: bool,
 }
 
-/// What the rows of one template demand of a root at a port.
+/// What the rows of one offer class demand of a root at a port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Theirs {
-    pub(crate) template: usize,
-    pub(crate) demand: Kept<Demand>,
+pub(crate) struct OfferSide {
+    pub(crate) offer_class: usize,
+    pub(crate) demand: Interned<Predicates>,
     pub(crate) rank: Rank,
 }
 
@@ -55,45 +55,45 @@ pub(crate) struct Planner<'a> {
     pub(crate) table: &'a mut Table,
     pub(crate) preds: &'a mut Preds,
     pub(crate) ranks: &'a mut Ranks,
-    pub(crate) made: &'a mut Made,
+    pub(crate) made: &'a mut PlanCache,
     pub(crate) resources: &'a Resources,
-    /// The templates with rows that admit the root's namespace.
-    pub(crate) templates: &'a [usize],
+    /// The offer classes with rows that admit the root's namespace.
+    pub(crate) offer_classes: &'a [usize],
     /// The root among others, if it is in columns.
-    pub(crate) seen: Option<Seen<'a>>,
+    pub(crate) seen: Option<JobView<'a>>,
     /// How many roots the plan is for.
     pub(crate) roots: usize,
 }
 
 /// What was made for earlier plans.
 #[derive(Debug, Default)]
-pub(crate) struct Made {
-    demands: Keeper<Demand>,
-    theirs: Keeper<Vec<Theirs>>,
-    templates: Keeper<Vec<usize>>,
-    asks: Keeper<Asks>,
-    parts: Memo<Part>,
+pub(crate) struct PlanCache {
+    demands: Interner<Predicates>,
+    theirs: Interner<Vec<OfferSide>>,
+    offer_classes: Interner<Vec<usize>>,
+    asks: Interner<Asks>,
+    parts: Memo<PlannedPart>,
     ranks: Memo<Rank>,
-    asked: Memo<Kept<Asks>>,
+    asked: Memo<Interned<Asks>>,
     /// Constraints taken apart, by identity; each is kept so that its identity is not taken by another.
     conjuncts: HashMap<usize, (Expr, Arc<[Expr]>), RandomState>,
 }
 
-impl Made {
+impl PlanCache {
     /// What is remembered takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
-        let kept = self.demands.bytes() + self.theirs.bytes() + self.templates.bytes() + self.asks.bytes();
+        let kept = self.demands.bytes() + self.theirs.bytes() + self.offer_classes.bytes() + self.asks.bytes();
         let memos = self.parts.bytes() + self.ranks.bytes() + self.asked.bytes();
         kept + memos + CONJUNCTS_BYTES * self.conjuncts.len()
     }
 
-    /// A list of templates, kept once.
-    pub(crate) fn templates(&mut self, list: Vec<usize>) -> Kept<Vec<usize>> {
+    /// A list of offer classes, kept once.
+    pub(crate) fn offer_classes(&mut self, list: Vec<usize>) -> Interned<Vec<usize>> {
         let bytes = size_of_val(list.as_slice());
-        self.templates.keep(list, bytes)
+        self.offer_classes.keep(list, bytes)
     }
 
-    fn keep(&mut self, demand: Demand) -> Kept<Demand> {
+    fn keep(&mut self, demand: Predicates) -> Interned<Predicates> {
         let bytes = size_of_val(demand.preds.as_slice()) + JOIN_BYTES * demand.joins.len();
         self.demands.keep(demand, bytes)
     }
@@ -110,17 +110,17 @@ const CONJUNCTS_BYTES: usize = 512;
 
 /// A part of a constraint.
 #[derive(Clone, Debug)]
-enum Part {
+enum PlannedPart {
     /// Only the evaluator knows.
     Opaque,
     Always,
     Never,
     Alone(PredId),
-    Join(Term),
+    Join(CompiledExpr),
 }
 
 /// What a root wants at a port, whoever comes.
-type Own = (Kept<Demand>, Rank, Kept<Asks>);
+type Own = (Interned<Predicates>, Rank, Interned<Asks>);
 
 /// The place of the root's own side in a memo.
 const NOBODY: usize = usize::MAX;
@@ -132,11 +132,11 @@ impl Planner<'_> {
         let (own, rank, asks) = self.own(root, port);
         let mut theirs = Vec::new();
         if !own.never {
-            for template in self.templates {
-                self.table.template_at_hand = Some(*template);
-                theirs.extend(self.theirs(root, port, *template));
+            for offer_class in self.offer_classes {
+                self.table.offer_class_at_hand = Some(*offer_class);
+                theirs.extend(self.theirs(root, port, *offer_class));
             }
-            self.table.template_at_hand = None;
+            self.table.offer_class_at_hand = None;
         }
         let bytes = size_of_val(theirs.as_slice());
         let theirs = self.made.theirs.keep(theirs, bytes);
@@ -150,13 +150,13 @@ impl Planner<'_> {
         (self.made.keep(demand), rank, self.asks(root, port))
     }
 
-    fn asks(&mut self, root: &Ports, port: usize) -> Kept<Asks> {
+    fn asks(&mut self, root: &Ports, port: usize) -> Interned<Asks> {
         let request = root.list.get(port).and_then(|port| port.request.as_ref());
         let place = (NOBODY, request.map_or(NOBODY, |request| as_usize(self.table.exprs.id(request).0)));
         if let Some(asks) = self.seen.as_ref().and_then(|seen| self.made.asked.recall(seen, port, place)) {
             return asks;
         }
-        let mut trace = Trace::default();
+        let mut trace = ReadSet::default();
         let asks = asks(self.table, root, port, self.resources, &mut trace);
         let asks = self.made.asks.keep(asks, ASKS_BYTES);
         if let Some(seen) = &mut self.seen {
@@ -167,18 +167,18 @@ impl Planner<'_> {
 
     /// A port that does not exist has no partners.
     fn nobody(&mut self) -> Own {
-        let demand = Demand { never: true, preds: Vec::new(), joins: Vec::new(), opaque: false };
+        let demand = Predicates { never: true, preds: Vec::new(), joins: Vec::new(), opaque: false };
         (self.made.keep(demand), Rank::Opaque, self.made.asks.keep(Asks::Nothing, 0))
     }
 
-    fn theirs(&mut self, root: &Ports, port: usize, template: usize) -> Option<Theirs> {
-        let (example, via) = self.table.templates.list.get(template)?.example.clone();
+    fn theirs(&mut self, root: &Ports, port: usize, offer_class: usize) -> Option<OfferSide> {
+        let (example, via) = self.table.offer_classes.list.get(offer_class)?.example.clone();
         let partner = example.list.get(via)?;
-        let of = Some(Partner { template, ports: &example, via });
+        let of = Some(Partner { offer_class, ports: &example, via });
         let demand = self.demand(root, port, of, partner.constraint.as_ref(), example.implicit);
         let rank = if demand.never { Rank::Opaque } else { self.rank(root, port, of, partner.rank.as_ref()) };
         let met = !demand.never;
-        met.then(|| Theirs { template, demand: self.made.keep(demand), rank })
+        met.then(|| OfferSide { offer_class, demand: self.made.keep(demand), rank })
     }
 
     fn demand(
@@ -188,8 +188,8 @@ impl Planner<'_> {
         partner: Option<Partner<'_>>,
         constraint: Option<&Expr>,
         implicit: bool,
-    ) -> Demand {
-        let mut demand = Demand { never: false, preds: Vec::new(), joins: Vec::new(), opaque: false };
+    ) -> Predicates {
+        let mut demand = Predicates { never: false, preds: Vec::new(), joins: Vec::new(), opaque: false };
         let Some(constraint) = constraint else {
             demand.never = implicit;
             return demand;
@@ -203,15 +203,15 @@ impl Planner<'_> {
         }
         for (number, text) in parts.iter().enumerate() {
             match self.part(root, port, partner, (number, text)) {
-                Part::Opaque => demand.opaque = true,
-                Part::Always => {}
-                Part::Never => demand.never = true,
-                Part::Alone(pred) => demand.preds.push(pred),
-                Part::Join(term) => demand.joins.push(term),
+                PlannedPart::Opaque => demand.opaque = true,
+                PlannedPart::Always => {}
+                PlannedPart::Never => demand.never = true,
+                PlannedPart::Alone(pred) => demand.preds.push(pred),
+                PlannedPart::Join(term) => demand.joins.push(term),
             }
         }
         if demand.never {
-            return Demand { never: true, preds: Vec::new(), joins: Vec::new(), opaque: false };
+            return Predicates { never: true, preds: Vec::new(), joins: Vec::new(), opaque: false };
         }
         demand.preds.sort_unstable();
         demand.preds.dedup();
@@ -225,21 +225,21 @@ impl Planner<'_> {
         port: usize,
         partner: Option<Partner<'_>>,
         (number, text): (usize, &Expr),
-    ) -> Part {
+    ) -> PlannedPart {
         let place = self.whose(partner, text, number + 1);
         if let Some(part) = self.seen.as_ref().and_then(|seen| self.made.parts.recall(seen, port, place)) {
-            if let Part::Alone(pred) = part {
+            if let PlannedPart::Alone(pred) = part {
                 self.preds.used(pred, self.roots);
             }
             return part;
         }
         let (term, trace) = self.term(root, port, partner, text);
         let part = match term {
-            None | Some(Term::Known(Cell::Open)) => Part::Opaque,
-            Some(Term::Known(cell)) if is_true(cell, &self.table.words) => Part::Always,
-            Some(Term::Known(_)) => Part::Never,
-            Some(term) if alone(&term, port) => Part::Alone(self.preds.id(term, self.roots)),
-            Some(term) => Part::Join(term),
+            None | Some(CompiledExpr::Known(Cell::Unknown)) => PlannedPart::Opaque,
+            Some(CompiledExpr::Known(cell)) if is_true(cell, &self.table.words) => PlannedPart::Always,
+            Some(CompiledExpr::Known(_)) => PlannedPart::Never,
+            Some(term) if alone(&term, port) => PlannedPart::Alone(self.preds.id(term, self.roots)),
+            Some(term) => PlannedPart::Join(term),
         };
         if let Some(seen) = &mut self.seen {
             self.made.parts.note(seen, port, place, trace, self.table, part.clone());
@@ -248,7 +248,7 @@ impl Planner<'_> {
     }
 
     fn rank(&mut self, root: &Ports, port: usize, partner: Option<Partner<'_>>, rank: Option<&Expr>) -> Rank {
-        let Some(rank) = rank else { return Rank::Same(Fx::default()) };
+        let Some(rank) = rank else { return Rank::Same(FixedPoint::default()) };
         let place = self.whose(partner, rank, 0);
         if let Some(rank) = self.seen.as_ref().and_then(|seen| self.made.ranks.recall(seen, port, place)) {
             return rank;
@@ -266,30 +266,36 @@ impl Planner<'_> {
 
     fn whose(&mut self, partner: Option<Partner<'_>>, expr: &Expr, number: usize) -> Whose {
         match partner {
-            Some(partner) => (partner.template, number),
+            Some(partner) => (partner.offer_class, number),
             None => (NOBODY, as_usize(self.table.exprs.id(expr).0)),
         }
     }
 
     /// The term of an expression of either side, and what of the root's own attributes it was made of.
-    fn term(&mut self, root: &Ports, port: usize, partner: Option<Partner<'_>>, expr: &Expr) -> (Option<Term>, Trace) {
-        let mut flattener = Flattener::new(self.table, root, port);
-        flattener.partner = partner.map(|partner| (partner.ports, partner.via));
+    fn term(
+        &mut self,
+        root: &Ports,
+        port: usize,
+        partner: Option<Partner<'_>>,
+        expr: &Expr,
+    ) -> (Option<CompiledExpr>, ReadSet) {
+        let mut compiler = Compiler::new(self.table, root, port);
+        compiler.partner = partner.map(|partner| (partner.ports, partner.via));
         let side = if partner.is_some() { Side::Partner } else { Side::Root };
-        let term = flattener.term(expr, side);
-        (term, flattener.trace)
+        let term = compiler.term(expr, side);
+        (term, compiler.trace)
     }
 }
 
 /// One of those who may be bound to a port.
 #[derive(Clone, Copy)]
 struct Partner<'p> {
-    template: usize,
+    offer_class: usize,
     ports: &'p Ports,
     via: usize,
 }
 
 /// Whether a term reads nobody but the partner at a port.
-fn alone(term: &Term, port: usize) -> bool {
+fn alone(term: &CompiledExpr, port: usize) -> bool {
     term.vars() & !(1u64 << (port & 63)) == 0
 }

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use matchmaker::FUEL_OF_A_STEP;
 
 use crate::table::{Bits, Table, as_usize};
-use crate::term::{Sight, Simple, Term};
+use crate::term::{CompiledExpr, RowContext, Simple};
 
 /// A condition that reads the attributes of one partner only. Equal numbers are equal conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,7 +16,7 @@ pub(crate) struct PredId(u32);
 #[derive(Debug, Default)]
 pub(crate) struct Preds {
     list: Vec<Pred>,
-    ids: HashMap<Term, PredId, RandomState>,
+    ids: HashMap<CompiledExpr, PredId, RandomState>,
     /// Answers that were given without fuel: not for long.
     doubtful: Vec<PredId>,
     /// How many rows were looked at one by one, for benchmarks.
@@ -25,7 +25,7 @@ pub(crate) struct Preds {
 
 #[derive(Debug)]
 struct Pred {
-    term: Term,
+    term: CompiledExpr,
     columns: Vec<u32>,
     uses: usize,
     /// Whether the answer depends on the time.
@@ -61,7 +61,7 @@ const USES_MIN: usize = 4;
 
 impl Preds {
     /// The number of a condition, which is used once more. Its port does not matter.
-    pub(crate) fn id(&mut self, term: Term, uses: usize) -> PredId {
+    pub(crate) fn id(&mut self, term: CompiledExpr, uses: usize) -> PredId {
         let term = at_port_zero(term);
         if let Some(id) = self.ids.get(&term) {
             if let Some(pred) = self.list.get_mut(as_usize(id.0)) {
@@ -134,8 +134,8 @@ impl Preds {
     /// Looks again at rows that have changed.
     pub(crate) fn refresh(&mut self, changed: &[u32], table: &mut Table) {
         let rows = table.rows.len();
-        let (columns, words, context) = table.sight();
-        let mut sight = Sight::new(columns, words, context);
+        let (columns, words, context) = table.row_context();
+        let mut row_context = RowContext::new(columns, words, context);
         for pred in &mut self.list {
             // Codes mean the same for ever, rows do not.
             if pred.columns.len() != 1
@@ -152,7 +152,7 @@ impl Preds {
             }
             for number in changed {
                 let row = as_usize(*number);
-                let truth = sight.holds(&pred.term, &|_| row);
+                let truth = row_context.holds(&pred.term, &|_| row);
                 answer.yes.set(row, truth == Some(true));
                 if truth.is_none() && answer.open.is_none() {
                     answer.open = Some(Bits::none(rows));
@@ -191,7 +191,7 @@ impl Preds {
     }
 
     /// The answer for all rows, whoever asked for it before. It is kept only if the condition is used often.
-    pub(crate) fn all(&mut self, term: Term, table: &mut Table) -> Answer {
+    pub(crate) fn all(&mut self, term: CompiledExpr, table: &mut Table) -> Answer {
         let term = at_port_zero(term);
         if let Some(answer) = self.ids.get(&term).copied().and_then(|id| self.answer(id, table)) {
             return answer.clone();
@@ -222,8 +222,8 @@ impl Preds {
             return *known;
         }
         self.tests += 1;
-        let (columns, words, context) = table.sight();
-        let truth = Sight::new(columns, words, context).holds(&pred.term, &|_| row);
+        let (columns, words, context) = table.row_context();
+        let truth = RowContext::new(columns, words, context).holds(&pred.term, &|_| row);
         if let Some(said) = pred.said.as_mut().filter(|_| !table.words.meter.is_dry()) {
             if said.len() <= place {
                 said.resize(place + 1, Said::Nothing);
@@ -234,16 +234,16 @@ impl Preds {
     }
 }
 
-fn answer(term: &Term, columns: &[u32], table: &mut Table) -> Answer {
+fn answer(term: &CompiledExpr, columns: &[u32], table: &mut Table) -> Answer {
     if let [column] = columns {
         return answer_by_value(term, *column, table);
     }
     let rows = table.rows.len();
-    let (columns, words, context) = table.sight();
-    let mut sight = Sight::new(columns, words, context);
+    let (columns, words, context) = table.row_context();
+    let mut row_context = RowContext::new(columns, words, context);
     let (mut yes, mut open) = (Bits::none(rows), Bits::none(rows));
     for row in 0..rows {
-        match sight.holds(term, &|_| row) {
+        match row_context.holds(term, &|_| row) {
             Some(true) => yes.set(row, true),
             Some(false) => {}
             None => open.set(row, true),
@@ -253,16 +253,17 @@ fn answer(term: &Term, columns: &[u32], table: &mut Table) -> Answer {
 }
 
 /// The same where one attribute is read: of rows with equal values one is looked at.
-fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
+fn answer_by_value(term: &CompiledExpr, column: u32, table: &mut Table) -> Answer {
     let rows = table.rows.len();
     table.columns.know_holders(column);
-    let (columns, words, context) = table.sight();
+    let (columns, words, context) = table.row_context();
     let Some(column) = columns.get(column) else { return Answer { yes: Bits::none(rows), open: None } };
     // A value that no row has any more makes no difference.
     let of_cells = |simple: Simple| column.cells().iter().map(|cell| simple.holds(*cell, words)).collect();
     let truths: Vec<Option<bool>> = Simple::of(term).and_then(of_cells).unwrap_or_else(|| {
-        let mut sight = Sight::new(columns, words, context);
-        let truth = |example: Option<u32>| example.map_or(Some(false), |row| sight.holds(term, &|_| as_usize(row)));
+        let mut row_context = RowContext::new(columns, words, context);
+        let truth =
+            |example: Option<u32>| example.map_or(Some(false), |row| row_context.holds(term, &|_| as_usize(row)));
         column.examples().into_iter().map(truth).collect()
     });
     let is: Vec<bool> = truths.iter().map(|truth| *truth == Some(true)).collect();
@@ -272,7 +273,7 @@ fn answer_by_value(term: &Term, column: u32, table: &mut Table) -> Answer {
 }
 
 /// The same condition as if its partner were bound at port 0.
-fn at_port_zero(mut term: Term) -> Term {
+fn at_port_zero(mut term: CompiledExpr) -> CompiledExpr {
     term.rename(&mut |var| *var = 0);
     term
 }

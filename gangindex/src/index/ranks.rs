@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use classad::Value;
 use foldhash::fast::RandomState;
-use matchmaker::{FUEL_OF_A_STEP, Fx};
+use matchmaker::{FUEL_OF_A_STEP, FixedPoint};
 
-use crate::search::order::settle;
-use crate::table::{Bits, Cell, Room, Table, Words, as_u32, as_usize};
-use crate::term::{Sight, Term};
+use crate::search::order::stable_sort;
+use crate::table::{Bits, Cell, Room, StringTable, Table, as_u32, as_usize};
+use crate::term::{CompiledExpr, RowContext};
 
 /// What one side of an edge thinks of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Rank {
     /// The same of everybody.
-    Same(Fx),
+    Same(FixedPoint),
     /// By the row.
     By(RankId),
     /// It reads more than the two of them, or only the evaluator knows.
@@ -29,15 +29,15 @@ pub(crate) struct RankId(u32);
 #[derive(Debug, Default)]
 pub(crate) struct Ranks {
     list: Vec<Ranking>,
-    ids: HashMap<Term, RankId, RandomState>,
+    ids: HashMap<CompiledExpr, RankId, RandomState>,
     /// The room that values and orders take.
     pub(crate) room: Room,
 }
 
 #[derive(Debug)]
 struct Ranking {
-    term: Term,
-    values: Vec<Fx>,
+    term: CompiledExpr,
+    values: Vec<FixedPoint>,
     grades: Option<Grades>,
     open: Option<Bits>,
     /// All live rows, the best first, of equal ones in the order of their ads.
@@ -53,15 +53,15 @@ struct Ranking {
 
 /// What a rank takes in memory, about, and what for each row: its value, its grade, and its place in the order, both ways.
 const RANK_BYTES: usize = 512;
-const BYTES_OF_A_ROW: usize = size_of::<Fx>() + 1 + 2 * size_of::<u32>();
+const BYTES_OF_A_ROW: usize = size_of::<FixedPoint>() + 1 + 2 * size_of::<u32>();
 
 /// How many rows are put in order in about the time of a step.
 const ROWS_OF_A_STEP: usize = 256;
 
 impl Ranks {
     /// The rank that a term stands for; if there is no room for its values, only the evaluator knows them.
-    pub(crate) fn rank(&mut self, mut term: Term, table: &Table) -> Rank {
-        if let Term::Known(cell) = term {
+    pub(crate) fn rank(&mut self, mut term: CompiledExpr, table: &Table) -> Rank {
+        if let CompiledExpr::Known(cell) = term {
             return number(cell, &table.words).map_or(Rank::Opaque, Rank::Same);
         }
         term.rename(&mut |var| *var = 0);
@@ -99,17 +99,17 @@ impl Ranks {
         let rows = table.rows.len();
         table.words.meter.spend((1 + rows / ROWS_OF_A_STEP) as u64 * FUEL_OF_A_STEP);
         ranking.values.clear();
-        ranking.values.resize(rows, Fx::default());
+        ranking.values.resize(rows, FixedPoint::default());
         ranking.open = None;
-        let (columns, words, context) = table.sight();
-        let mut sight = Sight::new(columns, words, context);
+        let (columns, words, context) = table.row_context();
+        let mut row_context = RowContext::new(columns, words, context);
         let mut of = |row: usize| {
-            let cell = ranking.term.value(&mut sight, &|_| row);
-            number(cell, sight.words)
+            let cell = ranking.term.value(&mut row_context, &|_| row);
+            number(cell, row_context.words)
         };
         // Of rows that show the same in the only column that is read, one is looked at.
         let column = only_column(&ranking.term).and_then(|column| columns.get(column));
-        let mut known: Vec<Option<Option<Fx>>> = vec![None; column.map_or(0, |column| column.cells().len())];
+        let mut known: Vec<Option<Option<FixedPoint>>> = vec![None; column.map_or(0, |column| column.cells().len())];
         for (row, value) in ranking.values.iter_mut().enumerate() {
             let code = column.and_then(|column| column.codes().get(row)).map_or(usize::MAX, |code| as_usize(*code));
             let number = match known.get_mut(code) {
@@ -138,7 +138,7 @@ impl Ranks {
     pub(crate) fn bytes(&self) -> usize {
         let each = |ranking: &Ranking| {
             let graded = usize::from(ranking.grades.is_some());
-            (size_of::<Fx>() + graded) * ranking.values.len() + 4 * (ranking.order.len() + ranking.places.len())
+            (size_of::<FixedPoint>() + graded) * ranking.values.len() + 4 * (ranking.order.len() + ranking.places.len())
         };
         self.list.iter().map(each).sum()
     }
@@ -159,16 +159,16 @@ impl Ranks {
     pub(crate) fn refresh(&mut self, changed: &[u32], table: &mut Table) {
         let rows = table.rows.len();
         for ranking in self.list.iter_mut().filter(|ranking| ranking.fresh) {
-            ranking.values.resize(rows, Fx::default());
+            ranking.values.resize(rows, FixedPoint::default());
             if let Some(open) = &mut ranking.open {
                 open.grow(rows);
             }
-            let (columns, words, context) = table.sight();
-            let mut sight = Sight::new(columns, words, context);
+            let (columns, words, context) = table.row_context();
+            let mut row_context = RowContext::new(columns, words, context);
             for row in changed {
                 let row = as_usize(*row);
-                let cell = ranking.term.value(&mut sight, &|_| row);
-                let number = number(cell, sight.words);
+                let cell = ranking.term.value(&mut row_context, &|_| row);
+                let number = number(cell, row_context.words);
                 if let Some(value) = ranking.values.get_mut(row) {
                     *value = number.unwrap_or_default();
                 }
@@ -190,7 +190,7 @@ impl Ranks {
     }
 
     /// The rank of a row; none if only the evaluator knows.
-    pub(crate) fn value(&self, rank: Rank, row: usize) -> Option<Fx> {
+    pub(crate) fn value(&self, rank: Rank, row: usize) -> Option<FixedPoint> {
         match rank {
             Rank::Same(fx) => Some(fx),
             Rank::By(id) => {
@@ -203,7 +203,7 @@ impl Ranks {
     }
 
     /// The values of a rank by row, whether they are known or not.
-    pub(crate) fn values(&self, id: RankId) -> &[Fx] {
+    pub(crate) fn values(&self, id: RankId) -> &[FixedPoint] {
         self.list.get(as_usize(id.0)).map_or(&[], |ranking| &ranking.values)
     }
 
@@ -277,8 +277,8 @@ impl Ranking {
         let value = |row: u32| self.values.get(as_usize(row)).copied().unwrap_or_default();
         let mut order = table.in_turn(&table.live);
         match &self.grades {
-            Some(grades) => settle(&mut order, |row| grades.of.get(as_usize(row)).copied()),
-            None => settle(&mut order, value),
+            Some(grades) => stable_sort(&mut order, |row| grades.of.get(as_usize(row)).copied()),
+            None => stable_sort(&mut order, value),
         }
         self.order = order;
         self.number(table.rows.len());
@@ -289,7 +289,7 @@ impl Ranking {
 #[derive(Debug)]
 struct Grades {
     /// The values, the worst first.
-    levels: Vec<Fx>,
+    levels: Vec<FixedPoint>,
     /// By row: the place of its value there.
     of: Vec<u8>,
 }
@@ -299,7 +299,7 @@ const GRADES_MAX: usize = 4;
 
 impl Grades {
     /// None if there are too many values.
-    fn of(values: &[Fx]) -> Option<Grades> {
+    fn of(values: &[FixedPoint]) -> Option<Grades> {
         let (mut levels, mut last) = (Vec::new(), None);
         for value in values {
             if last.replace(*value) != Some(*value) && !levels.contains(value) {
@@ -310,14 +310,15 @@ impl Grades {
             }
         }
         levels.sort_unstable();
-        let grade =
-            |value: &Fx| levels.iter().position(|level| level == value).and_then(|place| u8::try_from(place).ok());
+        let grade = |value: &FixedPoint| {
+            levels.iter().position(|level| level == value).and_then(|place| u8::try_from(place).ok())
+        };
         let of = values.iter().map(|value| grade(value).unwrap_or_default()).collect();
         Some(Grades { levels, of })
     }
 
     /// Looks again at rows that have changed; false if one of them has a value that nobody had.
-    fn refresh(&mut self, values: &[Fx], changed: &[u32]) -> bool {
+    fn refresh(&mut self, values: &[FixedPoint], changed: &[u32]) -> bool {
         self.of.resize(values.len(), 0);
         changed.iter().map(|row| as_usize(*row)).all(|row| {
             let place = values.get(row).and_then(|value| self.levels.iter().position(|level| level == value));
@@ -331,17 +332,17 @@ impl Grades {
 }
 
 /// The column that a term reads, if it is one.
-fn only_column(term: &Term) -> Option<u32> {
+fn only_column(term: &CompiledExpr) -> Option<u32> {
     let (mut first, mut others) = (None, false);
     term.reads(&mut |_, column| others |= *first.get_or_insert(column) != column);
     first.filter(|_| !others)
 }
 
-fn number(cell: Cell, words: &Words) -> Option<Fx> {
+fn number(cell: Cell, words: &StringTable) -> Option<FixedPoint> {
     match cell {
-        Cell::Open => None,
-        Cell::Int(number) => Some(Fx::of(&Value::Integer(number))),
-        Cell::Real(bits) => Some(Fx::of(&Value::Real(f64::from_bits(bits)))),
-        other => words.value(other).map(|value| Fx::of(&value)),
+        Cell::Unknown => None,
+        Cell::Int(number) => Some(FixedPoint::of(&Value::Integer(number))),
+        Cell::Real(bits) => Some(FixedPoint::of(&Value::Real(f64::from_bits(bits)))),
+        other => words.value(other).map(|value| FixedPoint::of(&value)),
     }
 }

@@ -6,7 +6,7 @@
 use classad::{Context, Env, Expr, FrameId, Value, eval};
 use matchmaker::{Config, Gang, PoolAd, Snapshot};
 
-use crate::search::agreed::{Part, Side};
+use crate::search::verified::{Conjunct, EdgeSide};
 
 /// Looks at gangs again.
 pub(crate) struct Checker<'s> {
@@ -17,7 +17,7 @@ pub(crate) struct Checker<'s> {
 
 /// A port of the root with its partner, each in its own view.
 #[derive(Clone, Copy)]
-struct Edge<'s> {
+struct JoinEdge<'s> {
     port: usize,
     own: FrameId,
     partner: &'s PoolAd,
@@ -48,12 +48,12 @@ impl<'s> Checker<'s> {
     }
 
     /// Whether some parts of a gang's constraints are true.
-    pub(crate) fn agrees<'p>(&mut self, gang: &Gang, parts: impl Iterator<Item = &'p Part> + Clone) -> bool {
+    pub(crate) fn agrees<'p>(&mut self, gang: &Gang, parts: impl Iterator<Item = &'p Conjunct> + Clone) -> bool {
         let has_some = |port: usize| parts.clone().any(|part| part.port == port);
         self.look(gang, has_some, |checker, _, edge| {
             let mut own = parts.clone().filter(|part| part.port == edge.port);
             Some(own.all(|part| {
-                let frame = if part.side == Side::Root { edge.own } else { edge.theirs };
+                let frame = if part.side == EdgeSide::Root { edge.own } else { edge.theirs };
                 checker.value(&part.expr, frame) == Some(Value::Boolean(true))
             }))
         })
@@ -64,7 +64,7 @@ impl<'s> Checker<'s> {
         &mut self,
         gang: &Gang,
         matters: impl Fn(usize) -> bool,
-        holds: impl Fn(&Checker<'s>, &PoolAd, Edge<'s>) -> Option<bool>,
+        holds: impl Fn(&Checker<'s>, &PoolAd, JoinEdge<'s>) -> Option<bool>,
     ) -> bool {
         let mark = self.env.mark();
         let all = self.edges(gang, matters, holds).unwrap_or(false);
@@ -81,7 +81,7 @@ impl<'s> Checker<'s> {
         &mut self,
         gang: &Gang,
         matters: impl Fn(usize) -> bool,
-        holds: impl Fn(&Checker<'s>, &PoolAd, Edge<'s>) -> Option<bool>,
+        holds: impl Fn(&Checker<'s>, &PoolAd, JoinEdge<'s>) -> Option<bool>,
     ) -> Option<bool> {
         let snapshot = self.snapshot;
         let (root, members) = gang.members.split_first()?;
@@ -107,7 +107,7 @@ impl<'s> Checker<'s> {
                     false => self.env.bind(frame, label, view),
                 }
             }
-            if !holds(self, root, Edge { port: number, own, partner, via, theirs })? {
+            if !holds(self, root, JoinEdge { port: number, own, partner, via, theirs })? {
                 return Some(false);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use matchmaker::Fx;
+use matchmaker::FixedPoint;
 
 use crate::index::ranks::{RankId, Ranks};
 use crate::table::{Bits, as_usize};
@@ -17,12 +17,12 @@ pub(crate) enum Order {
     /// Their places in the order of a rank.
     Ranked(Bits, RankId),
     /// In the order of two ranks, as far as they have been asked for.
-    Runs(Runs),
+    LazySort(LazySort),
 }
 
 /// Rows in the order of one rank, those that it finds equal in the order of another: most are never asked for.
 #[derive(Debug)]
-pub(crate) struct Runs {
+pub(crate) struct LazySort {
     /// Their places in the order of the first rank.
     places: Bits,
     rank: RankId,
@@ -34,16 +34,16 @@ pub(crate) struct Runs {
 /// How many rows are listed at once, at least.
 const BATCH: usize = 64;
 
-impl Runs {
-    pub(crate) fn new(places: Bits, rank: RankId) -> Runs {
-        Runs { places, rank, next: 0, listed: Vec::new() }
+impl LazySort {
+    pub(crate) fn new(places: Bits, rank: RankId) -> LazySort {
+        LazySort { places, rank, next: 0, listed: Vec::new() }
     }
 
     /// Lists more rows, none of those that are full; false if there are none left. `then` is what the other rank says.
-    pub(crate) fn more<S: Worth>(&mut self, ranks: &Ranks, full: &Bits, then: impl Fn(u32) -> S) -> bool {
+    pub(crate) fn more<S: RankKey>(&mut self, ranks: &Ranks, full: &Bits, then: impl Fn(u32) -> S) -> bool {
         let (order, _) = ranks.order(self.rank);
         let before = self.listed.len();
-        let mut pass = Pass::default();
+        let mut pass = RankPass::default();
         while self.listed.len() < before + BATCH {
             let Some(first) = self.places.next(self.next) else { break };
             let (start, end) = (self.listed.len(), ranks.run_end(self.rank, as_usize(first)));
@@ -51,7 +51,7 @@ impl Runs {
                 self.listed.extend(order.get(place).filter(|row| !full.get(as_usize(**row))));
             });
             self.next = end;
-            pass.settle(self.listed.get_mut(start..).unwrap_or_default(), &then);
+            pass.stable_sort(self.listed.get_mut(start..).unwrap_or_default(), &then);
         }
         self.listed.len() > before
     }
@@ -81,7 +81,7 @@ impl Order {
                     next = place + 1;
                 }
             }
-            Order::Runs(runs) => {
+            Order::LazySort(runs) => {
                 let rest = runs.listed.get(place..)?;
                 let found = rest.iter().position(|row| is_in(*row))?;
                 rest.get(found).map(|row| (place + found, *row))
@@ -92,7 +92,7 @@ impl Order {
     /// How many rows are listed, if not all may be.
     pub(crate) fn listed(&self) -> Option<usize> {
         match self {
-            Order::Runs(runs) => Some(runs.listed.len()),
+            Order::LazySort(runs) => Some(runs.listed.len()),
             Order::Listed(_) | Order::Plain(_) | Order::Ranked(..) => None,
         }
     }
@@ -107,7 +107,7 @@ impl Order {
                 let row = |place: Option<u32>| order.get(as_usize(place?)).copied();
                 (row(places.next(0)), row(places.last()))
             }
-            Order::Runs(runs) => {
+            Order::LazySort(runs) => {
                 let (order, _) = ranks.order(runs.rank);
                 let last = || order.get(as_usize(runs.places.last()?)).copied();
                 let all = runs.places.next(runs.next).is_none();
@@ -125,29 +125,29 @@ impl Order {
                 let (order, _) = ranks.order(*rank);
                 places.iter().filter_map(|place| order.get(as_usize(place)).copied()).collect()
             }
-            Order::Runs(runs) => runs.listed.clone(),
+            Order::LazySort(runs) => runs.listed.clone(),
         }
     }
 }
 
 /// Sorts rows by what is thought of them; equal ones stay in their order.
-pub(crate) fn settle<S: Worth>(rows: &mut [u32], worth: impl Fn(u32) -> S) {
-    Pass::default().settle(rows, &worth);
+pub(crate) fn stable_sort<S: RankKey>(rows: &mut [u32], worth: impl Fn(u32) -> S) {
+    RankPass::default().stable_sort(rows, &worth);
 }
 
 /// What rows are sorted by, as a number: larger ones come first.
-pub(crate) trait Worth: Ord + Copy {
+pub(crate) trait RankKey: Ord + Copy {
     /// In the same order as the worths themselves, and not near the ends of the numbers.
     fn number(self) -> i128;
 }
 
-impl Worth for Fx {
+impl RankKey for FixedPoint {
     fn number(self) -> i128 {
         self.bits()
     }
 }
 
-impl Worth for Option<u8> {
+impl RankKey for Option<u8> {
     fn number(self) -> i128 {
         self.map_or(-1, i128::from)
     }
@@ -155,7 +155,7 @@ impl Worth for Option<u8> {
 
 /// The places of worths, the largest first, of equal ones in order. Numbers are made as small as they can be: most ranks are
 /// integers, or differ in few bits.
-fn descending<S: Worth>(worths: &[S]) -> Vec<u32> {
+fn descending<S: RankKey>(worths: &[S]) -> Vec<u32> {
     let most = worths.iter().map(|worth| worth.number()).max().unwrap_or_default();
     let less = |worth: &S| (most - worth.number()).unsigned_abs();
     let bits = worths.iter().fold(0, |bits, worth| bits | less(worth));
@@ -175,24 +175,24 @@ fn descending<S: Worth>(worths: &[S]) -> Vec<u32> {
 }
 
 /// Room for sorting one list after the other.
-struct Pass<S> {
+struct RankPass<S> {
     /// What the rows are worth.
     worth: Vec<S>,
     levels: Vec<S>,
     sorted: Vec<u32>,
 }
 
-impl<S> Default for Pass<S> {
-    fn default() -> Pass<S> {
-        Pass { worth: Vec::new(), levels: Vec::new(), sorted: Vec::new() }
+impl<S> Default for RankPass<S> {
+    fn default() -> RankPass<S> {
+        RankPass { worth: Vec::new(), levels: Vec::new(), sorted: Vec::new() }
     }
 }
 
 /// How many different worths are sorted by looking for each in turn: owners mostly know friends and others.
 const LEVELS_MAX: usize = 4;
 
-impl<S: Worth> Pass<S> {
-    fn settle(&mut self, rows: &mut [u32], worth: &impl Fn(u32) -> S) {
+impl<S: RankKey> RankPass<S> {
+    fn stable_sort(&mut self, rows: &mut [u32], worth: &impl Fn(u32) -> S) {
         if rows.len() < 2 {
             return;
         }
@@ -244,11 +244,11 @@ mod tests {
             &|row| -f64::from(row / 64).sqrt(),
         ];
         for worth in worths {
-            let of = |row: u32| Fx::of(&Value::Real(worth(row)));
+            let of = |row: u32| FixedPoint::of(&Value::Real(worth(row)));
             let mut rows: Vec<u32> = (0..1000).collect();
             let mut expected = rows.clone();
             expected.sort_by_key(|row| std::cmp::Reverse(of(*row)));
-            settle(&mut rows, of);
+            stable_sort(&mut rows, of);
             assert_eq!(rows, expected);
         }
     }

@@ -18,18 +18,18 @@ pub(crate) enum Cell {
     Int(i64),
     /// By its bits.
     Real(u64),
-    Text(TextId),
+    Text(Symbol),
     /// A time, a length of time, or a list of values none of which is an ad.
-    Whole(u32),
+    Residual(u32),
     /// No value: what stands here reads a partner, or is an ad, or too long a calculation. Only the evaluator knows.
-    Open,
+    Unknown,
 }
 
 /// A string; equal ids are equal strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct TextId(u32);
+pub(crate) struct Symbol(u32);
 
-impl TextId {
+impl Symbol {
     /// Its place among all strings.
     pub(crate) fn place(self) -> usize {
         as_usize(self.0)
@@ -38,11 +38,11 @@ impl TextId {
 
 /// The strings and the large values that cells stand for.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct StringTable {
     texts: Vec<Text>,
     /// All their letters.
     text_bytes: usize,
-    text_ids: HashMap<Arc<str>, TextId, RandomState>,
+    text_ids: HashMap<Arc<str>, Symbol, RandomState>,
     wholes: Vec<Value>,
     whole_ids: HashMap<String, u32, RandomState>,
     /// What the evaluator said of an expression over two values.
@@ -52,7 +52,7 @@ pub(crate) struct Words {
 }
 
 /// The text of an expression over two values, and these.
-pub(crate) type Pair = (TextId, Cell, Cell);
+pub(crate) type Pair = (Symbol, Cell, Cell);
 
 /// What a string takes beside its letters, and a large value, about.
 const TEXT_BYTES: usize = 64;
@@ -65,11 +65,11 @@ const SAID_MAX: usize = 100_000;
 struct Text {
     text: Arc<str>,
     /// The id of the same text in small letters: `==` on strings ignores case.
-    folded: TextId,
+    folded: Symbol,
 }
 
-impl Words {
-    /// The cell of a value; [`Cell::Open`] for ads and for lists with ads in them.
+impl StringTable {
+    /// The cell of a value; [`Cell::Unknown`] for ads and for lists with ads in them.
     pub(crate) fn cell(&mut self, value: &Value) -> Cell {
         match value {
             Value::Undefined => Cell::Undefined,
@@ -80,7 +80,7 @@ impl Words {
             Value::String(text) => Cell::Text(self.text(text)),
             Value::AbsTime { .. } | Value::RelTime(_) => self.whole(value),
             Value::List(items) if items.iter().all(plain) => self.whole(value),
-            Value::List(_) | Value::Ad(_) => Cell::Open,
+            Value::List(_) | Value::Ad(_) => Cell::Unknown,
         }
     }
 
@@ -107,7 +107,7 @@ impl Words {
         self.said.clear();
     }
 
-    /// The value that a cell stands for; none for [`Cell::Open`].
+    /// The value that a cell stands for; none for [`Cell::Unknown`].
     pub(crate) fn value(&self, cell: Cell) -> Option<Value> {
         Some(match cell {
             Cell::Undefined => Value::Undefined,
@@ -116,17 +116,17 @@ impl Words {
             Cell::Int(number) => Value::Integer(number),
             Cell::Real(bits) => Value::Real(f64::from_bits(bits)),
             Cell::Text(id) => Value::String(Arc::clone(&self.texts.get(as_usize(id.0))?.text)),
-            Cell::Whole(id) => self.wholes.get(as_usize(id))?.clone(),
-            Cell::Open => return None,
+            Cell::Residual(id) => self.wholes.get(as_usize(id))?.clone(),
+            Cell::Unknown => return None,
         })
     }
 
     /// The id of a string.
-    pub(crate) fn text(&mut self, text: &Arc<str>) -> TextId {
+    pub(crate) fn text(&mut self, text: &Arc<str>) -> Symbol {
         if let Some(id) = self.text_ids.get(text) {
             return *id;
         }
-        let id = TextId(as_u32(self.texts.len()));
+        let id = Symbol(as_u32(self.texts.len()));
         self.text_bytes += text.len();
         self.text_ids.insert(Arc::clone(text), id);
         self.texts.push(Text { text: Arc::clone(text), folded: id });
@@ -140,17 +140,17 @@ impl Words {
     }
 
     /// Whether two strings are equal but for case.
-    pub(crate) fn same_folded(&self, left: TextId, right: TextId) -> bool {
+    pub(crate) fn same_folded(&self, left: Symbol, right: Symbol) -> bool {
         self.folded(left) == self.folded(right)
     }
 
     /// What strings that are equal but for case share.
-    pub(crate) fn folded(&self, id: TextId) -> TextId {
+    pub(crate) fn folded(&self, id: Symbol) -> Symbol {
         self.texts.get(as_usize(id.0)).map_or(id, |text| text.folded)
     }
 
     /// The characters of a string.
-    pub(crate) fn str(&self, id: TextId) -> &str {
+    pub(crate) fn str(&self, id: Symbol) -> &str {
         self.texts.get(as_usize(id.0)).map_or("", |text| &text.text)
     }
 
@@ -167,12 +167,12 @@ impl Words {
     fn whole(&mut self, value: &Value) -> Cell {
         let key = value.canonical();
         if let Some(id) = self.whole_ids.get(&key) {
-            return Cell::Whole(*id);
+            return Cell::Residual(*id);
         }
         let id = as_u32(self.wholes.len());
         self.wholes.push(value.clone());
         self.whole_ids.insert(key, id);
-        Cell::Whole(id)
+        Cell::Residual(id)
     }
 }
 

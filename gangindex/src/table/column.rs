@@ -7,8 +7,8 @@ use foldhash::fast::RandomState;
 use matchmaker::Ports;
 
 use super::bits::{Bits, as_u32, as_usize};
-use super::cell::{Cell, Words};
-use super::recent::Recent;
+use super::cell::{Cell, StringTable};
+use super::lookup_cache::LookupCache;
 use crate::term::scope::closed;
 
 /// The values of one attribute.
@@ -19,13 +19,13 @@ pub(crate) struct Column {
     cells: Vec<Cell>,
     of_cell: HashMap<Cell, u32, RandomState>,
     /// Only the evaluator knows what some row has here, or had.
-    pub(crate) has_open: bool,
+    pub(crate) has_unknown: bool,
     /// Where the attribute stood in the row looked at last: most rows look alike.
     last: Option<(usize, usize, Stands)>,
     /// The code of nothing.
     undefined: Option<u32>,
     /// The codes of values met lately.
-    recent: Recent,
+    recent: LookupCache,
     /// The rows of each code: not before somebody wants them, and not while there are too many codes.
     holders: Option<Vec<Bits>>,
 }
@@ -44,8 +44,8 @@ enum Stands {
 impl Column {
     pub(crate) fn new(name: Name) -> Column {
         let (codes, cells, of_cell) = (Vec::new(), Vec::new(), HashMap::default());
-        let recent = Recent::default();
-        Column { name, codes, cells, of_cell, has_open: false, last: None, undefined: None, recent, holders: None }
+        let recent = LookupCache::default();
+        Column { name, codes, cells, of_cell, has_unknown: false, last: None, undefined: None, recent, holders: None }
     }
 
     /// What the rows have, by row.
@@ -73,7 +73,7 @@ impl Column {
         &mut self,
         row: usize,
         (ports, via): (&Ports, usize),
-        words: &mut Words,
+        words: &mut StringTable,
         context: &Context,
         work: &mut usize,
     ) {
@@ -172,7 +172,7 @@ impl Column {
 
     /// The code of a value.
     fn code(&mut self, cell: Cell) -> u32 {
-        self.has_open |= cell == Cell::Open;
+        self.has_unknown |= cell == Cell::Unknown;
         let next = as_u32(self.cells.len());
         let code = *self.of_cell.entry(cell).or_insert(next);
         if code == next {
@@ -220,7 +220,7 @@ impl Column {
 pub(crate) fn own_value(
     (ports, via): (&Ports, usize),
     (expr, in_port): (&Expr, bool),
-    words: &mut Words,
+    words: &mut StringTable,
     context: &Context,
     work: &mut usize,
 ) -> Cell {
@@ -228,7 +228,7 @@ pub(crate) fn own_value(
         return words.cell(value);
     }
     if *work == 0 || !closed(expr, ports, in_port.then_some(via), work) {
-        return Cell::Open;
+        return Cell::Unknown;
     }
     let mut env = Env::new();
     let body = env.frame(&ports.body, None);
@@ -241,5 +241,5 @@ pub(crate) fn own_value(
     let value = eval_billed(expr, &env, frame, context, &mut bill);
     let fuel: u64 = bill.drain().map(|(_, fuel)| fuel).sum();
     *work = work.saturating_sub(usize::try_from(fuel).unwrap_or(usize::MAX));
-    value.map_or(Cell::Open, |value| words.cell(&value))
+    value.map_or(Cell::Unknown, |value| words.cell(&value))
 }

@@ -4,12 +4,12 @@
 mod bits;
 mod cell;
 mod column;
-mod kept;
+mod diff;
+mod lookup_cache;
+mod offer_class;
 mod reads;
-mod recent;
 mod room;
 mod sync;
-mod template;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -22,15 +22,15 @@ use matchmaker::{FUEL_OF_A_STEP, Ports};
 use crate::term::partial;
 
 pub(crate) use bits::{Bits, as_u32, as_usize};
-pub(crate) use cell::{Cell, TextId, Words};
+pub(crate) use cell::{Cell, StringTable, Symbol};
 use column::Column;
 pub(crate) use column::own_value;
-pub(crate) use kept::{Kept, Stretch};
+pub(crate) use diff::{DiffRun, SnapshotDiff};
+pub(crate) use lookup_cache::LookupCache;
+pub(crate) use offer_class::OfferClasses;
 pub(crate) use reads::{ExprId, Exprs, Reads, ReadsId};
-pub(crate) use recent::Recent;
 pub(crate) use room::{Room, room_of_all};
 pub(crate) use sync::Changes;
-pub(crate) use template::Templates;
 
 /// A number that takes no more room where there may be none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +68,9 @@ pub(crate) struct Table {
     /// The first row of the ad at each place of the snapshot, if it can be bound.
     first_row: Vec<Option<Number>>,
     pub(crate) columns: Columns,
-    pub(crate) words: Words,
+    pub(crate) words: StringTable,
     pub(crate) exprs: Exprs,
-    pub(crate) templates: Templates,
+    pub(crate) offer_classes: OfferClasses,
     /// The bounds of a part of an evaluation.
     pub(crate) context: Context,
     /// By row: how many steps may still be taken to find out what the ad's own expressions come to.
@@ -80,9 +80,9 @@ pub(crate) struct Table {
     column_ids: HashMap<Name, u32, RandomState>,
     /// The room that columns take.
     pub(crate) room: Room,
-    /// On whose account columns are made: of the submitter that is being served, but for what a template reads of itself.
+    /// On whose account columns are made: of the submitter that is being served, but for what an offer class reads of itself.
     pub(crate) submitter: Arc<str>,
-    pub(crate) template_at_hand: Option<usize>,
+    pub(crate) offer_class_at_hand: Option<usize>,
     /// Free rows by how many stand together.
     free: HashMap<usize, Vec<u32>, RandomState>,
     /// The rows in the order of their ads, and the place of each in that order: which of two has the smaller id.
@@ -105,7 +105,7 @@ pub(crate) struct Columns {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     place: u32,
-    template: u32,
+    offer_class: u32,
     via: u32,
     /// How many rows its ad has: they stand together.
     ways: u32,
@@ -118,8 +118,8 @@ impl Row {
     }
 
     /// The rows of equal constraint and rank that it belongs to.
-    pub(crate) fn template(self) -> usize {
-        as_usize(self.template)
+    pub(crate) fn offer_class(self) -> usize {
+        as_usize(self.offer_class)
     }
 
     /// The port it is bound through.
@@ -158,16 +158,16 @@ impl Table {
             live: Bits::default(),
             first_row: Vec::new(),
             columns: Columns::default(),
-            words: Words::default(),
+            words: StringTable::default(),
             exprs: Exprs::default(),
-            templates: Templates::default(),
+            offer_classes: OfferClasses::default(),
             context: partial(&Context { limits, ..Context::default() }),
             row_work: Vec::new(),
             root_work: OWN_WORK_MAX,
             column_ids: HashMap::default(),
             room: Room::default(),
             submitter: Arc::from(""),
-            template_at_hand: None,
+            offer_class_at_hand: None,
             free: HashMap::default(),
             positions: Vec::new(),
             by_position: Vec::new(),
@@ -175,22 +175,22 @@ impl Table {
         }
     }
 
-    /// What rows, strings, expressions and templates take in memory, about: those of ads that are gone, too. What columns take
+    /// What rows, strings, expressions and offer classes take in memory, about: those of ads that are gone, too. What columns take
     /// has a limit of its own.
     pub(crate) fn bytes(&self) -> usize {
         self.words.bytes()
             + self.exprs.bytes()
-            + self.templates.bytes()
+            + self.offer_classes.bytes()
             + self.rows.len() * (size_of::<Row>() + size_of::<Arc<Ports>>())
     }
 
     /// What a term needs to be evaluated.
-    pub(crate) fn sight(&mut self) -> (&Columns, &mut Words, &Context) {
+    pub(crate) fn row_context(&mut self) -> (&Columns, &mut StringTable, &Context) {
         (&self.columns, &mut self.words, &self.context)
     }
 
     /// What the value of a root's own expression is found out with.
-    pub(crate) fn words_context_and_work(&mut self) -> (&mut Words, &Context, &mut usize) {
+    pub(crate) fn words_context_and_work(&mut self) -> (&mut StringTable, &Context, &mut usize) {
         (&mut self.words, &self.context, &mut self.root_work)
     }
 
@@ -199,10 +199,10 @@ impl Table {
         self.root_work = OWN_WORK_MAX;
     }
 
-    /// On whose account things are made for all rows: the owner's of the template at hand, or else the submitter's.
+    /// On whose account things are made for all rows: the owner's of the offer class at hand, or else the submitter's.
     pub(crate) fn account(&self) -> Arc<str> {
-        let template = self.template_at_hand.and_then(|template| self.templates.list.get(template));
-        Arc::clone(template.map_or(&self.submitter, |template| &template.owner))
+        let offer_class = self.offer_class_at_hand.and_then(|offer_class| self.offer_classes.list.get(offer_class));
+        Arc::clone(offer_class.map_or(&self.submitter, |offer_class| &offer_class.owner))
     }
 
     /// The column of an attribute, made when it is first asked for; none if there is no room for it, so that only the

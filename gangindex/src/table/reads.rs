@@ -39,7 +39,7 @@ pub(crate) struct Exprs {
     by_id: HashMap<usize, (Expr, ExprId), RandomState>,
     /// The latest expression of each hash.
     by_hash: HashMap<u64, ExprId, RandomState>,
-    list: Vec<Known>,
+    list: Vec<KnownExpr>,
     reads: Vec<Arc<Reads>>,
     reads_ids: HashMap<Arc<Reads>, ReadsId, RandomState>,
     /// What conditions read together that read these.
@@ -51,7 +51,7 @@ pub(crate) struct Exprs {
 
 /// An expression, what it reads, and the one before with the same hash.
 #[derive(Debug)]
-struct Known {
+struct KnownExpr {
     expr: Expr,
     reads: ReadsId,
     before: Option<ExprId>,
@@ -117,7 +117,7 @@ impl Exprs {
                 self.work += READING * words;
                 let reads = if conditions.is_empty() { self.keep(Reads::of(expr)) } else { self.join(conditions) };
                 let id = ExprId(as_u32(self.list.len()));
-                self.list.push(Known { expr: expr.clone(), reads, before: latest });
+                self.list.push(KnownExpr { expr: expr.clone(), reads, before: latest });
                 self.by_hash.insert(hash, id);
                 id
             }

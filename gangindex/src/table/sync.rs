@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use matchmaker::{PoolAd, Snapshot};
 
-use super::{Column, Kept, Number, OWN_WORK_MAX, Row, Table, as_u32, as_usize};
+use super::{Column, Number, OWN_WORK_MAX, Row, SnapshotDiff, Table, as_u32, as_usize};
 
 /// What is not as it was in the snapshot before.
 #[derive(Debug, Default)]
@@ -14,14 +14,14 @@ pub(crate) struct Changes {
     /// Some rows stand for no ad any more.
     pub(crate) gone: bool,
     /// The ads that are as they were; none if nothing is another or elsewhere.
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Option<SnapshotDiff>,
 }
 
 /// What a walk through two snapshots comes to.
 #[derive(Default)]
-struct Walk {
+struct DiffWalk {
     first_row: Vec<Option<Number>>,
-    kept: Kept,
+    kept: SnapshotDiff,
     /// Ads that are new or have changed by place, with their rows if they stay in them.
     fresh: Vec<(usize, Option<u32>)>,
     /// Some rows were emptied, for good or for what their ad is now.
@@ -36,7 +36,7 @@ impl Table {
         if Arc::ptr_eq(snapshot.list(), before.list()) && self.first_row.len() == snapshot.len() {
             return Changes::default();
         }
-        let Walk { mut first_row, kept, fresh, emptied, given_up } = self.walk(snapshot, before);
+        let DiffWalk { mut first_row, kept, fresh, emptied, given_up } = self.walk(snapshot, before);
         let (mut rows, mut reordered) = (Vec::new(), given_up);
         for (place, own) in fresh {
             let Some(ad) = snapshot.ad_at(place).filter(|ad| takes_part(ad)) else { continue };
@@ -55,14 +55,14 @@ impl Table {
     }
 
     /// Goes through both snapshots together. Ads are in the order of their keys, unless their order is all that there is.
-    fn walk(&mut self, snapshot: &Snapshot, before: &Snapshot) -> Walk {
+    fn walk(&mut self, snapshot: &Snapshot, before: &Snapshot) -> DiffWalk {
         let firsts = std::mem::take(&mut self.first_row);
-        let mut walk = Walk { first_row: Vec::with_capacity(snapshot.len()), ..Walk::default() };
+        let mut walk = DiffWalk { first_row: Vec::with_capacity(snapshot.len()), ..DiffWalk::default() };
         let mut at = 0;
         while let Some(ad) = snapshot.list().get(walk.first_row.len()) {
             let now = walk.first_row.len();
             let old = before.list().get(at..).unwrap_or_default();
-            // Most ads are the same, in long stretches.
+            // Most ads are the same, in long runs.
             let pairs = old.iter().zip(snapshot.list().iter().skip(now));
             let same = pairs.take_while(|(old, new)| Arc::ptr_eq(old, new)).count();
             let first = firsts.get(at).copied().flatten();
@@ -101,7 +101,7 @@ impl Table {
         &mut self,
         (at, known, first): (usize, &PoolAd, Option<Number>),
         (now, ad): (usize, &PoolAd),
-        walk: &mut Walk,
+        walk: &mut DiffWalk,
     ) {
         let takes_part = takes_part(ad);
         if Arc::ptr_eq(&known.ports, &ad.ports) && first.is_some() == takes_part {
@@ -137,7 +137,7 @@ impl Table {
     fn empty(&mut self, first: u32) {
         for row in self.rows_with(first).map(as_usize) {
             self.live.set(row, false);
-            self.templates.leave(self.rows.get(row).map_or(usize::MAX, |row| row.template()), row);
+            self.offer_classes.leave(self.rows.get(row).map_or(usize::MAX, |row| row.offer_class()), row);
         }
     }
 
@@ -155,8 +155,8 @@ impl Table {
         let first = spare.unwrap_or_else(|| as_u32(self.rows.len()));
         for via in 0..count {
             let number = as_usize(first) + via;
-            let template = as_u32(self.templates.of(ad, via, number, &mut self.exprs));
-            let row = Row { place: as_u32(place), template, via: as_u32(via), ways: as_u32(count) };
+            let offer_class = as_u32(self.offer_classes.of(ad, via, number, &mut self.exprs));
+            let row = Row { place: as_u32(place), offer_class, via: as_u32(via), ways: as_u32(count) };
             match self.rows.get_mut(number).zip(self.texts.get_mut(number)) {
                 Some((free, texts)) => (*free, *texts) = (row, Arc::clone(&ad.ports)),
                 None => {
@@ -172,7 +172,7 @@ impl Table {
     /// Fills the columns of changed rows.
     fn fill(&mut self, changed: &[u32]) {
         self.live.grow(self.rows.len());
-        self.templates.grow(self.rows.len());
+        self.offer_classes.grow(self.rows.len());
         self.row_work.resize(self.rows.len(), OWN_WORK_MAX);
         for number in changed {
             self.live.set(as_usize(*number), true);

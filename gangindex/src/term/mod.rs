@@ -1,9 +1,9 @@
 //! Constraints and ranks in the form that indexes are made of: every name is resolved to the port whose partner has it.
 //!
 //! A term is an access path. It is never printed and never parsed; it must have the value of the expression that it was
-//! made of, on every row, or be [`Cell::Open`], which leaves the row to the evaluator.
+//! made of, on every row, or be [`Cell::Unknown`], which leaves the row to the evaluator.
 
-mod flat;
+mod compile;
 mod ops;
 pub(crate) mod scope;
 
@@ -13,9 +13,9 @@ use std::sync::{Arc, OnceLock};
 use classad::{BinaryOp, Context, Env, Expr, Name, TextTest, UnaryOp, Value, eval_billed};
 use smallvec::SmallVec;
 
-use crate::table::{Cell, Columns, TextId, Words};
+use crate::table::{Cell, Columns, StringTable, Symbol};
 
-pub(crate) use flat::{Flattener, Side};
+pub(crate) use compile::{Compiler, Side};
 pub(crate) use ops::{is_true, number};
 
 /// The number of a port of the root: the partner bound there has the attribute.
@@ -23,7 +23,7 @@ pub(crate) type Var = u8;
 
 /// An expression over the attributes of partners.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Term {
+pub(crate) enum CompiledExpr {
     /// A value, or what is known only to the evaluator.
     Known(Cell),
     /// The time of the cycle.
@@ -31,43 +31,43 @@ pub(crate) enum Term {
     /// An attribute of the partner at a port; the number is that of the column.
     Column(Var, u32),
     /// An operator with one operand.
-    Unary(UnaryOp, Box<Term>),
+    Unary(UnaryOp, Box<CompiledExpr>),
     /// An operator with two operands.
-    Binary(BinaryOp, Box<[Term; 2]>),
+    Binary(BinaryOp, Box<[CompiledExpr; 2]>),
     /// `a ? b : c`
-    Choice(Box<[Term; 3]>),
+    Choice(Box<[CompiledExpr; 3]>),
     /// `a ?: b`
-    Elvis(Box<[Term; 2]>),
+    Elvis(Box<[CompiledExpr; 2]>),
     /// A function, a list or a subscript over simpler terms.
-    Whole(Arc<Whole>),
+    Residual(Arc<Residual>),
 }
 
 /// An expression that the evaluator computes from the values of its parts.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct Residual {
     /// The expression, in which `_0`, `_1` and so on stand for the parts.
     expr: Expr,
     names: Vec<Name>,
-    parts: Vec<Term>,
+    parts: Vec<CompiledExpr>,
     /// The text of the expression: what tells two of them apart.
-    text: TextId,
+    text: Symbol,
     /// It has two parts, of two partners: each is looked at again and again, beside many others.
     pair: bool,
     /// What it asks of a text, if that is all, once it was evaluated.
     test: OnceLock<Option<TextTest>>,
 }
 
-impl Whole {
-    fn new(expr: Expr, names: Vec<Name>, parts: Vec<Term>, text: TextId) -> Whole {
+impl Residual {
+    fn new(expr: Expr, names: Vec<Name>, parts: Vec<CompiledExpr>, text: Symbol) -> Residual {
         let pair = match parts.as_slice() {
             [one, other] => one.vars() != 0 && other.vars() != 0 && one.vars() != other.vars(),
             _ => false,
         };
-        Whole { expr, names, parts, text, pair, test: OnceLock::new() }
+        Residual { expr, names, parts, text, pair, test: OnceLock::new() }
     }
 
-    fn with(&self, parts: Vec<Term>) -> Whole {
-        Whole::new(self.expr.clone(), self.names.clone(), parts, self.text)
+    fn with(&self, parts: Vec<CompiledExpr>) -> Residual {
+        Residual::new(self.expr.clone(), self.names.clone(), parts, self.text)
     }
 
     /// What it comes to where its only part is a text, if that can be told without an evaluation.
@@ -77,15 +77,15 @@ impl Whole {
     }
 }
 
-impl PartialEq for Whole {
-    fn eq(&self, other: &Whole) -> bool {
+impl PartialEq for Residual {
+    fn eq(&self, other: &Residual) -> bool {
         self.text == other.text && self.parts == other.parts
     }
 }
 
-impl Eq for Whole {}
+impl Eq for Residual {}
 
-impl Hash for Whole {
+impl Hash for Residual {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
         self.parts.hash(state);
@@ -105,11 +105,11 @@ pub(crate) struct Simple {
 
 impl Simple {
     /// The same as the term, if it is that.
-    pub(crate) fn of(term: &Term) -> Option<Simple> {
-        let Term::Binary(op, sides) = term else { return None };
+    pub(crate) fn of(term: &CompiledExpr) -> Option<Simple> {
+        let CompiledExpr::Binary(op, sides) = term else { return None };
         match **sides {
-            [Term::Column(..), Term::Known(value)] => Some(Simple::new(*op, value, false)),
-            [Term::Known(value), Term::Column(..)] => Some(Simple::new(*op, value, true)),
+            [CompiledExpr::Column(..), CompiledExpr::Known(value)] => Some(Simple::new(*op, value, false)),
+            [CompiledExpr::Known(value), CompiledExpr::Column(..)] => Some(Simple::new(*op, value, true)),
             _ => None,
         }
     }
@@ -128,7 +128,7 @@ impl Simple {
     }
 
     /// Whether it is true where the attribute is this; none if only the evaluator knows. The outer none: it must be asked.
-    pub(crate) fn holds(self, cell: Cell, words: &Words) -> Option<Option<bool>> {
+    pub(crate) fn holds(self, cell: Cell, words: &StringTable) -> Option<Option<bool>> {
         if let (Some([less, equal, greater]), Cell::Int(own), Cell::Int(value)) = (self.ordered, cell, self.value) {
             return Some(Some((own < value && less) | (own == value && equal) | (own > value && greater)));
         }
@@ -137,24 +137,24 @@ impl Simple {
             Some(cell) => cell,
             None => ops::binary(self.op, left, right, words)?,
         };
-        Some((cell != Cell::Open).then(|| ops::is_true(cell, words)))
+        Some((cell != Cell::Unknown).then(|| ops::is_true(cell, words)))
     }
 }
 
 /// What a term is evaluated against.
-pub(crate) struct Sight<'t> {
+pub(crate) struct RowContext<'t> {
     pub(crate) columns: &'t Columns,
-    pub(crate) words: &'t mut Words,
+    pub(crate) words: &'t mut StringTable,
     /// With the bounds of a part of an evaluation, see [`partial`].
     pub(crate) context: &'t Context,
     /// Empty but while the evaluator is asked.
     env: Env<'t>,
 }
 
-impl<'t> Sight<'t> {
+impl<'t> RowContext<'t> {
     /// What is seen in these columns.
-    pub(crate) fn new(columns: &'t Columns, words: &'t mut Words, context: &'t Context) -> Sight<'t> {
-        Sight { columns, words, context, env: Env::new() }
+    pub(crate) fn new(columns: &'t Columns, words: &'t mut StringTable, context: &'t Context) -> RowContext<'t> {
+        RowContext { columns, words, context, env: Env::new() }
     }
 }
 
@@ -170,60 +170,61 @@ pub(crate) fn partial(context: &Context) -> Context {
 /// The depth of a part of an evaluation is one in so many of the depth of a whole one.
 pub(crate) const PART_OF_DEPTH: usize = 4;
 
-impl Term {
+impl CompiledExpr {
     /// The term's value where `row` names the row bound at each port.
-    pub(crate) fn value(&self, sight: &mut Sight<'_>, row: &dyn Fn(Var) -> usize) -> Cell {
+    pub(crate) fn value(&self, row_context: &mut RowContext<'_>, row: &dyn Fn(Var) -> usize) -> Cell {
         match self {
-            Term::Known(cell) => *cell,
-            Term::Now => Cell::Int(sight.context.now),
-            Term::Column(var, column) => sight.columns.cell(*column, row(*var)),
-            Term::Unary(op, operand) => {
-                let operand = operand.value(sight, row);
-                ops::unary(*op, operand).unwrap_or_else(|| sight.unary(*op, operand))
+            CompiledExpr::Known(cell) => *cell,
+            CompiledExpr::Now => Cell::Int(row_context.context.now),
+            CompiledExpr::Column(var, column) => row_context.columns.cell(*column, row(*var)),
+            CompiledExpr::Unary(op, operand) => {
+                let operand = operand.value(row_context, row);
+                ops::unary(*op, operand).unwrap_or_else(|| row_context.unary(*op, operand))
             }
-            Term::Binary(op, sides) => {
+            CompiledExpr::Binary(op, sides) => {
                 let [left, right] = &**sides;
-                let left = left.value(sight, row);
+                let left = left.value(row_context, row);
                 match ops::decided(*op, left) {
                     Some(cell) => cell,
                     None => {
-                        let right = right.value(sight, row);
-                        ops::binary(*op, left, right, sight.words).unwrap_or_else(|| sight.binary(*op, left, right))
+                        let right = right.value(row_context, row);
+                        ops::binary(*op, left, right, row_context.words)
+                            .unwrap_or_else(|| row_context.binary(*op, left, right))
                     }
                 }
             }
-            Term::Choice(parts) => {
+            CompiledExpr::Choice(parts) => {
                 let [condition, then, otherwise] = &**parts;
-                match ops::truth(condition.value(sight, row)) {
-                    Ok(true) => then.value(sight, row),
-                    Ok(false) => otherwise.value(sight, row),
+                match ops::truth(condition.value(row_context, row)) {
+                    Ok(true) => then.value(row_context, row),
+                    Ok(false) => otherwise.value(row_context, row),
                     Err(cell) => cell,
                 }
             }
-            Term::Elvis(sides) => {
+            CompiledExpr::Elvis(sides) => {
                 let [value, fallback] = &**sides;
-                match value.value(sight, row) {
-                    Cell::Undefined => fallback.value(sight, row),
+                match value.value(row_context, row) {
+                    Cell::Undefined => fallback.value(row_context, row),
                     cell => cell,
                 }
             }
-            Term::Whole(whole) => {
-                let cells: SmallVec<[Cell; 4]> = whole.parts.iter().map(|part| part.value(sight, row)).collect();
+            CompiledExpr::Residual(whole) => {
+                let cells: SmallVec<[Cell; 4]> = whole.parts.iter().map(|part| part.value(row_context, row)).collect();
                 let pair = match cells.as_slice() {
                     [one, other] if whole.pair => Some((whole.text, *one, *other)),
                     _ => None,
                 };
-                if let Some(said) = pair.and_then(|pair| sight.words.said(&pair)) {
+                if let Some(said) = pair.and_then(|pair| row_context.words.said(&pair)) {
                     return said;
                 }
                 if let [Cell::Text(text)] = cells.as_slice()
-                    && let Some(cell) = whole.of_text(sight.words.str(*text), sight.context)
+                    && let Some(cell) = whole.of_text(row_context.words.str(*text), row_context.context)
                 {
                     return cell;
                 }
-                let cell = sight.whole(&whole.expr, &whole.names, &cells);
-                if let Some(pair) = pair.filter(|_| !sight.words.meter.is_dry()) {
-                    sight.words.say(pair, cell);
+                let cell = row_context.whole(&whole.expr, &whole.names, &cells);
+                if let Some(pair) = pair.filter(|_| !row_context.words.meter.is_dry()) {
+                    row_context.words.say(pair, cell);
                 }
                 cell
             }
@@ -233,47 +234,51 @@ impl Term {
     /// Calls `see` with every port and column that the term reads.
     pub(crate) fn reads(&self, see: &mut dyn FnMut(Var, u32)) {
         match self {
-            Term::Known(_) | Term::Now => {}
-            Term::Column(var, column) => see(*var, *column),
-            Term::Unary(_, operand) => operand.reads(see),
-            Term::Binary(_, sides) | Term::Elvis(sides) => sides.iter().for_each(|side| side.reads(see)),
-            Term::Choice(parts) => parts.iter().for_each(|part| part.reads(see)),
-            Term::Whole(whole) => whole.parts.iter().for_each(|part| part.reads(see)),
+            CompiledExpr::Known(_) | CompiledExpr::Now => {}
+            CompiledExpr::Column(var, column) => see(*var, *column),
+            CompiledExpr::Unary(_, operand) => operand.reads(see),
+            CompiledExpr::Binary(_, sides) | CompiledExpr::Elvis(sides) => {
+                sides.iter().for_each(|side| side.reads(see))
+            }
+            CompiledExpr::Choice(parts) => parts.iter().for_each(|part| part.reads(see)),
+            CompiledExpr::Residual(whole) => whole.parts.iter().for_each(|part| part.reads(see)),
         }
     }
 
     /// Whether the value depends on the time.
     pub(crate) fn is_timely(&self) -> bool {
         match self {
-            Term::Now => true,
-            Term::Known(_) | Term::Column(..) => false,
-            Term::Unary(_, operand) => operand.is_timely(),
-            Term::Binary(_, sides) | Term::Elvis(sides) => sides.iter().any(Term::is_timely),
-            Term::Choice(parts) => parts.iter().any(Term::is_timely),
-            Term::Whole(whole) => whole.parts.iter().any(Term::is_timely),
+            CompiledExpr::Now => true,
+            CompiledExpr::Known(_) | CompiledExpr::Column(..) => false,
+            CompiledExpr::Unary(_, operand) => operand.is_timely(),
+            CompiledExpr::Binary(_, sides) | CompiledExpr::Elvis(sides) => sides.iter().any(CompiledExpr::is_timely),
+            CompiledExpr::Choice(parts) => parts.iter().any(CompiledExpr::is_timely),
+            CompiledExpr::Residual(whole) => whole.parts.iter().any(CompiledExpr::is_timely),
         }
     }
 
     /// Whether some part of it is for the evaluator.
     pub(crate) fn is_slow(&self) -> bool {
         match self {
-            Term::Now | Term::Known(_) | Term::Column(..) => false,
-            Term::Unary(_, operand) => operand.is_slow(),
-            Term::Binary(_, sides) | Term::Elvis(sides) => sides.iter().any(Term::is_slow),
-            Term::Choice(parts) => parts.iter().any(Term::is_slow),
-            Term::Whole(_) => true,
+            CompiledExpr::Now | CompiledExpr::Known(_) | CompiledExpr::Column(..) => false,
+            CompiledExpr::Unary(_, operand) => operand.is_slow(),
+            CompiledExpr::Binary(_, sides) | CompiledExpr::Elvis(sides) => sides.iter().any(CompiledExpr::is_slow),
+            CompiledExpr::Choice(parts) => parts.iter().any(CompiledExpr::is_slow),
+            CompiledExpr::Residual(_) => true,
         }
     }
 
     /// Changes the port of every attribute.
     pub(crate) fn rename(&mut self, by: &mut dyn FnMut(&mut Var)) {
         match self {
-            Term::Known(_) | Term::Now => {}
-            Term::Column(var, _) => by(var),
-            Term::Unary(_, operand) => operand.rename(by),
-            Term::Binary(_, sides) | Term::Elvis(sides) => sides.iter_mut().for_each(|side| side.rename(by)),
-            Term::Choice(parts) => parts.iter_mut().for_each(|part| part.rename(by)),
-            Term::Whole(whole) => {
+            CompiledExpr::Known(_) | CompiledExpr::Now => {}
+            CompiledExpr::Column(var, _) => by(var),
+            CompiledExpr::Unary(_, operand) => operand.rename(by),
+            CompiledExpr::Binary(_, sides) | CompiledExpr::Elvis(sides) => {
+                sides.iter_mut().for_each(|side| side.rename(by))
+            }
+            CompiledExpr::Choice(parts) => parts.iter_mut().for_each(|part| part.rename(by)),
+            CompiledExpr::Residual(whole) => {
                 let mut parts = whole.parts.clone();
                 parts.iter_mut().for_each(|part| part.rename(by));
                 *whole = Arc::new(whole.with(parts));
@@ -289,11 +294,11 @@ impl Term {
     }
 }
 
-impl Sight<'_> {
+impl RowContext<'_> {
     /// Whether a term is true; none if only the evaluator knows.
-    pub(crate) fn holds(&mut self, term: &Term, row: &dyn Fn(Var) -> usize) -> Option<bool> {
+    pub(crate) fn holds(&mut self, term: &CompiledExpr, row: &dyn Fn(Var) -> usize) -> Option<bool> {
         match term.value(self, row) {
-            Cell::Open => None,
+            Cell::Unknown => None,
             cell => Some(ops::is_true(cell, self.words)),
         }
     }
@@ -309,8 +314,8 @@ impl Sight<'_> {
     }
 
     fn whole(&mut self, expr: &Expr, names: &[Name], cells: &[Cell]) -> Cell {
-        if cells.contains(&Cell::Open) || !self.words.meter.has_fuel() {
-            return Cell::Open;
+        if cells.contains(&Cell::Unknown) || !self.words.meter.has_fuel() {
+            return Cell::Unknown;
         }
         let mark = self.env.mark();
         let frame = self.env.frame(&self.columns.nothing, None);
@@ -320,11 +325,11 @@ impl Sight<'_> {
         let value = eval_billed(expr, &self.env, frame, self.context, &mut self.words.meter.bill);
         self.words.meter.settle();
         self.env.reset(mark);
-        value.map_or(Cell::Open, |value| self.words.cell(&value))
+        value.map_or(Cell::Unknown, |value| self.words.cell(&value))
     }
 }
 
-/// The name under which a part of a [`Whole`] is known.
+/// The name under which a part of a [`Residual`] is known.
 fn part_name(number: usize) -> Name {
     Name::new(format!("_{number}"))
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use classad::{BinaryOp, UnaryOp};
 
-use crate::table::{Cell, Words};
+use crate::table::{Cell, StringTable};
 
 /// Longer texts are put in order by the evaluator, which is paid for that.
 const COMPARED_MAX: usize = 4096;
@@ -15,15 +15,15 @@ pub(crate) fn truth(cell: Cell) -> Result<bool, Cell> {
         Cell::Bool(truth) => Ok(truth),
         Cell::Int(number) => Ok(number != 0),
         Cell::Real(bits) => Ok(f64::from_bits(bits) != 0.0),
-        Cell::Undefined | Cell::Open => Err(cell),
-        Cell::Error | Cell::Text(_) | Cell::Whole(_) => Err(Cell::Error),
+        Cell::Undefined | Cell::Unknown => Err(cell),
+        Cell::Error | Cell::Text(_) | Cell::Residual(_) => Err(Cell::Error),
     }
 }
 
 /// Whether a constraint with this value holds.
-pub(crate) fn is_true(cell: Cell, words: &Words) -> bool {
+pub(crate) fn is_true(cell: Cell, words: &StringTable) -> bool {
     match cell {
-        Cell::Whole(_) => words.value(cell).is_some_and(|value| value.is_true()),
+        Cell::Residual(_) => words.value(cell).is_some_and(|value| value.is_true()),
         cell => truth(cell) == Ok(true),
     }
 }
@@ -33,7 +33,7 @@ pub(crate) fn decided(op: BinaryOp, left: Cell) -> Option<Cell> {
     let absorbing = match op {
         BinaryOp::And => false,
         BinaryOp::Or => true,
-        _ => return (left == Cell::Open).then_some(Cell::Open),
+        _ => return (left == Cell::Unknown).then_some(Cell::Unknown),
     };
     match truth(left) {
         Ok(truth) if truth == absorbing => Some(Cell::Bool(absorbing)),
@@ -43,9 +43,9 @@ pub(crate) fn decided(op: BinaryOp, left: Cell) -> Option<Cell> {
 }
 
 /// An operator with two operands, of which the left does not decide alone.
-pub(crate) fn binary(op: BinaryOp, left: Cell, right: Cell, words: &Words) -> Option<Cell> {
-    if right == Cell::Open {
-        return Some(Cell::Open);
+pub(crate) fn binary(op: BinaryOp, left: Cell, right: Cell, words: &StringTable) -> Option<Cell> {
+    if right == Cell::Unknown {
+        return Some(Cell::Unknown);
     }
     match op {
         BinaryOp::And => return Some(join(left, right, false)),
@@ -74,7 +74,7 @@ pub(crate) fn binary(op: BinaryOp, left: Cell, right: Cell, words: &Words) -> Op
 /// `!x` and `-x`.
 pub(crate) fn unary(op: UnaryOp, operand: Cell) -> Option<Cell> {
     match (op, operand) {
-        (_, Cell::Open) => Some(Cell::Open),
+        (_, Cell::Unknown) => Some(Cell::Unknown),
         (UnaryOp::Not, operand) => Some(match truth(operand) {
             Ok(truth) => Cell::Bool(!truth),
             Err(cell) => cell,
@@ -98,13 +98,13 @@ fn join(left: Cell, right: Cell, absorbing: bool) -> Cell {
 /// `is`; lists, times and lengths of time are for the evaluator.
 fn identical(left: Cell, right: Cell) -> Option<bool> {
     match (left, right) {
-        (Cell::Whole(_), _) | (_, Cell::Whole(_)) => None,
+        (Cell::Residual(_), _) | (_, Cell::Residual(_)) => None,
         (Cell::Real(left), Cell::Real(right)) => Some(f64::from_bits(left) == f64::from_bits(right)),
         _ => Some(left == right),
     }
 }
 
-fn compare(op: BinaryOp, left: Cell, right: Cell, words: &Words) -> Option<Cell> {
+fn compare(op: BinaryOp, left: Cell, right: Cell, words: &StringTable) -> Option<Cell> {
     let ordering = match (left, right) {
         (Cell::Text(left), Cell::Text(right)) => match op {
             BinaryOp::Equal => return Some(Cell::Bool(words.same_folded(left, right))),
@@ -117,7 +117,7 @@ fn compare(op: BinaryOp, left: Cell, right: Cell, words: &Words) -> Option<Cell>
                 Some(left.cmp(right))
             }
         },
-        (Cell::Whole(_), _) | (_, Cell::Whole(_)) => return None,
+        (Cell::Residual(_), _) | (_, Cell::Residual(_)) => return None,
         (Cell::Text(_), _) | (_, Cell::Text(_)) => return Some(Cell::Error),
         (Cell::Int(left), Cell::Int(right)) => Some(left.cmp(&right)),
         _ => number(left)?.partial_cmp(&number(right)?),

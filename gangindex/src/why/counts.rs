@@ -3,15 +3,15 @@
 use classad::{BinaryOp, Expr, conjuncts};
 use matchmaker::{CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount};
 
+use super::explainer::Step;
 use super::never::{is_order, mirrored};
 use super::parts::Answered;
 use super::pool::Pool;
 use super::view::View;
-use super::walk::Step;
 use crate::index::asks::misfit;
-use crate::search::domain::Known;
+use crate::search::candidates::Known;
 use crate::table::{Bits, Cell, as_u32, as_usize};
-use crate::term::Term;
+use crate::term::CompiledExpr;
 
 /// A port that was not reached: its label and its parts.
 pub(crate) fn unreached(port: &Port) -> PortCount {
@@ -163,15 +163,15 @@ fn owners(
         let Some(terms) = view.terms.get(*number_of_terms) else { continue };
         let mut strangers = terms.rows.clone();
         strangers.and_not(home);
-        let text = if strangers.any() { None } else { text(terms.template, *place, known) };
+        let text = if strangers.any() { None } else { text(terms.offer_class, *place, known) };
         let only_failure = number(&refusing);
         owners.push(OwnerCount { terms: *number_of_terms, conjunct: *place, text, refuses, only_failure });
     }
     owners
 }
 
-fn text(template: usize, place: usize, known: &Known<'_>) -> Option<String> {
-    let (ports, via) = &known.table.templates.list.get(template)?.example;
+fn text(offer_class: usize, place: usize, known: &Known<'_>) -> Option<String> {
+    let (ports, via) = &known.table.offer_classes.list.get(offer_class)?.example;
     let constraint = ports.list.get(*via)?.constraint.as_ref()?;
     conjuncts(constraint).get(place).map(|part| part.excerpt(EXCERPT_MAX))
 }
@@ -187,11 +187,13 @@ fn misfits(view: &View, unfit: &Bits, pool: &Pool, known: &Known<'_>) -> Misfits
 }
 
 /// The number nearest to the one that a comparison asks for, among what these rows have.
-fn nearest(term: &Term, rows: &Bits, known: &Known<'_>) -> Option<Nearest> {
-    let Term::Binary(op, sides) = term else { return None };
+fn nearest(term: &CompiledExpr, rows: &Bits, known: &Known<'_>) -> Option<Nearest> {
+    let CompiledExpr::Binary(op, sides) = term else { return None };
     let (column, op) = match &**sides {
-        [Term::Column(_, column), Term::Known(Cell::Int(_) | Cell::Real(_))] => (*column, *op),
-        [Term::Known(Cell::Int(_) | Cell::Real(_)), Term::Column(_, column)] => (*column, mirrored(*op)),
+        [CompiledExpr::Column(_, column), CompiledExpr::Known(Cell::Int(_) | Cell::Real(_))] => (*column, *op),
+        [CompiledExpr::Known(Cell::Int(_) | Cell::Real(_)), CompiledExpr::Column(_, column)] => {
+            (*column, mirrored(*op))
+        }
         _ => return None,
     };
     if !is_order(op) || !rows.any() {

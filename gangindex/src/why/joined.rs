@@ -7,13 +7,13 @@ use std::rc::Rc;
 use classad::BinaryOp;
 use foldhash::fast::RandomState;
 
-use super::met::Met;
-use crate::search::domain::Known;
-use crate::table::{Bits, Cell, TextId, Words, as_usize};
-use crate::term::{Sight, Term, Var, number};
+use super::join_memo::JoinMemo;
+use crate::search::candidates::Known;
+use crate::table::{Bits, Cell, StringTable, Symbol, as_usize};
+use crate::term::{CompiledExpr, RowContext, Var, number};
 
 /// The rows of each side that agree with some row of the other, not counting themselves.
-pub(crate) struct Agreed {
+pub(crate) struct Agreement {
     pub(crate) hubs: Bits,
     pub(crate) rows: Bits,
 }
@@ -28,17 +28,17 @@ struct Group {
 /// Rows of port 0, and what is known of them: many are asked whether they agree with them.
 pub(crate) struct Hubs<'b> {
     pub(crate) rows: &'b Bits,
-    met: &'b Met,
+    met: &'b JoinMemo,
     /// By column: the texts that they show.
-    shown: RefCell<Vec<(u32, Option<Rc<Shown>>)>>,
+    shown: RefCell<Vec<(u32, Option<Rc<ShownTexts>>)>>,
 }
 
 impl<'b> Hubs<'b> {
-    pub(crate) fn of(rows: &'b Bits, met: &'b Met) -> Hubs<'b> {
+    pub(crate) fn of(rows: &'b Bits, met: &'b JoinMemo) -> Hubs<'b> {
         Hubs { rows, met, shown: RefCell::default() }
     }
 
-    fn shown(&self, column: u32, known: &Known<'_>) -> Option<Rc<Shown>> {
+    fn shown(&self, column: u32, known: &Known<'_>) -> Option<Rc<ShownTexts>> {
         if let Some((_, shown)) = self.shown.borrow().iter().find(|(own, _)| *own == column) {
             return shown.clone();
         }
@@ -50,7 +50,7 @@ impl<'b> Hubs<'b> {
 
 /// The rows that agree with some hub on `terms`, see [`agreed`].
 pub(crate) fn agreed_rows(
-    terms: &[Term],
+    terms: &[CompiledExpr],
     hubs: &Hubs<'_>,
     rows: &Bits,
     port: usize,
@@ -66,17 +66,17 @@ pub(crate) fn agreed_rows(
 
 /// Who agrees on `terms`, which read port 0 and `port`. None if that takes the evaluator, or too many comparisons.
 pub(crate) fn agreed(
-    terms: &[Term],
+    terms: &[CompiledExpr],
     hubs: &Hubs<'_>,
     rows: &Bits,
     port: usize,
     known: &mut Known<'_>,
-) -> Option<Agreed> {
+) -> Option<Agreement> {
     if let Some((hub, own)) = one_equality(terms, port).filter(|_| !hubs.rows.meets(rows))
         && let Some((theirs, ours)) = hubs.shown(hub, known).zip(shown(rows, own, known))
     {
         let good_hubs = who_shows(&theirs, &ours, (hubs.rows, hub), known);
-        return Some(Agreed { hubs: good_hubs, rows: who_shows(&ours, &theirs, (rows, own), known) });
+        return Some(Agreement { hubs: good_hubs, rows: who_shows(&ours, &theirs, (rows, own), known) });
     }
     if let Some(agreed) = hubs.met.agreed(terms, hubs.rows, rows, port, known) {
         return Some(agreed);
@@ -101,11 +101,11 @@ pub(crate) fn agreed(
     let mut row_groups = groups(rows, &row_columns, known)?;
     let equal = equalities(terms, port, &hub_columns, &row_columns);
     let words = &known.table.words;
-    let keys = |group: &Group, side: fn(&(usize, usize)) -> usize| -> Option<Vec<Key>> {
+    let keys = |group: &Group, side: fn(&(usize, usize)) -> usize| -> Option<Vec<JoinKey>> {
         equal.iter().map(|pair| key(*group.cells.get(side(pair))?, words)).collect()
     };
-    let row_keys: Vec<Option<Vec<Key>>> = row_groups.iter().map(|group| keys(group, |pair| pair.1)).collect();
-    let mut by_key: HashMap<Vec<Key>, Vec<usize>, RandomState> = HashMap::default();
+    let row_keys: Vec<Option<Vec<JoinKey>>> = row_groups.iter().map(|group| keys(group, |pair| pair.1)).collect();
+    let mut by_key: HashMap<Vec<JoinKey>, Vec<usize>, RandomState> = HashMap::default();
     for (place, group) in hub_groups.iter().enumerate() {
         // What is undefined or an error is equal to nothing.
         if let Some(keys) = keys(group, |pair| pair.0) {
@@ -137,14 +137,15 @@ pub(crate) fn agreed(
     for row in hub_groups.iter().filter(|hub| hub.agrees).flat_map(|hub| &hub.rows) {
         good_hubs.set(as_usize(*row), true);
     }
-    Some(Agreed { hubs: good_hubs, rows: good_rows })
+    Some(Agreement { hubs: good_hubs, rows: good_rows })
 }
 
 /// The columns of port 0 and of `port` that are to be equal, if that is all.
-fn one_equality(terms: &[Term], port: usize) -> Option<(u32, u32)> {
-    let [Term::Binary(BinaryOp::Equal, sides)] = terms else { return None };
+fn one_equality(terms: &[CompiledExpr], port: usize) -> Option<(u32, u32)> {
+    let [CompiledExpr::Binary(BinaryOp::Equal, sides)] = terms else { return None };
     match &**sides {
-        [Term::Column(0, hub), Term::Column(var, own)] | [Term::Column(var, own), Term::Column(0, hub)]
+        [CompiledExpr::Column(0, hub), CompiledExpr::Column(var, own)]
+        | [CompiledExpr::Column(var, own), CompiledExpr::Column(0, hub)]
             if port != 0 && usize::from(*var) == port =>
         {
             Some((*hub, *own))
@@ -154,10 +155,10 @@ fn one_equality(terms: &[Term], port: usize) -> Option<(u32, u32)> {
 }
 
 /// By code: the text that some row of a set shows.
-type Shown = Vec<Option<TextId>>;
+type ShownTexts = Vec<Option<Symbol>>;
 
 /// The texts that rows show in a column; none if some show other values, which may be equal in other ways.
-fn shown(rows: &Bits, column: u32, known: &Known<'_>) -> Option<Shown> {
+fn shown(rows: &Bits, column: u32, known: &Known<'_>) -> Option<ShownTexts> {
     let column = known.table.columns.get(column)?;
     let mut seen = vec![false; column.cells().len()];
     for code in rows.iter().filter_map(|row| column.codes().get(as_usize(row))) {
@@ -174,12 +175,12 @@ fn shown(rows: &Bits, column: u32, known: &Known<'_>) -> Option<Shown> {
 }
 
 /// The rows of a set that show one of some texts in a column.
-fn who_shows(own: &Shown, others: &Shown, (set, column): (&Bits, u32), known: &Known<'_>) -> Bits {
+fn who_shows(own: &ShownTexts, others: &ShownTexts, (set, column): (&Bits, u32), known: &Known<'_>) -> Bits {
     let mut theirs = vec![false; known.table.words.texts()];
     for text in others.iter().flatten() {
         theirs.get_mut(text.place()).into_iter().for_each(|theirs| *theirs = true);
     }
-    let shared = |text: &Option<TextId>| text.is_some_and(|text| theirs.get(text.place()) == Some(&true));
+    let shared = |text: &Option<Symbol>| text.is_some_and(|text| theirs.get(text.place()) == Some(&true));
     let good: Vec<bool> = own.iter().map(shared).collect();
     let mut rows = known.table.columns.get(column).map(|column| column.rows_of(&good)).unwrap_or_default();
     rows.and(set);
@@ -209,7 +210,7 @@ fn groups(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec<Group>>
                 *place = groups.len();
                 groups.push(Group { cells: vec![column.cell(as_usize(row))], rows: vec![row], agrees: false });
             }
-            let open = groups.iter().any(|group| group.cells.contains(&Cell::Open));
+            let open = groups.iter().any(|group| group.cells.contains(&Cell::Unknown));
             (!open).then_some(groups)
         }
         _ => groups_of_many(rows, columns, known),
@@ -222,7 +223,7 @@ fn groups_of_many(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec
     for row in rows.iter() {
         let cell = |column: &u32| known.table.columns.cell(*column, as_usize(row));
         let cells: Vec<Cell> = columns.iter().map(cell).collect();
-        if cells.contains(&Cell::Open) {
+        if cells.contains(&Cell::Unknown) {
             return None;
         }
         match places.get(&cells).and_then(|place| groups.get_mut(*place)) {
@@ -237,11 +238,12 @@ fn groups_of_many(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec
 }
 
 /// Pairs of columns, by their places, that must be equal.
-fn equalities(terms: &[Term], port: usize, hubs: &[u32], rows: &[u32]) -> Vec<(usize, usize)> {
+fn equalities(terms: &[CompiledExpr], port: usize, hubs: &[u32], rows: &[u32]) -> Vec<(usize, usize)> {
     let place = |columns: &[u32], column: &u32| columns.iter().position(|own| own == column);
-    let pair = |term: &Term| match term {
-        Term::Binary(BinaryOp::Equal, sides) => match &**sides {
-            [Term::Column(0, hub), Term::Column(var, row)] | [Term::Column(var, row), Term::Column(0, hub)]
+    let pair = |term: &CompiledExpr| match term {
+        CompiledExpr::Binary(BinaryOp::Equal, sides) => match &**sides {
+            [CompiledExpr::Column(0, hub), CompiledExpr::Column(var, row)]
+            | [CompiledExpr::Column(var, row), CompiledExpr::Column(0, hub)]
                 if usize::from(*var) == port =>
             {
                 place(hubs, hub).zip(place(rows, row))
@@ -255,28 +257,28 @@ fn equalities(terms: &[Term], port: usize, hubs: &[u32], rows: &[u32]) -> Vec<(u
 
 /// Values that `==` may find equal have equal keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
-    Text(TextId),
+enum JoinKey {
+    Text(Symbol),
     Number(u64),
     Other,
 }
 
-fn key(cell: Cell, words: &Words) -> Option<Key> {
+fn key(cell: Cell, words: &StringTable) -> Option<JoinKey> {
     match cell {
-        Cell::Text(id) => Some(Key::Text(words.folded(id))),
-        Cell::Undefined | Cell::Error | Cell::Open => None,
-        Cell::Whole(_) => Some(Key::Other),
+        Cell::Text(id) => Some(JoinKey::Text(words.folded(id))),
+        Cell::Undefined | Cell::Error | Cell::Unknown => None,
+        Cell::Residual(_) => Some(JoinKey::Other),
         // Zero has two signs.
-        other => number(other).map(|number| Key::Number((number + 0.0).to_bits())),
+        other => number(other).map(|number| JoinKey::Number((number + 0.0).to_bits())),
     }
 }
 
-fn agree(terms: &[Term], hub: u32, row: u32, port: usize, known: &mut Known<'_>) -> Option<bool> {
-    let (columns, words, context) = known.table.sight();
-    let mut sight = Sight::new(columns, words, context);
+fn agree(terms: &[CompiledExpr], hub: u32, row: u32, port: usize, known: &mut Known<'_>) -> Option<bool> {
+    let (columns, words, context) = known.table.row_context();
+    let mut row_context = RowContext::new(columns, words, context);
     let of = |var: Var| as_usize(if usize::from(var) == port { row } else { hub });
     for term in terms {
-        if !sight.holds(term, &of)? {
+        if !row_context.holds(term, &of)? {
             return Some(false);
         }
     }

@@ -1,14 +1,14 @@
 //! Roots without a gang into the reasons: computed for all offers at once where that is possible, else by trying them.
 
 mod counts;
+mod explainer;
+mod join_memo;
 mod joined;
-mod met;
 mod never;
 mod parts;
 mod pool;
 mod relax;
 mod view;
-mod walk;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use foldhash::fast::RandomState;
 
 use matchmaker::{Answer, Asked, Config, Ports, Root, Round, Snapshot, Verdict, WhyNot, bar, structural, tried};
 
-use crate::search::domain::Known;
+use crate::search::candidates::Known;
 use crate::table::Bits;
+use explainer::{Explainer, Scenario};
 use pool::Pool;
 use view::View;
-use walk::{Terrain, Walker};
 
 /// The reasons found so far, after a cycle.
 #[derive(Default)]
@@ -92,17 +92,17 @@ impl Whys {
         }
         let excluded = excluded(root, snapshot, known);
         let refusing: Vec<Bits> = views.iter().map(View::refusing).collect();
-        let walker = Walker { views: &views, refusing: &refusing, pool };
-        let mut walk = walker.walk(&Terrain { dropped: &[], skipped: 0, excluded: None }, true, known)?;
+        let explainer = Explainer { views: &views, refusing: &refusing, pool };
+        let mut walk = explainer.walk(&Scenario { dropped: &[], skipped: 0, excluded: None }, true, known)?;
         let last = walk.steps.len().saturating_sub(1);
         let alone = walk.steps.last().is_none_or(|step| step.join.is_none());
         let (mut core, mut relaxations, mut backs_off) = (Vec::new(), Vec::new(), false);
         if walk.complete {
-            let terrain = Terrain { dropped: &[], skipped: 0, excluded: Some(&excluded) };
-            backs_off = excluded.any() && !walker.exists(&terrain, known)?;
+            let scenario = Scenario { dropped: &[], skipped: 0, excluded: Some(&excluded) };
+            backs_off = excluded.any() && !explainer.exists(&scenario, known)?;
         } else {
-            core = if alone { vec![last] } else { walker.core(last, known) };
-            relaxations = relax::relaxations(&walker, known);
+            core = if alone { vec![last] } else { explainer.core(last, known) };
+            relaxations = relax::relaxations(&explainer, known);
         }
         let joins = walk.steps.iter_mut().filter_map(|step| step.join.take()).collect();
         let mut counts = Vec::with_capacity(views.len());

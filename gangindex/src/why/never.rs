@@ -3,9 +3,9 @@
 use classad::{BinaryOp, Limits};
 use matchmaker::Ports;
 
-use super::parts::{Asking, Part};
-use crate::table::{Cell, Table, Words};
-use crate::term::{Term, number};
+use super::parts::{Asking, RootPart};
+use crate::table::{Cell, StringTable, Table};
+use crate::term::{CompiledExpr, number};
 
 /// The first port of a root whose constraint can never be true, and the conjuncts to blame: without any one of them it
 /// could.
@@ -20,18 +20,18 @@ pub(crate) fn never(root: &Ports, limits: Limits) -> Option<(usize, Vec<usize>)>
 }
 
 /// The conjuncts that contradict themselves or each other.
-fn core(parts: &[Part], words: &Words) -> Option<Vec<usize>> {
+fn core(parts: &[RootPart], words: &StringTable) -> Option<Vec<usize>> {
     let alone = parts.iter().position(|part| match part {
-        Part::Never => true,
-        Part::Alone(term) | Part::Join(term) => demand(term).is_some_and(|demand| demand.impossible()),
-        Part::Always | Part::Opaque => false,
+        RootPart::Never => true,
+        RootPart::Alone(term) | RootPart::Join(term) => demand(term).is_some_and(|demand| demand.impossible()),
+        RootPart::Always | RootPart::Opaque => false,
     });
     if let Some(alone) = alone {
         return Some(vec![alone]);
     }
-    let mut demands: Vec<(usize, Demand)> = Vec::new();
+    let mut demands: Vec<(usize, Comparison)> = Vec::new();
     for (place, part) in parts.iter().enumerate() {
-        let (Part::Alone(term) | Part::Join(term)) = part else { continue };
+        let (RootPart::Alone(term) | RootPart::Join(term)) = part else { continue };
         let Some(next) = demand(term) else { continue };
         let rival =
             demands.iter().find(|(_, other)| other.attribute == next.attribute && other.contradicts(&next, words));
@@ -44,21 +44,21 @@ fn core(parts: &[Part], words: &Words) -> Option<Vec<usize>> {
 }
 
 /// An attribute compared with a value.
-struct Demand {
+struct Comparison {
     attribute: (u8, u32),
     op: BinaryOp,
     value: Cell,
 }
 
-fn demand(term: &Term) -> Option<Demand> {
-    let Term::Binary(op, sides) = term else { return None };
+fn demand(term: &CompiledExpr) -> Option<Comparison> {
+    let CompiledExpr::Binary(op, sides) = term else { return None };
     let (attribute, op, value) = match &**sides {
-        [Term::Column(var, column), Term::Known(value)] => ((*var, *column), *op, *value),
-        [Term::Known(value), Term::Column(var, column)] => ((*var, *column), mirrored(*op), *value),
+        [CompiledExpr::Column(var, column), CompiledExpr::Known(value)] => ((*var, *column), *op, *value),
+        [CompiledExpr::Known(value), CompiledExpr::Column(var, column)] => ((*var, *column), mirrored(*op), *value),
         _ => return None,
     };
     let compares = is_comparison(op) || matches!(op, BinaryOp::Is | BinaryOp::Isnt);
-    compares.then_some(Demand { attribute, op, value })
+    compares.then_some(Comparison { attribute, op, value })
 }
 
 /// The operator that says the same with its sides exchanged.
@@ -83,7 +83,7 @@ pub(crate) fn is_order(op: BinaryOp) -> bool {
 /// Up to here every integer is a real.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-impl Demand {
+impl Comparison {
     /// Nothing compares with what is undefined or an error.
     fn impossible(&self) -> bool {
         is_comparison(self.op) && matches!(self.value, Cell::Undefined | Cell::Error)
@@ -95,12 +95,12 @@ impl Demand {
         number(self.value).filter(|number| number.abs() < EXACT_MAX && compares)
     }
 
-    fn contradicts(&self, other: &Demand, words: &Words) -> bool {
+    fn contradicts(&self, other: &Comparison, words: &StringTable) -> bool {
         let missing =
-            |demand: &Demand| demand.op == BinaryOp::Is && matches!(demand.value, Cell::Undefined | Cell::Error);
-        let compares = |demand: &Demand| is_comparison(demand.op);
+            |demand: &Comparison| demand.op == BinaryOp::Is && matches!(demand.value, Cell::Undefined | Cell::Error);
+        let compares = |demand: &Comparison| is_comparison(demand.op);
         if self.op == BinaryOp::Is && other.op == BinaryOp::Is {
-            let told = |cell: Cell| !matches!(cell, Cell::Whole(_) | Cell::Real(_) | Cell::Open);
+            let told = |cell: Cell| !matches!(cell, Cell::Residual(_) | Cell::Real(_) | Cell::Unknown);
             return told(self.value) && told(other.value) && self.value != other.value;
         }
         if (missing(self) && compares(other)) || (missing(other) && compares(self)) {

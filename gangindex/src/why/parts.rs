@@ -4,19 +4,19 @@ use classad::{Expr, conjuncts};
 use matchmaker::Ports;
 
 use crate::table::{Bits, Cell, Table};
-use crate::term::{Flattener, Side, Term, is_true};
+use crate::term::{CompiledExpr, Compiler, Side, is_true};
 
 /// What one conjunct comes to for a root at a port.
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
+pub(crate) enum RootPart {
     /// True of everybody.
     Always,
     /// True of nobody.
     Never,
     /// It depends on the partner at the port alone.
-    Alone(Term),
+    Alone(CompiledExpr),
     /// It reads the partners of earlier ports, too.
-    Join(Term),
+    Join(CompiledExpr),
     /// Only the evaluator knows.
     Opaque,
 }
@@ -25,16 +25,16 @@ pub(crate) enum Part {
 #[derive(Debug)]
 pub(crate) enum Answered {
     /// Not true of these rows; whether of those that are open, only the evaluator knows.
-    Fails { rows: Bits, open: Option<Bits>, term: Option<Term> },
-    /// See [`Part::Join`].
-    Join(Term),
-    /// See [`Part::Opaque`].
+    Fails { rows: Bits, open: Option<Bits>, term: Option<CompiledExpr> },
+    /// See [`RootPart::Join`].
+    Join(CompiledExpr),
+    /// See [`RootPart::Opaque`].
     Opaque,
 }
 
 /// The parts of a constraint.
 pub(crate) struct Parts {
-    pub(crate) list: Vec<Part>,
+    pub(crate) list: Vec<RootPart>,
     /// There is no constraint, and that is no match.
     pub(crate) missing: bool,
 }
@@ -58,7 +58,7 @@ impl Asking<'_> {
         let texts = conjuncts(constraint);
         // So long a chain may be deeper than an evaluation may go.
         let deep = texts.len() > table.context.limits.depth;
-        let part = |text: &Expr| if deep { Part::Opaque } else { self.part(text, side, table) };
+        let part = |text: &Expr| if deep { RootPart::Opaque } else { self.part(text, side, table) };
         Parts { list: texts.iter().map(part).collect(), missing: false }
     }
 
@@ -66,16 +66,16 @@ impl Asking<'_> {
         ports.list.get(port)?.constraint.as_ref()
     }
 
-    fn part(&self, text: &Expr, side: Side, table: &mut Table) -> Part {
-        let mut flattener = Flattener::new(table, self.root, self.port);
-        flattener.partner = self.partner;
-        match flattener.term(text, side) {
-            None | Some(Term::Known(Cell::Open)) => Part::Opaque,
-            Some(Term::Known(cell)) if is_true(cell, &table.words) => Part::Always,
-            Some(Term::Known(_)) => Part::Never,
+    fn part(&self, text: &Expr, side: Side, table: &mut Table) -> RootPart {
+        let mut compiler = Compiler::new(table, self.root, self.port);
+        compiler.partner = self.partner;
+        match compiler.term(text, side) {
+            None | Some(CompiledExpr::Known(Cell::Unknown)) => RootPart::Opaque,
+            Some(CompiledExpr::Known(cell)) if is_true(cell, &table.words) => RootPart::Always,
+            Some(CompiledExpr::Known(_)) => RootPart::Never,
             // What reads the time alone is true of all rows or of none.
-            Some(term) if term.vars() & !(1u64 << (self.port & 63)) == 0 => Part::Alone(term),
-            Some(term) => Part::Join(term),
+            Some(term) if term.vars() & !(1u64 << (self.port & 63)) == 0 => RootPart::Alone(term),
+            Some(term) => RootPart::Join(term),
         }
     }
 }

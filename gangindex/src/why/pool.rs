@@ -6,18 +6,18 @@ use classad::Name;
 use foldhash::fast::RandomState;
 use matchmaker::{PoolAd, Snapshot};
 
-use super::met::Met;
+use super::join_memo::JoinMemo;
 use crate::index::asks::Resources;
 use crate::index::preds::Answer;
-use crate::search::domain::Known;
+use crate::search::candidates::Known;
 use crate::table::{Bits, as_usize};
-use crate::term::Term;
+use crate::term::CompiledExpr;
 
-/// Offers whose constraint comes to the same for every root: templates that differ in nothing that it names.
+/// Offers whose constraint comes to the same for every root: offer classes that differ in nothing that it names.
 #[derive(Debug)]
 pub(crate) struct Alike {
-    /// One of their templates.
-    pub(crate) template: usize,
+    /// One of their offer classes.
+    pub(crate) offer_class: usize,
     pub(crate) rows: Bits,
     /// What they may read of a root is not written in them.
     pub(crate) reflective: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Pool {
     admitted: BTreeMap<String, Bits>,
     homes: BTreeMap<String, Bits>,
     pub(crate) answers: Answers,
-    pub(crate) met: Met,
+    pub(crate) met: JoinMemo,
     fits: HashMap<u32, Bits, RandomState>,
     free: HashMap<u32, Bits, RandomState>,
 }
@@ -51,13 +51,13 @@ pub(crate) struct Pool {
 /// Which rows conditions are true of that the evaluator has answered row by row. Others are answered soon enough, or remembered with
 /// those of the search.
 #[derive(Default)]
-pub(crate) struct Answers(HashMap<Term, Answer, RandomState>);
+pub(crate) struct Answers(HashMap<CompiledExpr, Answer, RandomState>);
 
 /// How many of them are kept.
 const ANSWERS_MAX: usize = 1024;
 
 impl Answers {
-    pub(crate) fn of(&mut self, term: &Term, known: &mut Known<'_>) -> Answer {
+    pub(crate) fn of(&mut self, term: &CompiledExpr, known: &mut Known<'_>) -> Answer {
         if let Some(answer) = self.0.get(term) {
             return answer.clone();
         }
@@ -76,7 +76,7 @@ impl Pool {
         let place = |row: usize| table.rows.get(row).map_or(usize::MAX, |row| row.place());
         let offer = |row: usize| snapshot.ad_at(place(row)).and_then(PoolAd::offer);
         let live = |row: usize| table.live.get(row);
-        let shared = known.stock.shared(table);
+        let shared = known.availability.shared(table);
         let deep = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.has_others()));
         let firsts = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.via() == 0));
         let gives = |row: usize| {
@@ -87,14 +87,14 @@ impl Pool {
         let mut shelves: BTreeMap<u32, (usize, Bits)> = BTreeMap::new();
         for row in table.live.iter() {
             let place = place(as_usize(row));
-            let Some(terms) = known.stock.terms_at(place) else { continue };
+            let Some(terms) = known.availability.terms_at(place) else { continue };
             let shelf = shelves.entry(terms).or_insert_with(|| (place, Bits::none(rows)));
             shelf.1.set(as_usize(row), true);
         }
         let alike = alike(known);
         Pool {
             snapshot: snapshot.without_roots(),
-            resources: known.stock.resources(),
+            resources: known.availability.resources(),
             alike,
             shared,
             deep,
@@ -104,7 +104,7 @@ impl Pool {
             admitted: BTreeMap::new(),
             homes: BTreeMap::new(),
             answers: Answers::default(),
-            met: Met::default(),
+            met: JoinMemo::default(),
             fits: HashMap::default(),
             free: HashMap::default(),
         }
@@ -112,7 +112,7 @@ impl Pool {
 
     /// The rows that a root of this namespace may be bound to.
     pub(crate) fn admitted(&mut self, namespace: &str, known: &Known<'_>) -> Bits {
-        let rows = || known.stock.admitted(known.table, namespace);
+        let rows = || known.availability.admitted(known.table, namespace);
         self.admitted.entry(namespace.to_owned()).or_insert_with(rows).clone()
     }
 
@@ -132,7 +132,7 @@ impl Pool {
         }
         let mut fits = Bits::none(known.table.rows.len());
         for (place, rows) in &self.shelves {
-            if known.stock.take_of(ask, *place).is_some() {
+            if known.availability.take_of(ask, *place).is_some() {
                 fits.or(rows);
             }
         }
@@ -147,7 +147,7 @@ impl Pool {
     pub(crate) fn free_now(&mut self, ask: u32, rows: &Bits, known: &mut Known<'_>) -> Bits {
         let room = |row: u32, known: &mut Known<'_>| {
             let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place());
-            known.stock.fits(ask, place)
+            known.availability.fits(ask, place)
         };
         if !rows.any() {
             return rows.clone();
@@ -177,9 +177,9 @@ fn alike(known: &mut Known<'_>) -> Vec<Alike> {
     let table = &mut *known.table;
     let mut places: HashMap<_, usize, RandomState> = HashMap::default();
     let mut found: Vec<(Option<u32>, Alike)> = Vec::new();
-    let used: Vec<usize> = table.templates.used().map(|(id, _)| id).collect();
-    for template in used {
-        let Some(own) = table.templates.list.get(template) else { continue };
+    let used: Vec<usize> = table.offer_classes.used().map(|(id, _)| id).collect();
+    for offer_class in used {
+        let Some(own) = table.offer_classes.list.get(offer_class) else { continue };
         let (ports, via) = &own.example;
         let Some(port) = ports.list.get(*via) else { continue };
         let constraint = port.constraint.as_ref().map(|expr| table.exprs.id(expr));
@@ -187,18 +187,18 @@ fn alike(known: &mut Known<'_>) -> Vec<Alike> {
         let names = reads.bare.iter().chain(reads.selected.iter().map(|(base, _)| base));
         let stands = |name: &Name| (port.attributes.place(name).is_some(), ports.body.place(name).is_some());
         let presence: Vec<(bool, bool)> = names.map(stands).collect();
-        let alone = own.deep.then_some(template);
+        let alone = own.deep.then_some(offer_class);
         let key = (alone, ports.implicit, port.label.clone(), constraint, presence, own.reflective);
         let next = found.len();
         let place = *places.entry(key).or_insert(next);
         match found.get_mut(place) {
             Some((_, alike)) => alike.rows.or(&own.rows),
-            None => found.push((None, Alike { template, rows: own.rows.clone(), reflective: own.reflective })),
+            None => found.push((None, Alike { offer_class, rows: own.rows.clone(), reflective: own.reflective })),
         }
     }
     for (first, alike) in &mut found {
         *first = alike.rows.iter().map(|row| table.position(row)).min();
     }
-    found.sort_by_key(|(first, alike)| (*first, alike.template));
+    found.sort_by_key(|(first, alike)| (*first, alike.offer_class));
     found.into_iter().map(|(_, alike)| alike).collect()
 }

@@ -3,10 +3,10 @@
 
 use matchmaker::{Relaxation, Relaxed};
 
+use super::explainer::{Explainer, Scenario};
 use super::parts::Answered;
 use super::view::{Dropped, View};
-use super::walk::{Terrain, Walker};
-use crate::search::domain::Known;
+use crate::search::candidates::Known;
 use crate::table::{Bits, as_u32};
 
 /// How many ways are looked for at one port, how many combinations are tried, and how many are told.
@@ -27,23 +27,23 @@ enum Obstacle {
 }
 
 /// Ways to a gang; of none of them anything can be kept.
-pub(crate) fn relaxations(walker: &Walker<'_>, known: &mut Known<'_>) -> Vec<Relaxation> {
+pub(crate) fn relaxations(explainer: &Explainer<'_>, known: &mut Known<'_>) -> Vec<Relaxation> {
     let mut ways: Vec<Vec<Dropped>> = vec![Vec::new()];
     let mut only_port = None;
-    for (view, refusing) in walker.views.iter().zip(walker.refusing) {
-        let of_port = minimal(view, refusing, walker);
-        only_port = Some(of_port.clone()).filter(|_| walker.views.len() == 1);
+    for (view, refusing) in explainer.views.iter().zip(explainer.refusing) {
+        let of_port = minimal(view, refusing, explainer);
+        only_port = Some(of_port.clone()).filter(|_| explainer.views.len() == 1);
         let longer = |way: &Vec<Dropped>| -> Vec<Vec<Dropped>> {
             of_port.iter().map(|(dropped, _)| way.iter().copied().chain([*dropped]).collect()).collect()
         };
         ways = ways.iter().flat_map(longer).take(TRIED_MAX).collect();
     }
-    let joined = walker.views.iter().any(View::is_joined);
+    let joined = explainer.views.iter().any(View::is_joined);
     ways.sort_by_cached_key(|way| parts(way).len());
     ways.truncate(if joined { TRIED_JOINED_MAX } else { TRIED_MAX });
     let mut found: Vec<Relaxation> = Vec::new();
     for way in ways {
-        let Some(way) = working(way, joined, walker, known) else { continue };
+        let Some(way) = working(way, joined, explainer, known) else { continue };
         let offers = only_port
             .as_ref()
             .filter(|_| !joined)
@@ -61,19 +61,24 @@ pub(crate) fn relaxations(walker: &Walker<'_>, known: &mut Known<'_>) -> Vec<Rel
 }
 
 /// A way that leads to a gang, as short as it can be made.
-fn working(mut way: Vec<Dropped>, joined: bool, walker: &Walker<'_>, known: &mut Known<'_>) -> Option<Vec<Dropped>> {
-    let mut exists = |way: &[Dropped]| walker.exists(&Terrain { dropped: way, skipped: 0, excluded: None }, known);
+fn working(
+    mut way: Vec<Dropped>,
+    joined: bool,
+    explainer: &Explainer<'_>,
+    known: &mut Known<'_>,
+) -> Option<Vec<Dropped>> {
+    let mut exists = |way: &[Dropped]| explainer.exists(&Scenario { dropped: way, skipped: 0, excluded: None }, known);
     let added = !exists(&way)?;
     if added {
         if !joined {
             return None;
         }
-        for (dropped, view) in way.iter_mut().zip(walker.views) {
+        for (dropped, view) in way.iter_mut().zip(explainer.views) {
             let joins = view.own.iter().enumerate().filter(|(place, part)| *place < PARTS_MAX && part.join().is_some());
             dropped.own |= joins.fold(0, |bits, (place, _)| bits | 1u64 << place);
         }
         if !exists(&way)? {
-            for (dropped, view) in way.iter_mut().zip(walker.views) {
+            for (dropped, view) in way.iter_mut().zip(explainer.views) {
                 dropped.owners |= view.terms.iter().flat_map(|terms| &terms.parts).any(|part| part.join().is_some());
             }
             if !exists(&way)? {
@@ -120,9 +125,9 @@ fn without(way: &[Dropped], part: Relaxed) -> Vec<Dropped> {
 }
 
 /// The smallest sets of things that stand against some row of a port, and against how many rows exactly those.
-fn minimal(view: &View, refusing: &Bits, walker: &Walker<'_>) -> Vec<(Dropped, u64)> {
+fn minimal(view: &View, refusing: &Bits, explainer: &Explainer<'_>) -> Vec<(Dropped, u64)> {
     let mut remaining = view.admitted.clone();
-    remaining.and(&walker.pool.giving);
+    remaining.and(&explainer.pool.giving);
     remaining.and_not(&view.unsure);
     remaining.and_not(&view.deep);
     let mut unfit = remaining.clone();

@@ -2,13 +2,13 @@
 
 use matchmaker::Ports;
 
-use super::parts::{Answered, Asking, Part, Parts};
+use super::parts::{Answered, Asking, Parts, RootPart};
 use super::pool::{Answers, Pool};
 use crate::index::asks::{Asks, asks};
-use crate::index::memo::Trace;
-use crate::search::domain::Known;
+use crate::index::memo::ReadSet;
+use crate::search::candidates::Known;
 use crate::table::Bits;
-use crate::term::Term;
+use crate::term::CompiledExpr;
 
 /// All that is known of a port before any partner is bound.
 pub(crate) struct View {
@@ -17,7 +17,7 @@ pub(crate) struct View {
     pub(crate) own: Vec<Answered>,
     /// The root's constraint is missing, which is no match.
     pub(crate) own_missing: bool,
-    pub(crate) terms: Vec<Terms>,
+    pub(crate) terms: Vec<ClassTerms>,
     pub(crate) asks: Asks,
     /// The number of what is asked.
     pub(crate) ask: u32,
@@ -32,8 +32,8 @@ pub(crate) struct View {
 }
 
 /// The offers that ask the same of a root.
-pub(crate) struct Terms {
-    pub(crate) template: usize,
+pub(crate) struct ClassTerms {
+    pub(crate) offer_class: usize,
     pub(crate) rows: Bits,
     pub(crate) parts: Vec<Answered>,
     pub(crate) missing: bool,
@@ -77,8 +77,8 @@ impl View {
             if !rows.any() {
                 continue;
             }
-            let (template, reads_all) = (alike.template, alike.reflective);
-            let Some(found) = known.table.templates.list.get(template) else { continue };
+            let (offer_class, reads_all) = (alike.offer_class, alike.reflective);
+            let Some(found) = known.table.offer_classes.list.get(offer_class) else { continue };
             let example = found.example.clone();
             late |= example.1 > 0 && example.0.is_seen_late(example.1, root, port);
             let asking = Asking { partner: Some((&*example.0, example.1)), ..Asking { root, port, partner: None } };
@@ -94,13 +94,13 @@ impl View {
             if reads_all {
                 unsure.or(&rows);
             }
-            terms.push(Terms { template, rows, parts, missing });
+            terms.push(ClassTerms { offer_class, rows, parts, missing });
         }
-        let asks = asks(known.table, root, port, &pool.resources, &mut Trace::default());
+        let asks = asks(known.table, root, port, &pool.resources, &mut ReadSet::default());
         if asks == Asks::Opaque {
             unsure.or(&admitted);
         }
-        let ask = known.stock.ask_id(&asks);
+        let ask = known.availability.ask_id(&asks);
         let fits = pool.fits_when_free(ask, known);
         unsure.and(&admitted);
         let mut deep = pool.deep.clone();
@@ -168,7 +168,7 @@ impl View {
     }
 
     /// The root's own conditions on this partner and others together, with their places.
-    pub(crate) fn joins(&self, dropped: Dropped) -> Vec<Term> {
+    pub(crate) fn joins(&self, dropped: Dropped) -> Vec<CompiledExpr> {
         let joins = self.own.iter().enumerate().filter(|(place, _)| !dropped.drops(*place));
         joins.filter_map(|(_, part)| part.join().cloned()).collect()
     }
@@ -181,7 +181,7 @@ impl View {
 }
 
 impl Answered {
-    pub(crate) fn join(&self) -> Option<&Term> {
+    pub(crate) fn join(&self) -> Option<&CompiledExpr> {
         match self {
             Answered::Join(term) => Some(term),
             _ => None,
@@ -190,13 +190,13 @@ impl Answered {
 }
 
 /// The answer of a part for these rows.
-fn answered(part: Part, among: &Bits, answers: &mut Answers, known: &mut Known<'_>) -> Answered {
+fn answered(part: RootPart, among: &Bits, answers: &mut Answers, known: &mut Known<'_>) -> Answered {
     match part {
-        Part::Always => Answered::Fails { rows: Bits::none(among.len()), open: None, term: None },
-        Part::Never => Answered::Fails { rows: among.clone(), open: None, term: None },
-        Part::Join(term) => Answered::Join(term),
-        Part::Opaque => Answered::Opaque,
-        Part::Alone(term) => {
+        RootPart::Always => Answered::Fails { rows: Bits::none(among.len()), open: None, term: None },
+        RootPart::Never => Answered::Fails { rows: among.clone(), open: None, term: None },
+        RootPart::Join(term) => Answered::Join(term),
+        RootPart::Opaque => Answered::Opaque,
+        RootPart::Alone(term) => {
             let answer = answers.of(&term, known);
             let mut rows = among.clone();
             rows.and_not(&answer.yes);

@@ -7,11 +7,11 @@ use matchmaker::{AdId, Ask, Config, PoolAd, Root, Snapshot};
 
 use super::Unknown;
 use super::joins::{JoinId, Joins, Links};
-use crate::index::plan::{Made, Planner, PortPlan};
+use crate::index::availability::Availability;
+use crate::index::plan::{PlanCache, Planner, PortPlan};
 use crate::index::preds::Preds;
 use crate::index::ranks::Ranks;
-use crate::index::stock::Stock;
-use crate::search::domain::{Domain, Known};
+use crate::search::candidates::{Candidates, Known};
 use crate::table::{Bits, Table, as_u32, as_usize};
 
 /// The index over one pool, and who of it is left.
@@ -19,13 +19,13 @@ pub(super) struct Ground {
     table: Table,
     preds: Preds,
     ranks: Ranks,
-    stock: Stock,
+    availability: Availability,
     /// Rows whose seats may be shared.
     shared: Bits,
     /// By namespace: its number, and the rows that it may meet.
     admitted: HashMap<String, (u32, Bits), RandomState>,
-    domains: Vec<Candidates>,
-    made: Made,
+    candidate_sets: Vec<PortCandidates>,
+    made: PlanCache,
     ids: HashMap<PortPlan, usize, RandomState>,
     joins: Joins,
     /// Rows that nobody has taken and the root at hand may have.
@@ -35,8 +35,8 @@ pub(super) struct Ground {
 }
 
 /// What may fill a port while nothing is bound.
-struct Candidates {
-    domain: Domain,
+struct PortCandidates {
+    candidates: Candidates,
     rows: Bits,
     /// Those of them that only the evaluator knows.
     open: Bits,
@@ -50,19 +50,19 @@ impl Ground {
     pub(super) fn new(snapshot: &Snapshot, config: &Config) -> Ground {
         let mut table = Table::new(config.limits);
         table.sync(snapshot, &Snapshot::default());
-        let mut stock = Stock::default();
-        stock.count(snapshot, None);
-        let shared = stock.shared(&table);
+        let mut availability = Availability::default();
+        availability.count(snapshot, None);
+        let shared = availability.shared(&table);
         let live = table.live.clone();
         Ground {
             table,
             preds: Preds::default(),
             ranks: Ranks::default(),
-            stock,
+            availability,
             shared,
             admitted: HashMap::default(),
-            domains: Vec::new(),
-            made: Made::default(),
+            candidate_sets: Vec::new(),
+            made: PlanCache::default(),
             ids: HashMap::default(),
             joins: Joins::default(),
             live,
@@ -72,12 +72,13 @@ impl Ground {
 
     /// The candidates of each port of an asking ad, by number; equal ones are made once.
     pub(super) fn ports(&mut self, root: &PoolAd) -> Vec<usize> {
-        let resources = self.stock.resources();
+        let resources = self.availability.resources();
         let next = crate::table::as_u32(self.admitted.len());
         let (table, name) = (&self.table, &root.key.namespace);
-        let namespace = self.admitted.entry(name.clone()).or_insert_with(|| (next, self.stock.admitted(table, name)));
+        let namespace =
+            self.admitted.entry(name.clone()).or_insert_with(|| (next, self.availability.admitted(table, name)));
         let (number, admitted) = (namespace.0, namespace.1.clone());
-        let templates: Vec<usize> = self.table.templates.used().map(|(id, _)| id).collect();
+        let offer_classes: Vec<usize> = self.table.offer_classes.used().map(|(id, _)| id).collect();
         let mut ports = Vec::new();
         for port in 0..root.ports.list.len() {
             let (table, preds, ranks, made) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.made);
@@ -87,36 +88,37 @@ impl Ground {
                 ranks,
                 made,
                 resources: &resources,
-                templates: &templates,
+                offer_classes: &offer_classes,
                 seen: None,
                 roots: USES,
             };
             let plan = planner.port(&root.ports, port, number);
-            let next = self.domains.len();
+            let next = self.candidate_sets.len();
             let id = *self.ids.entry(plan.clone()).or_insert(next);
             if id == next {
                 let candidates = self.candidates(plan, &admitted);
-                self.domains.push(candidates);
+                self.candidate_sets.push(candidates);
             }
             ports.push(id);
         }
         ports
     }
 
-    fn candidates(&mut self, plan: PortPlan, admitted: &Bits) -> Candidates {
+    fn candidates(&mut self, plan: PortPlan, admitted: &Bits) -> PortCandidates {
         let links = self.joins.links(&plan);
-        let (table, preds, ranks, stock) = (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.stock);
-        let mut known = Known { table, preds, ranks, stock, full: &Bits::default(), doubt: false };
-        let domain = Domain::of(plan, admitted, &self.shared, &mut known);
-        let (mut rows, mut open) = (Bits::clone(&domain.may), domain.open.clone());
-        for row in domain.may.iter() {
+        let (table, preds, ranks, availability) =
+            (&mut self.table, &mut self.preds, &mut self.ranks, &mut self.availability);
+        let mut known = Known { table, preds, ranks, availability, full: &Bits::default(), doubt: false };
+        let candidates = Candidates::of(plan, admitted, &self.shared, &mut known);
+        let (mut rows, mut open) = (Bits::clone(&candidates.may), candidates.open.clone());
+        for row in candidates.may.iter() {
             let unknown = open.get(as_usize(row));
-            let fits = unknown || known.has_room(row, &domain);
+            let fits = unknown || known.has_room(row, &candidates);
             known.doubt = false;
-            rows.set(as_usize(row), fits && domain.passes(row, &mut known));
+            rows.set(as_usize(row), fits && candidates.passes(row, &mut known));
             open.set(as_usize(row), unknown || known.doubt);
         }
-        Candidates { domain, rows, open, links }
+        PortCandidates { candidates, rows, open, links }
     }
 
     /// The live rows that can fill a port beside what is bound.
@@ -125,7 +127,7 @@ impl Ground {
         for (number, row) in bound.iter().enumerate() {
             there |= u64::from(row.is_some()) << (number & 63);
         }
-        let Some(own) = ports.get(port).and_then(|id| self.domains.get(*id)) else { return Ok(Bits::default()) };
+        let Some(own) = ports.get(port).and_then(|id| self.candidate_sets.get(*id)) else { return Ok(Bits::default()) };
         let mut rows = own.rows.clone();
         rows.and(&self.live);
         for row in bound.iter().flatten() {
@@ -140,8 +142,8 @@ impl Ground {
         }
         if own.links.theirs.iter().any(|(_, joins)| !joins.is_empty()) {
             let mut allowed = Bits::none(rows.len());
-            for (template, joins) in &own.links.theirs {
-                let Some(known) = asked.table.templates.list.get(*template) else { continue };
+            for (offer_class, joins) in &own.links.theirs {
+                let Some(known) = asked.table.offer_classes.list.get(*offer_class) else { continue };
                 let mut part = known.rows.clone();
                 part.and(&rows);
                 for join in joins {
@@ -153,9 +155,9 @@ impl Ground {
         }
         // What was asked by those who are bound already, and could not be answered then.
         for (id, row) in ports.iter().zip(bound) {
-            let (Some(other), Some(row)) = (self.domains.get(*id), row) else { continue };
-            let template = asked.table.rows.get(as_usize(*row)).map_or(usize::MAX, |row| row.template());
-            for join in other.links.of(template) {
+            let (Some(other), Some(row)) = (self.candidate_sets.get(*id), row) else { continue };
+            let offer_class = asked.table.rows.get(as_usize(*row)).map_or(usize::MAX, |row| row.offer_class());
+            for join in other.links.of(offer_class) {
                 if asked.joins.reads(*join, port) {
                     asked.narrow(*join, &mut rows)?;
                 }
@@ -197,9 +199,9 @@ impl Ground {
     }
 
     /// What a port takes of an ad.
-    pub(super) fn ask(&mut self, domain: usize, ad: AdId) -> Ask {
-        let ask = self.domains.get(domain).map_or(u32::MAX, |candidates| candidates.domain.ask);
-        self.stock.take_of(ask, ad.place()).map(|take| take.ask.clone()).unwrap_or_default()
+    pub(super) fn ask(&mut self, candidates: usize, ad: AdId) -> Ask {
+        let ask = self.candidate_sets.get(candidates).map_or(u32::MAX, |candidates| candidates.candidates.ask);
+        self.availability.take_of(ask, ad.place()).map(|take| take.ask.clone()).unwrap_or_default()
     }
 
     fn rows_of(&self, id: AdId) -> Vec<u32> {

@@ -7,12 +7,12 @@ use foldhash::fast::RandomState;
 use crate::index::plan::PortPlan;
 use crate::index::preds::Answer;
 use crate::table::{Bits, Cell, Table, as_usize};
-use crate::term::{Sight, Term, Var};
+use crate::term::{CompiledExpr, RowContext, Var};
 
 /// The number of a condition; equal numbers are equal conditions.
 pub(super) type JoinId = usize;
 
-/// The joins of a port: its own, and those of its candidates by template.
+/// The joins of a port: its own, and those of its candidates by offer class.
 #[derive(Debug)]
 pub(super) struct Links {
     pub(super) own: Vec<JoinId>,
@@ -20,9 +20,9 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Those that count where a row of a template is bound.
-    pub(super) fn of(&self, template: usize) -> impl Iterator<Item = &JoinId> {
-        let theirs = self.theirs.iter().filter(move |(own, _)| *own == template);
+    /// Those that count where a row of an offer class is bound.
+    pub(super) fn of(&self, offer_class: usize) -> impl Iterator<Item = &JoinId> {
+        let theirs = self.theirs.iter().filter(move |(own, _)| *own == offer_class);
         self.own.iter().chain(theirs.flat_map(|(_, joins)| joins))
     }
 }
@@ -30,7 +30,7 @@ impl Links {
 /// A condition, and what it reads of whom.
 #[derive(Debug)]
 struct Join {
-    term: Term,
+    term: CompiledExpr,
     vars: u64,
     reads: Vec<(Var, u32)>,
 }
@@ -39,7 +39,7 @@ struct Join {
 #[derive(Debug, Default)]
 pub(super) struct Joins {
     list: Vec<Join>,
-    ids: HashMap<Term, JoinId, RandomState>,
+    ids: HashMap<CompiledExpr, JoinId, RandomState>,
     /// By the join, the port that is asked for, and what the others show.
     answers: HashMap<(JoinId, usize, Vec<Cell>), Answer, RandomState>,
 }
@@ -50,12 +50,12 @@ impl Joins {
         let own = plan.own.joins.iter().map(|join| self.id(join)).collect();
         let mut theirs = Vec::new();
         for each in plan.theirs.iter() {
-            theirs.push((each.template, each.demand.joins.iter().map(|join| self.id(join)).collect()));
+            theirs.push((each.offer_class, each.demand.joins.iter().map(|join| self.id(join)).collect()));
         }
         Links { own, theirs }
     }
 
-    fn id(&mut self, term: &Term) -> JoinId {
+    fn id(&mut self, term: &CompiledExpr) -> JoinId {
         if let Some(id) = self.ids.get(term) {
             return *id;
         }
@@ -92,11 +92,11 @@ impl Joins {
         let answer = self.answers.entry((id, port, shown));
         Some(answer.or_insert_with(|| {
             let (mut yes, mut open) = (Bits::none(table.rows.len()), Bits::none(table.rows.len()));
-            let (columns, words, context) = table.sight();
-            let mut sight = Sight::new(columns, words, context);
+            let (columns, words, context) = table.row_context();
+            let mut row_context = RowContext::new(columns, words, context);
             for row in table_rows(&yes) {
                 let place = |var: Var| if usize::from(var) == port { row } else { at(var) };
-                match sight.holds(&join.term, &place) {
+                match row_context.holds(&join.term, &place) {
                     Some(truth) => yes.set(row, truth),
                     None => open.set(row, true),
                 }

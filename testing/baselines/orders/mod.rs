@@ -192,9 +192,9 @@ fn refusal(snapshot: &Snapshot, root: &Root, ground: &Ground, unknown: Unknown) 
 fn gang(ground: &mut Ground, root: AdId, rows: &[u32], ports: &[usize]) -> Gang {
     let mut members = Members::new();
     members.push(Member { ad: root, bond: None, ask: Ask::default() });
-    for (port, (row, domain)) in rows.iter().zip(ports).enumerate() {
+    for (port, (row, candidates)) in rows.iter().zip(ports).enumerate() {
         let (ad, via) = ground.who(*row);
-        members.push(Member { ad, bond: Some(Bond::new(0, port, via)), ask: ground.ask(*domain, ad) });
+        members.push(Member { ad, bond: Some(Bond::new(0, port, via)), ask: ground.ask(*candidates, ad) });
     }
     Gang { members, score: Score::default() }
 }

@@ -7,7 +7,7 @@ use crate::table::Bits;
 /// The search for one root.
 pub(super) struct Search<'a> {
     pub(super) ground: &'a mut Ground,
-    /// The domain of each port.
+    /// The candidates of each port.
     pub(super) ports: &'a [usize],
     pub(super) order: Order,
     /// The row at each port.

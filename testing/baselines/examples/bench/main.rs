@@ -115,7 +115,7 @@ fn figures(workload: &Workload, config: &Config, options: &Options) -> Fallible<
         first = Some(cold.round(|| from_text(workload, config))?);
     }
     let (snapshot, mut engine, cycle) = first.ok_or("no round was measured")?;
-    let search_alone = Config { second_look: false, ..config.clone() };
+    let search_alone = Config { verify_gangs: false, ..config.clone() };
     for _ in rounds.clone() {
         search.round(|| cycle_from_nothing(&mut engine, &snapshot, &search_alone));
     }

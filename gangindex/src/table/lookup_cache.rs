@@ -4,7 +4,7 @@ use classad::Expr;
 
 /// A few expressions and what they stand for; another one with the same place replaces it.
 #[derive(Debug, Default)]
-pub(crate) struct Recent {
+pub(crate) struct LookupCache {
     /// The expression is kept so that its identity is not taken by another.
     slots: Vec<Option<(Expr, u32)>>,
     /// Since there were so many places: how often an expression was found, and how often another had its place.
@@ -20,7 +20,7 @@ const SLOTS_MAX: usize = 1024;
 const REPLACED: u32 = 8;
 const FOUND: u32 = 64;
 
-impl Recent {
+impl LookupCache {
     /// What an expression stands for, if it was met lately.
     pub(crate) fn get(&mut self, expr: &Expr) -> Option<u32> {
         let (known, code) = self.slots.get(self.slot(expr))?.as_ref()?;
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn makes_room_for_what_comes_again() {
-        let (some, mut recent) = (literals(200), Recent::default());
+        let (some, mut recent) = (literals(200), LookupCache::default());
         // A mixed order, the same each time.
         let order =
             (0..20_000u64).map(|step| usize::try_from((step * step * 2_654_435_761) >> 7).unwrap() % some.len());
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn makes_none_for_what_never_does() {
-        let mut recent = Recent::default();
+        let mut recent = LookupCache::default();
         for (code, expr) in (0..).zip(&literals(10_000)) {
             assert_eq!(recent.get(expr), None);
             recent.put(expr, code);

@@ -10,9 +10,9 @@ use matchmaker::{PoolAd, Ports};
 use super::bits::Bits;
 use super::reads::{ExprId, Exprs};
 
-/// What rows of one template have in common.
+/// What rows of one offer class have in common.
 #[derive(Debug)]
-pub(crate) struct Template {
+pub(crate) struct OfferClass {
     /// One of them, or one that was: its ports and the port it is bound through.
     pub(crate) example: (Arc<Ports>, usize),
     pub(crate) rows: Bits,
@@ -30,7 +30,7 @@ pub(crate) struct Template {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct ClassKey {
     label: Option<Name>,
     constraint: Option<ExprId>,
     rank: Option<ExprId>,
@@ -43,24 +43,24 @@ struct Key {
     via: usize,
 }
 
-/// All templates of a pool.
+/// All offer classes of a pool.
 #[derive(Debug, Default)]
-pub(crate) struct Templates {
-    pub(crate) list: Vec<Template>,
-    ids: HashMap<Key, usize, RandomState>,
+pub(crate) struct OfferClasses {
+    pub(crate) list: Vec<OfferClass>,
+    ids: HashMap<ClassKey, usize, RandomState>,
     /// The same by identity, see [`look`], with an ad that keeps the identities from being taken by others.
     looks: HashMap<Box<[usize]>, (Arc<Ports>, usize), RandomState>,
     look: Vec<usize>,
 }
 
-/// What a template takes beside its rows, about.
+/// What an offer class takes beside its rows, about.
 const TEMPLATE_BYTES: usize = 1024;
 
 /// How many looks are remembered before all are forgotten.
 const LOOKS_MAX: usize = 50_000;
 
-impl Templates {
-    /// The template of a row, which joins it.
+impl OfferClasses {
+    /// The offer class of a row, which joins it.
     pub(crate) fn of(&mut self, ad: &PoolAd, via: usize, row: usize, exprs: &mut Exprs) -> usize {
         let ports = &ad.ports;
         look(ports, via, &mut self.look);
@@ -75,10 +75,10 @@ impl Templates {
                 id
             }
         };
-        if let Some(template) = self.list.get_mut(id) {
-            template.rows.grow(row + 1);
-            template.rows.set(row, true);
-            template.count += 1;
+        if let Some(offer_class) = self.list.get_mut(id) {
+            offer_class.rows.grow(row + 1);
+            offer_class.rows.set(row, true);
+            offer_class.count += 1;
         }
         id
     }
@@ -89,35 +89,35 @@ impl Templates {
         if let Some(id) = self.ids.get(&key) {
             return *id;
         }
-        self.list.push(template(ad, via, &key, exprs));
+        self.list.push(offer_class(ad, via, &key, exprs));
         self.ids.insert(key, next);
         next
     }
 
-    /// Takes a row out of its template.
+    /// Takes a row out of its offer class.
     pub(crate) fn leave(&mut self, id: usize, row: usize) {
-        if let Some(template) = self.list.get_mut(id) {
-            template.rows.set(row, false);
-            template.count = template.count.saturating_sub(1);
+        if let Some(offer_class) = self.list.get_mut(id) {
+            offer_class.rows.set(row, false);
+            offer_class.count = offer_class.count.saturating_sub(1);
         }
     }
 
     /// Makes room for more rows.
     pub(crate) fn grow(&mut self, rows: usize) {
-        for template in &mut self.list {
-            template.rows.grow(rows);
+        for offer_class in &mut self.list {
+            offer_class.rows.grow(rows);
         }
     }
 
-    /// What templates take in memory, about, those without rows, too.
+    /// What offer classes take in memory, about, those without rows, too.
     pub(crate) fn bytes(&self) -> usize {
-        let rows = self.list.last().map_or(0, |template| template.rows.bytes());
+        let rows = self.list.last().map_or(0, |offer_class| offer_class.rows.bytes());
         self.list.len() * (TEMPLATE_BYTES + rows)
     }
 
-    /// The templates that have rows.
-    pub(crate) fn used(&self) -> impl Iterator<Item = (usize, &Template)> {
-        self.list.iter().enumerate().filter(|(_, template)| template.count > 0)
+    /// The offer classes that have rows.
+    pub(crate) fn used(&self) -> impl Iterator<Item = (usize, &OfferClass)> {
+        self.list.iter().enumerate().filter(|(_, offer_class)| offer_class.count > 0)
     }
 }
 
@@ -125,7 +125,7 @@ impl Templates {
 const TERMS: [&str; 6] = ["Ports", "Constraint", "Requirements", "Rank", "Label", "Request"];
 
 /// What an ad looks like from the outside: its names, where it has expressions and which, and its terms. Ads read together
-/// share these, so that those that look alike are alike in all that a template is made of.
+/// share these, so that those that look alike are alike in all that an offer class is made of.
 fn look(ports: &Ports, via: usize, look: &mut Vec<usize>) {
     look.clear();
     look.extend([via, ports.body.shape_id(), usize::from(ports.implicit)]);
@@ -140,7 +140,7 @@ fn look(ports: &Ports, via: usize, look: &mut Vec<usize>) {
     }
 }
 
-fn key(ports: &Arc<Ports>, via: usize, exprs: &mut Exprs) -> Key {
+fn key(ports: &Arc<Ports>, via: usize, exprs: &mut Exprs) -> ClassKey {
     let port = ports.list.get(via);
     let constraint = port.and_then(|port| port.constraint.as_ref()).map(|expr| exprs.id(expr));
     let rank = port.and_then(|port| port.rank.as_ref()).map(|expr| exprs.id(expr));
@@ -162,7 +162,7 @@ fn key(ports: &Arc<Ports>, via: usize, exprs: &mut Exprs) -> Key {
     let whole = |port: &matchmaker::Port| Expr::ad(port.attributes.clone());
     let all = if deep { ports.list.iter().map(|port| exprs.id(&whole(port))).collect() } else { Vec::new() };
     let label = port.filter(|_| !ports.implicit).map(|port| port.label.clone());
-    Key { label, constraint, rank, presence, others, ports: all, via }
+    ClassKey { label, constraint, rank, presence, others, ports: all, via }
 }
 
 /// The expressions of an ad that are no literals.
@@ -174,10 +174,10 @@ fn gather(ad: &Ad, exprs: &mut Exprs, found: &mut Vec<ExprId>) {
     }
 }
 
-fn template(ad: &PoolAd, via: usize, key: &Key, exprs: &Exprs) -> Template {
+fn offer_class(ad: &PoolAd, via: usize, key: &ClassKey, exprs: &Exprs) -> OfferClass {
     let ports = &ad.ports;
     let deep = !key.ports.is_empty();
-    let mut template = Template {
+    let mut offer_class = OfferClass {
         example: (Arc::clone(ports), via),
         rows: Bits::default(),
         owner: Arc::from(ad.key.namespace.as_str()),
@@ -198,25 +198,25 @@ fn template(ad: &PoolAd, via: usize, key: &Key, exprs: &Exprs) -> Template {
     };
     for id in key.constraint.iter().chain(&key.rank).chain(&key.others).chain(&key.ports) {
         let reads = exprs.reads(*id);
-        template.reflective |= reads.reflective;
+        offer_class.reflective |= reads.reflective;
         for name in &reads.bare {
-            template.members |= name == "members";
+            offer_class.members |= name == "members";
             // A partner taken as a whole may be looked at in any way.
-            template.reflective |= partner(name);
+            offer_class.reflective |= partner(name);
             if ports.implicit && ports.body.place(name).is_none() {
-                template.reads.insert(name.clone());
+                offer_class.reads.insert(name.clone());
             }
         }
         for (base, name) in &reads.selected {
-            template.members |= name == "members";
+            offer_class.members |= name == "members";
             if partner(base) {
-                template.reads.insert(name.clone());
+                offer_class.reads.insert(name.clone());
             }
             // `a.b` of an own ad or of nothing: what is not found in it is looked for around it.
             if ports.implicit && !partner(base) {
-                template.reads.extend([base.clone(), name.clone()]);
+                offer_class.reads.extend([base.clone(), name.clone()]);
             }
         }
     }
-    template
+    offer_class
 }

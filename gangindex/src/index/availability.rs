@@ -8,11 +8,11 @@ use foldhash::fast::RandomState;
 use matchmaker::{AdId, Ask, Consent, Offer, PoolAd, Res, Snapshot};
 
 use super::asks::{Asks, Resources};
-use crate::table::{Bits, Kept, Stretch, Table, as_u32, as_usize};
+use crate::table::{Bits, DiffRun, SnapshotDiff, Table, as_u32, as_usize};
 
 /// What one kind of offer has, and what is taken of it if nothing is said.
 #[derive(Debug)]
-struct Terms {
+struct OfferTerms {
     capacity: Res,
     default_request: Res,
     /// What was taken last, whose names are those of the capacity.
@@ -21,7 +21,7 @@ struct Terms {
 
 /// What is counted of one offer.
 #[derive(Clone, Copy, Debug)]
-struct Stocked {
+struct OfferState {
     /// The number of its terms.
     terms: u32,
     /// Where its amounts begin, and how many there are.
@@ -37,21 +37,21 @@ struct Stocked {
 
 /// What was counted of another snapshot.
 struct Before {
-    offers: Vec<Option<Stocked>>,
+    offers: Vec<Option<OfferState>>,
     free: Vec<i64>,
     full: Bits,
 }
 
 /// What is free of each offer of a snapshot.
 #[derive(Debug, Default)]
-pub(crate) struct Stock {
-    terms: Vec<Terms>,
+pub(crate) struct Availability {
+    terms: Vec<OfferTerms>,
     /// By capacity and default request.
     ids: HashMap<(Res, Res), u32, RandomState>,
     /// The one met last: most offers are like the one before.
     last_terms: u32,
     /// By place in the snapshot.
-    offers: Vec<Option<Stocked>>,
+    offers: Vec<Option<OfferState>>,
     free: Vec<i64>,
     /// Whom offers admit, and the number of each.
     consents: Vec<Consent>,
@@ -61,7 +61,7 @@ pub(crate) struct Stock {
     free_at_first: Vec<i64>,
     full_at_first: Bits,
     /// By ask, then by terms: what is taken, once it is worked out.
-    takes: Vec<Vec<Option<Option<Take>>>>,
+    takes: Vec<Vec<Option<Option<Amounts>>>>,
     asks: Vec<Asks>,
     ask_ids: HashMap<Asks, u32, RandomState>,
     /// Ads of which nothing is left for anybody, or that are held whole, by place.
@@ -76,16 +76,16 @@ pub(crate) struct Stock {
 
 /// What an ask takes of an offer: by name, and in the order of the offer's capacity.
 #[derive(Debug)]
-pub(crate) struct Take {
+pub(crate) struct Amounts {
     pub(crate) ask: Ask,
     amounts: Vec<i64>,
 }
 
-impl Stock {
+impl Availability {
     /// Counts what is free now. Nothing is kept if no ad is another or elsewhere.
-    pub(crate) fn count(&mut self, snapshot: &Snapshot, kept: Option<&Kept>) {
+    pub(crate) fn count(&mut self, snapshot: &Snapshot, kept: Option<&SnapshotDiff>) {
         if !Arc::ptr_eq(snapshot.list(), &self.counted) {
-            self.count_all(snapshot, kept.unwrap_or(&Kept::default()));
+            self.count_all(snapshot, kept.unwrap_or(&SnapshotDiff::default()));
             self.counted = Arc::clone(snapshot.list());
         }
         self.free.clone_from(&self.free_at_first);
@@ -93,7 +93,7 @@ impl Stock {
     }
 
     /// What is free before anything is taken in a cycle.
-    fn count_all(&mut self, snapshot: &Snapshot, kept: &Kept) {
+    fn count_all(&mut self, snapshot: &Snapshot, kept: &SnapshotDiff) {
         let before = Before {
             offers: std::mem::take(&mut self.offers),
             free: std::mem::take(&mut self.free_at_first),
@@ -103,9 +103,9 @@ impl Stock {
         self.free_at_first.reserve(before.free.len());
         self.full_at_first = Bits::none(snapshot.len());
         self.open_rows = OnceLock::new();
-        for stretch in kept.stretches().filter(|stretch| stretch.whole && stretch.before().end <= before.offers.len()) {
-            self.count_each(snapshot, stretch.now().start);
-            self.take_over(&before, stretch);
+        for run in kept.runs().filter(|run| run.whole && run.before().end <= before.offers.len()) {
+            self.count_each(snapshot, run.now().start);
+            self.take_over(&before, run);
         }
         self.count_each(snapshot, snapshot.len());
         self.shared_by.clear();
@@ -137,27 +137,27 @@ impl Stock {
     }
 
     /// Takes over what was counted of offers that are as they were.
-    fn take_over(&mut self, before: &Before, stretch: Stretch) {
-        let known = before.offers.get(stretch.before()).unwrap_or_default();
-        let amounts = |own: &Stocked| as_usize(own.first)..as_usize(own.first) + as_usize(own.amounts);
+    fn take_over(&mut self, before: &Before, run: DiffRun) {
+        let known = before.offers.get(run.before()).unwrap_or_default();
+        let amounts = |own: &OfferState| as_usize(own.first)..as_usize(own.first) + as_usize(own.amounts);
         let from = known.iter().flatten().next().map_or(0, |own| amounts(own).start);
         let to = known.iter().rev().flatten().next().map_or(from, |own| amounts(own).end);
         let first = as_u32(self.free_at_first.len());
-        let moved = |own: Stocked| Stocked { first: own.first - as_u32(from) + first, ..own };
+        let moved = |own: OfferState| OfferState { first: own.first - as_u32(from) + first, ..own };
         self.offers.extend(known.iter().map(|own| own.map(moved)));
         self.free_at_first.extend_from_slice(before.free.get(from..to).unwrap_or_default());
-        let (was, is) = (stretch.before(), stretch.now());
+        let (was, is) = (run.before(), run.now());
         before.full.each_among(was.clone(), |place| self.full_at_first.set(place - was.start + is.start, true));
     }
 
     /// Counts one offer.
-    fn stocked(&mut self, offer: &Offer) -> Stocked {
+    fn stocked(&mut self, offer: &Offer) -> OfferState {
         let first = as_u32(self.free_at_first.len());
         let free = offer.capacity.iter().map(|(name, all)| all.saturating_sub(offer.usage.used(name)));
         self.free_at_first.extend(free);
         let amounts = as_u32(self.free_at_first.len()) - first;
         let (terms, consent) = (self.terms_of(offer), self.consent_of(offer));
-        Stocked { terms, first, amounts, shared: offer.shared_by.is_some(), open: offer.open, consent }
+        OfferState { terms, first, amounts, shared: offer.shared_by.is_some(), open: offer.open, consent }
     }
 
     /// What owners say of who holds a seat together.
@@ -205,21 +205,21 @@ impl Stock {
         rows
     }
 
-    /// The templates that have rows whose consent admits, in order.
-    pub(crate) fn templates_where(&self, table: &Table, admits: &[bool]) -> Vec<usize> {
-        let used = table.templates.used().map(|(id, _)| id);
+    /// The offer classes that have rows whose consent admits, in order.
+    pub(crate) fn offer_classes_where(&self, table: &Table, admits: &[bool]) -> Vec<usize> {
+        let used = table.offer_classes.used().map(|(id, _)| id);
         if !admits.contains(&false) {
             return used.collect();
         }
-        let mut met = vec![false; table.templates.list.len()];
+        let mut met = vec![false; table.offer_classes.list.len()];
         for row in table.live.iter().map(as_usize).filter(|row| self.consents_to(*row, table, admits)) {
-            let template = table.rows.get(row).and_then(|row| met.get_mut(row.template()));
-            template.into_iter().for_each(|met| *met = true);
+            let offer_class = table.rows.get(row).and_then(|row| met.get_mut(row.offer_class()));
+            offer_class.into_iter().for_each(|met| *met = true);
         }
-        used.filter(|template| met.get(*template) == Some(&true)).collect()
+        used.filter(|offer_class| met.get(*offer_class) == Some(&true)).collect()
     }
 
-    fn stocked_row(&self, row: usize, table: &Table) -> Option<Stocked> {
+    fn stocked_row(&self, row: usize, table: &Table) -> Option<OfferState> {
         self.offers.get(table.rows.get(row)?.place()).copied().flatten()
     }
 
@@ -244,7 +244,7 @@ impl Stock {
     fn terms_of(&mut self, offer: &Offer) -> u32 {
         let last = self.terms.get(as_usize(self.last_terms));
         let is_last =
-            |last: &Terms| last.capacity.is(&offer.capacity) && last.default_request.is(&offer.default_request);
+            |last: &OfferTerms| last.capacity.is(&offer.capacity) && last.default_request.is(&offer.default_request);
         if last.is_some_and(is_last) {
             return self.last_terms;
         }
@@ -252,7 +252,7 @@ impl Stock {
         let next = as_u32(self.terms.len());
         let id = *self.ids.entry((capacity.clone(), default_request.clone())).or_insert(next);
         if id == next {
-            self.terms.push(Terms { capacity, default_request, taken_last: None });
+            self.terms.push(OfferTerms { capacity, default_request, taken_last: None });
         }
         self.last_terms = id;
         id
@@ -282,12 +282,12 @@ impl Stock {
     }
 
     /// What an ask takes of the offer at a place, if the offer ever has it.
-    pub(crate) fn take_of(&mut self, ask: u32, place: usize) -> Option<&Take> {
+    pub(crate) fn take_of(&mut self, ask: u32, place: usize) -> Option<&Amounts> {
         let own = self.offers.get(place).copied().flatten()?;
         self.take(ask, own.terms)
     }
 
-    fn take(&mut self, ask: u32, terms: u32) -> Option<&Take> {
+    fn take(&mut self, ask: u32, terms: u32) -> Option<&Amounts> {
         let (ask, terms) = (as_usize(ask), as_usize(terms));
         if self.takes.len() <= ask {
             self.takes.resize_with(ask + 1, Vec::new);
@@ -302,7 +302,7 @@ impl Stock {
 
     /// Whether an ask fits into what is free.
     pub(crate) fn fits(&mut self, ask: u32, place: usize) -> bool {
-        let Some(Stocked { terms, first, .. }) = self.offers.get(place).copied().flatten() else { return false };
+        let Some(OfferState { terms, first, .. }) = self.offers.get(place).copied().flatten() else { return false };
         let known = self.takes.get(as_usize(ask)).and_then(|by_terms| by_terms.get(as_usize(terms)));
         if !matches!(known, Some(Some(_))) {
             self.take(ask, terms);
@@ -346,7 +346,7 @@ impl Stock {
     }
 }
 
-impl Terms {
+impl OfferTerms {
     /// Whether amounts are those of the capacity's names, one for each.
     fn names(&mut self, takes: &Res) -> bool {
         if self.taken_last.as_ref().is_some_and(|last| last.is(takes)) {
@@ -360,7 +360,7 @@ impl Terms {
     }
 }
 
-fn takes(asks: &Asks, terms: &Terms) -> Option<Take> {
+fn takes(asks: &Asks, terms: &OfferTerms) -> Option<Amounts> {
     let Asks::Amounts { requested, attributes } = asks else { return None };
     let mut named = BTreeMap::new();
     for (name, amount) in requested {
@@ -385,5 +385,5 @@ fn takes(asks: &Asks, terms: &Terms) -> Option<Take> {
     let gives = !res.is_empty() && res.values().all(|amount| *amount >= 1);
     let there = terms.capacity.iter().zip(res.values()).all(|((_, all), amount)| amount <= all);
     let amounts = res.values().copied().collect();
-    (gives && there).then_some(Take { ask: Ask { takes: res, share: None }, amounts })
+    (gives && there).then_some(Amounts { ask: Ask { takes: res, share: None }, amounts })
 }

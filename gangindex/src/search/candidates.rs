@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use matchmaker::{Fx, Score};
+use matchmaker::{FixedPoint, Score};
 
-use crate::index::plan::{Demand, PortPlan, Theirs};
+use crate::index::availability::Availability;
+use crate::index::plan::{OfferSide, PortPlan, Predicates};
 use crate::index::preds::{PredId, Preds};
 use crate::index::ranks::{Rank, RankId, Ranks};
-use crate::index::stock::Stock;
-use crate::search::order::{Order, Runs, settle};
+use crate::search::order::{LazySort, Order, stable_sort};
 use crate::table::{Bits, Cell, Table, as_usize};
 
 /// The candidates of all roots with one plan at a port.
 #[derive(Debug)]
-pub(crate) struct Domain {
+pub(crate) struct Candidates {
     pub(crate) plan: PortPlan,
-    /// The number of what is asked, see [`Stock`].
+    /// The number of what is asked, see [`Availability`].
     pub(crate) ask: u32,
     /// The rows of which nothing says that they are no candidates.
     pub(crate) may: Arc<Bits>,
@@ -23,11 +23,11 @@ pub(crate) struct Domain {
     pub(crate) open: Bits,
     /// Some of them can read more of a root than its class says.
     pub(crate) reflective: bool,
-    /// The templates that have candidates, in order.
+    /// The offer classes that have candidates, in order.
     met: Vec<usize>,
     /// Conditions that are asked row by row: the root's.
     cold: Vec<PredId>,
-    /// And those of the templates that have any, with their places in `plan.theirs`.
+    /// And those of the offer classes that have any, with their places in `plan.theirs`.
     theirs_cold: Vec<(usize, Vec<PredId>)>,
     /// Made when it is needed.
     order: Option<Order>,
@@ -37,42 +37,42 @@ pub(crate) struct Domain {
     pub(crate) varies: bool,
 }
 
-/// What domains are made and looked at with.
+/// What candidate sets are made and looked at with.
 pub(crate) struct Known<'a> {
     pub(crate) table: &'a mut Table,
     pub(crate) preds: &'a mut Preds,
     pub(crate) ranks: &'a mut Ranks,
-    pub(crate) stock: &'a mut Stock,
+    pub(crate) availability: &'a mut Availability,
     /// Rows of which nothing is left for anybody.
     pub(crate) full: &'a Bits,
     /// Something was met that only the evaluator knows.
     pub(crate) doubt: bool,
 }
 
-impl Domain {
-    /// The domain of a plan. `admitted` are the rows that roots of the plan's namespace may meet now, `shared` those whose
+impl Candidates {
+    /// The candidates of a plan. `admitted` are the rows that roots of the plan's namespace may meet now, `shared` those whose
     /// seats may be shared.
-    pub(crate) fn of(plan: PortPlan, admitted: &Bits, shared: &Bits, known: &mut Known<'_>) -> Domain {
+    pub(crate) fn of(plan: PortPlan, admitted: &Bits, shared: &Bits, known: &mut Known<'_>) -> Candidates {
         let rows = known.table.rows.len();
-        let ask = known.stock.ask_id(&plan.asks);
+        let ask = known.availability.ask_id(&plan.asks);
         let (mut may, mut open) = (Bits::none(rows), Bits::none(rows));
-        let own = Sieve::of(&plan.own, known);
+        let own = Filters::of(&plan.own, known);
         let wanted = own.wanted(&plan, admitted, &mut open, known);
         let (mut reflective, mut theirs_cold) = (false, Vec::new());
         for (place, theirs) in plan.theirs.iter().enumerate() {
-            let Some(template) = known.table.templates.list.get(theirs.template) else { continue };
-            if plan.own.never || !template.rows.meets(wanted.as_ref().unwrap_or(admitted)) {
+            let Some(offer_class) = known.table.offer_classes.list.get(theirs.offer_class) else { continue };
+            if plan.own.never || !offer_class.rows.meets(wanted.as_ref().unwrap_or(admitted)) {
                 continue;
             }
-            let sieve = Sieve::of(&theirs.demand, known);
-            let Some(template) = known.table.templates.list.get(theirs.template) else { continue };
-            let mut sets = vec![&template.rows];
+            let sieve = Filters::of(&theirs.demand, known);
+            let Some(offer_class) = known.table.offer_classes.list.get(theirs.offer_class) else { continue };
+            let mut sets = vec![&offer_class.rows];
             match &wanted {
                 Some(wanted) => sets.push(wanted),
                 None => own.sets(admitted, &mut sets, known.preds),
             }
             let unknown = known.ranks.open(theirs.rank);
-            let opaque = template.deep || template.reflective || theirs.rank == Rank::Opaque;
+            let opaque = offer_class.deep || offer_class.reflective || theirs.rank == Rank::Opaque;
             if sieve.open || opaque || unknown.is_some() {
                 let mut rows = Bits::none(rows);
                 rows.or_meet(&sets);
@@ -83,7 +83,7 @@ impl Domain {
                 if let Some(unknown) = unknown {
                     open.or(unknown);
                 }
-                reflective |= template.reflective && rows.any();
+                reflective |= offer_class.reflective && rows.any();
                 may.or(&rows);
             } else {
                 sets.extend(sieve.hot.iter().filter_map(|pred| known.preds.known(*pred)).map(|answer| &answer.yes));
@@ -105,11 +105,12 @@ impl Domain {
         let (most, varies) = (Score::default(), true);
         let (may, cold) = (Arc::new(may), own.cold);
         let (met, order) = (Vec::new(), None);
-        let mut domain = Domain { plan, ask, may, open, reflective, met, cold, theirs_cold, order, most, varies };
-        domain.open_joins(known);
-        domain.meet(known);
-        domain.bound(known);
-        domain
+        let mut candidates =
+            Candidates { plan, ask, may, open, reflective, met, cold, theirs_cold, order, most, varies };
+        candidates.open_joins(known);
+        candidates.meet(known);
+        candidates.bound(known);
+        candidates
     }
 
     /// Asks of all rows what was to be asked row by row.
@@ -118,9 +119,9 @@ impl Domain {
             self.keep(pred, None, known);
         }
         for (place, preds) in std::mem::take(&mut self.theirs_cold) {
-            let template = self.plan.theirs.get(place).map(|theirs| theirs.template);
+            let offer_class = self.plan.theirs.get(place).map(|theirs| theirs.offer_class);
             for pred in preds {
-                self.keep(pred, template, known);
+                self.keep(pred, offer_class, known);
             }
         }
         self.order = None;
@@ -128,12 +129,12 @@ impl Domain {
         self.bound(known);
     }
 
-    /// Takes out the rows, those of a template only, of which a condition is not true.
-    fn keep(&mut self, pred: PredId, template: Option<usize>, known: &mut Known<'_>) {
+    /// Takes out the rows, those of an offer class only, of which a condition is not true.
+    fn keep(&mut self, pred: PredId, offer_class: Option<usize>, known: &mut Known<'_>) {
         let Some(answer) = known.preds.decided(pred, known.table) else { return };
         let mut out = Bits::clone(&self.may);
-        if let Some(template) = template.and_then(|template| known.table.templates.list.get(template)) {
-            out.and(&template.rows);
+        if let Some(offer_class) = offer_class.and_then(|offer_class| known.table.offer_classes.list.get(offer_class)) {
+            out.and(&offer_class.rows);
         }
         out.and_not(&answer.yes);
         if let Some(unknown) = &answer.open {
@@ -168,10 +169,10 @@ impl Domain {
 
     /// Marks the rows whose value in a column only the evaluator knows.
     pub(crate) fn open_cells(&mut self, column: u32, table: &Table) {
-        let Some(column) = table.columns.get(column).filter(|column| column.has_open) else {
+        let Some(column) = table.columns.get(column).filter(|column| column.has_unknown) else {
             return;
         };
-        let mut unknown = column.rows(|cell| cell == Cell::Open);
+        let mut unknown = column.rows(|cell| cell == Cell::Unknown);
         unknown.and(&self.may);
         unknown.and_not(&self.open);
         if unknown.any() {
@@ -180,9 +181,9 @@ impl Domain {
         }
     }
 
-    fn theirs(&self, row: u32, table: &Table) -> Option<(usize, &Theirs)> {
-        let template = table.rows.get(as_usize(row))?.template();
-        let place = self.plan.theirs.binary_search_by_key(&template, |theirs| theirs.template).ok()?;
+    fn theirs(&self, row: u32, table: &Table) -> Option<(usize, &OfferSide)> {
+        let offer_class = table.rows.get(as_usize(row))?.offer_class();
+        let place = self.plan.theirs.binary_search_by_key(&offer_class, |theirs| theirs.offer_class).ok()?;
         self.plan.theirs.get(place).map(|theirs| (place, theirs))
     }
 
@@ -213,36 +214,36 @@ impl Domain {
         let (_, theirs) = self.theirs(row, table)?;
         let own = ranks.value(self.plan.rank, as_usize(row))?;
         let partners = ranks.value(theirs.rank, as_usize(row))?;
-        Some(Score { own, partners, deeper: Fx::default() })
+        Some(Score { own, partners, deeper: FixedPoint::default() })
     }
 
-    /// What the candidates of each template think of the root.
-    fn thoughts(&self) -> impl Iterator<Item = Rank> {
-        let met = |theirs: &&Theirs| self.met.binary_search(&theirs.template).is_ok();
+    /// What the candidates of each offer class think of the root.
+    fn offer_ranks(&self) -> impl Iterator<Item = Rank> {
+        let met = |theirs: &&OfferSide| self.met.binary_search(&theirs.offer_class).is_ok();
         self.plan.theirs.iter().filter(met).map(|theirs| theirs.rank)
     }
 
     /// What all candidates think of the root, if it is one thing: the same, or the same by row.
     fn one_thought(&self) -> Option<Rank> {
-        let mut all = self.thoughts();
-        let first = all.next().unwrap_or(Rank::Same(Fx::default()));
+        let mut all = self.offer_ranks();
+        let first = all.next().unwrap_or(Rank::Same(FixedPoint::default()));
         all.all(|other| other == first).then_some(first).filter(|rank| *rank != Rank::Opaque)
     }
 
     /// What the candidates think of the root, row by row; open ones think nothing here.
     fn worths<'r>(&self, table: &Table, ranks: &'r Ranks) -> Worths<'r> {
         let worth = |rank: Rank| match rank {
-            Rank::Same(fx) => Worth::Same(fx),
-            Rank::By(id) => Worth::By(ranks.values(id)),
-            Rank::Opaque => Worth::Same(Fx::default()),
+            Rank::Same(fx) => OfferRank::Same(fx),
+            Rank::By(id) => OfferRank::By(ranks.values(id)),
+            Rank::Opaque => OfferRank::Same(FixedPoint::default()),
         };
         if let Some(rank) = self.one_thought() {
             return Worths::All(worth(rank));
         }
         let mut all = Vec::new();
-        all.resize_with(table.templates.list.len(), || Worth::Same(Fx::default()));
+        all.resize_with(table.offer_classes.list.len(), || OfferRank::Same(FixedPoint::default()));
         for theirs in self.plan.theirs.iter() {
-            if let Some(own) = all.get_mut(theirs.template) {
+            if let Some(own) = all.get_mut(theirs.offer_class) {
                 *own = worth(theirs.rank);
             }
         }
@@ -251,20 +252,21 @@ impl Domain {
 
     /// Whether some candidate has other ports, to be bound when this one is.
     pub(crate) fn is_deep(&self, table: &Table) -> bool {
-        let list = &table.templates.list;
-        self.met.iter().any(|id| list.get(*id).is_some_and(|template| template.deep))
+        let list = &table.offer_classes.list;
+        self.met.iter().any(|id| list.get(*id).is_some_and(|offer_class| offer_class.deep))
     }
 
-    /// The templates that have candidates.
+    /// The offer classes that have candidates.
     fn meet(&mut self, known: &Known<'_>) {
-        let list = &known.table.templates.list;
-        let has = |template: &usize| list.get(*template).is_some_and(|template| template.rows.meets(&self.may));
-        self.met = self.plan.theirs.iter().map(|theirs| theirs.template).filter(has).collect();
+        let list = &known.table.offer_classes.list;
+        let has =
+            |offer_class: &usize| list.get(*offer_class).is_some_and(|offer_class| offer_class.rows.meets(&self.may));
+        self.met = self.plan.theirs.iter().map(|theirs| theirs.offer_class).filter(has).collect();
     }
 
     fn bound(&mut self, known: &mut Known<'_>) {
         if let (Some(own), Some(partners)) = (same(self.plan.rank), self.one_thought().and_then(same)) {
-            self.most = Score { own, partners, deeper: Fx::default() };
+            self.most = Score { own, partners, deeper: FixedPoint::default() };
             self.varies = false;
             return;
         }
@@ -276,7 +278,7 @@ impl Domain {
         (self.most, self.varies) = (best, best != worst);
     }
 
-    /// Puts the candidates that are not open in order, the best first. Those that do not [pass](Domain::passes) are among
+    /// Puts the candidates that are not open in order, the best first. Those that do not [pass](Candidates::passes) are among
     /// them.
     pub(crate) fn order(&mut self, known: &mut Known<'_>) {
         if self.order.is_none() {
@@ -313,7 +315,7 @@ impl Domain {
 
     /// Lists more candidates; false if all are.
     fn extend(&mut self, known: &Known<'_>) -> bool {
-        let Some(Order::Runs(mut runs)) = self.order.take_if(|order| matches!(order, Order::Runs(_))) else {
+        let Some(Order::LazySort(mut runs)) = self.order.take_if(|order| matches!(order, Order::LazySort(_))) else {
             return false;
         };
         let graded = match self.one_thought() {
@@ -327,7 +329,7 @@ impl Domain {
                 runs.more(known.ranks, known.full, |row| worths.of(row, known.table))
             }
         };
-        self.order = Some(Order::Runs(runs));
+        self.order = Some(Order::LazySort(runs));
         more
     }
 
@@ -347,14 +349,14 @@ impl Domain {
         };
         match (self.plan.rank, thought) {
             (Rank::By(id), Some(Rank::Same(_))) | (Rank::Same(_), Some(Rank::By(id))) => Order::Ranked(ranked(id), id),
-            (Rank::By(id), _) => Order::Runs(Runs::new(ranked(id), id)),
+            (Rank::By(id), _) => Order::LazySort(LazySort::new(ranked(id), id)),
             // Rows that have not been moved about are in the order of their ads.
             (_, Some(Rank::Same(_))) if table.in_order => Order::Plain(rows),
             (_, Some(Rank::Same(_))) => Order::Listed(table.in_turn(&rows)),
             _ => {
                 let mut rows = table.in_turn(&rows);
                 let worths = self.worths(table, ranks);
-                settle(&mut rows, |row| worths.of(row, table));
+                stable_sort(&mut rows, |row| worths.of(row, table));
                 Order::Listed(rows)
             }
         }
@@ -363,31 +365,31 @@ impl Domain {
 
 /// What rows think of a root.
 enum Worths<'r> {
-    All(Worth<'r>),
-    ByTemplate(Vec<Worth<'r>>),
+    All(OfferRank<'r>),
+    ByTemplate(Vec<OfferRank<'r>>),
 }
 
-enum Worth<'r> {
-    Same(Fx),
+enum OfferRank<'r> {
+    Same(FixedPoint),
     /// By row.
-    By(&'r [Fx]),
+    By(&'r [FixedPoint]),
 }
 
 impl Worths<'_> {
-    fn of(&self, row: u32, table: &Table) -> Fx {
+    fn of(&self, row: u32, table: &Table) -> FixedPoint {
         let worth = match self {
             Worths::All(worth) => Some(worth),
-            Worths::ByTemplate(all) => table.rows.get(as_usize(row)).and_then(|row| all.get(row.template())),
+            Worths::ByTemplate(all) => table.rows.get(as_usize(row)).and_then(|row| all.get(row.offer_class())),
         };
         match worth {
-            Some(Worth::Same(fx)) => *fx,
-            Some(Worth::By(values)) => values.get(as_usize(row)).copied().unwrap_or_default(),
-            None => Fx::default(),
+            Some(OfferRank::Same(fx)) => *fx,
+            Some(OfferRank::By(values)) => values.get(as_usize(row)).copied().unwrap_or_default(),
+            None => FixedPoint::default(),
         }
     }
 }
 
-fn same(rank: Rank) -> Option<Fx> {
+fn same(rank: Rank) -> Option<FixedPoint> {
     match rank {
         Rank::Same(fx) => Some(fx),
         Rank::By(_) | Rank::Opaque => None,
@@ -395,7 +397,7 @@ fn same(rank: Rank) -> Option<Fx> {
 }
 
 /// The conditions of a demand by how they are asked.
-struct Sieve {
+struct Filters {
     /// Those that are answered for all rows at once.
     hot: Vec<PredId>,
     /// Those that are left to be asked row by row.
@@ -404,9 +406,9 @@ struct Sieve {
     open: bool,
 }
 
-impl Sieve {
-    fn of(demand: &Demand, known: &mut Known<'_>) -> Sieve {
-        let mut sieve = Sieve { hot: Vec::new(), cold: Vec::new(), open: demand.opaque };
+impl Filters {
+    fn of(demand: &Predicates, known: &mut Known<'_>) -> Filters {
+        let mut sieve = Filters { hot: Vec::new(), cold: Vec::new(), open: demand.opaque };
         for pred in &demand.preds {
             match known.preds.answer(*pred, known.table) {
                 Some(answer) => {
@@ -419,7 +421,7 @@ impl Sieve {
         sieve
     }
 
-    /// What is left of the admitted rows, if it pays to work that out before templates are looked at.
+    /// What is left of the admitted rows, if it pays to work that out before offer classes are looked at.
     fn wanted(&self, plan: &PortPlan, admitted: &Bits, open: &mut Bits, known: &Known<'_>) -> Option<Bits> {
         if self.open {
             let mut wanted = admitted.clone();
@@ -442,7 +444,7 @@ impl Sieve {
     }
 
     /// Takes out of `rows` what is refused, and adds to `open` what is not known.
-    fn narrow(&self, demand: &Demand, rows: &mut Bits, open: &mut Bits, preds: &Preds) {
+    fn narrow(&self, demand: &Predicates, rows: &mut Bits, open: &mut Bits, preds: &Preds) {
         for answer in self.hot.iter().filter_map(|pred| preds.known(*pred)) {
             match &answer.open {
                 None => rows.and(&answer.yes),
@@ -460,5 +462,5 @@ impl Sieve {
     }
 }
 
-/// For so many templates the root's own conditions are asked again and again.
+/// For so many offer classes the root's own conditions are asked again and again.
 const FEW: usize = 2;

@@ -1,14 +1,14 @@
-//! Which ads of a snapshot were in the one before: what is known of them is taken over, stretch by stretch.
+//! Which ads of a snapshot were in the one before: what is known of them is taken over, run by run.
 
 use super::{as_u32, as_usize};
 
-/// The places of ads that were there before, in stretches; both snapshots are walked through in one direction.
+/// The places of ads that were there before, in runs; both snapshots are walked through in one direction.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Vec<Stretch>);
+pub(crate) struct SnapshotDiff(Vec<DiffRun>);
 
 /// Ads that stand side by side in both snapshots.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct DiffRun {
     before: u32,
     now: u32,
     count: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Stretch {
     pub(crate) whole: bool,
 }
 
-impl Stretch {
+impl DiffRun {
     /// Their places before.
     pub(crate) fn before(self) -> std::ops::Range<usize> {
         as_usize(self.before)..as_usize(self.before) + as_usize(self.count)
@@ -28,10 +28,10 @@ impl Stretch {
     }
 }
 
-impl Kept {
+impl SnapshotDiff {
     /// So many ads, all as they were.
-    pub(crate) fn all(ads: usize) -> Kept {
-        let mut kept = Kept::default();
+    pub(crate) fn all(ads: usize) -> SnapshotDiff {
+        let mut kept = SnapshotDiff::default();
         kept.note(0, 0, ads, true);
         kept
     }
@@ -44,20 +44,20 @@ impl Kept {
             last.count += as_u32(count);
             return;
         }
-        self.0.push(Stretch { before: as_u32(before), now: as_u32(now), count: as_u32(count), whole });
+        self.0.push(DiffRun { before: as_u32(before), now: as_u32(now), count: as_u32(count), whole });
     }
 
     /// All of them, in order.
-    pub(crate) fn stretches(&self) -> impl Iterator<Item = Stretch> {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = DiffRun> {
         self.0.iter().copied()
     }
 
     /// What is known by place, for so many places now; nothing of ads that are new.
     pub(crate) fn carry<T: Copy>(&self, known: &[Option<T>], places: usize) -> Vec<Option<T>> {
         let mut carried = vec![None; places];
-        for stretch in self.stretches() {
-            let known = known.get(stretch.before().start..stretch.before().end.min(known.len())).unwrap_or_default();
-            let own = carried.get_mut(stretch.now()).unwrap_or_default();
+        for run in self.runs() {
+            let known = known.get(run.before().start..run.before().end.min(known.len())).unwrap_or_default();
+            let own = carried.get_mut(run.now()).unwrap_or_default();
             own.iter_mut().zip(known).for_each(|(own, known)| *own = *known);
         }
         carried
@@ -65,8 +65,8 @@ impl Kept {
 
     /// What was known of ads that are gone, or are others now.
     pub(crate) fn dropped<'k, T: Copy>(&'k self, known: &'k [Option<T>]) -> impl Iterator<Item = T> + 'k {
-        let ends = std::iter::once(0).chain(self.stretches().map(|stretch| stretch.before().end));
-        let starts = self.stretches().map(|stretch| stretch.before().start).chain([known.len()]);
+        let ends = std::iter::once(0).chain(self.runs().map(|run| run.before().end));
+        let starts = self.runs().map(|run| run.before().start).chain([known.len()]);
         let between = ends.zip(starts).filter_map(|(from, to)| known.get(from..to.min(known.len())));
         between.flatten().copied().flatten()
     }
@@ -76,8 +76,8 @@ impl Kept {
 mod tests {
     use super::*;
 
-    fn kept(all: &[(usize, usize, usize)]) -> Kept {
-        let mut kept = Kept::default();
+    fn kept(all: &[(usize, usize, usize)]) -> SnapshotDiff {
+        let mut kept = SnapshotDiff::default();
         all.iter().for_each(|(before, now, count)| kept.note(*before, *now, *count, true));
         kept
     }
@@ -86,7 +86,7 @@ mod tests {
     fn what_is_known_moves_with_its_ad() {
         // Two come in front, the third is gone, the fifth is another.
         let kept = kept(&[(0, 2, 1), (1, 3, 1), (3, 4, 1), (5, 6, 2)]);
-        assert_eq!(kept.stretches().count(), 3, "neighbours are one stretch");
+        assert_eq!(kept.runs().count(), 3, "neighbours are one run");
         let known: Vec<Option<char>> = "abcdefg".chars().map(Some).collect();
         assert_eq!(kept.carry(&known, 8), [None, None, Some('a'), Some('b'), Some('d'), None, Some('f'), Some('g')]);
         assert_eq!(kept.dropped(&known).collect::<String>(), "ce");
@@ -97,6 +97,6 @@ mod tests {
         let kept = kept(&[(0, 0, 3), (4, 3, 2)]);
         assert_eq!(kept.carry(&[Some(1), Some(2)], 5), [Some(1), Some(2), None, None, None]);
         assert_eq!(kept.dropped(&[Some(1), Some(2)]).count(), 0);
-        assert_eq!(Kept::default().dropped(&[Some(1), None]).collect::<Vec<_>>(), [1]);
+        assert_eq!(SnapshotDiff::default().dropped(&[Some(1), None]).collect::<Vec<_>>(), [1]);
     }
 }

@@ -11,7 +11,7 @@ use super::prepare::{Example, Making};
 use crate::table::{Reads, ReadsId, Table, as_usize};
 
 /// What is going to be read of those who can be bound.
-struct Ahead<'e> {
+struct Prefetch<'e> {
     table: &'e mut Table,
     names: BTreeSet<Name>,
     /// Most constraints read the same as others.
@@ -20,10 +20,10 @@ struct Ahead<'e> {
 
 impl Indexed {
     /// Makes the columns of what constraints and ranks read of those who can be bound: those of roots that have no plan yet,
-    /// and of the templates that admit them, as far as there is room for them. What stands in a part of a constraint that
+    /// and of the offer classes that admit them, as far as there is room for them. What stands in a part of a constraint that
     /// nobody will ask gets a column in vain.
-    pub(super) fn look_ahead(&mut self, examples: &[(u32, Example)], making: &Making, round: &mut Round<'_>) {
-        let mut ahead = Ahead { table: &mut self.tables.table, names: BTreeSet::new(), seen: HashSet::default() };
+    pub(super) fn prefetch_columns(&mut self, examples: &[(u32, Example)], making: &Making, round: &mut Round<'_>) {
+        let mut ahead = Prefetch { table: &mut self.tables.table, names: BTreeSet::new(), seen: HashSet::default() };
         let is_new = |id: u32| self.plans.list.get(as_usize(id)).is_none_or(Option::is_none);
         for (_, example) in examples.iter().filter(|(id, _)| is_new(*id)) {
             let Some(root) = round.snapshot.ad(example.root).filter(|_| round.accounts.left(example.submitter) > 0)
@@ -38,20 +38,21 @@ impl Indexed {
         if ahead.seen.is_empty() {
             return;
         }
-        let lists = making.admitted_to.iter().flatten().flat_map(|admitted| admitted.templates.iter().copied());
-        for template in lists.collect::<BTreeSet<usize>>() {
-            ahead.table.template_at_hand = Some(template);
-            let example = ahead.table.templates.list.get(template).map(|template| template.example.clone());
+        let lists = making.admitted_to.iter().flatten().flat_map(|admitted| admitted.offer_classes.iter().copied());
+        for offer_class in lists.collect::<BTreeSet<usize>>() {
+            ahead.table.offer_class_at_hand = Some(offer_class);
+            let example =
+                ahead.table.offer_classes.list.get(offer_class).map(|offer_class| offer_class.example.clone());
             let Some((offer, via)) = example else { continue };
             offer.list.get(via).into_iter().for_each(|port| ahead.of_itself(&offer, port));
         }
-        ahead.table.template_at_hand = None;
+        ahead.table.offer_class_at_hand = None;
         let names = ahead.names;
         self.tables.table.add_columns(&names);
     }
 }
 
-impl Ahead<'_> {
+impl Prefetch<'_> {
     /// What a port of a root reads of its partners.
     fn of_partners(&mut self, root: &Ports, port: &Port) {
         let is_partner = |base: &Name| match root.implicit {

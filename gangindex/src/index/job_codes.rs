@@ -6,12 +6,12 @@ use classad::{Ad, Expr, Kind, Name};
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
-use super::roots::Attribute;
-use crate::table::{Cell, ExprId, Recent, Table, as_u32, as_usize};
+use super::job_columns::Attribute;
+use crate::table::{Cell, ExprId, LookupCache, Table, as_u32, as_usize};
 
 /// One thing that an ad shows of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Part {
+pub(super) enum ShownPart {
     Absent,
     /// The value of one of its attributes.
     Cell(Cell),
@@ -28,8 +28,8 @@ pub(crate) struct Code(pub(crate) u32);
 
 /// Some columns, and what some ads show in them, ad by ad.
 #[derive(Debug, Default)]
-pub(super) struct Columns {
-    list: Vec<Column>,
+pub(super) struct CodeColumns {
+    list: Vec<CodeColumn>,
     ids: HashMap<Attribute, u32, RandomState>,
     codes: Vec<Code>,
     /// How many codes an ad has room for.
@@ -39,7 +39,7 @@ pub(super) struct Columns {
 }
 
 #[derive(Debug)]
-struct Column {
+struct CodeColumn {
     attribute: Attribute,
     /// Some ad has an expression here.
     has_exprs: bool,
@@ -48,7 +48,7 @@ struct Column {
     /// The code of nothing.
     absent: Option<Code>,
     /// The codes of values met lately.
-    recent: Recent,
+    recent: LookupCache,
 }
 
 /// In how many kinds of ads a column remembers where its name stands.
@@ -60,7 +60,7 @@ const NOTHING: Code = Code(u32::MAX);
 /// What codes are made with.
 pub(super) struct Codes<'a> {
     pub(super) table: &'a mut Table,
-    pub(super) parts: &'a mut HashMap<Part, Code, RandomState>,
+    pub(super) parts: &'a mut HashMap<ShownPart, Code, RandomState>,
     pub(super) exprs: &'a mut Vec<Option<ExprId>>,
 }
 
@@ -68,13 +68,13 @@ impl Codes<'_> {
     /// The code of an expression, or of nothing, and whether it is no value.
     pub(super) fn of(&mut self, expr: Option<&Expr>) -> (Code, bool) {
         let part = match expr {
-            None => Part::Absent,
+            None => ShownPart::Absent,
             Some(expr) => match expr.kind() {
-                Kind::Literal(value) => Part::Cell(self.table.words.cell(value)),
-                _ => Part::Expr(self.table.exprs.id(expr)),
+                Kind::Literal(value) => ShownPart::Cell(self.table.words.cell(value)),
+                _ => ShownPart::Expr(self.table.exprs.id(expr)),
             },
         };
-        let expr = if let Part::Expr(id) = part { Some(id) } else { None };
+        let expr = if let ShownPart::Expr(id) = part { Some(id) } else { None };
         let next = Code(as_u32(self.exprs.len()));
         let code = *self.parts.entry(part).or_insert(next);
         if code == next {
@@ -84,7 +84,7 @@ impl Codes<'_> {
     }
 }
 
-impl Columns {
+impl CodeColumns {
     /// The number of an attribute's column, if there is one.
     pub(super) fn number(&self, attribute: &Attribute) -> Option<u32> {
         self.ids.get(attribute).copied()
@@ -101,8 +101,8 @@ impl Columns {
         let first = self.list.len();
         for attribute in attributes {
             self.ids.insert(attribute.clone(), as_u32(self.list.len()));
-            let (stands, recent) = (SmallVec::new(), Recent::default());
-            self.list.push(Column { attribute, has_exprs: false, stands, absent: None, recent });
+            let (stands, recent) = (SmallVec::new(), LookupCache::default());
+            self.list.push(CodeColumn { attribute, has_exprs: false, stands, absent: None, recent });
         }
         if self.list.len() > self.width {
             self.widen(count);
@@ -188,7 +188,7 @@ impl Columns {
     }
 }
 
-impl Column {
+impl CodeColumn {
     fn read(&mut self, ad: Option<&Ad>, codes: &mut Codes<'_>) -> Code {
         let found = ad.and_then(|ad| ad.at(self.place(ad)?));
         if let (None, Some(absent)) = (found, self.absent) {

@@ -1,6 +1,6 @@
 //! Gangs of any shape: the plain search, led by what the index knows of the root's own ports.
 //!
-//! Candidates of the root's ports come from its domains, best first, and what cannot beat the best gang so far is not
+//! Candidates of the root's ports come from its candidate sets, best first, and what cannot beat the best gang so far is not
 //! followed. Every edge is looked at by the evaluator, so what the index does not know costs time but no answer. The first
 //! pass finds the largest score; the second, with that as its aim, the gang with the smallest ids.
 
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use matchmaker::{AdId, AdKey, Assembly, Bond, Config, Edge, Found, Gang, Owners, Score, Snapshot, Turn};
 
-use super::domain::{Domain, Known};
+use super::candidates::{Candidates, Known};
 use crate::table::as_usize;
 
 /// One way to bind one of the root's ports.
@@ -35,20 +35,20 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// The choices that the domains leave.
-    pub(crate) fn of(ports: &[usize], domains: &mut [Domain], known: &mut Known<'_>) -> Choices {
+    /// The choices that the candidate sets leave.
+    pub(crate) fn of(ports: &[usize], candidate_sets: &mut [Candidates], known: &mut Known<'_>) -> Choices {
         let (mut lists, mut varying, mut unknown) = (Vec::new(), 0, false);
         for port in ports {
-            let Some(domain) = domains.get_mut(*port) else { continue };
-            let sorted: Vec<u32> = domain.rows(known);
-            let open: Vec<u32> = domain.open.iter().collect();
+            let Some(candidates) = candidate_sets.get_mut(*port) else { continue };
+            let sorted: Vec<u32> = candidates.rows(known);
+            let open: Vec<u32> = candidates.open.iter().collect();
             let mut list = Vec::new();
             for row in open.iter().chain(&sorted) {
-                if !domain.passes(*row, known) {
+                if !candidates.passes(*row, known) {
                     continue;
                 }
-                let sure = !domain.open.get(as_usize(*row));
-                let score = domain.score(*row, known.table, known.ranks).filter(|_| sure);
+                let sure = !candidates.open.get(as_usize(*row));
+                let score = candidates.score(*row, known.table, known.ranks).filter(|_| sure);
                 let Some(own) = known.table.rows.get(as_usize(*row)) else { continue };
                 list.push(Choice {
                     id: AdId::at(own.place()),
@@ -58,7 +58,7 @@ impl Choices {
                 });
             }
             unknown |= !open.is_empty();
-            varying += usize::from(domain.varies);
+            varying += usize::from(candidates.varies);
             lists.push(list);
         }
         let mut rest = vec![Some(Score::default())];

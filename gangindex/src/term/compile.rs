@@ -9,8 +9,8 @@ use std::sync::Arc;
 use classad::{BinaryOp, Expr, Kind, Name, is_pure};
 use matchmaker::Ports;
 
-use super::{Sight, Term, Var, Whole, ops, part_name, scope};
-use crate::index::memo::Trace;
+use super::{CompiledExpr, Residual, RowContext, Var, ops, part_name, scope};
+use crate::index::memo::ReadSet;
 use crate::table::{Cell, Table, own_value};
 
 /// Whose expression it is.
@@ -48,29 +48,29 @@ const PARTS_SHARE: usize = 2;
 const BYTES_OF_A_STEP: usize = 4;
 
 /// Resolves names at one port of a root, for one kind of partner.
-pub(crate) struct Flattener<'a> {
+pub(crate) struct Compiler<'a> {
     pub(crate) table: &'a mut Table,
     pub(crate) root: &'a Ports,
     pub(crate) port: usize,
     /// A partner of the kind at hand; which names it has is the same for all of its kind.
     pub(crate) partner: Option<(&'a Ports, usize)>,
     /// What of the root's own attributes was read.
-    pub(crate) trace: Trace,
+    pub(crate) trace: ReadSet,
     parts: usize,
 }
 
-impl<'a> Flattener<'a> {
-    pub(crate) fn new(table: &'a mut Table, root: &'a Ports, port: usize) -> Flattener<'a> {
-        Flattener { table, root, port, partner: None, trace: Trace::default(), parts: 0 }
+impl<'a> Compiler<'a> {
+    pub(crate) fn new(table: &'a mut Table, root: &'a Ports, port: usize) -> Compiler<'a> {
+        Compiler { table, root, port, partner: None, trace: ReadSet::default(), parts: 0 }
     }
 
     /// The term of an expression; none if only the evaluator can tell its value.
-    pub(crate) fn term(&mut self, expr: &Expr, side: Side) -> Option<Term> {
+    pub(crate) fn term(&mut self, expr: &Expr, side: Side) -> Option<CompiledExpr> {
         self.parts = 0;
         self.flat(expr, side, 0)
     }
 
-    fn flat(&mut self, expr: &Expr, side: Side, nesting: usize) -> Option<Term> {
+    fn flat(&mut self, expr: &Expr, side: Side, nesting: usize) -> Option<CompiledExpr> {
         self.parts += 1;
         let depth = self.table.context.limits.depth * super::PART_OF_DEPTH;
         if nesting > depth / NESTING_SHARE || self.parts > depth / PARTS_SHARE {
@@ -78,27 +78,27 @@ impl<'a> Flattener<'a> {
         }
         let deeper = nesting + 1;
         let term = match expr.kind() {
-            Kind::Literal(value) => Term::Known(self.table.words.cell(value)),
+            Kind::Literal(value) => CompiledExpr::Known(self.table.words.cell(value)),
             Kind::Parenthesized(inner) => return self.flat(inner, side, deeper),
             Kind::Attribute { absolute: true, .. } | Kind::Ad(_) => return None,
             Kind::Attribute { name, .. } => return self.name(name, side, deeper),
             Kind::Select { base, name } => return self.select(base, name, side, deeper),
-            Kind::Unary { op, operand } => Term::Unary(*op, Box::new(self.flat(operand, side, deeper)?)),
+            Kind::Unary { op, operand } => CompiledExpr::Unary(*op, Box::new(self.flat(operand, side, deeper)?)),
             Kind::Binary { op, left, right } => {
                 // A chain of `&&` is as deep as it is long on its left; it is split before anything looks into it.
                 let left_nesting = if *op == BinaryOp::And { nesting } else { deeper };
                 let left = self.flat(left, side, left_nesting)?;
-                Term::Binary(*op, Box::new([left, self.flat(right, side, deeper)?]))
+                CompiledExpr::Binary(*op, Box::new([left, self.flat(right, side, deeper)?]))
             }
-            Kind::Conditional { condition, then, otherwise } => Term::Choice(Box::new([
+            Kind::Conditional { condition, then, otherwise } => CompiledExpr::Choice(Box::new([
                 self.flat(condition, side, deeper)?,
                 self.flat(then, side, deeper)?,
                 self.flat(otherwise, side, deeper)?,
             ])),
             Kind::Elvis { value, fallback } => {
-                Term::Elvis(Box::new([self.flat(value, side, deeper)?, self.flat(fallback, side, deeper)?]))
+                CompiledExpr::Elvis(Box::new([self.flat(value, side, deeper)?, self.flat(fallback, side, deeper)?]))
             }
-            Kind::Call(call) if call.function == "time" && call.arguments.is_empty() => Term::Now,
+            Kind::Call(call) if call.function == "time" && call.arguments.is_empty() => CompiledExpr::Now,
             Kind::Call(call) if !is_pure(call) => return None,
             Kind::Call(call) => {
                 let function = call.function.clone();
@@ -120,26 +120,27 @@ impl<'a> Flattener<'a> {
     }
 
     /// A term over known parts is known.
-    fn folded(&mut self, term: Term) -> Term {
-        let known = |term: &Term| matches!(term, Term::Known(_));
+    fn folded(&mut self, term: CompiledExpr) -> CompiledExpr {
+        let known = |term: &CompiledExpr| matches!(term, CompiledExpr::Known(_));
         let foldable = match &term {
-            Term::Known(_) | Term::Now | Term::Column(..) => false,
-            Term::Unary(_, operand) => known(operand),
-            Term::Binary(op, sides) => {
+            CompiledExpr::Known(_) | CompiledExpr::Now | CompiledExpr::Column(..) => false,
+            CompiledExpr::Unary(_, operand) => known(operand),
+            CompiledExpr::Binary(op, sides) => {
                 let [left, right] = &**sides;
-                known(left) && (known(right) || matches!(left, Term::Known(cell) if ops::decided(*op, *cell).is_some()))
+                known(left)
+                    && (known(right) || matches!(left, CompiledExpr::Known(cell) if ops::decided(*op, *cell).is_some()))
             }
-            Term::Choice(parts) => parts.iter().all(known),
-            Term::Elvis(sides) => sides.iter().all(known),
-            Term::Whole(whole) => whole.parts.iter().all(known),
+            CompiledExpr::Choice(parts) => parts.iter().all(known),
+            CompiledExpr::Elvis(sides) => sides.iter().all(known),
+            CompiledExpr::Residual(whole) => whole.parts.iter().all(known),
         };
         if !foldable {
             return term;
         }
-        let (columns, words, context) = self.table.sight();
-        let value = term.value(&mut Sight::new(columns, words, context), &|_| usize::MAX);
+        let (columns, words, context) = self.table.row_context();
+        let value = term.value(&mut RowContext::new(columns, words, context), &|_| usize::MAX);
         // What is not known in this way may be known in another: the term stays as it is.
-        if value == Cell::Open { term } else { Term::Known(value) }
+        if value == Cell::Unknown { term } else { CompiledExpr::Known(value) }
     }
 
     fn whole(
@@ -148,11 +149,11 @@ impl<'a> Flattener<'a> {
         side: Side,
         nesting: usize,
         make: impl FnOnce(Vec<Expr>) -> Expr,
-    ) -> Option<Term> {
+    ) -> Option<CompiledExpr> {
         let (mut exprs, mut names, mut terms) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
             match self.flat(part, side, nesting)? {
-                Term::Known(cell) => exprs.push(Expr::literal(self.table.words.value(cell)?)),
+                CompiledExpr::Known(cell) => exprs.push(Expr::literal(self.table.words.value(cell)?)),
                 term => {
                     let name = part_name(terms.len());
                     exprs.push(Expr::attribute(name.clone()));
@@ -169,28 +170,28 @@ impl<'a> Flattener<'a> {
         };
         self.table.root_work = work;
         let text = self.table.words.text(&Arc::from(text));
-        Some(Term::Whole(Arc::new(Whole::new(expr, names, terms, text))))
+        Some(CompiledExpr::Residual(Arc::new(Residual::new(expr, names, terms, text))))
     }
 
-    fn name(&mut self, name: &Name, side: Side, nesting: usize) -> Option<Term> {
+    fn name(&mut self, name: &Name, side: Side, nesting: usize) -> Option<CompiledExpr> {
         match self.meaning(name, side) {
             Meaning::Own(expr, side) => self.own(expr, side, nesting),
             Meaning::Column(var) => self.column(var, name),
-            Meaning::Undefined => Some(Term::Known(Cell::Undefined)),
+            Meaning::Undefined => Some(CompiledExpr::Known(Cell::Undefined)),
             Meaning::View(_) | Meaning::Requester | Meaning::Special => None,
         }
     }
 
     /// An attribute of the partner at a port.
-    fn column(&mut self, var: Var, name: &Name) -> Option<Term> {
+    fn column(&mut self, var: Var, name: &Name) -> Option<CompiledExpr> {
         let column = self.table.column(name);
         // With more room it would be known.
         self.trace.more |= column.is_none();
-        column.map(|column| Term::Column(var, column))
+        column.map(|column| CompiledExpr::Column(var, column))
     }
 
     /// `base.name`
-    fn select(&mut self, base: &Expr, name: &Name, side: Side, nesting: usize) -> Option<Term> {
+    fn select(&mut self, base: &Expr, name: &Name, side: Side, nesting: usize) -> Option<CompiledExpr> {
         let base = base.as_attribute()?;
         if self.special(name) {
             return None;
@@ -199,40 +200,41 @@ impl<'a> Flattener<'a> {
             Meaning::View(var) => self.column(var, name),
             Meaning::Requester => match self.requester(name) {
                 Some((expr, side)) => self.own(expr, side, nesting),
-                None => Some(Term::Known(Cell::Undefined)),
+                None => Some(CompiledExpr::Known(Cell::Undefined)),
             },
-            Meaning::Undefined => Some(Term::Known(Cell::Undefined)),
+            Meaning::Undefined => Some(CompiledExpr::Known(Cell::Undefined)),
             Meaning::Special if base == "my" || base == "self" => self.my(name, side, nesting),
             _ => None,
         }
     }
 
     /// `my.name`
-    fn my(&mut self, name: &Name, side: Side, nesting: usize) -> Option<Term> {
+    fn my(&mut self, name: &Name, side: Side, nesting: usize) -> Option<CompiledExpr> {
         match side {
             Side::Partner => self.column(self.var()?, name),
             Side::Root | Side::RootBody => {
                 let found = if side == Side::Root { self.requester(name) } else { self.body(name) };
                 match found {
                     Some((expr, side)) => self.own(expr, side, nesting),
-                    None => Some(Term::Known(Cell::Undefined)),
+                    None => Some(CompiledExpr::Known(Cell::Undefined)),
                 }
             }
         }
     }
 
     /// The root's own expression: its value, or what of it depends on partners.
-    fn own(&mut self, expr: &'a Expr, side: Side, nesting: usize) -> Option<Term> {
+    fn own(&mut self, expr: &'a Expr, side: Side, nesting: usize) -> Option<CompiledExpr> {
         if let Kind::Literal(value) = expr.kind() {
-            return Some(Term::Known(self.table.words.cell(value))).filter(|term| *term != Term::Known(Cell::Open));
+            return Some(CompiledExpr::Known(self.table.words.cell(value)))
+                .filter(|term| *term != CompiledExpr::Known(Cell::Unknown));
         }
         // What an attribute of the port tells of one partner to the next reads nothing of the ad around it.
         let told = matches!(expr.kind(), Kind::Select { base, .. } if base.as_attribute().is_some_and(|label| self.is_label(label)));
         self.trace.more |= !told;
         let (words, context, work) = self.table.words_context_and_work();
         match own_value((self.root, self.port), (expr, side == Side::Root), words, context, work) {
-            Cell::Open => self.flat(expr, side, nesting),
-            cell => Some(Term::Known(cell)),
+            Cell::Unknown => self.flat(expr, side, nesting),
+            cell => Some(CompiledExpr::Known(cell)),
         }
     }
 

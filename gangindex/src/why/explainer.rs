@@ -6,13 +6,13 @@ use matchmaker::JoinWhy;
 use super::joined::{Hubs, agreed, agreed_rows};
 use super::parts::Answered;
 use super::pool::Pool;
-use super::view::{Dropped, Terms, View};
-use crate::search::domain::Known;
+use super::view::{ClassTerms, Dropped, View};
+use crate::search::candidates::Known;
 use crate::table::{Bits, as_u32};
-use crate::term::Term;
+use crate::term::CompiledExpr;
 
 /// A root's ports, and who refuses it at each.
-pub(crate) struct Walker<'a> {
+pub(crate) struct Explainer<'a> {
     pub(crate) views: &'a [View],
     /// By port: the rows that refuse the root whoever is bound elsewhere.
     pub(crate) refusing: &'a [Bits],
@@ -20,7 +20,7 @@ pub(crate) struct Walker<'a> {
 }
 
 /// What is left out, and who is not to be asked.
-pub(crate) struct Terrain<'a> {
+pub(crate) struct Scenario<'a> {
     pub(crate) dropped: &'a [Dropped],
     /// Ports that are left out altogether.
     pub(crate) skipped: u64,
@@ -57,23 +57,23 @@ struct Left {
     rows: Bits,
 }
 
-impl Walker<'_> {
+impl Explainer<'_> {
     /// Whether there is a gang; none if only the evaluator knows.
-    pub(crate) fn exists(&self, terrain: &Terrain<'_>, known: &mut Known<'_>) -> Option<bool> {
-        self.walk(terrain, false, known).map(|walk| walk.complete)
+    pub(crate) fn exists(&self, scenario: &Scenario<'_>, known: &mut Known<'_>) -> Option<bool> {
+        self.walk(scenario, false, known).map(|walk| walk.complete)
     }
 
     /// Looks at one port after the other, until one has nothing left. None if only the evaluator knows what is there, or
     /// if the same ad could be wanted at two ports of which neither has more to choose from.
-    pub(crate) fn walk(&self, terrain: &Terrain<'_>, count: bool, known: &mut Known<'_>) -> Option<Walk> {
+    pub(crate) fn walk(&self, scenario: &Scenario<'_>, count: bool, known: &mut Known<'_>) -> Option<Walk> {
         let mut walk = Walk { steps: Vec::new(), complete: true };
         let mut left: Vec<Left> = Vec::new();
         let mut hubs: Option<Bits> = None;
         for (port, (view, refusing)) in self.views.iter().zip(self.refusing).enumerate() {
-            if terrain.skipped >> (port & 63) & 1 == 1 {
+            if scenario.skipped >> (port & 63) & 1 == 1 {
                 continue;
             }
-            let dropped = terrain.dropped.get(port).copied().unwrap_or_default();
+            let dropped = scenario.dropped.get(port).copied().unwrap_or_default();
             let accepted = view.accepted(refusing, dropped)?;
             let joined = hubs.is_some() && self.is_joined(view, dropped);
             self.check_apart(&left, view, &accepted, joined.then_some(dropped))?;
@@ -87,13 +87,13 @@ impl Walker<'_> {
                 join: None,
             };
             if count {
-                step.candidates = self.candidates(view, &left, hubs.as_ref(), terrain, known)?;
+                step.candidates = self.candidates(view, &left, hubs.as_ref(), scenario, known)?;
             }
             let mut kept = hubs.clone();
             match hubs.as_ref().filter(|_| joined) {
                 Some(before) if !count => {
                     let mut rows = step.fitting.clone();
-                    if let Some(excluded) = terrain.excluded {
+                    if let Some(excluded) = scenario.excluded {
                         rows.and_not(excluded);
                     }
                     let (hubs, rows) = self.pairs(port, dropped, &Hubs::of(before, &self.pool.met), &rows, known)?;
@@ -102,7 +102,7 @@ impl Walker<'_> {
                 Some(before) => {
                     let alone = step.fitting.count();
                     let all = Hubs::of(before, &self.pool.met);
-                    let hubs = self.join(port, &all, terrain, &mut step, known)?;
+                    let hubs = self.join(port, &all, scenario, &mut step, known)?;
                     self.blame(port, &all, &mut step, known)?;
                     let after = (hubs.count(), step.fitting.count());
                     step.join = Some(join_why(view, port, (before.count(), alone), after));
@@ -116,7 +116,7 @@ impl Walker<'_> {
                 None => {}
             }
             let mut rows = step.fitting.clone();
-            if let Some(excluded) = terrain.excluded {
+            if let Some(excluded) = scenario.excluded {
                 rows.and_not(excluded);
             }
             let ended = !rows.any() || kept.as_ref().is_some_and(|hubs| !hubs.any());
@@ -157,7 +157,7 @@ impl Walker<'_> {
         view: &View,
         left: &[Left],
         hubs: Option<&Bits>,
-        terrain: &Terrain<'_>,
+        scenario: &Scenario<'_>,
         known: &mut Known<'_>,
     ) -> Option<Bits> {
         let mut candidates = view.admitted.clone();
@@ -167,7 +167,7 @@ impl Walker<'_> {
             match hubs {
                 Some(hubs) if earlier.port == 0 => rows = hubs.clone(),
                 Some(hubs) if earlier.joined => {
-                    let dropped = terrain.dropped.get(earlier.port).copied().unwrap_or_default();
+                    let dropped = scenario.dropped.get(earlier.port).copied().unwrap_or_default();
                     rows = self.pairs(earlier.port, dropped, &Hubs::of(hubs, &self.pool.met), &rows, known)?.1;
                 }
                 _ => {}
@@ -184,12 +184,12 @@ impl Walker<'_> {
         &self,
         port: usize,
         hubs: &Hubs<'_>,
-        terrain: &Terrain<'_>,
+        scenario: &Scenario<'_>,
         step: &mut Step,
         known: &mut Known<'_>,
     ) -> Option<Bits> {
         let (view, refusing) = (self.views.get(port)?, self.refusing.get(port)?);
-        let dropped = terrain.dropped.get(port).copied().unwrap_or_default();
+        let dropped = scenario.dropped.get(port).copied().unwrap_or_default();
         let own = view.joins(dropped);
         step.wanted = view.wanted(dropped);
         if !own.is_empty() {
@@ -205,7 +205,7 @@ impl Walker<'_> {
             step.fitting.and(&view.fits);
         }
         let mut rows = step.fitting.clone();
-        if let Some(excluded) = terrain.excluded {
+        if let Some(excluded) = scenario.excluded {
             rows.and_not(excluded);
         }
         // Whom nobody agrees with makes no difference.
@@ -233,7 +233,7 @@ impl Walker<'_> {
             if !of_terms.any() {
                 continue;
             }
-            let joins: Vec<Term> = own.iter().cloned().chain(terms.joins(dropped)).collect();
+            let joins: Vec<CompiledExpr> = own.iter().cloned().chain(terms.joins(dropped)).collect();
             if joins.is_empty() {
                 good_hubs.or(hubs.rows);
                 good_rows.or(&of_terms);
@@ -277,8 +277,8 @@ impl Walker<'_> {
             for own in &without {
                 skipped &= !(1u64 << (own & 63));
             }
-            let terrain = Terrain { dropped: &[], skipped, excluded: None };
-            match self.exists(&terrain, known) {
+            let scenario = Scenario { dropped: &[], skipped, excluded: None };
+            match self.exists(&scenario, known) {
                 Some(false) => core = without,
                 Some(true) => {}
                 None => return Vec::new(),
@@ -288,8 +288,8 @@ impl Walker<'_> {
     }
 }
 
-impl Terms {
-    fn joins(&self, dropped: Dropped) -> impl Iterator<Item = Term> {
+impl ClassTerms {
+    fn joins(&self, dropped: Dropped) -> impl Iterator<Item = CompiledExpr> {
         self.parts.iter().filter(move |_| !dropped.owners).filter_map(|part| part.join().cloned())
     }
 }

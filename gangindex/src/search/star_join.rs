@@ -1,6 +1,6 @@
 //! Star-shaped gangs: every port stands alone or hangs on port 0, and no ad can be bound to two of them.
 //!
-//! The rows of port 0 are looked at best first, each with the best that its spokes can add. In a cycle availability only
+//! The rows of port 0 are looked at best first, each with the best that its joined ports can add. In a cycle availability only
 //! shrinks, so a bound that was true once stays true, and what was passed over is never looked at again (the threshold
 //! algorithm of Fagin, Lotem and Naor, with bounds that may be stale).
 
@@ -9,8 +9,8 @@ use std::collections::BinaryHeap;
 
 use matchmaker::Score;
 
-use super::domain::{Domain, Known};
-use super::lanes::Spoke;
+use super::candidates::{Candidates, Known};
+use super::join_partitions::JoinedPort;
 
 /// How far the search of one class of roots has come in this cycle.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ struct Refined {
 
 /// What came of looking at a row of port 0.
 enum Look {
-    /// What the row adds, and what it comes to with its spokes.
+    /// What the row adds, and what it comes to with its joined ports.
     Total(Score, Score),
     /// It can be in no gang any more.
     Nothing,
@@ -44,27 +44,31 @@ enum Look {
     Never,
 }
 
-/// The domains and spokes of a star.
-pub(crate) struct Star<'a> {
-    pub(crate) domains: &'a mut [Domain],
-    pub(crate) spokes: &'a mut [Option<Spoke>],
-    /// The domain of each port of the class.
+/// The candidate sets and joined ports of a star.
+pub(crate) struct StarJoin<'a> {
+    pub(crate) candidate_sets: &'a mut [Candidates],
+    pub(crate) joined_ports: &'a mut [Option<JoinedPort>],
+    /// The candidates of each port of the class.
     pub(crate) ports: &'a [usize],
 }
 
-impl Star<'_> {
+impl StarJoin<'_> {
     /// The score of the best gang of the class as things are now; its rows are left in `progress`.
     pub(crate) fn best(&mut self, progress: &mut Progress, known: &mut Known<'_>) -> Option<Score> {
         let first = *self.ports.first()?;
-        self.domains.get_mut(first)?.order(known);
-        let spread = self.ports.iter().skip(1).any(|port| self.domains.get(*port).is_some_and(|domain| domain.varies));
-        let most = self.spokes_most();
+        self.candidate_sets.get_mut(first)?.order(known);
+        let spread = self
+            .ports
+            .iter()
+            .skip(1)
+            .any(|port| self.candidate_sets.get(*port).is_some_and(|candidates| candidates.varies));
+        let most = self.joined_ports_most();
         loop {
             while let Some((place, row)) = self.next(first, progress.cursor, known) {
                 progress.cursor = place;
                 let mut own = None;
                 if let Some(top) = progress.refined.peek() {
-                    let score = self.domains.get(first)?.score(row, known.table, known.ranks)?;
+                    let score = self.candidate_sets.get(first)?.score(row, known.table, known.ranks)?;
                     let bound = score.plus(&most);
                     if bound < top.total || (bound == top.total && score == top.own) {
                         break;
@@ -80,7 +84,7 @@ impl Star<'_> {
                     }
                     Look::Never => return None,
                 };
-                // Without a choice among spokes the first row that has any is the best; it may be had again.
+                // Without a choice among joined ports the first row that has any is the best; it may be had again.
                 if !spread && progress.refined.is_empty() {
                     return Some(total);
                 }
@@ -104,52 +108,55 @@ impl Star<'_> {
 
     /// The next row of port 0 that may be in a gang.
     fn next(&mut self, first: usize, place: usize, known: &Known<'_>) -> Option<(usize, u32)> {
-        let (rest, spokes) = (self.ports.get(1..).unwrap_or_default(), &*self.spokes);
-        let lonely = |word: usize| {
-            let spokes = rest.iter().filter_map(|port| spokes.get(*port)?.as_ref());
-            spokes.fold(0, |out, spoke| out | spoke.lonely.word(word))
+        let (rest, joined_ports) = (self.ports.get(1..).unwrap_or_default(), &*self.joined_ports);
+        let unjoinable = |word: usize| {
+            let joined_ports = rest.iter().filter_map(|port| joined_ports.get(*port)?.as_ref());
+            joined_ports.fold(0, |out, joined_port| out | joined_port.unjoinable.word(word))
         };
-        let out = |word: usize| known.full.word(word) | lonely(word);
-        self.domains.get_mut(first)?.next(place, out, known)
+        let out = |word: usize| known.full.word(word) | unjoinable(word);
+        self.candidate_sets.get_mut(first)?.next(place, out, known)
     }
 
-    /// What a row of port 0 comes to with the best of its spokes, whose rows are left in `rows`. What it adds itself is worked
+    /// What a row of port 0 comes to with the best of its joined ports, whose rows are left in `rows`. What it adds itself is worked
     /// out last, if it is not known.
     fn look(&mut self, row: u32, own: Option<Score>, known: &mut Known<'_>, rows: &mut Vec<u32>) -> Look {
         let Some((first, rest)) = self.ports.split_first() else { return Look::Never };
-        let Some(domain) = self.domains.get(*first) else { return Look::Never };
-        if !known.has_room(row, domain) {
+        let Some(candidates) = self.candidate_sets.get(*first) else { return Look::Never };
+        if !known.has_room(row, candidates) {
             return Look::Nothing;
         }
         let mut total = Score::default();
         rows.clear();
         rows.push(row);
         for port in rest {
-            let (Some(Some(spoke)), Some(domain)) = (self.spokes.get_mut(*port), self.domains.get(*port)) else {
+            let (Some(Some(joined_port)), Some(candidates)) =
+                (self.joined_ports.get_mut(*port), self.candidate_sets.get(*port))
+            else {
                 return Look::Never;
             };
-            match spoke.best(row, domain, known) {
+            match joined_port.best(row, candidates, known) {
                 Some((score, row)) => {
                     total = total.plus(&score);
                     rows.push(row);
                 }
-                None if spoke.is_empty(known) => return Look::Never,
+                None if joined_port.is_empty(known) => return Look::Never,
                 None => return Look::Nothing,
             }
         }
         // What takes longest comes last: those whom no license allows need not be asked.
-        let Some(domain) = self.domains.get(*first).filter(|domain| domain.passes(row, known)) else {
+        let Some(candidates) = self.candidate_sets.get(*first).filter(|candidates| candidates.passes(row, known))
+        else {
             return Look::Nothing;
         };
-        match own.or_else(|| domain.score(row, known.table, known.ranks)) {
+        match own.or_else(|| candidates.score(row, known.table, known.ranks)) {
             Some(own) => Look::Total(own, own.plus(&total)),
             None => Look::Nothing,
         }
     }
 
-    /// The most that all spokes together can add.
-    fn spokes_most(&self) -> Score {
-        let rest = self.ports.iter().skip(1).filter_map(|port| self.domains.get(*port));
-        rest.fold(Score::default(), |sum, domain| sum.plus(&domain.most))
+    /// The most that all joined ports together can add.
+    fn joined_ports_most(&self) -> Score {
+        let rest = self.ports.iter().skip(1).filter_map(|port| self.candidate_sets.get(*port));
+        rest.fold(Score::default(), |sum, candidates| sum.plus(&candidates.most))
     }
 }

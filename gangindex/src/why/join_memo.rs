@@ -7,30 +7,30 @@ use std::rc::Rc;
 
 use foldhash::fast::RandomState;
 
-use super::joined::Agreed;
-use crate::search::domain::Known;
+use super::joined::Agreement;
+use crate::search::candidates::Known;
 use crate::table::{Bits, as_usize};
-use crate::term::{Sight, Term, Var};
+use crate::term::{CompiledExpr, RowContext, Var};
 
 /// By condition, each on one attribute of both sides, and by the code at the other port: the rows that agree at port 0.
 #[derive(Default)]
-pub(crate) struct Met(RefCell<HashMap<(Term, u32), Rc<Bits>, RandomState>>);
+pub(crate) struct JoinMemo(RefCell<HashMap<(CompiledExpr, u32), Rc<Bits>, RandomState>>);
 
 /// How many values there may be at the other port, and how many are remembered of all conditions.
 const VALUES_MAX: usize = 64;
 const MET_MAX: usize = 4096;
 
-impl Met {
+impl JoinMemo {
     /// Who agrees on `terms`. None if it is more than one condition on one attribute each, if one ad is on both sides, if there are
     /// too many values, or if only the evaluator knows.
     pub(crate) fn agreed(
         &self,
-        terms: &[Term],
+        terms: &[CompiledExpr],
         hubs: &Bits,
         rows: &Bits,
         port: usize,
         known: &mut Known<'_>,
-    ) -> Option<Agreed> {
+    ) -> Option<Agreement> {
         let [term] = terms else { return None };
         let (hub, own) = columns(term, port).filter(|_| !hubs.meets(rows))?;
         let column = known.table.columns.get(own)?;
@@ -52,13 +52,13 @@ impl Met {
         }
         let mut good_rows = known.table.columns.get(own)?.rows_of(&good);
         good_rows.and(rows);
-        Some(Agreed { hubs: good_hubs, rows: good_rows })
+        Some(Agreement { hubs: good_hubs, rows: good_rows })
     }
 
     /// The rows that agree at port 0 with those that show a code at the other port, of which one is an example.
     fn met(
         &self,
-        term: &Term,
+        term: &CompiledExpr,
         (hub, code): (u32, u32),
         (example, port): (u32, usize),
         known: &mut Known<'_>,
@@ -67,12 +67,12 @@ impl Met {
         if let Some(met) = self.0.borrow().get(&place) {
             return Some(Rc::clone(met));
         }
-        let (columns, words, context) = known.table.sight();
-        let mut sight = Sight::new(columns, words, context);
+        let (columns, words, context) = known.table.row_context();
+        let mut row_context = RowContext::new(columns, words, context);
         let column = columns.get(hub)?;
         let truth = |hub: Option<u32>| {
             let Some(hub) = hub else { return Some(false) };
-            sight.holds(term, &|var: Var| as_usize(if usize::from(var) == port { example } else { hub }))
+            row_context.holds(term, &|var: Var| as_usize(if usize::from(var) == port { example } else { hub }))
         };
         let truths: Vec<bool> = column.examples().into_iter().map(truth).collect::<Option<_>>()?;
         let met = Rc::new(column.rows_of(&truths));
@@ -85,7 +85,7 @@ impl Met {
 }
 
 /// The only column that a term reads of port 0, and the only one of `port`, if it reads nothing else.
-fn columns(term: &Term, port: usize) -> Option<(u32, u32)> {
+fn columns(term: &CompiledExpr, port: usize) -> Option<(u32, u32)> {
     let (mut hub, mut own, mut more) = (None, None, port == 0);
     term.reads(&mut |var, column| {
         let side = if var == 0 { &mut hub } else { &mut own };

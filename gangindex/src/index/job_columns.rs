@@ -7,33 +7,33 @@ use classad::{Expr, Kind, Name};
 use foldhash::fast::RandomState;
 use matchmaker::{PoolAd, Port, Ports};
 
-use super::shown::{Code, Codes, Columns, Part};
-use crate::table::{COLUMN_BYTES, ExprId, Kept, Number, Room, Table, as_u32, as_usize};
+use super::job_codes::{Code, CodeColumns, Codes, ShownPart};
+use crate::table::{COLUMN_BYTES, ExprId, Number, Room, SnapshotDiff, Table, as_u32, as_usize};
 
 /// An attribute of a root: of one of its ports, or of the ad itself.
 pub(crate) type Attribute = (Option<usize>, Name);
 
 /// The roots of a pool.
 #[derive(Debug, Default)]
-pub(crate) struct Roots {
+pub(crate) struct JobColumns {
     /// By place in the snapshot.
     row_of_place: Vec<Option<Number>>,
     free: Vec<u32>,
-    heads: Vec<Head>,
-    head_ids: HashMap<Vec<Part>, u32, RandomState>,
+    heads: Vec<PortTexts>,
+    head_ids: HashMap<Vec<ShownPart>, u32, RandomState>,
     /// The same for ads without ports: by the terms that stand for them.
     term_ids: HashMap<[Option<ExprId>; TERMS.len()], u32, RandomState>,
     label_ids: HashMap<Vec<Name>, u32, RandomState>,
-    /// By identity of a root's ports, which are kept so that it is not taken by others: what is known of them, see [`Head`].
+    /// By identity of a root's ports, which are kept so that it is not taken by others: what is known of them, see [`PortTexts`].
     of_list: HashMap<usize, (Arc<[Port]>, Listed), RandomState>,
     /// By what stands in them: the texts of the ports, and their values.
     list_ids: HashMap<(u32, Vec<Code>), u32, RandomState>,
     /// Lists of ports that differ, one example of each, and list by list what it shows in each column.
     lists: Vec<Arc<[Port]>>,
-    of_ports: Columns,
+    of_ports: CodeColumns,
     /// Row by row, what the root itself shows in each column.
-    of_body: Columns,
-    parts: HashMap<Part, Code, RandomState>,
+    of_body: CodeColumns,
+    parts: HashMap<ShownPart, Code, RandomState>,
     /// By code: the expression that it stands for, if it is no value.
     exprs: Vec<Option<ExprId>>,
     namespaces: HashMap<String, u32, RandomState>,
@@ -43,7 +43,7 @@ pub(crate) struct Roots {
 
 /// What is known of a root beside its attributes, all as numbers.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct PortTexts {
     listed: Listed,
     namespace: u32,
 }
@@ -77,9 +77,9 @@ const OF_PORTS: u32 = 1 << 31;
 /// Attributes that say what an ad without ports wants.
 pub(crate) const TERMS: [&str; 5] = ["Requirements", "Constraint", "Rank", "Request", "GangRank"];
 
-impl Roots {
+impl JobColumns {
     /// Makes the rows those of the places of another snapshot.
-    pub(crate) fn moved(&mut self, kept: &Kept, places: usize) {
+    pub(crate) fn moved(&mut self, kept: &SnapshotDiff, places: usize) {
         self.of_body.forget_shapes();
         self.of_ports.forget_shapes();
         self.free.extend(kept.dropped(&self.row_of_place).map(Number::get));
@@ -96,7 +96,7 @@ impl Roots {
         if let Some(row) = self.row_at(place) {
             return row;
         }
-        let head = Head { listed: self.listed(&ad.ports, table), namespace: self.namespace(&ad.key.namespace) };
+        let head = PortTexts { listed: self.listed(&ad.ports, table), namespace: self.namespace(&ad.key.namespace) };
         let row = self.free.pop().unwrap_or_else(|| as_u32(self.heads.len()));
         match self.heads.get_mut(as_usize(row)) {
             Some(own) => *own = head,
@@ -257,16 +257,16 @@ impl Roots {
 }
 
 /// The texts of a root's ports. The values of attributes are left out.
-fn texts(table: &mut Table, ports: &Ports) -> Vec<Part> {
+fn texts(table: &mut Table, ports: &Ports) -> Vec<ShownPart> {
     let mut parts = Vec::new();
     for port in ports.list.iter() {
         for (name, expr) in port.attributes.iter() {
-            parts.push(Part::Name(name.clone()));
+            parts.push(ShownPart::Name(name.clone()));
             if !is_value(name, expr) {
-                parts.push(Part::Expr(table.exprs.id(expr)));
+                parts.push(ShownPart::Expr(table.exprs.id(expr)));
             }
         }
-        parts.push(Part::End);
+        parts.push(ShownPart::End);
     }
     parts
 }

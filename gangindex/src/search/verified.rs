@@ -11,27 +11,27 @@ use foldhash::fast::RandomState;
 use matchmaker::{PoolAd, Ports};
 use smallvec::SmallVec;
 
-use crate::index::memo::Seen;
-use crate::index::roots::{Attribute, Roots, is_value};
+use crate::index::job_columns::{Attribute, JobColumns, is_value};
+use crate::index::memo::JobView;
 use crate::table::{Bits, Cell, ExprId, Exprs, Table, as_u32, as_usize};
 
 /// Conditions that the evaluator has found true, with all that they read.
 #[derive(Debug, Default)]
-pub(crate) struct Agreed {
+pub(crate) struct VerifiedCache {
     conditions: Vec<Condition>,
     /// The conditions, each for roots that show it the same.
     cases: Vec<Case>,
     /// By the number of a condition and the codes of what it reads of the root: the number of the case.
-    case_ids: HashMap<Codes, u32, RandomState>,
+    case_ids: HashMap<ReadCodes, u32, RandomState>,
     /// How often each condition was met.
-    met: Vec<Met>,
-    /// By the number of a key that several roots have, one of their ports, and the template bound there: the cases of both
+    met: Vec<HitRate>,
+    /// By the number of a key that several roots have, one of their ports, and the offer class bound there: the cases of both
     /// constraints.
     checks_of: HashMap<(u32, u32, u32), Checks, RandomState>,
     /// By the number of a root's texts: how many gangs there were.
     gangs: Vec<u32>,
-    /// By a root's texts, one of its ports, and the template bound there.
-    told_of: HashMap<(u32, usize, usize), Told, RandomState>,
+    /// By a root's texts, one of its ports, and the offer class bound there.
+    told_of: HashMap<(u32, usize, usize), EdgeChecks, RandomState>,
     /// The cases of the gang at hand that are new.
     news: Vec<u32>,
     /// All conditions of the gang at hand can be remembered.
@@ -39,25 +39,25 @@ pub(crate) struct Agreed {
 }
 
 /// The root of a gang.
-pub(crate) struct Shown<'a> {
+pub(crate) struct RootKey<'a> {
     /// The number of its key, if others have the same.
     pub(crate) key: Option<u32>,
     /// The number of its texts.
     pub(crate) head: u32,
     /// Its place among all ads.
     pub(crate) place: usize,
-    pub(crate) roots: &'a mut Roots,
+    pub(crate) roots: &'a mut JobColumns,
     pub(crate) ads: &'a [Arc<PoolAd>],
 }
 
 /// How often the same was shown again.
 #[derive(Clone, Copy, Debug, Default)]
-struct Met {
+struct HitRate {
     again: u32,
     first: u32,
 }
 
-impl Met {
+impl HitRate {
     /// Whether it pays to remember what is shown: where values are all different, nothing is ever met again.
     fn repeats(self) -> bool {
         self.first < MET_MIN || self.again >= self.first / MET_SHARE
@@ -69,7 +69,7 @@ const MET_MIN: u32 = 512;
 const MET_SHARE: u32 = 8;
 
 /// The conditions on an edge; none if its texts do not tell what they read.
-type Told = Option<Arc<[Check]>>;
+type EdgeChecks = Option<Arc<[Check]>>;
 
 /// The conditions on an edge, and for each the number of the case; none if that cannot be told.
 type Checks = Option<(Arc<[Check]>, Box<[u32]>)>;
@@ -78,12 +78,12 @@ type Checks = Option<(Arc<[Check]>, Box<[u32]>)>;
 #[derive(Clone, Copy, Debug)]
 struct Check {
     condition: u32,
-    reads: Reads,
+    reads: MemberReads,
 }
 
 /// What a condition reads of members.
 #[derive(Clone, Copy, Debug)]
-enum Reads {
+enum MemberReads {
     Nothing,
     /// A column of one member.
     One(u32, u32),
@@ -93,7 +93,7 @@ enum Reads {
 /// A part of a constraint, and what it reads.
 #[derive(Debug)]
 struct Condition {
-    part: Part,
+    part: Conjunct,
     /// Columns of the root.
     root: Vec<u32>,
     /// Members by number, the root not among them, and their columns.
@@ -107,17 +107,17 @@ struct Case {
     /// The code of the only thing that it reads of members, nothing being 0.
     one: Bits,
     /// The codes of what it reads, if that is more.
-    many: HashSet<Codes, RandomState>,
+    many: HashSet<ReadCodes, RandomState>,
 }
 
-type Codes = SmallVec<[u32; 4]>;
+type ReadCodes = SmallVec<[u32; 4]>;
 
 /// A part of one of the two constraints of an edge.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct Conjunct {
     /// The root's port.
     pub(crate) port: usize,
-    pub(crate) side: Side,
+    pub(crate) side: EdgeSide,
     pub(crate) expr: Expr,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Part {
 const CASE_BYTES: usize = 256;
 const ENTRY_BYTES: usize = 48;
 
-impl Agreed {
+impl VerifiedCache {
     /// What is remembered takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
         self.cases.iter().map(|case| CASE_BYTES + case.one.bytes() + ENTRY_BYTES * case.many.len()).sum()
@@ -139,14 +139,14 @@ impl Agreed {
     /// Whether something of a gang's constraints was not found true of the same values before; none if that is not told, and
     /// the whole gang must be looked at. The first gang with a root's texts is not asked: there may never be a second one.
     /// `rows` are those bound to the root's ports.
-    pub(crate) fn is_new(&mut self, mut root: Shown<'_>, rows: &[u32], table: &mut Table) -> Option<bool> {
+    pub(crate) fn is_new(&mut self, mut root: RootKey<'_>, rows: &[u32], table: &mut Table) -> Option<bool> {
         self.news.clear();
         self.told = self.is_common(root.head) && self.look(&mut root, rows, table).is_some();
         self.told.then_some(!self.news.is_empty())
     }
 
     /// What of the gang at hand is new.
-    pub(crate) fn news(&self) -> impl Iterator<Item = &Part> + Clone {
+    pub(crate) fn news(&self) -> impl Iterator<Item = &Conjunct> + Clone {
         let cases = self.news.iter().filter_map(|case| self.cases.get(as_usize(*case)));
         cases.filter_map(|case| Some(&self.conditions.get(as_usize(case.condition))?.part))
     }
@@ -174,15 +174,15 @@ impl Agreed {
     }
 
     /// Writes down the cases of a gang that are new; none if some cannot be told.
-    fn look(&mut self, root: &mut Shown<'_>, rows: &[u32], table: &mut Table) -> Option<()> {
+    fn look(&mut self, root: &mut RootKey<'_>, rows: &[u32], table: &mut Table) -> Option<()> {
         for (port, row) in rows.iter().enumerate() {
-            let template = table.rows.get(as_usize(*row))?.template();
-            let place = root.key.map(|key| (key, as_u32(port), as_u32(template)));
+            let offer_class = table.rows.get(as_usize(*row))?.offer_class();
+            let place = root.key.map(|key| (key, as_u32(port), as_u32(offer_class)));
             let alone;
             let checks = match place.and_then(|place| self.checks_of.get(&place)) {
                 Some(known) => known.as_ref()?,
                 None => {
-                    let checks = self.checks(root, port, template, table);
+                    let checks = self.checks(root, port, offer_class, table);
                     match place {
                         Some(place) => self.checks_of.entry(place).or_insert(checks).as_ref()?,
                         None => {
@@ -197,9 +197,11 @@ impl Agreed {
                 if met.repeats() {
                     let known = self.cases.get(as_usize(*case))?;
                     let has = match reads {
-                        Reads::Nothing => known.one.get(0),
-                        Reads::One(member, column) => known.one.get(as_usize(shown((*member, *column), rows, table)?)),
-                        Reads::Many => {
+                        MemberReads::Nothing => known.one.get(0),
+                        MemberReads::One(member, column) => {
+                            known.one.get(as_usize(shown((*member, *column), rows, table)?))
+                        }
+                        MemberReads::Many => {
                             known.many.contains(&self.conditions.get(as_usize(*condition))?.codes(rows, table)?)
                         }
                     };
@@ -216,10 +218,10 @@ impl Agreed {
     }
 
     /// What is to be checked of an edge of a root.
-    fn checks(&mut self, root: &mut Shown<'_>, port: usize, template: usize, table: &mut Table) -> Checks {
-        let place = (root.head, port, template);
+    fn checks(&mut self, root: &mut RootKey<'_>, port: usize, offer_class: usize, table: &mut Table) -> Checks {
+        let place = (root.head, port, offer_class);
         let row = root.roots.row_at(root.place)?;
-        let seen = &mut Seen { roots: root.roots, row, ads: root.ads };
+        let seen = &mut JobView { roots: root.roots, row, ads: root.ads };
         let told = match self.told_of.get(&place) {
             Some(told) => told.clone()?,
             None => {
@@ -228,14 +230,14 @@ impl Agreed {
                 told?
             }
         };
-        self.met.resize(self.conditions.len(), Met::default());
+        self.met.resize(self.conditions.len(), HitRate::default());
         let cases = told.iter().map(|check| self.case(check.condition, seen)).collect::<Option<_>>()?;
         Some((told, cases))
     }
 
     /// The number of the case of a root's condition; none if the root shows it what is no value.
-    fn case(&mut self, condition: u32, seen: &Seen<'_>) -> Option<u32> {
-        let mut shown = Codes::from_slice(&[condition]);
+    fn case(&mut self, condition: u32, seen: &JobView<'_>) -> Option<u32> {
+        let mut shown = ReadCodes::from_slice(&[condition]);
         for column in &self.conditions.get(as_usize(condition))?.root {
             let (code, expr) = seen.roots.shows(*column, seen.row);
             if expr.is_some() {
@@ -264,7 +266,7 @@ impl Case {
 }
 
 impl Condition {
-    fn codes(&self, rows: &[u32], table: &Table) -> Option<Codes> {
+    fn codes(&self, rows: &[u32], table: &Table) -> Option<ReadCodes> {
         self.members.iter().map(|member| shown(*member, rows, table)).collect()
     }
 }
@@ -273,19 +275,19 @@ impl Condition {
 fn shown((member, column): (u32, u32), rows: &[u32], table: &Table) -> Option<u32> {
     let column = table.columns.get(column)?;
     let code = *column.codes().get(as_usize(*rows.get(as_usize(member))?))?;
-    let open = column.has_open && column.cells().get(as_usize(code)) == Some(&Cell::Open);
+    let open = column.has_unknown && column.cells().get(as_usize(code)) == Some(&Cell::Unknown);
     (!open).then_some(code)
 }
 
 /// The conditions of an edge, of both sides.
 fn told(
     root: &Ports,
-    (_, port, template): (u32, usize, usize),
-    seen: &mut Seen<'_>,
+    (_, port, offer_class): (u32, usize, usize),
+    seen: &mut JobView<'_>,
     table: &mut Table,
     conditions: &mut Vec<Condition>,
-) -> Told {
-    let (partner, via) = table.templates.list.get(template)?.example.clone();
+) -> EdgeChecks {
+    let (partner, via) = table.offer_classes.list.get(offer_class)?.example.clone();
     let own = root.list.get(port)?.constraint.as_ref();
     let theirs = partner.list.get(via)?.constraint.as_ref();
     // An ad without ports that demands nothing has no partners at all.
@@ -293,7 +295,7 @@ fn told(
         return None;
     }
     let first = conditions.len();
-    for (constraint, side) in [(own, Side::Root), (theirs, Side::Partner)] {
+    for (constraint, side) in [(own, EdgeSide::Root), (theirs, EdgeSide::Partner)] {
         for part in constraint.map(conjuncts).unwrap_or_default() {
             let expr = table.exprs.id(&part);
             let reading = Reading::of((root, port), (&partner, via), (expr, side), &mut table.exprs)?;
@@ -302,15 +304,15 @@ fn told(
             let of_members = reading.of_members.iter();
             let members =
                 of_members.map(|(member, name)| Some((as_u32(*member), table.column(name)?))).collect::<Option<_>>()?;
-            let part = Part { port, side, expr: part };
+            let part = Conjunct { port, side, expr: part };
             conditions.push(Condition { part, root, members });
         }
     }
     let check = |(number, condition): (usize, &Condition)| {
         let reads = match condition.members.as_slice() {
-            [] => Reads::Nothing,
-            [(member, column)] => Reads::One(*member, *column),
-            _ => Reads::Many,
+            [] => MemberReads::Nothing,
+            [(member, column)] => MemberReads::One(*member, *column),
+            _ => MemberReads::Many,
         };
         Check { condition: as_u32(number), reads }
     };
@@ -319,7 +321,7 @@ fn told(
 
 /// Whose text it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum EdgeSide {
     Root,
     Partner,
 }
@@ -333,7 +335,7 @@ struct Reading<'a> {
     label: Option<&'a Name>,
     of_root: BTreeSet<Attribute>,
     of_members: BTreeSet<(usize, Name)>,
-    pending: Vec<(ExprId, Side)>,
+    pending: Vec<(ExprId, EdgeSide)>,
 }
 
 impl<'a> Reading<'a> {
@@ -341,7 +343,7 @@ impl<'a> Reading<'a> {
     fn of(
         (root, port): (&'a Ports, usize),
         (partner, via): (&'a Ports, usize),
-        condition: (ExprId, Side),
+        condition: (ExprId, EdgeSide),
         exprs: &mut Exprs,
     ) -> Option<Reading<'a>> {
         let label = partner.list.get(via).filter(|_| !partner.implicit).map(|port| &port.label);
@@ -357,8 +359,8 @@ impl<'a> Reading<'a> {
             }
             for (base, name) in &reads.selected {
                 match (side, reading.label_of(base, side)) {
-                    (Side::Root, Some(member)) => _ = reading.of_members.insert((member, name.clone())),
-                    (Side::Partner, Some(_)) => reading.of_root(name, exprs)?,
+                    (EdgeSide::Root, Some(member)) => _ = reading.of_members.insert((member, name.clone())),
+                    (EdgeSide::Partner, Some(_)) => reading.of_root(name, exprs)?,
                     (_, None) => reading.bare(base, side, exprs)?,
                 }
             }
@@ -367,32 +369,32 @@ impl<'a> Reading<'a> {
     }
 
     /// The member that a label stands for on one side.
-    fn label_of(&self, name: &Name, side: Side) -> Option<usize> {
+    fn label_of(&self, name: &Name, side: EdgeSide) -> Option<usize> {
         let implicit = match side {
-            Side::Root => self.root.implicit,
-            Side::Partner => self.partner.implicit,
+            EdgeSide::Root => self.root.implicit,
+            EdgeSide::Partner => self.partner.implicit,
         };
         match side {
             _ if implicit => (name == "other" || name == "target").then_some(self.port),
-            Side::Root => self.root.list.iter().position(|port| port.label == *name),
-            Side::Partner => self.label.filter(|label| *label == name).map(|_| self.port),
+            EdgeSide::Root => self.root.list.iter().position(|port| port.label == *name),
+            EdgeSide::Partner => self.label.filter(|label| *label == name).map(|_| self.port),
         }
     }
 
     /// A name that stands alone: an own attribute, or one of the partner where ads have no ports.
-    fn bare(&mut self, name: &Name, side: Side, exprs: &mut Exprs) -> Option<()> {
+    fn bare(&mut self, name: &Name, side: EdgeSide, exprs: &mut Exprs) -> Option<()> {
         // A partner taken as a whole may be looked at in any way.
         if self.label_of(name, side).is_some() || name == "members" {
             return None;
         }
         match side {
-            Side::Root => {
+            EdgeSide::Root => {
                 if self.root.implicit {
                     self.of_members.insert((self.port, name.clone()));
                 }
                 self.of_root(name, exprs)
             }
-            Side::Partner => {
+            EdgeSide::Partner => {
                 self.of_members.insert((self.port, name.clone()));
                 match self.partner.implicit {
                     true => self.of_root(name, exprs),
@@ -404,7 +406,7 @@ impl<'a> Reading<'a> {
 
     /// A name that is looked for in the root, wherever it stands.
     fn of_root(&mut self, name: &Name, exprs: &mut Exprs) -> Option<()> {
-        if self.label_of(name, Side::Root).is_some() || name == "members" {
+        if self.label_of(name, EdgeSide::Root).is_some() || name == "members" {
             return None;
         }
         if !self.of_root.insert((None, name.clone())) {
@@ -414,7 +416,7 @@ impl<'a> Reading<'a> {
             let Some(expr) = port.attributes.get(name.as_str()) else { continue };
             match is_value(name, expr) {
                 true => _ = self.of_root.insert((Some(number), name.clone())),
-                false => self.pending.push((exprs.id(expr), Side::Root)),
+                false => self.pending.push((exprs.id(expr), EdgeSide::Root)),
             }
         }
         Some(())
