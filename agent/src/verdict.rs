@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use classad::{Ad, Context, Dialect, Env, Expr, FrameId, Name, Value, conjuncts, eval, parse_json, references};
-use matchmaker::{Port, Ports, Rules};
+use matchmaker::{Port, Ports};
 use serde_json::{Value as Json, json};
 
 /// Longest reason of a vote, in characters.
@@ -28,7 +28,7 @@ impl Verdict {
 /// Whether the ad accepts the one who asks: through one of its ports, since nobody says through which. What an expression reads
 /// of partners at other ports is not known here; that has been looked at by the controller. `now` is in seconds since 1970.
 pub(crate) fn verdict(ad: &Ad, requester: &BTreeMap<String, Json>, now: i64) -> Verdict {
-    let ports = Ports::of(ad, Rules::Product);
+    let ports = Ports::of(ad);
     if let Some(problem) = &ports.problem {
         return Verdict::no(problem);
     }

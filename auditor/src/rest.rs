@@ -2,7 +2,8 @@
 
 use crds::conditions::{self, reasons, types};
 use crds::{Decision, Match};
-use matchmaker::{Config, Engine};
+use gangindex::negotiate;
+use matchmaker::Config;
 use pool::{Objects, Outlook, Standing, may_ask, snapshot};
 
 use crate::checks::gathered;
@@ -62,7 +63,7 @@ fn names(found: &Match, key: &Key, uid: &str) -> bool {
 /// The jobs that wait though the engine finds a gang, and those that are not told why they wait.
 fn in_vain(objects: &Objects, now: i64) -> Vec<(Key, String)> {
     let pool = snapshot(objects, &Outlook::default());
-    let cycle = Engine::new().negotiate(&pool, &Config::product(), now);
+    let cycle = negotiate(&pool, &Config::product(), now);
     let roots = cycle.gangs.iter().filter_map(|gang| pool.ad(gang.root()?));
     let mut all: Vec<(Key, String)> = roots
         .map(|root| {

@@ -99,7 +99,6 @@ impl Operator {
             stop_timeout_ms: config.stop_timeout_ms(),
             events: Events::new(&identity, clock),
             engine: Engine {
-                search: config.search.into(),
                 cycle_steps_max: config.cycle_steps_max,
                 owner_steps_max: config.cycle_steps_max / OWNERS_SHARE,
                 ..Engine::product()

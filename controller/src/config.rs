@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser, ValueEnum};
-use matchmaker::Search;
+use gangindex::Engine;
+use matchmaker::Plain;
 use pool::{OwnerTrust, Reach};
 use sha2::{Digest, Sha256};
 
@@ -114,14 +115,14 @@ pub(crate) enum SearchBy {
     /// By indexes over all ads.
     Index,
     /// One ad after the other.
-    Naive,
+    Plain,
 }
 
-impl From<SearchBy> for Search {
-    fn from(search: SearchBy) -> Search {
+impl From<SearchBy> for Engine {
+    fn from(search: SearchBy) -> Engine {
         match search {
-            SearchBy::Index => Search::Indexed,
-            SearchBy::Naive => Search::Naive,
+            SearchBy::Index => Engine::default(),
+            SearchBy::Plain => Engine::Plain(Plain::default()),
         }
     }
 }

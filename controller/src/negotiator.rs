@@ -8,8 +8,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crds::Match;
+use gangindex::Engine;
 use jiff::Timestamp;
-use matchmaker::{AdKey, Config as Settings, Cycle, Engine, Gang, PoolAd, Snapshot, Stop, WhyNot};
+use matchmaker::{AdKey, Config as Settings, Cycle, Gang, PoolAd, Snapshot, Stop, WhyNot};
 use pool::{Changes, Freezer, ObjectKey, Objects, Occasion, Outlook, Standing, may_ask, record, returning};
 use tokio::time::Instant;
 
@@ -98,11 +99,11 @@ impl Negotiator {
         driver.begin_term();
         Negotiator {
             driver,
+            engine: config.search.into(),
             config,
             health,
             epoch,
             cycles: 0,
-            engine: Engine::new(),
             freezer: Freezer::default(),
             rest_until_ms: 0,
             findings: BTreeMap::new(),

@@ -53,8 +53,9 @@ mod tests {
 
     #[test]
     fn a_partial_status_is_read() {
-        let status: OfferStatus =
-            read(json!({"claims": {"u": {"match": "grid/sim", "allocation": {"seats": 1}, "vote": "Accepted"}, "v": {}}}));
+        let status: OfferStatus = read(
+            json!({"claims": {"u": {"match": "grid/sim", "allocation": {"seats": 1}, "vote": "Accepted"}, "v": {}}}),
+        );
         assert_eq!(status.claims["u"].vote, Vote::Accepted);
         assert_eq!(status.claims["v"].vote, Vote::Pending);
         assert_eq!(read::<JobStatus>(json!({})), JobStatus::default());
@@ -78,7 +79,7 @@ mod tests {
     fn a_claim_writes_its_terms_and_its_vote() {
         let entry = crds::ClaimEntry {
             match_key: "grid/sim".into(),
-            takes: [("seats".to_owned(), 1)].into(),
+            allocation: [("seats".to_owned(), 1)].into(),
             ..Default::default()
         };
         assert_eq!(json!(entry), json!({"match": "grid/sim", "allocation": {"seats": 1}, "vote": "Pending"}));

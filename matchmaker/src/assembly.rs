@@ -7,9 +7,9 @@ use classad::{Bill, Context, Env, Expr, FrameId, Limit, Mark, Value, eval_billed
 use crate::budget::{FAIR_FUEL, FUEL_OF_A_STEP, Owners};
 use crate::capacity::{Ask, Misfit, Unfit};
 use crate::gang::{Bond, Gang, Member};
-use crate::model::{AdId, AdKey, Config, PoolAd, Prefer, Snapshot};
-use crate::ports::{Port, Rules};
-use crate::score::{Fx, Score};
+use crate::model::{AdId, AdKey, Config, Offer, PoolAd, Snapshot};
+use crate::ports::Port;
+use crate::score::{FixedPoint, Score};
 
 mod ask;
 mod members;
@@ -19,7 +19,7 @@ mod members;
 /// An expression in port p of an ad sees, innermost first: the port's attributes; the labels of ports 0..=p that are
 /// bound; the ad's attributes (Raman et al., section 4.1). A label names the partner's view: the attributes of the port
 /// it is bound through, then its ad's. Labels are private to the ad that declares them.
-pub(crate) struct Assembly<'s> {
+pub struct Assembly<'s> {
     snapshot: &'s Snapshot,
     config: &'s Config,
     context: Context,
@@ -53,10 +53,14 @@ pub(crate) struct Costly {
 }
 
 /// One member and its frames.
-pub(crate) struct Seat<'s> {
-    pub(crate) id: AdId,
-    pub(crate) ad: &'s PoolAd,
-    pub(crate) bond: Option<Bond>,
+pub struct Seat<'s> {
+    /// The place of its ad.
+    pub id: AdId,
+    /// Its ad.
+    pub ad: &'s PoolAd,
+    /// How it is bound to its parent; the root has none.
+    pub bond: Option<Bond>,
+    /// How many edges there are between the root and it.
     pub(crate) depth: usize,
     ask: Ask,
     /// Why what is asked of it can never be had.
@@ -76,13 +80,13 @@ pub(crate) struct Seat<'s> {
 /// What both ends of an edge think of each other.
 #[derive(Clone, Copy, Default)]
 struct EdgeRanks {
-    parent: Fx,
-    child: Fx,
+    parent: FixedPoint,
+    child: FixedPoint,
 }
 
 /// What came of looking at one edge, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Edge {
+pub enum Edge {
     /// The constraint of the parent's port is not true of the child.
     ParentRefuses,
     /// The constraint of the child's port is not true of the parent.
@@ -99,7 +103,7 @@ pub(crate) enum Edge {
 
 impl<'s> Assembly<'s> {
     /// A gang of the root alone; `None` if the root can take no part.
-    pub(crate) fn start(snapshot: &'s Snapshot, root: AdId, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
+    pub fn start(snapshot: &'s Snapshot, root: AdId, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
         let context = Context { now, seed: config.seed, limits: config.limits, ..Context::default() };
         let mut assembly = Assembly {
             snapshot,
@@ -123,7 +127,8 @@ impl<'s> Assembly<'s> {
         Some(assembly)
     }
 
-    pub(crate) fn seats(&self) -> &[Seat<'s>] {
+    /// The members bound so far; the root is the first.
+    pub fn seats(&self) -> &[Seat<'s>] {
         &self.seats
     }
 
@@ -136,8 +141,19 @@ impl<'s> Assembly<'s> {
         self.seats.get(member)?.ad.ports.list.get(port)
     }
 
+    /// Whether an ad may be tried below a member at all: gangs have bounds, no ad is in one twice, and only offers are taken that
+    /// are open to the root's namespace.
+    pub fn admits(&self, id: AdId, ad: &PoolAd, parent: usize) -> bool {
+        let room = self.seats.len() < self.config.members_max
+            && self.seats.get(parent).is_some_and(|parent| parent.depth < self.config.depth_max);
+        let fresh = || self.seats.iter().all(|seat| seat.id != id);
+        let admits = |offer: &Offer| offer.open && offer.consent.admits(self.root_namespace());
+        let allowed = || ad.offer().is_some_and(admits) && !self.bars(ad);
+        room && ad.ports.problem.is_none() && fresh() && allowed()
+    }
+
     /// Adds a member; its labels and its partner's come with [`Self::connect`].
-    pub(crate) fn seat(&mut self, id: AdId, ad: &'s PoolAd, bond: Option<Bond>) {
+    pub fn seat(&mut self, id: AdId, ad: &'s PoolAd, bond: Option<Bond>) {
         let mark = self.env.mark();
         let body = self.env.frame(&ad.ports.body, None);
         let ports = match ad.ports.implicit {
@@ -168,7 +184,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// Takes the last member off again. Its edge must be disconnected.
-    pub(crate) fn unseat(&mut self) {
+    pub fn unseat(&mut self) {
         if let Some(seat) = self.seats.pop() {
             self.env.reset(seat.mark);
         }
@@ -178,7 +194,7 @@ impl<'s> Assembly<'s> {
     ///
     /// To be called when all earlier ports of both ends are bound: then every name that an expression of the edge can
     /// reach is bound already, and labels come in the order of their ports.
-    pub(crate) fn connect(&mut self, member: usize) {
+    pub fn connect(&mut self, member: usize) {
         let Some((parent_port, child_port, bond)) = self.edge(member) else { return };
         self.tell_members(bond.parent(), bond.port(), parent_port);
         self.tell_members(member, bond.via(), child_port);
@@ -187,7 +203,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// Undoes [`Self::connect`].
-    pub(crate) fn disconnect(&mut self, member: usize) {
+    pub fn disconnect(&mut self, member: usize) {
         let Some((_, _, bond)) = self.edge(member) else { return };
         self.unbind(bond.parent(), bond.port());
         self.unbind(member, bond.via());
@@ -222,7 +238,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// Looks at a connected edge from both sides, and remembers its ranks and what is taken if it holds.
-    pub(crate) fn check(&mut self, member: usize) -> Edge {
+    pub fn check(&mut self, member: usize) -> Edge {
         let Some((parent_port, child_port, bond)) = self.edge(member) else { return Edge::ParentRefuses };
         let (Some(asked), Some(offered)) = (self.port(bond.parent(), bond.port()), self.port(member, bond.via()))
         else {
@@ -251,7 +267,7 @@ impl<'s> Assembly<'s> {
 
     /// Whether one end of a member's edge refuses the other already now, though the member's earlier ports are not bound:
     /// only expressions that cannot read them are asked.
-    pub(crate) fn refuses_early(&mut self, member: usize) -> bool {
+    pub fn refuses_early(&mut self, member: usize) -> bool {
         let Some((parent_port, child_port, bond)) = self.edge(member) else { return false };
         let (Some(asked), Some(offered)) = (self.port(bond.parent(), bond.port()), self.port(member, bond.via()))
         else {
@@ -287,7 +303,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// Whether the root's own constraints have run out so often that they are not asked any more.
-    pub(crate) fn is_too_costly(&self) -> bool {
+    pub fn is_too_costly(&self) -> bool {
         self.costly_times.get() >= COSTLY_MAX
     }
 
@@ -339,12 +355,12 @@ impl<'s> Assembly<'s> {
     }
 
     /// Lets offers of other namespaces pay for what their expressions cost.
-    pub(crate) fn charge_owners(&self, owners: Owners) {
+    pub fn charge_owners(&self, owners: Owners) {
         self.owners.replace(Some(owners));
     }
 
     /// What they have paid.
-    pub(crate) fn into_owners(self) -> Option<Owners> {
+    pub fn into_owners(self) -> Option<Owners> {
         self.owners.into_inner()
     }
 
@@ -356,7 +372,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// What all evaluations so far have cost, in steps of a search.
-    pub(crate) fn cost(&self) -> u64 {
+    pub fn cost(&self) -> u64 {
         self.fuel.get() / FUEL_OF_A_STEP
     }
 
@@ -365,12 +381,9 @@ impl<'s> Assembly<'s> {
         self.exhausted.get()
     }
 
-    fn rank(&self, port: &Port, frame: FrameId) -> Fx {
-        if self.config.prefer == Prefer::FirstFit {
-            return Fx::default();
-        }
+    fn rank(&self, port: &Port, frame: FrameId) -> FixedPoint {
         let value = port.rank.as_ref().and_then(|rank| self.value(rank, frame));
-        value.map_or(Fx::default(), |value| (self.config.rank_of)(&value))
+        value.as_ref().map_or(FixedPoint::default(), FixedPoint::of)
     }
 
     /// The amounts an edge takes of its child, and whether they are there.
@@ -382,9 +395,6 @@ impl<'s> Assembly<'s> {
         child_port: FrameId,
     ) -> (Ask, Result<Edge, Misfit>) {
         let nothing = Ask::default();
-        if self.config.rules == Rules::Paper {
-            return (nothing, Ok(Edge::Holds));
-        }
         let Some((id, offer)) = self.seats.get(member).and_then(|seat| Some((seat.id, seat.ad.offer()?))) else {
             return (nothing, Ok(Edge::Holds));
         };
@@ -411,7 +421,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// The gang that the members make; every port must be bound.
-    pub(crate) fn gang(&mut self) -> Gang {
+    pub fn gang(&mut self) -> Gang {
         let mut score = Score::default();
         let gang_rank = self.gang_rank();
         for seat in &self.seats {
@@ -435,13 +445,10 @@ impl<'s> Assembly<'s> {
     }
 
     /// The root's `GangRank`, which sees all its labels and replaces the sum of its ports' ranks.
-    fn gang_rank(&mut self) -> Option<Fx> {
-        if self.config.rules == Rules::Paper || self.config.prefer == Prefer::FirstFit {
-            return None;
-        }
+    fn gang_rank(&mut self) -> Option<FixedPoint> {
         let rank = self.seats.first()?.ad.ports.body.get("GangRank")?;
         let value = self.over_all_labels(rank)?;
-        Some(value.map_or(Fx::default(), |value| (self.config.rank_of)(&value)))
+        Some(value.as_ref().map_or(FixedPoint::default(), FixedPoint::of))
     }
 
     /// The value of an expression that sees all labels of the root; the inner `None`: the evaluation ran out.

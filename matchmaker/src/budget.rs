@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use classad::Bill;
-
 /// How much fuel counts as one step: more than looking at a usual edge takes.
-pub(crate) const FUEL_OF_A_STEP: u64 = 100;
+pub const FUEL_OF_A_STEP: u64 = 100;
+
+/// What part of a cycle's steps may go, each, into reading new ads into an index and into explanations.
+pub const SIDE_SHARE: u64 = 4;
 
 /// How much fuel an evaluation may take of an offer's own expressions at the cost of the job that meets it; the rest is the
 /// offer's namespace's.
@@ -37,61 +38,9 @@ impl Stop {
     }
 }
 
-/// The fuel that the index uses for one submitter: beyond the limit, what an expression comes to is left open.
-#[derive(Debug)]
-pub(crate) struct Meter {
-    used: u64,
-    limit: u64,
-    dry: bool,
-    pub(crate) stop: Stop,
-    /// Where evaluations put what they use.
-    pub(crate) bill: Bill,
-}
-
-impl Default for Meter {
-    fn default() -> Meter {
-        Meter { used: 0, limit: u64::MAX, dry: false, stop: Stop::default(), bill: Bill::default() }
-    }
-}
-
-impl Meter {
-    /// Counts from nothing, up to so many steps.
-    pub(crate) fn begin(&mut self, steps: u64) {
-        (self.used, self.limit, self.dry) = (0, steps.saturating_mul(FUEL_OF_A_STEP), false);
-    }
-
-    /// The steps since it began, and whether the limit was met. From here on there is none.
-    pub(crate) fn end(&mut self) -> (u64, bool) {
-        let outcome = (self.used / FUEL_OF_A_STEP, self.dry);
-        self.begin(u64::MAX);
-        outcome
-    }
-
-    /// Whether more may be used: without a limit always, else until it is met or the cycle is to end.
-    pub(crate) fn has_fuel(&mut self) -> bool {
-        self.dry |= self.limit != u64::MAX && (self.used >= self.limit || self.stop.is_set());
-        !self.dry
-    }
-
-    /// Counts what is on the bill.
-    pub(crate) fn settle(&mut self) {
-        let sum = self.bill.drain().fold(0u64, |sum, (_, fuel)| sum.saturating_add(fuel));
-        self.spend(sum);
-    }
-
-    pub(crate) fn spend(&mut self, fuel: u64) {
-        self.used = self.used.saturating_add(fuel);
-    }
-
-    /// Something was left open that would be known with more fuel: it is not to be remembered.
-    pub(crate) fn is_dry(&self) -> bool {
-        self.dry
-    }
-}
-
 /// What the offers of each namespace cost others in a cycle, beyond what is fair.
 #[derive(Clone, Debug)]
-pub(crate) struct Owners {
+pub struct Owners {
     fuel: BTreeMap<String, u64>,
     fuel_max: u64,
     /// Namespaces that have cost too much.
@@ -99,13 +48,14 @@ pub(crate) struct Owners {
 }
 
 impl Owners {
-    pub(crate) fn new(steps_max: u64) -> Owners {
+    /// Nothing has been spent yet.
+    pub fn new(steps_max: u64) -> Owners {
         let fuel_max = steps_max.saturating_mul(FUEL_OF_A_STEP);
         Owners { fuel: BTreeMap::new(), fuel_max, barred: BTreeSet::new() }
     }
 
     /// Charges what an offer's expressions took.
-    pub(crate) fn pay(&mut self, namespace: &str, fuel: u64) {
+    pub fn pay(&mut self, namespace: &str, fuel: u64) {
         let sum = self.fuel.entry(namespace.to_owned()).or_default();
         *sum = sum.saturating_add(fuel);
         if *sum > self.fuel_max {
@@ -119,24 +69,20 @@ impl Owners {
     }
 
     /// Whether the offers of a namespace are left out, but for its own jobs.
-    pub(crate) fn bars(&self, namespace: &str) -> bool {
+    pub fn bars(&self, namespace: &str) -> bool {
         !self.barred.is_empty() && self.barred.contains(namespace)
     }
 
     /// The namespaces whose offers are left out.
-    pub(crate) fn barred(&self) -> &BTreeSet<String> {
+    pub fn barred(&self) -> &BTreeSet<String> {
         &self.barred
-    }
-
-    pub(crate) fn into_barred(self) -> BTreeSet<String> {
-        self.barred
     }
 }
 
 /// What each submitter may spend in a cycle, and has spent. Shares are equal; what is left of them when everything else is done
 /// is shared by those that need more.
 #[derive(Debug)]
-pub(crate) struct Accounts {
+pub struct Accounts {
     list: Vec<Account>,
     total: u64,
 }
@@ -168,26 +114,27 @@ impl Accounts {
     }
 
     /// The number of a submitter.
-    pub(crate) fn number(&self, name: &str) -> usize {
+    pub fn number(&self, name: &str) -> usize {
         self.list.binary_search_by(|account| (*account.name).cmp(name)).unwrap_or(usize::MAX)
     }
 
     /// The name of a submitter.
-    pub(crate) fn name(&self, submitter: usize) -> Arc<str> {
+    pub fn name(&self, submitter: usize) -> Arc<str> {
         self.list.get(submitter).map_or_else(|| Arc::from(""), |account| Arc::clone(&account.name))
     }
 
     /// What is left of a submitter's share.
-    pub(crate) fn left(&self, submitter: usize) -> u64 {
+    pub fn left(&self, submitter: usize) -> u64 {
         self.list.get(submitter).map_or(0, |account| account.share.saturating_sub(account.spent))
     }
 
     /// What one search of a submitter may cost: half of what is left, so that some is left for its other jobs.
-    pub(crate) fn for_one(&self, submitter: usize) -> u64 {
+    pub fn for_one(&self, submitter: usize) -> u64 {
         self.left(submitter).div_ceil(2)
     }
 
-    pub(crate) fn pay(&mut self, submitter: usize, steps: u64) {
+    /// Charges a submitter.
+    pub fn pay(&mut self, submitter: usize, steps: u64) {
         if let Some(account) = self.list.get_mut(submitter) {
             account.spent = account.spent.saturating_add(steps);
         }
@@ -265,21 +212,5 @@ mod tests {
         assert!(!owners.bars("bob"));
         owners.pay("bob", 1);
         assert!(owners.bars("bob") && !owners.bars("alice"));
-    }
-
-    #[test]
-    fn a_meter_says_when_it_is_dry_and_does_so_at_once_when_it_is_stopped() {
-        let mut meter = Meter::default();
-        meter.begin(1);
-        meter.spend(FUEL_OF_A_STEP - 1);
-        assert!(meter.has_fuel());
-        meter.spend(FUEL_OF_A_STEP + 1);
-        assert!(!meter.has_fuel());
-        assert_eq!(meter.end(), (2, true));
-        assert!(meter.has_fuel());
-        meter.stop.set();
-        assert!(meter.has_fuel(), "what is remembered is finished");
-        meter.begin(5);
-        assert!(!meter.has_fuel());
     }
 }

@@ -28,7 +28,7 @@ pub struct Ask {
 
 /// Why a request can never be met by an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Misfit {
+pub enum Misfit {
     /// It is no amount: no integer of at least 1.
     NoAmount,
     /// It names what the offer does not have.

@@ -1,16 +1,14 @@
-//! One negotiation cycle: order the roots, search a gang for each, count it as taken, explain the rest.
+//! One negotiation cycle, step by step: order the submitters, next root, best gang, charge, explain the rest.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-
-use crate::engine::Engine;
+use crate::explanations::{Failed, explain};
+use crate::finder::{Finder, Found, Round};
 use crate::gang::Gang;
-use crate::model::{AdId, Config, Root, Snapshot};
-use crate::table::{as_u32, as_usize};
-use crate::why::Unmatched;
+use crate::model::{AdId, Config, Snapshot};
+use crate::queue::Queue;
+use crate::why_not::Unmatched;
 
 /// What one cycle came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,136 +38,57 @@ pub struct Cycle {
 /// Gives every root its best gang, in turn: the submitter that holds the fewest gangs first, then the root with the higher
 /// priority, then the older one, then the smaller key. What a gang takes is gone for the roots after it.
 ///
-/// The same snapshot, configuration and time give the same cycle. `now` is in seconds since 1970. Who negotiates again and
-/// again keeps an [`Engine`], which gives the same cycles sooner.
-pub fn negotiate(snapshot: &Snapshot, config: &Config, now: i64) -> Cycle {
-    Engine::new().negotiate(snapshot, config, now)
-}
-
-/// The roots that wait, by submitter, and what each submitter holds.
-pub(crate) struct Queue<'s> {
-    roots: &'s [Root],
-    /// In the order of their names.
-    submitters: Vec<Submitter>,
-    /// The submitters that wait, who holds the fewest gangs first: what they hold, and their number.
-    order: BTreeSet<(u64, usize)>,
-    /// Whose root was served last.
-    last: usize,
-    /// Roots that come once more when all others are done, with the numbers of their submitters.
-    aside: Vec<(usize, Waiting)>,
-}
-
-struct Submitter {
-    name: Arc<str>,
-    /// Gangs that are held or were given in this cycle.
-    gangs: u64,
-    /// The next one stands last.
-    waiting: Vec<Waiting>,
-}
-
-/// A root, who is served later first.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
-    priority: i32,
-    since: Reverse<i64>,
-    ad: Reverse<AdId>,
-    /// Its number among the snapshot's roots.
-    number: u32,
-    /// Some offers are not to be asked.
-    excludes: bool,
-}
-
-/// A root whose turn it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn<'s> {
-    /// Its number among the snapshot's roots.
-    pub(crate) number: usize,
-    pub(crate) ad: AdId,
-    /// The number of its submitter.
-    pub(crate) submitter: usize,
-    /// Some offers are not to be asked.
-    pub(crate) excludes: bool,
-    /// Itself; what is said above is known without looking there.
-    pub(crate) root: &'s Root,
-}
-
-impl<'s> Queue<'s> {
-    pub(crate) fn of(snapshot: &'s Snapshot) -> Queue<'s> {
-        let mut named: Vec<(&Arc<str>, Vec<Waiting>)> = Vec::new();
-        let (mut places, mut last): (HashMap<&str, usize, RandomState>, usize) = (HashMap::default(), 0);
-        for (number, root) in snapshot.roots.iter().enumerate() {
-            let Root { ad, priority, since, .. } = *root;
-            // Roots of one submitter mostly stand together.
-            if !named.get(last).is_some_and(|(name, _)| is_same(name, &root.submitter)) {
-                last = *places.entry(&root.submitter).or_insert(named.len());
-                if last == named.len() {
-                    named.push((&root.submitter, Vec::new()));
-                }
+/// The same snapshot, configuration and time give the same cycle, whichever finder is asked. `now` is in seconds since 1970.
+pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, finder: &mut F) -> Cycle {
+    // 1. Order the submitters, and give each an equal share of the steps.
+    let mut queue = Queue::of(snapshot);
+    let mut round = Round::of(snapshot, config, now, queue.names());
+    let mut run = finder.begin(&mut round);
+    let mut failed = Vec::new();
+    for last in [false, true] {
+        if last {
+            // Roots whose submitters had no steps left come once more, with what the others have not spent.
+            round.accounts.share_rest(queue.again().into_iter());
+            round.last = true;
+        }
+        // 2. Take the next root.
+        while let Some(turn) = queue.next() {
+            if config.stop.is_set() {
+                round.cycle.skipped.push(turn.ad);
+                continue;
             }
-            let (since, ad, excludes) = (Reverse(since), Reverse(ad), !root.exclusions.is_empty());
-            if let Some((_, waiting)) = named.get_mut(last) {
-                waiting.push(Waiting { priority, since, ad, number: as_u32(number), excludes });
+            // 3. Find its best gang.
+            let found = finder.best(&mut run, &turn, &mut round);
+            if found.disagreed {
+                round.cycle.disagreements.push(turn.ad);
             }
-        }
-        named.sort_unstable_by_key(|(name, _)| *name);
-        let submitter = |(name, mut waiting): (&Arc<str>, Vec<Waiting>)| {
-            waiting.sort_unstable();
-            let gangs = snapshot.held.get(&**name).copied().unwrap_or(0);
-            Submitter { name: Arc::clone(name), gangs, waiting }
-        };
-        let submitters: Vec<Submitter> = named.into_iter().map(submitter).collect();
-        let order = submitters.iter().enumerate().map(|(number, submitter)| (submitter.gangs, number)).collect();
-        Queue { roots: &snapshot.roots, submitters, order, last: 0, aside: Vec::new() }
-    }
-
-    /// The submitters in the order of their numbers.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.submitters.iter().map(|submitter| &submitter.name)
-    }
-
-    /// Lets the root that was served last come once more when all others are done.
-    pub(crate) fn put_aside(&mut self, turn: &Turn<'_>) {
-        let Turn { number, ad, excludes, submitter, root } = *turn;
-        let (priority, since, ad) = (root.priority, Reverse(root.since), Reverse(ad));
-        self.aside.push((submitter, Waiting { priority, since, ad, number: as_u32(number), excludes }));
-    }
-
-    /// Begins again with the roots that were put aside. The numbers of their submitters.
-    pub(crate) fn again(&mut self) -> BTreeSet<usize> {
-        for (number, waiting) in std::mem::take(&mut self.aside).into_iter().rev() {
-            if let Some(submitter) = self.submitters.get_mut(number) {
-                submitter.waiting.push(waiting);
-                self.order.insert((submitter.gangs, number));
+            if config.stop.is_set() && found.gave_up && round.cycle.ended_at.is_none() {
+                round.cycle.ended_at = Some(turn.ad);
+            } else if found.short && !last {
+                queue.put_aside(&turn);
+                continue;
             }
-        }
-        self.order.iter().map(|(_, number)| *number).collect()
-    }
-
-    /// The root that is served next.
-    pub(crate) fn next(&mut self) -> Option<Turn<'s>> {
-        let first = *self.order.first()?;
-        self.last = first.1;
-        let waiting = &mut self.submitters.get_mut(first.1)?.waiting;
-        let Waiting { number, ad, excludes, .. } = waiting.pop()?;
-        if waiting.is_empty() {
-            self.order.remove(&first);
-        }
-        let number = as_usize(number);
-        let submitter = first.1;
-        self.roots.get(number).map(|root| Turn { number, ad: ad.0, submitter, excludes, root })
-    }
-
-    /// Counts one more gang for the submitter of the root that was served last.
-    pub(crate) fn charge(&mut self) {
-        let Some(submitter) = self.submitters.get_mut(self.last) else { return };
-        let before = (submitter.gangs, self.last);
-        submitter.gangs = submitter.gangs.saturating_add(1);
-        if self.order.len() > 1 && self.order.remove(&before) {
-            self.order.insert((submitter.gangs, self.last));
+            if found.short {
+                round.accounts.exceed(turn.submitter);
+            }
+            let Found { gang: Some(gang), gave_up, .. } = found else {
+                failed.push(Failed::of(&turn, found.gave_up));
+                continue;
+            };
+            if gave_up {
+                round.cycle.cut_short.push(turn.ad);
+            }
+            // 4. Charge: the submitter holds one gang more, and what the gang takes is gone.
+            queue.charge();
+            round.cycle.gangs.push(gang);
+            finder.took(&mut run, &mut round);
         }
     }
-}
-
-fn is_same(one: &Arc<str>, other: &Arc<str>) -> bool {
-    Arc::ptr_eq(one, other) || one == other
+    round.end();
+    finder.end(&mut run, &mut round);
+    // 5. Say of the rest why they have none.
+    if config.explains {
+        explain(finder, &mut run, &mut round, &failed);
+    }
+    round.cycle
 }

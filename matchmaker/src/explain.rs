@@ -1,20 +1,20 @@
-//! A root without a gang into the reason, by trying: all that the plain search sees, as counts. For roots of which the index
-//! does not know everything.
+//! A root without a gang into the reason, by trying: all that the plain search sees, as counts.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use classad::{Expr, Limit, conjuncts};
+use classad::{Expr, Limit, Never, conjuncts, contradictions, never_true};
 
 use crate::assembly::{Assembly, Costly, Edge, Seat};
 use crate::capacity::Misfit;
+use crate::finder::{Answer, Asked};
 use crate::gang::Bond;
 use crate::model::{AdId, Config, Root, Snapshot};
-use crate::naive::{Ended, Visitor, search};
+use crate::plain::{Ended, Visitor, search};
 use crate::ports::{Port, Ports};
-use crate::why::{CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Unmatched, Verdict, WhyNot, bar, never};
+use crate::why_not::{self, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Unmatched, Verdict, WhyNot};
 
 /// The best that was seen of one ad at one port, over all combinations of the earlier ports.
 struct Sight {
@@ -52,29 +52,47 @@ const STEPS_AFTER_GIVING_UP: u64 = 1_000;
 
 /// Why `root` has no gang in `snapshot`: searches once more as if nothing were taken and nobody had refused.
 pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config, now: i64) -> Unmatched {
-    explained(snapshot, root, gave_up, None, config, now).0
+    let (why, _) = explained(snapshot, root, gave_up, None, &Settings { config, now, never: &contradiction });
+    Unmatched { root: root.ad, why: Arc::new(why) }
 }
 
-/// The same in at most so many steps, and how it ended.
-pub(crate) fn explained(
+/// The same in no more steps than are asked for. `never` says what no ad can ever satisfy.
+pub fn tried(
+    asked: &Asked<'_>,
+    pool: &Snapshot,
+    config: &Config,
+    now: i64,
+    never: &dyn Fn(&Ports, &Config) -> Option<Verdict>,
+) -> Answer {
+    let Asked { root, gave_up, steps_max, last, .. } = *asked;
+    let settings = Settings { config, now, never };
+    let (why, ended) = explained(pool, root, gave_up, Some(steps_max.max(1)), &settings);
+    let unfinished = ended.gave_up && ended.steps >= steps_max && !last && !gave_up;
+    Answer { why: Some(Arc::new(why)).filter(|_| !unfinished), steps: ended.steps }
+}
+
+/// What an explanation is made with.
+struct Settings<'a> {
+    config: &'a Config,
+    now: i64,
+    never: &'a dyn Fn(&Ports, &Config) -> Option<Verdict>,
+}
+
+/// The reason, and how the search for it ended.
+fn explained(
     snapshot: &Snapshot,
     root: &Root,
     gave_up: bool,
     steps_max: Option<u64>,
-    config: &Config,
-    now: i64,
-) -> (Unmatched, Ended) {
+    settings: &Settings<'_>,
+) -> (WhyNot, Ended) {
+    let (config, now) = (settings.config, settings.now);
     let nothing = Ended { gave_up: false, steps: 0 };
-    let told = |verdict, ports, exhausted| {
-        let (joins, core, relaxations) = (Vec::new(), Vec::new(), Vec::new());
-        let why = WhyNot { verdict, ports, joins, core, relaxations, exhausted, indexed: false };
-        Unmatched { root: root.ad, why: Arc::new(why) }
-    };
     let Some(ad) = snapshot.ad(root.ad) else {
-        return (told(Verdict::Unusable("no such ad".to_owned()), Vec::new(), 0), nothing);
+        return (WhyNot::of(Verdict::Unusable("no such ad".to_owned())), nothing);
     };
     if let Some(verdict) = bar(&ad.ports, config) {
-        return (told(verdict, Vec::new(), 0), nothing);
+        return (WhyNot::of(verdict), nothing);
     }
     let parts: Vec<Vec<Expr>> =
         ad.ports.list.iter().map(|port| port.constraint.as_ref().map(told_parts).unwrap_or_default()).collect();
@@ -129,14 +147,17 @@ pub(crate) fn explained(
     let cut = ended.gave_up;
     let gave_up = gave_up || (cut && !only_busy);
     let counts = count(&ad.ports.list, &parts, &seen.into_inner());
+    let never = || (settings.never)(&ad.ports, config);
     let verdict = match (gave_up, complete, only_busy) {
-        (_, false, _) if costly.get().is_some() => too_expensive(&ad.ports, costly.get(), config),
+        (_, false, _) if costly.get().is_some() => {
+            never().unwrap_or_else(|| too_expensive(&ad.ports, costly.get(), config))
+        }
         (true, _, _) => Verdict::GaveUp,
         (false, true, true) => Verdict::WaitingForCapacity,
         (false, true, false) => Verdict::BackingOff,
-        (false, false, _) => structural(&ad.ports, &counts, config),
+        (false, false, _) => never().unwrap_or_else(|| structural(&counts)),
     };
-    (told(verdict, counts, exhausted.get()), ended)
+    (WhyNot { ports: counts, exhausted: exhausted.get(), ..WhyNot::of(verdict) }, ended)
 }
 
 /// The parts of a constraint that are told of.
@@ -146,12 +167,39 @@ fn told_parts(constraint: &Expr) -> Vec<Expr> {
     parts
 }
 
-/// What is too expensive, unless there is something that no ad can ever satisfy.
+/// What keeps a root from ever having a gang, whoever is there.
+pub fn bar(ports: &Ports, config: &Config) -> Option<Verdict> {
+    if let Some(problem) = &ports.problem {
+        return Some(Verdict::Unusable(problem.clone()));
+    }
+    match ports.list.len() {
+        0 => None,
+        _ if config.depth_max == 0 => Some(Verdict::Limit(why_not::Limit::Depth)),
+        count if count >= config.members_max => Some(Verdict::Limit(why_not::Limit::Members)),
+        _ => None,
+    }
+}
+
+/// The first port of a root whose constraint contradicts itself, as far as its text alone tells.
+pub(crate) fn contradiction(ports: &Ports, _: &Config) -> Option<Verdict> {
+    let of_port = |(port, own): (usize, &Port)| {
+        let parts = conjuncts(own.constraint.as_ref()?);
+        let place = |part: &Expr| parts.iter().position(|own| own == part);
+        let core = match parts.iter().position(|part| never_true(part).is_some()) {
+            Some(alone) => vec![alone],
+            None => match contradictions(&parts).into_iter().next()? {
+                Never::Contradiction { first, second, .. } => vec![place(&first)?, place(&second)?],
+                _ => return None,
+            },
+        };
+        Some(Verdict::Never { port, core })
+    };
+    ports.list.iter().enumerate().find_map(of_port)
+}
+
+/// What is too expensive.
 fn too_expensive(ports: &Ports, costly: Option<Costly>, config: &Config) -> Verdict {
     let Some(costly) = costly else { return Verdict::GaveUp };
-    if let Some(never) = never(ports, config) {
-        return never;
-    }
     let constraint = ports.list.get(costly.port).and_then(|port| port.constraint.as_ref());
     let text = constraint.map(|constraint| constraint.excerpt(EXCERPT_MAX)).unwrap_or_default();
     let limits = config.limits;
@@ -213,7 +261,7 @@ fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
             conjuncts: parts.iter().map(part).collect(),
             ..PortCount::default()
         };
-        for (_, sight) in seen.range((number, AdId(0))..=(number, AdId(usize::MAX))) {
+        for (_, sight) in seen.range((number, AdId::at(0))..=(number, AdId::at(usize::MAX))) {
             count.candidates += 1;
             match sight.edge {
                 _ if sight.incomplete => count.incomplete += 1,
@@ -241,11 +289,8 @@ fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
 }
 
 /// The first port that nothing could be bound to, and whose no it was. A later port to which no ad was left, or which was
-/// never reached, is no such port. What no ad can ever satisfy comes first.
-pub(crate) fn structural(ports: &Ports, counts: &[PortCount], config: &Config) -> Verdict {
-    if let Some(never) = never(ports, config) {
-        return never;
-    }
+/// never reached, is no such port.
+pub fn structural(counts: &[PortCount]) -> Verdict {
     for (port, count) in counts.iter().enumerate() {
         if port > 0 && count.candidates == 0 {
             break;

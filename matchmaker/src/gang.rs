@@ -5,7 +5,6 @@ use smallvec::SmallVec;
 use crate::capacity::Ask;
 use crate::model::{AdId, Snapshot};
 use crate::score::Score;
-use crate::table::{as_u32, as_usize};
 
 /// A root with every port bound: members in pre-order, the root first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,21 +39,25 @@ pub struct Bond {
 
 impl Bond {
     /// The edge from a port of a parent, a member by its place among them, to the child's port `via`.
+    #[inline]
     pub fn new(parent: usize, port: usize, via: usize) -> Bond {
         Bond { parent: as_u32(parent), port: as_u32(port), via: as_u32(via) }
     }
 
     /// The parent's place among the members.
+    #[inline]
     pub fn parent(self) -> usize {
         as_usize(self.parent)
     }
 
     /// The number of the parent's port.
+    #[inline]
     pub fn port(self) -> usize {
         as_usize(self.port)
     }
 
     /// The number of the child's own port that it is bound through.
+    #[inline]
     pub fn via(self) -> usize {
         as_usize(self.via)
     }
@@ -62,6 +65,7 @@ impl Bond {
 
 impl Gang {
     /// The root's ad.
+    #[inline]
     pub fn root(&self) -> Option<AdId> {
         self.members.first().map(|member| member.ad)
     }
@@ -72,7 +76,7 @@ impl Gang {
     }
 
     /// Whether this gang is to be preferred to `other`: a larger score, then smaller ids.
-    pub(crate) fn beats(&self, other: &Gang) -> bool {
+    pub fn beats(&self, other: &Gang) -> bool {
         self.score.cmp(&other.score).then_with(|| other.ids().cmp(&self.ids())).is_gt()
     }
 
@@ -82,4 +86,16 @@ impl Gang {
         let parent = snapshot.ad(self.members.get(bond.parent())?.ad)?;
         Some(parent.ports.list.get(bond.port())?.label.as_str())
     }
+}
+
+/// Places in a gang, and numbers of roots, are kept in 32 bits; on every machine that this is built for a `usize` has at least as many.
+#[inline]
+pub(crate) fn as_usize(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// The other way; a pool of more than 2^32 ads does not fit into memory.
+#[inline]
+pub(crate) fn as_u32(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use classad::{Expr, Kind, Name, Value, references};
 
-use crate::assembly::Assembly;
 use crate::gang::Gang;
 use crate::model::{Config, PoolAd, Snapshot};
+use crate::verify::assembled;
 
 /// The attributes of the one that a member works for, as far as the member's ad mentions them, with their values: what somebody
 /// who speaks for the member needs to judge. Nothing for the root, and nothing that is undefined or an error.
@@ -27,37 +27,6 @@ pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, me
         }
     }
     all
-}
-
-/// The gang with all its edges connected, whether they hold or not.
-fn assembled<'s>(snapshot: &'s Snapshot, gang: &Gang, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
-    let mut assembly = Assembly::start(snapshot, gang.root()?, config, now)?;
-    for member in gang.members.iter().skip(1) {
-        assembly.seat(member.ad, snapshot.ad(member.ad)?, member.bond);
-    }
-    connect(&mut assembly, gang, 0, gang.members.len());
-    Some(assembly)
-}
-
-/// Port by port, as the search binds them.
-fn connect(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, depth_left: usize) {
-    let Some(seat) = assembly.seats().get(member) else { return };
-    let (ports, via) = (seat.ad.ports.list.len(), seat.bond.map(|bond| bond.via()));
-    for port in 0..ports {
-        if Some(port) == via {
-            assembly.connect(member);
-            continue;
-        }
-        let hangs_here = |place: &usize| {
-            gang.members
-                .get(*place)
-                .and_then(|other| other.bond)
-                .is_some_and(|bond| bond.parent() == member && bond.port() == port)
-        };
-        if let (Some(child), Some(left)) = ((0..gang.members.len()).find(hangs_here), depth_left.checked_sub(1)) {
-            connect(assembly, gang, child, left);
-        }
-    }
 }
 
 /// The names that an ad's expressions read of the partner with this label, each once.

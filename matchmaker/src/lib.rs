@@ -1,13 +1,13 @@
-//! The engine: turns a frozen [`Snapshot`] of ads into a [`Cycle`] of gangs, and says for every other root why it waits.
+//! What a gang is, who is served next, and what a "no" means: turns a frozen [`Snapshot`] of ads into a [`Cycle`] of gangs, and
+//! says for every other root why it waits.
 //!
-//! One function, [`negotiate`], and an [`Engine`] for those who call it again and again. It knows ClassAds and nothing of
-//! Kubernetes, of claims or of time: what it needs of those is in the snapshot. A gang is a tree of ads in which every port
-//! is bound, every edge is a bilateral match and every request fits (R. Raman, M. Livny, M. Solomon, *Policy Driven
-//! Heterogeneous Resource Co-Allocation with Gangmatching*, sections 4.1 and 4.2); the best gang of a root is the one with
-//! the largest [`Score`].
+//! One function, [`negotiate`], over a [`Finder`] of gangs. It knows ClassAds and nothing of Kubernetes, of claims or of time:
+//! what it needs of those is in the snapshot. A gang is a tree of ads in which every port is bound, every edge is a bilateral
+//! match and every request fits (R. Raman, M. Livny, M. Solomon, *Policy Driven Heterogeneous Resource Co-Allocation with
+//! Gangmatching*, sections 4.1 and 4.2); the best gang of a root is the one with the largest [`Score`].
 //!
-//! The plain search, [`naive`], is the definition of what is found: all gangs, one after the other. The engine finds the
-//! same by way of a table of all ads: `table` -> `term` -> `index` -> `search`.
+//! [`Plain`] is the definition of what is found: all gangs, one after the other. The crate `gangindex` finds the same by way of a
+//! table of all ads.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod assembly;
@@ -16,39 +16,38 @@ mod capacity;
 mod consent;
 mod cycle;
 mod early;
-mod engine;
 mod explain;
+mod explanations;
+mod finder;
 mod gang;
-mod index;
 mod introduce;
 mod model;
-pub mod naive;
-pub mod paper;
+pub mod plain;
 mod ports;
+mod queue;
 mod score;
-mod search;
 mod sentences;
 mod share;
-mod table;
-mod term;
 mod verify;
-mod why;
+mod why_not;
 
-pub use budget::Stop;
-pub use capacity::{Ask, Res, Unfit, Usage};
+pub use assembly::{Assembly, Edge, Seat};
+pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
+pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
 pub use consent::Consent;
 pub use cycle::{Cycle, negotiate};
-pub use engine::{Engine, Stats};
-pub use explain::explain;
+pub use explain::{bar, explain, structural, tried};
+pub use finder::{Answer, Asked, Explained, Finder, Found, Left, Round, Turn};
 pub use gang::{Bond, Gang, Member, Members};
 pub use introduce::introduce;
-pub use model::{AdId, AdKey, Config, Offer, PoolAd, Prefer, Role, Root, Search, Snapshot};
-pub use ports::{Port, PortLists, Ports, Rules};
-pub use score::{Fx, Score};
+pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
+pub use plain::Plain;
+pub use ports::{Port, PortLists, Ports};
+pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};
 pub use share::{NoSeat, share_key};
 pub use verify::{Disagreement, evaluate, verify};
-pub use why::{
-    ConjunctCount, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation, Relaxed, Unmatched, Verdict,
-    WhyNot,
+pub use why_not::{
+    CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation,
+    Relaxed, Unmatched, Verdict, WhyNot,
 };

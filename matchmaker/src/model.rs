@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use classad::{Ad, Expr, Limits, Value};
+use classad::{Ad, Expr, Limits};
 use foldhash::fast::RandomState;
 
 use crate::budget::Stop;
 use crate::capacity::{Ask, Res, Usage};
 use crate::consent::Consent;
-use crate::ports::{Ports, Rules};
-use crate::score::Fx;
+use crate::ports::Ports;
 
 /// The name of an ad in the whole pool; ads are ordered by it, byte by byte.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,10 +31,17 @@ impl fmt::Display for AdKey {
 
 /// The place of an ad in its snapshot: smaller ids have smaller keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AdId(pub(crate) usize);
+pub struct AdId(usize);
 
 impl AdId {
+    /// The ad at this place of a snapshot.
+    #[inline]
+    pub fn at(place: usize) -> AdId {
+        AdId(place)
+    }
+
     /// The place as a number.
+    #[inline]
     pub fn place(self) -> usize {
         self.0
     }
@@ -59,7 +65,7 @@ pub struct PoolAd {
 /// What an ad is for the others.
 #[derive(Clone, Debug)]
 pub enum Role {
-    /// It asks; it is never taken by another root (except under [`Rules::Paper`]).
+    /// It asks; it is never taken by another root.
     Asks,
     /// It can be taken.
     Offers(Box<Offer>),
@@ -100,13 +106,10 @@ pub struct Root {
 /// All that one cycle sees, frozen.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    pub(crate) ads: Arc<Vec<Arc<PoolAd>>>,
-    /// They stand in the order of their keys.
-    sorted: bool,
+    /// In the order of their keys.
+    ads: Arc<Vec<Arc<PoolAd>>>,
     /// What is taken of offers by gangs of this cycle, with what was taken before.
-    pub(crate) taken: HashMap<AdId, Usage, RandomState>,
-    /// Ads that a gang of this cycle holds whole: all its members under [`Rules::Paper`].
-    pub(crate) consumed: BTreeSet<AdId>,
+    taken: HashMap<AdId, Usage, RandomState>,
     /// An ad with nothing in it, for expressions that stand in no ad.
     pub(crate) blank: Ad,
     /// Who asks, in any order.
@@ -132,18 +135,29 @@ impl Snapshot {
             ads.sort_by(|a, b| a.key.cmp(&b.key));
             ads.dedup_by(|later, first| later.key == first.key);
         }
-        Snapshot { ads: Arc::new(ads), sorted: true, ..Snapshot::default() }
-    }
-
-    /// A snapshot in which the place in `ads` is the order; for inputs whose order is their only key.
-    pub fn in_order(ads: Vec<PoolAd>) -> Snapshot {
-        Snapshot { ads: Arc::new(ads.into_iter().map(Arc::new).collect()), ..Snapshot::default() }
+        Snapshot { ads: Arc::new(ads), ..Snapshot::default() }
     }
 
     /// The same ads with the same of them taken, and nobody who asks.
-    pub(crate) fn without_roots(&self) -> Snapshot {
-        let (ads, taken, consumed) = (Arc::clone(&self.ads), self.taken.clone(), self.consumed.clone());
-        Snapshot { ads, sorted: self.sorted, taken, consumed, ..Snapshot::default() }
+    pub fn without_roots(&self) -> Snapshot {
+        let (ads, taken) = (Arc::clone(&self.ads), self.taken.clone());
+        Snapshot { ads, taken, ..Snapshot::default() }
+    }
+
+    /// The same ads with nothing taken by gangs of this cycle, and nobody who asks.
+    pub(crate) fn as_it_began(&self) -> Snapshot {
+        Snapshot { ads: Arc::clone(&self.ads), ..Snapshot::default() }
+    }
+
+    /// The ads themselves. Snapshots that share the list have the same ads.
+    #[inline]
+    pub fn list(&self) -> &Arc<Vec<Arc<PoolAd>>> {
+        &self.ads
+    }
+
+    /// The offers of which gangs of this cycle have taken something, with all that is taken of them now, in no order.
+    pub fn taken(&self) -> impl Iterator<Item = (AdId, &Usage)> {
+        self.taken.iter().map(|(id, usage)| (*id, usage))
     }
 
     /// How many ads there are.
@@ -158,34 +172,36 @@ impl Snapshot {
 
     /// The ad with this key.
     pub fn find(&self, key: &AdKey) -> Option<AdId> {
-        match self.sorted {
-            true => self.ads.binary_search_by(|ad| ad.key.cmp(key)).ok().map(AdId),
-            false => self.ads.iter().position(|ad| ad.key == *key).map(AdId),
-        }
+        self.ads.binary_search_by(|ad| ad.key.cmp(key)).ok().map(AdId)
     }
 
     /// The ad at this place.
+    #[inline]
     pub fn ad(&self, id: AdId) -> Option<&PoolAd> {
         self.ad_at(id.0)
     }
 
     /// All ads with their places, in order.
+    #[inline]
     pub fn ads(&self) -> impl Iterator<Item = (AdId, &PoolAd)> {
         self.ads.iter().enumerate().map(|(place, ad)| (AdId(place), &**ad))
     }
 
     /// The ad at this place, to be put into another snapshot.
+    #[inline]
     pub fn shared(&self, id: AdId) -> Option<&Arc<PoolAd>> {
         self.ads.get(id.0)
     }
 
     /// The ad at this place.
-    pub(crate) fn ad_at(&self, place: usize) -> Option<&PoolAd> {
+    #[inline]
+    pub fn ad_at(&self, place: usize) -> Option<&PoolAd> {
         self.ads.get(place).map(|ad| &**ad)
     }
 
     /// What is taken of an offer, gangs of this cycle included.
-    pub(crate) fn usage<'s>(&'s self, id: AdId, offer: &'s Offer) -> &'s Usage {
+    #[inline]
+    pub fn usage<'s>(&'s self, id: AdId, offer: &'s Offer) -> &'s Usage {
         self.taken.get(&id).unwrap_or(&offer.usage)
     }
 
@@ -197,12 +213,13 @@ impl Snapshot {
 }
 
 impl PoolAd {
-    /// An ad that asks, taken apart by `rules`.
-    pub fn asking(key: AdKey, uid: &str, ad: &Ad, rules: Rules) -> PoolAd {
-        PoolAd { key, uid: uid.to_owned(), node_name: None, ports: Arc::new(Ports::of(ad, rules)), role: Role::Asks }
+    /// An ad that asks.
+    pub fn asking(key: AdKey, uid: &str, ad: &Ad) -> PoolAd {
+        PoolAd { key, uid: uid.to_owned(), node_name: None, ports: Arc::new(Ports::of(ad)), role: Role::Asks }
     }
 
     /// The owner's terms, if it is an offer.
+    #[inline]
     pub fn offer(&self) -> Option<&Offer> {
         match &self.role {
             Role::Offers(offer) => Some(offer),
@@ -211,29 +228,9 @@ impl PoolAd {
     }
 }
 
-/// How gangs are searched for. Both ways find the same ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Search {
-    /// By indexes over all ads.
-    Indexed,
-    /// One ad after the other: slow, for diagnosis.
-    Naive,
-}
-
-/// Which of its gangs a root gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prefer {
-    /// The one with the largest [`Score`](crate::Score), of equal ones the first.
-    Best,
-    /// The first in the order of its members' names, port by port, whatever anybody's rank says.
-    FirstFit,
-}
-
 /// What the operator decides about a cycle.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Which ads can be bound to which.
-    pub rules: Rules,
     /// The most members of a gang, the root included.
     pub members_max: usize,
     /// The most edges between the root and a member.
@@ -254,27 +251,22 @@ pub struct Config {
     pub limits: Limits,
     /// What `random()` starts from.
     pub seed: u64,
-    /// How gangs are searched for.
-    pub search: Search,
-    /// Which of a root's gangs it gets.
-    pub prefer: Prefer,
+    /// Whether roots without a gang are told why.
+    pub explains: bool,
     /// Whether the evaluator looks again at every gang that the indexes have found; conditions that it has found true of the
     /// same values before are not asked again. Who does not want it here looks himself, see [`verify`](crate::verify()).
-    pub second_look: bool,
+    pub verify_gangs: bool,
     /// How many bytes answers may take, about, that are kept from cycle to cycle; beyond that they are worked out again.
     pub answers_bytes_max: usize,
     /// A search that found nothing is remembered if it took so many steps, and not made again until an offer that could matter
     /// changes.
     pub fruitless_steps_min: u64,
-    /// The number that a rank's value counts: [`Fx::of`], unless somebody else's arithmetic is to be compared with.
-    pub rank_of: fn(&Value) -> Fx,
 }
 
 impl Config {
     /// The settings of the product.
     pub fn product() -> Config {
         Config {
-            rules: Rules::Product,
             members_max: 16,
             depth_max: 4,
             steps_max: 2_000_000,
@@ -283,25 +275,10 @@ impl Config {
             stop: Stop::default(),
             limits: Limits::default(),
             seed: 0,
-            search: Search::Indexed,
-            prefer: Prefer::Best,
-            second_look: true,
+            explains: true,
+            verify_gangs: true,
             answers_bytes_max: 256 << 20,
             fruitless_steps_min: 1_000,
-            rank_of: Fx::of,
-        }
-    }
-
-    /// The settings under which the paper's own examples are stated: every ad is a candidate, nothing is counted.
-    pub fn paper() -> Config {
-        Config {
-            rules: Rules::Paper,
-            members_max: 64,
-            depth_max: 64,
-            steps_max: u64::MAX,
-            cycle_steps_max: u64::MAX,
-            owner_steps_max: u64::MAX,
-            ..Config::product()
         }
     }
 }

@@ -8,16 +8,6 @@ use foldhash::fast::RandomState;
 
 use crate::early::Early;
 
-/// Which ads take part, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rules {
-    /// As the gangmatching paper's examples: any ad with ports can be bound to any port, roots included; an ad without
-    /// ports is a gang of one and never a candidate; nothing is counted.
-    Paper,
-    /// As the product: only offers are taken, as far as their capacity goes; an ad without ports has one implicit port.
-    Product,
-}
-
 /// One port of an ad.
 #[derive(Clone, Debug)]
 pub struct Port {
@@ -83,17 +73,24 @@ fn expr<'a>(ad: &'a Ad, name: &Name) -> Option<&'a Expr> {
 
 impl Ports {
     /// The ports of an ad: its `Ports` list, or the implicit port if it has none.
-    pub fn of(ad: &Ad, rules: Rules) -> Ports {
-        let listed = expr(ad, &PORTS).map(|list| Listed::of(list, rules)).unwrap_or_default();
-        Ports::from(ad, listed, rules)
+    pub fn of(ad: &Ad) -> Ports {
+        let listed = expr(ad, &PORTS).map(Listed::of).unwrap_or_default();
+        Ports::from(ad, listed)
     }
 
-    fn from(ad: &Ad, Listed { mut list, problem }: Listed, rules: Rules) -> Ports {
-        let implicit = list.is_empty() && problem.is_none() && rules == Rules::Product;
+    fn from(ad: &Ad, Listed { mut list, problem }: Listed) -> Ports {
+        let implicit = list.is_empty() && problem.is_none();
         if implicit {
             list = Arc::new([Port::implicit(ad)]);
         }
         Ports { body: ad.clone(), list, implicit, problem, early: OnceLock::new() }
+    }
+
+    /// Whether what this ad shows through a port is known only when its earlier ports are bound, to those that read what port `at`
+    /// of `other` reads.
+    pub fn is_seen_late(&self, port: usize, other: &Ports, at: usize) -> bool {
+        let both = || Some((self.early(port)?, other.early(at)?));
+        both().is_some_and(|(own, other)| !own.seen_from(other))
     }
 
     /// What of a port can be looked at before earlier ones are bound.
@@ -119,29 +116,28 @@ struct Listed {
 }
 
 impl Listed {
-    fn of(expr: &Expr, rules: Rules) -> Listed {
+    fn of(expr: &Expr) -> Listed {
         let Some(entries) = expr.as_list() else {
             let problem = format!("`Ports` is `{expr}`; write a list of ads: `{{ [Label = cpu; ...] }}`");
             return Listed { problem: Some(problem), ..Listed::default() };
         };
         let mut list = Vec::with_capacity(entries.len());
         for (number, entry) in entries.iter().enumerate() {
-            match Port::explicit(entry, rules) {
+            match Port::explicit(entry) {
                 Ok(port) => list.push(port),
                 Err(problem) => {
                     return Listed { list: list.into(), problem: Some(format!("port {number}: {problem}")) };
                 }
             }
         }
-        let problem = if rules == Rules::Product { same_label_twice(&list) } else { None };
+        let problem = same_label_twice(&list);
         Listed { list: list.into(), problem }
     }
 }
 
 /// Takes many ads apart: of those from one [`Reader`](classad::Reader), ads with the same list of ports share what it comes to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PortLists {
-    rules: Rules,
     /// By identity; the expression is kept so that its identity is not taken by another.
     known: HashMap<usize, (Expr, Listed), RandomState>,
 }
@@ -151,19 +147,19 @@ const LISTS_MAX: usize = 10_000;
 
 impl PortLists {
     /// No list has been met yet.
-    pub fn new(rules: Rules) -> PortLists {
-        PortLists { rules, known: HashMap::default() }
+    pub fn new() -> PortLists {
+        PortLists::default()
     }
 
     /// The same as [`Ports::of`].
     pub fn ports_of(&mut self, ad: &Ad) -> Ports {
-        let Some(list) = expr(ad, &PORTS) else { return Ports::from(ad, Listed::default(), self.rules) };
+        let Some(list) = expr(ad, &PORTS) else { return Ports::from(ad, Listed::default()) };
         if self.known.len() >= LISTS_MAX {
             self.known.clear();
         }
-        let of_list = || (list.clone(), Listed::of(list, self.rules));
+        let of_list = || (list.clone(), Listed::of(list));
         let (_, listed) = self.known.entry(list.id()).or_insert_with(of_list);
-        Ports::from(ad, listed.clone(), self.rules)
+        Ports::from(ad, listed.clone())
     }
 }
 
@@ -178,7 +174,7 @@ impl Port {
         }
     }
 
-    fn explicit(entry: &Expr, rules: Rules) -> Result<Port, String> {
+    fn explicit(entry: &Expr) -> Result<Port, String> {
         let Some(attributes) = entry.as_ad() else {
             return Err(format!("`{entry}` is no ad; write `[Label = cpu; Constraint = ...]`"));
         };
@@ -186,7 +182,7 @@ impl Port {
             None => return Err("no `Label`; add one, such as `Label = cpu`".to_owned()),
             Some(expr) => label_of(expr).ok_or_else(|| format!("`Label` is `{expr}`; write a name, such as `cpu`"))?,
         };
-        if rules == Rules::Product && RESERVED.iter().any(|word| label.as_str().eq_ignore_ascii_case(word)) {
+        if RESERVED.iter().any(|word| label.as_str().eq_ignore_ascii_case(word)) {
             return Err(format!("`{label}` is a reserved word and cannot be a label; choose another, such as `cpu`"));
         }
         Ok(Port {

@@ -8,22 +8,22 @@ use classad::Value;
 /// 0. Addition is exact and associative, so two searches that add the same ranks in another order agree to the last bit,
 /// which floating-point sums do not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fx(i128);
+pub struct FixedPoint(i128);
 
 const POINT: u32 = 64;
 const CUT: i64 = 1 << 58;
 
-impl Fx {
+impl FixedPoint {
     /// The number that a rank expression's value stands for.
-    pub fn of(value: &Value) -> Fx {
+    pub fn of(value: &Value) -> FixedPoint {
         match value {
-            Value::Integer(i) => Fx(i128::from((*i).clamp(-CUT, CUT)) << POINT),
-            Value::Real(r) if r.is_finite() => Fx::of_real(*r),
-            _ => Fx(0),
+            Value::Integer(i) => FixedPoint(i128::from((*i).clamp(-CUT, CUT)) << POINT),
+            Value::Real(r) if r.is_finite() => FixedPoint::of_real(*r),
+            _ => FixedPoint(0),
         }
     }
 
-    fn of_real(real: f64) -> Fx {
+    fn of_real(real: f64) -> FixedPoint {
         let real = real.clamp(-(CUT as f64), CUT as f64);
         let bits = real.to_bits();
         let exponent = i64::try_from((bits >> 52) & 0x7ff).unwrap_or(0);
@@ -41,11 +41,12 @@ impl Fx {
             }
             _ => 0,
         };
-        Fx(if real.is_sign_negative() { -size } else { size })
+        FixedPoint(if real.is_sign_negative() { -size } else { size })
     }
 
     /// The number of its smallest parts.
-    pub(crate) fn bits(self) -> i128 {
+    #[inline]
+    pub fn bits(self) -> i128 {
         self.0
     }
 
@@ -55,8 +56,9 @@ impl Fx {
     }
 }
 
-impl std::ops::AddAssign for Fx {
-    fn add_assign(&mut self, other: Fx) {
+impl std::ops::AddAssign for FixedPoint {
+    #[inline]
+    fn add_assign(&mut self, other: FixedPoint) {
         // A gang has at most 16 members: 30 terms below 2^122 cannot overflow; saturation keeps the order anyway.
         self.0 = self.0.saturating_add(other.0);
     }
@@ -66,17 +68,18 @@ impl std::ops::AddAssign for Fx {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score {
     /// The root's wish: the sum of its ports' ranks, or its `GangRank` alone.
-    pub own: Fx,
+    pub own: FixedPoint,
     /// The partners' wish: the sum of their ports' ranks for the root.
-    pub partners: Fx,
+    pub partners: FixedPoint,
     /// Both sides' ranks on every edge that does not touch the root.
-    pub deeper: Fx,
+    pub deeper: FixedPoint,
 }
 
 impl Score {
     /// The sum, level by level. The order of scores does not change when the same is added to both: a sum of parts is
     /// largest where each part is.
-    pub(crate) fn plus(&self, other: &Score) -> Score {
+    #[inline]
+    pub fn plus(&self, other: &Score) -> Score {
         let mut sum = *self;
         sum.own += other.own;
         sum.partners += other.partners;
@@ -89,14 +92,14 @@ impl Score {
 mod tests {
     use super::*;
 
-    fn real(r: f64) -> Fx {
-        Fx::of(&Value::Real(r))
+    fn real(r: f64) -> FixedPoint {
+        FixedPoint::of(&Value::Real(r))
     }
 
     #[test]
     fn integers_and_reals_agree() {
         for i in [-3i64, -1, 0, 1, 7, 1 << 40] {
-            assert_eq!(Fx::of(&Value::Integer(i)), real(i as f64), "{i}");
+            assert_eq!(FixedPoint::of(&Value::Integer(i)), real(i as f64), "{i}");
         }
         assert_eq!(real(0.5).to_real(), 0.5);
         assert_eq!(real(-0.1).to_real(), -0.1);
@@ -106,7 +109,7 @@ mod tests {
     fn sums_do_not_depend_on_their_order() {
         let terms = [1e16, 1.0, -1e16, 0.1, 0.2, 0.3, 1e-5];
         let sum = |order: &[f64]| {
-            order.iter().fold(Fx::default(), |mut acc, r| {
+            order.iter().fold(FixedPoint::default(), |mut acc, r| {
                 acc += real(*r);
                 acc
             })
@@ -126,8 +129,8 @@ mod tests {
             Value::Real(f64::INFINITY),
             Value::Real(5e-324),
         ] {
-            assert_eq!(Fx::of(&value), Fx::default(), "{value:?}");
+            assert_eq!(FixedPoint::of(&value), FixedPoint::default(), "{value:?}");
         }
-        assert_eq!(real(1e300), Fx::of(&Value::Integer(i64::MAX)), "both are cut at 2^58");
+        assert_eq!(real(1e300), FixedPoint::of(&Value::Integer(i64::MAX)), "both are cut at 2^58");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::gang::Gang;
 use crate::model::Snapshot;
-use crate::why::{ConjunctCount, JoinWhy, Limit, PortCount, Relaxation, Relaxed, Unmatched, Verdict};
+use crate::why_not::{ConjunctCount, JoinWhy, Limit, PortCount, Relaxation, Relaxed, Unmatched, Verdict};
 
 /// The members of a gang by label: `cpu=grid/foo license=eda/sim`.
 pub fn summary(snapshot: &Snapshot, gang: &Gang) -> String {

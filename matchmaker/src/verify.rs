@@ -8,7 +8,6 @@ use classad::{Expr, Value};
 use crate::assembly::{Assembly, Edge};
 use crate::gang::{Bond, Gang};
 use crate::model::{AdKey, Config, Snapshot};
-use crate::ports::Rules;
 
 /// Why a gang is none any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +57,7 @@ pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Re
             return Err(Disagreement::Malformed);
         }
         let allowed = ad.offer().is_some_and(|offer| offer.open && offer.consent.admits(assembly.root_namespace()));
-        if config.rules == Rules::Product && !allowed {
+        if !allowed {
             return Err(Disagreement::NotAllowed(ad.key.clone()));
         }
         assembly.seat(member.ad, ad, member.bond);
@@ -77,15 +76,20 @@ pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Re
 /// The values of expressions that see all labels of a gang's root, as its `GangRank` does; `None` for one that ran out, or if
 /// the gang does not fit the ads. No edge is looked at.
 pub fn evaluate(snapshot: &Snapshot, gang: &Gang, exprs: &[&Expr], config: &Config, now: i64) -> Vec<Option<Value>> {
-    let values = || {
-        let mut assembly = Assembly::start(snapshot, gang.root().filter(|_| is_tree(gang))?, config, now)?;
-        for member in gang.members.iter().skip(1) {
-            assembly.seat(member.ad, snapshot.ad(member.ad)?, member.bond);
-        }
-        bind(&mut assembly, gang, 0, Look::Away).ok()?;
-        Some(exprs.iter().map(|expr| assembly.over_all_labels(expr).flatten()).collect())
-    };
-    values().unwrap_or_else(|| vec![None; exprs.len()])
+    match assembled(snapshot, gang, config, now) {
+        Some(mut assembly) => exprs.iter().map(|expr| assembly.over_all_labels(expr).flatten()).collect(),
+        None => vec![None; exprs.len()],
+    }
+}
+
+/// A gang with all its edges connected, whether they hold or not; none if it does not fit the ads.
+pub(crate) fn assembled<'s>(snapshot: &'s Snapshot, gang: &Gang, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
+    let mut assembly = Assembly::start(snapshot, gang.root().filter(|_| is_tree(gang))?, config, now)?;
+    for member in gang.members.iter().skip(1) {
+        assembly.seat(member.ad, snapshot.ad(member.ad)?, member.bond);
+    }
+    bind(&mut assembly, gang, 0, Look::Away).ok()?;
+    Some(assembly)
 }
 
 /// Whether edges are looked at while they are bound.

@@ -20,7 +20,7 @@ mod tests {
     use std::cell::Cell;
     use std::collections::BTreeSet;
 
-    use matchmaker::{Gang, Rules, naive, verify};
+    use matchmaker::{Gang, plain, verify};
     use proptest::prelude::*;
 
     use super::chain::chain;
@@ -46,7 +46,7 @@ mod tests {
         for root in &pool.roots {
             let Some(all) = trees(pool, root.ad, config, TREES_MAX) else { continue };
             let judged: Vec<Judged> = all.iter().filter_map(|tree| judge(pool, tree, config, 7)).collect();
-            let found = naive::gangs(pool, root.ad, usize::MAX, config, 7);
+            let found = plain::gangs(pool, root.ad, usize::MAX, config, 7);
             let expected: BTreeSet<&Tree> = judged.iter().map(|judged| &judged.tree).collect();
             let got: Vec<Tree> = found.iter().map(tree_of).collect();
             prop_assert_eq!(&got.iter().collect::<BTreeSet<_>>(), &expected, "{}", world.text);
@@ -59,7 +59,7 @@ mod tests {
             }
             let avoids = |judged: &&Judged| !judged.keys(pool).iter().any(|key| root.exclusions.contains(key));
             let best = judged.iter().filter(avoids).max_by_key(|judged| judged.preference());
-            let answer = naive::best(pool, root.ad, &root.exclusions, config, 7);
+            let answer = plain::best(pool, root.ad, &root.exclusions, config, 7);
             prop_assert!(!answer.gave_up);
             let answer = answer.gang.as_ref();
             prop_assert_eq!(answer.map(tree_of), best.map(|best| best.tree.clone()), "{}", world.text);
@@ -73,26 +73,21 @@ mod tests {
         Ok(count)
     }
 
-    fn run(rules: Rules, cases: u32, gangs_min: usize) {
+    fn run(cases: u32, gangs_min: usize) {
         let (gangs, sub_gangs) = (Cell::new(0), Cell::new(0));
         proptest!(runs(cases), |(bytes in proptest::collection::vec(any::<u8>(), 20..260))| {
-            let world = world(&bytes, rules, 7);
+            let world = world(&bytes, 7);
             let found = check(&world)?;
             gangs.set(gangs.get() + found);
             sub_gangs.set(sub_gangs.get() + usize::from(found > 0));
         });
-        eprintln!("{rules:?}: {} gangs in {} of {cases} pools", gangs.get(), sub_gangs.get());
+        eprintln!("{} gangs in {} of {cases} pools", gangs.get(), sub_gangs.get());
         assert!(gangs.get() >= gangs_min, "only {} gangs: the pools say too little", gangs.get());
     }
 
     #[test]
     fn product_pools_have_exactly_the_gangs_of_brute_force() {
-        run(Rules::Product, 3000, 3000);
-    }
-
-    #[test]
-    fn paper_pools_have_exactly_the_gangs_of_brute_force() {
-        run(Rules::Paper, 1500, 3000);
+        run(3000, 3000);
     }
 
     /// Job, offer bound through its second port, offer at its first port: everything that one of them can know of another
@@ -144,18 +139,16 @@ mod tests {
         ];
         let (mut pools, mut gangs) = (0, 0);
         for (job, wish, port, constraint) in all(&jobs, &wishes, &ports, &constraints) {
-            for rules in [Rules::Product, Rules::Paper] {
-                let job = job
-                    .replace("WISH", &if job.contains("other") { wish.replace('x', "other") } else { wish.to_owned() });
-                let job = format!("[A = 1; Wish = Host == 1; {job}]");
-                let middle = format!(
-                    "[A = 2; B = q.A; Wish = Host == 1; Ports = {{[Label = q; Constraint = q.Type is \"leaf\"], [Label = r; {port} Constraint = {constraint}]}}]"
-                );
-                let leaf = "[A = 1; Type = \"leaf\"; Ports = {[Label = t]}]";
-                let found = check(&chain(&[&job, &middle, leaf], rules)).unwrap();
-                pools += 1;
-                gangs += usize::from(found > 0);
-            }
+            let job =
+                job.replace("WISH", &if job.contains("other") { wish.replace('x', "other") } else { wish.to_owned() });
+            let job = format!("[A = 1; Wish = Host == 1; {job}]");
+            let middle = format!(
+                "[A = 2; B = q.A; Wish = Host == 1; Ports = {{[Label = q; Constraint = q.Type is \"leaf\"], [Label = r; {port} Constraint = {constraint}]}}]"
+            );
+            let leaf = "[A = 1; Type = \"leaf\"; Ports = {[Label = t]}]";
+            let found = check(&chain(&[&job, &middle, leaf])).unwrap();
+            pools += 1;
+            gangs += usize::from(found > 0);
         }
         eprintln!("gangs in {gangs} of {pools} pools");
         assert!(gangs * 5 > pools, "gangs in {gangs} of {pools} pools only");

@@ -9,7 +9,7 @@ use crds::conditions::reasons;
 use crds::{AdFields, Job, License, Machine};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
-use matchmaker::{PoolAd, Ports, Role, Rules};
+use matchmaker::{PoolAd, Ports, Role};
 
 use crate::key::ObjectKey;
 use crate::snapshot::ad_key;
@@ -204,7 +204,7 @@ fn strip_fields(fields: &mut AdFields) {
 /// The object's text is no ad, its ports are none, or `sharedBy` does not parse.
 pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
     let advertised = object.advertise()?;
-    let ports = Ports::of(&advertised.ad, Rules::Product);
+    let ports = Ports::of(&advertised.ad);
     if let Some(problem) = &ports.problem {
         return Err(Rejected { reason: reasons::INVALID_PORT, message: problem.clone() });
     }

@@ -2,8 +2,9 @@
 #![cfg(test)]
 
 use crds::Job;
+use gangindex::Indexed;
 use jiff::Timestamp;
-use matchmaker::{Config, Engine};
+use matchmaker::Config;
 use pool::{Freezer, Limits, ObjectKey, Objects, Outlook};
 use serde_json::{Value, json};
 
@@ -62,7 +63,7 @@ fn filled(namespaces: usize) -> (Objects, usize) {
     objects.machines.put(serde_json::from_value(machine).unwrap());
     let snapshot = Freezer::default().freeze(&objects, &Outlook::default());
     let known = resident();
-    let mut engine = Engine::new();
+    let mut engine = Indexed::new();
     let cycle = engine.negotiate(&snapshot, &Config::product(), Timestamp::UNIX_EPOCH.as_second());
     let (accepted, after) = (objects.jobs.iter().filter(|(_, held)| held.ad.is_ok()).count(), resident());
     eprintln!(

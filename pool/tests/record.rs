@@ -6,7 +6,8 @@ mod cluster;
 #[cfg(test)]
 mod tests {
     use crds::{LABEL_ATTEMPT, LABEL_ROOT_UID, Match};
-    use matchmaker::{Config, Disagreement, Gang, Snapshot, negotiate, verify};
+    use gangindex::negotiate;
+    use matchmaker::{Config, Disagreement, Gang, Snapshot, verify};
     use pool::{ObjectKey, Objects, Occasion, Outlook, gang_of, record, snapshot};
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};

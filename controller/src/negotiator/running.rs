@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use matchmaker::{Cycle, Engine, Snapshot, Stop};
+use gangindex::Engine;
+use matchmaker::{Cycle, Snapshot, Stop};
 use pool::Occasion;
 use tokio::task::{AbortHandle, JoinHandle};
 

@@ -68,8 +68,8 @@ fn a_snapshot_is_the_same_whatever_was_frozen_before() {
             let fresh = snapshot(&churn.objects, &Outlook::default());
             assert_eq!(format!("{now:?}"), format!("{fresh:?}"), "seed {seed}, step {step}");
             assert_eq!(
-                format!("{:?}", matchmaker::negotiate(&now, &settings, BEGIN)),
-                format!("{:?}", matchmaker::negotiate(&fresh, &settings, BEGIN))
+                format!("{:?}", gangindex::negotiate(&now, &settings, BEGIN)),
+                format!("{:?}", gangindex::negotiate(&fresh, &settings, BEGIN))
             );
             for (place, ad) in now.ads() {
                 let known = before.find(&ad.key).and_then(|place| before.shared(place));

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use crds::Match;
+use gangindex::Engine;
 use kube::ResourceExt;
-use matchmaker::{Config, Cycle, Search, Snapshot, Unmatched, hint, negotiate, why};
+use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
 use pool::{Objects, Occasion, Outlook, record, snapshot};
 
 use crate::manifests;
@@ -61,14 +62,14 @@ enum SearchBy {
     /// By indexes over all ads.
     Index,
     /// One ad after the other.
-    Naive,
+    Plain,
 }
 
-impl From<SearchBy> for Search {
-    fn from(search: SearchBy) -> Search {
+impl From<SearchBy> for Engine {
+    fn from(search: SearchBy) -> Engine {
         match search {
-            SearchBy::Index => Search::Indexed,
-            SearchBy::Naive => Search::Naive,
+            SearchBy::Index => Engine::default(),
+            SearchBy::Plain => Engine::Plain(Plain::default()),
         }
     }
 }
@@ -89,8 +90,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
     problems.sort();
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let pool = snapshot(&objects, &Outlook::default());
-    let config = Config { search: arguments.search.into(), ..Config::product() };
-    let cycle = negotiate(&pool, &config, now.as_second());
+    let cycle = Engine::from(arguments.search).negotiate(&pool, &Config::product(), now.as_second());
     let occasion = Occasion { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
     let matches: Vec<Match> = cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &occasion)).collect();
     match arguments.output {

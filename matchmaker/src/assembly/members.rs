@@ -3,15 +3,11 @@
 use classad::{FrameId, Name, Value};
 
 use super::{Assembly, Seat};
-use crate::ports::Rules;
 
 impl Assembly<'_> {
     /// Defines `Members` in a port's frame: a list of `[Type; Namespace; Name; NodeName; Uid]`, one for each member bound
     /// at an earlier port of the same ad. A license can trust it to say which machine it is for.
     pub(super) fn tell_members(&mut self, member: usize, port: usize, frame: FrameId) {
-        if self.config.rules == Rules::Paper {
-            return;
-        }
         let children = self.seats.iter().filter_map(|seat| {
             let bond = seat.bond.filter(|bond| bond.parent() == member && bond.port() < port)?;
             Some((bond.port(), describe(seat)))

@@ -44,7 +44,8 @@ impl Res {
     }
 
     /// Whether two are one and the same in memory; if not, they may still be equal.
-    pub(crate) fn is(&self, other: &Res) -> bool {
+    #[inline]
+    pub fn is(&self, other: &Res) -> bool {
         match (&self.0, &other.0) {
             (Some(own), Some(other)) => Arc::ptr_eq(own, other),
             (own, other) => own.is_none() && other.is_none(),
@@ -55,6 +56,7 @@ impl Res {
 impl Deref for Res {
     type Target = Amounts;
 
+    #[inline]
     fn deref(&self) -> &Amounts {
         self.0.as_deref().unwrap_or(&NONE)
     }

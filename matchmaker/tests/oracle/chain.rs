@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use matchmaker::{AdKey, Config, Consent, Offer, PoolAd, Res, Role, Root, Rules, Snapshot, Usage};
+use matchmaker::{AdKey, Config, Consent, Offer, PoolAd, Res, Role, Root, Snapshot, Usage};
 
 use super::world::World;
 
 /// A pool of these ads: the first one asks, the others offer themselves.
-pub(crate) fn chain(texts: &[&str], rules: Rules) -> World {
+pub(crate) fn chain(texts: &[&str]) -> World {
     let ads = texts.iter().enumerate().map(|(number, text)| {
         let kind = if number == 0 { "Job" } else { "Machine" };
         let key = AdKey { kind: kind.to_owned(), namespace: "n".to_owned(), name: format!("a{number}") };
         let ad = classad::parse_ad(text, classad::Dialect::Gangmatch).expect(text);
-        let mut ad = PoolAd::asking(key, &format!("uid-{number}"), &ad, rules);
+        let mut ad = PoolAd::asking(key, &format!("uid-{number}"), &ad);
         if number > 0 {
             ad.role = Role::Offers(Box::new(Offer {
                 capacity: Res::from([("slots".to_owned(), 1)]),
@@ -25,13 +25,9 @@ pub(crate) fn chain(texts: &[&str], rules: Rules) -> World {
         }
         ad
     });
-    let mut snapshot = Snapshot::in_order(ads.collect());
+    let mut snapshot = Snapshot::new(ads.collect());
     let ad = snapshot.ads().next().map(|(id, _)| id).unwrap();
     let root = Root { ad, submitter: Default::default(), priority: 0, since: 0, exclusions: BTreeSet::new() };
     snapshot.roots.push(root);
-    let config = match rules {
-        Rules::Product => Config::product(),
-        Rules::Paper => Config::paper(),
-    };
-    World { snapshot, config, text: format!("{rules:?}\n{}", texts.join("\n")) }
+    World { snapshot, config: Config::product(), text: texts.join("\n") }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use classad::{Ad, Context, Env, Expr, FrameId, Name, Value, eval};
-use matchmaker::{AdKey, Ask, Config, PoolAd, Res, Rules, Snapshot, share_key};
+use matchmaker::{AdKey, Ask, Config, PoolAd, Res, Snapshot, share_key};
 
 use super::trees::Tree;
 
@@ -43,7 +43,7 @@ pub(crate) fn judge(pool: &Snapshot, tree: &Tree, config: &Config, now: i64) -> 
     let mut bench = Bench::of(pool, tree, config, now);
     let root_namespace = &bench.ads[0].key.namespace;
     for ad in &bench.ads[1..] {
-        if let (Rules::Product, Some(offer)) = (config.rules, ad.offer()) {
+        if let Some(offer) = ad.offer() {
             let met = offer.open && offer.consent.admits(root_namespace);
             met.then_some(())?;
         }
@@ -54,12 +54,9 @@ pub(crate) fn judge(pool: &Snapshot, tree: &Tree, config: &Config, now: i64) -> 
     }
     let mut asks = vec![Ask::default()];
     for node in 1..tree.nodes.len() {
-        asks.push(match config.rules {
-            Rules::Paper => Ask::default(),
-            Rules::Product => bench.ask(node, &blank)?,
-        });
+        asks.push(bench.ask(node, &blank)?);
     }
-    let score = bench.score(config, &blank);
+    let score = bench.score(&blank);
     Some(Judged { tree: tree.clone(), asks, score })
 }
 
@@ -79,7 +76,7 @@ impl<'t> Bench<'t> {
         }
         for node in 0..tree.nodes.len() {
             for port in 0..bench.ports[node].len() {
-                bench.introduce(node, port, config.rules);
+                bench.introduce(node, port);
             }
         }
         bench
@@ -98,7 +95,7 @@ impl<'t> Bench<'t> {
     }
 
     /// Makes the partner at a port known to this port and to the ports after it.
-    fn introduce(&mut self, node: usize, port: usize, rules: Rules) {
+    fn introduce(&mut self, node: usize, port: usize) {
         let (other, other_port) = self.partner(node, port);
         let (ad, view) = (self.ads[node], self.ports[other][other_port]);
         if ad.ports.implicit {
@@ -108,22 +105,20 @@ impl<'t> Bench<'t> {
                 self.env.bind(*frame, &ad.ports.list[port].label, view);
             }
         }
-        if rules == Rules::Product {
-            let earlier = (0..port).map(|port| {
-                let ad = self.ads[self.partner(node, port).0];
-                let text = |text: &str| Value::string(text);
-                let fields = [
-                    ("Type", text(&ad.key.kind)),
-                    ("Namespace", text(&ad.key.namespace)),
-                    ("Name", text(&ad.key.name)),
-                    ("NodeName", ad.node_name.as_deref().map_or(Value::Undefined, text)),
-                    ("Uid", text(&ad.uid)),
-                ];
-                Value::ad(fields.map(|(name, value)| (Name::new(name), value)))
-            });
-            let members = Value::list(earlier.collect::<Vec<_>>());
-            self.env.define(self.ports[node][port], Name::new("Members"), members);
-        }
+        let earlier = (0..port).map(|port| {
+            let ad = self.ads[self.partner(node, port).0];
+            let text = |text: &str| Value::string(text);
+            let fields = [
+                ("Type", text(&ad.key.kind)),
+                ("Namespace", text(&ad.key.namespace)),
+                ("Name", text(&ad.key.name)),
+                ("NodeName", ad.node_name.as_deref().map_or(Value::Undefined, text)),
+                ("Uid", text(&ad.uid)),
+            ];
+            Value::ad(fields.map(|(name, value)| (Name::new(name), value)))
+        });
+        let members = Value::list(earlier.collect::<Vec<_>>());
+        self.env.define(self.ports[node][port], Name::new("Members"), members);
     }
 
     fn value(&self, expr: &Expr, at: FrameId) -> Option<Value> {
@@ -194,7 +189,7 @@ impl<'t> Bench<'t> {
         rank.and_then(|rank| self.value(rank, self.ports[node][port])).map_or(0, |value| fixed(&value))
     }
 
-    fn score(&mut self, config: &Config, blank: &'t Ad) -> [i128; 3] {
+    fn score(&mut self, blank: &'t Ad) -> [i128; 3] {
         let mut score = [0; 3];
         for (node, (_, edge)) in self.tree.nodes.iter().enumerate() {
             match *edge {
@@ -207,7 +202,7 @@ impl<'t> Bench<'t> {
             }
         }
         let root = self.ads[0];
-        if let (Rules::Product, Some(rank)) = (config.rules, root.ports.body.get("GangRank")) {
+        if let Some(rank) = root.ports.body.get("GangRank") {
             let here = self.env.frame(blank, Some(self.bodies[0]));
             for (port, declared) in root.ports.list.iter().enumerate() {
                 let (child, via) = self.partner(0, port);

@@ -1,6 +1,6 @@
 //! A root into all complete trees that the number of ports allows, whatever the constraints say.
 
-use matchmaker::{AdId, Config, Rules, Snapshot};
+use matchmaker::{AdId, Config, Snapshot};
 
 /// An ad's place, and (parent, the parent's port, its own port) for all but the root.
 pub(crate) type Node = (usize, Option<(usize, usize, usize)>);
@@ -18,10 +18,7 @@ pub(crate) fn trees(pool: &Snapshot, root: AdId, config: &Config, most: usize) -
     if ads[root.place()].ports.problem.is_some() {
         return Some(Vec::new());
     }
-    let candidate = |place: usize| match config.rules {
-        Rules::Paper => ads[place].ports.problem.is_none(),
-        Rules::Product => ads[place].ports.problem.is_none() && ads[place].offer().is_some(),
-    };
+    let candidate = |place: usize| ads[place].ports.problem.is_none() && ads[place].offer().is_some();
     // Level by level: each partial tree with the ports that nobody is bound to yet, oldest first.
     let first =
         Growing { nodes: vec![(root.place(), None)], open: (0..ports(root.place())).map(|port| (0, port)).collect() };

@@ -1,7 +1,5 @@
 //! Random bytes into the text of ads: ports, constraints, ranks, requests, views that depend on other members.
 
-use matchmaker::Rules;
-
 /// Decisions, one byte each; zero when they are used up.
 pub(crate) struct Draw<'b> {
     bytes: std::slice::Iter<'b, u8>,
@@ -40,7 +38,7 @@ impl<'b> Draw<'b> {
     }
 
     /// A whole ad.
-    pub(crate) fn ad(&mut self, rules: Rules, asks: bool) -> String {
+    pub(crate) fn ad(&mut self, asks: bool) -> String {
         let mut parts = vec![format!("A = {}", self.pick(&VALUES)), format!("B = {}", self.pick(&VALUES))];
         if self.percent(30) {
             parts.push((*self.pick(&["C = A", "C = [Z = A; H = 1]", "C = H", "p = 1", "C = p.A"])).to_owned());
@@ -53,10 +51,9 @@ impl<'b> Draw<'b> {
             parts.push((*self.pick(&["RequestCpus = 1", "RequestSeats = 2", "RequestCpus = p.A"])).to_owned());
         }
         let ports = if asks { *self.pick(&[1, 2, 0, 2, 3]) } else { *self.pick(&[1, 0, 2, 1, 0, 3, 2, 1]) };
-        match (ports, rules) {
-            (0, Rules::Product) => parts.extend(self.implicit()),
-            (0, Rules::Paper) if self.percent(50) => {}
-            _ => parts.push(format!("Ports = {{{}}}", self.ports(rules, ports).join(", "))),
+        match ports {
+            0 => parts.extend(self.implicit()),
+            _ => parts.push(format!("Ports = {{{}}}", self.ports(ports).join(", "))),
         }
         format!("[{}]", parts.join("; "))
     }
@@ -80,17 +77,14 @@ impl<'b> Draw<'b> {
         parts
     }
 
-    fn ports(&mut self, rules: Rules, count: usize) -> Vec<String> {
+    fn ports(&mut self, count: usize) -> Vec<String> {
         let mut labels: Vec<String> = Vec::new();
         let mut ports = Vec::new();
         for number in 0..count {
             let plain = [["p", "P"], ["q", "Q"], ["r", "R"]][number];
             let mut label = (*self.pick(&plain)).to_owned();
             if self.percent(10) {
-                label = match rules {
-                    Rules::Paper => (*self.pick(&["P", "'r s'", "A", "H"])).to_owned(),
-                    Rules::Product => (*self.pick(&["'r s'", "A", "H", "P"])).to_owned(),
-                };
+                label = (*self.pick(&["'r s'", "A", "H", "P"])).to_owned();
             }
             ports.push(self.port(&Names { own: &label, earlier: &labels }));
             labels.push(label);

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use matchmaker::{
-    AdKey, Ask, Config, Consent, Offer, PoolAd, Ports, Res, Role, Root, Rules, Snapshot, Usage, share_key,
-};
+use matchmaker::{AdKey, Ask, Config, Consent, Offer, PoolAd, Ports, Res, Role, Root, Snapshot, Usage, share_key};
 use proptest::test_runner::{Config as Runs, RngSeed};
 
 mod expressions;
@@ -28,17 +26,14 @@ pub(crate) fn runs(cases: u32) -> Runs {
 }
 
 /// The pool that these bytes decide. Every ad that asks is a root.
-pub(crate) fn world(bytes: &[u8], rules: Rules, ads_max: usize) -> World {
+pub(crate) fn world(bytes: &[u8], ads_max: usize) -> World {
     let mut draw = Draw::new(bytes);
-    let mut config = match rules {
-        Rules::Product => Config::product(),
-        Rules::Paper => Config::paper(),
-    };
+    let mut config = Config::product();
     let count = 2 + draw.below(ads_max - 1);
-    let mut text = format!("{rules:?}");
+    let mut text = String::new();
     let mut ads = Vec::new();
     for number in 0..count {
-        ads.push(ad(&mut draw, rules, number, &mut text));
+        ads.push(ad(&mut draw, number, &mut text));
     }
     if draw.percent(20) {
         config.members_max = 2 + draw.below(count);
@@ -46,14 +41,11 @@ pub(crate) fn world(bytes: &[u8], rules: Rules, ads_max: usize) -> World {
         let _ = write!(text, "\nmembers_max {} depth_max {}", config.members_max, config.depth_max);
     }
     let keys: Vec<AdKey> = ads.iter().map(|ad| ad.key.clone()).collect();
-    let mut snapshot = match rules {
-        Rules::Product => Snapshot::new(ads),
-        Rules::Paper => Snapshot::in_order(ads),
-    };
+    let mut snapshot = Snapshot::new(ads);
     let asking: Vec<_> = snapshot.ads().filter(|(_, ad)| ad.offer().is_none()).map(|(id, _)| id).collect();
     for ad in asking {
         let mut exclusions = BTreeSet::new();
-        if rules == Rules::Product && draw.percent(25) {
+        if draw.percent(25) {
             exclusions.insert(draw.pick(&keys).clone());
         }
         let root = Root {
@@ -69,20 +61,20 @@ pub(crate) fn world(bytes: &[u8], rules: Rules, ads_max: usize) -> World {
     World { snapshot, config, text }
 }
 
-fn ad(draw: &mut Draw<'_>, rules: Rules, number: usize, text: &mut String) -> PoolAd {
-    let asks = rules == Rules::Paper || number == 0 || draw.percent(20);
+fn ad(draw: &mut Draw<'_>, number: usize, text: &mut String) -> PoolAd {
+    let asks = number == 0 || draw.percent(20);
     let kind = if asks { "Job" } else { *draw.pick(&["Machine", "License"]) };
     let key = AdKey {
         kind: kind.to_owned(),
         namespace: (*draw.pick(&["n", "n", "n", "m"])).to_owned(),
         name: format!("a{number}"),
     };
-    let written = draw.ad(rules, asks);
+    let written = draw.ad(asks);
     let _ = write!(text, "\n{key}: {written}");
     let parsed = classad::parse_ad(&written, classad::Dialect::Gangmatch).expect(&written);
     let role = if asks { Role::Asks } else { Role::Offers(Box::new(offer(draw, &key.namespace, text))) };
     let node_name = if draw.percent(30) { Some(format!("node{number}")) } else { None };
-    PoolAd { uid: format!("uid-{number}"), key, node_name, ports: Arc::new(Ports::of(&parsed, rules)), role }
+    PoolAd { uid: format!("uid-{number}"), key, node_name, ports: Arc::new(Ports::of(&parsed)), role }
 }
 
 fn offer(draw: &mut Draw<'_>, namespace: &str, text: &mut String) -> Offer {

@@ -6,9 +6,8 @@ use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
 use claiming::Event;
-use matchmaker::{
-    AdKey, Ask, Config, Consent, Offer as Terms, PoolAd, Ports, Res, Role, Root, Rules, Snapshot, Usage, negotiate,
-};
+use gangindex::negotiate;
+use matchmaker::{AdKey, Ask, Config, Consent, Offer as Terms, PoolAd, Ports, Res, Role, Root, Snapshot, Usage};
 
 use crate::coordinator::view::{View, waits};
 use crate::coordinator::{Coordinator, Request};
@@ -42,9 +41,7 @@ struct Ads {
 
 /// Jobs want a machine and a license; a station brings its license along, so a job takes a station instead of both.
 static ADS: LazyLock<Option<Ads>> = LazyLock::new(|| {
-    let ad = |text: &str| {
-        Some(Arc::new(Ports::of(&classad::parse_ad(text, classad::Dialect::Gangmatch).ok()?, Rules::Product)))
-    };
+    let ad = |text: &str| Some(Arc::new(Ports::of(&classad::parse_ad(text, classad::Dialect::Gangmatch).ok()?)));
     let machine = ad(r#"[What = "machine"; Requirements = other.What == "job"; Rank = 1]"#)?;
     let license = ad(r#"[What = "license"; Requirements = other.What == "job" || other.What == "station"]"#)?;
     let station = ad(r#"[What = "station"; Ports = {[Label = user; Requirements = user.What == "job"],

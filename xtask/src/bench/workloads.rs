@@ -39,7 +39,7 @@ impl Program {
     pub(super) fn build(example: &str) -> Result<Program> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args(["build", "--quiet", "--release", "--package", "matchmaker", "--example", example]);
+        command.args(["build", "--quiet", "--release", "--package", "baselines", "--example", example]);
         command.arg("--message-format=json-render-diagnostics").current_dir(repository::root());
         let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
         let lines = output.stdout.split(|byte| *byte == b'\n');

@@ -1,0 +1,142 @@
+//! Roots that are searched together, and in which way.
+
+use std::collections::BTreeSet;
+
+use matchmaker::Config;
+
+use super::Indexed;
+use super::prepare::Run;
+use crate::index::plan::OfferSide;
+use crate::search::branch_and_bound::Choices;
+use crate::search::candidates::Candidates;
+use crate::search::join_partitions::JoinedPort;
+use crate::search::star_join::Progress;
+
+/// Roots that are searched together.
+#[derive(Debug)]
+pub(super) struct Class {
+    /// The candidates of each port.
+    pub(super) ports: Vec<usize>,
+    /// Every port stands alone or hangs on port 0, and the index knows everything.
+    pub(super) star: bool,
+    /// Some candidate can tell roots of the class apart.
+    pub(super) reflective: bool,
+    /// Nothing is left for it in this cycle.
+    pub(super) exhausted: bool,
+    /// The search that found nothing was cut short.
+    pub(super) budget_exceeded: bool,
+    pub(super) progress: Progress,
+    pub(super) choices: Option<Choices>,
+}
+
+/// What roots with one key have in common.
+#[derive(Clone, Copy)]
+pub(super) struct OfKey {
+    pub(super) class: u32,
+    /// The number of their texts.
+    pub(super) head: u32,
+    /// There are several.
+    pub(super) common: bool,
+}
+
+impl Indexed {
+    /// The class of roots whose ports have these candidate sets.
+    pub(super) fn class(&mut self, ports: Vec<usize>, gang_rank: bool, config: &Config, run: &mut Run<'_>) -> Class {
+        let room = ports.len() < config.members_max && config.depth_max >= 1 && !ports.is_empty();
+        let star = room && !gang_rank && self.is_star(&ports, run);
+        let of = |port: &usize| run.candidate_sets.get(*port);
+        let reflective = ports.iter().filter_map(of).any(|candidates| candidates.reflective);
+        // Who reads which members were bound where may read the root's own name, two ports away.
+        let deep = |candidates: &Candidates| {
+            candidates.plan.theirs.iter().any(|theirs| {
+                self.tables.table.offer_classes.list.get(theirs.offer_class).is_some_and(|offer_class| offer_class.deep)
+            })
+        };
+        let readers = &run.making.readers;
+        let told = readers.members && ports.iter().filter_map(of).any(deep);
+        let exhausted = ports.iter().filter_map(of).any(|candidates| !candidates.may.any());
+        if !star && !exhausted {
+            self.stats.guided += 1;
+        }
+        let progress = Progress::default();
+        Class {
+            ports,
+            star,
+            reflective: reflective || told || readers.anything,
+            exhausted,
+            budget_exceeded: false,
+            progress,
+            choices: None,
+        }
+    }
+
+    /// Whether every port of a class stands alone or hangs on port 0, and nothing is left to the evaluator. Makes the
+    /// joined ports.
+    fn is_star(&mut self, ports: &[usize], run: &mut Run<'_>) -> bool {
+        let Some((first, rest)) = ports.split_first() else { return false };
+        let mut columns = BTreeSet::new();
+        for (number, port) in ports.iter().enumerate() {
+            let Some(candidates) = run.candidate_sets.get(*port) else { return false };
+            let allowed = 1u64 | 1u64 << (number & 63);
+            let theirs = candidates.plan.theirs.iter().flat_map(|theirs| &theirs.demand.joins);
+            for join in candidates.plan.own.joins.iter().chain(theirs) {
+                if number == 0 || join.vars() & !allowed != 0 {
+                    return false;
+                }
+                join.reads(&mut |var, column| {
+                    if var == 0 {
+                        columns.insert(column);
+                    }
+                });
+            }
+        }
+        if let Some(hub) = run.candidate_sets.get_mut(*first) {
+            for column in columns {
+                hub.open_cells(column, &self.tables.table);
+            }
+        }
+        if is_open(ports, run) {
+            return false;
+        }
+        if !self.are_apart(ports, run) {
+            // Conditions that are asked row by row may tell the ports' candidates apart.
+            for port in ports {
+                if let Some(candidates) = run.candidate_sets.get_mut(*port) {
+                    candidates.decide(&mut self.tables.known());
+                }
+            }
+            if is_open(ports, run) || !self.are_apart(ports, run) {
+                return false;
+            }
+        }
+        for port in rest {
+            let (Some(candidates), Some(joined_port)) =
+                (run.candidate_sets.get_mut(*port), run.joined_ports.get_mut(*port))
+            else {
+                return false;
+            };
+            if joined_port.is_none() {
+                *joined_port = Some(JoinedPort::of(candidates, &mut run.hash_indexes, &mut self.tables.known()));
+            }
+        }
+        true
+    }
+
+    /// Whether no ad can be bound to two of some ports.
+    fn are_apart(&self, ports: &[usize], run: &Run<'_>) -> bool {
+        let candidate_sets: Vec<&Candidates> = ports.iter().filter_map(|port| run.candidate_sets.get(*port)).collect();
+        // A row has one offer class, and ads with several rows are left to the evaluator.
+        candidate_sets.iter().enumerate().all(|(number, one)| {
+            candidate_sets.iter().skip(number + 1).all(|other| {
+                let among =
+                    |theirs: &OfferSide| other.plan.theirs.iter().any(|own| own.offer_class == theirs.offer_class);
+                !one.plan.theirs.iter().any(among) || !one.may.meets(&other.may)
+            })
+        })
+    }
+}
+
+/// Whether something of some ports' candidate sets is left to the evaluator.
+fn is_open(ports: &[usize], run: &Run<'_>) -> bool {
+    ports.iter().any(|port| run.candidate_sets.get(*port).is_none_or(|candidates| candidates.open.any()))
+}

@@ -1,0 +1,289 @@
+//! Memory of costly searches that found nothing: none is made again until an offer that could matter has gained.
+//!
+//! Whatever a root could be bound to now, it could have been bound to when its search failed, unless some offer has *gained*
+//! since: it is new, its ad or its owner's terms are others, it was opened, or less of it is taken. What gangs take in a cycle
+//! is no gain, not even of a seat that is shared: what would fit beside the others now would have fitted before them. So the
+//! start of a cycle is compared with the end of the cycle before, and only where something is another or was taken.
+//!
+//! Ads that read the clock or chance may say something else in every cycle. Their own searches are not remembered, and as
+//! offers they count as having gained all the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use classad::{Call, Dialect, Expr, Kind, Value, is_pure, parse_expr};
+use matchmaker::{AdId, AdKey, Config, Owners, PoolAd, Round, Snapshot, Turn, Usage};
+
+use super::prepare::Run;
+use super::{Indexed, as_u64};
+use crate::table::{Bits, Changes, SnapshotDiff, Table, as_usize};
+
+/// How many searches are remembered.
+const SEARCHES_MAX: usize = 4096;
+
+/// For how many cycles a search is remembered that nobody asks for.
+const CYCLES_MAX: u64 = 16;
+
+/// How many rows are looked at for a gain, and of how many ads it is found out whether they read the clock, in about the time
+/// of a step.
+const ROWS_OF_A_STEP: usize = 4096;
+const ADS_OF_A_STEP: usize = 8;
+
+/// What a search that is remembered takes in memory, about.
+const SEARCH_BYTES: usize = 512;
+
+/// Searches that found nothing, and which offers have gained since.
+#[derive(Debug, Default)]
+pub(super) struct Fruitless {
+    /// By the root.
+    searches: BTreeMap<AdKey, Search>,
+    /// The number of the cycle.
+    cycle: u64,
+    /// By the cycle at whose start they had gained: rows of offers.
+    gains: Vec<(u64, Bits)>,
+    /// Rows of offers that read the clock or chance.
+    timely: Bits,
+    /// What was taken at the end of the last cycle, of offers of which its gangs took something.
+    taken: BTreeMap<AdId, Usage>,
+}
+
+/// A search that found nothing.
+#[derive(Debug)]
+struct Search {
+    root: Arc<PoolAd>,
+    exclusions: BTreeSet<AdKey>,
+    /// Namespaces whose offers were left out.
+    barred: BTreeSet<String>,
+    /// How large and how deep gangs could be.
+    room: (usize, usize),
+    /// It found nothing in this cycle, or would have found nothing.
+    cycle: u64,
+}
+
+impl Search {
+    /// Whether an ad is the root that was searched for, in all that others can see of it.
+    fn is_of(&self, ad: &Arc<PoolAd>) -> bool {
+        Arc::ptr_eq(&self.root, ad) || looks_like(&self.root, ad)
+    }
+}
+
+impl Fruitless {
+    pub(super) fn is_empty(&self) -> bool {
+        self.searches.is_empty()
+    }
+
+    /// What is remembered takes in memory, about.
+    pub(super) fn bytes(&self) -> usize {
+        let gains: usize = self.gains.iter().map(|(_, rows)| rows.bytes()).sum();
+        self.searches.len() * SEARCH_BYTES + gains + self.timely.bytes()
+    }
+
+    /// Finds out what has gained since the end of the cycle before. `table` is that of the new snapshot.
+    pub(super) fn begin(&mut self, snapshot: &Snapshot, before: &Snapshot, changes: &Changes, table: &Table) {
+        self.cycle += 1;
+        let oldest = self.cycle.saturating_sub(CYCLES_MAX);
+        self.gains.retain(|(cycle, _)| *cycle > oldest);
+        self.searches.retain(|key, search| {
+            let ad = snapshot.find(key).and_then(|id| snapshot.shared(id));
+            search.cycle >= oldest && ad.is_some_and(|ad| search.is_of(ad))
+        });
+        if self.is_empty() {
+            return;
+        }
+        let rows = table.rows.len();
+        let mut gained = Bits::none(rows);
+        self.timely.grow(rows);
+        let judge = |place: usize, timely: &mut Bits| {
+            let is_timely = snapshot.ad_at(place).is_some_and(is_timely);
+            table.rows_of(place).for_each(|row| timely.set(row, is_timely));
+        };
+        for row in changes.rows.iter().map(|row| as_usize(*row)) {
+            gained.set(row, true);
+            table.rows.get(row).into_iter().for_each(|row| judge(row.place(), &mut self.timely));
+        }
+        let mut compare = |was: usize, is: usize| {
+            let (Some(old), Some(new)) = (before.ad_at(was), snapshot.ad_at(is)) else { return };
+            if gains(old, self.taken.get(&AdId::at(was)), new) {
+                table.rows_of(is).for_each(|row| gained.set(row, true));
+            }
+        };
+        let all = SnapshotDiff::all(snapshot.len());
+        for run in changes.kept.as_ref().unwrap_or(&all).runs() {
+            let (was, is) = (run.before(), run.now());
+            if run.whole {
+                let taken = self.taken.range(AdId::at(was.start)..AdId::at(was.end));
+                taken.for_each(|(id, _)| compare(id.place(), id.place() - was.start + is.start));
+                continue;
+            }
+            for (was, is) in was.zip(is) {
+                compare(was, is);
+                judge(is, &mut self.timely);
+            }
+        }
+        if gained.any() {
+            self.gains.push((self.cycle, gained));
+        }
+    }
+
+    /// Notes what is taken at the end of a cycle.
+    pub(super) fn end(&mut self, pool: &Snapshot) {
+        self.taken = pool.taken().map(|(id, usage)| (id, usage.clone())).collect();
+    }
+
+    /// Whether a search is known to find nothing among some offers, which are all that it could come to; and how many rows
+    /// were looked at to find out.
+    fn knows(
+        &mut self,
+        root: &Arc<PoolAd>,
+        Less { exclusions, owners, config }: &Less<'_>,
+        reach: &[&Bits],
+    ) -> (bool, usize) {
+        let Some(search) = self.searches.get_mut(&root.key) else { return (false, 0) };
+        let less = search.exclusions.is_subset(exclusions) && search.barred.iter().all(|barred| owners.bars(barred));
+        if !less || search.room != room(config) || !search.is_of(root) {
+            return (false, 0);
+        }
+        let since = self.gains.iter().filter(|(cycle, _)| *cycle > search.cycle).map(|(_, rows)| rows);
+        let mut looked = 0;
+        let matters = since.chain([&self.timely]).any(|gained| {
+            looked += gained.len().saturating_mul(reach.len());
+            reach.iter().any(|offers| offers.meets(gained))
+        });
+        if !matters {
+            search.cycle = self.cycle;
+        }
+        (!matters, looked)
+    }
+
+    /// Remembers a search that found nothing though nothing was left out but what is said here. How many ads were looked at.
+    fn remember(
+        &mut self,
+        id: AdId,
+        Less { exclusions, owners, config }: &Less<'_>,
+        snapshot: &Snapshot,
+        table: &Table,
+    ) -> usize {
+        let Some(root) = snapshot.shared(id).filter(|root| !is_timely(root)) else { return 0 };
+        let is_full = self.searches.len() >= SEARCHES_MAX && !self.searches.contains_key(&root.key);
+        if is_full {
+            return 0;
+        }
+        let mut looked = 1;
+        if self.is_empty() {
+            looked = snapshot.len();
+            self.timely = Bits::none(table.rows.len());
+            for (id, _) in snapshot.ads().filter(|(_, ad)| ad.offer().is_some() && is_timely(ad)) {
+                table.rows_of(id.place()).for_each(|row| self.timely.set(row, true));
+            }
+        }
+        let (exclusions, barred) = ((*exclusions).clone(), owners.barred().clone());
+        let search = Search { root: Arc::clone(root), exclusions, barred, room: room(config), cycle: self.cycle };
+        self.searches.insert(root.key.clone(), search);
+        looked
+    }
+}
+
+impl Indexed {
+    /// Whether the search of a root is known to find nothing. Its submitter pays for the look.
+    pub(super) fn is_fruitless(&mut self, run: &Run<'_>, class: usize, turn: &Turn<'_>, round: &mut Round<'_>) -> bool {
+        if self.fruitless.is_empty() {
+            return false;
+        }
+        let (Some(root), Some(class)) = (round.snapshot.shared(turn.ad), run.classes.get(class)) else { return false };
+        let own = class.ports.iter().filter_map(|port| run.candidate_sets.get(*port));
+        // An offer with ports of its own may be bound to any other.
+        let deep = own.clone().find(|candidates| candidates.is_deep(&self.tables.table));
+        let reach: Vec<&Bits> = match deep {
+            Some(candidates) => vec![run.making.admitted_to(candidates.plan.namespace)],
+            None => own.map(|candidates| &*candidates.may).collect(),
+        };
+        let less = Less { exclusions: &turn.root.exclusions, owners: &round.owners, config: round.config };
+        let (known, rows) = self.fruitless.knows(root, &less, &reach);
+        let steps = 1 + as_u64(rows / ROWS_OF_A_STEP);
+        round.accounts.pay(turn.submitter, steps);
+        self.stats.steps += steps;
+        self.stats.fruitless += u64::from(known);
+        known
+    }
+
+    /// Remembers that a whole search of a root found nothing.
+    pub(super) fn remember_fruitless(&mut self, turn: &Turn<'_>, round: &mut Round<'_>) {
+        let less = Less { exclusions: &turn.root.exclusions, owners: &round.owners, config: round.config };
+        let looked = self.fruitless.remember(turn.ad, &less, round.snapshot, &self.tables.table);
+        round.accounts.pay(turn.submitter, as_u64(looked / ADS_OF_A_STEP));
+    }
+}
+
+/// What a search leaves out.
+struct Less<'a> {
+    /// Offers that are not to be asked.
+    exclusions: &'a BTreeSet<AdKey>,
+    /// Those of namespaces that cost too much.
+    owners: &'a Owners,
+    /// Gangs that are too large or too deep.
+    config: &'a Config,
+}
+
+fn room(config: &Config) -> (usize, usize) {
+    (config.members_max, config.depth_max)
+}
+
+/// Whether nobody can tell two ads of one name apart, whatever their owners' terms are.
+fn looks_like(one: &PoolAd, other: &PoolAd) -> bool {
+    one.uid == other.uid && one.node_name == other.node_name && Arc::ptr_eq(&one.ports, &other.ports)
+}
+
+/// Whether an ad may be bound in a way in which it could not before, when `used` was taken of it, or what it says of itself.
+fn gains(old: &PoolAd, used: Option<&Usage>, new: &PoolAd) -> bool {
+    // A closed one gains when it is opened.
+    let Some(is) = new.offer().filter(|offer| offer.open) else { return false };
+    let Some(was) = old.offer().filter(|offer| offer.open && looks_like(old, new)) else { return true };
+    let same_terms = was.consent == is.consent
+        && was.capacity == is.capacity
+        && was.default_request == is.default_request
+        && was.shared_by == is.shared_by;
+    let used = used.unwrap_or(&was.usage);
+    let freed = match &is.shared_by {
+        // Who else has a seat decides who may share it.
+        Some(_) => *used != is.usage,
+        None => is.capacity.keys().any(|name| is.usage.used(name) < used.used(name)),
+    };
+    !same_terms || freed
+}
+
+/// Whether what an ad says may change without the ad: some expression reads the clock, chance, or a text that is not known.
+fn is_timely(ad: &PoolAd) -> bool {
+    let shared_by = ad.offer().and_then(|offer| offer.shared_by.as_ref());
+    ad.ports.body.iter().map(|(_, expr)| expr).chain(shared_by).any(reads_clock)
+}
+
+fn reads_clock(expr: &Expr) -> bool {
+    let is_clock = |name: &classad::Name| name == "CurrentTime";
+    let mut pending = vec![expr];
+    while let Some(expr) = pending.pop() {
+        match expr.kind() {
+            Kind::Literal(_) => {}
+            Kind::Attribute { name, .. } | Kind::Select { name, .. } if is_clock(name) => return true,
+            Kind::Call(call) if calls_clock(call) => return true,
+            _ => pending.extend(expr.children()),
+        }
+    }
+    false
+}
+
+/// Whether a function reads more than its arguments and the ads.
+fn calls_clock(call: &Call) -> bool {
+    /// They read the ads only.
+    const STEADY: [&str; 4] = ["unparse", "unresolved", "evalInEachContext", "countMatches"];
+    if is_pure(call) || STEADY.iter().any(|name| call.function == *name) {
+        return false;
+    }
+    let text = match &*call.arguments {
+        [text] if call.function == "eval" => text.as_literal(),
+        _ => None,
+    };
+    match text {
+        Some(Value::String(text)) => parse_expr(text, Dialect::default()).map_or(true, |expr| reads_clock(&expr)),
+        _ => true,
+    }
+}

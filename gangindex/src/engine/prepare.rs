@@ -1,0 +1,579 @@
+//! A snapshot into what a cycle searches in: tables brought up to date, roots put together.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use classad::Expr;
+use foldhash::fast::RandomState;
+use matchmaker::{AdId, Config, Root, Round, SIDE_SHARE, Snapshot};
+use smallvec::SmallVec;
+
+use super::class::{Class, OfKey};
+use super::{Indexed, PORT_BYTES, Stats, Tables, as_u64};
+use crate::index::asks::Resources;
+use crate::index::classes::{Asker, KeyOf, Readers};
+use crate::index::memo::{Interned, JobView};
+use crate::index::plan::{Planner, PortPlan};
+use crate::index::ranks::Rank;
+use crate::search::candidates::Candidates;
+use crate::search::check::Checker;
+use crate::search::hash_index::HashIndexes;
+use crate::search::join_partitions::JoinedPort;
+use crate::table::{Bits, Changes, Number, Table, as_u32, as_usize, room_of_all};
+use crate::why::Whys;
+
+/// One of the roots with a key.
+#[derive(Clone, Copy)]
+pub(super) struct Example {
+    pub(super) root: AdId,
+    /// How many there are.
+    roots: usize,
+    /// Their expressions can read more than the key tells.
+    reads_all: bool,
+    /// The number of its submitter.
+    pub(super) submitter: usize,
+}
+
+impl Indexed {
+    /// Makes the tables those of the snapshot, and puts roots together.
+    pub(super) fn prepare<'s>(&mut self, round: &mut Round<'s>) -> Run<'s> {
+        let (snapshot, config, now) = (round.snapshot, round.config, round.now);
+        if self.is_time_to_forget(snapshot.len()) || self.limits != Some(config.limits) {
+            // Which roots were explained is no answer.
+            let explained = std::mem::take(&mut self.explained);
+            let (limits, tables) = (Some(config.limits), Tables::new(config.limits));
+            *self = Indexed { limits, tables, explained, ..Indexed::new() };
+        }
+        if self.answers_bytes() > config.answers_bytes_max {
+            self.forget_answers();
+        }
+        let changes = self.bring_up_to_date(snapshot, config, now);
+        if let Some(kept) = &changes.kept {
+            self.plans.key_of_place = kept.carry(&self.plans.key_of_place, snapshot.len());
+            self.plans.roots.moved(kept, snapshot.len());
+        }
+        self.tables.availability.count(snapshot, changes.kept.as_ref());
+        self.tables.full = self.tables.availability.full_rows(&self.tables.table);
+        self.stats = Stats::default();
+        let mut run = Run::of(round);
+        self.classify(round, &mut run);
+        self.stats.classes = as_u64(run.classes.len());
+        self.stats.conditions = as_u64(self.tables.preds.len());
+        run
+    }
+
+    /// Makes rows, conditions and ranks those of the snapshot.
+    fn bring_up_to_date(&mut self, snapshot: &Snapshot, config: &Config, now: i64) -> Changes {
+        let Tables { table, preds, ranks, .. } = &mut self.tables;
+        if table.context.now != now {
+            table.context.now = now;
+            preds.another_time();
+            ranks.another_time();
+        }
+        let changes = table.sync(snapshot, &self.before);
+        if !self.fruitless.is_empty() {
+            self.fruitless.begin(snapshot, &self.before, &changes, table);
+        }
+        self.before = snapshot.without_roots();
+        table.words.meter.stop = config.stop.clone();
+        table.words.meter.begin(config.cycle_steps_max / SIDE_SHARE);
+        preds.refresh(&changes.rows, table);
+        if !changes.rows.is_empty() || changes.gone {
+            ranks.refresh(&changes.rows, table);
+        }
+        if table.words.meter.end().1 {
+            // Whoever needs them works them out, and pays.
+            preds.forget_answers();
+            ranks.forget_values();
+        }
+        changes
+    }
+
+    /// Whether so much is kept of ads that are gone that everything is better made again. What ads that are there take is no
+    /// reason: it would be made again in every cycle.
+    fn is_time_to_forget(&mut self, ads: usize) -> bool {
+        self.cycles = self.cycles.saturating_add(1);
+        let bytes = self.tables.table.bytes() + self.plans.roots.bytes();
+        // After the first cycle, what is kept is of ads that are there.
+        if self.tables_bytes == 0 {
+            self.tables_bytes = bytes;
+        }
+        let most = TABLES_MIN.max(TABLES_PER_AD * ads).max(2 * self.tables_bytes);
+        // Columns that were made while there were few rows take more now.
+        let columns = self.tables.table.column_bytes(ads).max(self.plans.roots.column_bytes(ads));
+        let short =
+            [&self.tables.table.room, &self.tables.ranks.room, &self.plans.roots.room].iter().any(|room| room.is_short);
+        bytes > most || columns > room_of_all(ads) || short && self.cycles > CYCLES_SHORT
+    }
+
+    /// Puts roots together.
+    fn classify(&mut self, round: &mut Round<'_>, run: &mut Run<'_>) {
+        let resources = self.tables.availability.resources();
+        let readers = readers(&self.tables.table, self.tables.availability.shared_by(), &resources);
+        if self.plans.keys.read_by(&readers) {
+            self.plans.key_of_place.clear();
+            self.agreed.forget_keys();
+            self.plans.list.clear();
+        }
+        if self.plans.resources != resources {
+            self.tables.forget_answers();
+            self.plans.forget();
+            self.plans.resources = resources;
+        }
+        let examples = self.keys_of(round, run);
+        run.making = self.making(round.snapshot, &examples, readers);
+        run.admitted = Bits::none(self.tables.table.rows.len());
+        run.making.admitted_to.iter().flatten().for_each(|admitted| run.admitted.or(&admitted.rows));
+        self.drop_plans(&run.making);
+        self.prefetch_columns(&examples, &run.making, round);
+        // Before a condition is looked at it is known how many ask for it.
+        for (id, example) in &examples {
+            if round.accounts.left(example.submitter) > 0 && !round.config.stop.is_set() {
+                self.plan(*id, *example, &run.making, round);
+            }
+        }
+        for (id, example) in examples {
+            if !self.settle(id, example, run, round) {
+                run.making.aside.insert(id, example);
+            }
+        }
+    }
+
+    /// Forgets the plans of those that other offer classes admit now.
+    fn drop_plans(&mut self, making: &Making) {
+        for plan in &mut self.plans.list {
+            let admitted = plan.as_ref().and_then(|plan| making.admitted(plan.namespace));
+            if let (Some(planned), Some(admitted)) = (&*plan, admitted)
+                && planned.offer_classes != admitted.offer_classes.id()
+            {
+                *plan = None;
+            }
+        }
+    }
+
+    /// What is kept of plans and conditions takes in memory, about.
+    fn bytes_made(&self) -> usize {
+        self.plans.made.bytes() + self.tables.preds.bytes_without_answers() + PORT_BYTES * self.plans.ports.len()
+    }
+
+    /// What candidate sets and classes are made of.
+    fn making(&mut self, snapshot: &Snapshot, examples: &[(u32, Example)], readers: Readers) -> Making {
+        let mut namespaces: BTreeMap<u32, &str> = BTreeMap::new();
+        for ad in examples.iter().filter_map(|(_, example)| snapshot.ad(example.root)) {
+            namespaces.insert(self.plans.roots.namespace(&ad.key.namespace), &ad.key.namespace);
+        }
+        let mut alike: HashMap<Vec<bool>, Arc<Admitted>, RandomState> = HashMap::default();
+        let mut admitted_to = Vec::new();
+        for (number, name) in namespaces {
+            let admits = self.tables.availability.admits(name);
+            let admitted = alike.entry(admits).or_insert_with_key(|admits| {
+                let offer_classes = self
+                    .plans
+                    .made
+                    .offer_classes(self.tables.availability.offer_classes_where(&self.tables.table, admits));
+                let rows = self.tables.availability.admitted_where(&self.tables.table, admits);
+                Arc::new(Admitted { rows, offer_classes })
+            });
+            admitted_to.resize(as_usize(number) + 1, None);
+            admitted_to.last_mut().into_iter().for_each(|own| *own = Some(Arc::clone(admitted)));
+        }
+        Making {
+            readers,
+            admitted_to,
+            nobody: Bits::none(self.tables.table.rows.len()),
+            shared: self.tables.availability.shared(&self.tables.table),
+            candidates_of: HashMap::default(),
+            class_ids: HashMap::default(),
+            aside: BTreeMap::new(),
+        }
+    }
+
+    /// Prepares a key that was set aside, if its submitter has steps for that now.
+    pub(super) fn prepare_late(&mut self, id: u32, run: &mut Run<'_>, round: &mut Round<'_>) -> bool {
+        if id == UNREAD {
+            return false;
+        }
+        let Some(example) = run.making.aside.get(&id).copied() else { return true };
+        if round.accounts.left(example.submitter) == 0 || round.config.stop.is_set() {
+            return false;
+        }
+        self.plan(id, example, &run.making, round);
+        let settled = self.settle(id, example, run, round);
+        if settled {
+            run.making.aside.remove(&id);
+        }
+        settled
+    }
+
+    /// Puts the roots with a key into a class. False if their submitter has not steps enough for that.
+    fn settle(&mut self, id: u32, example: Example, run: &mut Run<'_>, round: &mut Round<'_>) -> bool {
+        let left = round.accounts.left(example.submitter);
+        let planned = self.plans.list.get(as_usize(id)).cloned().flatten();
+        let Some(planned) = planned.filter(|_| left > 0) else { return false };
+        self.tables.table.words.meter.begin(left);
+        let candidate_sets = run.candidate_sets.len();
+        let ports = self.candidate_sets(&planned, run);
+        let class = ports.map(|ports| self.class_of((id, example), ports, planned.gang_rank, round.config, run));
+        let (steps, dry) = self.tables.table.words.meter.end();
+        if dry {
+            self.tables.preds.forget_doubtful();
+        }
+        let rows_looked_at = (run.candidate_sets.len() - candidate_sets).saturating_mul(self.tables.table.rows.len());
+        round.accounts.pay(example.submitter, steps + as_u64(rows_looked_at / ROWS_OF_A_STEP));
+        let Some(class) = class else { return false };
+        if let Some(class) = run.classes.get_mut(class).filter(|_| dry) {
+            // From here on the evaluator has the last word on every edge of this class.
+            class.star = false;
+        }
+        let of_key = OfKey { class: as_u32(class), head: self.plans.keys.head_of(id), common: example.roots > 1 };
+        if run.of_key.len() <= as_usize(id) {
+            run.of_key.resize(as_usize(id) + 1, None);
+        }
+        run.of_key.get_mut(as_usize(id)).into_iter().for_each(|own| *own = Some(of_key));
+        true
+    }
+
+    /// The number of the class of roots with a key.
+    fn class_of(
+        &mut self,
+        (id, example): (u32, Example),
+        ports: Vec<usize>,
+        gang_rank: bool,
+        config: &Config,
+        run: &mut Run<'_>,
+    ) -> usize {
+        let next = run.classes.len();
+        // Where the evaluator has a say, it may tell roots apart whose plans are equal.
+        let open =
+            ports.iter().any(|port| run.candidate_sets.get(*port).is_some_and(|candidates| candidates.open.any()));
+        let alone = Some(id).filter(|_| open || gang_rank || example.reads_all);
+        let class = *run.making.class_ids.entry((ports.clone(), alone)).or_insert(next);
+        if class == next {
+            let mut class = self.class(ports, gang_rank, config, run);
+            class.reflective |= example.reads_all;
+            run.classes.push(class);
+        }
+        class
+    }
+
+    /// The keys of all roots, and an example of each. Roots that are new are not read once their
+    /// submitter has no steps left, or the cycle is to end.
+    fn keys_of(&mut self, round: &mut Round<'_>, run: &mut Run<'_>) -> Vec<(u32, Example)> {
+        let snapshot = round.snapshot;
+        self.plans.key_of_place.resize(snapshot.len(), None);
+        let mut examples: Vec<Option<Example>> = Vec::new();
+        run.key_of.reserve(snapshot.roots.len());
+        run.offers = Bits::none(snapshot.roots.len());
+        // What was read of offers is nobody's.
+        self.stats.read += self.tables.table.exprs.charge();
+        for (number, root) in snapshot.roots.iter().enumerate() {
+            if self.tables.table.first_row(root.ad.place()).is_some() {
+                run.offers.set(number, true);
+            }
+            let known = self.plans.key_of_place.get(root.ad.place()).copied().flatten();
+            let key = match known {
+                Some(key) => Some(key),
+                None => self.read(number, root, run, round),
+            };
+            let Some(key) = key else {
+                run.key_of.push(None);
+                continue;
+            };
+            if let Some(own) = self.plans.key_of_place.get_mut(root.ad.place()) {
+                *own = Some(key);
+            }
+            let id = key.id();
+            if examples.len() <= as_usize(id) {
+                examples.resize(as_usize(id) + 1, None);
+            }
+            if let Some(example) = examples.get_mut(as_usize(id)) {
+                let of = || Example {
+                    root: root.ad,
+                    roots: 0,
+                    reads_all: key.is_reflective(),
+                    submitter: round.accounts.number(&root.submitter),
+                };
+                example.get_or_insert_with(of).roots += 1;
+            }
+            run.key_of.push(Some(Number::of(id)));
+        }
+        let found = |(id, example): (usize, Option<Example>)| Some((as_u32(id), example?));
+        examples.into_iter().enumerate().filter_map(found).collect()
+    }
+
+    /// The key of a root that was not read before, on account of its submitter.
+    fn read(&mut self, number: usize, root: &Root, run: &mut Run<'_>, round: &mut Round<'_>) -> Option<KeyOf> {
+        let submitter = round.accounts.number(&root.submitter);
+        if round.accounts.left(submitter) == 0 || round.config.stop.is_set() {
+            run.unread.insert(number);
+            return None;
+        }
+        self.tables.table.submitter = Arc::clone(&root.submitter);
+        let key = self.key_of_root(round.snapshot, root.ad);
+        let steps = self.tables.table.exprs.charge();
+        self.stats.read += steps;
+        round.accounts.pay(submitter, steps);
+        key
+    }
+
+    /// The key of a root; none if its ports are not in order.
+    fn key_of_root(&mut self, snapshot: &Snapshot, root: AdId) -> Option<KeyOf> {
+        let row = match self.plans.roots.row_at(root.place()) {
+            Some(row) => row,
+            None => {
+                let ad = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none())?;
+                self.plans.roots.row(root.place(), ad, snapshot.len(), &mut self.tables.table)
+            }
+        };
+        let asker = Asker { place: root.place(), row, ads: snapshot.list() };
+        self.plans.keys.of(&mut self.tables.table, &mut self.plans.roots, &asker)
+    }
+
+    /// The candidate sets of a key's ports; none if there is not fuel enough to make them.
+    fn candidate_sets(&mut self, planned: &Planned, run: &mut Run<'_>) -> Option<Vec<usize>> {
+        let mut ports = Vec::with_capacity(planned.ports.len());
+        for plan in planned.ports.iter().map(|plan| as_usize(*plan)) {
+            let next = run.candidate_sets.len();
+            let known = run.making.candidates_of.get(&plan).copied();
+            if known.is_none()
+                && let Some(port) = self.plans.ports.get(plan).cloned()
+            {
+                self.work_out_ranks(&port);
+                if self.tables.table.words.meter.is_dry() {
+                    return None;
+                }
+                let making = &run.making;
+                let admitted = making.admitted_to(port.namespace);
+                let candidates = Candidates::of(port, admitted, &making.shared, &mut self.tables.known());
+                // What is half known would be in the way of others that ask for the same.
+                if self.tables.table.words.meter.is_dry() {
+                    return None;
+                }
+                run.candidate_sets.push(candidates);
+                run.joined_ports.push(None);
+                run.making.candidates_of.insert(plan, next);
+            }
+            ports.push(known.unwrap_or(next));
+        }
+        Some(ports)
+    }
+
+    /// Computes the ranks that count at a port.
+    fn work_out_ranks(&mut self, port: &PortPlan) {
+        for rank in port.theirs.iter().map(|theirs| theirs.rank).chain([port.rank]) {
+            if let Rank::By(id) = rank {
+                self.tables.ranks.compute(id, &mut self.tables.table);
+            }
+        }
+        if let Rank::By(id) = port.rank {
+            self.tables.ranks.sort(id, &self.tables.table);
+        }
+    }
+
+    /// Plans the ports of roots with a key, unless that was done before.
+    fn plan(&mut self, id: u32, example: Example, making: &Making, round: &mut Round<'_>) {
+        let snapshot = round.snapshot;
+        if self.plans.list.len() <= as_usize(id) {
+            self.plans.list.resize(as_usize(id) + 1, None);
+        }
+        if self.plans.list.get(as_usize(id)).is_some_and(Option::is_some) {
+            return;
+        }
+        let Some(ad) = snapshot.ad(example.root) else { return };
+        // Plans are kept: they are made to the end.
+        self.tables.table.words.meter.begin(u64::MAX);
+        let namespace = self.plans.roots.namespace(&ad.key.namespace);
+        self.stats.planned += 1;
+        let Some(offer_classes) = making.admitted(namespace).map(|admitted| &admitted.offer_classes) else { return };
+        self.tables.table.submitter = round.accounts.name(example.submitter);
+        let bytes = self.bytes_made();
+        let Tables { table, preds, ranks, .. } = &mut self.tables;
+        let made = &mut self.plans.made;
+        let row = self.plans.roots.row(example.root.place(), ad, snapshot.len(), table);
+        let seen = Some(JobView { roots: &mut self.plans.roots, row, ads: snapshot.list() });
+        let (resources, roots) = (&self.plans.resources, example.roots);
+        let mut planner = Planner { table, preds, ranks, made, resources, offer_classes, seen, roots };
+        let mut ports = SmallVec::with_capacity(ad.ports.list.len());
+        for port in 0..ad.ports.list.len() {
+            let plan = planner.port(&ad.ports, port, namespace);
+            let next = self.plans.ports.len();
+            let number = *self.plans.ids.entry(plan).or_insert_with_key(|plan| {
+                self.plans.ports.push(plan.clone());
+                next
+            });
+            ports.push(as_u32(number));
+        }
+        let (steps, _) = self.tables.table.words.meter.end();
+        let templates_looked_at = as_u64(ports.len().saturating_mul(offer_classes.len()) / TEMPLATES_OF_A_STEP);
+        let bytes_made = as_u64(self.bytes_made().saturating_sub(bytes) / BYTES_OF_A_STEP);
+        round.accounts.pay(example.submitter, steps + as_u64(ports.len()) + templates_looked_at + bytes_made);
+        let gang_rank = ad.ports.body.get("GangRank").is_some();
+        let planned = Planned { ports, gang_rank, namespace, offer_classes: offer_classes.id() };
+        if let Some(own) = self.plans.list.get_mut(as_usize(id)) {
+            *own = Some(planned);
+        }
+    }
+}
+
+/// Stands for the key of a root that was not read.
+const UNREAD: u32 = u32::MAX;
+
+/// How many offer classes are asked what they want in about the time of a step.
+const TEMPLATES_OF_A_STEP: usize = 32;
+
+/// How many bytes that are kept count as a step, so that a cycle cannot make very many.
+pub(super) const BYTES_OF_A_STEP: usize = 512;
+
+/// How many rows are looked at for a candidate set in about the time of a step.
+const ROWS_OF_A_STEP: usize = 4096;
+
+/// What candidate sets and classes are made of, and what became of them.
+#[derive(Default)]
+pub(super) struct Making {
+    pub(super) readers: Readers,
+    /// By the number of a namespace: what its roots may be bound to. Namespaces that are admitted to the same share it.
+    pub(super) admitted_to: Vec<Option<Arc<Admitted>>>,
+    nobody: Bits,
+    /// The rows whose seats may be shared.
+    shared: Bits,
+    /// By the number of a plan.
+    candidates_of: HashMap<usize, usize, RandomState>,
+    class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState>,
+    /// Keys that are not prepared: their submitters had no steps left.
+    aside: BTreeMap<u32, Example>,
+}
+
+impl Making {
+    /// The rows that roots of a namespace may be bound to.
+    pub(super) fn admitted_to(&self, namespace: u32) -> &Bits {
+        self.admitted(namespace).map_or(&self.nobody, |admitted| &admitted.rows)
+    }
+
+    /// What roots of a namespace may be bound to.
+    fn admitted(&self, namespace: u32) -> Option<&Arc<Admitted>> {
+        self.admitted_to.get(as_usize(namespace))?.as_ref()
+    }
+}
+
+/// What roots of some namespaces may be bound to.
+pub(super) struct Admitted {
+    /// The rows that can be taken now.
+    rows: Bits,
+    /// The offer classes with rows that admit them, whether they can be taken now or not.
+    pub(super) offer_classes: Interned<Vec<usize>>,
+}
+
+/// What roots with one key come to.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    /// The number of the plan of each port.
+    ports: SmallVec<[u32; 2]>,
+    gang_rank: bool,
+    /// Who they are, and the number of the offer classes that admitted them.
+    namespace: u32,
+    offer_classes: u32,
+}
+
+/// How many bytes strings, expressions and rows may take for each ad, beyond which everything is forgotten: what ads had
+/// that are gone.
+const TABLES_PER_AD: usize = 32 << 10;
+/// So many they may always take.
+const TABLES_MIN: usize = 64 << 20;
+/// After so many cycles everything is forgotten if somebody lacks room, which may have been taken for ads that are gone.
+const CYCLES_SHORT: u64 = 1000;
+
+/// What one cycle searches in.
+pub struct Run<'s> {
+    /// By the number of the root: what it shows of itself.
+    key_of: Vec<Option<Number>>,
+    /// Roots by number whose submitters had no steps left to read them.
+    unread: HashSet<usize, RandomState>,
+    of_key: Vec<Option<OfKey>>,
+    /// The roots, by number, that may be bound themselves.
+    pub(super) offers: Bits,
+    pub(super) classes: Vec<Class>,
+    pub(super) candidate_sets: Vec<Candidates>,
+    /// The rows that some root may be bound to now.
+    pub(super) admitted: Bits,
+    pub(super) joined_ports: Vec<Option<JoinedPort>>,
+    pub(super) hash_indexes: HashIndexes,
+    pub(super) making: Making,
+    /// How many choices are listed for its classes.
+    pub(super) choices_held: usize,
+    pub(super) checker: Checker<'s>,
+    /// The rows of the gang found last, by port, if it was found by rows.
+    pub(super) bound: Vec<u32>,
+    pub(super) whys: Whys,
+}
+
+impl fmt::Debug for Run<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Run").field("classes", &self.classes.len()).finish_non_exhaustive()
+    }
+}
+
+impl<'s> Run<'s> {
+    fn of(round: &Round<'s>) -> Run<'s> {
+        Run {
+            key_of: Vec::new(),
+            unread: HashSet::default(),
+            of_key: Vec::new(),
+            offers: Bits::default(),
+            classes: Vec::new(),
+            candidate_sets: Vec::new(),
+            admitted: Bits::default(),
+            joined_ports: Vec::new(),
+            hash_indexes: HashIndexes::default(),
+            making: Making::default(),
+            choices_held: 0,
+            checker: Checker::new(round.snapshot, round.config, round.now),
+            bound: Vec::new(),
+            whys: Whys::default(),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The number of what a root shows of itself, if it was set aside before it was looked at; none that is in use, if that
+    /// was before it was read.
+    pub(super) fn aside(&self, number: usize) -> Option<u32> {
+        if self.unread.contains(&number) {
+            return Some(UNREAD);
+        }
+        let key = self.key_of.get(number).copied().flatten()?.get();
+        self.making.aside.contains_key(&key).then_some(key)
+    }
+
+    /// What a root shows of itself, by the root's number.
+    pub(super) fn key(&self, number: usize) -> Option<(u32, OfKey)> {
+        let key = self.key_of.get(number).copied().flatten()?.get();
+        Some((key, self.of_key.get(as_usize(key)).copied().flatten()?))
+    }
+
+    /// What a root shows of itself, as a number, and whether anybody can see more of it.
+    pub(super) fn shows(&self, number: usize) -> (Option<u32>, bool) {
+        let known = self.key(number);
+        let class = known.and_then(|(_, of_key)| self.classes.get(as_usize(of_key.class)));
+        (known.map(|(key, _)| key), class.is_none_or(|class| class.reflective))
+    }
+}
+
+/// The names that anybody in the pool reads of a root: in constraints and ranks, as a resource, or to tell who shares a seat.
+fn readers(table: &Table, shared_by: &[Expr], resources: &Resources) -> Readers {
+    let mut readers = Readers::default();
+    for (_, offer_class) in table.offer_classes.used() {
+        readers.names.extend(offer_class.reads.iter().cloned());
+        readers.members |= offer_class.members;
+    }
+    readers.names.extend(resources.iter().map(|(name, _)| name.clone()));
+    for expr in shared_by {
+        for path in classad::references(expr) {
+            readers.members |= path.iter().any(|name| name == "members");
+            readers.anything |= path.len() == 1;
+            readers.names.extend(path.get(1).cloned());
+        }
+        readers.anything |= classad::is_reflective(expr);
+    }
+    readers
+}

@@ -1,0 +1,11 @@
+//! What is known of a pool before anybody searches: conditions answered, ranks ordered, roots that ask the same put together.
+
+pub(crate) mod asks;
+pub(crate) mod availability;
+pub(crate) mod classes;
+mod job_codes;
+pub(crate) mod job_columns;
+pub(crate) mod memo;
+pub(crate) mod plan;
+pub(crate) mod preds;
+pub(crate) mod ranks;

@@ -1,0 +1,370 @@
+//! Gangs of any shape: the plain search, led by what the index knows of the root's own ports.
+//!
+//! Candidates of the root's ports come from its candidate sets, best first, and what cannot beat the best gang so far is not
+//! followed. Every edge is looked at by the evaluator, so what the index does not know costs time but no answer. The first
+//! pass finds the largest score; the second, with that as its aim, the gang with the smallest ids.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use matchmaker::{AdId, AdKey, Assembly, Bond, Config, Edge, Found, Gang, Owners, Score, Snapshot, Turn};
+
+use super::candidates::{Candidates, Known};
+use crate::table::as_usize;
+
+/// One way to bind one of the root's ports.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    id: AdId,
+    via: usize,
+    /// What it adds to the score; none if that is not known before.
+    score: Option<Score>,
+    position: u32,
+}
+
+/// The choices for each of the root's ports.
+#[derive(Debug)]
+pub(crate) struct Choices {
+    ports: Vec<Vec<Choice>>,
+    /// The most that the ports from each one on can add; none if nobody knows.
+    rest: Vec<Option<Score>>,
+    /// The first complete gang of the largest score need not be the one with the smallest ids.
+    twice: bool,
+    /// The same choices in the order of their ads; made when they are needed.
+    by_position: Option<Vec<Vec<Choice>>>,
+}
+
+impl Choices {
+    /// The choices that the candidate sets leave.
+    pub(crate) fn of(ports: &[usize], candidate_sets: &mut [Candidates], known: &mut Known<'_>) -> Choices {
+        let (mut lists, mut varying, mut unknown) = (Vec::new(), 0, false);
+        for port in ports {
+            let Some(candidates) = candidate_sets.get_mut(*port) else { continue };
+            let sorted: Vec<u32> = candidates.rows(known);
+            let open: Vec<u32> = candidates.open.iter().collect();
+            let mut list = Vec::new();
+            for row in open.iter().chain(&sorted) {
+                if !candidates.passes(*row, known) {
+                    continue;
+                }
+                let sure = !candidates.open.get(as_usize(*row));
+                let score = candidates.score(*row, known.table, known.ranks).filter(|_| sure);
+                let Some(own) = known.table.rows.get(as_usize(*row)) else { continue };
+                list.push(Choice {
+                    id: AdId::at(own.place()),
+                    via: own.via(),
+                    score,
+                    position: known.table.position(*row),
+                });
+            }
+            unknown |= !open.is_empty();
+            varying += usize::from(candidates.varies);
+            lists.push(list);
+        }
+        let mut rest = vec![Some(Score::default())];
+        for list in lists.iter().rev() {
+            let scores: Option<Vec<Score>> = list.iter().map(|choice| choice.score).collect();
+            let most = scores.map(|scores| scores.into_iter().max().unwrap_or_default());
+            let after = rest.last().copied().flatten();
+            rest.push(most.zip(after).map(|(most, after)| most.plus(&after)));
+        }
+        rest.reverse();
+        // Of a single port, ids are compared as choices are met.
+        let twice = lists.len() > 1 && (unknown || varying > 1);
+        Choices { ports: lists, rest, twice, by_position: None }
+    }
+
+    /// Puts the choices into the order of their ads, beside the other one.
+    fn order_by_position(&mut self) {
+        if self.by_position.is_some() {
+            return;
+        }
+        let mut ports = self.ports.clone();
+        for list in &mut ports {
+            list.sort_unstable_by_key(|choice| choice.position);
+        }
+        self.by_position = Some(ports);
+    }
+
+    /// Takes out what has no room any more. In a cycle it will have none again.
+    fn forget(&mut self, spent: &BTreeSet<(usize, AdId, usize)>) {
+        if spent.is_empty() {
+            return;
+        }
+        for ports in [Some(&mut self.ports), self.by_position.as_mut()].into_iter().flatten() {
+            for (port, list) in ports.iter_mut().enumerate() {
+                list.retain(|choice| !spent.contains(&(port, choice.id, choice.via)));
+            }
+        }
+    }
+}
+
+/// What a search may cost.
+pub(crate) struct Budget<'o> {
+    /// Its own submitter, in steps.
+    pub(crate) steps_max: u64,
+    /// The namespaces of offers.
+    pub(crate) owners: &'o mut Owners,
+}
+
+/// What came of a search.
+pub(crate) struct Searched {
+    pub(crate) found: Found,
+    pub(crate) steps: u64,
+    /// There is no gang: none was found, and no candidate was left out for what looking at it costs.
+    pub(crate) nothing: bool,
+}
+
+/// The best gang of a root among these choices, found within a budget.
+pub(crate) fn best(
+    snapshot: &Snapshot,
+    turn: &Turn<'_>,
+    config: &Config,
+    now: i64,
+    choices: &mut Choices,
+    Budget { steps_max, owners }: Budget<'_>,
+) -> Searched {
+    let (root, exclusions) = (turn.ad, &turn.root.exclusions);
+    let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
+    let mut first = Pass::new(snapshot, exclusions, config, &choices.ports, choices, bounded, steps_max);
+    first.run(root, now, owners);
+    let Pass { steps, gave_up, skipped, best, spent, .. } = first;
+    choices.forget(&spent);
+    let Some(best) = best else {
+        return Searched { found: Found { gave_up, ..Found::default() }, steps, nothing: !gave_up && !skipped };
+    };
+    if gave_up || !choices.twice {
+        return Searched { found: Found { gang: Some(best), gave_up, ..Found::default() }, steps, nothing: false };
+    }
+    choices.order_by_position();
+    let ordered = choices.by_position.as_deref().unwrap_or_default();
+    let mut second = Pass::new(snapshot, exclusions, config, ordered, choices, bounded, steps_max);
+    (second.aim, second.steps) = (Some(best.score), steps);
+    second.run(root, now, owners);
+    // The aim was reached once; running out of steps on the way leaves the gang of the first pass.
+    let gang = second.best.take().unwrap_or(best);
+    let found = Found { gang: Some(gang), gave_up: second.gave_up, ..Found::default() };
+    Searched { found, steps: second.steps, nothing: false }
+}
+
+/// How many choices are passed over in about the time of a step.
+const PASSED_OF_A_STEP: u64 = 256;
+
+#[derive(Clone, Copy)]
+enum Task {
+    Fill { member: usize, port: usize },
+    Check { member: usize },
+}
+
+struct Pass<'a> {
+    snapshot: &'a Snapshot,
+    exclusions: &'a BTreeSet<AdKey>,
+    config: &'a Config,
+    ports: &'a [Vec<Choice>],
+    choices: &'a Choices,
+    bounded: bool,
+    best: Option<Gang>,
+    /// The score to be reached; then the first gang that has it is the one.
+    aim: Option<Score>,
+    steps: u64,
+    /// Choices that were passed over without a look.
+    passed: u64,
+    steps_max: u64,
+    gave_up: bool,
+    /// Candidates were refused without a look: the root's own constraints take too much.
+    skipped: bool,
+    /// Choices that all would have agreed to, had they room: by port, ad and the ad's own port.
+    spent: BTreeSet<(usize, AdId, usize)>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(
+        snapshot: &'a Snapshot,
+        exclusions: &'a BTreeSet<AdKey>,
+        config: &'a Config,
+        ports: &'a [Vec<Choice>],
+        choices: &'a Choices,
+        bounded: bool,
+        steps_max: u64,
+    ) -> Pass<'a> {
+        let (best, aim, steps, passed, gave_up, skipped) = (None, None, 0, 0, false, false);
+        Pass {
+            snapshot,
+            exclusions,
+            config,
+            ports,
+            choices,
+            bounded,
+            best,
+            aim,
+            steps,
+            passed,
+            steps_max,
+            gave_up,
+            skipped,
+            spent: BTreeSet::new(),
+        }
+    }
+
+    fn run(&mut self, root: AdId, now: i64, owners: &mut Owners) {
+        let Some(mut assembly) = Assembly::start(self.snapshot, root, self.config, now) else { return };
+        assembly.charge_owners(owners.clone());
+        let ports = assembly.seats().first().map_or(0, |seat| seat.ad.ports.list.len());
+        let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
+        let _ = self.advance(&mut assembly, &mut agenda, Some(Score::default()));
+        // What evaluations cost beyond the usual counts as well.
+        self.steps = self.steps.saturating_add(assembly.cost()).saturating_add(self.passed / PASSED_OF_A_STEP);
+        self.skipped = assembly.is_too_costly();
+        assembly.into_owners().into_iter().for_each(|paid| *owners = paid);
+    }
+
+    /// Does the next task in every way it can be done. `so_far` is the score of the root's ports bound until now, as far as
+    /// it is known.
+    fn advance(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        let Some(task) = agenda.pop() else { return self.complete(assembly) };
+        let flow = match task {
+            Task::Fill { member: 0, port } => self.fill_root(assembly, port, agenda, so_far),
+            Task::Fill { member, port } => self.fill(assembly, member, port, agenda, so_far),
+            Task::Check { member } => self.check(assembly, member, agenda, so_far),
+        };
+        agenda.push(task);
+        flow
+    }
+
+    fn complete(&mut self, assembly: &mut Assembly<'a>) -> ControlFlow<()> {
+        let gang = assembly.gang();
+        match self.aim {
+            Some(aim) if gang.score == aim => {
+                self.best = Some(gang);
+                return ControlFlow::Break(());
+            }
+            Some(_) => {}
+            None if self.best.as_ref().is_none_or(|best| gang.beats(best)) => self.best = Some(gang),
+            None => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fill_root(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        port: usize,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        let list = self.ports.get(port).map(Vec::as_slice).unwrap_or_default();
+        let after = self.choices.rest.get(port + 1).copied().flatten();
+        for choice in list {
+            let sum = so_far.zip(choice.score).map(|(sum, score)| sum.plus(&score));
+            if let Some(bound) = sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.bounded) {
+                let hopeless = match (self.aim, &self.best) {
+                    (Some(aim), _) => bound < aim,
+                    (None, Some(best)) => bound < best.score || (bound == best.score && self.is_behind(best, choice)),
+                    (None, None) => false,
+                };
+                if hopeless {
+                    self.passed += 1;
+                    continue;
+                }
+            }
+            let Some(ad) = self.snapshot.ad(choice.id) else { continue };
+            if assembly.admits(choice.id, ad, 0) {
+                self.try_one(assembly, choice.id, choice.via, Bond::new(0, port, choice.via), agenda, sum)?;
+            } else {
+                self.passed += 1;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fill(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        member: usize,
+        port: usize,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        let snapshot = self.snapshot;
+        for (id, ad) in snapshot.ads() {
+            if assembly.admits(id, ad, member) {
+                for via in 0..ad.ports.list.len() {
+                    self.try_one(assembly, id, via, Bond::new(member, port, via), agenda, so_far)?;
+                }
+            } else {
+                self.passed += 1;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn try_one(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        id: AdId,
+        via: usize,
+        bond: Bond,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        let spent = self.steps.saturating_add(assembly.cost()).saturating_add(self.passed / PASSED_OF_A_STEP);
+        if spent >= self.steps_max || self.config.stop.is_set() {
+            self.gave_up = true;
+            return ControlFlow::Break(());
+        }
+        self.steps += 1;
+        let Some(ad) = self.snapshot.ad(id) else { return ControlFlow::Continue(()) };
+        let (before, child) = (agenda.len(), assembly.seats().len());
+        assembly.seat(id, ad, Some(bond));
+        let fill = |port| Task::Fill { member: child, port };
+        agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
+        agenda.push(Task::Check { member: child });
+        agenda.extend((0..via).rev().map(fill));
+        let hopeless = via > 0 && assembly.refuses_early(child);
+        let flow = if hopeless { ControlFlow::Continue(()) } else { self.advance(assembly, agenda, so_far) };
+        agenda.truncate(before);
+        assembly.unseat();
+        flow
+    }
+
+    fn check(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        member: usize,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        assembly.connect(member);
+        let edge = assembly.check(member);
+        let holds = edge == Edge::Holds;
+        if edge == Edge::Busy {
+            self.note_spent(assembly, member);
+        }
+        let excluded = assembly.seats().get(member).is_some_and(|seat| self.exclusions.contains(&seat.ad.key));
+        let flow = if holds && !excluded { self.advance(assembly, agenda, so_far) } else { ControlFlow::Continue(()) };
+        assembly.disconnect(member);
+        flow
+    }
+
+    /// Whether a gang of equal score through this choice cannot be the one with the smallest ids, or another pass will tell.
+    fn is_behind(&self, best: &Gang, choice: &Choice) -> bool {
+        let first = best.members.get(1).and_then(|member| Some((member.ad, member.bond?.via())));
+        self.ports.len() > 1 || first.is_none_or(|first| (choice.id, choice.via) > first)
+    }
+
+    /// What is asked of a choice whose score is known is the same for all roots that have these choices.
+    fn note_spent(&mut self, assembly: &Assembly<'a>, member: usize) {
+        let Some(seat) = assembly.seats().get(member) else { return };
+        let Some(bond) = seat.bond.filter(|bond| bond.parent() == 0) else { return };
+        let list = self.ports.get(bond.port()).map(Vec::as_slice).unwrap_or_default();
+        let own = |choice: &&Choice| choice.id == seat.id && choice.via == bond.via();
+        if list.iter().find(own).is_some_and(|choice| choice.score.is_some()) {
+            self.spent.insert((bond.port(), seat.id, bond.via()));
+        }
+    }
+}

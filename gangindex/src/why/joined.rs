@@ -1,0 +1,286 @@
+//! Partners at two ports that must agree: which of each side agree with any of the other.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use classad::BinaryOp;
+use foldhash::fast::RandomState;
+
+use super::join_memo::JoinMemo;
+use crate::search::candidates::Known;
+use crate::table::{Bits, Cell, StringTable, Symbol, as_usize};
+use crate::term::{CompiledExpr, RowContext, Var, number};
+
+/// The rows of each side that agree with some row of the other, not counting themselves.
+pub(crate) struct Agreement {
+    pub(crate) hubs: Bits,
+    pub(crate) rows: Bits,
+}
+
+/// Rows of one side that show the same.
+struct Group {
+    cells: Vec<Cell>,
+    rows: Vec<u32>,
+    agrees: bool,
+}
+
+/// Rows of port 0, and what is known of them: many are asked whether they agree with them.
+pub(crate) struct Hubs<'b> {
+    pub(crate) rows: &'b Bits,
+    met: &'b JoinMemo,
+    /// By column: the texts that they show.
+    shown: RefCell<Vec<(u32, Option<Rc<ShownTexts>>)>>,
+}
+
+impl<'b> Hubs<'b> {
+    pub(crate) fn of(rows: &'b Bits, met: &'b JoinMemo) -> Hubs<'b> {
+        Hubs { rows, met, shown: RefCell::default() }
+    }
+
+    fn shown(&self, column: u32, known: &Known<'_>) -> Option<Rc<ShownTexts>> {
+        if let Some((_, shown)) = self.shown.borrow().iter().find(|(own, _)| *own == column) {
+            return shown.clone();
+        }
+        let shown = shown(self.rows, column, known).map(Rc::new);
+        self.shown.borrow_mut().push((column, shown.clone()));
+        shown
+    }
+}
+
+/// The rows that agree with some hub on `terms`, see [`agreed`].
+pub(crate) fn agreed_rows(
+    terms: &[CompiledExpr],
+    hubs: &Hubs<'_>,
+    rows: &Bits,
+    port: usize,
+    known: &mut Known<'_>,
+) -> Option<Bits> {
+    if let Some((hub, own)) = one_equality(terms, port).filter(|_| !hubs.rows.meets(rows))
+        && let Some((theirs, ours)) = hubs.shown(hub, known).zip(shown(rows, own, known))
+    {
+        return Some(who_shows(&ours, &theirs, (rows, own), known));
+    }
+    agreed(terms, hubs, rows, port, known).map(|agreed| agreed.rows)
+}
+
+/// Who agrees on `terms`, which read port 0 and `port`. None if that takes the evaluator, or too many comparisons.
+pub(crate) fn agreed(
+    terms: &[CompiledExpr],
+    hubs: &Hubs<'_>,
+    rows: &Bits,
+    port: usize,
+    known: &mut Known<'_>,
+) -> Option<Agreement> {
+    if let Some((hub, own)) = one_equality(terms, port).filter(|_| !hubs.rows.meets(rows))
+        && let Some((theirs, ours)) = hubs.shown(hub, known).zip(shown(rows, own, known))
+    {
+        let good_hubs = who_shows(&theirs, &ours, (hubs.rows, hub), known);
+        return Some(Agreement { hubs: good_hubs, rows: who_shows(&ours, &theirs, (rows, own), known) });
+    }
+    if let Some(agreed) = hubs.met.agreed(terms, hubs.rows, rows, port, known) {
+        return Some(agreed);
+    }
+    let hubs = hubs.rows;
+    let mut columns: [Vec<u32>; 2] = Default::default();
+    let mut foreign = false;
+    for term in terms {
+        term.reads(&mut |var, column| {
+            let side = if var == 0 { columns.first_mut() } else { columns.last_mut() };
+            foreign |= var != 0 && usize::from(var) != port;
+            if let Some(side) = side.filter(|side| !side.contains(&column)) {
+                side.push(column);
+            }
+        });
+    }
+    if foreign || port == 0 {
+        return None;
+    }
+    let [hub_columns, row_columns] = columns;
+    let mut hub_groups = groups(hubs, &hub_columns, known)?;
+    let mut row_groups = groups(rows, &row_columns, known)?;
+    let equal = equalities(terms, port, &hub_columns, &row_columns);
+    let words = &known.table.words;
+    let keys = |group: &Group, side: fn(&(usize, usize)) -> usize| -> Option<Vec<JoinKey>> {
+        equal.iter().map(|pair| key(*group.cells.get(side(pair))?, words)).collect()
+    };
+    let row_keys: Vec<Option<Vec<JoinKey>>> = row_groups.iter().map(|group| keys(group, |pair| pair.1)).collect();
+    let mut by_key: HashMap<Vec<JoinKey>, Vec<usize>, RandomState> = HashMap::default();
+    for (place, group) in hub_groups.iter().enumerate() {
+        // What is undefined or an error is equal to nothing.
+        if let Some(keys) = keys(group, |pair| pair.0) {
+            by_key.entry(keys).or_default().push(place);
+        }
+    }
+    let mut tests = TESTS_PER_ROW * (hub_groups.len() + row_groups.len()) + TESTS_FREE;
+    let (mut good_hubs, mut good_rows) = (Bits::none(hubs.len()), Bits::none(rows.len()));
+    for (group, keys) in row_groups.iter_mut().zip(row_keys) {
+        let Some(rivals) = keys.and_then(|keys| by_key.get(&keys)) else { continue };
+        // The only hub that agrees, if there is only one: it does not agree with itself.
+        let (mut sole, mut more) = (None, false);
+        for place in rivals {
+            let Some(hub) = hub_groups.get_mut(*place).filter(|hub| !(hub.agrees && more)) else { continue };
+            tests = tests.checked_sub(1)?;
+            let (Some(one), Some(other)) = (hub.rows.first(), group.rows.first()) else { continue };
+            if !agree(terms, *one, *other, port, known)? {
+                continue;
+            }
+            group.agrees = true;
+            hub.agrees |= hub.rows.iter().any(|hub| group.rows.iter().take(2).any(|row| row != hub));
+            more |= sole.is_some() || hub.rows.len() > 1;
+            sole = Some(*one);
+        }
+        for row in group.rows.iter().filter(|row| group.agrees && (more || sole != Some(**row))) {
+            good_rows.set(as_usize(*row), true);
+        }
+    }
+    for row in hub_groups.iter().filter(|hub| hub.agrees).flat_map(|hub| &hub.rows) {
+        good_hubs.set(as_usize(*row), true);
+    }
+    Some(Agreement { hubs: good_hubs, rows: good_rows })
+}
+
+/// The columns of port 0 and of `port` that are to be equal, if that is all.
+fn one_equality(terms: &[CompiledExpr], port: usize) -> Option<(u32, u32)> {
+    let [CompiledExpr::Binary(BinaryOp::Equal, sides)] = terms else { return None };
+    match &**sides {
+        [CompiledExpr::Column(0, hub), CompiledExpr::Column(var, own)]
+        | [CompiledExpr::Column(var, own), CompiledExpr::Column(0, hub)]
+            if port != 0 && usize::from(*var) == port =>
+        {
+            Some((*hub, *own))
+        }
+        _ => None,
+    }
+}
+
+/// By code: the text that some row of a set shows.
+type ShownTexts = Vec<Option<Symbol>>;
+
+/// The texts that rows show in a column; none if some show other values, which may be equal in other ways.
+fn shown(rows: &Bits, column: u32, known: &Known<'_>) -> Option<ShownTexts> {
+    let column = known.table.columns.get(column)?;
+    let mut seen = vec![false; column.cells().len()];
+    for code in rows.iter().filter_map(|row| column.codes().get(as_usize(row))) {
+        seen.get_mut(as_usize(*code)).into_iter().for_each(|seen| *seen = true);
+    }
+    let text = |(cell, seen): (&Cell, bool)| match cell {
+        Cell::Text(id) if seen => Some(Some(known.table.words.folded(*id))),
+        // Equal to nothing.
+        Cell::Undefined => Some(None),
+        _ if !seen => Some(None),
+        _ => None,
+    };
+    column.cells().iter().zip(seen).map(text).collect()
+}
+
+/// The rows of a set that show one of some texts in a column.
+fn who_shows(own: &ShownTexts, others: &ShownTexts, (set, column): (&Bits, u32), known: &Known<'_>) -> Bits {
+    let mut theirs = vec![false; known.table.words.texts()];
+    for text in others.iter().flatten() {
+        theirs.get_mut(text.place()).into_iter().for_each(|theirs| *theirs = true);
+    }
+    let shared = |text: &Option<Symbol>| text.is_some_and(|text| theirs.get(text.place()) == Some(&true));
+    let good: Vec<bool> = own.iter().map(shared).collect();
+    let mut rows = known.table.columns.get(column).map(|column| column.rows_of(&good)).unwrap_or_default();
+    rows.and(set);
+    rows
+}
+
+/// How many comparisons there may be for each different row, and how many in any case.
+const TESTS_PER_ROW: usize = 64;
+const TESTS_FREE: usize = 100_000;
+
+fn groups(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec<Group>> {
+    match columns {
+        [] => Some(vec![Group { cells: Vec::new(), rows: rows.iter().collect(), agrees: false }]),
+        [column] => {
+            let column = known.table.columns.get(*column)?;
+            // By code; rows that the column does not know share the last place.
+            let unknown = column.cells().len();
+            let mut places = vec![usize::MAX; unknown + 1];
+            let mut groups: Vec<Group> = Vec::new();
+            for row in rows.iter() {
+                let code = column.codes().get(as_usize(row)).map_or(unknown, |code| as_usize(*code).min(unknown));
+                let place = places.get_mut(code)?;
+                if let Some(group) = groups.get_mut(*place) {
+                    group.rows.push(row);
+                    continue;
+                }
+                *place = groups.len();
+                groups.push(Group { cells: vec![column.cell(as_usize(row))], rows: vec![row], agrees: false });
+            }
+            let open = groups.iter().any(|group| group.cells.contains(&Cell::Unknown));
+            (!open).then_some(groups)
+        }
+        _ => groups_of_many(rows, columns, known),
+    }
+}
+
+fn groups_of_many(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec<Group>> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: HashMap<Vec<Cell>, usize, RandomState> = HashMap::default();
+    for row in rows.iter() {
+        let cell = |column: &u32| known.table.columns.cell(*column, as_usize(row));
+        let cells: Vec<Cell> = columns.iter().map(cell).collect();
+        if cells.contains(&Cell::Unknown) {
+            return None;
+        }
+        match places.get(&cells).and_then(|place| groups.get_mut(*place)) {
+            Some(group) => group.rows.push(row),
+            None => {
+                places.insert(cells.clone(), groups.len());
+                groups.push(Group { cells, rows: vec![row], agrees: false });
+            }
+        }
+    }
+    Some(groups)
+}
+
+/// Pairs of columns, by their places, that must be equal.
+fn equalities(terms: &[CompiledExpr], port: usize, hubs: &[u32], rows: &[u32]) -> Vec<(usize, usize)> {
+    let place = |columns: &[u32], column: &u32| columns.iter().position(|own| own == column);
+    let pair = |term: &CompiledExpr| match term {
+        CompiledExpr::Binary(BinaryOp::Equal, sides) => match &**sides {
+            [CompiledExpr::Column(0, hub), CompiledExpr::Column(var, row)]
+            | [CompiledExpr::Column(var, row), CompiledExpr::Column(0, hub)]
+                if usize::from(*var) == port =>
+            {
+                place(hubs, hub).zip(place(rows, row))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    terms.iter().filter_map(pair).collect()
+}
+
+/// Values that `==` may find equal have equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum JoinKey {
+    Text(Symbol),
+    Number(u64),
+    Other,
+}
+
+fn key(cell: Cell, words: &StringTable) -> Option<JoinKey> {
+    match cell {
+        Cell::Text(id) => Some(JoinKey::Text(words.folded(id))),
+        Cell::Undefined | Cell::Error | Cell::Unknown => None,
+        Cell::Residual(_) => Some(JoinKey::Other),
+        // Zero has two signs.
+        other => number(other).map(|number| JoinKey::Number((number + 0.0).to_bits())),
+    }
+}
+
+fn agree(terms: &[CompiledExpr], hub: u32, row: u32, port: usize, known: &mut Known<'_>) -> Option<bool> {
+    let (columns, words, context) = known.table.row_context();
+    let mut row_context = RowContext::new(columns, words, context);
+    let of = |var: Var| as_usize(if usize::from(var) == port { row } else { hub });
+    for term in terms {
+        if !row_context.holds(term, &of)? {
+            return Some(false);
+        }
+    }
+    Some(true)
+}

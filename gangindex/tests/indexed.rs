@@ -1,0 +1,15 @@
+//! The index passes the suite that defines what the plain search finds.
+
+#[cfg(test)]
+#[path = "../../matchmaker/tests/suite/mod.rs"]
+mod suite;
+#[cfg(test)]
+#[path = "../../matchmaker/tests/world/mod.rs"]
+mod world;
+
+/// Most candidates are no step.
+#[cfg(test)]
+const TRIES_EACH: bool = false;
+
+#[cfg(test)]
+use gangindex::negotiate;

@@ -1,0 +1,372 @@
+//! Explanations: the same by index as by trying, and true.
+
+#[cfg(test)]
+#[path = "../../matchmaker/tests/suite/pools.rs"]
+mod pools;
+#[cfg(test)]
+#[path = "why/stars.rs"]
+mod stars;
+#[cfg(test)]
+#[path = "../../matchmaker/tests/world/mod.rs"]
+mod world;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use classad::{Dialect, conjuncts, parse_ad, parse_expr};
+    use gangindex::Indexed;
+    use matchmaker::{
+        AdKey, Config, Consent, Offer, Plain, PoolAd, PortCount, Ports, Relaxation, Relaxed, Res, Role, Root, Snapshot,
+        Unmatched, Usage, Verdict, negotiate, plain,
+    };
+    use proptest::prelude::*;
+
+    use super::pools::{emptied, rebuilt};
+    use super::stars::stars;
+    use super::world::{World, runs, world};
+
+    const NOW: i64 = 7;
+
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(any::<u8>(), 20..400)
+    }
+
+    /// By index.
+    fn unmatched(pool: &Snapshot, config: &Config) -> Vec<Unmatched> {
+        Indexed::new().negotiate(pool, config, NOW).unmatched
+    }
+
+    /// By trying.
+    fn tried(pool: &Snapshot, config: &Config) -> Vec<Unmatched> {
+        negotiate(pool, config, NOW, &mut Plain::default()).unmatched
+    }
+
+    /// A pool of the usual kind.
+    fn usual(bytes: &[u8]) -> World {
+        let (snapshot, text) = stars(bytes);
+        World { snapshot, config: Config::product(), text }
+    }
+
+    fn explains_as_the_search_does(world: &World) -> Result<(), TestCaseError> {
+        let by_index = unmatched(&world.snapshot, &world.config);
+        let by_search = tried(&world.snapshot, &world.config);
+        prop_assert_eq!(by_index.len(), by_search.len());
+        for (index, search) in by_index.iter().zip(&by_search) {
+            // Which constraints can never be true is a question of how far one looks.
+            let is_never = |why: &Unmatched| matches!(why.verdict, Verdict::Never { .. });
+            if !is_never(index) && !is_never(search) {
+                prop_assert_eq!(&index.verdict, &search.verdict, "{:?}\n{:?}\n{}", index, search, world.text);
+            }
+            prop_assert_eq!(index.exhausted, search.exhausted, "{:?}\n{}", index, world.text);
+            let counts = |why: &Unmatched| why.ports.iter().map(plain).collect::<Vec<_>>();
+            prop_assert_eq!(counts(index), counts(search), "{:?}\n{}", index, world.text);
+        }
+        Ok(())
+    }
+
+    fn relaxations_are_just_enough(world: &World) -> Result<(), TestCaseError> {
+        for root in unmatched(&world.snapshot, &world.config) {
+            for way in root.relaxations.iter().filter(|way| own(way)) {
+                prop_assert!(gang_without(world, &root, &way.parts), "{:?}\n{}", root, world.text);
+                for part in &way.parts {
+                    let fewer: Vec<Relaxed> = way.parts.iter().copied().filter(|own| own != part).collect();
+                    prop_assert!(!gang_without(world, &root, &fewer), "{:?}\n{:?}\n{}", way, root, world.text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What both ways of explaining must find.
+    fn plain(port: &PortCount) -> PortCount {
+        let mut port = PortCount { owners: Vec::new(), ..port.clone() };
+        for part in &mut port.conjuncts {
+            (part.only_failure, part.nearest) = (None, None);
+        }
+        port
+    }
+
+    /// The root's ad with these parts left out of its constraints.
+    fn without(ports: &Ports, parts: &[Relaxed]) -> Ports {
+        let mut ports = ports.clone();
+        for (number, port) in Arc::make_mut(&mut ports.list).iter_mut().enumerate() {
+            let Some(constraint) = &port.constraint else { continue };
+            let dropped = |conjunct| parts.contains(&Relaxed::Conjunct { port: number, conjunct });
+            let texts = conjuncts(constraint);
+            let kept: Vec<String> = texts
+                .iter()
+                .enumerate()
+                .filter(|(place, _)| !dropped(*place))
+                .map(|(_, part)| part.to_string())
+                .collect();
+            let text = if kept.is_empty() { "true".to_owned() } else { kept.join(" && ") };
+            port.constraint = Some(parse_expr(&text, Dialect::Gangmatch).unwrap());
+        }
+        ports
+    }
+
+    /// Whether the root has a gang with everything free and these parts left out.
+    fn gang_without(world: &World, root: &Unmatched, parts: &[Relaxed]) -> bool {
+        let key = &world.snapshot.ad(root.root).unwrap().key;
+        let pool = rebuilt(&emptied(&world.snapshot), |ad| {
+            if ad.key == *key {
+                ad.ports = Arc::new(without(&ad.ports, parts));
+            }
+        });
+        plain::best(&pool, root.root, &BTreeSet::new(), &world.config, NOW).gang.is_some()
+    }
+
+    /// Whether it says no more than what the root's own author can leave out.
+    fn own(way: &Relaxation) -> bool {
+        way.parts.iter().all(|part| matches!(part, Relaxed::Conjunct { .. }))
+    }
+
+    proptest! {
+        #![proptest_config(runs(4000))]
+
+        #[test]
+        fn the_index_explains_as_the_search_does(bytes in bytes(), ads in 4usize..10) {
+            explains_as_the_search_does(&world(&bytes, ads))?;
+            explains_as_the_search_does(&usual(&bytes))?;
+        }
+
+        #[test]
+        fn a_relaxation_gives_a_gang_and_nothing_less_does(bytes in bytes(), ads in 4usize..10) {
+            relaxations_are_just_enough(&world(&bytes, ads))?;
+            relaxations_are_just_enough(&usual(&bytes))?;
+        }
+
+        #[test]
+        fn a_nearer_number_gives_a_match(bytes in bytes()) {
+            let world = usual(&bytes);
+            for root in unmatched(&world.snapshot, &world.config) {
+                // With more ports than one, others may be missing at another.
+                let [port] = root.ports.as_slice() else { continue };
+                for (place, part) in port.conjuncts.iter().enumerate() {
+                    let Some(nearest) = &part.nearest else { continue };
+                    let (left, right) = part.text.split_once([' ']).unwrap();
+                    let changed = match right.split_once(' ') {
+                        Some((op, _)) if left.starts_with("cpu.") => format!("{left} {op} {}", nearest.value),
+                        Some((op, right)) => format!("{} {op} {right}", nearest.value),
+                        None => continue,
+                    };
+                    let changed = parse_expr(&changed, Dialect::Gangmatch).unwrap();
+                    let key = &world.snapshot.ad(root.root).unwrap().key;
+                    let pool = rebuilt(&emptied(&world.snapshot), |ad| {
+                        if ad.key == *key {
+                            let mut ports = without(&ad.ports, &[Relaxed::Conjunct { port: 0, conjunct: place }]);
+                            let kept = ports.list[0].constraint.as_ref().unwrap();
+                            let text = format!("{kept} && {changed}");
+                            Arc::make_mut(&mut ports.list)[0].constraint = Some(parse_expr(&text, Dialect::Gangmatch).unwrap());
+                            ad.ports = Arc::new(ports);
+                        }
+                    });
+                    let gang = plain::best(&pool, root.root, &BTreeSet::new(), &world.config, NOW).gang;
+                    prop_assert!(gang.is_some(), "{:?} {}\n{}", part, changed, world.text);
+                }
+            }
+        }
+
+        #[test]
+        fn parts_add_up(bytes in bytes()) {
+            let world = world(&bytes, 9);
+            for root in unmatched(&world.snapshot, &world.config) {
+                for port in &root.ports {
+                    let alone: u64 = port.conjuncts.iter().filter_map(|part| part.only_failure).sum();
+                    prop_assert!(alone <= port.refused_by_job, "{:?}", port);
+                    let left: Vec<u64> = port.conjuncts.iter().map(|part| part.left).collect();
+                    prop_assert!(left.windows(2).all(|pair| pair[0] >= pair[1]), "{:?}", port);
+                    prop_assert!(left.iter().all(|left| *left <= port.candidates), "{:?}", port);
+                    prop_assert!(port.owners.iter().all(|part| part.only_failure <= part.refuses), "{:?}", port);
+                    prop_assert!(port.owners.iter().all(|part| part.refuses <= port.candidates), "{:?}", port);
+                    if root.indexed && port.refused_by_offer > 0 {
+                        prop_assert!(!port.owners.is_empty(), "{:?}\n{}", root, world.text);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn most_roots_are_explained_by_the_index() {
+        let mut counts = [[0u32; 5]; 2];
+        for seed in 0u32..2000 {
+            let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
+            let bytes: Vec<u8> = std::iter::repeat_with(|| {
+                state ^= state << 13;
+                state ^= state >> 17;
+                state ^= state << 5;
+                state.to_be_bytes()[1]
+            })
+            .take(300)
+            .collect();
+            let worlds = [world(&bytes, 8), usual(&bytes)];
+            for (place, world) in worlds.iter().enumerate() {
+                for root in unmatched(&world.snapshot, &world.config) {
+                    let counts = &mut counts[place];
+                    counts[0] += 1;
+                    counts[1] += u32::from(root.indexed);
+                    counts[2] += u32::from(root.relaxations.iter().any(own));
+                    counts[3] += u32::from(root.joins.iter().any(|join| join.after.0 == 0 && join.before.1 > 0));
+                    counts[4] += u32::from(
+                        root.ports.iter().flat_map(|port| &port.conjuncts).any(|part| part.nearest.is_some()),
+                    );
+                }
+            }
+        }
+        let [[odd, odd_indexed, ..], [all, indexed, relaxed, joined, nearest]] = counts;
+        assert!(odd_indexed * 10 > odd && indexed * 10 > all * 9, "{counts:?}");
+        assert!(relaxed * 6 > all && joined > 10 && nearest > 30, "{counts:?}");
+    }
+
+    const JOB: &str = "[Owner = \"ann\"; Ports = {[Label = cpu; Constraint = cpu.Memory >= 8],
+        [Label = seat; Constraint = seat.App == \"a\" && seat.Host == cpu.Name]}]";
+
+    fn ad(kind: &str, namespace: &str, name: &str, text: &str) -> PoolAd {
+        let key = AdKey { kind: kind.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() };
+        let ad = parse_ad(text, Dialect::Gangmatch).expect(text);
+        let mut ad = PoolAd::asking(key, name, &ad);
+        if kind != "Job" {
+            let (usage, default_request) = (Usage::default(), Res::new());
+            let capacity = Res::from([("slots".to_owned(), 1)]);
+            let consent = Consent::Everybody;
+            let offer = Offer { capacity, default_request, usage, shared_by: None, consent, open: true };
+            ad.role = Role::Offers(Box::new(offer));
+        }
+        ad
+    }
+
+    fn pool(ads: Vec<PoolAd>) -> Snapshot {
+        let mut pool = Snapshot::new(ads);
+        let asking: Vec<_> = pool.ads().filter(|(_, ad)| ad.offer().is_none()).map(|(id, _)| id).collect();
+        for ad in asking {
+            let (submitter, exclusions) = (Arc::default(), BTreeSet::new());
+            pool.roots.push(Root { ad, submitter, priority: 0, since: 0, exclusions });
+        }
+        pool
+    }
+
+    fn first(ads: Vec<PoolAd>) -> Unmatched {
+        unmatched(&pool(ads), &Config::product()).remove(0)
+    }
+
+    #[test]
+    fn ports_that_do_not_agree_are_told() {
+        let why = first(vec![
+            ad("Job", "n", "j", JOB),
+            ad("Machine", "n", "a", "[Memory = 9; Name = \"a\"; Requirements = true]"),
+            ad("Machine", "n", "b", "[Memory = 9; Name = \"b\"; Requirements = true]"),
+            ad("License", "n", "l", "[App = \"a\"; Host = \"c\"; Requirements = true]"),
+        ]);
+        assert_eq!((why.core.as_slice(), why.joins.len()), (&[0, 1][..], 1), "{why:?}");
+        let join = &why.joins[0];
+        assert_eq!((join.port, join.with, join.before, join.after), (1, 0, (2, 1), (0, 0)));
+        let said = "2 ads fit for `cpu` and 1 ad fits for `seat`, but no two of them agree on `seat.Host == cpu.Name`";
+        assert_eq!(matchmaker::why(&why), said);
+        assert_eq!(why.relaxations[0].parts, [Relaxed::Conjunct { port: 1, conjunct: 1 }]);
+    }
+
+    #[test]
+    fn roots_of_one_kind_share_their_reason() {
+        let mut ads: Vec<PoolAd> = (0..50).map(|number| ad("Job", "n", &format!("j{number}"), JOB)).collect();
+        ads.push(ad("Machine", "n", "a", "[Memory = 7; Requirements = true]"));
+        let found = unmatched(&pool(ads), &Config::product());
+        assert_eq!(found.len(), 50);
+        assert!(found.iter().all(|one| Arc::ptr_eq(&one.why, &found[0].why)));
+    }
+
+    #[test]
+    fn nothing_of_others_is_told() {
+        let machine = "[Memory = 9; Key = \"secret\"; Requirements = other.Owner == \"secret\" && Key != \"x\"]";
+        let told = |namespace| {
+            let why = first(vec![ad("Job", "n", "j", JOB), ad("Machine", namespace, "m", machine)]);
+            assert!(why.indexed && why.verdict == Verdict::RefusedByOffers { port: 0 }, "{why:?}");
+            assert_eq!((why.ports[0].owners[0].refuses, why.ports[0].owners[0].only_failure), (1, 1));
+            format!("{why:?} {} {}", matchmaker::why(&why), matchmaker::hint(&why)).contains("secret")
+        };
+        assert!(!told("other"), "another's");
+        assert!(told("n"), "one's own");
+    }
+
+    #[test]
+    fn a_request_is_told_from_a_size() {
+        let machine = "[Requirements = true]";
+        for (request, said) in [
+            ("[slots = 0]", "1 asked for what is no amount"),
+            ("[gpus = 1]", "1 without a resource that is asked for"),
+            ("[slots = 2]", "1 too small for the request"),
+        ] {
+            let job = format!("[Requirements = true; Request = {request}]");
+            let ads = vec![ad("Job", "n", "j", &job), ad("Machine", "n", "m", machine)];
+            for all in [unmatched, tried] {
+                let why = all(&pool(ads.clone()), &Config::product()).remove(0);
+                assert_eq!(matchmaker::why(&why), format!("port `other`: of 1 ad, {said}"));
+            }
+        }
+    }
+
+    #[test]
+    fn what_waits_for_its_time_says_so() {
+        let job = "[Requirements = time() > 100 && other.A == 1]";
+        let ads = vec![ad("Job", "n", "j", job), ad("Machine", "n", "m", "[A = 1; Requirements = true]")];
+        for all in [unmatched, tried] {
+            let why = all(&pool(ads.clone()), &Config::product()).remove(0).why;
+            assert_eq!(why.verdict, Verdict::NoCandidates { port: 0 });
+            let rejects: Vec<u64> = why.ports[0].conjuncts.iter().map(|part| part.rejects).collect();
+            assert_eq!(rejects, [1, 0]);
+        }
+    }
+
+    const COMPARISONS: [&str; 14] = [
+        "other.A >= 3",
+        "other.A < 3",
+        "other.A <= 2",
+        "other.A == 4",
+        "5 < other.A",
+        "other.A != 4",
+        "other.A is undefined",
+        "other.A == \"x\"",
+        "other.A != \"X\"",
+        "other.A is 4",
+        "other.B < 1.5",
+        "other.B >= 2",
+        "other.B == undefined",
+        "1 > 2",
+    ];
+    const VALUES: [&str; 12] = ["1", "2", "3", "4", "4.0", "6", "2.5", "\"x\"", "\"y\"", "true", "undefined", "{4}"];
+
+    proptest! {
+        #![proptest_config(runs(400))]
+
+        #[test]
+        fn what_can_never_be_true_is_true_of_nobody(parts in proptest::collection::vec(0..COMPARISONS.len(), 1..4)) {
+            let parts: Vec<&str> = parts.iter().map(|part| COMPARISONS[*part]).collect();
+            let job = |parts: &[&str]| ad("Job", "n", "j", &format!("[Requirements = {}]", parts.join(" && ")));
+            let mut machines = Vec::new();
+            for (number, (a, b)) in VALUES.iter().flat_map(|a| VALUES.iter().map(move |b| (a, b))).enumerate() {
+                machines.push(ad("Machine", "n", &format!("m{number}"), &format!("[A = {a}; B = {b}; Requirements = true]")));
+            }
+            let found = |parts: &[&str]| {
+                let all = machines.iter().cloned().chain([job(parts)]).collect();
+                unmatched(&pool(all), &Config::product()).pop()
+            };
+            let Some(Unmatched { why, .. }) = found(&parts) else { return Ok(()) };
+            let Verdict::Never { core, .. } = &why.verdict else {
+                // These ads have every value that matters, so what none of them satisfies, nobody does.
+                return Err(TestCaseError::fail(format!("{:?} {:?}", parts, why.verdict)));
+            };
+            let blamed: Vec<&str> = core.iter().map(|part| parts[*part]).collect();
+            let again = found(&blamed).unwrap();
+            prop_assert!(matches!(again.verdict, Verdict::Never { .. }), "{:?} {:?}", blamed, again);
+            for left_out in 0..blamed.len() {
+                let fewer: Vec<&str> =
+                    blamed.iter().enumerate().filter(|(place, _)| *place != left_out).map(|(_, part)| *part).collect();
+                if !fewer.is_empty() {
+                    prop_assert!(found(&fewer).is_none(), "{:?} of {:?}", fewer, blamed);
+                }
+            }
+        }
+    }
+}

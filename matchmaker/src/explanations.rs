@@ -1,0 +1,117 @@
+//! Roots without a gang into reasons, within the steps of a cycle: what one submitter's explanations cost delays no other's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::budget::SIDE_SHARE;
+use crate::finder::{Asked, Explained, Finder, Round, Turn};
+use crate::model::{AdKey, Root, Snapshot};
+use crate::why_not::Unmatched;
+
+/// A root without a gang.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failed {
+    /// Its number.
+    root: usize,
+    /// The number of its submitter.
+    submitter: usize,
+    /// The search was cut short.
+    gave_up: bool,
+}
+
+impl Failed {
+    pub(crate) fn of(turn: &Turn<'_>, gave_up: bool) -> Failed {
+        Failed { root: turn.number, submitter: turn.submitter, gave_up }
+    }
+
+    fn root<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Root> {
+        snapshot.roots.get(self.root)
+    }
+}
+
+/// What explanations have cost so far.
+struct Costs {
+    /// By the number of a submitter.
+    spent: BTreeMap<usize, u64>,
+    /// What each of them may cost at first.
+    share: u64,
+    /// What is left of all steps.
+    left: u64,
+}
+
+impl Costs {
+    fn limit(&self, submitter: usize, last: bool) -> u64 {
+        let spent = self.spent.get(&submitter).copied().unwrap_or(0);
+        if last { self.left } else { self.share.saturating_sub(spent).min(self.left) }
+    }
+
+    fn pay(&mut self, submitter: usize, steps: u64) {
+        if steps > 0 {
+            let spent = self.spent.entry(submitter).or_default();
+            *spent = spent.saturating_add(steps);
+            self.left = self.left.saturating_sub(steps);
+        }
+    }
+}
+
+/// Says why roots have no gang. Those for which there are not steps enough are explained in later cycles, in turn.
+pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &mut Round<'_>, failed: &[Failed]) {
+    let (snapshot, config) = (round.snapshot, round.config);
+    let submitters: BTreeSet<usize> = failed.iter().map(|failed| failed.submitter).collect();
+    let steps = config.cycle_steps_max / SIDE_SHARE;
+    let share = steps / u64::try_from(submitters.len()).unwrap_or(u64::MAX).max(1);
+    let mut costs = Costs { spent: BTreeMap::new(), share, left: steps };
+    let order = in_turn(finder.explained(), failed, snapshot);
+    let mut whys = vec![None; failed.len()];
+    let mut latest: BTreeMap<usize, &AdKey> = BTreeMap::new();
+    for last in [false, true] {
+        let mut complete = true;
+        for place in order.iter().copied() {
+            let (Some(failed), Some(why)) = (failed.get(place), whys.get_mut(place)) else { continue };
+            let Some(root) = failed.root(snapshot).filter(|_| why.is_none()) else { continue };
+            let steps_max = if config.stop.is_set() { 0 } else { costs.limit(failed.submitter, last) };
+            let asked = Asked { root, number: failed.root, gave_up: failed.gave_up, steps_max, last };
+            let answer = finder.why(run, &asked, round);
+            costs.pay(failed.submitter, answer.steps);
+            complete &= answer.why.is_some();
+            *why = answer.why;
+            if let Some(ad) = snapshot.ad(root.ad).filter(|_| answer.steps > 0) {
+                latest.insert(failed.submitter, &ad.key);
+            }
+        }
+        if complete {
+            break;
+        }
+    }
+    finder.explained().clear();
+    for (failed, why) in failed.iter().zip(whys) {
+        let Some(root) = failed.root(snapshot) else { continue };
+        match why {
+            Some(why) => round.cycle.unmatched.push(Unmatched { root: root.ad, why }),
+            None => {
+                if let Some(key) = latest.get(&failed.submitter) {
+                    finder.explained().insert(Arc::clone(&root.submitter), (*key).clone());
+                }
+                round.cycle.unexplained.push(root.ad);
+            }
+        }
+        if failed.gave_up {
+            round.cycle.gave_up.push(root.ad);
+        }
+    }
+}
+
+/// The order in which roots are explained: those of a submitter begin after the one that came last in the cycle before, if
+/// some did not come.
+fn in_turn(explained: &Explained, failed: &[Failed], snapshot: &Snapshot) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..failed.len()).collect();
+    if explained.is_empty() {
+        return order;
+    }
+    order.sort_by_cached_key(|place| {
+        let root = failed.get(*place).and_then(|failed| failed.root(snapshot))?;
+        let (latest, ad) = (explained.get(&root.submitter)?, snapshot.ad(root.ad)?);
+        Some((ad.key <= *latest, ad.key.clone()))
+    });
+    order
+}

@@ -1,0 +1,192 @@
+//! The plain search: a root into all its gangs, one after the other. The definition that every other search must meet.
+//!
+//! Read it aloud: take the next unbound port; try every ad, through every port of its own; bind the ports that this ad
+//! has before that one (unless it refuses whatever they are); then look at the edge from both sides; then bind the ports
+//! that it has after it; go on. With no port left the gang is complete. Going back undoes one step (section 5 of the gangmatching paper, "naive algorithm").
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::assembly::{Assembly, Edge};
+use crate::explain::{contradiction, tried};
+use crate::finder::{Answer, Asked, Explained, Finder, Found, Round, Turn};
+use crate::gang::{Bond, Gang};
+use crate::model::{AdId, AdKey, Config, Snapshot};
+
+/// The plain search as a [`Finder`].
+#[derive(Debug, Default)]
+pub struct Plain {
+    explained: Explained,
+}
+
+impl Finder for Plain {
+    type Run<'s> = ();
+
+    fn begin(&mut self, _: &mut Round<'_>) {}
+
+    fn best(&mut self, (): &mut (), turn: &Turn<'_>, round: &mut Round<'_>) -> Found {
+        let (config, now) = (round.config, round.now);
+        best(round.pool(), turn.ad, &turn.root.exclusions, config, now)
+    }
+
+    fn took(&mut self, (): &mut (), _: &mut Round<'_>) {}
+
+    fn end(&mut self, (): &mut (), _: &mut Round<'_>) {}
+
+    fn why(&mut self, (): &mut (), asked: &Asked<'_>, round: &mut Round<'_>) -> Answer {
+        if asked.steps_max == 0 {
+            return Answer::for_nothing(asked);
+        }
+        let (config, now) = (round.config, round.now);
+        tried(asked, round.pool(), config, now, &contradiction)
+    }
+
+    fn explained(&mut self) -> &mut Explained {
+        &mut self.explained
+    }
+}
+
+/// The best gang of a root that avoids the excluded offers.
+pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, config: &Config, now: i64) -> Found {
+    let mut best: Option<Gang> = None;
+    let mut keep = |assembly: &mut Assembly<'_>| {
+        let gang = assembly.gang();
+        if best.as_ref().is_none_or(|best| gang.beats(best)) {
+            best = Some(gang);
+        }
+        ControlFlow::Continue(())
+    };
+    let strict = |_: &Assembly<'_>, _: usize, edge: Edge| edge == Edge::Holds;
+    let mut visitor = Visitor { edge: &strict, waits: &|_, _| {}, gang: &mut keep };
+    let gave_up = search(snapshot, root, exclusions, config, now, &mut visitor).gave_up;
+    Found { gang: best, gave_up, ..Found::default() }
+}
+
+/// Up to `cap` gangs of a root, in the order of the search.
+pub fn gangs(snapshot: &Snapshot, root: AdId, cap: usize, config: &Config, now: i64) -> Vec<Gang> {
+    let mut all = Vec::new();
+    let mut keep = |assembly: &mut Assembly<'_>| {
+        all.push(assembly.gang());
+        if all.len() < cap { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let strict = |_: &Assembly<'_>, _: usize, edge: Edge| edge == Edge::Holds;
+    let mut visitor = Visitor { edge: &strict, waits: &|_, _| {}, gang: &mut keep };
+    search(snapshot, root, &BTreeSet::new(), config, now, &mut visitor);
+    all
+}
+
+/// What a search tells its caller.
+pub(crate) struct Visitor<'v> {
+    /// An edge was looked at: the assembly, the member at its lower end, the outcome. Says whether to go on with it.
+    pub(crate) edge: &'v dyn Fn(&Assembly<'_>, usize, Edge) -> bool,
+    /// An ad was seated at one of the root's ports, but has partners of its own to find before its edge is looked at.
+    pub(crate) waits: &'v dyn Fn(&Assembly<'_>, usize),
+    /// A gang is complete. Says whether to go on with others.
+    pub(crate) gang: &'v mut dyn FnMut(&mut Assembly<'_>) -> ControlFlow<()>,
+}
+
+/// How a search ended.
+pub(crate) struct Ended {
+    /// It ran out of steps.
+    pub(crate) gave_up: bool,
+    /// How many it took.
+    pub(crate) steps: u64,
+}
+
+/// Runs the search.
+pub(crate) fn search(
+    snapshot: &Snapshot,
+    root: AdId,
+    exclusions: &BTreeSet<AdKey>,
+    config: &Config,
+    now: i64,
+    visitor: &mut Visitor<'_>,
+) -> Ended {
+    let Some(assembly) = Assembly::start(snapshot, root, config, now) else {
+        return Ended { gave_up: false, steps: 0 };
+    };
+    let ports = assembly.seats().first().map_or(0, |seat| seat.ad.ports.list.len());
+    let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
+    let mut search = Search { snapshot, config, exclusions, assembly, steps: 0, gave_up: false, visitor };
+    let _ = search.advance(&mut agenda);
+    Ended { gave_up: search.gave_up, steps: search.steps.saturating_add(search.assembly.cost()) }
+}
+
+/// What is still to be done for the gang at hand; the last one is next.
+#[derive(Clone, Copy)]
+enum Task {
+    Fill { member: usize, port: usize },
+    Check { member: usize },
+}
+
+struct Search<'s, 'v, 'w> {
+    snapshot: &'s Snapshot,
+    config: &'s Config,
+    exclusions: &'s BTreeSet<AdKey>,
+    assembly: Assembly<'s>,
+    steps: u64,
+    gave_up: bool,
+    visitor: &'v mut Visitor<'w>,
+}
+
+impl<'s> Search<'s, '_, '_> {
+    /// Does the next task in every way it can be done. Leaves the agenda and the assembly as it found them.
+    fn advance(&mut self, agenda: &mut Vec<Task>) -> ControlFlow<()> {
+        let Some(task) = agenda.pop() else { return (self.visitor.gang)(&mut self.assembly) };
+        let flow = match task {
+            Task::Fill { member, port } => self.fill(member, port, agenda),
+            Task::Check { member } => self.check(member, agenda),
+        };
+        agenda.push(task);
+        flow
+    }
+
+    /// Binds a port to every candidate through each of its ports.
+    fn fill(&mut self, member: usize, port: usize, agenda: &mut Vec<Task>) -> ControlFlow<()> {
+        let snapshot = self.snapshot;
+        for (id, ad) in snapshot.ads() {
+            if !self.assembly.admits(id, ad, member) {
+                continue;
+            }
+            for via in 0..ad.ports.list.len() {
+                let spent = self.steps.saturating_add(self.assembly.cost());
+                if spent >= self.config.steps_max || self.config.stop.is_set() {
+                    self.gave_up = true;
+                    return ControlFlow::Break(());
+                }
+                self.steps += 1;
+                let before = agenda.len();
+                let child = self.assembly.seats().len();
+                self.assembly.seat(id, ad, Some(Bond::new(member, port, via)));
+                let fill = |port| Task::Fill { member: child, port };
+                agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
+                agenda.push(Task::Check { member: child });
+                agenda.extend((0..via).rev().map(fill));
+                let hopeless = via > 0 && self.assembly.refuses_early(child);
+                if via > 0 && member == 0 && !hopeless {
+                    (self.visitor.waits)(&self.assembly, child);
+                }
+                let flow = if hopeless { ControlFlow::Continue(()) } else { self.advance(agenda) };
+                agenda.truncate(before);
+                self.assembly.unseat();
+                flow?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn check(&mut self, member: usize, agenda: &mut Vec<Task>) -> ControlFlow<()> {
+        self.assembly.connect(member);
+        let mut edge = self.assembly.check(member);
+        let excluded = self.assembly.seats().get(member).is_some_and(|seat| self.exclusions.contains(&seat.ad.key));
+        if edge >= Edge::Busy && excluded {
+            edge = Edge::Excluded;
+        }
+        let flow = match (self.visitor.edge)(&self.assembly, member, edge) {
+            true => self.advance(agenda),
+            false => ControlFlow::Continue(()),
+        };
+        self.assembly.disconnect(member);
+        flow
+    }
+}

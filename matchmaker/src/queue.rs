@@ -1,0 +1,125 @@
+//! The order in which roots are served: the submitter that holds the fewest gangs first (fair share), then priority, age and name.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use crate::finder::Turn;
+use crate::gang::{as_u32, as_usize};
+use crate::model::{AdId, Root, Snapshot};
+
+/// The roots that wait, by submitter, and what each submitter holds.
+pub(crate) struct Queue<'s> {
+    roots: &'s [Root],
+    /// In the order of their names.
+    submitters: Vec<Submitter>,
+    /// The submitters that wait, who holds the fewest gangs first: what they hold, and their number.
+    order: BTreeSet<(u64, usize)>,
+    /// Whose root was served last.
+    last: usize,
+    /// Roots that come once more when all others are done, with the numbers of their submitters.
+    aside: Vec<(usize, Waiting)>,
+}
+
+struct Submitter {
+    name: Arc<str>,
+    /// Gangs that are held or were given in this cycle.
+    gangs: u64,
+    /// The next one stands last.
+    waiting: Vec<Waiting>,
+}
+
+/// A root, who is served later first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    priority: i32,
+    since: Reverse<i64>,
+    ad: Reverse<AdId>,
+    /// Its number among the snapshot's roots.
+    number: u32,
+    /// Some offers are not to be asked.
+    excludes: bool,
+}
+
+impl<'s> Queue<'s> {
+    pub(crate) fn of(snapshot: &'s Snapshot) -> Queue<'s> {
+        let mut named: Vec<(&Arc<str>, Vec<Waiting>)> = Vec::new();
+        let (mut places, mut last): (HashMap<&str, usize, RandomState>, usize) = (HashMap::default(), 0);
+        for (number, root) in snapshot.roots.iter().enumerate() {
+            let Root { ad, priority, since, .. } = *root;
+            // Roots of one submitter mostly stand together.
+            if !named.get(last).is_some_and(|(name, _)| is_same(name, &root.submitter)) {
+                last = *places.entry(&root.submitter).or_insert(named.len());
+                if last == named.len() {
+                    named.push((&root.submitter, Vec::new()));
+                }
+            }
+            let (since, ad, excludes) = (Reverse(since), Reverse(ad), !root.exclusions.is_empty());
+            if let Some((_, waiting)) = named.get_mut(last) {
+                waiting.push(Waiting { priority, since, ad, number: as_u32(number), excludes });
+            }
+        }
+        named.sort_unstable_by_key(|(name, _)| *name);
+        let submitter = |(name, mut waiting): (&Arc<str>, Vec<Waiting>)| {
+            waiting.sort_unstable();
+            let gangs = snapshot.held.get(&**name).copied().unwrap_or(0);
+            Submitter { name: Arc::clone(name), gangs, waiting }
+        };
+        let submitters: Vec<Submitter> = named.into_iter().map(submitter).collect();
+        let order = submitters.iter().enumerate().map(|(number, submitter)| (submitter.gangs, number)).collect();
+        Queue { roots: &snapshot.roots, submitters, order, last: 0, aside: Vec::new() }
+    }
+
+    /// The submitters in the order of their numbers.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.submitters.iter().map(|submitter| &submitter.name)
+    }
+
+    /// Lets the root that was served last come once more when all others are done.
+    pub(crate) fn put_aside(&mut self, turn: &Turn<'_>) {
+        let Turn { number, ad, excludes, submitter, root } = *turn;
+        let (priority, since, ad) = (root.priority, Reverse(root.since), Reverse(ad));
+        self.aside.push((submitter, Waiting { priority, since, ad, number: as_u32(number), excludes }));
+    }
+
+    /// Begins again with the roots that were put aside. The numbers of their submitters.
+    pub(crate) fn again(&mut self) -> BTreeSet<usize> {
+        for (number, waiting) in std::mem::take(&mut self.aside).into_iter().rev() {
+            if let Some(submitter) = self.submitters.get_mut(number) {
+                submitter.waiting.push(waiting);
+                self.order.insert((submitter.gangs, number));
+            }
+        }
+        self.order.iter().map(|(_, number)| *number).collect()
+    }
+
+    /// The root that is served next.
+    pub(crate) fn next(&mut self) -> Option<Turn<'s>> {
+        let first = *self.order.first()?;
+        self.last = first.1;
+        let waiting = &mut self.submitters.get_mut(first.1)?.waiting;
+        let Waiting { number, ad, excludes, .. } = waiting.pop()?;
+        if waiting.is_empty() {
+            self.order.remove(&first);
+        }
+        let number = as_usize(number);
+        let submitter = first.1;
+        self.roots.get(number).map(|root| Turn { number, ad: ad.0, submitter, excludes, root })
+    }
+
+    /// Counts one more gang for the submitter of the root that was served last.
+    pub(crate) fn charge(&mut self) {
+        let Some(submitter) = self.submitters.get_mut(self.last) else { return };
+        let before = (submitter.gangs, self.last);
+        submitter.gangs = submitter.gangs.saturating_add(1);
+        if self.order.len() > 1 && self.order.remove(&before) {
+            self.order.insert((submitter.gangs, self.last));
+        }
+    }
+}
+
+fn is_same(one: &Arc<str>, other: &Arc<str>) -> bool {
+    Arc::ptr_eq(one, other) || one == other
+}
