@@ -50,7 +50,7 @@ mod tests {
 
     fn status(entries: &[(&str, Option<&str>)], shared: &[(&str, i64)]) -> OfferStatus {
         let entry = |share: &Option<&str>| ClaimEntry {
-            takes: seats(1),
+            allocation: seats(1),
             share: share.map(str::to_owned),
             ..ClaimEntry::default()
         };

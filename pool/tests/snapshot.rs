@@ -115,7 +115,7 @@ mod tests {
         let outlook = Outlook { flights: vec![flight("x-1", "m")], ..Outlook::default() };
         assert_eq!(matched(&roomy(BTreeMap::new()), &Outlook::default()), 2);
         assert_eq!(matched(&roomy(BTreeMap::new()), &outlook), 1);
-        let entry = ClaimEntry { match_key: "n/x-1".to_owned(), takes: slot(), ..ClaimEntry::default() };
+        let entry = ClaimEntry { match_key: "n/x-1".to_owned(), allocation: slot(), ..ClaimEntry::default() };
         let shown = roomy(BTreeMap::from([("uid-x-1".to_owned(), entry)]));
         assert_eq!(matched(&shown, &outlook), 1, "once, not twice");
         assert_eq!(matched(&shown, &Outlook::default()), 1);
@@ -187,7 +187,7 @@ mod tests {
         found.status = Some(MatchStatus { decision: Decision::Committed, ..MatchStatus::default() });
         objects.put_match(found);
         let mut restored = license("l", 2, &[]);
-        let entry = ClaimEntry { takes: Res::from([("seats".to_owned(), 1)]), ..ClaimEntry::default() };
+        let entry = ClaimEntry { allocation: Res::from([("seats".to_owned(), 1)]), ..ClaimEntry::default() };
         let claims = BTreeMap::from([("u".to_owned(), entry)]);
         restored.status = Some(OfferStatus { claims, ..OfferStatus::default() });
         objects.licenses.put(restored);

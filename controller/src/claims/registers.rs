@@ -17,7 +17,7 @@ use crate::patch::Ops;
 pub(crate) fn birth(view: &View, leg: &Leg, introduced: Introduced) -> ClaimEntry {
     let entry = ClaimEntry {
         match_key: view.key.to_string(),
-        takes: leg.allocation.clone(),
+        allocation: leg.allocation.clone(),
         share: leg.share.clone(),
         vote: Vote::Accepted,
         ..ClaimEntry::default()

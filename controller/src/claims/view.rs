@@ -40,7 +40,7 @@ pub(crate) struct Leg {
     pub(crate) key: ObjectKey,
     pub(crate) uid: String,
     pub(crate) generation: i64,
-    pub(crate) takes: Res,
+    pub(crate) allocation: Res,
     pub(crate) share: Option<String>,
     /// An agent speaks for it.
     pub(crate) agent: bool,
@@ -76,7 +76,7 @@ impl View {
             key: offer.key(),
             uid: offer.uid().to_owned(),
             generation: offer.metadata().generation.unwrap_or(0),
-            takes: Res::new(),
+            allocation: Res::new(),
             share: entry(offer, uid).and_then(|entry| entry.share.clone()),
             agent: entry(offer, uid).is_some_and(is_agents),
             parent: None,
@@ -200,7 +200,7 @@ fn leg(member: &Member) -> Leg {
         key: ObjectKey::new(&member.namespace, &member.name),
         uid: member.uid.clone(),
         generation: member.generation,
-        takes: member.allocation.clone().unwrap_or_default(),
+        allocation: member.allocation.clone().unwrap_or_default(),
         share: member.share.clone(),
         agent: member.claim_policy == Some(ClaimPolicy::Agent),
         // members are counted with the root, legs without it
