@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use e2e::repository;
+use testbed::repository;
 
 use crate::output::{noisy_step, step};
 use crate::{generate, tidy};

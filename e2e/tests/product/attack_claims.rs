@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use e2e::control_plane::processes::Signal;
-use e2e::control_plane::stages::ENDS;
-use e2e::product;
 use serde_json::{Value, json};
+use testbed::control_plane::processes::Signal;
+use testbed::control_plane::stages::ENDS;
+use testbed::product;
 
 use crate::stage::{Namespace, Stage, job, license, machine, text};
 
@@ -120,6 +120,7 @@ fn m6_an_eviction_is_a_warning_that_names_the_offer() {
     });
     assert_eq!(text(&event, "/type"), "Warning");
     let note = text(&event, "/note");
-    let expected = format!("Machine {}/m is being vacated: its owner has set spec.stopPolicy to HoldAndDrain", here.name);
+    let expected =
+        format!("Machine {}/m is being vacated: its owner has set spec.stopPolicy to HoldAndDrain", here.name);
     assert_eq!(note, expected);
 }

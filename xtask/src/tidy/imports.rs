@@ -15,12 +15,12 @@ const IMPORTS: [(&str, &[&str]); 15] = [
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["classad", "claiming", "matchmaker", "crds", "pool"]),
     ("simulator", &["classad", "claiming", "matchmaker", "crds", "pool"]),
-    ("e2e", &["crds"]),
-    ("apiserver", &["crds", "e2e"]),
+    ("e2e", &["crds", "testbed"]),
+    ("testbed", &[]),
+    ("apiserver", &["crds", "testbed"]),
     ("auditor", &["crds", "matchmaker", "pool"]),
-    ("chaos", &["auditor", "crds", "e2e"]),
-    ("load", &["auditor", "chaos", "crds", "e2e"]),
-    ("xtask", &["crds", "e2e"]),
+    ("stress", &["auditor", "crds", "testbed"]),
+    ("xtask", &["crds", "testbed"]),
 ];
 
 /// What stands in for something real, and is for tests only.

@@ -15,7 +15,7 @@ fn about_file(path: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn this_repository_is_tidy() {
-    let found = findings(&e2e::repository::root()).unwrap();
+    let found = findings(&testbed::repository::root()).unwrap();
     assert!(found.is_empty(), "{} findings:\n{}", found.len(), found.join("\n"));
 }
 
