@@ -18,6 +18,11 @@ pub(crate) fn run() -> Result<()> {
     generate::check()
 }
 
+/// Takes what is found no more out of the list of exceptions of the house rules.
+pub(crate) fn shrink() -> Result<()> {
+    tidy::shrink(&repository::root())
+}
+
 /// The house rules alone.
 pub(crate) fn tidy() -> Result<()> {
     step("tidy", || {

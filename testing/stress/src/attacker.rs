@@ -13,7 +13,7 @@ use crate::{Costly, Ends, Scene, Stage, client};
 
 /// What the attacker does in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Plan {
+enum Attack {
     /// Ads that cost as much as an ad can.
     Costly(Costly),
     /// Batch Jobs with the label of claims of others.
@@ -24,14 +24,14 @@ enum Plan {
     Evictions,
 }
 
-const PLANS: [Plan; 7] = [
-    Plan::Costly(Costly::Lists { width: 4, levels: 39 }),
-    Plan::Costly(Costly::EachInEach { elements: 800 }),
-    Plan::Costly(Costly::Gang { ports: 8 }),
-    Plan::Costly(Costly::Large { bytes: 256 * 1024 }),
-    Plan::Forged,
-    Plan::Quota,
-    Plan::Evictions,
+const PLANS: [Attack; 7] = [
+    Attack::Costly(Costly::Lists { width: 4, levels: 39 }),
+    Attack::Costly(Costly::EachInEach { elements: 800 }),
+    Attack::Costly(Costly::Gang { ports: 8 }),
+    Attack::Costly(Costly::Large { bytes: 256 * 1024 }),
+    Attack::Forged,
+    Attack::Quota,
+    Attack::Evictions,
 ];
 /// How many names there are for what the attacker makes.
 const NAMES: u64 = 12;
@@ -42,7 +42,7 @@ const AD: &str = "asks";
 pub(crate) struct Attacker {
     /// The attacker's own namespace, by the attacker's own rights.
     here: Scene,
-    plan: Plan,
+    plan: Attack,
 }
 
 impl Attacker {
@@ -52,15 +52,15 @@ impl Attacker {
         let as_admin = Scene::new(stage, &home).await?;
         let mallory = block_in_place(|| tenants::admin_of(stage.plane, "mallory", &home))?;
         let here = as_admin.seen_by(client(&mallory, None).await?);
-        let plan = chance.pick(&PLANS).copied().unwrap_or(Plan::Forged);
-        if plan == Plan::Quota {
+        let plan = chance.pick(&PLANS).copied().unwrap_or(Attack::Forged);
+        if plan == Attack::Quota {
             let quota: ResourceQuota = serde_json::from_value(
                 json!({"metadata": {"name": "one"}, "spec": {"hard": {"count/jobs.gangmatch.dev": "1"}}}),
             )?;
             as_admin.create(&quota).await?;
             here.create(&crate::ad(AD)).await?;
         }
-        if plan == Plan::Evictions {
+        if plan == Attack::Evictions {
             here.create(&crate::machine("m")).await?;
             here.create(&crate::license("l", 1)).await?;
         }
@@ -77,8 +77,8 @@ impl Attacker {
         let number = usize::try_from(chance.below(NAMES)).unwrap_or(0);
         let name = format!("x{number}");
         match self.plan {
-            Plan::Costly(costly) => drop(self.here.create(&costly.ad(&name, number)).await?),
-            Plan::Forged => {
+            Attack::Costly(costly) => drop(self.here.create(&costly.ad(&name, number)).await?),
+            Attack::Forged => {
                 let all = victims.matches().await?;
                 let Some(found) = chance.pick(&all) else { return Ok(()) };
                 let mut batch = crate::labelled_batch(&name, AD, Ends::Well);
@@ -87,12 +87,12 @@ impl Attacker {
                 labels.insert(LABEL_MATCH_UID.to_owned(), found.metadata.uid.clone().unwrap_or_default());
                 self.here.create(&batch).await?;
             }
-            Plan::Quota => drop(self.here.create(&crate::labelled_batch(&name, AD, Ends::Never)).await?),
-            Plan::Evictions if chance.happens(500) => {
+            Attack::Quota => drop(self.here.create(&crate::labelled_batch(&name, AD, Ends::Never)).await?),
+            Attack::Evictions if chance.happens(500) => {
                 let stop_policy = if chance.happens(500) { "HoldAndDrain" } else { "None" };
                 self.here.merge::<Machine>("m", json!({"stopPolicy": stop_policy})).await?;
             }
-            Plan::Evictions => {
+            Attack::Evictions => {
                 let mut batch = crate::labelled_batch(&name, AD, Ends::Never);
                 batch.metadata.labels = None;
                 let spec = batch.spec.get_or_insert_default();

@@ -11,8 +11,8 @@ use crate::{Invariant, Key, Kind, Object, Violation, World};
 pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
     let touched = step.touched();
     let found: Vec<&Match> = touched.iter().filter_map(|uid| step.world.found(uid)).collect();
-    let standing = found.iter().filter(|found| decision(found) == Decision::Committed);
-    let mut all: Vec<Violation> = standing
+    let committed = found.iter().filter(|found| decision(found) == Decision::Committed);
+    let mut all: Vec<Violation> = committed
         .flat_map(|found| torn(found, step.world))
         .map(|what| step.violation(Invariant::AllOrNothing, what))
         .collect();

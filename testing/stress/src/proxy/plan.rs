@@ -85,7 +85,7 @@ impl Plan {
         Plan { ordinals: BTreeMap::new(), rules: BTreeMap::new(), weather: None, chance: Chance::new(seed) }
     }
 
-    /// Lets this befall the write with this ordinal in a namespace, once.
+    /// Injects this into the write with this ordinal in a namespace, once.
     pub fn strike(&mut self, namespace: &str, ordinal: usize, fault: Fault) {
         self.rules.insert((namespace.to_owned(), ordinal), fault);
     }

@@ -85,7 +85,7 @@ async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.drain {
         _ if let Some(only) = &arguments.attack => {
-            let wish = attack::Wish { only: only.clone(), samples: arguments.samples, scale: arguments.scale };
+            let wish = attack::AttackOptions { only: only.clone(), samples: arguments.samples, scale: arguments.scale };
             attack::run(&wish, &arguments.flags).await
         }
         Some(depths) => drain::run(depths, &arguments.flags).await,
@@ -108,8 +108,8 @@ fn span(text: &str) -> Result<(u64, u64), String> {
     found.ok_or_else(|| format!("found `{text}`; write two numbers of seconds, the shorter first: 5-60"))
 }
 
-fn wish(arguments: &Arguments) -> work::Wish {
-    work::Wish {
+fn wish(arguments: &Arguments) -> work::WorkOptions {
+    work::WorkOptions {
         jobs: arguments.jobs,
         nodes: arguments.machines,
         licenses: arguments.licenses,

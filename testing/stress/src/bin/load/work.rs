@@ -18,7 +18,7 @@ use crate::stage::{Stage, WORKERS};
 use crate::{ads, line, process};
 
 /// What is asked for.
-pub(crate) struct Wish {
+pub(crate) struct WorkOptions {
     pub(crate) jobs: usize,
     pub(crate) nodes: usize,
     pub(crate) licenses: usize,
@@ -33,7 +33,7 @@ const TELL_EVERY: Duration = Duration::from_secs(15);
 const STUCK: Duration = Duration::from_secs(300);
 
 /// Plays it, and prints what was measured.
-pub(crate) async fn run(wish: &Wish, flags: &[String]) -> Result<()> {
+pub(crate) async fn run(wish: &WorkOptions, flags: &[String]) -> Result<()> {
     let mut options = Options { kwok: true, audit: false, fsync: true, node_lease_seconds: 1200, ..Options::default() };
     // every revision is read at the end, pods too
     options.apiserver_flags =
@@ -84,7 +84,7 @@ fn real(number: u64) -> f64 {
 }
 
 /// Nodes, the class that makes Machines of them, and licenses.
-async fn offer(stage: &Stage, wish: &Wish) -> Result<()> {
+async fn offer(stage: &Stage, wish: &WorkOptions) -> Result<()> {
     let nodes: Api<Node> = Api::all(stage.client.clone());
     futures::stream::iter((0..wish.nodes).map(ads::node))
         .try_for_each_concurrent(WORKERS, |node| {

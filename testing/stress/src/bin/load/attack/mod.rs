@@ -11,14 +11,14 @@ use anyhow::{Result, ensure};
 
 use crate::attack::ground::Ground;
 pub(crate) use crate::attack::rows::Row;
-use crate::attack::table::{Measured, Used};
+use crate::attack::table::{Compared, Used};
 use crate::line;
 
 /// How long an attack may take until it is in place; what is not there by then stays away.
 const PLACED_MAX: Duration = Duration::from_secs(300);
 
 /// What is asked for.
-pub(crate) struct Wish {
+pub(crate) struct AttackOptions {
     /// Which attacks; all if there are none.
     pub(crate) only: Vec<Row>,
     /// How many latencies are measured without each attack, and with it.
@@ -28,7 +28,7 @@ pub(crate) struct Wish {
 }
 
 /// Carries out one attack after the other on one control plane, each against a new controller.
-pub(crate) async fn run(wish: &Wish, flags: &[String]) -> Result<()> {
+pub(crate) async fn run(wish: &AttackOptions, flags: &[String]) -> Result<()> {
     let ground = Ground::start().await?;
     let rows = if wish.only.is_empty() { Row::all() } else { wish.only.clone() };
     let mut all = Vec::new();
@@ -44,7 +44,7 @@ pub(crate) async fn run(wish: &Wish, flags: &[String]) -> Result<()> {
     Ok(())
 }
 
-async fn one(ground: &Ground, row: Row, wish: &Wish, flags: &[String]) -> Result<Measured> {
+async fn one(ground: &Ground, row: Row, wish: &AttackOptions, flags: &[String]) -> Result<Compared> {
     let defence = ground.defence(flags).await?;
     let without = ground.samples(row.sampled(), wish.samples).await?;
     let meter = defence.meter()?;
@@ -57,5 +57,5 @@ async fn one(ground: &Ground, row: Row, wish: &Wish, flags: &[String]) -> Result
     defence.end().await?;
     ground.clear().await?;
     let note = [note, after].iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("; ");
-    Ok(Measured { row: row.name(), what: row.what(), without, with, used: Used { cores, bytes }, note })
+    Ok(Compared { row: row.name(), what: row.what(), without, with, used: Used { cores, bytes }, note })
 }

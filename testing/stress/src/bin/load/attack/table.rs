@@ -23,7 +23,7 @@ pub(crate) struct Used {
 
 /// One attack.
 #[derive(Clone, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct Compared {
     pub(crate) row: &'static str,
     pub(crate) what: &'static str,
     /// From apply to Claimed; none: not within the limit.
@@ -44,7 +44,7 @@ fn shown(latency: Option<Duration>) -> String {
     latency.map_or_else(|| "none".to_owned(), |found| format!("{:.2} s", found.as_secs_f64()))
 }
 
-impl Measured {
+impl Compared {
     /// What is not within the limits.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
@@ -81,7 +81,7 @@ impl Measured {
 }
 
 /// The table, as Markdown.
-pub(crate) fn lines(all: &[Measured]) -> Vec<String> {
+pub(crate) fn lines(all: &[Compared]) -> Vec<String> {
     let mut lines = vec![
         "| row | attack | p50, p99 without | p50, p99 with | longest | cores | RSS | verdict | |".to_owned(),
         "|---|---|---|---|---|---|---|---|---|".to_owned(),
@@ -108,10 +108,10 @@ pub(crate) fn lines(all: &[Measured]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn measured(without: u64, with: Option<u64>, mib: u64) -> Measured {
+    fn measured(without: u64, with: Option<u64>, mib: u64) -> Compared {
         let all = |ms: Option<u64>| vec![ms.map(Duration::from_millis); 3];
         let used = Used { cores: 0.5, bytes: mib * MIB };
-        Measured { row: "B4", what: "lists", without: all(Some(without)), with: all(with), used, note: String::new() }
+        Compared { row: "B4", what: "lists", without: all(Some(without)), with: all(with), used, note: String::new() }
     }
 
     #[test]
