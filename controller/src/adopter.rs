@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pool::{Objects, WorkObject};
 
-use crate::api::Answer;
+use crate::answer::Answer;
 use crate::claims::Driver;
 use crate::events::Tone;
 use crate::fair::FairSet;
@@ -103,14 +103,14 @@ async fn make(driver: &Driver, asking: &Asking) -> Outcome {
             driver.world.learn(|all| all.jobs.put(made));
             Outcome::Done
         }
-        Answer::Refused(refused) => {
+        Answer::Denied(refused) => {
             let note = format!("the Job that asks for a gang was refused: {}", refused.message);
             if driver.events.is_new(&work.uid, "NotAskedFor") {
                 driver.events.tell_about(reference(work), Tone::Warning, "NotAskedFor", &note);
             }
             Outcome::Refused(refused.message)
         }
-        Answer::Lost(why) => Outcome::of_lost(&why),
+        Answer::Unknown(unknown) => unknown.into(),
         // a namespace that has gone, or somebody else has made it
         Answer::Missing => Outcome::Refused("no such namespace".to_owned()),
         Answer::Exists => Outcome::Done,

@@ -1,12 +1,10 @@
-//! One request to the API server into one of four answers, within a deadline.
+//! Requests to the API server, each into one of five answers.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use crds::MachineClass;
-use crds::rules::message::EPOCH;
 use http_body::Body;
 use http_body_util::BodyExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
@@ -17,79 +15,28 @@ use kube::{Client, Config, Error, Resource};
 use pool::{Heartbeat, Lean, ObjectKey, Page, Sent};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use tokio::time::{Instant, timeout};
 use tower_http::map_response_body::MapResponseBodyLayer;
 
-use crate::gate::{Gate, Limits};
+use crate::answer::Answer;
+use crate::layers::guarded;
 use crate::leader::Leadership;
-use crate::metrics::{self, Metrics};
+use crate::metrics::Metrics;
 use crate::rights::Rights;
 use crate::shallow::Shallow;
 
 /// Who writes, in managed fields and events.
 pub(crate) const MANAGER: &str = "gangmatch";
-/// A request that takes longer is taken for lost; what it would have done is found out by looking.
-const DEADLINE: Duration = Duration::from_secs(5);
-/// The most requests under way at once; about one namespace; and about one that the server did not answer about lately: a
-/// webhook that only some namespaces have may hang.
-const REQUESTS: Limits = Limits { all: 32, each: 24, slow: 4 };
-
 /// How many objects are listed with one request: a page is held in memory as a whole, and an object may have more than a megabyte.
 pub(crate) const PAGE: u32 = 50;
 
 /// The API server.
 pub(crate) struct Cluster {
+    /// All its requests go through the layers.
     pub(crate) client: Client,
     /// Nothing is written but by the leader.
     pub(crate) leadership: Leadership,
     /// What is counted.
     pub(crate) metrics: Arc<Metrics>,
-    rights: Arc<Rights>,
-    requests: Gate,
-}
-
-/// What came of a request.
-#[derive(Debug)]
-pub(crate) enum Answer<K> {
-    /// Done; the object as it is now.
-    Done(K),
-    /// The server said no for good: a rule, or a `test` of the patch.
-    Refused(Refused),
-    /// There is no such object.
-    Missing,
-    /// There is an object of that name already.
-    Exists,
-    /// Nobody knows whether it was done: no answer, or an answer that says nothing about the request.
-    Lost(String),
-}
-
-impl<K> Answer<K> {
-    /// The same answer about what is made of the object.
-    pub(crate) fn map<T>(self, make: impl FnOnce(K) -> T) -> Answer<T> {
-        match self {
-            Answer::Done(object) => Answer::Done(make(object)),
-            Answer::Refused(refused) => Answer::Refused(refused),
-            Answer::Missing => Answer::Missing,
-            Answer::Exists => Answer::Exists,
-            Answer::Lost(why) => Answer::Lost(why),
-        }
-    }
-}
-
-/// A no of the server.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Refused {
-    /// The messages of the rules that said no; none if it was a `test` operation or a missing path.
-    pub(crate) rules: Vec<String>,
-    /// The whole message.
-    pub(crate) message: String,
-}
-
-impl Refused {
-    /// Whether the rule with this message said no.
-    pub(crate) fn says(&self, text: &str) -> bool {
-        self.rules.iter().any(|rule| rule.contains(text))
-    }
 }
 
 /// What an answer of the server comes in.
@@ -117,8 +64,8 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>, identity: &str) -> anyhow
 
 impl Cluster {
     /// The API server that a client leads to.
-    pub(crate) fn new(client: Client, leadership: Leadership, metrics: Arc<Metrics>, rights: Arc<Rights>) -> Cluster {
-        Cluster { client, leadership, metrics, rights, requests: Gate::new(REQUESTS) }
+    pub(crate) fn new(client: &Client, leadership: Leadership, metrics: Arc<Metrics>, rights: Arc<Rights>) -> Cluster {
+        Cluster { client: guarded(client, leadership.clone(), metrics.clone(), rights), leadership, metrics }
     }
 
     pub(crate) fn api<K>(&self, namespace: &str) -> Api<K>
@@ -136,30 +83,14 @@ impl Cluster {
         let params =
             PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }.validation_strict();
         let api = self.api::<Sent<K>>(&key.namespace);
-        let answer = match patch {
-            Change::Json(patch) => {
-                let patch = Patch::<serde_json::Value>::Json(patch.clone());
-                self.write(&key.namespace, api.patch_status(&key.name, &params, &patch)).await
-            }
-            Change::Merge(patch) => {
-                self.write(&key.namespace, api.patch_status(&key.name, &params, &Patch::Merge(patch))).await
-            }
-        };
-        answer.map(|sent| sent.0)
+        Answer::of(api.patch_status(&key.name, &params, &patch.body()).await).map(|sent| sent.0)
     }
 
     /// Patches the status of a class, which is in no namespace.
     pub(crate) async fn patch_class_status(&self, name: &str, patch: &Change) -> Answer<MachineClass> {
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         let api: Api<Sent<MachineClass>> = Api::all(self.client.clone());
-        let answer = match patch {
-            Change::Json(patch) => {
-                let patch = Patch::<serde_json::Value>::Json(patch.clone());
-                self.write("", api.patch_status(name, &params, &patch)).await
-            }
-            Change::Merge(patch) => self.write("", api.patch_status(name, &params, &Patch::Merge(patch))).await,
-        };
-        answer.map(|sent| sent.0)
+        Answer::of(api.patch_status(name, &params, &patch.body()).await).map(|sent| sent.0)
     }
 
     /// Creates an object. Nothing is tested before, so whatever forbids it, a quota or a policy, has refused it.
@@ -185,12 +116,12 @@ impl Cluster {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let namespace = object.meta().namespace.as_deref();
         let path = K::url_path(&(), namespace);
-        let request = async {
+        let created = async {
             let body = serde_json::to_vec(object).map_err(Error::SerdeError)?;
             let request = Request::new(path).create(&params, body).map_err(Error::BuildRequest)?;
-            self.client.request::<T>(request).await.map_err(definite)
+            self.client.request::<T>(request).await
         };
-        self.write(namespace.unwrap_or(""), request).await
+        Answer::of_create(created.await)
     }
 
     /// Reads an object as it is now, not as a cache has it.
@@ -198,7 +129,7 @@ impl Cluster {
     where
         K: Lean<Scope = NamespaceResourceScope>,
     {
-        self.ask(&key.namespace, self.api::<Sent<K>>(&key.namespace).get(&key.name)).await.map(|sent| sent.0)
+        Answer::of(self.api::<Sent<K>>(&key.namespace).get(&key.name).await).map(|sent| sent.0)
     }
 
     /// Patches an object itself, not its status.
@@ -208,16 +139,7 @@ impl Cluster {
     {
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         let api = self.api::<Sent<K>>(&key.namespace);
-        let answer = match patch {
-            Change::Json(patch) => {
-                let patch = Patch::<serde_json::Value>::Json(patch);
-                self.write(&key.namespace, api.patch(&key.name, &params, &patch)).await
-            }
-            Change::Merge(patch) => {
-                self.write(&key.namespace, api.patch(&key.name, &params, &Patch::Merge(patch))).await
-            }
-        };
-        answer.map(|sent| sent.0)
+        Answer::of(api.patch(&key.name, &params, &patch.body()).await).map(|sent| sent.0)
     }
 
     /// Lists the objects of a kind in a namespace that are selected, as they are now; of each only what is made of it is kept.
@@ -242,7 +164,7 @@ impl Cluster {
                 let text = self.client.request_text(request).await?;
                 Page::<K>::read(&text).map_err(Error::SerdeError)
             };
-            let page = match self.ask(namespace, request).await {
+            let page = match Answer::of(request.await) {
                 Answer::Done(page) => page,
                 answer => return answer.map(drop),
             };
@@ -265,7 +187,7 @@ impl Cluster {
         K: Lean<Scope = NamespaceResourceScope>,
     {
         let api = self.api::<Sent<K>>(&key.namespace);
-        self.write(&key.namespace, api.delete(&key.name, &only(uid))).await.map(|_| ())
+        Answer::of(api.delete(&key.name, &only(uid)).await).map(|_| ())
     }
 
     /// Takes in all objects of a kind as they are now, not as a cache has them, one after the other.
@@ -289,99 +211,8 @@ impl Cluster {
     /// other right is needed.
     pub(crate) async fn lease(&self, key: &ObjectKey) -> Answer<Option<u64>> {
         let only = ListParams::default().fields(&format!("metadata.name={}", key.name));
-        let list = self.ask(&key.namespace, self.api::<Heartbeat>(&key.namespace).list(&only)).await;
+        let list = Answer::of(self.api::<Heartbeat>(&key.namespace).list(&only).await);
         list.map(|list| list.items.into_iter().next().and_then(|lease| lease.held))
-    }
-
-    /// Reads about a namespace, or about none: "".
-    pub(crate) async fn ask<K>(&self, namespace: &str, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
-        self.counted("read", namespace, request, |_| Some(DEADLINE)).await
-    }
-
-    /// Only the leader writes, and only as long as it is sure to be it: whether it is, is asked when the request's turn has
-    /// come, and the request ends with the term.
-    pub(crate) async fn write<K>(&self, namespace: &str, request: impl Future<Output = Result<K, Error>>) -> Answer<K> {
-        let limit = |leadership: &Leadership| leadership.current().map(|(_, left)| left.min(DEADLINE));
-        self.counted("write", namespace, request, limit).await
-    }
-
-    async fn counted<K>(
-        &self,
-        kind: &'static str,
-        namespace: &str,
-        request: impl Future<Output = Result<K, Error>>,
-        limit: impl FnOnce(&Leadership) -> Option<Duration>,
-    ) -> Answer<K> {
-        let begun = Instant::now();
-        let under_way = UnderWay::of(&self.metrics, kind);
-        let answer = self.within(namespace, request, limit).await;
-        drop(under_way);
-        self.metrics.took(&metrics::REQUEST_SECONDS, &[kind], begun.elapsed());
-        self.metrics.count(&metrics::REQUESTS, &[kind, outcome(&answer)]);
-        answer
-    }
-
-    async fn within<K>(
-        &self,
-        namespace: &str,
-        request: impl Future<Output = Result<K, Error>>,
-        limit: impl FnOnce(&Leadership) -> Option<Duration>,
-    ) -> Answer<K> {
-        let Some(_turn) = self.requests.turn(namespace).await else {
-            return Answer::Lost("shutting down".to_owned());
-        };
-        let Some(limit) = limit(&self.leadership) else {
-            return Answer::Lost(NOT_LEADING.to_owned());
-        };
-        let answered = timeout(limit, request).await;
-        self.requests.answered(namespace, answered.is_ok());
-        match answered {
-            Err(_) => Answer::Lost(format!("no answer within {} ms", limit.as_millis())),
-            Ok(Ok(object)) => Answer::Done(object),
-            Ok(Err(Error::Api(status))) => {
-                self.rights.note(&status);
-                answer(*status)
-            }
-            Ok(Err(error)) => Answer::Lost(error.to_string()),
-        }
-    }
-}
-
-/// A request under way; it is not any more when this is dropped, whatever happened.
-struct UnderWay<'m> {
-    metrics: &'m Metrics,
-    kind: &'static str,
-}
-
-impl UnderWay<'_> {
-    fn of<'m>(metrics: &'m Metrics, kind: &'static str) -> UnderWay<'m> {
-        metrics.add(&metrics::REQUESTS_UNDER_WAY, &[kind], 1);
-        UnderWay { metrics, kind }
-    }
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.metrics.add(&metrics::REQUESTS_UNDER_WAY, &[self.kind], -1);
-    }
-}
-
-/// Why a write was not even sent.
-const NOT_LEADING: &str = "this process does not lead";
-
-/// What came of a request, in a word.
-fn outcome<K>(answer: &Answer<K>) -> &'static str {
-    match answer {
-        Answer::Done(_) => "done",
-        Answer::Refused(refused) if refused.says(EPOCH) => "fenced",
-        Answer::Refused(refused) if refused.rules.is_empty() => "conflict",
-        Answer::Refused(_) => "refused",
-        Answer::Missing => "missing",
-        Answer::Exists => "exists",
-        Answer::Lost(why) if why == NOT_LEADING => "fenced",
-        Answer::Lost(why) if why.starts_with("409 ") => "conflict",
-        Answer::Lost(why) if why.starts_with("429 ") => "busy",
-        Answer::Lost(_) => "lost",
     }
 }
 
@@ -394,31 +225,17 @@ pub(crate) enum Change {
     Merge(serde_json::Value),
 }
 
+impl Change {
+    pub(crate) fn body(&self) -> Patch<serde_json::Value> {
+        match self {
+            Change::Json(patch) => Patch::Json(patch.clone()),
+            Change::Merge(patch) => Patch::Merge(patch.clone()),
+        }
+    }
+}
+
 /// A delete of the object with this uid, and of no namesake.
 pub(crate) fn only(uid: &str) -> DeleteParams {
     let preconditions = Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() };
     DeleteParams::background().preconditions(preconditions)
-}
-
-fn definite(error: Error) -> Error {
-    match error {
-        Error::Api(mut status) if matches!(status.code, 400 | 403 | 413) => {
-            status.code = 422;
-            Error::Api(status)
-        }
-        other => other,
-    }
-}
-
-fn answer<K>(status: kube::core::Status) -> Answer<K> {
-    match (status.code, status.reason.as_str()) {
-        (404, _) => Answer::Missing,
-        (409, "AlreadyExists") => Answer::Exists,
-        (422, _) => {
-            let causes = status.details.map(|details| details.causes).unwrap_or_default();
-            let rules = causes.into_iter().map(|cause| cause.message).collect();
-            Answer::Refused(Refused { rules, message: status.message })
-        }
-        (code, reason) => Answer::Lost(format!("{code} {reason}: {}", status.message)),
-    }
 }

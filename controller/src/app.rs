@@ -1,12 +1,13 @@
 //! The wiring, in the order in which things happen: connect, serve probes, list and watch, stand for election; negotiate while
 //! elected; stop.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
 use matchmaker::Config as Engine;
+use parking_lot::Mutex;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -20,8 +21,8 @@ use crate::config::Config;
 use crate::events::Events;
 use crate::flights::Flights;
 use crate::holdoffs::HoldOffs;
+use crate::layers::read_only;
 use crate::leader::{Campaign, Leadership};
-use crate::metrics;
 use crate::metrics::Metrics;
 use crate::negotiator::Negotiator;
 use crate::probes::{self, Health};
@@ -88,7 +89,7 @@ impl Operator {
         let world = Arc::new(World::new(owners, config.reach()));
         let flights = Arc::<Flights>::default();
         let driver = Arc::new(Driver {
-            cluster: Cluster::new(client.clone(), leadership.clone(), metrics, health.rights.clone()),
+            cluster: Cluster::new(&client, leadership.clone(), metrics, health.rights.clone()),
             world: world.clone(),
             flights: flights.clone(),
             groups: Groups::default(),
@@ -111,7 +112,7 @@ impl Operator {
         let mut campaign = None;
         let looking = tokio::spawn(health.rights.clone().look_after(client.clone(), config.reach()));
         let operator = async {
-            collector::start(&client, &world, &config.reach(), &health.rights).await;
+            collector::start(&read_only(&client), &world, &config.reach(), &health.rights).await;
             health.set_ready();
             tracing::info!(identity, "all kinds are listed");
             if config.leader_elect {
@@ -155,7 +156,7 @@ async fn negotiate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, 
     loop {
         let term = loop {
             health.beat();
-            driver.cluster.metrics.set(&metrics::LEADER, &[], 0);
+            driver.cluster.metrics.leader.set(0);
             // Whoever leads next looks at everything first.
             driver.world.look().take_changes();
             if let Ok(term) = timeout(BEAT, leadership.gained()).await {
@@ -164,7 +165,7 @@ async fn negotiate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, 
         };
         leadership.at_least(newest_epoch(&driver.world.look()));
         let epoch = leadership.epoch().unwrap_or(0);
-        driver.cluster.metrics.set(&metrics::LEADER, &[], 1);
+        driver.cluster.metrics.leader.set(1);
         let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), epoch);
         tokio::select! {
             () = negotiator.run() => {}

@@ -7,10 +7,12 @@ use pool::{Life, ObjectKey, Objects, WorkObject};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::chance::Chance;
+
 /// The world, and the chance that moves it.
 pub(crate) struct Churn {
     pub(crate) objects: Objects,
-    chance: u64,
+    chance: Chance,
     version: u64,
 }
 
@@ -19,15 +21,12 @@ const MATCHES: u64 = 4;
 
 impl Churn {
     pub(crate) fn new(seed: u64) -> Churn {
-        Churn { objects: Objects::default(), chance: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, version: 0 }
+        Churn { objects: Objects::default(), chance: Chance::new(seed), version: 0 }
     }
 
     /// One of so many.
     pub(crate) fn one_of(&mut self, many: u64) -> u64 {
-        self.chance ^= self.chance << 13;
-        self.chance ^= self.chance >> 7;
-        self.chance ^= self.chance << 17;
-        self.chance % many
+        self.chance.one_of(many)
     }
 
     fn pick(&mut self, among: &[Value]) -> Value {

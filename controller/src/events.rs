@@ -1,7 +1,6 @@
 //! What happened to jobs into Events, written beside everything else: a few at a time, round robin over namespaces.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crds::Job;
@@ -12,10 +11,12 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::{Resource, ResourceExt};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::api::{Answer, Cluster, MANAGER};
+use crate::answer::Answer;
+use crate::api::{Cluster, MANAGER};
 use crate::clock::Clock;
 use crate::fair::FairQueue;
 use crate::pacing::{Outcome, Pacing};
@@ -31,8 +32,9 @@ const WRITES_MAX: usize = 4;
 const WRITES_OF_ONE: usize = 2;
 /// The longest name of an object.
 const NAME_MAX: usize = 253;
-/// The longest note, in bytes.
+/// The longest note, and the longest name of a process that reports, in bytes.
 const NOTE_MAX: usize = 1024;
+const INSTANCE_MAX: usize = 128;
 
 /// Takes Events in, and writes them when it is their turn.
 pub(crate) struct Events {
@@ -92,7 +94,7 @@ impl Events {
     }
 
     fn is_told(&self, uid: &str, reason: &str, now: Instant) -> bool {
-        let Said { at, tidied } = &mut *self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let Said { at, tidied } = &mut *self.said.lock();
         let is_quiet = |since: &Instant| now.saturating_duration_since(*since) < QUIET;
         if !tidied.is_some_and(|tidied| is_quiet(&tidied)) {
             at.retain(|_, since| is_quiet(since));
@@ -112,7 +114,7 @@ impl Events {
     }
 
     fn waiting(&self) -> MutexGuard<'_, FairQueue<Event>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Writes them, for ever. One that is refused is lost, and its namespace pauses.
@@ -162,38 +164,33 @@ async fn after(pause: Option<Instant>) {
 fn outcome(answer: Answer<()>) -> Outcome {
     match answer {
         Answer::Done(()) | Answer::Exists => Outcome::Done,
-        Answer::Refused(refused) => Outcome::Refused(refused.message),
+        Answer::Denied(refused) => Outcome::Refused(refused.message),
         Answer::Missing => Outcome::Refused("no such namespace".to_owned()),
-        Answer::Lost(why) => Outcome::of_lost(&why),
+        Answer::Unknown(unknown) => unknown.into(),
     }
 }
 
 fn event(object: ObjectReference, tone: Tone, reason: &str, note: &str, identity: &str, now: Timestamp) -> Event {
     let mark = format!(".{:x}", now.as_nanosecond());
-    let mut name = cut(object.name.as_deref().unwrap_or(""), NAME_MAX.saturating_sub(mark.len())).to_owned();
+    let mut name = object.name.clone().unwrap_or_default();
+    name.truncate(name.floor_char_boundary(NAME_MAX.saturating_sub(mark.len())));
     name.truncate(name.trim_end_matches(['.', '-']).len());
+    // a person who reads it is told something in any case
+    let (mut note, mut instance) = (if note.is_empty() { reason } else { note }.to_owned(), identity.to_owned());
+    note.truncate(note.floor_char_boundary(NOTE_MAX));
+    instance.truncate(instance.floor_char_boundary(INSTANCE_MAX));
     Event {
         metadata: ObjectMeta { name: Some(name + &mark), namespace: object.namespace.clone(), ..ObjectMeta::default() },
         action: Some("Claiming".to_owned()),
         event_time: Some(MicroTime(now)),
-        // a person who reads it is told something in any case
-        note: Some(cut(if note.is_empty() { reason } else { note }, NOTE_MAX).to_owned()),
+        note: Some(note),
         reason: Some(reason.to_owned()),
         regarding: Some(object),
         reporting_controller: Some(format!("{MANAGER}.dev/controller")),
-        reporting_instance: Some(cut(identity, 128).to_owned()),
+        reporting_instance: Some(instance),
         type_: Some(if tone == Tone::Warning { "Warning" } else { "Normal" }.to_owned()),
         ..Event::default()
     }
-}
-
-/// The beginning of a text, at most so many bytes.
-fn cut(text: &str, bytes_max: usize) -> &str {
-    let mut end = text.len().min(bytes_max);
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    text.get(..end).unwrap_or("")
 }
 
 #[cfg(test)]

@@ -114,24 +114,12 @@ impl FairSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Numbers without a pattern.
-    struct Chance(u64);
-
-    impl Chance {
-        fn one_of(&mut self, many: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            self.0 % many
-        }
-    }
+    use crate::chance::Chance;
 
     #[test]
     fn b14_no_namespace_waits_longer_than_one_turn_of_each_other() {
         for seed in 1..200_u64 {
-            let (mut chance, mut queue) =
-                (Chance(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed) | 1), FairQueue::default());
+            let (mut chance, mut queue) = (Chance::new(seed), FairQueue::default());
             // how many items of each other namespace were served since this one had its turn
             let mut served: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
             for number in 0..400_u64 {
@@ -156,8 +144,7 @@ mod tests {
     #[test]
     fn nothing_is_lost_and_each_namespace_keeps_its_order() {
         for seed in 1..100_u64 {
-            let (mut chance, mut queue) =
-                (Chance(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed) | 1), FairQueue::default());
+            let (mut chance, mut queue) = (Chance::new(seed), FairQueue::default());
             let mut out: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
             for number in 0..200 {
                 let namespace = chance.one_of(4);

@@ -1,12 +1,13 @@
 //! Which claims are being driven now, so that none is driven twice and none is forgotten by the next cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use claiming::Record;
 use crds::Match;
 use kube::ResourceExt;
 use matchmaker::{AdKey, Ask};
+use parking_lot::{Mutex, MutexGuard};
 use pool::{Flight, ObjectKey};
 use tokio::time::Instant;
 
@@ -103,7 +104,7 @@ impl UnderWay {
 
 impl Flights {
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Tells a job where it stands; `None` if a claim of it is under way, which tells it more, or somebody tells it already.

@@ -7,7 +7,7 @@ use crds::conditions::reasons;
 use crds::{Retry, Unmatched};
 
 use crate::backoff::{jitter, pause_ms};
-use crate::status::Finding;
+use crate::status::{Finding, cut};
 
 /// What is remembered, by the job's uid. Kept in memory only: losing it costs one attempt.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ fn finding(cause: Cause, why: &str) -> Finding {
         Cause::Unwritten | Cause::Start => reasons::BACKING_OFF,
         Cause::Search => reasons::SEARCH_BUDGET_EXHAUSTED,
     };
-    Finding { reason, why: why.chars().take(256).collect(), counts: Unmatched::default() }
+    Finding { reason, why: cut(why, 256), counts: Unmatched::default() }
 }
 
 #[cfg(test)]

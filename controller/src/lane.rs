@@ -1,9 +1,10 @@
 //! Writes of one kind, several at a time: room and turns for each namespace, pauses for those whose writes are not taken.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
@@ -143,7 +144,7 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
 }
 
 fn locked<T>(pacing: &Mutex<Pacing<T>>) -> MutexGuard<'_, Pacing<T>> {
-    pacing.lock().unwrap_or_else(PoisonError::into_inner)
+    pacing.lock()
 }
 
 /// One line when a namespace's writes begin to be refused, for each reason, and one when they are taken again.

@@ -5,9 +5,12 @@
 
 mod adopter;
 mod alarm;
+mod answer;
 mod api;
 mod app;
 mod backoff;
+#[cfg(test)]
+mod chance;
 #[cfg(test)]
 mod churn;
 mod claims;
@@ -25,6 +28,7 @@ mod kept;
 #[cfg(test)]
 mod kept_tests;
 mod lane;
+mod layers;
 mod leader;
 mod metrics;
 mod negotiator;

@@ -4,7 +4,7 @@ mod costs;
 mod running;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crds::Match;
@@ -17,7 +17,7 @@ use crate::adopter::Adopter;
 use crate::claims::{Attention, Driver, Known, newest_epoch_of, wiped};
 use crate::config::Config;
 use crate::flights::flight;
-use crate::metrics;
+use crate::metrics::{count, level};
 use crate::nodes::Keeper;
 use crate::overdrafts::Overdrafts;
 use crate::probes::Health;
@@ -130,7 +130,7 @@ impl Negotiator {
             let begun = Instant::now();
             let Round { nodes_ms, silence_ms } = self.round(&mut running, &mut due);
             let took = begun.elapsed();
-            self.driver.cluster.metrics.took(&metrics::ROUND_SECONDS, &[], took);
+            self.driver.cluster.metrics.cycles.round_duration.observe(took.as_secs_f64());
             let gather = gathering(self.config.debounce(), took);
             let pause = self.pause(due, silence_ms.into_iter().chain(nodes_ms).min());
             tokio::select! {
@@ -181,9 +181,9 @@ impl Negotiator {
         let searching = running.is_some() || *due || !self.saw_all;
         let findings = Findings { all: &self.findings, searching };
         self.statuses.begin(&driver, objects, &findings);
-        driver.cluster.metrics.set(&metrics::CLAIMS_UNDER_WAY, &[], driver.flights.len());
+        driver.cluster.metrics.claims.in_flight.set(level(driver.flights.len()));
         let backlog = self.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
-        driver.cluster.metrics.set(&metrics::BACKLOG, &[], backlog);
+        driver.cluster.metrics.cycles.gangs_backlog.set(level(backlog));
         let now_ms = driver.now_ms();
         self.adopter.begin(&driver, objects);
         Round { nodes_ms: self.nodes.begin(&driver, objects, now_ms), silence_ms }
@@ -214,7 +214,7 @@ impl Negotiator {
 
     /// Whether it has just begun to be looked up what may be at work on former objects of new offers: a cycle would find those closed.
     fn is_proving(&self) -> bool {
-        self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).is_awaited(self.driver.now_ms())
+        self.driver.proofs.lock().is_awaited(self.driver.now_ms())
     }
 
     /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. Of those that are decided,
@@ -267,8 +267,8 @@ impl Negotiator {
         (pool.frugal, pool.barred) = (self.costly_jobs.pausing(now_ms), self.costly_offers.pausing(now_ms));
         if pool.roots.is_empty() {
             self.findings.clear();
-            self.driver.cluster.metrics.set(&metrics::QUEUE, &[], 0);
-            self.driver.cluster.metrics.set_all(&metrics::UNMATCHED, &BTreeMap::new());
+            self.driver.cluster.metrics.cycles.jobs_waiting.set(0);
+            self.driver.cluster.metrics.cycles.set_unmatched(&BTreeMap::new());
             return None;
         }
         // What is left of the last cycle is found again.
@@ -280,7 +280,7 @@ impl Negotiator {
         let stop = Stop::default();
         let settings = Settings { seed: self.cycles, stop: stop.clone(), ..self.driver.engine.clone() };
         let mut engine = std::mem::take(&mut self.engine);
-        let sees_all = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).sees_all(self.driver.now_ms());
+        let sees_all = self.driver.proofs.lock().sees_all(self.driver.now_ms());
         self.health.cycle_begins();
         let cycle = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
@@ -342,13 +342,12 @@ impl Negotiator {
     }
 
     fn count_cycle(&self, pool: &Snapshot, cycle: &Cycle, findings: &BTreeMap<String, Arc<Finding>>, took: Duration) {
-        let metrics = &self.driver.cluster.metrics;
-        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        metrics.took(&metrics::CYCLE_SECONDS, &[], took);
-        metrics.set(&metrics::QUEUE, &[], pool.roots.len());
-        metrics.add(&metrics::CUT_SHORT, &[], count(cycle.cut_short.len()));
+        let metrics = &self.driver.cluster.metrics.cycles;
+        metrics.duration.observe(took.as_secs_f64());
+        metrics.jobs_waiting.set(level(pool.roots.len()));
+        metrics.searches_cut_short.inc_by(count(cycle.cut_short.len()));
         if !cycle.skipped.is_empty() || cycle.ended_at.is_some() {
-            metrics.count(&metrics::CYCLES_ENDED, &[]);
+            metrics.ended.inc();
             let busy = cycle.ended_at.and_then(|root| pool.ad(root)).map(|ad| ad.key.to_string());
             tracing::warn!(
                 busy,
@@ -356,15 +355,15 @@ impl Negotiator {
                 "the cycle took too long and was ended with what it had found"
             );
         }
-        metrics.add(&metrics::OVER_BUDGET, &["Jobs"], count(cycle.over_budget.len()));
-        metrics.add(&metrics::OVER_BUDGET, &["Offers"], count(cycle.barred.len()));
-        metrics.set(&metrics::SEARCHES_HELD, &[], cycle.gave_up.len());
-        metrics.add(&metrics::DISAGREEMENTS, &[], count(cycle.disagreements.len()));
+        metrics.over_budget("Jobs", cycle.over_budget.len());
+        metrics.over_budget("Offers", cycle.barred.len());
+        metrics.jobs_over_budget.set(level(cycle.gave_up.len()));
+        metrics.disagreements.inc_by(count(cycle.disagreements.len()));
         let mut unmatched = BTreeMap::new();
         for finding in findings.values() {
             *unmatched.entry(finding.reason).or_default() += 1;
         }
-        metrics.set_all(&metrics::UNMATCHED, &unmatched);
+        metrics.set_unmatched(&unmatched);
     }
 
     fn outlook(&self, objects: &Objects) -> Outlook {
@@ -372,13 +371,13 @@ impl Negotiator {
             let found = objects.offer(&key.kind, &ObjectKey::new(&key.namespace, &key.name))?;
             found.metadata().generation
         };
-        let mut refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refusals = self.driver.refusals.lock();
         let exclusions = refusals.exclusions(self.driver.now_ms(), |uid| generation(uid, objects), offer);
         let mut held_back = self.driver.flights.jobs();
-        let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut holdoffs = self.driver.holdoffs.lock();
         held_back.extend(holdoffs.held(self.driver.now_ms(), |uid| generation(uid, objects)).into_keys());
         held_back.extend(self.driver.stalls().paused(self.driver.now_ms()));
-        let unproven = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).unproven();
+        let unproven = self.driver.proofs.lock().unproven();
         let mut returning = returning(objects);
         // What was freed just now may be known here before its claim has landed.
         let landing = self.driver.flights.written_jobs().into_iter();
@@ -416,7 +415,7 @@ impl Negotiator {
     fn hold_off(&mut self, objects: &Objects) {
         let now_ms = self.driver.now_ms();
         let held = {
-            let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut holdoffs = self.driver.holdoffs.lock();
             holdoffs.held(now_ms, |uid| generation(uid, objects))
         };
         for (uid, finding) in held {
@@ -431,10 +430,10 @@ impl Negotiator {
     /// enough, or a vote or a sign of life has been awaited long enough.
     fn pause(&self, due: bool, awaited_ms: Option<u64>) -> Duration {
         let now = self.driver.now_ms();
-        let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
-        let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
+        let refusals = self.driver.refusals.lock().next_ms(now);
+        let holdoffs = self.driver.holdoffs.lock().next_ms(now);
         let costly = self.costly_jobs.next_ms(now).into_iter().chain(self.costly_offers.next_ms(now));
-        let proofs = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
+        let proofs = self.driver.proofs.lock().next_ms(now);
         let stale = self.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
         let rested = Some(self.rest_until_ms).filter(|_| due);
         let repair = Some(self.repair_at_ms).filter(|_| self.may_be_wiped);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crds::Retry;
 
+use crate::answer::Unknown;
 use crate::backoff::Pause;
 
 /// The pauses after writes that were not taken.
@@ -29,22 +30,25 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// What an answer means that says nothing about the object: by its status code, with which the text begins.
-    pub(crate) fn of_lost(why: &str) -> Outcome {
-        let code = why.split(' ').next().and_then(|first| first.parse::<u16>().ok());
-        match code {
-            Some(409) => Outcome::Again,
-            Some(429 | 503) => Outcome::Overloaded(why.to_owned()),
-            Some(400..=499) => Outcome::Refused(why.to_owned()),
-            _ => Outcome::Stalled(why.to_owned()),
-        }
-    }
-
     /// Why it was not taken.
     pub(crate) fn why(&self) -> Option<&str> {
         match self {
             Outcome::Done | Outcome::Again => None,
             Outcome::Refused(why) | Outcome::Stalled(why) | Outcome::Overloaded(why) => Some(why),
+        }
+    }
+}
+
+impl From<Unknown> for Outcome {
+    /// What an answer means that says nothing about the object.
+    fn from(unknown: Unknown) -> Outcome {
+        match unknown {
+            Unknown::Conflict(_) => Outcome::Again,
+            Unknown::Busy(why) => Outcome::Overloaded(why),
+            Unknown::Rejected(why) => Outcome::Refused(why),
+            unknown @ (Unknown::NotLeading | Unknown::Timeout(_) | Unknown::Other(_)) => {
+                Outcome::Stalled(unknown.to_string())
+            }
         }
     }
 }
@@ -165,6 +169,8 @@ fn gist(why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn quota(job: u32) -> Outcome {
@@ -211,7 +217,7 @@ mod tests {
     #[test]
     fn only_overload_pauses_all() {
         let mut pacing = Pacing::default();
-        let hangs = Outcome::of_lost("no answer within 5000 ms");
+        let hangs = Outcome::from(Unknown::Timeout(Duration::from_secs(5)));
         pacing.note("b", &1, &hangs, 0);
         pacing.note("b", &2, &hangs, 1);
         assert!(pacing.may("c", 2), "one namespace's webhook hangs");
@@ -219,16 +225,8 @@ mod tests {
         assert!(!pacing.may("d", 3), "two of them, and nothing is taken: it is the server");
         pacing.note("d", &4, &Outcome::Done, 4);
         assert!(pacing.may("e", 5) && !pacing.may("b", 5));
-        pacing.note("b", &1, &Outcome::of_lost("429 TooManyRequests: later"), 6);
+        pacing.note("b", &1, &Outcome::from(Unknown::Busy("429 TooManyRequests: later".to_owned())), 6);
         assert!(!pacing.may("e", 7));
-    }
-
-    #[test]
-    fn codes_tell_what_is_meant() {
-        assert!(matches!(Outcome::of_lost("403 Forbidden: no"), Outcome::Refused(_)));
-        assert!(matches!(Outcome::of_lost("500 InternalError: failed calling webhook"), Outcome::Stalled(_)));
-        assert!(matches!(Outcome::of_lost("503 ServiceUnavailable: no"), Outcome::Overloaded(_)));
-        assert_eq!(Outcome::of_lost("409 Conflict: changed"), Outcome::Again);
     }
 
     #[test]

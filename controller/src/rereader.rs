@@ -7,7 +7,7 @@ use kube::core::NamespaceResourceScope;
 use pool::{Advertises, Lean, ObjectKey, Objects};
 use tokio::task::JoinSet;
 
-use crate::api::Answer;
+use crate::answer::Answer;
 use crate::claims::Driver;
 
 /// The most that are read at once, of each kind.
@@ -71,6 +71,6 @@ where
             true
         }
         Answer::Missing => true,
-        Answer::Refused(_) | Answer::Exists | Answer::Lost(_) => false,
+        Answer::Denied(_) | Answer::Exists | Answer::Unknown(_) => false,
     }
 }

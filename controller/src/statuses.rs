@@ -8,10 +8,11 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
 use pool::{Changes, Objects};
 
-use crate::api::{Answer, Change};
+use crate::answer::Answer;
+use crate::api::Change;
 use crate::claims::Driver;
 use crate::lane::Lane;
-use crate::metrics;
+use crate::metrics::count;
 use crate::pacing::Outcome;
 use crate::status::{Finding, Findings, News, Pending, Update, Whose, count_gave_up};
 
@@ -65,7 +66,7 @@ impl Statuses {
     /// Waits until something of what was begun is written; for ever, if nothing was.
     pub(crate) async fn written(&mut self, driver: &Driver) {
         let lost = self.lane.ended().await;
-        driver.cluster.metrics.add(&metrics::STATUSES_LOST, &[], i64::try_from(lost.len()).unwrap_or(i64::MAX));
+        driver.cluster.metrics.requests.statuses_not_written.inc_by(count(lost.len()));
         // After all others of their namespaces: those that the server does not take must not keep them waiting.
         self.pending.again(lost.into_iter().map(|(whose, _)| whose).collect());
     }
@@ -118,9 +119,9 @@ fn tell(driver: &Driver, about: ObjectReference, news: Option<News>) {
 
 fn outcome(answer: Answer<()>) -> Outcome {
     match answer {
-        Answer::Refused(refused) if !refused.rules.is_empty() => Outcome::Refused(refused.message),
-        Answer::Lost(why) => Outcome::of_lost(&why),
+        Answer::Denied(refused) if !refused.is_by_test() => Outcome::Refused(refused.message),
+        Answer::Unknown(unknown) => unknown.into(),
         // it has moved on
-        Answer::Done(()) | Answer::Refused(_) | Answer::Missing | Answer::Exists => Outcome::Done,
+        Answer::Done(()) | Answer::Denied(_) | Answer::Missing | Answer::Exists => Outcome::Done,
     }
 }

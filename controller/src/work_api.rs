@@ -7,12 +7,13 @@ use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PatchParams, PostParams};
 use kube::core::DynamicResourceScope;
 use pool::{JobSet, Lean, ObjectKey, WorkObject};
 use serde::{Deserialize, Serialize};
 
-use crate::api::{Answer, Change, Cluster, MANAGER, only};
+use crate::answer::{Answer, Unknown};
+use crate::api::{Change, Cluster, MANAGER, only};
 
 /// An object as it is written, whatever fields it has.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -95,16 +96,10 @@ impl Resource for Raw {
 }
 
 fn seen(kind: WorkKind, answer: Answer<Raw>) -> Answer<Seen> {
-    match answer {
-        Answer::Done(raw) => match raw.work(kind) {
-            Some(work) => Answer::Done(Seen { raw, work }),
-            None => Answer::Lost("the server's answer cannot be read".to_owned()),
-        },
-        Answer::Refused(refused) => Answer::Refused(refused),
-        Answer::Missing => Answer::Missing,
-        Answer::Exists => Answer::Exists,
-        Answer::Lost(why) => Answer::Lost(why),
-    }
+    answer.and_then(|raw| match raw.work(kind) {
+        Some(work) => Answer::Done(Seen { raw, work }),
+        None => Answer::Unknown(Unknown::Other("the server's answer cannot be read".to_owned())),
+    })
 }
 
 impl Cluster {
@@ -117,28 +112,19 @@ impl Cluster {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let namespace = object.metadata.namespace.as_deref().unwrap_or("");
         let api = self.works(WorkKind::Job, namespace);
-        seen(WorkKind::Job, self.write(namespace, api.create(&params, object)).await)
+        seen(WorkKind::Job, Answer::of(api.create(&params, object).await))
     }
 
     /// Reads an object as it is now, not as a cache has it.
     pub(crate) async fn read_work(&self, kind: WorkKind, key: &ObjectKey) -> Answer<Seen> {
-        seen(kind, self.ask(&key.namespace, self.works(kind, &key.namespace).get(&key.name)).await)
+        seen(kind, Answer::of(self.works(kind, &key.namespace).get(&key.name).await))
     }
 
     /// Patches an object itself, not its status.
     pub(crate) async fn patch_work(&self, kind: WorkKind, key: &ObjectKey, patch: &Change) -> Answer<Seen> {
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         let api = self.works(kind, &key.namespace);
-        let answer = match patch {
-            Change::Json(patch) => {
-                let patch = Patch::<serde_json::Value>::Json(patch.clone());
-                self.write(&key.namespace, api.patch(&key.name, &params, &patch)).await
-            }
-            Change::Merge(patch) => {
-                self.write(&key.namespace, api.patch(&key.name, &params, &Patch::Merge(patch))).await
-            }
-        };
-        seen(kind, answer)
+        seen(kind, Answer::of(api.patch(&key.name, &params, &patch.body()).await))
     }
 
     /// Deletes an object if it is still the one with this uid.
@@ -150,7 +136,7 @@ impl Cluster {
     pub(crate) async fn delete_within(&self, work: &WorkObject, seconds: Option<u32>) -> Answer<()> {
         let api = self.works(work.kind, &work.key.namespace);
         let params = DeleteParams { grace_period_seconds: seconds, ..only(&work.uid) };
-        self.write(&work.key.namespace, api.delete(&work.key.name, &params)).await.map(|_| ())
+        Answer::of(api.delete(&work.key.name, &params).await).map(|_| ())
     }
 
     /// Lists the pods of a namespace that have not finished, as they are now.

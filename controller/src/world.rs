@@ -1,8 +1,8 @@
 //! What the cluster has shown into one shared picture, and a bell that rings when it changes.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use pool::{Life, Limits, ObjectKey, Objects, OwnerTrust, Reach};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -35,7 +35,7 @@ impl World {
 
     /// The objects, for a short look; never held across an await.
     pub(crate) fn look(&self) -> MutexGuard<'_, Objects> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+        self.objects.lock()
     }
 
     /// Changes the picture and rings the bell.
@@ -81,7 +81,7 @@ impl World {
     }
 
     fn pulses(&self) -> MutexGuard<'_, Pulses> {
-        self.pulses.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pulses.lock()
     }
 
     /// Rings the bell: something other than an object has changed.

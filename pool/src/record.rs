@@ -24,6 +24,9 @@ pub struct Occasion {
     pub epoch: i64,
 }
 
+/// The longest summary of a gang, in bytes.
+const SUMMARY_MAX: usize = 1024;
+
 /// The Match of a gang; `None` if a member has left the objects since the snapshot was made.
 ///
 /// Its name is made of the job's uid and the number of the attempt, so that the same attempt cannot be written twice.
@@ -36,12 +39,14 @@ pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, occasion: &Oc
     let attempt = next_attempt(objects, job);
     let members: Option<Vec<Member>> =
         (0..gang.members.len()).map(|place| member(objects, snapshot, gang, place)).collect();
+    let mut summary = summary(snapshot, gang);
+    summary.truncate(summary.floor_char_boundary(SUMMARY_MAX));
     let spec = MatchSpec {
         attempt,
         cycle: Cycle { id: occasion.cycle.clone(), time: Time(occasion.time), seed: occasion.seed },
         epoch: occasion.epoch,
         reserve_timeout_seconds: i64::from(job.spec.reserve_timeout_seconds),
-        summary: cut(summary(snapshot, gang), 1024),
+        summary,
         rank: gang.score.own.to_real().to_string(),
         members: members?,
     };
@@ -103,11 +108,4 @@ fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> 
         member.claim_policy = Some(policy);
     }
     Some(member)
-}
-
-fn cut(mut text: String, bytes_max: usize) -> String {
-    while text.len() > bytes_max {
-        text.pop();
-    }
-    text
 }

@@ -4,7 +4,8 @@ use std::sync::Mutex;
 
 use claiming::{Action, Event, Vote};
 
-use crate::api::{Answer, Change};
+use crate::answer::Answer;
+use crate::api::Change;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::registers;
 use crate::claims::view::{Leg, View, entry, is_stopping, registers as seen};

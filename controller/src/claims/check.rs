@@ -7,7 +7,7 @@ use crds::{Job, Match};
 use matchmaker::{Config as Engine, Disagreement, verify};
 use pool::{Objects, gang_of};
 
-use crate::api::Answer;
+use crate::answer::Answer;
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::reserve::No;
 use crate::claims::view::{Leg, View};

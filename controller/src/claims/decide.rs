@@ -1,20 +1,18 @@
 //! Second phase: the register turned, and the job told.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
 use claiming::{Action, Event, Reason, Record};
 use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, StopPolicy, Vote, VoteRetry};
 use pool::Objects;
 
-use crate::api::Answer;
+use crate::answer::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::free::is_over;
 use crate::claims::reserve::No;
 use crate::claims::view::{Leg, View, entry};
 use crate::claims::{registers, writes};
 use crate::events::Tone;
-use crate::metrics;
 
 /// Who is to blame for calling a claim off for this reason, in their own words if they have any.
 fn naysayers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v>> {
@@ -145,7 +143,7 @@ impl Driver {
                 stored
             }
             Answer::Missing => return Event::Decided(Record::Gone),
-            Answer::Refused(_) => match self.cluster.get::<Match>(&view.key).await {
+            Answer::Denied(_) => match self.cluster.get::<Match>(&view.key).await {
                 Answer::Done(stored) => stored,
                 Answer::Missing => return Event::Decided(Record::Gone),
                 answer => return self.lost(action, &answer, notes),
@@ -172,13 +170,13 @@ impl Driver {
             Decision::Aborted => "Aborted",
             Decision::Released => "Released",
         };
-        let metrics = &self.cluster.metrics;
-        metrics.count(&metrics::DECISIONS, &[decision, reason.map_or("AllReserved", Reason::as_str)]);
+        let metrics = &self.cluster.metrics.claims;
+        metrics.decided(decision, reason.map_or("AllReserved", Reason::as_str));
         let first = view.found.as_ref().is_some_and(|found| found.spec.attempt <= 1);
         let created = self.job(view).and_then(|job| job.metadata.creation_timestamp.clone()).filter(|_| first);
         if let (Decision::Committed, Some(created)) = (to, created) {
             let waited = self.clock.now().duration_since(created.0);
-            metrics.took(&metrics::WAIT_SECONDS, &[], Duration::try_from(waited).unwrap_or_default());
+            metrics.wait_duration.observe(waited.as_secs_f64().max(0.0));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The one who makes a claim's writes: executes each action, tells the claim what came of it, until there is no next one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use claiming::{Action, Claim, Event, Hold, Reason, Record, step};
 use crds::{Decision, Job, Match};
@@ -11,7 +11,8 @@ use matchmaker::{AdKey, Config as Engine};
 use pool::{Objects, OwnerTrust, is_foreign};
 use tokio::time::Instant;
 
-use crate::api::{Answer, Cluster};
+use crate::answer::Answer;
+use crate::api::Cluster;
 use crate::claims::due::{Moment, next};
 use crate::claims::group::Groups;
 use crate::claims::leave::leave;
@@ -22,7 +23,6 @@ use crate::clock::Clock;
 use crate::events::Events;
 use crate::flights::{Flights, UnderWay};
 use crate::holdoffs::{Cause, HoldOffs};
-use crate::metrics;
 use crate::proofs::Proofs;
 use crate::refusals::Refusals;
 use crate::world::World;
@@ -34,11 +34,11 @@ pub(crate) struct Driver {
     pub(crate) flights: Arc<Flights>,
     /// Who wants to reserve which offer now.
     pub(crate) groups: Groups,
-    pub(crate) refusals: Mutex<Refusals>,
-    pub(crate) holdoffs: Mutex<HoldOffs>,
-    pub(crate) proofs: Mutex<Proofs>,
+    pub(crate) refusals: parking_lot::Mutex<Refusals>,
+    pub(crate) holdoffs: parking_lot::Mutex<HoldOffs>,
+    pub(crate) proofs: parking_lot::Mutex<Proofs>,
     /// Claims that cannot go on now.
-    pub(crate) stalls: Mutex<Stalls>,
+    pub(crate) stalls: parking_lot::Mutex<Stalls>,
     /// How long the work of a claim that has ended is given to end, in milliseconds.
     pub(crate) stop_timeout_ms: u64,
     pub(crate) events: Events,
@@ -126,7 +126,7 @@ impl Driver {
             if let Event::Decided(record) = event {
                 under_way.decided();
                 if record == Record::Committed {
-                    self.cluster.metrics.took(&metrics::COMMIT_SECONDS, &[], begun.elapsed());
+                    self.cluster.metrics.claims.commit_duration.observe(begun.elapsed().as_secs_f64());
                 }
             }
             self.note_ballot(&view, &event, &notes);
@@ -216,8 +216,8 @@ impl Driver {
         *self.stalls() = Stalls::default();
     }
 
-    pub(crate) fn stalls(&self) -> MutexGuard<'_, Stalls> {
-        self.stalls.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn stalls(&self) -> parking_lot::MutexGuard<'_, Stalls> {
+        self.stalls.lock()
     }
 
     /// Until when work that is to stop for a claim is given time to end, counted from when this process asked first: the workload of
@@ -260,15 +260,15 @@ impl Driver {
             Answer::Done(written) => {
                 tracing::info!(r#match = %view.key, members = written.spec.summary, "gang found");
                 let attempt = if written.spec.attempt <= 1 { "first" } else { "again" };
-                self.cluster.metrics.count(&metrics::ATTEMPTS, &[attempt]);
-                self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Unwritten);
+                self.cluster.metrics.claims.attempted(attempt);
+                self.holdoffs.lock().forget(&view.root.uid, Cause::Unwritten);
                 self.stalls().written(&view.root.uid);
                 self.world.learn(|all| all.put_match(written.clone()));
                 Ok(written)
             }
-            Answer::Refused(refused) => {
+            Answer::Denied(refused) => {
                 noted(notes, |notes| notes.unwritten = true);
-                self.cluster.metrics.count(&metrics::UNWRITTEN, &[]);
+                self.cluster.metrics.claims.matches_not_taken.inc();
                 self.unwritten(view, &refused.message).await;
                 Err(failed)
             }
@@ -319,11 +319,11 @@ impl Driver {
     /// An action that came to nothing by this answer.
     pub(super) fn lost<K>(&self, action: Action, answer: &Answer<K>, notes: &Mutex<Notes>) -> Event {
         let why = match answer {
-            Answer::Lost(why) => why.as_str(),
-            Answer::Refused(refused) => refused.message.as_str(),
-            Answer::Missing => "no such object",
-            Answer::Exists => "exists already",
-            Answer::Done(_) => "",
+            Answer::Unknown(unknown) => unknown.to_string(),
+            Answer::Denied(denial) => denial.message.clone(),
+            Answer::Missing => "no such object".to_owned(),
+            Answer::Exists => "exists already".to_owned(),
+            Answer::Done(_) => String::new(),
         };
         noted(notes, |notes| notes.failed(action, why));
         Event::Failed(action)

@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use pool::{ObjectKey, Origin, WorkObject, has_finished};
 
-use crate::api::Answer;
+use crate::answer::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::stalls::Wait;
 use crate::claims::view::View;
@@ -118,7 +118,7 @@ impl Driver {
         for job in jobs.iter().filter(|job| !job.suspended && job.ended.is_none()) {
             match self.cluster.patch_work(job.kind, &job.key, &workloads::suspend(&job.uid)).await {
                 Answer::Done(_) | Answer::Missing => {}
-                Answer::Refused(_) if is_late => drop(self.cluster.delete_work(job).await),
+                Answer::Denied(_) if is_late => drop(self.cluster.delete_work(job).await),
                 answer => return answer.map(|_| Vec::new()),
             }
         }

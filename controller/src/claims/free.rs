@@ -1,21 +1,19 @@
 //! The end: offers given back, then the job, once the Match is read as ended.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use claiming::{Action, Event, Hold, Reason, Record};
-use crds::rules::message;
 use crds::{Decision, Job, Match};
 use kube::Resource;
 use pool::{OfferRef, WorkObject};
 
-use crate::api::Answer;
+use crate::answer::{Answer, Rule};
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::group::Wish;
 use crate::claims::view::View;
 use crate::claims::writes;
 use crate::events::Tone;
 use crate::holdoffs::Cause;
-use crate::metrics;
 use crate::status::{Ended, count_gave_up};
 use crate::workloads::{self, work_of};
 
@@ -37,15 +35,15 @@ impl Driver {
             Answer::Done(offer) if offer.has_entry(&view.uid) => failed,
             Answer::Done(_) | Answer::Missing => {
                 if view.found.is_none() {
-                    self.cluster.metrics.count(&metrics::ORPHANS, &[]);
+                    self.cluster.metrics.claims.orphans_swept.inc();
                 }
                 noted(notes, |notes| notes.freed.insert(number));
                 Event::Freed(number)
             }
             // There is no such entry any more, or no such offer.
-            Answer::Refused(refused) if refused.rules.is_empty() => self.freed_by_another(view, number, notes).await,
+            Answer::Denied(refused) if refused.is_by_test() => self.freed_by_another(view, number, notes).await,
             // Its agent is still at work.
-            Answer::Refused(refused) if refused.says(message::ACTIVE) => {
+            Answer::Denied(refused) if refused.breaks(Rule::Active) => {
                 self.read_offer(leg).await;
                 self.entry_of(view, number).unwrap_or(failed)
             }
@@ -147,7 +145,7 @@ impl Driver {
         }
         let ended = self.ended(view, notes);
         if ended.reason != Reason::StartTimedOut {
-            self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Start);
+            self.holdoffs.lock().forget(&view.root.uid, Cause::Start);
         }
         let patch = writes::free_root(view, &job, &ended, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {

@@ -4,7 +4,8 @@ use crds::{License, Machine};
 use kube::core::NamespaceResourceScope;
 use pool::{Advertises, Lean, ObjectKey, Objects};
 
-use crate::api::{Answer, Change};
+use crate::answer::Answer;
+use crate::api::Change;
 use crate::claims::drive::Driver;
 use crate::claims::group::Offer;
 use crate::claims::view::Leg;

@@ -1,13 +1,13 @@
 //! The look at the server that an offer needs before it is given away.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crds::{Decision, Job, Match};
 use futures::StreamExt;
 use pool::{Changes, ObjectKey, Objects};
 
-use crate::api::Answer;
+use crate::answer::Answer;
 use crate::claims::drive::Driver;
 
 /// The most jobs that are read at the same time for one look.
@@ -18,7 +18,7 @@ impl Driver {
     pub(crate) fn prove(self: &Arc<Self>, changes: &Changes, objects: &Objects) {
         let began_ms = self.now_ms();
         let due = {
-            let mut proofs = self.proofs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut proofs = self.proofs.lock();
             proofs.note(changes, objects, began_ms);
             proofs.begin(began_ms)
         };
@@ -28,7 +28,7 @@ impl Driver {
             let proven = driver.look_for_former(uids).await;
             {
                 let objects = driver.world.look();
-                let mut proofs = driver.proofs.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut proofs = driver.proofs.lock();
                 proofs.end(proven, &objects, began_ms, driver.now_ms());
             }
             driver.world.ring();

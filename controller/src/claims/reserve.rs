@@ -1,13 +1,12 @@
 //! First phase: the job and its offers reserved, each by one guarded patch; every no remembered.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use claiming::{Action, Event, Reason};
 use crds::Job;
-use crds::rules::message;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::api::{Answer, Refused};
+use crate::answer::{Answer, Denial, Rule};
 use crate::backoff::{jitter, retry_of};
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::group::Wish;
@@ -15,7 +14,6 @@ use crate::claims::view::{Leg, View};
 use crate::claims::{refusal, writes};
 use crate::events::Tone;
 use crate::holdoffs::Cause;
-use crate::metrics;
 
 /// How often a job's reserve is made anew because the job was told something in the meantime.
 const TRIES: usize = 3;
@@ -53,14 +51,14 @@ impl Driver {
                 self.world.learn(|all| all.jobs.put(job));
                 Some(Event::RootReserved)
             }
-            Answer::Refused(refused) => {
+            Answer::Denied(refused) => {
                 let is_read = self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
                 let job = self.job(view);
                 if job.as_ref().is_some_and(|job| is_claimed_by(job, view)) {
                     return Some(Event::RootReserved);
                 }
-                if refused.rules.is_empty() && job.is_some_and(|job| is_as_matched(&job, view)) {
-                    return matches!(is_read, Answer::Lost(_)).then_some(Event::Failed(Action::ReserveRoot));
+                if refused.is_by_test() && job.is_some_and(|job| is_as_matched(&job, view)) {
+                    return matches!(is_read, Answer::Unknown(_)).then_some(Event::Failed(Action::ReserveRoot));
                 }
                 let reason = refusal::of_job(&refused);
                 noted(notes, |notes| notes.message = format!("job {}: {}", view.root.key, first(&refused)));
@@ -78,12 +76,12 @@ impl Driver {
                 noted(notes, |notes| offer.put_into(&mut notes.members));
                 Event::Reserved(number)
             }
-            Answer::Refused(refused) if refused.says(message::EPOCH) => {
+            Answer::Denied(refused) if refused.breaks(Rule::Epoch) => {
                 // the offer comes in as it is, and with it the epoch of whoever leads by now
                 self.read_offer(leg).await;
                 Event::Failed(Action::Reserve(number))
             }
-            Answer::Refused(refused) => {
+            Answer::Denied(refused) => {
                 self.read_offer(leg).await;
                 if self.is_entered(view, leg) {
                     return Event::Reserved(number);
@@ -109,7 +107,7 @@ impl Driver {
     pub(super) async fn unwritten(&self, view: &View, message: &str) {
         let Some(job) = self.job(view) else { return };
         let pause_ms = {
-            let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut holdoffs = self.holdoffs.lock();
             let about = (view.root.uid.as_str(), view.root.generation);
             holdoffs.remember(
                 about,
@@ -127,7 +125,7 @@ impl Driver {
     pub(super) fn refused(&self, view: &View, no: &No<'_>, reason: Reason, notes: &Mutex<Notes>) {
         let No { leg, message, for_good } = no;
         tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind, %reason, message, "refused");
-        self.cluster.metrics.count(&metrics::REFUSALS, &[reason.as_str()]);
+        self.cluster.metrics.claims.refused(reason.as_str());
         let text = format!("{} {}: {message}", leg.kind, leg.key);
         noted(notes, |notes| {
             notes.message = text;
@@ -147,7 +145,7 @@ impl Driver {
             for_good: *for_good,
         };
         let jitter = jitter(&view.root.uid, view.found.as_ref().map_or(0, |found| found.spec.attempt));
-        let mut memory = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.refusals.lock();
         memory.remember(&view.root.uid, &refused, &retry_of(&job), self.now_ms(), jitter);
     }
 }
@@ -166,6 +164,10 @@ fn is_as_matched(job: &Job, view: &View) -> bool {
     is_same && is_free && metadata.generation.unwrap_or(0) == view.root.generation
 }
 
-fn first(refused: &Refused) -> String {
-    refused.rules.first().cloned().unwrap_or_else(|| "it is not the object that was matched any more".to_owned())
+fn first(denial: &Denial) -> String {
+    denial
+        .breaches
+        .first()
+        .map(|breach| breach.message.clone())
+        .unwrap_or_else(|| "it is not the object that was matched any more".to_owned())
 }

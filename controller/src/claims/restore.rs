@@ -9,13 +9,12 @@ use crds::{ClaimPolicy, Decision, Match};
 use matchmaker::{Disagreement, verify};
 use pool::{Objects, forgotten, gang_of, is_foreign};
 
-use crate::api::Answer;
+use crate::answer::Answer;
 use crate::claims::drive::{Driver, Notes};
 use crate::claims::group::Wish;
 use crate::claims::stalls::Setback;
 use crate::claims::view::View;
 use crate::flights::UnderWay;
-use crate::metrics;
 
 /// The claims that stand and have lost entries, with the numbers of the offers that have lost them. Where an agent votes, an
 /// entry cannot be born with its vote: those are not restored.
@@ -101,13 +100,13 @@ impl Driver {
             let Some(leg) = view.legs.get(*number) else { continue };
             match self.together(view, *number, Wish::Return).await {
                 Answer::Done(_) => {
-                    self.cluster.metrics.count(&metrics::RESTORED, &[]);
+                    self.cluster.metrics.claims.entries_restored.inc();
                     tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, "entry lost by the offer; written back");
                 }
                 Answer::Missing => {}
-                Answer::Refused(refused) => return Err(refused.message),
+                Answer::Denied(refused) => return Err(refused.message),
                 Answer::Exists => return Err("exists already".to_owned()),
-                Answer::Lost(why) => return Err(why),
+                Answer::Unknown(unknown) => return Err(unknown.to_string()),
             }
         }
         Ok(())

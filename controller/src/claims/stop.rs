@@ -7,7 +7,7 @@ use crds::WorkKind;
 use k8s_openapi::api::batch::v1::Job as Batch;
 use pool::{ObjectKey, WorkObject};
 
-use crate::api::Answer;
+use crate::answer::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::stalls::Wait;
 use crate::claims::view::View;
@@ -69,11 +69,11 @@ impl Driver {
         } else {
             match self.hand_back(&latest, &view.uid).await {
                 // it cannot be made what it was, but it is not held for that
-                Answer::Refused(_) if self.now_ms() >= self.stop_by_ms(&view.uid, &latest.uid) => {
+                Answer::Denied(_) if self.now_ms() >= self.stop_by_ms(&view.uid, &latest.uid) => {
                     let label = workloads::let_go(&latest.uid);
                     match self.cluster.patch_work(latest.kind, &latest.key, &label).await {
                         // nor can anything else of it be changed
-                        Answer::Refused(_) => self.cluster.delete_work(&latest).await,
+                        Answer::Denied(_) => self.cluster.delete_work(&latest).await,
                         answer => answer.map(drop),
                     }
                 }
@@ -106,7 +106,7 @@ impl Driver {
                 answer => {
                     self.lost(action, &answer, notes);
                     // the server refuses whatever would change it, or its author has made it so that it cannot be read back
-                    if matches!(answer, Answer::Refused(_)) && self.now_ms() >= self.stop_by_ms(&view.uid, &work.uid) {
+                    if matches!(answer, Answer::Denied(_)) && self.now_ms() >= self.stop_by_ms(&view.uid, &work.uid) {
                         tracing::warn!(work = %work.key, "its claim is over, and it cannot be suspended: it is deleted");
                         self.cluster.delete_work(work).await;
                     }

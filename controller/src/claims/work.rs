@@ -1,12 +1,12 @@
 //! The workload of a claim: made, started and looked for, each by requests that test what was read before. Its end is in `stop.rs`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use claiming::{Action, Event, Reason, Work};
 use crds::{Job, Machine, Match, WorkKind, Workload};
 use pool::{Advertises, ObjectKey, Objects, WorkObject};
 
-use crate::api::Answer;
+use crate::answer::Answer;
 use crate::backoff::retry_of;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::reserve::No;
@@ -84,7 +84,7 @@ impl Driver {
                 }
                 answer => self.lost(Action::MakeWork, &answer, notes),
             },
-            Answer::Refused(refused) => {
+            Answer::Denied(refused) => {
                 tracing::warn!(r#match = %view.key, message = refused.message, "batch Job refused");
                 noted(notes, |notes| notes.message = format!("the batch Job was refused: {}", refused.message));
                 Event::Work(Work::Finished(false))
@@ -226,7 +226,7 @@ impl Driver {
             self.refused(view, &No { leg, message: message.clone(), for_good: false }, Reason::StartTimedOut, notes);
         }
         if noted(notes, |notes| notes.refusals.is_empty()) {
-            let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut holdoffs = self.holdoffs.lock();
             let about = (view.root.uid.as_str(), job.metadata.generation.unwrap_or(0));
             holdoffs.remember(about, Cause::Start, &message, &retry_of(&job), self.now_ms());
         }

@@ -1,7 +1,7 @@
 //! What a cycle cost into pauses: of jobs, and of namespaces. And who is left alone, since its former claim is at its end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use matchmaker::{AdId, Cycle, Snapshot};
 use pool::Objects;
@@ -68,7 +68,7 @@ impl Negotiator {
             );
         }
         let now = self.driver.clock.now();
-        let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut holdoffs = self.driver.holdoffs.lock();
         for root in cycle.gangs.iter().filter_map(|gang| pool.ad(gang.root()?)) {
             holdoffs.forget(&root.uid, Cause::Search);
         }

@@ -11,7 +11,8 @@ use kube::ResourceExt;
 use pool::Objects;
 use tokio::task::JoinHandle;
 
-use crate::api::{Answer, Change as Write};
+use crate::answer::Answer;
+use crate::api::Change as Write;
 use crate::backoff::Backoff;
 use crate::claims::Driver;
 use crate::nodes::changes::{Change, Settled, Tally, plan};
@@ -124,9 +125,9 @@ async fn write(driver: &Driver, change: Change) -> Option<String> {
 
 fn lost(answer: Answer<()>) -> Option<String> {
     match answer {
-        Answer::Refused(refused) if !refused.message.is_empty() => Some(refused.message),
-        Answer::Lost(why) => Some(why),
-        Answer::Done(()) | Answer::Refused(_) | Answer::Missing | Answer::Exists => None,
+        Answer::Denied(refused) if !refused.message.is_empty() => Some(refused.message),
+        Answer::Unknown(unknown) => Some(unknown.to_string()),
+        Answer::Done(()) | Answer::Denied(_) | Answer::Missing | Answer::Exists => None,
     }
 }
 
