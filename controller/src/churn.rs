@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crds::LABEL_MATCH_UID;
+use crds::{LABEL_MATCH_UID, OfferKind};
 use pool::{Life, ObjectKey, Objects, WorkObject};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -182,9 +182,9 @@ impl Churn {
 
     fn live(&mut self) {
         let mut lives = BTreeMap::new();
-        for kind in ["Machine", "License"] {
+        for kind in OfferKind::ALL {
             let life = [Life::Unknown, Life::Renewed, Life::Expired][usize::try_from(self.one_of(3)).unwrap()];
-            lives.insert((kind.to_owned(), ObjectKey::new("ns", "a")), life);
+            lives.insert((kind, ObjectKey::new("ns", "a")), life);
         }
         self.objects.take_in_agents(lives);
     }

@@ -180,8 +180,8 @@ mod tests {
     /// What a server answers through the layers, as a client sees it, and what was counted.
     fn client(leadership: &Leadership, code: u16) -> (Client, Arc<Metrics>) {
         let answers = service_fn(move |_: Request<Body>| async move {
-            let body = Full::new(Bytes::from_static(br#"{"message": "m", "reason": "r"}"#));
-            Response::builder().status(code).body(body)
+            let body = format!(r#"{{"code": {code}, "message": "m", "reason": "r"}}"#);
+            Response::builder().status(code).body(Full::new(Bytes::from(body)))
         });
         let metrics = Arc::<Metrics>::default();
         let client = guarded(&Client::new(answers, "ns"), leadership.clone(), metrics.clone(), Arc::default());

@@ -367,10 +367,7 @@ impl Negotiator {
     }
 
     fn outlook(&self, objects: &Objects) -> Outlook {
-        let offer = |key: &AdKey| {
-            let found = objects.offer(&key.kind, &ObjectKey::new(&key.namespace, &key.name))?;
-            found.metadata().generation
-        };
+        let offer = |key: &AdKey| objects.offer_at(key)?.metadata().generation;
         let mut refusals = self.driver.refusals.lock();
         let exclusions = refusals.exclusions(self.driver.now_ms(), |uid| generation(uid, objects), offer);
         let mut held_back = self.driver.flights.jobs();

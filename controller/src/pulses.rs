@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crds::OfferKind;
 use pool::{Life, ObjectKey, Objects, lease_key};
 
 /// Since when each Lease is what it is.
@@ -26,7 +27,7 @@ struct Pulse {
 }
 
 /// What is known of all agents, by kind and key of their offers, if that may have changed; and when the next of them falls silent.
-pub(crate) type Lives = (Option<BTreeMap<(String, ObjectKey), Life>>, Option<u64>);
+pub(crate) type Lives = (Option<BTreeMap<(OfferKind, ObjectKey), Life>>, Option<u64>);
 
 impl Pulses {
     /// All Leases have been listed: these.
@@ -87,7 +88,7 @@ impl Pulses {
                 self.awaited.insert(lease.clone());
             }
             named.insert(lease);
-            all.insert((offer.kind().to_owned(), offer.key()), life);
+            all.insert((offer.kind(), offer.key()), life);
         }
         // Leases that are gone and belong to no offer are forgotten: any tenant can make them, one name after the other.
         self.seen.retain(|lease, pulse| pulse.held.is_some() || named.contains(lease));

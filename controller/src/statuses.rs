@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::{Job, License, Machine};
+use crds::{AdKind, Job, License, Machine, OfferKind};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
@@ -83,24 +83,24 @@ impl Statuses {
 async fn write(driver: &Driver, update: Update) -> Outcome {
     // Not while it is claimed: that tells it more. And no claim begins before it has heard this.
     let telling = match update.kind {
-        "Job" => match driver.flights.tell(&update.uid) {
+        AdKind::Job => match driver.flights.tell(&update.uid) {
             Some(telling) => Some(telling),
             None => return Outcome::Done,
         },
-        _ => None,
+        AdKind::Offer(_) => None,
     };
     let (key, patch, news) = (update.key, Change::Json(update.patch), update.news);
     let answer = match update.kind {
-        "Job" => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
+        AdKind::Job => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
             count_gave_up(&driver.cluster.metrics, &found);
             tell(driver, found.object_ref(&()), news);
             driver.world.learn(|all| all.jobs.put(found));
         }),
-        "Machine" => driver.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
+        AdKind::Offer(OfferKind::Machine) => driver.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
             tell(driver, found.object_ref(&()), news);
             driver.world.learn(|all| all.machines.put(found));
         }),
-        _ => driver.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
+        AdKind::Offer(OfferKind::License) => driver.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
             tell(driver, found.object_ref(&()), news);
             driver.world.learn(|all| all.licenses.put(found));
         }),

@@ -15,6 +15,7 @@ mod generate;
 mod job;
 mod job_status;
 mod keys;
+mod kind;
 mod license;
 mod machine;
 mod machine_class;
@@ -29,11 +30,12 @@ pub use ad_fields::{AdFields, Port};
 pub use claims::{Activity, AskWhen, ClaimEntry, Vote, VoteRetry};
 pub use expr_text::{EXPRESSION_LENGTH_MAX, ExprText};
 pub use generate::{Generated, HEADER, definitions, generated};
-pub use job::{Job, WorkloadRef, JobSpec, Retry, WorkKind, Workload};
+pub use job::{Job, JobSpec, Retry, WorkKind, Workload, WorkloadRef};
 pub use job_status::{
     JobClaim, JobPhase, JobStatus, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
 };
 pub use keys::match_name;
+pub use kind::{AdKind, OfferKind, UnknownKind};
 pub use license::{License, LicenseSpec};
 pub use machine::{Machine, MachineSpec};
 pub use machine_class::{MachineClass, MachineClassSpec, MachineClassStatus, Toleration};

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crds::{ClaimPolicy, Cycle, Job, LABEL_ATTEMPT, LABEL_ROOT_UID, Match, MatchSpec, Member, match_name};
+use crds::{AdKind, ClaimPolicy, Cycle, Job, LABEL_ATTEMPT, LABEL_ROOT_UID, Match, MatchSpec, Member, match_name};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use kube::ResourceExt;
 use matchmaker::{Gang, Snapshot, summary};
 
-use crate::ads::Advertises;
 use crate::key::ObjectKey;
 use crate::objects::Objects;
 
@@ -58,7 +57,7 @@ pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, occasion: &Oc
     ]));
     found.metadata.owner_references = Some(vec![OwnerReference {
         api_version: format!("{}/{}", crds::GROUP, crds::VERSION),
-        kind: <Job as Advertises>::KIND.to_owned(),
+        kind: AdKind::Job.to_string(),
         name: job.name_any(),
         uid: root.uid.clone(),
         controller: Some(true),
@@ -79,7 +78,7 @@ fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> 
     let bound = gang.members.get(place)?;
     let ad = snapshot.ad(bound.ad)?;
     let key = ObjectKey::new(&ad.key.namespace, &ad.key.name);
-    let (uid, generation, policy) = match objects.offer(&ad.key.kind, &key) {
+    let (uid, generation, policy) = match objects.offer_at(&ad.key) {
         Some(offer) => (offer.uid().to_owned(), offer.metadata().generation, offer.fields().claim_policy),
         None => {
             let job = &objects.jobs.get(&key)?.object;

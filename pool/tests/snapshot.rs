@@ -10,7 +10,7 @@ mod tests {
 
     use crds::{
         AllowedNamespaces, ClaimEntry, ClaimPolicy, Decision, Job, JobClaim, JobStatus, Machine, MatchStatus,
-        NamespacesFrom, OfferStatus, StopPolicy, Res,
+        NamespacesFrom, OfferStatus, Res, StopPolicy,
     };
     use matchmaker::{AdKey, Ask, Config, negotiate};
     use pool::{Flight, Life, ObjectKey, Objects, Occasion, Outlook, Standing, forgotten, may_ask, record, snapshot};
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn an_agents_offer_is_open_while_its_agent_shows_that_it_is_alive() {
-        let lives = |life| Arc::new(BTreeMap::from([(("Machine".to_owned(), ObjectKey::new("n", "m")), life)]));
+        let lives = |life| Arc::new(BTreeMap::from([((crds::OfferKind::Machine, ObjectKey::new("n", "m")), life)]));
         for (policy, life, open) in [
             (ClaimPolicy::Agent, Life::Renewed, 1),
             (ClaimPolicy::Agent, Life::Unknown, 0),

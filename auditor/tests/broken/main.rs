@@ -37,7 +37,8 @@ fn what_has_no_room_is_over_booked() {
     assert_eq!(over.broken(), only(Capacity));
     let shrunk = until(At::Committed).then(machine(), |machine| machine["spec"]["capacity"] = json!({"slots": 0}));
     assert_eq!(shrunk.broken(), nothing(), "an owner may lower it");
-    let outside = until(At::RootReserved).then(license(), |license| license["status"]["externalUsage"] = json!({"seats": 1}));
+    let outside =
+        until(At::RootReserved).then(license(), |license| license["status"]["externalUsage"] = json!({"seats": 1}));
     let taken = outside.then(license(), |license| {
         license["status"]["claims"] =
             json!({MATCH: {"match": "default/j-1", "allocation": {"seats": 1}, "vote": "Accepted"}});

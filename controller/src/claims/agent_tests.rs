@@ -95,7 +95,7 @@ fn registers_are_seen_and_lead_to_the_next_write() {
 #[test]
 fn a_silent_agent_ends_the_claim_and_then_its_work_is_lost() {
     let active = json!({"vote": "Accepted", "ballot": "b", "committed": true, "activity": "Active"});
-    let silent = [(("Machine".to_owned(), key("machine")), Life::Expired)];
+    let silent = [((crds::OfferKind::Machine, key("machine")), Life::Expired)];
     for (decision, action) in [("Committed", Action::Release(Reason::AgentLost)), ("Released", Action::MarkLost(0))] {
         let mut objects = voted(decision, &active, &active);
         objects.agents = Arc::new(silent.clone().into());

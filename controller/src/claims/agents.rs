@@ -60,7 +60,8 @@ impl Driver {
 
     /// Whether an offer's agent is silent, with its Lease as the server has it now.
     pub(super) async fn is_silent(&self, leg: &Leg) -> bool {
-        let lease = pool::lease_key(&leg.kind, &leg.key);
+        let Ok(kind) = crds::OfferKind::try_from(&leg.kind) else { return false };
+        let lease = pool::lease_key(kind, &leg.key);
         let Answer::Done(found) = self.cluster.lease(&lease).await else { return false };
         self.world.saw_lease(lease.clone(), found);
         let silence = self.world.look().offer(&leg.kind, &leg.key).and_then(pool::OfferRef::silence_seconds);

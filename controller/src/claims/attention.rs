@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use claiming::Record;
-use crds::{License, Machine, WorkKind};
+use crds::{OfferKind, WorkKind};
 use kube::ResourceExt;
-use pool::{Advertises, Changes, ObjectKey, Objects, OfferRef};
+use pool::{Changes, ObjectKey, Objects, OfferRef};
 
 use crate::alarm::Alarm;
 use crate::claims::due::{Due, Known, Moment, Next, next, outlived, outlived_work};
@@ -16,7 +16,7 @@ use crate::fair::FairSet;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tie {
     Job(ObjectKey),
-    Offer(&'static str, ObjectKey),
+    Offer(OfferKind, ObjectKey),
     Match(ObjectKey),
     Work(WorkKind, ObjectKey),
 }
@@ -189,7 +189,7 @@ impl Tie {
                 job.and_then(|status| status.claim.as_ref()).is_some_and(|claim| claim.uid == uid)
             }
             Tie::Offer(kind, key) => {
-                let ledger = objects.offer(kind, key).and_then(OfferRef::status);
+                let ledger = objects.offer(*kind, key).and_then(OfferRef::status);
                 ledger.is_some_and(|ledger| ledger.claims.contains_key(uid))
             }
             Tie::Match(_) | Tie::Work(..) => false,
@@ -202,11 +202,8 @@ fn ties(view: &View, objects: &Objects) -> Vec<Tie> {
     let job = objects.jobs.get(&view.root.key);
     let reference = job.and_then(|held| held.object.spec.workload.as_ref()?.workload_ref.as_ref());
     let work = |kind: WorkKind, name: &str| Tie::Work(kind, ObjectKey::new(&view.key.namespace, name));
-    let offer = |leg: &Leg| match leg.kind.as_str() {
-        <Machine as Advertises>::KIND => Tie::Offer(<Machine as Advertises>::KIND, leg.key.clone()),
-        _ => Tie::Offer(<License as Advertises>::KIND, leg.key.clone()),
-    };
+    let offer = |leg: &Leg| Some(Tie::Offer(OfferKind::try_from(&leg.kind).ok()?, leg.key.clone()));
     let own = [Tie::Match(view.key.clone()), Tie::Job(view.root.key.clone()), work(WorkKind::Job, &view.key.name)];
     let named = reference.map(|reference| work(reference.kind, &reference.name));
-    own.into_iter().chain(named).chain(view.legs.iter().map(offer)).collect()
+    own.into_iter().chain(named).chain(view.legs.iter().filter_map(offer)).collect()
 }

@@ -123,7 +123,7 @@ impl Driver {
         let objects = self.world.look();
         let has_entry = |offer: &OfferRef<'_>| offer.status().is_some_and(|all| all.claims.contains_key(&view.uid));
         let is_known = |offer: &OfferRef<'_>| {
-            let place = view.legs.iter().position(|leg| leg.kind == offer.kind() && leg.key == offer.key());
+            let place = view.legs.iter().position(|leg| leg.kind == offer.kind().as_str() && leg.key == offer.key());
             place.is_some_and(is_held)
         };
         let found = match view.found {

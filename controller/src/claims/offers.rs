@@ -1,8 +1,8 @@
 //! Machines and licenses, treated alike: patched, read anew, listed; what comes back goes into the picture of the world.
 
-use crds::{License, Machine};
+use crds::{License, Machine, OfferKind};
 use kube::core::NamespaceResourceScope;
-use pool::{Advertises, Lean, ObjectKey, Objects};
+use pool::{Lean, ObjectKey, Objects};
 
 use crate::answer::Answer;
 use crate::api::Change;
@@ -13,7 +13,7 @@ use crate::claims::view::Leg;
 impl Driver {
     /// Patches an offer of either kind and takes in what came back.
     pub(super) async fn patch_offer(&self, leg: &Leg, patch: &Change) -> Answer<Offer> {
-        if leg.kind == <Machine as Advertises>::KIND {
+        if leg.kind == OfferKind::Machine.as_str() {
             let answer = self.cluster.patch_status::<Machine>(&leg.key, patch).await;
             answer.map(|machine| {
                 self.world.learn(|all| all.machines.put(machine.clone()));
@@ -30,7 +30,7 @@ impl Driver {
 
     /// Reads an offer as it is now.
     pub(super) async fn read_offer(&self, leg: &Leg) -> Answer<()> {
-        if leg.kind == <Machine as Advertises>::KIND {
+        if leg.kind == OfferKind::Machine.as_str() {
             self.read::<Machine>(&leg.key, |all, found| all.machines.put(found)).await
         } else {
             self.read::<License>(&leg.key, |all, found| all.licenses.put(found)).await

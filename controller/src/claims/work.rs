@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use claiming::{Action, Event, Reason, Work};
-use crds::{Job, Machine, Match, WorkKind, Workload};
-use pool::{Advertises, ObjectKey, Objects, WorkObject};
+use crds::{Job, Match, OfferKind, WorkKind, Workload};
+use pool::{ObjectKey, Objects, WorkObject};
 
 use crate::answer::Answer;
 use crate::backoff::retry_of;
@@ -221,7 +221,7 @@ impl Driver {
         let Some(job) = self.job(view) else { return };
         let limit = job.spec.workload.as_ref().map_or(0, |workload| workload.start_timeout_seconds);
         let message = format!("no pod was ready or finished within spec.workload.startTimeoutSeconds ({limit} s)");
-        let machines = || view.legs.iter().filter(|leg| leg.kind == <Machine as Advertises>::KIND);
+        let machines = || view.legs.iter().filter(|leg| leg.kind == OfferKind::Machine.as_str());
         for leg in machines() {
             self.refused(view, &No { leg, message: message.clone(), for_good: false }, Reason::StartTimedOut, notes);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crds::AdKind;
 use jiff::Timestamp;
 use pool::{Changes, ObjectKey, Objects};
 
@@ -12,7 +13,7 @@ use crate::status::Finding;
 use crate::status::write::{Findings, Next, Update, hears_at, job_next, offer_next};
 
 /// One object: its kind, and where it is.
-pub(crate) type Whose = (&'static str, ObjectKey);
+pub(crate) type Whose = (AdKind, ObjectKey);
 
 /// Those who are to be looked at.
 #[derive(Debug, Default)]
@@ -31,17 +32,17 @@ impl Pending {
     /// Takes in what has changed.
     pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects) {
         if changes.namespaces {
-            objects.offers().for_each(|offer| self.push((offer.kind(), offer.key()), objects));
+            objects.offers().for_each(|offer| self.push((offer.kind().into(), offer.key()), objects));
         }
         for key in &changes.jobs {
             self.note_holder(key, objects);
-            self.push(("Job", key.clone()), objects);
+            self.push((AdKind::Job, key.clone()), objects);
         }
-        changes.offers().for_each(|(kind, key)| self.push((kind, key.clone()), objects));
+        changes.offers().for_each(|(kind, key)| self.push((kind.into(), key.clone()), objects));
         changes.roots.iter().for_each(|uid| self.touch_job(uid, objects));
         let worked = changes.worked.iter().filter_map(|uid| self.held_by.get(uid)).flatten();
         for key in worked.cloned().collect::<Vec<_>>() {
-            self.push(("Job", key), objects);
+            self.push((AdKind::Job, key), objects);
         }
     }
 
@@ -64,7 +65,7 @@ impl Pending {
     /// The job with this uid is to be looked at.
     pub(crate) fn touch_job(&mut self, uid: &str, objects: &Objects) {
         if let Some((key, _)) = objects.jobs.by_uid(uid) {
-            self.push(("Job", key.clone()), objects);
+            self.push((AdKind::Job, key.clone()), objects);
         }
     }
 
@@ -72,8 +73,8 @@ impl Pending {
     pub(crate) fn found(&mut self, uid: &str, finding: &Finding, objects: &Objects, now: (Timestamp, u64)) {
         let Some((key, held)) = objects.jobs.by_uid(uid) else { return };
         match hears_at(&held.object, finding, now.0) {
-            Some(at) if at > now.0.as_second() => self.alarm.set_by(("Job", key.clone()), clock(at, now)),
-            Some(_) => self.push(("Job", key.clone()), objects),
+            Some(at) if at > now.0.as_second() => self.alarm.set_by((AdKind::Job, key.clone()), clock(at, now)),
+            Some(_) => self.push((AdKind::Job, key.clone()), objects),
             None => {}
         }
     }
@@ -91,7 +92,7 @@ impl Pending {
         if !self.known.insert(whose.clone()) {
             return;
         }
-        let held = objects.jobs.get(&whose.1).filter(|_| whose.0 == "Job");
+        let held = objects.jobs.get(&whose.1).filter(|_| whose.0 == AdKind::Job);
         let untold =
             held.is_some_and(|held| held.object.status.as_ref().is_none_or(|status| status.conditions.is_empty()));
         let namespace = whose.1.namespace.clone();
@@ -151,12 +152,16 @@ fn next(
     under_way: &BTreeSet<String>,
     now: Timestamp,
 ) -> Next {
-    if *kind == "Job" {
-        let held = objects.jobs.get(key);
-        return held.map(|held| job_next(held, objects, findings, under_way, now)).unwrap_or_default();
+    match *kind {
+        AdKind::Job => {
+            let held = objects.jobs.get(key);
+            held.map(|held| job_next(held, objects, findings, under_way, now)).unwrap_or_default()
+        }
+        AdKind::Offer(kind) => {
+            let update = objects.offer(kind, key).and_then(|offer| offer_next(offer, objects, now));
+            Next { update, at: None }
+        }
     }
-    let update = objects.offer(kind, key).and_then(|offer| offer_next(offer, objects, now));
-    Next { update, at: None }
 }
 
 /// A second of the wall clock on the monotonic one: when it has begun for certain.

@@ -7,13 +7,15 @@ use jiff::Timestamp;
 use matchmaker::Config;
 use pool::{Freezer, Outlook, snapshot};
 
+use crds::AdKind;
+
 use super::{Finding, Findings, Pending, Update, updates};
 use crate::churn::Churn;
 use crate::lane::Room;
 
 const BEGIN: i64 = 1_795_269_600;
 
-fn keys(updates: &[Update]) -> BTreeSet<(&'static str, String)> {
+fn keys(updates: &[Update]) -> BTreeSet<(AdKind, String)> {
     updates.iter().map(|update| (update.kind, update.key.to_string())).collect()
 }
 

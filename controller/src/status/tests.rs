@@ -175,7 +175,7 @@ fn nothing_is_written_twice() {
     objects.jobs.put(job(&json!({}), &json!({})));
     objects.matches.retain(|_| false);
     let first = updates(&objects, &looked_at(false), &Default::default(), NOW);
-    assert_eq!(first.iter().map(|update| update.kind).collect::<Vec<_>>(), ["Job", "Machine", "License"]);
+    assert_eq!(first.iter().map(|update| update.kind.as_str()).collect::<Vec<_>>(), ["Job", "Machine", "License"]);
     for (key, held) in objects.clone().jobs.iter() {
         let mut job = crds::Job::clone(&held.object);
         job.status = Some(job_waiting(held, may_ask(held, &objects), None, NOW));
