@@ -7,10 +7,10 @@ use crds::{OfferKind, WorkKind};
 use kube::ResourceExt;
 use pool::{Changes, ObjectKey, Objects, OfferRef};
 
-use crate::alarm::Alarm;
 use crate::claims::due::{Due, Known, Moment, Next, next, outlived, outlived_work};
 use crate::claims::view::{Leg, View, view};
-use crate::fair::FairSet;
+use crate::cycle::timer_queue::TimerQueue;
+use crate::write::fair::FairSet;
 
 /// An object that a claim depends on, or depended on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +32,7 @@ pub(crate) struct Attention {
     tied: BTreeMap<Tie, BTreeSet<String>>,
     ties: BTreeMap<String, BTreeSet<Tie>>,
     /// Claims to which something happens by time alone, in milliseconds.
-    alarm: Alarm<String>,
+    timers: TimerQueue<String>,
     /// Claims that are decided, have a next step, and wait for a place.
     waiting: FairSet,
     /// Matches that are undecided.
@@ -105,7 +105,7 @@ impl Attention {
     pub(crate) fn due(&mut self, objects: &Objects, moment: &Moment<'_>) -> Due {
         let mut due = Due::default();
         let whole = std::mem::take(&mut self.whole);
-        self.open.extend(self.alarm.rung(moment.now_ms));
+        self.open.extend(self.timers.expired(moment.now_ms));
         for uid in std::mem::take(&mut self.open) {
             if let Some(view) = self.look(&uid, objects, moment, &mut due) {
                 // The end of a claim may take as long as it likes: it stands in a line of its own.
@@ -133,7 +133,7 @@ impl Attention {
 
     /// When one of them has to be looked at, if nothing changes.
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        self.alarm.next_ms()
+        self.timers.next_ms()
     }
 
     /// Looks at one claim, and remembers what it depends on from now on. The claim, if it is to be driven now.
@@ -144,7 +144,7 @@ impl Attention {
         }
         let before = self.untie(uid);
         self.histories.extend(before.iter().filter_map(Tie::job).cloned());
-        self.alarm.forget(uid);
+        self.timers.remove(uid);
         self.undecided.remove(uid);
         let Some(view) = seen else {
             due.outlived_work.extend(outlived_work(uid, objects));
@@ -163,7 +163,7 @@ impl Attention {
             return Some(view);
         }
         if let Some(at_ms) = at_ms.into_iter().chain(rests_until).min() {
-            self.alarm.set(uid.to_owned(), at_ms);
+            self.timers.set(uid.to_owned(), at_ms);
         }
         None
     }

@@ -7,10 +7,10 @@ use crds::{AdKind, Job, Match};
 use matchmaker::{Config as Engine, Disagreement, verify};
 use pool::{Objects, gang_of};
 
-use crate::answer::Answer;
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::reserve::No;
 use crate::claims::view::{Leg, View};
+use crate::write::answer::Answer;
 
 impl Driver {
     /// Evaluates the gang again. A member that this process did not reserve itself is read anew first.
@@ -31,7 +31,7 @@ impl Driver {
             }
         }
         {
-            let world = self.world.look();
+            let world = self.cache.lock();
             members.namespaces = world.namespaces.clone();
             members.agents = world.agents.clone();
             members.nodes = world.nodes.clone();

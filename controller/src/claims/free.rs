@@ -7,15 +7,15 @@ use crds::{Decision, Job, Match};
 use kube::Resource;
 use pool::{OfferRef, WorkObject};
 
-use crate::answer::{Answer, Rule};
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::group::Wish;
 use crate::claims::view::View;
 use crate::claims::writes;
-use crate::events::Tone;
-use crate::holdoffs::Cause;
+use crate::cycle::job_backoff::Cause;
 use crate::status::{Ended, count_gave_up};
 use crate::workloads::{self, work_of};
+use crate::write::answer::{Answer, Rule};
+use kube::runtime::events::EventType;
 
 impl Driver {
     /// Gives an offer back, once the Match is read as ended or gone: by the server, not by what was seen of it.
@@ -25,7 +25,7 @@ impl Driver {
         if !self.has_ended(view, notes).await {
             return failed;
         }
-        if self.world.look().offer(&leg.kind, &leg.key).is_none() {
+        if self.cache.lock().offer(&leg.kind, &leg.key).is_none() {
             return Event::Freed(number);
         }
         // Whether a seat goes with it depends on who else sits there: of those each is on his own.
@@ -58,7 +58,7 @@ impl Driver {
         let is_gone = match self.read_offer(leg).await {
             Answer::Missing => true,
             Answer::Done(()) => {
-                let objects = self.world.look();
+                let objects = self.cache.lock();
                 let offer = objects.offer(&leg.kind, &leg.key).and_then(|offer| offer.status());
                 offer.is_none_or(|status| !status.claims.contains_key(&view.uid))
             }
@@ -94,7 +94,7 @@ impl Driver {
             }
             Answer::Done(found) => {
                 let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
-                self.world.learn(|all| all.put_match(found));
+                self.cache.update(|all| all.put_match(found));
                 Event::Confirmed(writes::record(decision))
             }
             answer => self.lost(Action::Confirm, &answer, notes),
@@ -120,7 +120,7 @@ impl Driver {
                 }
             }
         }
-        let objects = self.world.look();
+        let objects = self.cache.lock();
         let has_entry = |offer: &OfferRef<'_>| offer.status().is_some_and(|all| all.claims.contains_key(&view.uid));
         let is_known = |offer: &OfferRef<'_>| {
             let place = view.legs.iter().position(|leg| leg.kind == offer.kind().as_str() && leg.key == offer.key());
@@ -145,14 +145,14 @@ impl Driver {
         }
         let ended = self.ended(view, notes);
         if ended.reason != Reason::StartTimedOut {
-            self.holdoffs.lock().forget(&view.root.uid, Cause::Start);
+            self.job_backoff.lock().forget(&view.root.uid, Cause::Start);
         }
         let patch = writes::free_root(view, &job, &ended, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 self.tell_end(&job, &ended);
                 count_gave_up(&self.cluster.metrics, &job);
-                self.world.learn(|all| all.jobs.put(job));
+                self.cache.update(|all| all.jobs.put(job));
                 Event::RootFreed
             }
             Answer::Missing => Event::RootFreed,
@@ -167,7 +167,7 @@ impl Driver {
     fn tell_end(&self, job: &Job, ended: &Ended) {
         let Ended { reason, message, .. } = ended;
         if ended.aborted {
-            self.events.tell(job, Tone::Warning, reason.as_str(), message);
+            self.events.tell(job, EventType::Warning, reason.as_str(), message);
         } else {
             self.events.tell_about(job.object_ref(&()), tone(*reason), reason.as_str(), message);
         }
@@ -175,7 +175,7 @@ impl Driver {
 
     /// Why the claim ended, from what is stored.
     fn ended(&self, view: &View, notes: &Mutex<Notes>) -> Ended {
-        let stored = self.world.look().matches.get(&view.key).cloned().and_then(|found| found.status.clone());
+        let stored = self.cache.lock().matches.get(&view.key).cloned().and_then(|found| found.status.clone());
         let aborted = stored.as_ref().is_some_and(|status| status.decision == Decision::Aborted);
         let reason = match &stored {
             Some(status) => status.reason.as_deref().and_then(Reason::of).unwrap_or(Reason::MatchDeleted),
@@ -183,7 +183,7 @@ impl Driver {
         };
         let (message, refusals) = noted(notes, |notes| (notes.message.clone(), notes.refusals.clone()));
         let (batch, asked_for) = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             let batch = work_of(view.whose(&objects), &objects).map(|batch| WorkObject::clone(batch));
             (batch, workloads::asked_for(view.whose(&objects), &objects).cloned())
         };
@@ -207,12 +207,12 @@ pub(super) fn is_over(stored: &Match, uid: &str) -> bool {
 }
 
 /// How serious it is that a claim which stood has ended: whether that was the wish of the job, or its work is done.
-fn tone(reason: Reason) -> Tone {
+fn tone(reason: Reason) -> EventType {
     match reason {
         Reason::MemberLost | Reason::Evicted | Reason::AgentLost | Reason::StartTimedOut | Reason::WorkloadFailed => {
-            Tone::Warning
+            EventType::Warning
         }
-        _ => Tone::Normal,
+        _ => EventType::Normal,
     }
 }
 
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn m6_what_the_job_did_not_ask_for_is_a_warning() {
-        let warned = Reason::ALL.into_iter().filter(|reason| tone(*reason) == Tone::Warning).map(Reason::as_str);
+        let warned = Reason::ALL.into_iter().filter(|reason| tone(*reason) == EventType::Warning).map(Reason::as_str);
         let expected = ["AgentLost", "Evicted", "MemberLost", "StartTimedOut", "WorkloadFailed"];
         assert_eq!(warned.collect::<std::collections::BTreeSet<_>>(), expected.into());
     }

@@ -13,10 +13,10 @@ use crds::{License, Machine, OfferStatus};
 use pool::Objects;
 use tokio::sync::oneshot;
 
-use crate::answer::{Answer, Denial, Rule, Unknown};
 use crate::claims::drive::Driver;
 use crate::claims::view::{Leg, View};
 use crate::claims::{registers, writes};
+use crate::write::answer::{Answer, Denial, Rule, Unknown};
 
 /// The most claims that one write enters or takes out: the rules that are evaluated with it take time with each.
 const TOGETHER_MAX: usize = 32;
@@ -213,7 +213,7 @@ impl Driver {
         for _ in 0..TRIES {
             let epoch = self.cluster.leadership.epoch();
             let patch = {
-                let objects = self.world.look();
+                let objects = self.cache.lock();
                 let all = claims.iter().filter_map(|(view, number)| Some((view.as_ref(), view.legs.get(*number)?)));
                 let offer = objects.offer(&leg.kind, &leg.key);
                 offer.map(|offer| writes::restore(all.collect(), offer, &objects, epoch, self.clock.now()))
@@ -231,7 +231,7 @@ impl Driver {
     async fn enter(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Offer> {
         let epoch = self.cluster.leadership.epoch();
         let patch = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             let now = self.clock.now();
             let about = |(view, number): &Claimant| {
                 registers::introduced(view, *number, &objects, &self.engine, now.as_second())
@@ -251,7 +251,7 @@ impl Driver {
         let mut seats = writes::Seats::OfThoseAlone;
         loop {
             let patch = {
-                let objects = self.world.look();
+                let objects = self.cache.lock();
                 let Some(offer) = objects.offer(&leg.kind, &leg.key) else { return Answer::Missing };
                 writes::free(&views, offer, seats, &objects, self.clock.now())
             };

@@ -4,25 +4,25 @@ use crds::{License, Machine, OfferKind};
 use kube::core::NamespaceResourceScope;
 use pool::{Lean, ObjectKey, Objects};
 
-use crate::answer::Answer;
-use crate::api::Change;
 use crate::claims::drive::Driver;
 use crate::claims::group::Offer;
 use crate::claims::view::Leg;
+use crate::write::answer::Answer;
+use crate::write::requests::ObjectPatch;
 
 impl Driver {
     /// Patches an offer of either kind and takes in what came back.
-    pub(super) async fn patch_offer(&self, leg: &Leg, patch: &Change) -> Answer<Offer> {
+    pub(super) async fn patch_offer(&self, leg: &Leg, patch: &ObjectPatch) -> Answer<Offer> {
         if leg.kind == OfferKind::Machine.as_str() {
             let answer = self.cluster.patch_status::<Machine>(&leg.key, patch).await;
             answer.map(|machine| {
-                self.world.learn(|all| all.machines.put(machine.clone()));
+                self.cache.update(|all| all.machines.put(machine.clone()));
                 Offer::Machine(machine)
             })
         } else {
             let answer = self.cluster.patch_status::<License>(&leg.key, patch).await;
             answer.map(|license| {
-                self.world.learn(|all| all.licenses.put(license.clone()));
+                self.cache.update(|all| all.licenses.put(license.clone()));
                 Offer::License(license)
             })
         }
@@ -42,13 +42,13 @@ impl Driver {
     where
         K: Lean<Scope = NamespaceResourceScope>,
     {
-        self.cluster.get::<K>(key).await.map(|found| self.world.learn(|all| put(all, found)))
+        self.cluster.get::<K>(key).await.map(|found| self.cache.update(|all| put(all, found)))
     }
 
     /// Lists all offers as they are now, not as a cache has them.
     pub(super) async fn list_offers(&self) -> Answer<()> {
-        let machines = self.cluster.each::<Machine>(|one| self.world.learn(|all| all.machines.put(one))).await;
+        let machines = self.cluster.each::<Machine>(|one| self.cache.update(|all| all.machines.put(one))).await;
         let Answer::Done(()) = machines else { return machines };
-        self.cluster.each::<License>(|one| self.world.learn(|all| all.licenses.put(one))).await
+        self.cluster.each::<License>(|one| self.cache.update(|all| all.licenses.put(one))).await
     }
 }

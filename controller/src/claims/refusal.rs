@@ -2,7 +2,7 @@
 
 use claiming::Reason;
 
-use crate::answer::{Denial, Rule};
+use crate::write::answer::{Denial, Rule};
 
 /// Why an offer could not be reserved. A rule says which; a failed `test` means that the object is not the one that was
 /// matched any more.
@@ -18,7 +18,7 @@ pub(crate) fn of_job(denial: &Denial) -> Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Breach;
+    use crate::write::answer::Breach;
 
     fn by(rule: Rule) -> Denial {
         Denial { breaches: vec![Breach { rule, message: String::new() }], message: String::new() }

@@ -6,14 +6,14 @@ use claiming::{Action, Event, Reason};
 use crds::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::answer::{Answer, Denial, Rule};
-use crate::backoff::{jitter, retry_of};
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::group::Wish;
 use crate::claims::view::{Leg, View};
 use crate::claims::{refusal, writes};
-use crate::events::Tone;
-use crate::holdoffs::Cause;
+use crate::cycle::backoff::{jitter, retry_of};
+use crate::cycle::job_backoff::Cause;
+use crate::write::answer::{Answer, Denial, Rule};
+use kube::runtime::events::EventType;
 
 /// How often a job's reserve is made anew because the job was told something in the meantime.
 const TRIES: usize = 3;
@@ -40,7 +40,7 @@ impl Driver {
 
     /// `None`: the job is free, and was told something in the meantime.
     async fn try_root(&self, view: &View, notes: &Mutex<Notes>) -> Option<Event> {
-        let held = self.world.look().jobs.get(&view.root.key).cloned();
+        let held = self.cache.lock().jobs.get(&view.root.key).cloned();
         let (Some(held), Some(found)) = (held, &view.found) else {
             return Some(Event::RootRefused(Reason::JobDeleted));
         };
@@ -48,7 +48,7 @@ impl Driver {
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 noted(notes, |notes| notes.members.jobs.put(job.clone()));
-                self.world.learn(|all| all.jobs.put(job));
+                self.cache.update(|all| all.jobs.put(job));
                 Some(Event::RootReserved)
             }
             Answer::Denied(refused) => {
@@ -97,7 +97,7 @@ impl Driver {
 
     /// Whether the offer has the claim's entry: an earlier write, whose answer was lost, has made it.
     fn is_entered(&self, view: &View, leg: &Leg) -> bool {
-        let objects = self.world.look();
+        let objects = self.cache.lock();
         let offer = objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid);
         offer.is_some_and(|offer| offer.status().is_some_and(|status| status.claims.contains_key(&view.uid)))
     }
@@ -107,9 +107,9 @@ impl Driver {
     pub(super) async fn unwritten(&self, view: &View, message: &str) {
         let Some(job) = self.job(view) else { return };
         let pause_ms = {
-            let mut holdoffs = self.holdoffs.lock();
+            let mut job_backoff = self.job_backoff.lock();
             let about = (view.root.uid.as_str(), view.root.generation);
-            holdoffs.remember(
+            job_backoff.remember(
                 about,
                 Cause::Unwritten,
                 &format!("its Match cannot be written: {message}"),
@@ -118,7 +118,7 @@ impl Driver {
             )
         };
         tracing::warn!(r#match = %view.key, message, pause_ms, "Match not written; the job pauses");
-        self.events.tell(&job, Tone::Warning, "FailedCreate", message);
+        self.events.tell(&job, EventType::Warning, "FailedCreate", message);
     }
 
     /// Remembers that an offer said no: in the process, for the next cycle, and in the job's status, for people.
@@ -139,13 +139,13 @@ impl Driver {
             });
         });
         let Some(job) = self.job(view) else { return };
-        let refused = crate::refusals::Refused {
+        let refused = crate::cycle::offer_backoff::Refused {
             offer: ad_key(leg),
             about: (view.root.generation, leg.generation),
             for_good: *for_good,
         };
         let jitter = jitter(&view.root.uid, view.found.as_ref().map_or(0, |found| found.spec.attempt));
-        let mut memory = self.refusals.lock();
+        let mut memory = self.offer_backoff.lock();
         memory.remember(&view.root.uid, &refused, &retry_of(&job), self.now_ms(), jitter);
     }
 }

@@ -7,8 +7,6 @@ mod news;
 mod offer;
 mod pending;
 #[cfg(test)]
-mod pending_tests;
-#[cfg(test)]
 mod tests;
 mod waiting;
 mod work;
@@ -21,6 +19,6 @@ pub(crate) use news::{News, news};
 pub(crate) use offer::offer_status;
 #[cfg(test)]
 pub(crate) use pending::updates;
-pub(crate) use pending::{Pending, Whose};
+pub(crate) use pending::{ObjectId, Pending};
 pub(crate) use work::job_working;
 pub(crate) use write::{Findings, Update};

@@ -12,8 +12,8 @@ use super::{
     Ended, Finding, Findings, Pending, job_claimed, job_freed, job_reserving, job_waiting, job_working, offer_status,
     updates,
 };
-use crate::fixtures::{MATCH_UID, entry, found, job, key, license, world};
-use crate::lane::Room;
+use crate::testing::fixtures::{MATCH_UID, entry, found, job, key, license, world};
+use crate::write::lane::Room;
 use crds::conditions::find;
 use crds::{JobPhase, JobStatus, OfferState, Unmatched, UnmatchedPort};
 

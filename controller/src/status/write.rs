@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use pool::{Held, ObjectKey, Objects, OfferRef, Standing, Whose, may_ask};
 
-use crate::patch::Ops;
 use crate::status::job::retells_at;
 use crate::status::waiting::left;
 use crate::status::{Finding, News, job_waiting, job_working, news, offer_status};
 use crate::workloads::work_of;
+use crate::write::patch::Ops;
 
 /// How long a job may wait for the first word about it, so that it is the right one.
 const MOMENT_SECONDS: i64 = 5;

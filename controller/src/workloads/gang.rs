@@ -186,7 +186,7 @@ fn variable(resource: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{found, job, license, machine};
+    use crate::testing::fixtures::{found, job, license, machine};
     use serde_json::json;
 
     #[test]

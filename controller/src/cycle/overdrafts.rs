@@ -1,0 +1,72 @@
+//! Namespaces that exceeded their budget in a cycle, into pauses during which they get little: longer each time, so that no
+//! change of a costly ad gives it a new start.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::Retry;
+
+use crate::cycle::backoff::{jitter, pause_ms};
+
+/// What is remembered, by namespace. Watched in memory only: losing it costs a cycle.
+#[derive(Debug, Default)]
+pub(crate) struct Overdrafts(BTreeMap<String, Overdraft>);
+
+#[derive(Debug)]
+struct Overdraft {
+    times: u32,
+    until_ms: u64,
+}
+
+/// The first pause, and the longest.
+pub(crate) const PAUSES: Retry = Retry { limit: None, backoff_seconds: 5, max_backoff_seconds: 300 };
+/// How long after its pause a namespace counts as one that has done it before.
+const REMEMBERED_MS: u64 = 600_000;
+
+impl Overdrafts {
+    /// Remembers that a namespace exceeded its budget, unless it is in a pause; says whether a pause begins.
+    pub(crate) fn remember(&mut self, namespace: &str, now_ms: u64) -> bool {
+        let known = self.0.get(namespace).filter(|known| now_ms < known.until_ms.saturating_add(REMEMBERED_MS));
+        if known.is_some_and(|known| now_ms < known.until_ms) {
+            return false;
+        }
+        let times = known.map_or(0, |known| known.times);
+        let attempt = i32::try_from(times).unwrap_or(i32::MAX);
+        let until_ms = now_ms.saturating_add(pause_ms(&PAUSES, times, jitter(namespace, attempt)));
+        self.0.insert(namespace.to_owned(), Overdraft { times: times.saturating_add(1), until_ms });
+        true
+    }
+
+    /// The namespaces that are in a pause.
+    pub(crate) fn pausing(&mut self, now_ms: u64) -> BTreeSet<String> {
+        self.0.retain(|_, known| now_ms < known.until_ms.saturating_add(REMEMBERED_MS));
+        self.0.iter().filter(|(_, known)| now_ms < known.until_ms).map(|(namespace, _)| namespace.clone()).collect()
+    }
+
+    /// When the next pause ends, if one is running.
+    pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
+        self.0.values().map(|known| known.until_ms).filter(|until| *until > now_ms).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_whichever_of_its_ads_was_costly_and_are_forgotten_in_the_end() {
+        let (mut all, mut now, mut pauses) = (Overdrafts::default(), 0, Vec::new());
+        for _ in 0..4 {
+            assert!(all.remember("bob", now));
+            assert!(!all.remember("bob", now + 1), "it is in its pause");
+            let end = all.next_ms(now).unwrap();
+            assert_eq!(all.pausing(end - 1), BTreeSet::from(["bob".to_owned()]));
+            assert!(all.pausing(end).is_empty());
+            pauses.push(end - now);
+            now = end;
+        }
+        assert!(pauses.windows(2).all(|two| two[0] < two[1]), "{pauses:?}");
+        now += REMEMBERED_MS;
+        assert!(all.pausing(now).is_empty() && all.remember("bob", now));
+        assert!(all.next_ms(now).unwrap() - now <= 5_000, "it begins again");
+    }
+}
