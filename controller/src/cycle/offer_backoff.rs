@@ -1,4 +1,4 @@
-//! OfferBackoff into who is not to be asked again yet: elsewhere at once, there again with growing pauses.
+//! Backoff of offers: after a refusal the job is matched elsewhere at once, and with this offer again after growing pauses.
 
 use std::collections::{BTreeMap, BTreeSet};
 

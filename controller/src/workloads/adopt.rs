@@ -16,7 +16,7 @@ pub(crate) struct Asks {
     /// Those for which a Job is still to be made, each with the Job that it names.
     pub(crate) jobs: Vec<Asking>,
     /// Those for which nothing is claimed unless their authors do something.
-    pub(crate) troubles: Vec<(Arc<WorkObject>, Problem)>,
+    pub(crate) problems: Vec<(Arc<WorkObject>, Problem)>,
 }
 
 /// A labelled workload for which a Job is to be made.
@@ -39,7 +39,7 @@ pub(crate) fn asks(objects: &Objects) -> Asks {
     for (ad, work) in objects.works.with_ad().filter(|(_, work)| asks(work) && lives(work)) {
         let name = crds::match_name(&work.key.name, &work.uid, 0);
         let job = |name: &str| objects.jobs.get(&ObjectKey::new(&work.key.namespace, name));
-        let trouble = match (work.suspended, job(&name), job(ad)) {
+        let problem = match (work.suspended, job(&name), job(ad)) {
             _ if work.is_managed_elsewhere => Some(Problem::ManagedElsewhere { why: work.message.clone() }),
             (false, asking, _) => Some(Problem::NotHeld { asked_for_by: asking.map(|_| name) }),
             (true, Some(asking), _) => Problem::of_finished(&asking.object),
@@ -50,10 +50,10 @@ pub(crate) fn asks(objects: &Objects) -> Asks {
                     all.jobs.push(Asking { work: work.clone(), ad: template.object.clone(), owner });
                     None
                 }
-                Err(trouble) => Some(trouble),
+                Err(problem) => Some(problem),
             },
         };
-        all.troubles.extend(trouble.map(|trouble| (work.clone(), trouble)));
+        all.problems.extend(problem.map(|problem| (work.clone(), problem)));
     }
     all
 }
@@ -166,13 +166,13 @@ mod tests {
         objects.works.put(batch());
         let found = asks(&objects);
         assert!(found.jobs.is_empty());
-        let [(_, Problem::AdMissing { ad })] = &found.troubles[..] else { panic!("{found:?}") };
+        let [(_, Problem::AdMissing { ad })] = &found.problems[..] else { panic!("{found:?}") };
         assert_eq!(ad, "job");
         let ad = json!({"owner": "livny", "suspend": true, "priority": 3, "constraint": "other.Type == \"Machine\"",
             "workload": {"jobTemplate": {}, "startTimeoutSeconds": 7}});
         objects.jobs.put(job(&ad, &json!({})));
         let made = asks(&objects);
-        assert!(made.troubles.is_empty());
+        assert!(made.problems.is_empty());
         let [asking] = &made.jobs[..] else { panic!("{made:?}") };
         let mut made = asking.job();
         assert_eq!(made.spec.ad.owner.as_deref(), Some("raman"), "who created the batch Job, not who wrote the ad");
@@ -184,7 +184,7 @@ mod tests {
         made.metadata.uid = Some("u-made".to_owned());
         objects.jobs.put(made);
         let found = asks(&objects);
-        assert!(found.jobs.is_empty() && found.troubles.is_empty(), "it is asked for already");
+        assert!(found.jobs.is_empty() && found.problems.is_empty(), "it is asked for already");
     }
 
     fn owner_of(change: impl FnOnce(&mut WorkObject), more: Vec<WorkObject>) -> Result<Option<String>, Problem> {
@@ -249,7 +249,7 @@ mod tests {
         objects.works.put(WorkObject { suspended: false, ..batch() });
         let found = asks(&objects);
         assert!(found.jobs.is_empty());
-        assert!(matches!(&found.troubles[..], [(_, Problem::NotHeld { asked_for_by: None })]), "{found:?}");
+        assert!(matches!(&found.problems[..], [(_, Problem::NotHeld { asked_for_by: None })]), "{found:?}");
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
         objects.jobs.put(asked);
         let found = asks(&objects);
         assert!(found.jobs.is_empty(), "it has asked already");
-        let [(_, Problem::Finished { why, .. })] = &found.troubles[..] else { panic!("{found:?}") };
+        let [(_, Problem::Finished { why, .. })] = &found.problems[..] else { panic!("{found:?}") };
         assert_eq!(why, "MatchTimedOut, too long");
     }
 
@@ -282,7 +282,7 @@ mod tests {
             change(&mut batch);
             objects.works.put(batch);
             let found = asks(&objects);
-            assert!(found.jobs.is_empty() && found.troubles.is_empty());
+            assert!(found.jobs.is_empty() && found.problems.is_empty());
         }
     }
 }

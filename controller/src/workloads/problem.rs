@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn everybody_is_told_what_to_do() {
-        let said = |kind: WorkKind, trouble: Problem| trouble.note(&WorkObject { kind, ..WorkObject::default() });
+        let said = |kind: WorkKind, problem: Problem| problem.note(&WorkObject { kind, ..WorkObject::default() });
         let asked_for_by = Some("mine-1".to_owned());
         let finished = Problem::Finished { job: "mine-1".to_owned(), why: "MatchTimedOut, too long".to_owned() };
         for (text, words) in [
