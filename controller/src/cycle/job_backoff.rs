@@ -9,7 +9,7 @@ use crds::{Retry, Unmatched};
 use crate::cycle::backoff::{jitter, pause_ms};
 use crate::status::{Finding, cut};
 
-/// What is remembered, by the job's uid. Watched in memory only: losing it costs one attempt.
+/// What is remembered, by the job's uid. Kept in memory only: losing it costs one attempt.
 #[derive(Debug, Default)]
 pub(crate) struct JobBackoff(BTreeMap<String, HoldOff>);
 

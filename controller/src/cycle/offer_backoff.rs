@@ -7,7 +7,7 @@ use matchmaker::AdKey;
 
 use crate::cycle::backoff::pause_ms;
 
-/// What is remembered, by the job's uid. Watched in memory only: losing it costs a few attempts.
+/// What is remembered, by the job's uid. Kept in memory only: losing it costs a few attempts.
 #[derive(Debug, Default)]
 pub(crate) struct OfferBackoff(BTreeMap<String, BTreeMap<AdKey, Remembered>>);
 

@@ -7,7 +7,7 @@ use crds::Retry;
 
 use crate::cycle::backoff::{jitter, pause_ms};
 
-/// What is remembered, by namespace. Watched in memory only: losing it costs a cycle.
+/// What is remembered, by namespace. Kept in memory only: losing it costs a cycle.
 #[derive(Debug, Default)]
 pub(crate) struct Overdrafts(BTreeMap<String, Overdraft>);
 
