@@ -36,7 +36,7 @@ impl Negotiator {
         findings.retain(|uid, _| !returning.contains(uid));
         let again = cycle.gangs.len() < found;
         if again {
-            self.rest_until_ms = self.rest_until_ms.max(now_ms.saturating_add(RETURNING_MS));
+            self.search.rest_until_ms = self.search.rest_until_ms.max(now_ms.saturating_add(RETURNING_MS));
         }
         again
     }
@@ -51,17 +51,19 @@ impl Negotiator {
         now_ms: u64,
     ) {
         for ad in cycle.unexplained.iter().chain(&cycle.skipped).filter_map(|root| pool.ad(*root)) {
-            if let Some(known) = self.findings.get(&ad.uid) {
+            if let Some(known) = self.last.findings.get(&ad.uid) {
                 findings.insert(ad.uid.clone(), known.clone());
             }
         }
-        for namespace in cycle.over_budget.iter().filter(|namespace| self.costly_jobs.remember(namespace, now_ms)) {
+        for namespace in
+            cycle.over_budget.iter().filter(|namespace| self.search.costly_jobs.remember(namespace, now_ms))
+        {
             tracing::warn!(
                 namespace = &**namespace,
                 "its jobs exceeded their share of the cycle's steps; it gets less for a while"
             );
         }
-        for namespace in cycle.barred.iter().filter(|namespace| self.costly_offers.remember(namespace, now_ms)) {
+        for namespace in cycle.barred.iter().filter(|namespace| self.search.costly_offers.remember(namespace, now_ms)) {
             tracing::warn!(
                 namespace,
                 "the expressions of its offers cost jobs of other namespaces too much; these offers are left out for a while"

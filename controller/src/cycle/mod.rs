@@ -48,11 +48,23 @@ const REPAIR_EVERY_MS: u64 = 1000;
 /// How often everything is looked at, whatever has changed: clocks jump, and what was asked for may have got lost.
 const WHOLE_EVERY_MS: u64 = 60_000;
 
-/// The loop and what it remembers from one time round to the next.
+/// The main loop, and what it remembers from one round to the next.
 pub(crate) struct Negotiator {
-    pub(crate) driver: Arc<Driver>,
-    pub(crate) config: Config,
-    pub(crate) health: Arc<Health>,
+    driver: Arc<Driver>,
+    config: Config,
+    health: Arc<Health>,
+    search: Search,
+    last: LastCycle,
+    attention: Attention,
+    statuses: Statuses,
+    nodes: MachineReconciler,
+    job_creator: JobCreator,
+    rereader: Rereader,
+    upkeep: Upkeep,
+}
+
+/// What a cycle begins with.
+struct Search {
     /// Marks the Matches of this term.
     epoch: i64,
     cycles: u64,
@@ -61,20 +73,23 @@ pub(crate) struct Negotiator {
     freezer: Freezer,
     /// Before that no cycle begins: the last one took long.
     rest_until_ms: u64,
-    /// What the last cycle said of each job that it could not match, by uid.
-    findings: BTreeMap<String, Arc<Finding>>,
-    /// It saw all offers that there are.
-    saw_all: bool,
     /// Namespaces whose jobs, or whose offers, have cost too much lately.
     costly_jobs: Overdrafts,
     costly_offers: Overdrafts,
-    attention: Attention,
-    statuses: Statuses,
-    nodes: MachineReconciler,
-    /// Gangs that the last cycle found and that are not handed on yet: as many are as may be under way at once.
+}
+
+/// What the last cycle has left.
+struct LastCycle {
+    /// What it said of each job that it could not match, by uid.
+    findings: BTreeMap<String, Arc<Finding>>,
+    /// It saw all offers that there are.
+    saw_all: bool,
+    /// Gangs that it found and that are not handed on yet: as many are as may be in flight at once.
     backlog: Option<Backlog>,
-    adopter: JobCreator,
-    rereader: Rereader,
+}
+
+/// What is looked at by time alone.
+struct Upkeep {
     /// When wiped ledgers are looked for next, and whether there may be any.
     repair_at_ms: u64,
     may_be_wiped: bool,
@@ -102,28 +117,27 @@ struct Round {
 impl Negotiator {
     pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
         driver.begin_term();
-        Negotiator {
-            driver,
-            config,
-            health,
+        let search = Search {
             epoch,
             cycles: 0,
             engine: Engine::new(),
             freezer: Freezer::default(),
             rest_until_ms: 0,
-            findings: BTreeMap::new(),
-            saw_all: true,
             costly_jobs: Overdrafts::default(),
             costly_offers: Overdrafts::default(),
+        };
+        Negotiator {
+            driver,
+            config,
+            health,
+            search,
+            last: LastCycle { findings: BTreeMap::new(), saw_all: true, backlog: None },
             attention: Attention::default(),
             statuses: Statuses::default(),
-            backlog: None,
             nodes: MachineReconciler::default(),
-            adopter: JobCreator::default(),
+            job_creator: JobCreator::default(),
             rereader: Rereader::default(),
-            repair_at_ms: 0,
-            may_be_wiped: true,
-            whole_at_ms: 0,
+            upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0 },
         }
     }
 
@@ -147,75 +161,97 @@ impl Negotiator {
                 done = finished(&mut running) => due |= self.end_cycle(done),
                 () = self.statuses.written(&self.driver) => {}
                 () = self.nodes.written(&self.driver) => {}
-                () = self.adopter.made() => {}
+                () = self.job_creator.made() => {}
                 () = self.rereader.read() => {}
                 () = tokio::time::sleep(pause) => due = true,
             }
         }
     }
 
-    /// Looks at what has changed, once, and begins whatever follows from it. Nobody can change anything meanwhile.
+    /// Looks at what has changed, once, and begins whatever follows from it. The cache is locked meanwhile: nothing changes.
     fn round(&mut self, running: &mut Option<Running>, due: &mut bool) -> Round {
         let driver = self.driver.clone();
         let mut objects = driver.cache.lock();
-        let changes = self.changes(&mut objects);
-        let offers_changed = changes.offers().next().is_some();
-        let (agents_changed, silence_ms) = driver.cache.look_after_agents(&mut objects, offers_changed);
-        *due |= agents_changed;
-        self.rereader.begin(&driver, &mut objects);
+        // 1. Take in what has changed, agents that have fallen silent among it.
+        let silence_ms = self.take_in(&mut objects, due);
         let objects = &*objects;
+        // 2. Drive on the claims that have a next step: what was begun comes before anything new.
+        self.drive_claims(objects);
+        // 3. Write back what ledgers have lost: until it is there nothing of these offers is given away.
+        self.repair(objects);
+        // 4. Hand on the gangs that were found, then look for others: a cycle counts those in flight.
+        self.hand_on(objects);
+        self.search(objects, running, due);
+        // 5. Write statuses, now that it is known whether a cycle runs: a job that it looks at hears more in a moment.
+        self.write_statuses(objects, running.is_some() || *due);
+        // 6. Create the Jobs of labelled workloads, and the Machines of nodes. They come in by watch, for a later round.
+        self.job_creator.begin(&driver, objects);
+        Round { nodes_ms: self.nodes.begin(&driver, objects, driver.now_ms()), silence_ms }
+    }
+
+    /// Takes in what has changed since the last round. When an agent falls silent next.
+    fn take_in(&mut self, objects: &mut Objects, due: &mut bool) -> Option<u64> {
+        let driver = self.driver.clone();
+        let changes = self.changes(objects);
+        let offers_changed = changes.offers().next().is_some();
+        let (agents_changed, silence_ms) = driver.cache.look_after_agents(objects, offers_changed);
+        *due |= agents_changed;
+        self.rereader.begin(&driver, objects);
         if driver.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
-            tracing::warn!("somebody has led since: this term is over");
+            tracing::warn!("another replica has led since: this term is over");
             driver.cluster.leadership.resign();
         }
         driver.prove(&changes, objects);
         self.attention.note(&changes, objects);
         self.statuses.note(&changes, objects);
-        self.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
-        for landed in driver.in_flight.take_finished() {
-            self.attention.landed(&landed.key, &landed.uid, objects);
-            self.statuses.touch_job(&landed.job, objects);
+        self.upkeep.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
+        for finished in driver.in_flight.take_finished() {
+            self.attention.landed(&finished.key, &finished.uid, objects);
+            self.statuses.touch_job(&finished.job, objects);
         }
-        self.drive_claims(objects);
-        self.repair(objects);
-        self.hand_on(objects);
+        silence_ms
+    }
+
+    /// Starts a cycle, if one is due and may begin.
+    fn search(&mut self, objects: &Objects, running: &mut Option<Running>, due: &mut bool) {
         if *due && running.is_none() && self.may_search() {
             *running = self.start_cycle(objects);
             *due = false;
         }
+    }
+
+    /// Begins to write the statuses that are due.
+    fn write_statuses(&mut self, objects: &Objects, searching: bool) {
         self.hold_off(objects);
-        let searching = running.is_some() || *due || !self.saw_all;
-        let findings = Findings { all: &self.findings, searching };
-        self.statuses.begin(&driver, objects, &findings);
-        driver.cluster.metrics.claims.in_flight.set(level(driver.in_flight.len()));
-        let backlog = self.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
-        driver.cluster.metrics.cycles.gangs_backlog.set(level(backlog));
-        let now_ms = driver.now_ms();
-        self.adopter.begin(&driver, objects);
-        Round { nodes_ms: self.nodes.begin(&driver, objects, now_ms), silence_ms }
+        let findings = Findings { all: &self.last.findings, searching: searching || !self.last.saw_all };
+        self.statuses.begin(&self.driver, objects, &findings);
+        let metrics = &self.driver.cluster.metrics;
+        metrics.claims.in_flight.set(level(self.driver.in_flight.len()));
+        let backlog = self.last.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
+        metrics.cycles.gangs_backlog.set(level(backlog));
     }
 
     /// What has changed since the last time round; now and then, everything.
     fn changes(&mut self, objects: &mut Objects) -> Changes {
         let changes = objects.take_changes();
         let now = self.driver.now_ms();
-        if now < self.whole_at_ms {
+        if now < self.upkeep.whole_at_ms {
             return changes;
         }
-        self.whole_at_ms = now.saturating_add(WHOLE_EVERY_MS);
+        self.upkeep.whole_at_ms = now.saturating_add(WHOLE_EVERY_MS);
         objects.everything()
     }
 
     /// Whether a cycle may begin: not while gangs wait that were found a moment ago, nor while somebody looks who may be at work
     /// on former objects of new offers, which a cycle would find closed; and the processor's time is the claims' first.
     fn may_search(&self) -> bool {
-        !self.is_proving() && !self.has_fresh_gangs() && self.driver.now_ms() >= self.rest_until_ms
+        !self.is_proving() && !self.has_fresh_gangs() && self.driver.now_ms() >= self.search.rest_until_ms
     }
 
     /// Whether gangs wait that were found a moment ago: these first, before others are looked for.
     fn has_fresh_gangs(&self) -> bool {
         let now = self.driver.now_ms();
-        self.backlog.as_ref().is_some_and(|backlog| now.saturating_sub(backlog.found_ms) < FRESH_MS)
+        self.last.backlog.as_ref().is_some_and(|backlog| now.saturating_sub(backlog.found_ms) < FRESH_MS)
     }
 
     /// Whether it has just begun to be looked up what may be at work on former objects of new offers: a cycle would find those closed.
@@ -250,12 +286,12 @@ impl Negotiator {
     /// Starts writing back what was wiped. This is looked for now and then only; meanwhile nothing of those offers is given away.
     fn repair(&mut self, objects: &Objects) {
         let now = self.driver.now_ms();
-        if now < self.repair_at_ms || !self.may_be_wiped {
+        if now < self.upkeep.repair_at_ms || !self.upkeep.may_be_wiped {
             return;
         }
-        self.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
+        self.upkeep.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
         let wiped = wiped(objects);
-        self.may_be_wiped = !wiped.is_empty();
+        self.upkeep.may_be_wiped = !wiped.is_empty();
         for (view, numbers) in wiped {
             let seen = self.driver.seen(&view, objects);
             let rests = self.driver.stalls().rests_until(&view.uid, seen, now).is_some();
@@ -268,24 +304,25 @@ impl Negotiator {
     /// Starts a cycle on what is known now; none if nobody waits.
     fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
         let outlook = self.outlook(objects);
-        let mut pool = self.freezer.freeze(objects, &outlook);
+        let mut pool = self.search.freezer.freeze(objects, &outlook);
         let now_ms = self.driver.now_ms();
-        (pool.frugal, pool.barred) = (self.costly_jobs.pausing(now_ms), self.costly_offers.pausing(now_ms));
+        (pool.frugal, pool.barred) =
+            (self.search.costly_jobs.pausing(now_ms), self.search.costly_offers.pausing(now_ms));
         if pool.roots.is_empty() {
-            self.findings.clear();
+            self.last.findings.clear();
             self.driver.cluster.metrics.cycles.jobs_waiting.set(0);
             self.driver.cluster.metrics.cycles.set_unmatched(&BTreeMap::new());
             return None;
         }
         // What is left of the last cycle is found again.
-        self.backlog = None;
-        self.cycles += 1;
+        self.last.backlog = None;
+        self.search.cycles += 1;
         let now = self.driver.clock.now();
-        let seed = i64::try_from(self.cycles).unwrap_or(0);
-        let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: self.epoch };
+        let seed = i64::try_from(self.search.cycles).unwrap_or(0);
+        let occasion = Occasion { cycle: self.search.cycles.to_string(), time: now, seed, epoch: self.search.epoch };
         let stop = Stop::default();
-        let settings = Settings { seed: self.cycles, stop: stop.clone(), ..self.driver.engine.clone() };
-        let mut engine = std::mem::take(&mut self.engine);
+        let settings = Settings { seed: self.search.cycles, stop: stop.clone(), ..self.driver.engine.clone() };
+        let mut engine = std::mem::take(&mut self.search.engine);
         let sees_all = self.driver.verification.lock().sees_all(self.driver.now_ms());
         self.health.cycle_begins();
         let cycle = tokio::task::spawn_blocking(move || {
@@ -305,7 +342,7 @@ impl Negotiator {
             tracing::error!("the cycle came to an untimely end; the next one begins anew");
             return false;
         };
-        self.engine = engine;
+        self.search.engine = engine;
         for root in cycle.disagreements.iter().filter_map(|root| pool.ad(*root)) {
             tracing::error!(job = %root.key, "the index found a gang that is none; the plain search was asked instead");
         }
@@ -316,16 +353,16 @@ impl Negotiator {
         }
         self.count_cycle(&pool, &cycle, &findings, took);
         let found_ms = self.driver.now_ms();
-        self.rest_until_ms = found_ms.saturating_add(resting_ms(took));
+        self.search.rest_until_ms = found_ms.saturating_add(resting_ms(took));
         let driver = self.driver.clone();
         let objects = driver.cache.lock();
         let again = self.leave_returning(&mut cycle, &mut findings, &pool, &returning, found_ms);
         self.charge(&pool, &cycle, &mut findings, &objects, found_ms);
-        self.saw_all = sees_all;
+        self.last.saw_all = sees_all;
         if sees_all {
             self.tell(findings, &objects, found_ms);
         }
-        self.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
+        self.last.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
         self.hand_on(&objects);
         again || !cycle.skipped.is_empty()
     }
@@ -333,10 +370,10 @@ impl Negotiator {
     /// Takes over what a cycle has found about the jobs that stay without a gang: those are told of whom it says something else
     /// than the last one.
     fn tell(&mut self, findings: BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
-        let before = std::mem::replace(&mut self.findings, findings);
+        let before = std::mem::replace(&mut self.last.findings, findings);
         // Thousands of jobs share a finding.
         let mut known = BTreeMap::new();
-        for (uid, finding) in &self.findings {
+        for (uid, finding) in &self.last.findings {
             let same = |told: &Arc<Finding>| {
                 let pair = (Arc::as_ptr(told), Arc::as_ptr(finding));
                 *known.entry(pair).or_insert_with(|| told.says(finding))
@@ -394,7 +431,7 @@ impl Negotiator {
     /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again. So do those whose
     /// job is being told that it waits: what its claim says comes after that.
     fn hand_on(&mut self, objects: &Objects) {
-        let Some(Backlog { pool, mut gangs, occasion, found_ms }) = self.backlog.take() else { return };
+        let Some(Backlog { pool, mut gangs, occasion, found_ms }) = self.last.backlog.take() else { return };
         let mut later = VecDeque::new();
         while self.driver.in_flight.undecided() < self.config.claims_max
             && let Some(gang) = gangs.pop_front()
@@ -410,7 +447,7 @@ impl Negotiator {
         }
         later.append(&mut gangs);
         if !later.is_empty() {
-            self.backlog = Some(Backlog { pool, gangs: later, occasion, found_ms });
+            self.last.backlog = Some(Backlog { pool, gangs: later, occasion, found_ms });
         }
     }
 
@@ -422,9 +459,9 @@ impl Negotiator {
             job_backoff.held(now_ms, |uid| generation(uid, objects))
         };
         for (uid, finding) in held {
-            if !self.findings.get(&uid).is_some_and(|known| known.says(&finding)) {
+            if !self.last.findings.get(&uid).is_some_and(|known| known.says(&finding)) {
                 self.statuses.found(&uid, &finding, objects, (self.driver.clock.now(), now_ms));
-                self.findings.insert(uid, Arc::new(finding));
+                self.last.findings.insert(uid, Arc::new(finding));
             }
         }
     }
@@ -435,11 +472,11 @@ impl Negotiator {
         let now = self.driver.now_ms();
         let refusals = self.driver.offer_backoff.lock().next_ms(now);
         let job_backoff = self.driver.job_backoff.lock().next_ms(now);
-        let costly = self.costly_jobs.next_ms(now).into_iter().chain(self.costly_offers.next_ms(now));
+        let costly = self.search.costly_jobs.next_ms(now).into_iter().chain(self.search.costly_offers.next_ms(now));
         let proofs = self.driver.verification.lock().next_ms(now);
-        let stale = self.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
-        let rested = Some(self.rest_until_ms).filter(|_| due);
-        let repair = Some(self.repair_at_ms).filter(|_| self.may_be_wiped);
+        let stale = self.last.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
+        let rested = Some(self.search.rest_until_ms).filter(|_| due);
+        let repair = Some(self.upkeep.repair_at_ms).filter(|_| self.upkeep.may_be_wiped);
         let ahead = stale.into_iter().chain(rested).chain(repair).filter(|then| *then > now);
         let next = refusals
             .into_iter()
@@ -449,7 +486,7 @@ impl Negotiator {
             .chain(costly)
             .chain(ahead)
             .chain(self.statuses.next_ms(now))
-            .chain(self.adopter.next_ms(now))
+            .chain(self.job_creator.next_ms(now))
             .chain(self.rereader.next_ms(now))
             .chain(self.attention.next_ms())
             .chain(awaited_ms)
