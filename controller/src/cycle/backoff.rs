@@ -3,11 +3,6 @@
 use crds::{Job, Retry};
 use sha2::{Digest, Sha256};
 
-/// How a job wants to be retried.
-pub(crate) fn retry_of(job: &Job) -> Retry {
-    job.spec.retry.clone().unwrap_or_default()
-}
-
 /// Pauses that double from the first one up to the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Backoff {
@@ -31,10 +26,11 @@ impl Backoff {
     }
 }
 
-/// The pause of a job after it has gone wrong `times` times before, from its `backoffSeconds` up to its `maxBackoffSeconds`.
-pub(crate) fn pause_ms(retry: &Retry, times: u32, jitter: u8) -> u64 {
+/// How a job wants to be retried: from its `backoffSeconds` up to its `maxBackoffSeconds`.
+pub(crate) fn retry_of(job: &Job) -> Backoff {
+    let Retry { backoff_seconds, max_backoff_seconds, .. } = job.spec.retry.clone().unwrap_or_default();
     let milliseconds = |seconds: i32| u64::try_from(seconds).unwrap_or(0).saturating_mul(1000);
-    Backoff::new(milliseconds(retry.backoff_seconds), milliseconds(retry.max_backoff_seconds)).pause_ms(times, jitter)
+    Backoff::new(milliseconds(backoff_seconds), milliseconds(max_backoff_seconds))
 }
 
 /// The jitter of an object's attempt: no chance, the same wherever it is computed.
@@ -51,12 +47,21 @@ pub(crate) struct Pause {
 
 impl Pause {
     /// It went wrong once more; how long the pause is, in milliseconds. `name` tells its jitter from that of others.
-    pub(crate) fn lengthen(&mut self, retry: &Retry, name: &str, now_ms: u64) -> u64 {
-        let jitter = jitter(name, i32::try_from(self.times).unwrap_or(i32::MAX));
-        let pause = pause_ms(retry, self.times, jitter);
+    pub(crate) fn lengthen(&mut self, backoff: Backoff, name: &str, now_ms: u64) -> u64 {
+        let pause_ms = backoff.pause_ms(self.times, jitter(name, i32::try_from(self.times).unwrap_or(i32::MAX)));
+        self.begin(pause_ms, now_ms)
+    }
+
+    /// It went wrong once more, and pauses for so long.
+    pub(crate) fn begin(&mut self, pause_ms: u64, now_ms: u64) -> u64 {
         self.times = self.times.saturating_add(1);
-        self.until_ms = now_ms.saturating_add(pause);
-        pause
+        self.until_ms = now_ms.saturating_add(pause_ms);
+        pause_ms
+    }
+
+    /// How often in a row it went wrong.
+    pub(crate) fn times(&self) -> u32 {
+        self.times
     }
 
     /// Until when it lasts.
@@ -79,15 +84,12 @@ impl Pause {
 mod tests {
     use super::*;
 
-    fn retry() -> Retry {
-        Retry { limit: None, backoff_seconds: 5, max_backoff_seconds: 12 }
-    }
+    const BACKOFF: Backoff = Backoff::new(5_000, 12_000);
 
     #[test]
     fn pauses_double_up_to_the_limit() {
-        assert_eq!([0, 1, 2, 3, 99].map(|times| pause_ms(&retry(), times, 0)), [5_000, 10_000, 12_000, 12_000, 12_000]);
-        let never = Retry { limit: None, backoff_seconds: 0, max_backoff_seconds: 300 };
-        assert_eq!(pause_ms(&never, 5, 0), 0);
+        assert_eq!([0, 1, 2, 3, 99].map(|times| BACKOFF.pause_ms(times, 0)), [5_000, 10_000, 12_000, 12_000, 12_000]);
+        assert_eq!(Backoff::new(0, 300_000).pause_ms(5, 0), 0);
     }
 
     #[test]
@@ -96,7 +98,7 @@ mod tests {
         assert!(!pause.lasts(0) && !pause.is_failing());
         let mut all = Vec::new();
         for _ in 0..4 {
-            all.push(pause.lengthen(&retry(), "jobs in b", now));
+            all.push(pause.lengthen(BACKOFF, "jobs in b", now));
             assert!(pause.lasts(pause.until_ms() - 1) && !pause.lasts(pause.until_ms()));
             now = pause.until_ms();
         }
@@ -106,13 +108,13 @@ mod tests {
 
     #[test]
     fn jitter_takes_off_a_quarter_at_most() {
-        assert_eq!(pause_ms(&retry(), 0, 255), 3_750);
+        assert_eq!(BACKOFF.pause_ms(0, 255), 3_750);
     }
 
     #[test]
     fn jobs_that_fail_together_do_not_come_back_together() {
         let pauses: std::collections::BTreeSet<u64> =
-            (0..100).map(|number| pause_ms(&retry(), 0, jitter(&format!("uid-{number}"), 1))).collect();
+            (0..100).map(|number| BACKOFF.pause_ms(0, jitter(&format!("uid-{number}"), 1))).collect();
         assert!(pauses.len() > 50, "{}", pauses.len());
         assert_eq!(jitter("uid", 1), jitter("uid", 1));
         assert_ne!(jitter("uid", 1), jitter("uid", 2));

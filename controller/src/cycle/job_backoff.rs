@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use crds::Unmatched;
 use crds::conditions::reasons;
-use crds::{Retry, Unmatched};
 
-use crate::cycle::backoff::{jitter, pause_ms};
+use crate::cycle::backoff::{Backoff, Pause, jitter};
 use crate::status::{Finding, cut};
 
 /// What is remembered, by the job's uid. Kept in memory only: losing it costs one attempt.
@@ -15,13 +15,15 @@ pub(crate) struct JobBackoff(BTreeMap<String, HoldOff>);
 
 #[derive(Debug)]
 struct HoldOff {
-    times: i32,
-    until_ms: u64,
+    pause: Pause,
     /// The generation of the job that it was about.
     generation: i64,
     why: String,
     cause: Cause,
 }
+
+/// The shortest pause.
+const PAUSE_MIN_MS: u64 = 1_000;
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,20 +38,22 @@ pub(crate) enum Cause {
 
 impl JobBackoff {
     /// Remembers why a job is not to be matched for a while. How long the job pauses, in milliseconds.
-    pub(crate) fn remember(&mut self, job: (&str, i64), cause: Cause, why: &str, retry: &Retry, now_ms: u64) -> u64 {
+    pub(crate) fn remember(
+        &mut self,
+        job: (&str, i64),
+        cause: Cause,
+        why: &str,
+        backoff: &Backoff,
+        now_ms: u64,
+    ) -> u64 {
         let (uid, generation) = job;
         let same = |known: &&HoldOff| known.generation == generation && known.cause == cause;
-        let times = self.0.get(uid).filter(same).map_or(0, |known| known.times);
-        let pause = pause_ms(retry, u32::try_from(times).unwrap_or(0), jitter(uid, times)).max(1000);
-        let held = HoldOff {
-            times: times.saturating_add(1),
-            until_ms: now_ms.saturating_add(pause),
-            generation,
-            why: why.to_owned(),
-            cause,
-        };
+        let mut pause = self.0.get(uid).filter(same).map(|known| known.pause.clone()).unwrap_or_default();
+        let jitter = jitter(uid, i32::try_from(pause.times()).unwrap_or(i32::MAX));
+        let pause_ms = pause.begin(backoff.pause_ms(pause.times(), jitter).max(PAUSE_MIN_MS), now_ms);
+        let held = HoldOff { pause, generation, why: why.to_owned(), cause };
         self.0.insert(uid.to_owned(), held);
-        pause
+        pause_ms
     }
 
     /// Says something else of a job's pause.
@@ -68,13 +72,13 @@ impl JobBackoff {
     /// `generation` tells what a job is now.
     pub(crate) fn held(&mut self, now_ms: u64, generation: impl Fn(&str) -> Option<i64>) -> BTreeMap<String, Finding> {
         self.0.retain(|uid, held| generation(uid) == Some(held.generation));
-        let still = self.0.iter().filter(|(_, held)| now_ms < held.until_ms);
+        let still = self.0.iter().filter(|(_, held)| held.pause.lasts(now_ms));
         still.map(|(uid, held)| (uid.clone(), finding(held.cause, &held.why))).collect()
     }
 
     /// When the next pause ends, if one is running.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        self.0.values().map(|held| held.until_ms).filter(|until| *until > now_ms).min()
+        self.0.values().map(|held| held.pause.until_ms()).filter(|until| *until > now_ms).min()
     }
 }
 
@@ -89,10 +93,15 @@ fn finding(cause: Cause, why: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cycle::backoff::retry_of;
+
+    fn retry() -> Backoff {
+        retry_of(&crds::Job::new("j", crds::JobSpec::default()))
+    }
 
     #[test]
     fn a_job_whose_match_is_not_taken_pauses_longer_each_time() {
-        let (mut job_backoff, retry) = (JobBackoff::default(), Retry::default());
+        let (mut job_backoff, retry) = (JobBackoff::default(), retry());
         let mut now = 0;
         let mut pauses = Vec::new();
         for _ in 0..4 {
@@ -116,7 +125,7 @@ mod tests {
     #[test]
     fn a_costly_search_is_told_as_such() {
         let mut job_backoff = JobBackoff::default();
-        job_backoff.remember(("u", 1), Cause::Search, "", &Retry::default(), 0);
+        job_backoff.remember(("u", 1), Cause::Search, "", &retry(), 0);
         job_backoff.reword("u", "too many steps".into());
         let told = job_backoff.held(1, |_| Some(1));
         assert_eq!((told["u"].reason, told["u"].why.as_str()), ("SearchBudgetExhausted", "too many steps"));
@@ -125,7 +134,7 @@ mod tests {
     #[test]
     fn it_is_told_and_a_changed_job_is_tried_at_once() {
         let mut job_backoff = JobBackoff::default();
-        job_backoff.remember(("u", 1), Cause::Unwritten, "exceeded quota", &Retry::default(), 0);
+        job_backoff.remember(("u", 1), Cause::Unwritten, "exceeded quota", &retry(), 0);
         let told = job_backoff.held(1, |_| Some(1));
         assert_eq!(told["u"].reason, "BackingOff");
         assert_eq!(told["u"].why, "exceeded quota");

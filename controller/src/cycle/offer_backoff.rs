@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::Retry;
 use matchmaker::AdKey;
 
-use crate::cycle::backoff::pause_ms;
+use crate::cycle::backoff::{Backoff, Pause};
 
 /// What is remembered, by the job's uid. Kept in memory only: losing it costs a few attempts.
 #[derive(Debug, Default)]
@@ -13,8 +12,9 @@ pub(crate) struct OfferBackoff(BTreeMap<String, BTreeMap<AdKey, Remembered>>);
 
 #[derive(Debug)]
 struct Remembered {
-    times: u32,
-    until_ms: u64,
+    pause: Pause,
+    /// Not before one of the two has changed.
+    for_good: bool,
     /// The generations of job and offer that the no was about.
     about: (i64, i64),
 }
@@ -32,13 +32,12 @@ pub(crate) struct Refused {
 
 impl OfferBackoff {
     /// Remembers a no at `now_ms`. The pause doubles with each one, as the job's `retry` says.
-    pub(crate) fn remember(&mut self, job_uid: &str, refused: &Refused, retry: &Retry, now_ms: u64, jitter: u8) {
+    pub(crate) fn remember(&mut self, job_uid: &str, refused: &Refused, backoff: &Backoff, now_ms: u64, jitter: u8) {
         let offers = self.0.entry(job_uid.to_owned()).or_default();
-        let known =
-            offers.get(&refused.offer).filter(|known| known.about == refused.about).map_or(0, |known| known.times);
-        let pause = pause_ms(retry, known, jitter);
-        let until_ms = if refused.for_good { u64::MAX } else { now_ms.saturating_add(pause) };
-        let remembered = Remembered { times: known + 1, until_ms, about: refused.about };
+        let known = offers.get(&refused.offer).filter(|known| known.about == refused.about);
+        let mut pause = known.map(|known| known.pause.clone()).unwrap_or_default();
+        pause.begin(backoff.pause_ms(pause.times(), jitter), now_ms);
+        let remembered = Remembered { pause, for_good: refused.for_good, about: refused.about };
         offers.insert(refused.offer.clone(), remembered);
     }
 
@@ -57,7 +56,7 @@ impl OfferBackoff {
         });
         let mut all = BTreeMap::new();
         for (uid, offers) in &self.0 {
-            let still = offers.iter().filter(|(_, known)| known.until_ms > now_ms);
+            let still = offers.iter().filter(|(_, known)| known.for_good || known.pause.lasts(now_ms));
             let still: BTreeSet<AdKey> = still.map(|(key, _)| key.clone()).collect();
             if !still.is_empty() {
                 all.insert(uid.clone(), still);
@@ -68,8 +67,8 @@ impl OfferBackoff {
 
     /// When the next pause ends, if one is running.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        let ends = self.0.values().flat_map(BTreeMap::values).map(|known| known.until_ms);
-        ends.filter(|until| *until > now_ms && *until != u64::MAX).min()
+        let pauses = self.0.values().flat_map(BTreeMap::values).filter(|known| !known.for_good);
+        pauses.map(|known| known.pause.until_ms()).filter(|until| *until > now_ms).min()
     }
 }
 
@@ -81,8 +80,8 @@ mod tests {
         AdKey { kind: "License".into(), namespace: "eda".into(), name: name.into() }
     }
 
-    fn retry() -> Retry {
-        Retry { limit: None, backoff_seconds: 5, max_backoff_seconds: 12 }
+    fn retry() -> Backoff {
+        Backoff::new(5_000, 12_000)
     }
 
     fn excluded(refusals: &mut OfferBackoff, now_ms: u64, generation: i64) -> bool {

@@ -3,48 +3,42 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::Retry;
-
-use crate::cycle::backoff::{jitter, pause_ms};
+use crate::cycle::backoff::{Backoff, Pause};
 
 /// What is remembered, by namespace. Kept in memory only: losing it costs a cycle.
 #[derive(Debug, Default)]
-pub(crate) struct Overdrafts(BTreeMap<String, Overdraft>);
-
-#[derive(Debug)]
-struct Overdraft {
-    times: u32,
-    until_ms: u64,
-}
+pub(crate) struct Overdrafts(BTreeMap<String, Pause>);
 
 /// The first pause, and the longest.
-pub(crate) const PAUSES: Retry = Retry { limit: None, backoff_seconds: 5, max_backoff_seconds: 300 };
+pub(crate) const PAUSES: Backoff = Backoff::new(5_000, 300_000);
 /// How long after its pause a namespace counts as one that has done it before.
 const REMEMBERED_MS: u64 = 600_000;
 
 impl Overdrafts {
     /// Remembers that a namespace exceeded its budget, unless it is in a pause; says whether a pause begins.
     pub(crate) fn remember(&mut self, namespace: &str, now_ms: u64) -> bool {
-        let known = self.0.get(namespace).filter(|known| now_ms < known.until_ms.saturating_add(REMEMBERED_MS));
-        if known.is_some_and(|known| now_ms < known.until_ms) {
-            return false;
+        self.forget(now_ms);
+        let pause = self.0.entry(namespace.to_owned()).or_default();
+        let begins = !pause.lasts(now_ms);
+        if begins {
+            pause.lengthen(PAUSES, namespace, now_ms);
         }
-        let times = known.map_or(0, |known| known.times);
-        let attempt = i32::try_from(times).unwrap_or(i32::MAX);
-        let until_ms = now_ms.saturating_add(pause_ms(&PAUSES, times, jitter(namespace, attempt)));
-        self.0.insert(namespace.to_owned(), Overdraft { times: times.saturating_add(1), until_ms });
-        true
+        begins
+    }
+
+    fn forget(&mut self, now_ms: u64) {
+        self.0.retain(|_, pause| now_ms < pause.until_ms().saturating_add(REMEMBERED_MS));
     }
 
     /// The namespaces that are in a pause.
     pub(crate) fn pausing(&mut self, now_ms: u64) -> BTreeSet<String> {
-        self.0.retain(|_, known| now_ms < known.until_ms.saturating_add(REMEMBERED_MS));
-        self.0.iter().filter(|(_, known)| now_ms < known.until_ms).map(|(namespace, _)| namespace.clone()).collect()
+        self.forget(now_ms);
+        self.0.iter().filter(|(_, pause)| pause.lasts(now_ms)).map(|(namespace, _)| namespace.clone()).collect()
     }
 
     /// When the next pause ends, if one is running.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        self.0.values().map(|known| known.until_ms).filter(|until| *until > now_ms).min()
+        self.0.values().map(Pause::until_ms).filter(|until| *until > now_ms).min()
     }
 }
 

@@ -12,7 +12,7 @@ use pool::Objects;
 use tokio::task::JoinHandle;
 
 use crate::claims::Driver;
-use crate::cycle::backoff::Backoff;
+use crate::cycle::backoff::{Backoff, Pause};
 use crate::nodes::changes::{Change, Settled, Tally, plan};
 use crate::write::answer::Answer;
 use crate::write::patch::Ops;
@@ -31,9 +31,8 @@ pub(crate) struct MachineReconciler {
     settled: Settled,
     /// Writes under way; they answer with why some were not taken.
     running: Option<JoinHandle<Vec<String>>>,
-    /// How often in a row some were not taken.
-    failures: u32,
-    rest_until_ms: u64,
+    /// Until when nothing is written, since some were not taken.
+    pause: Pause,
 }
 
 impl MachineReconciler {
@@ -43,8 +42,8 @@ impl MachineReconciler {
         if objects.classes.is_empty() || self.running.is_some() {
             return None;
         }
-        if now_ms < self.rest_until_ms {
-            return Some(self.rest_until_ms);
+        if self.pause.lasts(now_ms) {
+            return Some(self.pause.until_ms());
         }
         let plan = plan(objects, &mut self.settled);
         let now = driver.clock.now();
@@ -66,12 +65,11 @@ impl MachineReconciler {
         let lost = running.await.unwrap_or_default();
         self.running = None;
         let Some(first) = lost.first() else {
-            self.failures = 0;
+            self.pause = Pause::default();
             return;
         };
         tracing::warn!(writes = lost.len(), first, "Machines of nodes not written; they are tried again");
-        self.rest_until_ms = driver.now_ms().saturating_add(RESTS.pause_ms(self.failures, 0));
-        self.failures = self.failures.saturating_add(1);
+        self.pause.begin(RESTS.pause_ms(self.pause.times(), 0), driver.now_ms());
     }
 }
 

@@ -8,6 +8,7 @@ use pool::{Advertises, Lean, ObjectKey, Objects};
 use tokio::task::JoinSet;
 
 use crate::claims::Driver;
+use crate::cycle::backoff::Pause;
 use crate::write::answer::Answer;
 
 /// The most that are read at once, of each kind.
@@ -19,7 +20,7 @@ const REST_MS: u64 = 5_000;
 #[derive(Debug, Default)]
 pub(crate) struct Rereader {
     running: JoinSet<bool>,
-    rest_until_ms: u64,
+    pause: Pause,
     failed: bool,
 }
 
@@ -28,9 +29,9 @@ impl Rereader {
     pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &mut Objects) {
         let now_ms = driver.now_ms();
         if std::mem::take(&mut self.failed) {
-            self.rest_until_ms = now_ms.saturating_add(REST_MS);
+            self.pause.begin(REST_MS, now_ms);
         }
-        if !self.running.is_empty() || now_ms < self.rest_until_ms {
+        if !self.running.is_empty() || self.pause.lasts(now_ms) {
             return;
         }
         for key in objects.jobs.fitting(READS_MAX) {
@@ -56,7 +57,7 @@ impl Rereader {
 
     /// When there may be something to do if nothing changes.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        Some(self.rest_until_ms).filter(|until| *until > now_ms)
+        Some(self.pause.until_ms()).filter(|until| *until > now_ms)
     }
 }
 

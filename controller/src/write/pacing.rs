@@ -3,14 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::Retry;
-
-use crate::cycle::backoff::Pause;
+use crate::cycle::backoff::{Backoff, Pause};
 use crate::write::answer::Unknown;
 
 /// The pauses after writes that were not taken.
-const REFUSED: Retry = Retry { limit: None, backoff_seconds: 1, max_backoff_seconds: 60 };
-const OVERLOADED: Retry = Retry { limit: None, backoff_seconds: 1, max_backoff_seconds: 32 };
+const REFUSED: Backoff = Backoff::new(1_000, 60_000);
+const OVERLOADED: Backoff = Backoff::new(1_000, 32_000);
 /// How long after its end a pause is remembered, and how often those that are over are taken out.
 const REMEMBERED_MS: u64 = 120_000;
 
@@ -123,15 +121,15 @@ impl<T: Ord + Clone> Pacing<T> {
             Outcome::Stalled(_) => {
                 self.stalled.insert(namespace.to_owned());
                 if self.stalled.len() > 1 {
-                    lengthen(&mut self.all, &OVERLOADED, "", now_ms);
+                    lengthen(&mut self.all, OVERLOADED, "", now_ms);
                 }
             }
-            Outcome::Overloaded(_) => lengthen(&mut self.all, &OVERLOADED, "", now_ms),
+            Outcome::Overloaded(_) => lengthen(&mut self.all, OVERLOADED, "", now_ms),
         }
         let pause = self.objects.entry(object.clone()).or_default();
-        lengthen(pause, &REFUSED, namespace, now_ms);
+        lengthen(pause, REFUSED, namespace, now_ms);
         let held = self.namespaces.entry(namespace.to_owned()).or_default();
-        lengthen(&mut held.pause, &REFUSED, namespace, now_ms);
+        lengthen(&mut held.pause, REFUSED, namespace, now_ms);
         let gist = gist(outcome.why().unwrap_or(""));
         (std::mem::replace(&mut held.gist, gist) != held.gist).then_some(News::Refused)
     }
@@ -155,9 +153,9 @@ impl<T: Ord + Clone> Pacing<T> {
     }
 }
 
-fn lengthen(pause: &mut Pause, retry: &Retry, name: &str, now_ms: u64) {
+fn lengthen(pause: &mut Pause, backoff: Backoff, name: &str, now_ms: u64) {
     if !pause.lasts(now_ms) {
-        pause.lengthen(retry, name, now_ms);
+        pause.lengthen(backoff, name, now_ms);
     }
 }
 
