@@ -1,38 +1,37 @@
 //! The wiring, in the order in which things happen: connect, serve probes, list and watch, stand for election; negotiate while
 //! elected; stop.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
 use matchmaker::Config as Engine;
+use parking_lot::Mutex;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use crate::api::{Cluster, connect};
+use crate::cache::Cache;
 use crate::claims::{Driver, Groups, newest_epoch};
 use crate::clock::Clock;
-use crate::collector;
 use crate::config::Config;
-use crate::events::Events;
-use crate::flights::Flights;
-use crate::holdoffs::HoldOffs;
-use crate::leader::{Campaign, Leadership};
-use crate::metrics;
+use crate::cycle::Negotiator;
+use crate::cycle::in_flight::InFlight;
+use crate::leader::{Elector, Leadership};
 use crate::metrics::Metrics;
-use crate::negotiator::Negotiator;
 use crate::probes::{self, Health};
-use crate::refusals::Refusals;
-use crate::world::World;
+use crate::watch;
+use crate::write::events::Events;
+use crate::write::layers::read_only;
+use crate::write::requests::{Cluster, connect};
 
 /// How long claims under way are given to come to rest when the process is told to stop. What is left of them is found by
 /// whoever leads next, who is kept waiting by this.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long giving the lease back may take; else it runs out by itself.
-const FAREWELL: Duration = Duration::from_secs(2);
+const LEASE_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The offers of one namespace may cost others so small a part of a cycle.
 const OWNERS_SHARE: u64 = 12;
 /// How often a process that does not lead says that it is alive.
@@ -85,16 +84,16 @@ impl Operator {
         let Operator { client, identity, clock, config, health, metrics } = self;
         let leadership = if config.leader_elect { Leadership::standby() } else { Leadership::alone() };
         let owners = config.owner_trust.into();
-        let world = Arc::new(World::new(owners, config.reach()));
-        let flights = Arc::<Flights>::default();
+        let cache = Arc::new(Cache::new(owners, config.reach()));
+        let in_flight = Arc::<InFlight>::default();
         let driver = Arc::new(Driver {
-            cluster: Cluster::new(client.clone(), leadership.clone(), metrics, health.rights.clone()),
-            world: world.clone(),
-            flights: flights.clone(),
+            cluster: Cluster::new(&client, leadership.clone(), metrics, health.rights.clone()),
+            cache: cache.clone(),
+            in_flight: in_flight.clone(),
             groups: Groups::default(),
-            refusals: Mutex::new(Refusals::default()),
-            holdoffs: Mutex::new(HoldOffs::default()),
-            proofs: Mutex::default(),
+            offer_backoff: Mutex::default(),
+            job_backoff: Mutex::default(),
+            verification: Mutex::default(),
             stalls: Mutex::default(),
             stop_timeout_ms: config.stop_timeout_ms(),
             events: Events::new(&identity, clock),
@@ -106,15 +105,15 @@ impl Operator {
             owners,
             clock,
         });
-        let (let_go, stopped) = oneshot::channel();
-        let mut campaign = None;
+        let (shutdown, stopped) = oneshot::channel();
+        let mut elector = None;
         let looking = tokio::spawn(health.rights.clone().look_after(client.clone(), config.reach()));
         let operator = async {
-            collector::start(&client, &world, &config.reach(), &health.rights).await;
+            watch::start(&read_only(&client), &cache, &config.reach(), &health.rights).await;
             health.set_ready();
             tracing::info!(identity, "all kinds are listed");
             if config.leader_elect {
-                campaign = Some(stand(&client, &config, &identity, &leadership, clock, stopped));
+                elector = Some(stand(&client, &config, &identity, &leadership, clock, stopped));
             }
             negotiate(&driver, &config, &health, &leadership).await;
         };
@@ -123,11 +122,11 @@ impl Operator {
             () = stop => {}
         }
         looking.abort();
-        rest(&flights).await;
+        drain(&in_flight).await;
         leadership.end();
-        drop(let_go);
-        if let Some(campaign) = campaign {
-            timeout(FAREWELL, campaign).await.ok();
+        drop(shutdown);
+        if let Some(elector) = elector {
+            timeout(LEASE_RELEASE_TIMEOUT, elector).await.ok();
         }
         tracing::info!("stopped");
     }
@@ -143,8 +142,8 @@ fn stand(
     stopped: oneshot::Receiver<()>,
 ) -> JoinHandle<()> {
     let namespace = config.lease_namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
-    let campaign = Campaign::new(client.clone(), &namespace, identity, config.lease(), leadership.clone(), clock);
-    tokio::spawn(campaign.run(async {
+    let elector = Elector::new(client.clone(), &namespace, identity, config.lease(), leadership.clone(), clock);
+    tokio::spawn(elector.run(async {
         stopped.await.ok();
     }))
 }
@@ -154,16 +153,16 @@ async fn negotiate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, 
     loop {
         let term = loop {
             health.beat();
-            driver.cluster.metrics.set(&metrics::LEADER, &[], 0);
+            driver.cluster.metrics.leader.set(0);
             // Whoever leads next looks at everything first.
-            driver.world.look().take_changes();
+            driver.cache.lock().take_changes();
             if let Ok(term) = timeout(BEAT, leadership.gained()).await {
                 break term;
             }
         };
-        leadership.at_least(newest_epoch(&driver.world.look()));
+        leadership.at_least(newest_epoch(&driver.cache.lock()));
         let epoch = leadership.epoch().unwrap_or(0);
-        driver.cluster.metrics.set(&metrics::LEADER, &[], 1);
+        driver.cluster.metrics.leader.set(1);
         let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), epoch);
         tokio::select! {
             () = negotiator.run() => {}
@@ -174,9 +173,9 @@ async fn negotiate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, 
 }
 
 /// Waits for claims under way; what is left of them is found again by whoever starts next.
-async fn rest(flights: &Flights) {
+async fn drain(in_flight: &InFlight) {
     let begun = Instant::now();
-    while flights.len() > 0 && begun.elapsed() < GRACE {
+    while in_flight.len() > 0 && begun.elapsed() < GRACE {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

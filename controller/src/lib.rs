@@ -2,49 +2,37 @@
 //!
 //! [`run`] is the program: a process with signals, probes and a kubeconfig. [`Operator`] is all of it but those: it operates on
 //! whatever API a client leads to, by whatever clock it is given.
+//!
+//! The modules stand in the order in which data goes through them.
 
-mod adopter;
-mod alarm;
-mod api;
+// The process.
 mod app;
-mod backoff;
-#[cfg(test)]
-mod churn;
-mod claims;
 mod clock;
-mod collector;
 mod config;
-mod events;
-mod fair;
-#[cfg(test)]
-mod fixtures;
-mod flights;
-mod gate;
-mod holdoffs;
-mod kept;
-#[cfg(test)]
-mod kept_tests;
-mod lane;
 mod leader;
-mod metrics;
-mod negotiator;
+
+// Watch events into the cache.
+mod cache;
+mod watch;
+
+// What is in the cache into gangs, claims, statuses, Machines and work.
+mod claims;
+mod cycle;
 mod nodes;
-mod overdrafts;
-mod pacing;
-mod patch;
-mod probes;
-mod proofs;
-mod pulses;
-mod refusals;
-mod rereader;
-mod rights;
-mod shallow;
 mod status;
-mod statuses;
-mod telemetry;
-mod work_api;
 mod workloads;
-mod world;
+
+// All of that into requests.
+mod write;
+
+// What is said of the process itself.
+mod metrics;
+mod probes;
+mod rights;
+mod telemetry;
+
+#[cfg(test)]
+mod testing;
 
 pub use app::{Operator, run};
 pub use clock::Clock;

@@ -3,8 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use axum::serve::Listener;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, Sleep};
@@ -20,8 +21,8 @@ use tokio::time::{Instant, Sleep};
 use crate::metrics::Metrics;
 use crate::rights::Rights;
 
-/// How Prometheus names its text.
-const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// What the text of the metrics is in.
+const TEXT_FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// What the probes report.
 pub(crate) struct Health {
@@ -124,7 +125,7 @@ struct Text {
 
 impl Text {
     fn now(&self) -> String {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         match last.as_ref().filter(|(made, _)| made.elapsed() < TEXT_AGE) {
             Some((_, text)) => text.clone(),
             None => {

@@ -1,6 +1,6 @@
 //! What the API server lets this process do, looked at when it has refused something for want of a right.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -8,6 +8,7 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessR
 use kube::api::{Api, ListParams, PostParams};
 use kube::core::{Request, Status};
 use kube::{Client, Error, Resource};
+use parking_lot::{Mutex, MutexGuard};
 use pool::Reach;
 use serde::de::IgnoredAny;
 use tokio::sync::Notify;
@@ -32,7 +33,7 @@ pub(crate) struct Rights {
 
 impl Rights {
     fn missing(&self) -> MutexGuard<'_, Option<String>> {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.missing.lock()
     }
 
     /// What it may not do that it has to; `None`: nothing, as far as is known.

@@ -15,6 +15,7 @@ mod generate;
 mod job;
 mod job_status;
 mod keys;
+mod kind;
 mod license;
 mod machine;
 mod machine_class;
@@ -34,6 +35,7 @@ pub use job_status::{
     JobClaim, JobPhase, JobStatus, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
 };
 pub use keys::match_name;
+pub use kind::{AdKind, OfferKind, UnknownKind};
 pub use license::{License, LicenseSpec};
 pub use machine::{Machine, MachineSpec};
 pub use machine_class::{MachineClass, MachineClassSpec, MachineClassStatus, Toleration};

@@ -5,7 +5,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AdFields, ExprText, Offer, OfferFields, OfferStatus, Res, rules, schemas};
+use crate::{AdFields, ExprText, Offer, OfferFields, OfferKind, OfferStatus, Res, rules, schemas};
 
 /// What a License offers: its ad, how many seats there are, and who may take them.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +58,7 @@ impl Default for LicenseSpec {
 }
 
 impl Offer for License {
-    const KIND: &'static str = "License";
+    const KIND: OfferKind = OfferKind::License;
 
     fn metadata(&self) -> &ObjectMeta {
         &self.metadata

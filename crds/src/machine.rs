@@ -5,7 +5,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AdFields, Offer, OfferFields, OfferStatus, Res, rules, schemas};
+use crate::{AdFields, Offer, OfferFields, OfferKind, OfferStatus, Res, rules, schemas};
 
 /// What a Machine offers: its ad, how much there is, and who may take it.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ impl Default for MachineSpec {
 }
 
 impl Offer for Machine {
-    const KIND: &'static str = "Machine";
+    const KIND: OfferKind = OfferKind::Machine;
 
     fn metadata(&self) -> &ObjectMeta {
         &self.metadata

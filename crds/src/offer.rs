@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AdFields, ClaimEntry, ExprText, Res, bounded, rules, schemas};
+use crate::{AdFields, ClaimEntry, ExprText, OfferKind, Res, bounded, rules, schemas};
 
 /// The fields, besides its ad and its capacity, in which an offer says how it is taken.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -234,8 +234,8 @@ fn is_zero(number: &i64) -> bool {
 
 /// What every kind of offer can say about itself.
 pub trait Offer {
-    /// The kind, as in `Type` of its ad.
-    const KIND: &'static str;
+    /// The kind.
+    const KIND: OfferKind;
 
     /// Name, namespace, uid, labels.
     fn metadata(&self) -> &ObjectMeta;

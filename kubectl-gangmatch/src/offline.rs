@@ -49,8 +49,7 @@ pub(crate) fn load(documents: Vec<Document>, stamp: &Stamp<'_>) -> Loaded {
     let Loader { mut objects, mut problems, mut warnings, .. } = loader;
     // without a cluster nobody can be asked: agents are taken as there, and as saying yes
     let spoken_for = objects.offers().filter(|offer| offer.fields().agent.is_some());
-    objects.agents =
-        Arc::new(spoken_for.map(|offer| ((offer.kind().to_owned(), offer.key()), Life::Renewed)).collect());
+    objects.agents = Arc::new(spoken_for.map(|offer| ((offer.kind(), offer.key()), Life::Renewed)).collect());
     problems.sort();
     warnings.sort();
     Loaded { objects, problems, warnings }
@@ -200,8 +199,10 @@ impl Loader<'_> {
         }
         for offer in self.objects.offers() {
             match offer.ad() {
-                Ok(ad) => said.extend(ad.warnings.iter().map(|text| (offer.kind(), offer.key(), Ok(text.clone())))),
-                Err(why) => said.push((offer.kind(), offer.key(), Err(why.message.clone()))),
+                Ok(ad) => {
+                    said.extend(ad.warnings.iter().map(|text| (offer.kind().as_str(), offer.key(), Ok(text.clone()))))
+                }
+                Err(why) => said.push((offer.kind().as_str(), offer.key(), Err(why.message.clone()))),
             }
         }
         for (kind, key, what) in said {

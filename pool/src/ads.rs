@@ -6,7 +6,7 @@ use std::sync::Arc;
 use classad::{Expr, Never, never_true};
 use crds::ad::{Advertised, Rejected, Size};
 use crds::conditions::reasons;
-use crds::{AdFields, Job, License, Machine};
+use crds::{AdFields, AdKind, Job, License, Machine, OfferKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use matchmaker::{PoolAd, Ports, Role};
@@ -29,8 +29,8 @@ pub struct Prepared {
 
 /// A kind whose objects carry an ad.
 pub trait Advertises: ResourceExt + PartialEq {
-    /// The kind, as in `Type` of its ad.
-    const KIND: &'static str;
+    /// The kind.
+    const KIND: AdKind;
 
     /// Its ad.
     ///
@@ -75,7 +75,7 @@ pub trait Advertises: ResourceExt + PartialEq {
 }
 
 impl Advertises for Job {
-    const KIND: &'static str = "Job";
+    const KIND: AdKind = AdKind::Job;
 
     fn advertise(&self) -> Result<Advertised, Rejected> {
         crds::ad::job_ad(self)
@@ -114,7 +114,7 @@ impl Advertises for Job {
 }
 
 impl Advertises for Machine {
-    const KIND: &'static str = "Machine";
+    const KIND: AdKind = AdKind::Offer(OfferKind::Machine);
 
     fn advertise(&self) -> Result<Advertised, Rejected> {
         crds::ad::machine_ad(self)
@@ -149,7 +149,7 @@ impl Advertises for Machine {
 }
 
 impl Advertises for License {
-    const KIND: &'static str = "License";
+    const KIND: AdKind = AdKind::Offer(OfferKind::License);
 
     fn advertise(&self) -> Result<Advertised, Rejected> {
         crds::ad::license_ad(self)

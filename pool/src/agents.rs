@@ -1,5 +1,7 @@
 //! Signs of life of the agents that speak for offers: where they are, and what they say.
 
+use crds::OfferKind;
+
 use crate::key::ObjectKey;
 use crate::objects::OfferRef;
 
@@ -25,13 +27,17 @@ impl Life {
 }
 
 /// Where an offer's agent shows that it is alive.
-pub fn lease_key(kind: &str, offer: &ObjectKey) -> ObjectKey {
-    ObjectKey::new(&offer.namespace, &format!("gangmatch-{}-{}", kind.to_ascii_lowercase(), offer.name))
+pub fn lease_key(kind: OfferKind, offer: &ObjectKey) -> ObjectKey {
+    ObjectKey::new(&offer.namespace, &format!("{}{}", lease_prefix(kind), offer.name))
 }
 
 /// Whether a Lease of this name may be an agent's.
 pub fn is_lease_of_agent(name: &str) -> bool {
-    name.starts_with("gangmatch-machine-") || name.starts_with("gangmatch-license-")
+    OfferKind::ALL.into_iter().any(|kind| name.starts_with(&lease_prefix(kind)))
+}
+
+fn lease_prefix(kind: OfferKind) -> String {
+    format!("gangmatch-{}-", kind.as_str().to_ascii_lowercase())
 }
 
 impl OfferRef<'_> {
@@ -48,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_lease_is_named_after_its_offer() {
-        let key = lease_key("Machine", &ObjectKey::new("grid", "foo"));
+        let key = lease_key(OfferKind::Machine, &ObjectKey::new("grid", "foo"));
         assert_eq!(key, ObjectKey::new("grid", "gangmatch-machine-foo"));
         assert!(is_lease_of_agent(&key.name) && !is_lease_of_agent("gangmatch"), "the controller's own is none");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::WorkKind;
+use crds::{OfferKind, WorkKind};
 
 use crate::key::ObjectKey;
 use crate::objects::Objects;
@@ -35,9 +35,9 @@ impl Changes {
     }
 
     /// The offers among them: kind and key.
-    pub fn offers(&self) -> impl Iterator<Item = (&'static str, &ObjectKey)> {
-        let machines = self.machines.iter().map(|key| ("Machine", key));
-        machines.chain(self.licenses.iter().map(|key| ("License", key)))
+    pub fn offers(&self) -> impl Iterator<Item = (OfferKind, &ObjectKey)> {
+        let machines = self.machines.iter().map(|key| (OfferKind::Machine, key));
+        machines.chain(self.licenses.iter().map(|key| (OfferKind::License, key)))
     }
 }
 

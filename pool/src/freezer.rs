@@ -8,7 +8,6 @@ use kube::ResourceExt;
 use matchmaker::{AdKey, Consent, PoolAd, Role, Root, Snapshot};
 
 use crate::consent::consent;
-use crate::key::ObjectKey;
 use crate::objects::{Objects, OfferRef};
 use crate::snapshot::{Outlook, Standing, ad_key, forgotten, haunted, is_open, may_ask, offer_ad};
 
@@ -91,9 +90,8 @@ fn is_of(snapshot: &Snapshot, ads: &[Arc<PoolAd>]) -> bool {
 impl<'a> Around<'a> {
     fn of(objects: &'a Objects, outlook: &'a Outlook) -> Around<'a> {
         let mut closed = haunted(objects);
-        closed.extend(forgotten(objects).into_iter().map(|(_, member)| {
-            (ad_key(&member.kind, &ObjectKey::new(&member.namespace, &member.name)), member.uid.clone())
-        }));
+        let forgotten = forgotten(objects).into_iter().filter_map(|(_, member)| objects.offer_of(member));
+        closed.extend(forgotten.map(|offer| (ad_key(offer.kind(), &offer.key()), offer.uid().to_owned())));
         let asked = outlook.flights.iter().flat_map(|flight| flight.asks.iter().map(|(offer, _)| offer)).collect();
         Around { objects, outlook, closed, asked }
     }

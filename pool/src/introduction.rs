@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use classad::Value;
-use crds::Match;
+use crds::{AdKind, Match, OfferKind};
 use matchmaker::{Config, introduce};
 use serde_json::Value as Json;
 
@@ -49,11 +49,12 @@ fn hidden(found: &Match, objects: &Objects, member: usize) -> Vec<String> {
         let parent = usize::try_from(found.spec.members.get(member)?.parent?).ok()?;
         let parent = found.spec.members.get(parent)?;
         let key = ObjectKey::new(&parent.namespace, &parent.name);
-        match parent.kind.as_str() {
-            "Job" => objects.jobs.get(&key)?.object.spec.ad.private.clone(),
-            "Machine" => objects.machines.get(&key)?.object.spec.ad.private.clone(),
-            _ => objects.licenses.get(&key)?.object.spec.ad.private.clone(),
-        }
+        let ad = match AdKind::try_from(parent.kind.as_str()).ok()? {
+            AdKind::Job => &objects.jobs.get(&key)?.object.spec.ad,
+            AdKind::Offer(OfferKind::Machine) => &objects.machines.get(&key)?.object.spec.ad,
+            AdKind::Offer(OfferKind::License) => &objects.licenses.get(&key)?.object.spec.ad,
+        };
+        ad.private.clone()
     };
     asks().unwrap_or_default()
 }

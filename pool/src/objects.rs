@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use crds::ad::Rejected;
 use crds::conditions::reasons;
-use crds::{Job, License, Machine, MachineClass, Match, Offer, OfferFields, OfferStatus, Res};
+use crds::{
+    AdKind, Job, License, Machine, MachineClass, Match, Member, Offer, OfferFields, OfferKind, OfferStatus, Res,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
+use matchmaker::AdKey;
 
 use crate::ads::{Advertises, Prepared, prepare};
 use crate::agents::Life;
@@ -306,7 +309,7 @@ pub struct Objects {
     /// The classes that make Machines of nodes, by name.
     pub classes: BTreeMap<String, Arc<MachineClass>>,
     /// What is known of the agents of offers, by kind and key. Whoever is not in it is not known yet.
-    pub agents: Arc<BTreeMap<(String, ObjectKey), Life>>,
+    pub agents: Arc<BTreeMap<(OfferKind, ObjectKey), Life>>,
     pub(crate) namespaces_changed: bool,
     buried: Buried,
 }
@@ -322,10 +325,10 @@ pub enum OfferRef<'o> {
 
 impl<'o> OfferRef<'o> {
     /// Its kind.
-    pub fn kind(self) -> &'static str {
+    pub fn kind(self) -> OfferKind {
         match self {
-            OfferRef::Machine(_) => <Machine as Advertises>::KIND,
-            OfferRef::License(_) => <License as Advertises>::KIND,
+            OfferRef::Machine(_) => OfferKind::Machine,
+            OfferRef::License(_) => OfferKind::License,
         }
     }
 
@@ -448,18 +451,18 @@ impl Objects {
     }
 
     /// Takes in what is known of all agents. Whether anything is new.
-    pub fn take_in_agents(&mut self, lives: BTreeMap<(String, ObjectKey), Life>) -> bool {
+    pub fn take_in_agents(&mut self, lives: BTreeMap<(OfferKind, ObjectKey), Life>) -> bool {
         if *self.agents == lives {
             return false;
         }
         let before = std::mem::replace(&mut self.agents, Arc::new(lives));
         let now = self.agents.clone();
-        let differs = |(name, life): &(&(String, ObjectKey), &Life)| before.get(*name) != Some(*life);
+        let differs = |(name, life): &(&(OfferKind, ObjectKey), &Life)| before.get(*name) != Some(*life);
         let gone = before.iter().filter(|(name, _)| !now.contains_key(*name));
         for ((kind, key), _) in now.iter().filter(differs).chain(gone) {
-            match kind.as_str() {
-                <Machine as Advertises>::KIND => self.machines.touch(key.clone()),
-                _ => self.licenses.touch(key.clone()),
+            match kind {
+                OfferKind::Machine => self.machines.touch(key.clone()),
+                OfferKind::License => self.licenses.touch(key.clone()),
             }
         }
         true
@@ -475,29 +478,39 @@ impl Objects {
     }
 
     /// Takes over an object that is not here, if it is there.
-    pub fn copy_missing(&mut self, kind: &str, key: &ObjectKey, from: &Objects) {
+    pub fn copy_missing(&mut self, kind: AdKind, key: &ObjectKey, from: &Objects) {
         match kind {
-            "Job" => self.jobs.copy_missing(key, &from.jobs),
-            "Machine" => self.machines.copy_missing(key, &from.machines),
-            _ => self.licenses.copy_missing(key, &from.licenses),
+            AdKind::Job => self.jobs.copy_missing(key, &from.jobs),
+            AdKind::Offer(OfferKind::Machine) => self.machines.copy_missing(key, &from.machines),
+            AdKind::Offer(OfferKind::License) => self.licenses.copy_missing(key, &from.licenses),
         }
     }
 
-    /// The offer of this kind and key.
-    pub fn offer(&self, kind: &str, key: &ObjectKey) -> Option<OfferRef<'_>> {
-        match kind {
-            "Machine" => self.machines.get(key).map(OfferRef::Machine),
-            "License" => self.licenses.get(key).map(OfferRef::License),
-            _ => None,
+    /// The offer of this kind and key; none of a kind that is no offer's.
+    pub fn offer(&self, kind: impl TryInto<OfferKind>, key: &ObjectKey) -> Option<OfferRef<'_>> {
+        match kind.try_into().ok()? {
+            OfferKind::Machine => self.machines.get(key).map(OfferRef::Machine),
+            OfferKind::License => self.licenses.get(key).map(OfferRef::License),
         }
+    }
+
+    /// The offer that a Match names.
+    pub fn offer_of(&self, member: &Member) -> Option<OfferRef<'_>> {
+        self.offer(&member.kind, &ObjectKey::new(&member.namespace, &member.name))
+    }
+
+    /// The offer of an ad of the engine.
+    pub fn offer_at(&self, ad: &AdKey) -> Option<OfferRef<'_>> {
+        self.offer(&ad.kind, &ObjectKey::new(&ad.namespace, &ad.name))
     }
 
     /// What is known of the agent of the offer of this kind and key.
-    pub fn agent(&self, kind: &str, key: &ObjectKey) -> Life {
+    pub fn agent(&self, kind: impl TryInto<OfferKind>, key: &ObjectKey) -> Life {
         if self.agents.is_empty() {
             return Life::default();
         }
-        self.agents.get(&(kind.to_owned(), key.clone())).copied().unwrap_or_default()
+        let known = kind.try_into().ok().and_then(|kind| self.agents.get(&(kind, key.clone())));
+        known.copied().unwrap_or_default()
     }
 
     /// All offers, machines first, by key.

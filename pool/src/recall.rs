@@ -36,7 +36,7 @@ pub fn gang_of(found: &Match, objects: &Objects) -> Option<Recalled> {
 
 fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> {
     let key = ObjectKey::new(&member.namespace, &member.name);
-    let ad = match objects.offer(&member.kind, &key) {
+    let ad = match objects.offer_of(member) {
         Some(found) => {
             let mut ad = offer_ad(found, objects, &Outlook::default())?;
             if let Role::Offers(offer) = &mut ad.role {

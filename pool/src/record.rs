@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crds::{ClaimPolicy, Cycle, Job, LABEL_ATTEMPT, LABEL_ROOT_UID, Match, MatchSpec, Member, match_name};
+use crds::{AdKind, ClaimPolicy, Cycle, Job, LABEL_ATTEMPT, LABEL_ROOT_UID, Match, MatchSpec, Member, match_name};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use kube::ResourceExt;
 use matchmaker::{Gang, Snapshot, summary};
 
-use crate::ads::Advertises;
 use crate::key::ObjectKey;
 use crate::objects::Objects;
 
@@ -24,6 +23,9 @@ pub struct Occasion {
     pub epoch: i64,
 }
 
+/// The longest summary of a gang, in bytes.
+const SUMMARY_MAX: usize = 1024;
+
 /// The Match of a gang; `None` if a member has left the objects since the snapshot was made.
 ///
 /// Its name is made of the job's uid and the number of the attempt, so that the same attempt cannot be written twice.
@@ -36,12 +38,14 @@ pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, occasion: &Oc
     let attempt = next_attempt(objects, job);
     let members: Option<Vec<Member>> =
         (0..gang.members.len()).map(|place| member(objects, snapshot, gang, place)).collect();
+    let mut summary = summary(snapshot, gang);
+    summary.truncate(summary.floor_char_boundary(SUMMARY_MAX));
     let spec = MatchSpec {
         attempt,
         cycle: Cycle { id: occasion.cycle.clone(), time: Time(occasion.time), seed: occasion.seed },
         epoch: occasion.epoch,
         reserve_timeout_seconds: i64::from(job.spec.reserve_timeout_seconds),
-        summary: cut(summary(snapshot, gang), 1024),
+        summary,
         rank: gang.score.own.to_real().to_string(),
         members: members?,
     };
@@ -53,7 +57,7 @@ pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, occasion: &Oc
     ]));
     found.metadata.owner_references = Some(vec![OwnerReference {
         api_version: format!("{}/{}", crds::GROUP, crds::VERSION),
-        kind: <Job as Advertises>::KIND.to_owned(),
+        kind: AdKind::Job.to_string(),
         name: job.name_any(),
         uid: root.uid.clone(),
         controller: Some(true),
@@ -74,7 +78,7 @@ fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> 
     let bound = gang.members.get(place)?;
     let ad = snapshot.ad(bound.ad)?;
     let key = ObjectKey::new(&ad.key.namespace, &ad.key.name);
-    let (uid, generation, policy) = match objects.offer(&ad.key.kind, &key) {
+    let (uid, generation, policy) = match objects.offer_at(&ad.key) {
         Some(offer) => (offer.uid().to_owned(), offer.metadata().generation, offer.fields().claim_policy),
         None => {
             let job = &objects.jobs.get(&key)?.object;
@@ -103,11 +107,4 @@ fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> 
         member.claim_policy = Some(policy);
     }
     Some(member)
-}
-
-fn cut(mut text: String, bytes_max: usize) -> String {
-    while text.len() > bytes_max {
-        text.pop();
-    }
-    text
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::conditions::types;
-use crds::{ClaimPolicy, Decision, Job, Match, Member, StopPolicy, conditions};
+use crds::{AdKind, ClaimPolicy, Decision, Job, Match, Member, StopPolicy, conditions};
 use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Snapshot};
 
 use crate::agents::Life;
@@ -88,8 +88,9 @@ pub fn returning(objects: &Objects) -> BTreeSet<String> {
         let claim = job.status.as_ref().and_then(|status| status.claim.as_ref());
         let waits = !job.spec.done && !job.spec.suspend && job.metadata.deletion_timestamp.is_none() && held.ad.is_ok();
         let is_free = |member: &Member| {
-            let offer = objects.offer(&member.kind, &ObjectKey::new(&member.namespace, &member.name));
-            offer.is_none_or(|offer| !offer.status().is_some_and(|status| status.claims.contains_key(uid)))
+            objects
+                .offer_of(member)
+                .is_none_or(|offer| !offer.status().is_some_and(|status| status.claims.contains_key(uid)))
         };
         if waits && claim.is_some_and(|claim| claim.uid == uid) && offers.iter().any(is_free) {
             all.insert(root.uid.clone());
@@ -126,9 +127,8 @@ pub(crate) fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
     for member in
         objects.matches.values().filter(|found| !over(found)).flat_map(|found| found.spec.members.iter().skip(1))
     {
-        let key = ObjectKey::new(&member.namespace, &member.name);
-        if let Some(offer) = objects.offer(&member.kind, &key).filter(|offer| offer.uid() != member.uid) {
-            all.insert((ad_key(&member.kind, &key), offer.uid().to_owned()));
+        if let Some(offer) = objects.offer_of(member).filter(|offer| offer.uid() != member.uid) {
+            all.insert((ad_key(offer.kind(), &offer.key()), offer.uid().to_owned()));
         }
     }
     // of a Match that is gone its batch Job still names the members
@@ -137,7 +137,7 @@ pub(crate) fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
     for [kind, namespace, name, uid] in at_work.flat_map(|(_, batch)| &batch.members) {
         let key = ObjectKey::new(namespace, name);
         if let Some(offer) = objects.offer(kind, &key).filter(|offer| offer.uid() != uid) {
-            all.insert((ad_key(kind, &key), offer.uid().to_owned()));
+            all.insert((ad_key(offer.kind(), &key), offer.uid().to_owned()));
         }
     }
     all
@@ -156,8 +156,7 @@ pub fn forgotten(objects: &Objects) -> Vec<(&Arc<Match>, &Member)> {
         let uid = found.metadata.uid.as_deref().unwrap_or("");
         let namespace = found.metadata.namespace.clone().unwrap_or_default();
         for member in found.spec.members.iter().skip(1) {
-            let offer = objects.offer(&member.kind, &ObjectKey::new(&member.namespace, &member.name));
-            let Some(offer) = offer.filter(|offer| offer.uid() == member.uid) else { continue };
+            let Some(offer) = objects.offer_of(member).filter(|offer| offer.uid() == member.uid) else { continue };
             let has_entry = offer.status().is_some_and(|status| status.claims.contains_key(uid));
             if !has_entry && admits(offer, &namespace, objects) {
                 all.push((found, member));
@@ -174,8 +173,8 @@ pub fn admits(offer: OfferRef<'_>, namespace: &str, objects: &Objects) -> bool {
 }
 
 /// The name of an ad in the engine.
-pub(crate) fn ad_key(kind: &str, key: &ObjectKey) -> AdKey {
-    AdKey { kind: kind.to_owned(), namespace: key.namespace.clone(), name: key.name.clone() }
+pub(crate) fn ad_key(kind: impl Into<AdKind>, key: &ObjectKey) -> AdKey {
+    AdKey { kind: kind.into().to_string(), namespace: key.namespace.clone(), name: key.name.clone() }
 }
 
 /// An offer as the engine sees it, gangs in flight counted; `None` if its ad was not accepted.

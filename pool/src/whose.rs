@@ -109,7 +109,7 @@ impl Works {
 pub fn is_foreign(found: &Match) -> Option<String> {
     let Some(root) = found.spec.members.first() else { return Some("it has no members".to_owned()) };
     let name = crds::match_name(&root.name, &root.uid, found.spec.attempt);
-    if root.kind != "Job" || root.parent.is_some() {
+    if root.kind != crds::AdKind::Job.as_str() || root.parent.is_some() {
         Some("its first member is no Job".to_owned())
     } else if found.namespace().as_ref() != Some(&root.namespace) {
         Some(format!("its job is in the namespace {}", root.namespace))

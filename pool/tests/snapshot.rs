@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn an_agents_offer_is_open_while_its_agent_shows_that_it_is_alive() {
-        let lives = |life| Arc::new(BTreeMap::from([(("Machine".to_owned(), ObjectKey::new("n", "m")), life)]));
+        let lives = |life| Arc::new(BTreeMap::from([((crds::OfferKind::Machine, ObjectKey::new("n", "m")), life)]));
         for (policy, life, open) in [
             (ClaimPolicy::Agent, Life::Renewed, 1),
             (ClaimPolicy::Agent, Life::Unknown, 0),

@@ -13,8 +13,8 @@ use super::due::{Moment, newest_epoch};
 use super::leave::leave;
 use super::view::{View, view};
 use super::{registers, writes};
-use crate::api::Change;
-use crate::fixtures::{MATCH_UID, found, job, key, license, machine, world};
+use crate::testing::fixtures::{MATCH_UID, found, job, key, license, machine, world};
+use crate::write::requests::ObjectPatch;
 
 /// The gang of the fixtures, in which an agent speaks for the machine, and one for the license that works for the machine.
 fn gang(status: &Value) -> Match {
@@ -53,10 +53,10 @@ fn asked(objects: &Objects) -> Vec<Action> {
     step(the_view(objects).claim(objects, 30_000, None), Event::Woke, 0).1
 }
 
-fn json_of(change: Change) -> Value {
+fn json_of(change: ObjectPatch) -> Value {
     match change {
-        Change::Json(patch) => serde_json::to_value(patch).unwrap(),
-        Change::Merge(patch) => patch,
+        ObjectPatch::Json(patch) => serde_json::to_value(patch).unwrap(),
+        ObjectPatch::Merge(patch) => patch,
     }
 }
 
@@ -95,7 +95,7 @@ fn registers_are_seen_and_lead_to_the_next_write() {
 #[test]
 fn a_silent_agent_ends_the_claim_and_then_its_work_is_lost() {
     let active = json!({"vote": "Accepted", "ballot": "b", "committed": true, "activity": "Active"});
-    let silent = [(("Machine".to_owned(), key("machine")), Life::Expired)];
+    let silent = [((crds::OfferKind::Machine, key("machine")), Life::Expired)];
     for (decision, action) in [("Committed", Action::Release(Reason::AgentLost)), ("Released", Action::MarkLost(0))] {
         let mut objects = voted(decision, &active, &active);
         objects.agents = Arc::new(silent.clone().into());
@@ -191,7 +191,7 @@ fn an_agent_is_told_what_its_ad_reads_of_the_one_that_asks() {
 #[test]
 fn what_is_written_to_an_agent_tests_what_it_stands_on() {
     let path = |name: &str| format!("/status/claims/u/{name}");
-    let tests = |change: Change| -> Vec<Value> {
+    let tests = |change: ObjectPatch| -> Vec<Value> {
         let all = json_of(change).as_array().unwrap().clone();
         let (last, tests) = all.split_last().unwrap();
         assert!(tests.iter().all(|op| op["op"] == "test"));

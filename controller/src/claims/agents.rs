@@ -4,10 +4,11 @@ use std::sync::Mutex;
 
 use claiming::{Action, Event, Vote};
 
-use crate::api::{Answer, Change};
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::registers;
 use crate::claims::view::{Leg, View, entry, is_stopping, registers as seen};
+use crate::write::answer::Answer;
+use crate::write::requests::ObjectPatch;
 
 impl Driver {
     /// Tells an agent that its turn to vote has come.
@@ -38,7 +39,7 @@ impl Driver {
         if !matches!(self.read_offer(leg).await, Answer::Done(())) {
             return failed;
         }
-        let version = view.offer(leg, &self.world.look()).and_then(|offer| offer.metadata().resource_version.clone());
+        let version = view.offer(leg, &self.cache.lock()).and_then(|offer| offer.metadata().resource_version.clone());
         let Some(version) = version else { return failed };
         let is_late = self.is_late(view, leg);
         if !is_late && !self.is_silent(leg).await {
@@ -51,7 +52,7 @@ impl Driver {
 
     /// Whether an offer's agent was told to stop its work for a claim, and has not done so in its time.
     fn is_late(&self, view: &View, leg: &Leg) -> bool {
-        let objects = self.world.look();
+        let objects = self.cache.lock();
         let found = view.offer(leg, &objects).and_then(|offer| entry(offer, &view.uid));
         let is_stopping = found.is_some_and(|found| is_stopping(&seen(Some(found), false)));
         is_stopping && self.now_ms() >= self.stop_by_ms(&view.uid, &leg.uid)
@@ -59,19 +60,20 @@ impl Driver {
 
     /// Whether an offer's agent is silent, with its Lease as the server has it now.
     pub(super) async fn is_silent(&self, leg: &Leg) -> bool {
-        let lease = pool::lease_key(&leg.kind, &leg.key);
+        let Ok(kind) = crds::OfferKind::try_from(&leg.kind) else { return false };
+        let lease = pool::lease_key(kind, &leg.key);
         let Answer::Done(found) = self.cluster.lease(&lease).await else { return false };
-        self.world.saw_lease(lease.clone(), found);
-        let silence = self.world.look().offer(&leg.kind, &leg.key).and_then(pool::OfferRef::silence_seconds);
+        self.cache.saw_lease(lease.clone(), found);
+        let silence = self.cache.lock().offer(&leg.kind, &leg.key).and_then(pool::OfferRef::silence_seconds);
         // an offer that names no agent any more has none that could work
-        silence.is_none_or(|silence| self.world.life(&lease, silence).is_silent())
+        silence.is_none_or(|silence| self.cache.life(&lease, silence).is_silent())
     }
 
     async fn turn(
         &self,
         view: &View,
         number: usize,
-        (action, patch): (Action, &Change),
+        (action, patch): (Action, &ObjectPatch),
         notes: &Mutex<Notes>,
     ) -> Event {
         let Some(leg) = view.legs.get(number) else { return Event::Failed(action) };
@@ -88,7 +90,7 @@ impl Driver {
     pub(super) fn entry_of(&self, view: &View, number: usize) -> Option<Event> {
         let leg = view.legs.get(number)?;
         let is_late = self.is_late(view, leg);
-        let objects = self.world.look();
+        let objects = self.cache.lock();
         let found = entry(view.offer(leg, &objects)?, &view.uid)?;
         Some(Event::Entry(number, seen(Some(found), is_late || objects.agent(&leg.kind, &leg.key).is_silent())))
     }
@@ -98,7 +100,7 @@ impl Driver {
         let Event::Entry(number, agent) = event else { return };
         let Some(leg) = view.legs.get(*number).filter(|_| agent.vote == Vote::Accepted) else { return };
         let ballot = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             let found = view.offer(leg, &objects).and_then(|offer| entry(offer, &view.uid));
             found.map(|entry| entry.ballot.clone()).unwrap_or_default()
         };

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use claiming::Record;
-use crds::{License, Machine, WorkKind};
+use crds::{OfferKind, WorkKind};
 use kube::ResourceExt;
-use pool::{Advertises, Changes, ObjectKey, Objects, OfferRef};
+use pool::{Changes, ObjectKey, Objects, OfferRef};
 
-use crate::alarm::Alarm;
 use crate::claims::due::{Due, Known, Moment, Next, next, outlived, outlived_work};
 use crate::claims::view::{Leg, View, view};
-use crate::fair::FairSet;
+use crate::cycle::timer_queue::TimerQueue;
+use crate::write::fair::FairSet;
 
 /// An object that a claim depends on, or depended on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tie {
     Job(ObjectKey),
-    Offer(&'static str, ObjectKey),
+    Offer(OfferKind, ObjectKey),
     Match(ObjectKey),
     Work(WorkKind, ObjectKey),
 }
@@ -32,7 +32,7 @@ pub(crate) struct Attention {
     tied: BTreeMap<Tie, BTreeSet<String>>,
     ties: BTreeMap<String, BTreeSet<Tie>>,
     /// Claims to which something happens by time alone, in milliseconds.
-    alarm: Alarm<String>,
+    timers: TimerQueue<String>,
     /// Claims that are decided, have a next step, and wait for a place.
     waiting: FairSet,
     /// Matches that are undecided.
@@ -105,7 +105,7 @@ impl Attention {
     pub(crate) fn due(&mut self, objects: &Objects, moment: &Moment<'_>) -> Due {
         let mut due = Due::default();
         let whole = std::mem::take(&mut self.whole);
-        self.open.extend(self.alarm.rung(moment.now_ms));
+        self.open.extend(self.timers.expired(moment.now_ms));
         for uid in std::mem::take(&mut self.open) {
             if let Some(view) = self.look(&uid, objects, moment, &mut due) {
                 // The end of a claim may take as long as it likes: it stands in a line of its own.
@@ -133,7 +133,7 @@ impl Attention {
 
     /// When one of them has to be looked at, if nothing changes.
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        self.alarm.next_ms()
+        self.timers.next_ms()
     }
 
     /// Looks at one claim, and remembers what it depends on from now on. The claim, if it is to be driven now.
@@ -144,7 +144,7 @@ impl Attention {
         }
         let before = self.untie(uid);
         self.histories.extend(before.iter().filter_map(Tie::job).cloned());
-        self.alarm.forget(uid);
+        self.timers.remove(uid);
         self.undecided.remove(uid);
         let Some(view) = seen else {
             due.outlived_work.extend(outlived_work(uid, objects));
@@ -163,7 +163,7 @@ impl Attention {
             return Some(view);
         }
         if let Some(at_ms) = at_ms.into_iter().chain(rests_until).min() {
-            self.alarm.set(uid.to_owned(), at_ms);
+            self.timers.set(uid.to_owned(), at_ms);
         }
         None
     }
@@ -189,7 +189,7 @@ impl Tie {
                 job.and_then(|status| status.claim.as_ref()).is_some_and(|claim| claim.uid == uid)
             }
             Tie::Offer(kind, key) => {
-                let ledger = objects.offer(kind, key).and_then(OfferRef::status);
+                let ledger = objects.offer(*kind, key).and_then(OfferRef::status);
                 ledger.is_some_and(|ledger| ledger.claims.contains_key(uid))
             }
             Tie::Match(_) | Tie::Work(..) => false,
@@ -202,11 +202,8 @@ fn ties(view: &View, objects: &Objects) -> Vec<Tie> {
     let job = objects.jobs.get(&view.root.key);
     let reference = job.and_then(|held| held.object.spec.workload.as_ref()?.workload_ref.as_ref());
     let work = |kind: WorkKind, name: &str| Tie::Work(kind, ObjectKey::new(&view.key.namespace, name));
-    let offer = |leg: &Leg| match leg.kind.as_str() {
-        <Machine as Advertises>::KIND => Tie::Offer(<Machine as Advertises>::KIND, leg.key.clone()),
-        _ => Tie::Offer(<License as Advertises>::KIND, leg.key.clone()),
-    };
+    let offer = |leg: &Leg| Some(Tie::Offer(OfferKind::try_from(&leg.kind).ok()?, leg.key.clone()));
     let own = [Tie::Match(view.key.clone()), Tie::Job(view.root.key.clone()), work(WorkKind::Job, &view.key.name)];
     let named = reference.map(|reference| work(reference.kind, &reference.name));
-    own.into_iter().chain(named).chain(view.legs.iter().map(offer)).collect()
+    own.into_iter().chain(named).chain(view.legs.iter().filter_map(offer)).collect()
 }

@@ -7,8 +7,8 @@ use pool::Objects;
 
 use super::attention::Attention;
 use super::due::{Due, Moment};
-use crate::churn::Churn;
 use crate::claims::View;
+use crate::testing::churn::Churn;
 
 /// 2026-11-21T14:00:00Z, when the matches of the world are committed.
 const BEGIN: i64 = 1_795_269_600;

@@ -3,14 +3,14 @@
 use std::sync::Mutex;
 
 use claiming::{Action, Event, Reason};
-use crds::{Job, Match};
+use crds::{AdKind, Job, Match};
 use matchmaker::{Config as Engine, Disagreement, verify};
 use pool::{Objects, gang_of};
 
-use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::reserve::No;
 use crate::claims::view::{Leg, View};
+use crate::write::answer::Answer;
 
 impl Driver {
     /// Evaluates the gang again. A member that this process did not reserve itself is read anew first.
@@ -31,11 +31,12 @@ impl Driver {
             }
         }
         {
-            let world = self.world.look();
+            let world = self.cache.lock();
             members.namespaces = world.namespaces.clone();
             members.agents = world.agents.clone();
             members.nodes = world.nodes.clone();
-            let keys = view.legs.iter().map(|leg| (leg.kind.as_str(), &leg.key)).chain([("Job", &view.root.key)]);
+            let legs = view.legs.iter().filter_map(|leg| Some((AdKind::try_from(leg.kind.as_str()).ok()?, &leg.key)));
+            let keys = legs.chain([(AdKind::Job, &view.root.key)]);
             keys.for_each(|(kind, key)| members.copy_missing(kind, key, &world));
         }
         self.agree(view, &members, notes)

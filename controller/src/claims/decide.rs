@@ -1,20 +1,18 @@
 //! Second phase: the register turned, and the job told.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
 use claiming::{Action, Event, Reason, Record};
 use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, StopPolicy, Vote, VoteRetry};
 use pool::Objects;
 
-use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::free::is_over;
 use crate::claims::reserve::No;
 use crate::claims::view::{Leg, View, entry};
 use crate::claims::{registers, writes};
-use crate::events::Tone;
-use crate::metrics;
+use crate::write::answer::Answer;
+use kube::runtime::events::EventType;
 
 /// Who is to blame for calling a claim off for this reason, in their own words if they have any.
 fn naysayers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v>> {
@@ -81,7 +79,7 @@ fn no_vote(leg: &Leg, entry: &ClaimEntry, objects: &Objects) -> Option<String> {
 impl Driver {
     /// Calls the claim off. Who has not answered in time has said no as well: else he would be asked again at once.
     pub(super) async fn abort(&self, view: &View, reason: Reason, notes: &Mutex<Notes>) -> Event {
-        let noes = naysayers(view, &self.world.look(), reason);
+        let noes = naysayers(view, &self.cache.lock(), reason);
         if let Some(no) = noes.first() {
             noted(notes, |notes| notes.message = format!("{} {}: {}", no.leg.kind, no.leg.key, no.message));
         }
@@ -95,7 +93,7 @@ impl Driver {
     /// Ends a claim that stands.
     pub(super) async fn release(&self, view: &View, reason: Reason, notes: &Mutex<Notes>) -> Event {
         if reason == Reason::AgentLost {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             let silent = |leg: &&Leg| {
                 leg.agent && (objects.agent(&leg.kind, &leg.key).is_silent() || is_lost(view, leg, &objects))
             };
@@ -124,7 +122,7 @@ impl Driver {
         if reason == Some(Reason::StartTimedOut) {
             self.start_timed_out(view, notes);
         }
-        let account = reason.map(|reason| account(view, reason, &self.world.look())).unwrap_or_default();
+        let account = reason.map(|reason| account(view, reason, &self.cache.lock())).unwrap_or_default();
         noted(notes, |notes| {
             if notes.message.is_empty() {
                 notes.message = account;
@@ -132,7 +130,7 @@ impl Driver {
         });
         let message = noted(notes, |notes| notes.message.clone());
         let patch = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             let latest = objects.matches.get(&view.key).unwrap_or(found);
             let votes = if to == Decision::Released { Vec::new() } else { registers::votes(view, &objects) };
             let verdict = writes::Verdict { to, reason, message: &message, votes };
@@ -145,7 +143,7 @@ impl Driver {
                 stored
             }
             Answer::Missing => return Event::Decided(Record::Gone),
-            Answer::Refused(_) => match self.cluster.get::<Match>(&view.key).await {
+            Answer::Denied(_) => match self.cluster.get::<Match>(&view.key).await {
                 Answer::Done(stored) => stored,
                 Answer::Missing => return Event::Decided(Record::Gone),
                 answer => return self.lost(action, &answer, notes),
@@ -157,7 +155,7 @@ impl Driver {
             return Event::Decided(Record::Gone);
         }
         let decision = stored.status.as_ref().map(|status| status.decision).unwrap_or_default();
-        self.world.learn(|all| all.put_match(stored));
+        self.cache.update(|all| all.put_match(stored));
         match decision == writes::decides_from(to) {
             // refused by somebody who is not of the protocol: asked again later, not at once
             true => Event::Failed(action),
@@ -172,13 +170,13 @@ impl Driver {
             Decision::Aborted => "Aborted",
             Decision::Released => "Released",
         };
-        let metrics = &self.cluster.metrics;
-        metrics.count(&metrics::DECISIONS, &[decision, reason.map_or("AllReserved", Reason::as_str)]);
+        let metrics = &self.cluster.metrics.claims;
+        metrics.decided(decision, reason.map_or("AllReserved", Reason::as_str));
         let first = view.found.as_ref().is_some_and(|found| found.spec.attempt <= 1);
         let created = self.job(view).and_then(|job| job.metadata.creation_timestamp.clone()).filter(|_| first);
         if let (Decision::Committed, Some(created)) = (to, created) {
             let waited = self.clock.now().duration_since(created.0);
-            metrics.took(&metrics::WAIT_SECONDS, &[], Duration::try_from(waited).unwrap_or_default());
+            metrics.wait_duration.observe(waited.as_secs_f64().max(0.0));
         }
     }
 
@@ -200,7 +198,7 @@ impl Driver {
                     match self.read_offer(leg).await {
                         Answer::Missing => return true,
                         Answer::Done(()) => {
-                            let objects = self.world.look();
+                            let objects = self.cache.lock();
                             let Some(offer) = view.offer(leg, &objects) else { return true };
                             if reason == Reason::MemberLost && leg.agent && entry(offer, &view.uid).is_none() {
                                 return true;
@@ -213,7 +211,7 @@ impl Driver {
             }
             Reason::AgentLost => {
                 for leg in view.legs.iter().filter(|leg| leg.agent) {
-                    if self.is_silent(leg).await || is_lost(view, leg, &self.world.look()) {
+                    if self.is_silent(leg).await || is_lost(view, leg, &self.cache.lock()) {
                         return true;
                     }
                 }
@@ -226,7 +224,7 @@ impl Driver {
 
     /// Tells the job that its claim stands.
     pub(super) async fn tell_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let held = self.world.look().jobs.get(&view.root.key).cloned();
+        let held = self.cache.lock().jobs.get(&view.root.key).cloned();
         let (Some(held), Some(found)) = (held, &view.found) else { return Event::Told };
         let is_claimed = held.object.status.as_ref().is_some_and(|status| status.claim.is_some());
         // Either somebody has taken the claim out, or it is over and the Match is seen as it was before: the server knows.
@@ -236,8 +234,8 @@ impl Driver {
         let patch = writes::tell_root(view, found, &held, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
-                self.events.tell(&job, Tone::Normal, "Claimed", &found.spec.summary);
-                self.world.learn(|all| all.jobs.put(job));
+                self.events.tell(&job, EventType::Normal, "Claimed", &found.spec.summary);
+                self.cache.update(|all| all.jobs.put(job));
                 Event::Told
             }
             Answer::Missing => Event::Told,
@@ -255,7 +253,7 @@ mod tests {
 
     use super::*;
     use crate::claims::view::view;
-    use crate::fixtures::{MATCH_UID, entry as entry_of, key, machine, world};
+    use crate::testing::fixtures::{MATCH_UID, entry as entry_of, key, machine, world};
 
     #[test]
     fn m6_the_offer_for_which_a_claim_ends_is_named_and_what_happened_to_it() {

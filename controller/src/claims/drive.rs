@@ -1,7 +1,7 @@
 //! The one who makes a claim's writes: executes each action, tells the claim what came of it, until there is no next one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use claiming::{Action, Claim, Event, Hold, Reason, Record, step};
 use crds::{Decision, Job, Match};
@@ -11,7 +11,8 @@ use matchmaker::{AdKey, Config as Engine};
 use pool::{Objects, OwnerTrust, is_foreign};
 use tokio::time::Instant;
 
-use crate::api::{Answer, Cluster};
+use crate::cache::Cache;
+use crate::cache::verification::OfferVerification;
 use crate::claims::due::{Moment, next};
 use crate::claims::group::Groups;
 use crate::claims::leave::leave;
@@ -19,26 +20,25 @@ use crate::claims::stalls::{Setback, Stalls, Wait};
 use crate::claims::view::{Leg, View};
 use crate::claims::work::Read;
 use crate::clock::Clock;
-use crate::events::Events;
-use crate::flights::{Flights, UnderWay};
-use crate::holdoffs::{Cause, HoldOffs};
-use crate::metrics;
-use crate::proofs::Proofs;
-use crate::refusals::Refusals;
-use crate::world::World;
+use crate::cycle::in_flight::{ClaimGuard, InFlight};
+use crate::cycle::job_backoff::{Cause, JobBackoff};
+use crate::cycle::offer_backoff::OfferBackoff;
+use crate::write::answer::Answer;
+use crate::write::events::Events;
+use crate::write::requests::Cluster;
 
 /// Everything that driving a claim needs.
 pub(crate) struct Driver {
     pub(crate) cluster: Cluster,
-    pub(crate) world: Arc<World>,
-    pub(crate) flights: Arc<Flights>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) in_flight: Arc<InFlight>,
     /// Who wants to reserve which offer now.
     pub(crate) groups: Groups,
-    pub(crate) refusals: Mutex<Refusals>,
-    pub(crate) holdoffs: Mutex<HoldOffs>,
-    pub(crate) proofs: Mutex<Proofs>,
+    pub(crate) offer_backoff: parking_lot::Mutex<OfferBackoff>,
+    pub(crate) job_backoff: parking_lot::Mutex<JobBackoff>,
+    pub(crate) verification: parking_lot::Mutex<OfferVerification>,
     /// Claims that cannot go on now.
-    pub(crate) stalls: Mutex<Stalls>,
+    pub(crate) stalls: parking_lot::Mutex<Stalls>,
     /// How long the work of a claim that has ended is given to end, in milliseconds.
     pub(crate) stop_timeout_ms: u64,
     pub(crate) events: Events,
@@ -97,7 +97,7 @@ impl Notes {
 
 impl Driver {
     pub(crate) fn now_ms(&self) -> u64 {
-        self.world.now_ms()
+        self.cache.now_ms()
     }
 
     /// The claim of a Match that is to be written.
@@ -106,12 +106,12 @@ impl Driver {
     }
 
     /// Drives a claim as far as it goes. It is under way until this returns; nothing is waited for but answers.
-    pub(crate) async fn drive(self: Arc<Self>, view: View, under_way: UnderWay) {
+    pub(crate) async fn drive(self: Arc<Self>, view: View, under_way: ClaimGuard) {
         let begun = Instant::now();
         let mut view = Arc::new(view);
         let deadline = self.deadline(&view);
         let (mut claim, ballots, work, seen) = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             let mut claim = view.claim(&objects, deadline, self.cluster.leadership.epoch());
             view.overdue(&mut claim, self.now_ms(), &|offer| self.stop_by_ms(&view.uid, offer));
             (claim, view.ballots(&objects), Read::of(&view, &objects), self.seen(&view, &objects))
@@ -126,7 +126,7 @@ impl Driver {
             if let Event::Decided(record) = event {
                 under_way.decided();
                 if record == Record::Committed {
-                    self.cluster.metrics.took(&metrics::COMMIT_SECONDS, &[], begun.elapsed());
+                    self.cluster.metrics.claims.commit_duration.observe(begun.elapsed().as_secs_f64());
                 }
             }
             self.note_ballot(&view, &event, &notes);
@@ -159,7 +159,7 @@ impl Driver {
         }
         self.came_to(&view, notes.into_inner().unwrap_or_else(PoisonError::into_inner));
         drop(under_way);
-        self.world.ring();
+        self.cache.notify();
     }
 
     /// What the objects show of a claim now.
@@ -177,7 +177,7 @@ impl Driver {
             now_ms: self.now_ms(),
             epoch: self.cluster.leadership.epoch(),
             deadline_ms: &|view| self.deadline(view),
-            under_way: &|view| self.flights.has(view),
+            under_way: &|view| self.in_flight.has(view),
             stop_by_ms: &|view, work| self.stop_by_ms(&view.uid, work),
             starts_at: &|view| self.stalls().starts_at(&view.uid, self.now_ms()),
             rests_until: &|view, seen| self.stalls().rests_until(&view.uid, seen, self.now_ms()),
@@ -216,8 +216,8 @@ impl Driver {
         *self.stalls() = Stalls::default();
     }
 
-    pub(crate) fn stalls(&self) -> MutexGuard<'_, Stalls> {
-        self.stalls.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn stalls(&self) -> parking_lot::MutexGuard<'_, Stalls> {
+        self.stalls.lock()
     }
 
     /// Until when work that is to stop for a claim is given time to end, counted from when this process asked first: the workload of
@@ -229,12 +229,12 @@ impl Driver {
     /// One event into the claim, and before it the wish of a party to leave: for one that leaves nothing more is reserved.
     fn take_in(&self, claim: &mut Claim, view: &View, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
-        let newest = view.newest(&self.world.look());
+        let newest = view.newest(&self.cache.lock());
         if claim.epoch > 0 && newest > claim.newest {
             *claim = step(claim.clone(), Event::Epoch(newest), self.now_ms()).0;
         }
         if claim.leaving.is_none()
-            && let Some(reason) = leave(view, &self.world.look(), self.clock.now().as_second())
+            && let Some(reason) = leave(view, &self.cache.lock(), self.clock.now().as_second())
         {
             (*claim, actions) = step(claim.clone(), Event::Leave(reason), self.now_ms());
         }
@@ -248,7 +248,7 @@ impl Driver {
     pub(crate) fn deadline(&self, view: &View) -> u64 {
         let timeout = view.found.as_ref().map_or(30, |found| found.spec.reserve_timeout_seconds);
         let timeout = u64::try_from(timeout).unwrap_or(30).saturating_mul(1000);
-        let age = if view.uid.is_empty() { 0 } else { self.flights.age_ms(&view.uid) };
+        let age = if view.uid.is_empty() { 0 } else { self.in_flight.age_ms(&view.uid) };
         self.now_ms().saturating_add(timeout).saturating_sub(age)
     }
 
@@ -260,21 +260,21 @@ impl Driver {
             Answer::Done(written) => {
                 tracing::info!(r#match = %view.key, members = written.spec.summary, "gang found");
                 let attempt = if written.spec.attempt <= 1 { "first" } else { "again" };
-                self.cluster.metrics.count(&metrics::ATTEMPTS, &[attempt]);
-                self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Unwritten);
+                self.cluster.metrics.claims.attempted(attempt);
+                self.job_backoff.lock().forget(&view.root.uid, Cause::Unwritten);
                 self.stalls().written(&view.root.uid);
-                self.world.learn(|all| all.put_match(written.clone()));
+                self.cache.update(|all| all.put_match(written.clone()));
                 Ok(written)
             }
-            Answer::Refused(refused) => {
+            Answer::Denied(refused) => {
                 noted(notes, |notes| notes.unwritten = true);
-                self.cluster.metrics.count(&metrics::UNWRITTEN, &[]);
+                self.cluster.metrics.claims.matches_not_taken.inc();
                 self.unwritten(view, &refused.message).await;
                 Err(failed)
             }
             Answer::Exists => match self.cluster.get::<Match>(&view.key).await {
                 Answer::Done(stored) => {
-                    self.world.learn(|all| all.put_match(stored));
+                    self.cache.update(|all| all.put_match(stored));
                     Err(failed)
                 }
                 answer => Err(self.lost(Action::Record, &answer, notes)),
@@ -313,17 +313,17 @@ impl Driver {
     }
 
     pub(super) fn job(&self, view: &View) -> Option<Arc<Job>> {
-        self.world.look().jobs.get(&view.root.key).map(|held| held.object.clone())
+        self.cache.lock().jobs.get(&view.root.key).map(|held| held.object.clone())
     }
 
     /// An action that came to nothing by this answer.
     pub(super) fn lost<K>(&self, action: Action, answer: &Answer<K>, notes: &Mutex<Notes>) -> Event {
         let why = match answer {
-            Answer::Lost(why) => why.as_str(),
-            Answer::Refused(refused) => refused.message.as_str(),
-            Answer::Missing => "no such object",
-            Answer::Exists => "exists already",
-            Answer::Done(_) => "",
+            Answer::Unknown(unknown) => unknown.to_string(),
+            Answer::Denied(denial) => denial.message.clone(),
+            Answer::Missing => "no such object".to_owned(),
+            Answer::Exists => "exists already".to_owned(),
+            Answer::Done(_) => String::new(),
         };
         noted(notes, |notes| notes.failed(action, why));
         Event::Failed(action)

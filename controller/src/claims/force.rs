@@ -12,11 +12,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use pool::{ObjectKey, Origin, WorkObject, has_finished};
 
-use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::stalls::Wait;
 use crate::claims::view::View;
 use crate::workloads::{self, state_of};
+use crate::write::answer::Answer;
 
 /// The label by which the batch Jobs of a JobSet are known.
 const LABEL_JOB_SET: &str = "jobset.sigs.k8s.io/jobset-name";
@@ -27,7 +27,7 @@ const GRACE_SECONDS: i64 = 30;
 #[derive(Debug, PartialEq, Eq)]
 enum Deletion {
     /// It is being deleted, and has no more time than it may have.
-    UnderWay,
+    ClaimGuard,
     /// With the time that it gives itself.
     AsItSays,
     /// With so many seconds: it gives itself too much, or was given more than it gives itself when it was deleted before.
@@ -42,7 +42,7 @@ fn deletion(pod: &Pod) -> Deletion {
     let given = if is_deleted { pod.metadata.deletion_grace_period_seconds.unwrap_or(0) } else { own };
     match (given > most, is_deleted) {
         (true, _) => Deletion::Within(u32::try_from(most).unwrap_or(u32::MAX)),
-        (false, true) => Deletion::UnderWay,
+        (false, true) => Deletion::ClaimGuard,
         (false, false) => Deletion::AsItSays,
     }
 }
@@ -118,7 +118,7 @@ impl Driver {
         for job in jobs.iter().filter(|job| !job.suspended && job.ended.is_none()) {
             match self.cluster.patch_work(job.kind, &job.key, &workloads::suspend(&job.uid)).await {
                 Answer::Done(_) | Answer::Missing => {}
-                Answer::Refused(_) if is_late => drop(self.cluster.delete_work(job).await),
+                Answer::Denied(_) if is_late => drop(self.cluster.delete_work(job).await),
                 answer => return answer.map(|_| Vec::new()),
             }
         }
@@ -129,7 +129,7 @@ impl Driver {
     async fn delete_pods(&self, pods: &[Pod]) {
         for pod in pods {
             let seconds = match deletion(pod) {
-                Deletion::UnderWay => continue,
+                Deletion::ClaimGuard => continue,
                 Deletion::AsItSays => None,
                 Deletion::Within(seconds) => Some(seconds),
             };
@@ -143,7 +143,7 @@ impl Driver {
     /// deleted.
     pub(super) async fn look_for_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let selector = format!("{LABEL_MATCH_UID}={}", view.uid);
-        let job_sets = self.world.look().works.job_sets.then_some(WorkKind::JobSet);
+        let job_sets = self.cache.lock().works.job_sets.then_some(WorkKind::JobSet);
         for kind in [WorkKind::Job].into_iter().chain(job_sets) {
             let works = match self.cluster.list_works(kind, &view.key.namespace, &selector).await {
                 Answer::Done(works) => works,
@@ -174,7 +174,7 @@ impl Driver {
         }
         let why = "its last pods are still ending";
         let are_seen = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             objects.works.pods_of_claim(view.whose(&objects)) > 0
         };
         noted(notes, |notes| match (are_seen, is_late) {
@@ -187,14 +187,14 @@ impl Driver {
     }
 
     fn is_its_pod(&self, view: &View, pod: &Pod) -> bool {
-        let objects = self.world.look();
+        let objects = self.cache.lock();
         view.whose(&objects).has_pod(&ObjectKey::of(pod), &Origin::of(&pod.metadata), &objects.works)
     }
 
     /// Takes in what of this claim has not ended, if anything has not.
     fn unfinished(&self, view: &View, works: Vec<WorkObject>) -> Option<Event> {
         let left: Vec<WorkObject> = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             let whose = view.whose(&objects);
             works.into_iter().filter(|work| work.ended.is_none() && whose.has(work)).collect()
         };
@@ -228,12 +228,12 @@ mod tests {
             (json!(long), None, Deletion::Within(3600)),
             (json!(i64::MAX), None, Deletion::Within(3600)),
             (json!(long), Some(long), Deletion::Within(3600)),
-            (json!(long), Some(3600), Deletion::UnderWay),
-            (json!(long), Some(5), Deletion::UnderWay),
+            (json!(long), Some(3600), Deletion::ClaimGuard),
+            (json!(long), Some(5), Deletion::ClaimGuard),
             (json!(60), Some(long), Deletion::Within(60)),
             (json!(0), Some(long), Deletion::Within(1)),
             (json!(null), Some(31), Deletion::Within(30)),
-            (json!(null), Some(30), Deletion::UnderWay),
+            (json!(null), Some(30), Deletion::ClaimGuard),
         ] {
             assert_eq!(deletion(&pod(own.clone(), deleted)), expected, "{own} {deleted:?}");
         }

@@ -1,23 +1,21 @@
 //! The end: offers given back, then the job, once the Match is read as ended.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use claiming::{Action, Event, Hold, Reason, Record};
-use crds::rules::message;
 use crds::{Decision, Job, Match};
 use kube::Resource;
 use pool::{OfferRef, WorkObject};
 
-use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::group::Wish;
 use crate::claims::view::View;
 use crate::claims::writes;
-use crate::events::Tone;
-use crate::holdoffs::Cause;
-use crate::metrics;
+use crate::cycle::job_backoff::Cause;
 use crate::status::{Ended, count_gave_up};
 use crate::workloads::{self, work_of};
+use crate::write::answer::{Answer, Rule};
+use kube::runtime::events::EventType;
 
 impl Driver {
     /// Gives an offer back, once the Match is read as ended or gone: by the server, not by what was seen of it.
@@ -27,7 +25,7 @@ impl Driver {
         if !self.has_ended(view, notes).await {
             return failed;
         }
-        if self.world.look().offer(&leg.kind, &leg.key).is_none() {
+        if self.cache.lock().offer(&leg.kind, &leg.key).is_none() {
             return Event::Freed(number);
         }
         // Whether a seat goes with it depends on who else sits there: of those each is on his own.
@@ -37,15 +35,15 @@ impl Driver {
             Answer::Done(offer) if offer.has_entry(&view.uid) => failed,
             Answer::Done(_) | Answer::Missing => {
                 if view.found.is_none() {
-                    self.cluster.metrics.count(&metrics::ORPHANS, &[]);
+                    self.cluster.metrics.claims.orphans_swept.inc();
                 }
                 noted(notes, |notes| notes.freed.insert(number));
                 Event::Freed(number)
             }
             // There is no such entry any more, or no such offer.
-            Answer::Refused(refused) if refused.rules.is_empty() => self.freed_by_another(view, number, notes).await,
+            Answer::Denied(refused) if refused.is_by_test() => self.freed_by_another(view, number, notes).await,
             // Its agent is still at work.
-            Answer::Refused(refused) if refused.says(message::ACTIVE) => {
+            Answer::Denied(refused) if refused.breaks(Rule::Active) => {
                 self.read_offer(leg).await;
                 self.entry_of(view, number).unwrap_or(failed)
             }
@@ -60,7 +58,7 @@ impl Driver {
         let is_gone = match self.read_offer(leg).await {
             Answer::Missing => true,
             Answer::Done(()) => {
-                let objects = self.world.look();
+                let objects = self.cache.lock();
                 let offer = objects.offer(&leg.kind, &leg.key).and_then(|offer| offer.status());
                 offer.is_none_or(|status| !status.claims.contains_key(&view.uid))
             }
@@ -96,7 +94,7 @@ impl Driver {
             }
             Answer::Done(found) => {
                 let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
-                self.world.learn(|all| all.put_match(found));
+                self.cache.update(|all| all.put_match(found));
                 Event::Confirmed(writes::record(decision))
             }
             answer => self.lost(Action::Confirm, &answer, notes),
@@ -122,10 +120,10 @@ impl Driver {
                 }
             }
         }
-        let objects = self.world.look();
+        let objects = self.cache.lock();
         let has_entry = |offer: &OfferRef<'_>| offer.status().is_some_and(|all| all.claims.contains_key(&view.uid));
         let is_known = |offer: &OfferRef<'_>| {
-            let place = view.legs.iter().position(|leg| leg.kind == offer.kind() && leg.key == offer.key());
+            let place = view.legs.iter().position(|leg| leg.kind == offer.kind().as_str() && leg.key == offer.key());
             place.is_some_and(is_held)
         };
         let found = match view.found {
@@ -147,14 +145,14 @@ impl Driver {
         }
         let ended = self.ended(view, notes);
         if ended.reason != Reason::StartTimedOut {
-            self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(&view.root.uid, Cause::Start);
+            self.job_backoff.lock().forget(&view.root.uid, Cause::Start);
         }
         let patch = writes::free_root(view, &job, &ended, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 self.tell_end(&job, &ended);
                 count_gave_up(&self.cluster.metrics, &job);
-                self.world.learn(|all| all.jobs.put(job));
+                self.cache.update(|all| all.jobs.put(job));
                 Event::RootFreed
             }
             Answer::Missing => Event::RootFreed,
@@ -169,7 +167,7 @@ impl Driver {
     fn tell_end(&self, job: &Job, ended: &Ended) {
         let Ended { reason, message, .. } = ended;
         if ended.aborted {
-            self.events.tell(job, Tone::Warning, reason.as_str(), message);
+            self.events.tell(job, EventType::Warning, reason.as_str(), message);
         } else {
             self.events.tell_about(job.object_ref(&()), tone(*reason), reason.as_str(), message);
         }
@@ -177,7 +175,7 @@ impl Driver {
 
     /// Why the claim ended, from what is stored.
     fn ended(&self, view: &View, notes: &Mutex<Notes>) -> Ended {
-        let stored = self.world.look().matches.get(&view.key).cloned().and_then(|found| found.status.clone());
+        let stored = self.cache.lock().matches.get(&view.key).cloned().and_then(|found| found.status.clone());
         let aborted = stored.as_ref().is_some_and(|status| status.decision == Decision::Aborted);
         let reason = match &stored {
             Some(status) => status.reason.as_deref().and_then(Reason::of).unwrap_or(Reason::MatchDeleted),
@@ -185,7 +183,7 @@ impl Driver {
         };
         let (message, refusals) = noted(notes, |notes| (notes.message.clone(), notes.refusals.clone()));
         let (batch, asked_for) = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             let batch = work_of(view.whose(&objects), &objects).map(|batch| WorkObject::clone(batch));
             (batch, workloads::asked_for(view.whose(&objects), &objects).cloned())
         };
@@ -209,12 +207,12 @@ pub(super) fn is_over(stored: &Match, uid: &str) -> bool {
 }
 
 /// How serious it is that a claim which stood has ended: whether that was the wish of the job, or its work is done.
-fn tone(reason: Reason) -> Tone {
+fn tone(reason: Reason) -> EventType {
     match reason {
         Reason::MemberLost | Reason::Evicted | Reason::AgentLost | Reason::StartTimedOut | Reason::WorkloadFailed => {
-            Tone::Warning
+            EventType::Warning
         }
-        _ => Tone::Normal,
+        _ => EventType::Normal,
     }
 }
 
@@ -232,7 +230,7 @@ mod tests {
 
     #[test]
     fn m6_what_the_job_did_not_ask_for_is_a_warning() {
-        let warned = Reason::ALL.into_iter().filter(|reason| tone(*reason) == Tone::Warning).map(Reason::as_str);
+        let warned = Reason::ALL.into_iter().filter(|reason| tone(*reason) == EventType::Warning).map(Reason::as_str);
         let expected = ["AgentLost", "Evicted", "MemberLost", "StartTimedOut", "WorkloadFailed"];
         assert_eq!(warned.collect::<std::collections::BTreeSet<_>>(), expected.into());
     }

@@ -9,15 +9,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crds::rules::message;
 use crds::{License, Machine, OfferStatus};
 use pool::Objects;
 use tokio::sync::oneshot;
 
-use crate::api::{Answer, Refused};
 use crate::claims::drive::Driver;
 use crate::claims::view::{Leg, View};
 use crate::claims::{registers, writes};
+use crate::write::answer::{Answer, Denial, Rule, Unknown};
 
 /// The most claims that one write enters or takes out: the rules that are evaluated with it take time with each.
 const TOGETHER_MAX: usize = 32;
@@ -67,7 +66,7 @@ enum Turn {
     /// Somebody has written for him.
     Written(Box<Offer>),
     /// Somebody has tried, and nobody knows what came of it.
-    Lost(String),
+    Unknown(Unknown),
     /// Somebody has tried, and it was refused: he has to write for himself alone.
     Singly,
     /// He has to write, for himself and for all who wait now and want the same.
@@ -79,8 +78,8 @@ impl Turn {
     fn after(answer: &Answer<Offer>) -> Turn {
         match answer {
             Answer::Done(offer) => Turn::Written(Box::new(offer.clone())),
-            Answer::Lost(why) => Turn::Lost(why.clone()),
-            Answer::Refused(_) | Answer::Missing | Answer::Exists => Turn::Singly,
+            Answer::Unknown(unknown) => Turn::Unknown(unknown.clone()),
+            Answer::Denied(_) | Answer::Missing | Answer::Exists => Turn::Singly,
         }
     }
 }
@@ -177,7 +176,7 @@ impl Driver {
             };
             match turn {
                 Turn::Written(offer) => return Answer::Done(*offer),
-                Turn::Lost(why) => return Answer::Lost(why),
+                Turn::Unknown(unknown) => return Answer::Unknown(unknown),
                 Turn::Singly => wish = Wish::Singly,
                 Turn::Writes => {
                     let writer = Writer { groups: &self.groups, place };
@@ -192,9 +191,7 @@ impl Driver {
                     }
                     return match answer {
                         // One of them does not fit: each is on his own.
-                        Answer::Refused(_) | Answer::Missing if !was_alone => {
-                            self.write(leg, &[claimant], wanted).await
-                        }
+                        Answer::Denied(_) | Answer::Missing if !was_alone => self.write(leg, &[claimant], wanted).await,
                         answer => answer,
                     };
                 }
@@ -216,14 +213,14 @@ impl Driver {
         for _ in 0..TRIES {
             let epoch = self.cluster.leadership.epoch();
             let patch = {
-                let objects = self.world.look();
+                let objects = self.cache.lock();
                 let all = claims.iter().filter_map(|(view, number)| Some((view.as_ref(), view.legs.get(*number)?)));
                 let offer = objects.offer(&leg.kind, &leg.key);
                 offer.map(|offer| writes::restore(all.collect(), offer, &objects, epoch, self.clock.now()))
             };
             let Some(patch) = patch else { return Answer::Missing };
             answer = self.patch_offer(leg, &patch).await;
-            if !matches!(&answer, Answer::Refused(no) if no.rules.is_empty()) {
+            if !matches!(&answer, Answer::Denied(no) if no.is_by_test()) {
                 break;
             }
             self.read_offer(leg).await;
@@ -234,7 +231,7 @@ impl Driver {
     async fn enter(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Offer> {
         let epoch = self.cluster.leadership.epoch();
         let patch = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             let now = self.clock.now();
             let about = |(view, number): &Claimant| {
                 registers::introduced(view, *number, &objects, &self.engine, now.as_second())
@@ -254,18 +251,18 @@ impl Driver {
         let mut seats = writes::Seats::OfThoseAlone;
         loop {
             let patch = {
-                let objects = self.world.look();
+                let objects = self.cache.lock();
                 let Some(offer) = objects.offer(&leg.kind, &leg.key) else { return Answer::Missing };
                 writes::free(&views, offer, seats, &objects, self.clock.now())
             };
-            let Some(patch) = patch else { return Answer::Refused(Refused::default()) };
+            let Some(patch) = patch else { return Answer::Denied(Denial::default()) };
             match self.patch_offer(leg, &patch).await {
                 // Somebody may have sat down beside it in the meantime: then the seat stays.
-                Answer::Refused(no)
+                Answer::Denied(no)
                     if leg.share.is_some()
                         && seats == writes::Seats::OfThoseAlone
-                        && !no.rules.is_empty()
-                        && !no.says(message::ACTIVE) =>
+                        && !no.is_by_test()
+                        && !no.breaks(Rule::Active) =>
                 {
                     seats = writes::Seats::Stay;
                 }

@@ -1,27 +1,28 @@
 //! Machines and licenses, treated alike: patched, read anew, listed; what comes back goes into the picture of the world.
 
-use crds::{License, Machine};
+use crds::{License, Machine, OfferKind};
 use kube::core::NamespaceResourceScope;
-use pool::{Advertises, Lean, ObjectKey, Objects};
+use pool::{Lean, ObjectKey, Objects};
 
-use crate::api::{Answer, Change};
 use crate::claims::drive::Driver;
 use crate::claims::group::Offer;
 use crate::claims::view::Leg;
+use crate::write::answer::Answer;
+use crate::write::requests::ObjectPatch;
 
 impl Driver {
     /// Patches an offer of either kind and takes in what came back.
-    pub(super) async fn patch_offer(&self, leg: &Leg, patch: &Change) -> Answer<Offer> {
-        if leg.kind == <Machine as Advertises>::KIND {
+    pub(super) async fn patch_offer(&self, leg: &Leg, patch: &ObjectPatch) -> Answer<Offer> {
+        if leg.kind == OfferKind::Machine.as_str() {
             let answer = self.cluster.patch_status::<Machine>(&leg.key, patch).await;
             answer.map(|machine| {
-                self.world.learn(|all| all.machines.put(machine.clone()));
+                self.cache.update(|all| all.machines.put(machine.clone()));
                 Offer::Machine(machine)
             })
         } else {
             let answer = self.cluster.patch_status::<License>(&leg.key, patch).await;
             answer.map(|license| {
-                self.world.learn(|all| all.licenses.put(license.clone()));
+                self.cache.update(|all| all.licenses.put(license.clone()));
                 Offer::License(license)
             })
         }
@@ -29,7 +30,7 @@ impl Driver {
 
     /// Reads an offer as it is now.
     pub(super) async fn read_offer(&self, leg: &Leg) -> Answer<()> {
-        if leg.kind == <Machine as Advertises>::KIND {
+        if leg.kind == OfferKind::Machine.as_str() {
             self.read::<Machine>(&leg.key, |all, found| all.machines.put(found)).await
         } else {
             self.read::<License>(&leg.key, |all, found| all.licenses.put(found)).await
@@ -41,13 +42,13 @@ impl Driver {
     where
         K: Lean<Scope = NamespaceResourceScope>,
     {
-        self.cluster.get::<K>(key).await.map(|found| self.world.learn(|all| put(all, found)))
+        self.cluster.get::<K>(key).await.map(|found| self.cache.update(|all| put(all, found)))
     }
 
     /// Lists all offers as they are now, not as a cache has them.
     pub(super) async fn list_offers(&self) -> Answer<()> {
-        let machines = self.cluster.each::<Machine>(|one| self.world.learn(|all| all.machines.put(one))).await;
+        let machines = self.cluster.each::<Machine>(|one| self.cache.update(|all| all.machines.put(one))).await;
         let Answer::Done(()) = machines else { return machines };
-        self.cluster.each::<License>(|one| self.world.learn(|all| all.licenses.put(one))).await
+        self.cluster.each::<License>(|one| self.cache.update(|all| all.licenses.put(one))).await
     }
 }

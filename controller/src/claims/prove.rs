@@ -1,14 +1,14 @@
 //! The look at the server that an offer needs before it is given away.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crds::{Decision, Job, Match};
 use futures::StreamExt;
 use pool::{Changes, ObjectKey, Objects};
 
-use crate::api::Answer;
 use crate::claims::drive::Driver;
+use crate::write::answer::Answer;
 
 /// The most jobs that are read at the same time for one look.
 const READS_MAX: usize = 8;
@@ -18,7 +18,7 @@ impl Driver {
     pub(crate) fn prove(self: &Arc<Self>, changes: &Changes, objects: &Objects) {
         let began_ms = self.now_ms();
         let due = {
-            let mut proofs = self.proofs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut proofs = self.verification.lock();
             proofs.note(changes, objects, began_ms);
             proofs.begin(began_ms)
         };
@@ -27,11 +27,11 @@ impl Driver {
         tokio::spawn(async move {
             let proven = driver.look_for_former(uids).await;
             {
-                let objects = driver.world.look();
-                let mut proofs = driver.proofs.lock().unwrap_or_else(PoisonError::into_inner);
+                let objects = driver.cache.lock();
+                let mut proofs = driver.verification.lock();
                 proofs.end(proven, &objects, began_ms, driver.now_ms());
             }
-            driver.world.ring();
+            driver.cache.notify();
         });
     }
 
@@ -39,8 +39,8 @@ impl Driver {
     /// of these offers' names: the claim is over when its job is free. Those of which all was read.
     async fn look_for_former(&self, mut uids: BTreeSet<String>) -> Option<BTreeSet<String>> {
         let Answer::Done(all) = self.cluster.list::<Match>().await else { return None };
-        let former = former(&all, &self.world.look(), &uids);
-        self.world.learn(|objects| all.into_iter().for_each(|found| objects.put_match(found)));
+        let former = former(&all, &self.cache.lock(), &uids);
+        self.cache.update(|objects| all.into_iter().for_each(|found| objects.put_match(found)));
         let reads = former.into_iter().map(|(job, offers)| async move {
             let answer = self.read::<Job>(&job, |all, job| all.jobs.put(job)).await;
             if matches!(answer, Answer::Done(()) | Answer::Missing) { BTreeSet::new() } else { offers }

@@ -9,9 +9,9 @@ use matchmaker::Config;
 use pool::{Objects, introduction};
 use serde_json::{Value, json};
 
-use crate::api::Change;
 use crate::claims::view::{Leg, View, entry};
-use crate::patch::Ops;
+use crate::write::patch::Ops;
+use crate::write::requests::ObjectPatch;
 
 /// The entry of a claim in an offer's ledger, as it is born. Without an agent it is a yes; an agent is told who asks.
 pub(crate) fn birth(view: &View, leg: &Leg, introduced: Introduced) -> ClaimEntry {
@@ -70,29 +70,29 @@ pub(crate) fn votes(view: &View, objects: &Objects) -> Vec<MemberVote> {
 }
 
 /// Its turn has come.
-pub(crate) fn ask(uid: &str) -> Change {
+pub(crate) fn ask(uid: &str) -> ObjectPatch {
     let guarded = Ops::default().test(&register(uid, "vote"), json!(Vote::Pending));
-    Change::Json(guarded.add(&register(uid, "askWhen"), json!(AskWhen::Now)).build())
+    ObjectPatch::Json(guarded.add(&register(uid, "askWhen"), json!(AskWhen::Now)).build())
 }
 
 /// The claim stands; only for whoever has cast this very ballot.
-pub(crate) fn tell(uid: &str, ballot: &str) -> Change {
+pub(crate) fn tell(uid: &str, ballot: &str) -> ObjectPatch {
     let guarded = Ops::default().test(&register(uid, "vote"), json!(Vote::Accepted));
-    Change::Json(guarded.test(&register(uid, "ballot"), ballot).add(&register(uid, "committed"), true).build())
+    ObjectPatch::Json(guarded.test(&register(uid, "ballot"), ballot).add(&register(uid, "committed"), true).build())
 }
 
 /// It is to stop. The test is for the entry itself: one that is gone is not made again.
-pub(crate) fn stop(uid: &str, match_key: &str) -> Change {
+pub(crate) fn stop(uid: &str, match_key: &str) -> ObjectPatch {
     let guarded = Ops::default().test(&register(uid, "match"), match_key);
-    Change::Json(guarded.add(&register(uid, "release"), true).build())
+    ObjectPatch::Json(guarded.add(&register(uid, "release"), true).build())
 }
 
 /// Its work is lost, if the offer is what it was before the agent's Lease was looked at: an agent that comes back renews its
 /// Lease, then writes here, and only then goes on. So either this write fails, or it does not go on.
-pub(crate) fn lose(uid: &str, version: &str) -> Change {
+pub(crate) fn lose(uid: &str, version: &str) -> ObjectPatch {
     let guarded = Ops::default().test(&["metadata", "resourceVersion"], version);
     let guarded = guarded.test(&register(uid, "activity"), json!(Activity::Active));
-    Change::Json(guarded.replace(&register(uid, "activity"), json!(Activity::Lost)).build())
+    ObjectPatch::Json(guarded.replace(&register(uid, "activity"), json!(Activity::Lost)).build())
 }
 
 fn register<'r>(uid: &'r str, name: &'r str) -> [&'r str; 4] {

@@ -1,21 +1,19 @@
 //! First phase: the job and its offers reserved, each by one guarded patch; every no remembered.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use claiming::{Action, Event, Reason};
 use crds::Job;
-use crds::rules::message;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::api::{Answer, Refused};
-use crate::backoff::{jitter, retry_of};
 use crate::claims::drive::{Driver, Notes, ad_key, noted};
 use crate::claims::group::Wish;
 use crate::claims::view::{Leg, View};
 use crate::claims::{refusal, writes};
-use crate::events::Tone;
-use crate::holdoffs::Cause;
-use crate::metrics;
+use crate::cycle::backoff::{jitter, retry_of};
+use crate::cycle::job_backoff::Cause;
+use crate::write::answer::{Answer, Denial, Rule};
+use kube::runtime::events::EventType;
 
 /// How often a job's reserve is made anew because the job was told something in the meantime.
 const TRIES: usize = 3;
@@ -42,7 +40,7 @@ impl Driver {
 
     /// `None`: the job is free, and was told something in the meantime.
     async fn try_root(&self, view: &View, notes: &Mutex<Notes>) -> Option<Event> {
-        let held = self.world.look().jobs.get(&view.root.key).cloned();
+        let held = self.cache.lock().jobs.get(&view.root.key).cloned();
         let (Some(held), Some(found)) = (held, &view.found) else {
             return Some(Event::RootRefused(Reason::JobDeleted));
         };
@@ -50,17 +48,17 @@ impl Driver {
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 noted(notes, |notes| notes.members.jobs.put(job.clone()));
-                self.world.learn(|all| all.jobs.put(job));
+                self.cache.update(|all| all.jobs.put(job));
                 Some(Event::RootReserved)
             }
-            Answer::Refused(refused) => {
+            Answer::Denied(refused) => {
                 let is_read = self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
                 let job = self.job(view);
                 if job.as_ref().is_some_and(|job| is_claimed_by(job, view)) {
                     return Some(Event::RootReserved);
                 }
-                if refused.rules.is_empty() && job.is_some_and(|job| is_as_matched(&job, view)) {
-                    return matches!(is_read, Answer::Lost(_)).then_some(Event::Failed(Action::ReserveRoot));
+                if refused.is_by_test() && job.is_some_and(|job| is_as_matched(&job, view)) {
+                    return matches!(is_read, Answer::Unknown(_)).then_some(Event::Failed(Action::ReserveRoot));
                 }
                 let reason = refusal::of_job(&refused);
                 noted(notes, |notes| notes.message = format!("job {}: {}", view.root.key, first(&refused)));
@@ -78,12 +76,12 @@ impl Driver {
                 noted(notes, |notes| offer.put_into(&mut notes.members));
                 Event::Reserved(number)
             }
-            Answer::Refused(refused) if refused.says(message::EPOCH) => {
+            Answer::Denied(refused) if refused.breaks(Rule::Epoch) => {
                 // the offer comes in as it is, and with it the epoch of whoever leads by now
                 self.read_offer(leg).await;
                 Event::Failed(Action::Reserve(number))
             }
-            Answer::Refused(refused) => {
+            Answer::Denied(refused) => {
                 self.read_offer(leg).await;
                 if self.is_entered(view, leg) {
                     return Event::Reserved(number);
@@ -99,7 +97,7 @@ impl Driver {
 
     /// Whether the offer has the claim's entry: an earlier write, whose answer was lost, has made it.
     fn is_entered(&self, view: &View, leg: &Leg) -> bool {
-        let objects = self.world.look();
+        let objects = self.cache.lock();
         let offer = objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid);
         offer.is_some_and(|offer| offer.status().is_some_and(|status| status.claims.contains_key(&view.uid)))
     }
@@ -109,9 +107,9 @@ impl Driver {
     pub(super) async fn unwritten(&self, view: &View, message: &str) {
         let Some(job) = self.job(view) else { return };
         let pause_ms = {
-            let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut job_backoff = self.job_backoff.lock();
             let about = (view.root.uid.as_str(), view.root.generation);
-            holdoffs.remember(
+            job_backoff.remember(
                 about,
                 Cause::Unwritten,
                 &format!("its Match cannot be written: {message}"),
@@ -120,14 +118,14 @@ impl Driver {
             )
         };
         tracing::warn!(r#match = %view.key, message, pause_ms, "Match not written; the job pauses");
-        self.events.tell(&job, Tone::Warning, "FailedCreate", message);
+        self.events.tell(&job, EventType::Warning, "FailedCreate", message);
     }
 
     /// Remembers that an offer said no: in the process, for the next cycle, and in the job's status, for people.
     pub(super) fn refused(&self, view: &View, no: &No<'_>, reason: Reason, notes: &Mutex<Notes>) {
         let No { leg, message, for_good } = no;
         tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind, %reason, message, "refused");
-        self.cluster.metrics.count(&metrics::REFUSALS, &[reason.as_str()]);
+        self.cluster.metrics.claims.refused(reason.as_str());
         let text = format!("{} {}: {message}", leg.kind, leg.key);
         noted(notes, |notes| {
             notes.message = text;
@@ -141,13 +139,13 @@ impl Driver {
             });
         });
         let Some(job) = self.job(view) else { return };
-        let refused = crate::refusals::Refused {
+        let refused = crate::cycle::offer_backoff::Refused {
             offer: ad_key(leg),
             about: (view.root.generation, leg.generation),
             for_good: *for_good,
         };
         let jitter = jitter(&view.root.uid, view.found.as_ref().map_or(0, |found| found.spec.attempt));
-        let mut memory = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.offer_backoff.lock();
         memory.remember(&view.root.uid, &refused, &retry_of(&job), self.now_ms(), jitter);
     }
 }
@@ -166,6 +164,10 @@ fn is_as_matched(job: &Job, view: &View) -> bool {
     is_same && is_free && metadata.generation.unwrap_or(0) == view.root.generation
 }
 
-fn first(refused: &Refused) -> String {
-    refused.rules.first().cloned().unwrap_or_else(|| "it is not the object that was matched any more".to_owned())
+fn first(denial: &Denial) -> String {
+    denial
+        .breaches
+        .first()
+        .map(|breach| breach.message.clone())
+        .unwrap_or_else(|| "it is not the object that was matched any more".to_owned())
 }

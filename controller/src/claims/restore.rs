@@ -9,13 +9,12 @@ use crds::{ClaimPolicy, Decision, Match};
 use matchmaker::{Disagreement, verify};
 use pool::{Objects, forgotten, gang_of, is_foreign};
 
-use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes};
 use crate::claims::group::Wish;
 use crate::claims::stalls::Setback;
 use crate::claims::view::View;
-use crate::flights::UnderWay;
-use crate::metrics;
+use crate::cycle::in_flight::ClaimGuard;
+use crate::write::answer::Answer;
 
 /// The claims that stand and have lost entries, with the numbers of the offers that have lost them. Where an agent votes, an
 /// entry cannot be born with its vote: those are not restored.
@@ -38,7 +37,7 @@ pub(crate) fn wiped(objects: &Objects) -> Vec<(View, Vec<usize>)> {
 
 impl Driver {
     /// Writes the entries back, if the server says that the claim still stands; `seen` is what the objects showed of it.
-    pub(crate) async fn restore(self: Arc<Self>, view: View, numbers: Vec<usize>, seen: u64, under_way: UnderWay) {
+    pub(crate) async fn restore(self: Arc<Self>, view: View, numbers: Vec<usize>, seen: u64, under_way: ClaimGuard) {
         let view = Arc::new(view);
         let came_to = match (self.stands(&view).await, self.disproof(&view)) {
             (false, _) => Err("the server does not say that its claim stands".to_owned()),
@@ -56,7 +55,7 @@ impl Driver {
             }
         }
         drop(under_way);
-        self.world.ring();
+        self.cache.notify();
     }
 
     /// Whether the server says that the claim stands.
@@ -64,7 +63,7 @@ impl Driver {
         let Answer::Done(found) = self.cluster.get::<Match>(&view.key).await else { return false };
         let same = found.metadata.uid.as_deref() == Some(view.uid.as_str());
         let committed = found.status.as_ref().is_some_and(|status| status.decision == Decision::Committed);
-        self.world.learn(|all| all.put_match(found));
+        self.cache.update(|all| all.put_match(found));
         same && committed
     }
 
@@ -75,7 +74,7 @@ impl Driver {
         if let Some(why) = is_foreign(found) {
             return Some(why);
         }
-        let objects = self.world.look();
+        let objects = self.cache.lock();
         let recalled = gang_of(found, &objects)?;
         match verify(&recalled.snapshot, &recalled.gang, &self.engine_of(found), self.clock.now().as_second()) {
             Err(refusal @ (Disagreement::ParentRefuses(_) | Disagreement::ChildRefuses(_))) => {
@@ -101,13 +100,13 @@ impl Driver {
             let Some(leg) = view.legs.get(*number) else { continue };
             match self.together(view, *number, Wish::Return).await {
                 Answer::Done(_) => {
-                    self.cluster.metrics.count(&metrics::RESTORED, &[]);
+                    self.cluster.metrics.claims.entries_restored.inc();
                     tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, "entry lost by the offer; written back");
                 }
                 Answer::Missing => {}
-                Answer::Refused(refused) => return Err(refused.message),
+                Answer::Denied(refused) => return Err(refused.message),
                 Answer::Exists => return Err("exists already".to_owned()),
-                Answer::Lost(why) => return Err(why),
+                Answer::Unknown(unknown) => return Err(unknown.to_string()),
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::mem::{Discriminant, discriminant};
 use claiming::Action;
 use crds::Refusal;
 
-use crate::backoff::{Backoff, jitter};
+use crate::cycle::backoff::{Backoff, jitter};
 
 /// How long after an attempt that waits for something else the next one is made at the earliest, however much has changed.
 const WAITS: Backoff = Backoff::new(50, 1_000);

@@ -7,17 +7,17 @@ use crds::WorkKind;
 use k8s_openapi::api::batch::v1::Job as Batch;
 use pool::{ObjectKey, WorkObject};
 
-use crate::api::Answer;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::stalls::Wait;
 use crate::claims::view::View;
 use crate::workloads::{self, left_of};
+use crate::write::answer::Answer;
 
 impl Driver {
     /// Takes away what another Match of this name has left.
     pub(super) async fn clear_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let failed = Event::Failed(Action::ClearWork);
-        let seen = self.world.look().works.get(WorkKind::Job, &view.key).cloned();
+        let seen = self.cache.lock().works.get(WorkKind::Job, &view.key).cloned();
         let Some(batch) = seen else { return Event::Work(Work::Absent) };
         if !batch.made || batch.match_uid.is_none() {
             return self.waits_for(view, Action::ClearWork, workloads::name_taken(&view.key.name), notes);
@@ -37,7 +37,7 @@ impl Driver {
     }
 
     fn is_gone_now(&self, work: &WorkObject) -> Event {
-        self.world.learn(|all| all.works.remove(work.kind, &work.key));
+        self.cache.update(|all| all.works.remove(work.kind, &work.key));
         Event::Work(Work::Absent)
     }
 
@@ -45,7 +45,7 @@ impl Driver {
     /// given back. A Pod that was let go cannot be held again: it is deleted.
     pub(super) async fn stop_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let seen = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             left_of(view.whose(&objects), &objects).cloned()
         };
         let Some(work) = seen else { return Event::Work(Work::Absent) };
@@ -55,7 +55,7 @@ impl Driver {
         if !self.has_ended(view, notes).await || !self.stop(view, &work, Action::StopWork, notes).await {
             return Event::Failed(Action::StopWork);
         }
-        let latest = self.world.look().works.get(work.kind, &work.key).cloned();
+        let latest = self.cache.lock().works.get(work.kind, &work.key).cloned();
         let Some(latest) = latest.filter(|latest| latest.uid == work.uid) else { return Event::Work(Work::Absent) };
         if let Some(well) = latest.ended {
             return Event::Work(Work::Finished(well));
@@ -69,11 +69,11 @@ impl Driver {
         } else {
             match self.hand_back(&latest, &view.uid).await {
                 // it cannot be made what it was, but it is not held for that
-                Answer::Refused(_) if self.now_ms() >= self.stop_by_ms(&view.uid, &latest.uid) => {
+                Answer::Denied(_) if self.now_ms() >= self.stop_by_ms(&view.uid, &latest.uid) => {
                     let label = workloads::let_go(&latest.uid);
                     match self.cluster.patch_work(latest.kind, &latest.key, &label).await {
                         // nor can anything else of it be changed
-                        Answer::Refused(_) => self.cluster.delete_work(&latest).await,
+                        Answer::Denied(_) => self.cluster.delete_work(&latest).await,
                         answer => answer.map(drop),
                     }
                 }
@@ -106,7 +106,7 @@ impl Driver {
                 answer => {
                     self.lost(action, &answer, notes);
                     // the server refuses whatever would change it, or its author has made it so that it cannot be read back
-                    if matches!(answer, Answer::Refused(_)) && self.now_ms() >= self.stop_by_ms(&view.uid, &work.uid) {
+                    if matches!(answer, Answer::Denied(_)) && self.now_ms() >= self.stop_by_ms(&view.uid, &work.uid) {
                         tracing::warn!(work = %work.key, "its claim is over, and it cannot be suspended: it is deleted");
                         self.cluster.delete_work(work).await;
                     }
@@ -115,7 +115,7 @@ impl Driver {
             }
         }
         let latest = {
-            let objects = self.world.look();
+            let objects = self.cache.lock();
             let latest = objects.works.get(work.kind, &work.key).cloned();
             noted(notes, |notes| notes.seen = self.seen(view, &objects));
             latest.filter(|latest| latest.uid == work.uid && latest.ended.is_none())
@@ -170,7 +170,7 @@ impl Driver {
         match self.cluster.read_work(kind, &ObjectKey::new(&view.key.namespace, &name)).await {
             Answer::Missing => true,
             Answer::Done(found) => {
-                let ours = view.whose(&self.world.look()).has(&found.work);
+                let ours = view.whose(&self.cache.lock()).has(&found.work);
                 self.learn_work(found.work);
                 !ours
             }

@@ -12,9 +12,9 @@ use super::leave::leave;
 use super::registers::Introduced;
 use super::view::{View, view};
 use super::writes;
-use crate::api::Change;
-use crate::fixtures::{MATCH_UID, entry, found, job, key, license, machine, world};
-use crate::flights::{Flights, flight};
+use crate::cycle::in_flight::{InFlight, flight};
+use crate::testing::fixtures::{MATCH_UID, entry, found, job, key, license, machine, world};
+use crate::write::requests::ObjectPatch;
 use pool::Objects;
 
 fn the_view(objects: &Objects) -> View {
@@ -40,10 +40,10 @@ fn committed() -> Value {
     json!({"decision": "Committed", "committedAt": "2026-11-21T14:00:00Z"})
 }
 
-fn json_of(change: Change) -> Value {
+fn json_of(change: ObjectPatch) -> Value {
     match change {
-        Change::Json(patch) => serde_json::to_value(patch).unwrap(),
-        Change::Merge(patch) => patch,
+        ObjectPatch::Json(patch) => serde_json::to_value(patch).unwrap(),
+        ObjectPatch::Merge(patch) => patch,
     }
 }
 
@@ -200,7 +200,7 @@ fn a_job_is_reserved_only_once() {
 #[test]
 fn a_job_is_told_or_claimed_and_not_both_at_once() {
     let objects = world(&json!({"decision": "Pending"}));
-    let (view, flights) = (the_view(&objects), Arc::new(Flights::default()));
+    let (view, flights) = (the_view(&objects), Arc::new(InFlight::default()));
     let gang = || Some(flight(view.found.as_ref().unwrap()));
     let told = flights.tell(&view.root.uid).unwrap();
     assert!(flights.is_told(&view.root.uid) && flights.tell(&view.root.uid).is_none(), "by one at a time");
@@ -395,7 +395,7 @@ fn a_claim_of_an_offer_that_never_agreed_is_neither_restored_nor_left_standing()
     assert!(pool::forgotten(&objects).is_empty(), "nor is the offer closed for it");
     assert_eq!(leave(&the_view(&objects), &objects, 0), Some(Reason::NotAllowed));
     // One that was entered when the owner agreed goes on.
-    far.status = license(&json!({}), &crate::fixtures::entry("seats")).status;
+    far.status = license(&json!({}), &crate::testing::fixtures::entry("seats")).status;
     far.metadata.resource_version = Some("3".to_owned());
     objects.licenses.put(far);
     assert_eq!(leave(&the_view(&objects), &objects, 0), None);

@@ -72,7 +72,7 @@ impl View {
     pub(crate) fn orphan(uid: &str, key: ObjectKey, objects: &Objects) -> View {
         let holds = |offer: &OfferRef<'_>| offer.status().is_some_and(|status| status.claims.contains_key(uid));
         let legs = objects.offers().filter(holds).map(|offer| Leg {
-            kind: offer.kind().to_owned(),
+            kind: offer.kind().to_string(),
             key: offer.key(),
             uid: offer.uid().to_owned(),
             generation: offer.metadata().generation.unwrap_or(0),

@@ -1,20 +1,20 @@
 //! The workload of a claim: made, started and looked for, each by requests that test what was read before. Its end is in `stop.rs`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use claiming::{Action, Event, Reason, Work};
-use crds::{Job, Machine, Match, WorkKind, Workload};
-use pool::{Advertises, ObjectKey, Objects, WorkObject};
+use crds::{Job, Match, OfferKind, WorkKind, Workload};
+use pool::{ObjectKey, Objects, WorkObject};
 
-use crate::api::Answer;
-use crate::backoff::retry_of;
 use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::reserve::No;
 use crate::claims::view::View;
-use crate::events::Tone;
-use crate::holdoffs::Cause;
-use crate::work_api::{Raw, Seen};
+use crate::cycle::backoff::retry_of;
+use crate::cycle::job_backoff::Cause;
 use crate::workloads::{self, Gang, batch_job, gang, state_of, work_of};
+use crate::write::answer::Answer;
+use crate::write::work_requests::{Raw, Seen};
+use kube::runtime::events::EventType;
 
 /// Which workload was read, and in which version: what is started is this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Driver {
 
     fn gang(&self, view: &View, job: &Job) -> Option<Gang> {
         let found = view.found.as_ref()?;
-        Some(gang(found, job, &self.world.look(), &self.engine, self.clock.now()))
+        Some(gang(found, job, &self.cache.lock(), &self.engine, self.clock.now()))
     }
 
     async fn make_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
@@ -84,7 +84,7 @@ impl Driver {
                 }
                 answer => self.lost(Action::MakeWork, &answer, notes),
             },
-            Answer::Refused(refused) => {
+            Answer::Denied(refused) => {
                 tracing::warn!(r#match = %view.key, message = refused.message, "batch Job refused");
                 noted(notes, |notes| notes.message = format!("the batch Job was refused: {}", refused.message));
                 Event::Work(Work::Finished(false))
@@ -94,12 +94,12 @@ impl Driver {
     }
 
     fn is_its(&self, view: &View, seen: &Seen) -> bool {
-        view.whose(&self.world.look()).has(&seen.work)
+        view.whose(&self.cache.lock()).has(&seen.work)
     }
 
     /// What works for a claim, as it is seen.
     pub(super) fn seen_work(&self, view: &View) -> Option<Arc<WorkObject>> {
-        let objects = self.world.look();
+        let objects = self.cache.lock();
         work_of(view.whose(&objects), &objects).cloned()
     }
 
@@ -111,7 +111,7 @@ impl Driver {
     }
 
     pub(super) fn learn_work(&self, work: WorkObject) {
-        self.world.learn(|all| {
+        self.cache.update(|all| {
             all.works.put(work);
         });
     }
@@ -163,7 +163,7 @@ impl Driver {
         notes: &Mutex<Notes>,
     ) -> Event {
         if let Some(job) = self.job(view) {
-            self.events.tell(&job, Tone::Warning, reason, &note);
+            self.events.tell(&job, EventType::Warning, reason, &note);
         }
         noted(notes, |notes| notes.failed(action, note));
         Event::Failed(action)
@@ -221,14 +221,14 @@ impl Driver {
         let Some(job) = self.job(view) else { return };
         let limit = job.spec.workload.as_ref().map_or(0, |workload| workload.start_timeout_seconds);
         let message = format!("no pod was ready or finished within spec.workload.startTimeoutSeconds ({limit} s)");
-        let machines = || view.legs.iter().filter(|leg| leg.kind == <Machine as Advertises>::KIND);
+        let machines = || view.legs.iter().filter(|leg| leg.kind == OfferKind::Machine.as_str());
         for leg in machines() {
             self.refused(view, &No { leg, message: message.clone(), for_good: false }, Reason::StartTimedOut, notes);
         }
         if noted(notes, |notes| notes.refusals.is_empty()) {
-            let mut holdoffs = self.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut job_backoff = self.job_backoff.lock();
             let about = (view.root.uid.as_str(), job.metadata.generation.unwrap_or(0));
-            holdoffs.remember(about, Cause::Start, &message, &retry_of(&job), self.now_ms());
+            job_backoff.remember(about, Cause::Start, &message, &retry_of(&job), self.now_ms());
         }
         let names: Vec<String> = machines().map(|leg| format!("{} {}", leg.kind, leg.key)).collect();
         let there = if names.is_empty() { String::new() } else { format!(" on {}", names.join(", ")) };

@@ -8,7 +8,7 @@ use super::attention::Attention;
 use super::due::Moment;
 use super::leave::leave;
 use super::view::{View, view};
-use crate::fixtures::{MATCH_UID, job, key, license, machine, world};
+use crate::testing::fixtures::{MATCH_UID, job, key, license, machine, world};
 
 /// When the Match of these tests was committed.
 const COMMITTED: i64 = 1_795_269_600;

@@ -10,16 +10,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Held, Objects, OfferRef};
 use serde_json::{Value, json};
 
-use crate::api::Change;
 use crate::claims::registers::{Introduced, birth};
 use crate::claims::view::{Leg, View};
-use crate::patch::Ops;
 use crate::status::{self, decision_conditions};
+use crate::write::patch::Ops;
+use crate::write::requests::ObjectPatch;
 
 /// Reserves the job for this Match. Only once: if it comes late, after the claim was told or given back, it must not say that
 /// the job is being reserved. (`null` is what is not there.) And only if nobody has told the job anything since: it must not
 /// date that back.
-pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> Change {
+pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> ObjectPatch {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_reserving(held, found, &view.uid, now);
     let version = held.object.metadata.resource_version.clone().unwrap_or_default();
@@ -28,26 +28,26 @@ pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Ti
         .test(&["metadata", "resourceVersion"], version)
         .test(&["metadata", "generation"], view.root.generation)
         .test(&["status", "claim"], Value::Null);
-    Change::Json(guarded.status(&from, &to).build())
+    ObjectPatch::Json(guarded.status(&from, &to).build())
 }
 
 /// Tells the job that its claim stands. If somebody has taken the claim out of its status, it is put back: the server refuses
 /// that while another claim is there.
-pub(crate) fn tell_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> Change {
+pub(crate) fn tell_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> ObjectPatch {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_claimed(held, found, &view.uid, now);
     let guarded = match from.claim {
         Some(_) => holds(view),
         None => Ops::default().test(&["metadata", "uid"], view.root.uid.as_str()),
     };
-    Change::Json(knows(guarded, &held.object).status(&from, &to).build())
+    ObjectPatch::Json(knows(guarded, &held.object).status(&from, &to).build())
 }
 
 /// Gives the job back, and tells it why.
-pub(crate) fn free_root(view: &View, job: &Job, ended: &status::Ended, now: Timestamp) -> Change {
+pub(crate) fn free_root(view: &View, job: &Job, ended: &status::Ended, now: Timestamp) -> ObjectPatch {
     let from = job.status.clone().unwrap_or_default();
     let to = status::job_freed(job, ended, now);
-    Change::Json(knows(holds(view), job).status(&from, &to).build())
+    ObjectPatch::Json(knows(holds(view), job).status(&from, &to).build())
 }
 
 /// Only if the job was told nothing since: a write that comes late, or from somebody who sees the past, must not date anew what
@@ -74,7 +74,7 @@ pub(crate) fn reserve(
     objects: &Objects,
     epoch: Option<i64>,
     now: Timestamp,
-) -> Change {
+) -> ObjectPatch {
     let mut guarded = Ops::default();
     if let Some((_, leg, _)) = claims.first() {
         guarded =
@@ -95,7 +95,7 @@ pub(crate) fn restore(
     objects: &Objects,
     epoch: Option<i64>,
     now: Timestamp,
-) -> Change {
+) -> ObjectPatch {
     let version = offer.metadata().resource_version.clone().unwrap_or_default();
     let uid = claims.first().map(|(_, leg)| leg.uid.clone()).unwrap_or_default();
     let guarded = Ops::default().test(&["metadata", "uid"], uid).test(&["metadata", "resourceVersion"], version);
@@ -110,7 +110,7 @@ fn enter(
     objects: &Objects,
     epoch: Option<i64>,
     now: Timestamp,
-) -> Change {
+) -> ObjectPatch {
     let from = offer.status().cloned().unwrap_or_default();
     let mut ops = guarded;
     let mut after = from.clone();
@@ -125,7 +125,7 @@ fn enter(
     if let Some(epoch) = epoch {
         ops = ops.add(&["status", "epoch"], epoch);
     }
-    Change::Json(derived(ops, offer, &from, after, objects, now).build())
+    ObjectPatch::Json(derived(ops, offer, &from, after, objects, now).build())
 }
 
 /// Which shared seats go with the claims that leave.
@@ -146,7 +146,7 @@ pub(crate) fn free(
     seats: Seats,
     objects: &Objects,
     now: Timestamp,
-) -> Option<Change> {
+) -> Option<ObjectPatch> {
     let from = offer.status().cloned().unwrap_or_default();
     let mut after = from.clone();
     let mut ops = Ops::default().test(&["metadata", "uid"], offer.uid());
@@ -162,7 +162,7 @@ pub(crate) fn free(
         }
     }
     (after.claims.len() < from.claims.len())
-        .then(|| Change::Json(derived(ops, offer, &from, after, objects, now).build()))
+        .then(|| ObjectPatch::Json(derived(ops, offer, &from, after, objects, now).build()))
 }
 
 /// Whether a claim's seat is shared with nobody else, as far as is seen.
@@ -207,7 +207,7 @@ pub(crate) struct Verdict<'v> {
 }
 
 /// Turns the register of a Match, if it says what it has to say before.
-pub(crate) fn decide(view: &View, found: &Match, verdict: Verdict<'_>, now: Timestamp) -> Change {
+pub(crate) fn decide(view: &View, found: &Match, verdict: Verdict<'_>, now: Timestamp) -> ObjectPatch {
     let Verdict { to, reason, message, votes } = verdict;
     let from = decides_from(to);
     let mut status = found.status.clone().unwrap_or_default();
@@ -229,7 +229,7 @@ pub(crate) fn decide(view: &View, found: &Match, verdict: Verdict<'_>, now: Time
         Decision::Released => ops = ops.add(&["status", "releasedAt"], json!(Time(now))),
         Decision::Pending | Decision::Aborted => {}
     }
-    Change::Json(ops.build())
+    ObjectPatch::Json(ops.build())
 }
 
 /// What the register has to say so that it can be turned to `to`.

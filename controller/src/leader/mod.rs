@@ -1,12 +1,12 @@
 //! Which of several controllers writes: elected by a Lease, replaced when it is silent.
 
-mod campaign;
-mod candidate;
+mod elector;
+mod lease_state;
 mod record;
 mod term;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use campaign::Campaign;
+pub(crate) use elector::Elector;
 pub(crate) use record::Timing;
 pub(crate) use term::Leadership;

@@ -3,7 +3,7 @@
 //! What a node and a class give is a value; so is the list of what differs from what is there. Only the keeper makes requests.
 
 mod changes;
-mod keeper;
 mod machine;
+mod reconciler;
 
-pub(crate) use keeper::Keeper;
+pub(crate) use reconciler::MachineReconciler;

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 use pool::{Held, Standing, WorkObject};
 
-use crate::metrics::{self, Metrics};
+use crate::metrics::Metrics;
 use crate::status::finding::{Finding, cut};
 use crate::status::{waiting, work};
 
@@ -155,7 +155,7 @@ pub(crate) fn count_gave_up(metrics: &Metrics, job: &Job) {
     let finished = conditions::find(&status.conditions, types::FINISHED).filter(|found| found.status == "True");
     let given_up = [reasons::RETRY_LIMIT_REACHED, reasons::MATCH_TIMED_OUT];
     let reason = finished.and_then(|found| given_up.into_iter().find(|reason| found.reason == **reason));
-    reason.into_iter().for_each(|reason| metrics.count(&metrics::GAVE_UP, &[reason]));
+    reason.into_iter().for_each(|reason| metrics.claims.gave_up(reason));
 }
 
 /// The claim is over, and nothing is held any more.

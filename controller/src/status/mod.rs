@@ -7,20 +7,18 @@ mod news;
 mod offer;
 mod pending;
 #[cfg(test)]
-mod pending_tests;
-#[cfg(test)]
 mod tests;
 mod waiting;
 mod work;
 mod write;
 
-pub(crate) use finding::{Finding, finding};
+pub(crate) use finding::{Finding, cut, finding};
 pub(crate) use job::{Ended, count_gave_up, job_claimed, job_freed, job_reserving, job_waiting};
 pub(crate) use matches::decision_conditions;
 pub(crate) use news::{News, news};
 pub(crate) use offer::offer_status;
 #[cfg(test)]
 pub(crate) use pending::updates;
-pub(crate) use pending::{Pending, Whose};
+pub(crate) use pending::{ObjectId, Pending};
 pub(crate) use work::job_working;
 pub(crate) use write::{Findings, Update};

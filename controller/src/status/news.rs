@@ -3,12 +3,12 @@
 use crds::conditions::{find, reasons, types};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::events::Tone;
+use kube::runtime::events::EventType;
 
 /// What an Event says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct News {
-    pub(crate) tone: Tone,
+    pub(crate) tone: EventType,
     pub(crate) reason: String,
     pub(crate) note: String,
 }
@@ -26,8 +26,8 @@ pub(crate) fn news(before: &[Condition], after: &[Condition]) -> Option<News> {
     let refused = now(types::ACCEPTED, "False").filter(is_new);
     let over = now(types::FINISHED, "True").filter(|found| found.reason == reasons::MATCH_TIMED_OUT).filter(is_new);
     let waits = now(types::MATCHED, "False").filter(|found| !QUIET.contains(&found.reason.as_str())).filter(is_new);
-    let warning = refused.or(over).map(|found| say(Tone::Warning, found));
-    warning.or_else(|| waits.map(|found| say(Tone::Normal, found)))
+    let warning = refused.or(over).map(|found| say(EventType::Warning, found));
+    warning.or_else(|| waits.map(|found| say(EventType::Normal, found)))
 }
 
 #[cfg(test)]
@@ -45,12 +45,12 @@ mod tests {
         status
     }
 
-    fn told(before: &[Condition], after: &[Condition]) -> Option<(Tone, String, String)> {
+    fn told(before: &[Condition], after: &[Condition]) -> Option<(EventType, String, String)> {
         news(before, after).map(|News { tone, reason, note }| (tone, reason, note))
     }
 
-    fn warning(reason: &str, note: &str) -> Option<(Tone, String, String)> {
-        Some((Tone::Warning, reason.to_owned(), note.to_owned()))
+    fn warning(reason: &str, note: &str) -> Option<(EventType, String, String)> {
+        Some((EventType::Warning, reason.to_owned(), note.to_owned()))
     }
 
     #[test]
@@ -61,7 +61,7 @@ mod tests {
         ]);
         let fine = status(&[(types::ACCEPTED, Holds::True, reasons::ACCEPTED, "")]);
         assert_eq!(told(&fine, &refused), warning("ParseError", "spec.constraint: line 1"));
-        assert_eq!(news(&[], &refused).unwrap().tone, Tone::Warning);
+        assert_eq!(news(&[], &refused).unwrap().tone, EventType::Warning);
         assert_eq!(told(&refused, &refused), None);
         assert_eq!(told(&refused, &fine), None);
     }
@@ -71,7 +71,7 @@ mod tests {
         let waits = |reason, message: &str| status(&[(types::MATCHED, Holds::False, reason, message)]);
         let none = waits(reasons::NO_CANDIDATES, "none of 3 ads");
         let said = told(&waits(reasons::PENDING_EVALUATION, "to be matched again"), &none);
-        assert_eq!(said, Some((Tone::Normal, "NoCandidates".to_owned(), "none of 3 ads".to_owned())));
+        assert_eq!(said, Some((EventType::Normal, "NoCandidates".to_owned(), "none of 3 ads".to_owned())));
         assert_eq!(told(&none, &waits(reasons::NO_CANDIDATES, "none of 4 ads")), None);
         assert!(told(&none, &waits(reasons::WAITING_FOR_CAPACITY, "taken")).is_some());
         for quiet in QUIET {

@@ -1,27 +1,28 @@
-//! Whose status may have to be written: looked at round robin over namespaces, in each of them those first that were told nothing yet.
+//! ObjectId status may have to be written: looked at round robin over namespaces, in each of them those first that were told nothing yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crds::AdKind;
 use jiff::Timestamp;
 use pool::{Changes, ObjectKey, Objects};
 
-use crate::alarm::Alarm;
-use crate::fair::FairQueue;
-use crate::lane::Room;
+use crate::cycle::timer_queue::TimerQueue;
 use crate::status::Finding;
 use crate::status::write::{Findings, Next, Update, hears_at, job_next, offer_next};
+use crate::write::fair::FairQueue;
+use crate::write::lane::Room;
 
-/// One object: its kind, and where it is.
-pub(crate) type Whose = (&'static str, ObjectKey);
+/// One object: its kind, and where it is. Example: the Job `ns/sim`.
+pub(crate) type ObjectId = (AdKind, ObjectKey);
 
 /// Those who are to be looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     /// Jobs that were told nothing yet are urgent.
-    queue: FairQueue<Whose>,
+    queue: FairQueue<ObjectId>,
     /// All that are in it.
-    known: BTreeSet<Whose>,
-    alarm: Alarm<Whose>,
+    known: BTreeSet<ObjectId>,
+    timers: TimerQueue<ObjectId>,
     /// Jobs by the uid of the Match that holds them, and the same the other way round.
     held_by: BTreeMap<String, BTreeSet<ObjectKey>>,
     holder: BTreeMap<ObjectKey, String>,
@@ -31,17 +32,17 @@ impl Pending {
     /// Takes in what has changed.
     pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects) {
         if changes.namespaces {
-            objects.offers().for_each(|offer| self.push((offer.kind(), offer.key()), objects));
+            objects.offers().for_each(|offer| self.push((offer.kind().into(), offer.key()), objects));
         }
         for key in &changes.jobs {
             self.note_holder(key, objects);
-            self.push(("Job", key.clone()), objects);
+            self.push((AdKind::Job, key.clone()), objects);
         }
-        changes.offers().for_each(|(kind, key)| self.push((kind, key.clone()), objects));
+        changes.offers().for_each(|(kind, key)| self.push((kind.into(), key.clone()), objects));
         changes.roots.iter().for_each(|uid| self.touch_job(uid, objects));
         let worked = changes.worked.iter().filter_map(|uid| self.held_by.get(uid)).flatten();
         for key in worked.cloned().collect::<Vec<_>>() {
-            self.push(("Job", key), objects);
+            self.push((AdKind::Job, key), objects);
         }
     }
 
@@ -64,7 +65,7 @@ impl Pending {
     /// The job with this uid is to be looked at.
     pub(crate) fn touch_job(&mut self, uid: &str, objects: &Objects) {
         if let Some((key, _)) = objects.jobs.by_uid(uid) {
-            self.push(("Job", key.clone()), objects);
+            self.push((AdKind::Job, key.clone()), objects);
         }
     }
 
@@ -72,14 +73,14 @@ impl Pending {
     pub(crate) fn found(&mut self, uid: &str, finding: &Finding, objects: &Objects, now: (Timestamp, u64)) {
         let Some((key, held)) = objects.jobs.by_uid(uid) else { return };
         match hears_at(&held.object, finding, now.0) {
-            Some(at) if at > now.0.as_second() => self.alarm.set_by(("Job", key.clone()), clock(at, now)),
-            Some(_) => self.push(("Job", key.clone()), objects),
+            Some(at) if at > now.0.as_second() => self.timers.set_by((AdKind::Job, key.clone()), clock(at, now)),
+            Some(_) => self.push((AdKind::Job, key.clone()), objects),
             None => {}
         }
     }
 
     /// These could not be written: they are looked at again after all others.
-    pub(crate) fn again(&mut self, whose: Vec<Whose>) {
+    pub(crate) fn again(&mut self, whose: Vec<ObjectId>) {
         for one in whose {
             if self.known.insert(one.clone()) {
                 self.queue.push(&one.1.namespace.clone(), one);
@@ -87,11 +88,11 @@ impl Pending {
         }
     }
 
-    fn push(&mut self, whose: Whose, objects: &Objects) {
+    fn push(&mut self, whose: ObjectId, objects: &Objects) {
         if !self.known.insert(whose.clone()) {
             return;
         }
-        let held = objects.jobs.get(&whose.1).filter(|_| whose.0 == "Job");
+        let held = objects.jobs.get(&whose.1).filter(|_| whose.0 == AdKind::Job);
         let untold =
             held.is_some_and(|held| held.object.status.as_ref().is_none_or(|status| status.conditions.is_empty()));
         let namespace = whose.1.namespace.clone();
@@ -105,9 +106,9 @@ impl Pending {
         findings: &Findings<'_>,
         under_way: &BTreeSet<String>,
         now: (Timestamp, u64),
-        room: &mut Room<'_, Whose>,
+        room: &mut Room<'_, ObjectId>,
     ) -> Vec<Update> {
-        for whose in self.alarm.rung(now.1) {
+        for whose in self.timers.expired(now.1) {
             self.push(whose, objects);
         }
         let (mut all, mut held) = (Vec::new(), Vec::new());
@@ -119,14 +120,14 @@ impl Pending {
                 held.push(whose);
                 continue;
             }
-            self.alarm.forget(&whose);
+            self.timers.remove(&whose);
             let Next { update, at } = next(&whose, objects, findings, under_way, now.0);
             if let Some(update) = update {
                 room.take(&whose.1.namespace);
                 all.push(update);
             }
             if let Some(at) = at {
-                self.alarm.set(whose, clock(at, now));
+                self.timers.set(whose, clock(at, now));
             }
         }
         self.again(held);
@@ -140,23 +141,27 @@ impl Pending {
 
     /// When somebody is to be looked at if nothing changes.
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        self.alarm.next_ms()
+        self.timers.next_ms()
     }
 }
 
 fn next(
-    (kind, key): &Whose,
+    (kind, key): &ObjectId,
     objects: &Objects,
     findings: &Findings<'_>,
     under_way: &BTreeSet<String>,
     now: Timestamp,
 ) -> Next {
-    if *kind == "Job" {
-        let held = objects.jobs.get(key);
-        return held.map(|held| job_next(held, objects, findings, under_way, now)).unwrap_or_default();
+    match *kind {
+        AdKind::Job => {
+            let held = objects.jobs.get(key);
+            held.map(|held| job_next(held, objects, findings, under_way, now)).unwrap_or_default()
+        }
+        AdKind::Offer(kind) => {
+            let update = objects.offer(kind, key).and_then(|offer| offer_next(offer, objects, now));
+            Next { update, at: None }
+        }
     }
-    let update = objects.offer(kind, key).and_then(|offer| offer_next(offer, objects, now));
-    Next { update, at: None }
 }
 
 /// A second of the wall clock on the monotonic one: when it has begun for certain.
@@ -176,4 +181,91 @@ pub(crate) fn updates(
     let mut pending = Pending::default();
     pending.note(&objects.everything(), objects);
     pending.due(objects, findings, under_way, (now, 0), &mut Room::of(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use matchmaker::Config;
+    use pool::{Freezer, Outlook, snapshot};
+
+    use crds::AdKind;
+
+    use super::{Finding, Findings, Pending, Update, updates};
+    use crate::testing::churn::Churn;
+    use crate::write::lane::Room;
+
+    const BEGIN: i64 = 1_795_269_600;
+
+    fn keys(updates: &[Update]) -> BTreeSet<(AdKind, String)> {
+        updates.iter().map(|update| (update.kind, update.key.to_string())).collect()
+    }
+
+    fn finding(churn: &mut Churn) -> Finding {
+        let reason = ["NoCandidates", "WaitingForCapacity"][usize::try_from(churn.one_of(2)).unwrap()];
+        Finding { reason, why: format!("{}", churn.one_of(3)), counts: crds::Unmatched::default() }
+    }
+
+    #[test]
+    fn what_has_changed_is_enough() {
+        let (mut written, mut silent) = (0, 0);
+        for seed in 0..16 {
+            let (mut churn, mut pending) = (Churn::new(seed), Pending::default());
+            let mut all: BTreeMap<String, Arc<Finding>> = BTreeMap::new();
+            let mut refused = Vec::new();
+            for step in 0..120_u64 {
+                let now_ms = step * 100;
+                let now = Timestamp::from_millisecond(BEGIN * 1000 + i64::try_from(now_ms).unwrap()).unwrap();
+                churn.turn();
+                let changes = churn.objects.take_changes();
+                pending.note(&changes, &churn.objects);
+                if churn.one_of(3) == 0 {
+                    let (uid, found) = (format!("u-j{}", churn.one_of(3)), finding(&mut churn));
+                    pending.found(&uid, &found, &churn.objects, (now, now_ms));
+                    all.insert(uid, Arc::new(found));
+                }
+                pending.again(std::mem::take(&mut refused));
+                let findings = Findings { all: &all, searching: false };
+                let under_way = BTreeSet::new();
+                let some = pending.due(&churn.objects, &findings, &under_way, (now, now_ms), &mut Room::of(usize::MAX));
+                let whole = updates(&churn.objects, &findings, &under_way, now);
+                assert_eq!(keys(&some), keys(&whole), "seed {seed}, step {step}");
+                silent += usize::from(some.is_empty());
+                // The server takes none of them: each is due until it is.
+                written += some.len();
+                refused.extend(some.into_iter().map(|update| (update.kind, update.key)));
+            }
+        }
+        assert!(written > 400, "much has happened: {written} {silent}");
+    }
+
+    #[test]
+    fn a_snapshot_is_the_same_whatever_was_frozen_before() {
+        let mut kept = 0;
+        for seed in 0..10 {
+            let (mut churn, mut freezer) = (Churn::new(seed), Freezer::default());
+            let mut before = snapshot(&churn.objects, &Outlook::default());
+            let settings = Config::product();
+            for step in 0..60 {
+                churn.turn();
+                let now = freezer.freeze(&churn.objects, &Outlook::default());
+                let fresh = snapshot(&churn.objects, &Outlook::default());
+                assert_eq!(format!("{now:?}"), format!("{fresh:?}"), "seed {seed}, step {step}");
+                assert_eq!(
+                    format!("{:?}", gangindex::negotiate(&now, &settings, BEGIN)),
+                    format!("{:?}", gangindex::negotiate(&fresh, &settings, BEGIN))
+                );
+                for (place, ad) in now.ads() {
+                    let known = before.find(&ad.key).and_then(|place| before.shared(place));
+                    kept +=
+                        usize::from(known.zip(now.shared(place)).is_some_and(|(one, other)| Arc::ptr_eq(one, other)));
+                }
+                before = now;
+            }
+        }
+        assert!(kept > 1000, "ads that have not changed are the very same: {kept}");
+    }
 }

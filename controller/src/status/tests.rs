@@ -12,8 +12,8 @@ use super::{
     Ended, Finding, Findings, Pending, job_claimed, job_freed, job_reserving, job_waiting, job_working, offer_status,
     updates,
 };
-use crate::fixtures::{MATCH_UID, entry, found, job, key, license, world};
-use crate::lane::Room;
+use crate::testing::fixtures::{MATCH_UID, entry, found, job, key, license, world};
+use crate::write::lane::Room;
 use crds::conditions::find;
 use crds::{JobPhase, JobStatus, OfferState, Unmatched, UnmatchedPort};
 
@@ -175,7 +175,7 @@ fn nothing_is_written_twice() {
     objects.jobs.put(job(&json!({}), &json!({})));
     objects.matches.retain(|_| false);
     let first = updates(&objects, &looked_at(false), &Default::default(), NOW);
-    assert_eq!(first.iter().map(|update| update.kind).collect::<Vec<_>>(), ["Job", "Machine", "License"]);
+    assert_eq!(first.iter().map(|update| update.kind.as_str()).collect::<Vec<_>>(), ["Job", "Machine", "License"]);
     for (key, held) in objects.clone().jobs.iter() {
         let mut job = crds::Job::clone(&held.object);
         job.status = Some(job_waiting(held, may_ask(held, &objects), None, NOW));

@@ -3,24 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{Job, OfferStatus};
+use crds::{AdKind, Job, OfferStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use pool::{Held, ObjectKey, Objects, OfferRef, Standing, Whose, may_ask};
 
-use crate::patch::Ops;
 use crate::status::job::retells_at;
 use crate::status::waiting::left;
 use crate::status::{Finding, News, job_waiting, job_working, news, offer_status};
 use crate::workloads::work_of;
+use crate::write::patch::Ops;
 
 /// How long a job may wait for the first word about it, so that it is the right one.
 const MOMENT_SECONDS: i64 = 5;
 
 /// One status to be written.
 pub(crate) struct Update {
-    /// `Job`, `Machine` or `License`.
-    pub(crate) kind: &'static str,
+    /// The kind of its object.
+    pub(crate) kind: AdKind,
     /// Which one.
     pub(crate) key: ObjectKey,
     /// Its uid.
@@ -95,7 +95,7 @@ pub(crate) fn job_next(
         let version = job.resource_version().unwrap_or_default();
         let ops = guarded(&version).status(&from, &to);
         let news = news(&from.conditions, &to.conditions);
-        return Next { update: update("Job", ObjectKey::of(job), &uid, ops, news), at: None };
+        return Next { update: update(AdKind::Job, ObjectKey::of(job), &uid, ops, news), at: None };
     }
     let second = now.as_second();
     let waits = standing == Standing::Waits;
@@ -123,7 +123,7 @@ pub(crate) fn offer_next(offer: OfferRef<'_>, objects: &Objects, now: Timestamp)
     }
     let version = offer.metadata().resource_version.clone().unwrap_or_default();
     let ops = guarded(&version).status(&from, &to);
-    update(offer.kind(), offer.key(), offer.uid(), ops, news(&from.conditions, &to.conditions))
+    update(offer.kind().into(), offer.key(), offer.uid(), ops, news(&from.conditions, &to.conditions))
 }
 
 /// A ledger without seats that nobody sits on: two sharers that left side by side have each seen the other still there.
@@ -137,6 +137,6 @@ fn guarded(version: &str) -> Ops {
     Ops::default().test(&["metadata", "resourceVersion"], version)
 }
 
-fn update(kind: &'static str, key: ObjectKey, uid: &str, ops: Ops, news: Option<News>) -> Option<Update> {
+fn update(kind: AdKind, key: ObjectKey, uid: &str, ops: Ops, news: Option<News>) -> Option<Update> {
     ops.writes().then(|| Update { kind, key, uid: uid.to_owned(), patch: ops.build(), news })
 }

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 use pool::{ObjectKey, Objects, OwnerTrust, WorkObject};
 
-use crate::workloads::Trouble;
+use crate::workloads::Problem;
 
 /// What is to be done about labelled workloads that are held.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct Asks {
     /// Those for which a Job is still to be made, each with the Job that it names.
     pub(crate) jobs: Vec<Asking>,
     /// Those for which nothing is claimed unless their authors do something.
-    pub(crate) troubles: Vec<(Arc<WorkObject>, Trouble)>,
+    pub(crate) problems: Vec<(Arc<WorkObject>, Problem)>,
 }
 
 /// A labelled workload for which a Job is to be made.
@@ -39,21 +39,21 @@ pub(crate) fn asks(objects: &Objects) -> Asks {
     for (ad, work) in objects.works.with_ad().filter(|(_, work)| asks(work) && lives(work)) {
         let name = crds::match_name(&work.key.name, &work.uid, 0);
         let job = |name: &str| objects.jobs.get(&ObjectKey::new(&work.key.namespace, name));
-        let trouble = match (work.suspended, job(&name), job(ad)) {
-            _ if work.is_managed_elsewhere => Some(Trouble::ManagedElsewhere { why: work.message.clone() }),
-            (false, asking, _) => Some(Trouble::NotHeld { asked_for_by: asking.map(|_| name) }),
-            (true, Some(asking), _) => Trouble::of_finished(&asking.object),
-            (true, None, None) => Some(Trouble::AdMissing { ad: ad.to_owned() }),
-            (true, None, Some(template)) if template.is_stripped() => Some(Trouble::AdTooLarge { ad: ad.to_owned() }),
+        let problem = match (work.suspended, job(&name), job(ad)) {
+            _ if work.is_managed_elsewhere => Some(Problem::ManagedElsewhere { why: work.message.clone() }),
+            (false, asking, _) => Some(Problem::NotHeld { asked_for_by: asking.map(|_| name) }),
+            (true, Some(asking), _) => Problem::of_finished(&asking.object),
+            (true, None, None) => Some(Problem::AdMissing { ad: ad.to_owned() }),
+            (true, None, Some(template)) if template.is_stripped() => Some(Problem::AdTooLarge { ad: ad.to_owned() }),
             (true, None, Some(template)) => match owner(work, objects) {
                 Ok(owner) => {
                     all.jobs.push(Asking { work: work.clone(), ad: template.object.clone(), owner });
                     None
                 }
-                Err(trouble) => Some(trouble),
+                Err(problem) => Some(problem),
             },
         };
-        all.troubles.extend(trouble.map(|trouble| (work.clone(), trouble)));
+        all.problems.extend(problem.map(|problem| (work.clone(), problem)));
     }
     all
 }
@@ -64,14 +64,14 @@ const MAKERS_MAX: usize = 2;
 /// For whom a Job is made: the user who created the workload. What a controller has made says nothing of that: there it is the user who
 /// created what it was made of. References to a controller are anybody's word, and count for nothing else.
 /// `None` where owners are not trusted at all.
-fn owner(work: &WorkObject, objects: &Objects) -> Result<Option<String>, Trouble> {
+fn owner(work: &WorkObject, objects: &Objects) -> Result<Option<String>, Problem> {
     if objects.jobs.owners() == OwnerTrust::None {
         return Ok(None);
     }
     let mut at = work;
     for _ in 0..=MAKERS_MAX {
         let Some(controller) = &at.controller else {
-            return at.creator.clone().map(Some).ok_or(Trouble::OwnerUnknown { made_by: None });
+            return at.creator.clone().map(Some).ok_or(Problem::OwnerUnknown { made_by: None });
         };
         let kind = [WorkKind::Job, WorkKind::JobSet].into_iter().find(|kind| controller.is(*kind));
         if let Some(creator) = at.creator.as_ref().filter(|_| kind.is_some()) {
@@ -83,11 +83,11 @@ fn owner(work: &WorkObject, objects: &Objects) -> Result<Option<String>, Trouble
             Some(maker) => at = maker,
             None => {
                 let made_by = format!("{} `{}`", controller.kind, controller.name);
-                return Err(Trouble::OwnerUnknown { made_by: Some(made_by) });
+                return Err(Problem::OwnerUnknown { made_by: Some(made_by) });
             }
         }
     }
-    Err(Trouble::OwnerUnknown { made_by: None })
+    Err(Problem::OwnerUnknown { made_by: None })
 }
 
 impl Asking {
@@ -146,7 +146,7 @@ pub(crate) fn reference(work: &WorkObject) -> ObjectReference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{job, key};
+    use crate::testing::fixtures::{job, key};
     use serde_json::json;
 
     fn batch() -> WorkObject {
@@ -166,13 +166,13 @@ mod tests {
         objects.works.put(batch());
         let found = asks(&objects);
         assert!(found.jobs.is_empty());
-        let [(_, Trouble::AdMissing { ad })] = &found.troubles[..] else { panic!("{found:?}") };
+        let [(_, Problem::AdMissing { ad })] = &found.problems[..] else { panic!("{found:?}") };
         assert_eq!(ad, "job");
         let ad = json!({"owner": "livny", "suspend": true, "priority": 3, "constraint": "other.Type == \"Machine\"",
             "workload": {"jobTemplate": {}, "startTimeoutSeconds": 7}});
         objects.jobs.put(job(&ad, &json!({})));
         let made = asks(&objects);
-        assert!(made.troubles.is_empty());
+        assert!(made.problems.is_empty());
         let [asking] = &made.jobs[..] else { panic!("{made:?}") };
         let mut made = asking.job();
         assert_eq!(made.spec.ad.owner.as_deref(), Some("raman"), "who created the batch Job, not who wrote the ad");
@@ -184,10 +184,10 @@ mod tests {
         made.metadata.uid = Some("u-made".to_owned());
         objects.jobs.put(made);
         let found = asks(&objects);
-        assert!(found.jobs.is_empty() && found.troubles.is_empty(), "it is asked for already");
+        assert!(found.jobs.is_empty() && found.problems.is_empty(), "it is asked for already");
     }
 
-    fn owner_of(change: impl FnOnce(&mut WorkObject), more: Vec<WorkObject>) -> Result<Option<String>, Trouble> {
+    fn owner_of(change: impl FnOnce(&mut WorkObject), more: Vec<WorkObject>) -> Result<Option<String>, Problem> {
         let mut objects = Objects::default();
         more.into_iter().for_each(|work| {
             objects.works.put(work);
@@ -217,7 +217,7 @@ mod tests {
                 ..WorkObject::default()
             };
         assert_eq!(owner_of(|_| {}, vec![]), Ok(Some("raman".to_owned())));
-        assert_eq!(owner_of(|work| work.creator = None, vec![]), Err(Trouble::OwnerUnknown { made_by: None }));
+        assert_eq!(owner_of(|work| work.creator = None, vec![]), Err(Problem::OwnerUnknown { made_by: None }));
         // No creator is written on what the controllers of batch Jobs and of JobSets have made.
         let made = |work: &mut WorkObject| {
             (work.kind, work.controller, work.creator) = (WorkKind::Pod, of("batch", "Job", "b"), None);
@@ -227,13 +227,13 @@ mod tests {
         let in_set = maker(WorkKind::Job, "b", None, of("jobset.x-k8s.io", "JobSet", "s"));
         let set = maker(WorkKind::JobSet, "s", Some("solomon"), None);
         assert_eq!(owner_of(made, vec![in_set, set]), Ok(Some("solomon".to_owned())));
-        let unknown = |kind: &str| Err(Trouble::OwnerUnknown { made_by: Some(format!("{kind} `b`")) });
+        let unknown = |kind: &str| Err(Problem::OwnerUnknown { made_by: Some(format!("{kind} `b`")) });
         assert_eq!(owner_of(made, vec![]), unknown("Job"));
         let other = WorkObject { uid: "another".to_owned(), ..alone.clone() };
         assert_eq!(owner_of(made, vec![other]), unknown("Job"), "a namesake");
         assert_eq!(owner_of(|work| work.controller = of("apps", "ReplicaSet", "b"), vec![]), unknown("ReplicaSet"));
         let round = maker(WorkKind::Job, "b", None, of("batch", "Job", "b"));
-        assert_eq!(owner_of(made, vec![round]), Err(Trouble::OwnerUnknown { made_by: None }));
+        assert_eq!(owner_of(made, vec![round]), Err(Problem::OwnerUnknown { made_by: None }));
         // E5: a user who writes such a reference creates for no one else, on the object itself or between it and another.
         let refers = |work: &mut WorkObject| work.controller = of("batch", "Job", "b");
         assert_eq!(owner_of(refers, vec![alone.clone()]), Ok(Some("raman".to_owned())));
@@ -249,7 +249,7 @@ mod tests {
         objects.works.put(WorkObject { suspended: false, ..batch() });
         let found = asks(&objects);
         assert!(found.jobs.is_empty());
-        assert!(matches!(&found.troubles[..], [(_, Trouble::NotHeld { asked_for_by: None })]), "{found:?}");
+        assert!(matches!(&found.problems[..], [(_, Problem::NotHeld { asked_for_by: None })]), "{found:?}");
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
         objects.jobs.put(asked);
         let found = asks(&objects);
         assert!(found.jobs.is_empty(), "it has asked already");
-        let [(_, Trouble::Finished { why, .. })] = &found.troubles[..] else { panic!("{found:?}") };
+        let [(_, Problem::Finished { why, .. })] = &found.problems[..] else { panic!("{found:?}") };
         assert_eq!(why, "MatchTimedOut, too long");
     }
 
@@ -282,7 +282,7 @@ mod tests {
             change(&mut batch);
             objects.works.put(batch);
             let found = asks(&objects);
-            assert!(found.jobs.is_empty() && found.troubles.is_empty());
+            assert!(found.jobs.is_empty() && found.problems.is_empty());
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use classad::{Expr, Limits, Value};
-use crds::{Job, Match, Member, Res};
+use crds::{Job, Match, Member, OfferKind, Res};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use matchmaker::{Config as Engine, evaluate};
@@ -62,7 +62,7 @@ pub(crate) fn gang(found: &Match, job: &Job, objects: &Objects, engine: &Engine,
 
 fn seat(member: &Member, members: &[Member], objects: &Objects) -> Seat {
     let key = ObjectKey::new(&member.namespace, &member.name);
-    let machine = objects.machines.get(&key).filter(|_| member.kind == "Machine");
+    let machine = objects.machines.get(&key).filter(|_| member.kind == OfferKind::Machine.as_str());
     let machine = machine.map(|held| held.object.as_ref()).filter(|found| found.uid().as_ref() == Some(&member.uid));
     let node = machine.and_then(|machine| machine.spec.node_name.clone());
     let allowed = machine.and_then(|machine| machine.spec.ad.attributes.as_ref()).filter(|_| node.is_some());
@@ -186,7 +186,7 @@ fn variable(resource: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{found, job, license, machine};
+    use crate::testing::fixtures::{found, job, license, machine};
     use serde_json::json;
 
     #[test]

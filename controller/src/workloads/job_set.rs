@@ -5,12 +5,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::patch::Ops;
-use crate::work_api::Raw;
 use crate::workloads::Gang;
 use crate::workloads::gang::{HOSTNAME, Seat};
 use crate::workloads::patches::{PLACED_BEFORE, bring_in_line, fields, kept_placement, mark_pods, unmark_pods};
 use crate::workloads::place::{list, taken};
+use crate::write::patch::Ops;
+use crate::write::work_requests::Raw;
 
 /// The fields of a pod specification that say where it may run, as far as claims change them.
 const PLACEMENT: [&str; 2] = ["nodeSelector", "tolerations"];
@@ -90,14 +90,14 @@ fn placed(mut before: Map<String, Value>, seat: &Seat) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::Change;
     use crate::workloads::{hand_back, start_taken, take_over};
+    use crate::write::requests::ObjectPatch;
     use crds::WorkKind;
     use json_patch::Patch;
     use pool::ObjectKey;
 
-    fn apply(object: &mut Value, change: Change) {
-        let Change::Json(Patch(ops)) = change else { panic!("unguarded") };
+    fn apply(object: &mut Value, change: ObjectPatch) {
+        let ObjectPatch::Json(Patch(ops)) = change else { panic!("unguarded") };
         json_patch::patch(object, &ops).unwrap();
     }
 

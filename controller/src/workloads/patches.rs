@@ -4,10 +4,10 @@ use crds::{ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
-use crate::api::Change;
-use crate::patch::Ops;
-use crate::work_api::Raw;
 use crate::workloads::{Gang, job_set, placement, pod};
+use crate::write::patch::Ops;
+use crate::write::requests::ObjectPatch;
+use crate::write::work_requests::Raw;
 
 /// Annotation of a workload that somebody else has made: the placement of its pods before the claim.
 pub(super) const PLACED_BEFORE: &str = "gangmatch.dev/placed-before";
@@ -18,7 +18,7 @@ const PLACEMENT: [&str; 2] = ["affinity", "tolerations"];
 
 /// Puts a claim's label on what is still held: exactly the version that was read. On a Pod it says which offers it is about, too:
 /// that tells it from pods of batch Jobs.
-pub(crate) fn take_over(kind: WorkKind, read: &ObjectMeta, gang: &Gang) -> Change {
+pub(crate) fn take_over(kind: WorkKind, read: &ObjectMeta, gang: &Gang) -> ObjectPatch {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let mut ops = Ops::default()
         .test(&["metadata", "uid"], text(&read.uid))
@@ -28,7 +28,7 @@ pub(crate) fn take_over(kind: WorkKind, read: &ObjectMeta, gang: &Gang) -> Chang
     if kind == WorkKind::Pod {
         ops = ops.add(&["metadata", "annotations", ANNOTATION_MEMBERS], gang.members());
     }
-    Change::Json(ops.build())
+    ObjectPatch::Json(ops.build())
 }
 
 /// One key of a map that may not be there.
@@ -40,12 +40,12 @@ fn put(ops: Ops, path: &[&str], is_there: bool, key: &str, value: &str) -> Ops {
 }
 
 /// Starts a batch Job that was made for the claim, if it is the one that was read.
-pub(crate) fn start_made(uid: &str) -> Change {
-    Change::Json(Ops::default().test(&["metadata", "uid"], uid).replace(&["spec", "suspend"], false).build())
+pub(crate) fn start_made(uid: &str) -> ObjectPatch {
+    ObjectPatch::Json(Ops::default().test(&["metadata", "uid"], uid).replace(&["spec", "suspend"], false).build())
 }
 
 /// Lets go of what somebody else has made, and says in the same patch where it may run: exactly the version that was read.
-pub(crate) fn start_taken(kind: WorkKind, current: &Raw, read: (&str, &str), gang: &Gang) -> Change {
+pub(crate) fn start_taken(kind: WorkKind, current: &Raw, read: (&str, &str), gang: &Gang) -> ObjectPatch {
     let ops = Ops::default()
         .test(&["metadata", "uid"], read.0)
         .test(&["metadata", "resourceVersion"], read.1)
@@ -55,7 +55,7 @@ pub(crate) fn start_taken(kind: WorkKind, current: &Raw, read: (&str, &str), gan
         WorkKind::JobSet => job_set::start(ops, current, gang),
         WorkKind::Pod => pod::start(ops, current, gang),
     };
-    Change::Json(ops.build())
+    ObjectPatch::Json(ops.build())
 }
 
 /// Of the template of a batch Job only labels, annotations and placement can be changed, and only as long as it is suspended. How
@@ -102,7 +102,7 @@ pub(super) fn variables(gang: &Gang) -> impl Iterator<Item = (String, Value)> {
 }
 
 /// Takes the claim's marks off again, as long as they are still this claim's and nothing runs, and places its pods as before.
-pub(crate) fn hand_back(kind: WorkKind, current: &Raw, match_uid: &str) -> Change {
+pub(crate) fn hand_back(kind: WorkKind, current: &Raw, match_uid: &str) -> ObjectPatch {
     let label = ["metadata", "labels", LABEL_MATCH_UID];
     let uid = current.metadata.uid.clone().unwrap_or_default();
     let version = current.metadata.resource_version.clone().unwrap_or_default();
@@ -127,7 +127,7 @@ pub(crate) fn hand_back(kind: WorkKind, current: &Raw, match_uid: &str) -> Chang
             ops = ops.remove(&["metadata", "annotations", annotation]);
         }
     }
-    Change::Json(ops.remove(&label).build())
+    ObjectPatch::Json(ops.remove(&label).build())
 }
 
 fn restore_batch(ops: Ops, current: &Raw) -> Ops {
@@ -189,20 +189,20 @@ pub(super) fn fields(object: &Value, path: &str) -> Map<String, Value> {
 }
 
 /// Lets nothing more of a batch Job or a JobSet run.
-pub(crate) fn suspend(uid: &str) -> Change {
-    Change::Json(Ops::default().test(&["metadata", "uid"], uid).add(&["spec", "suspend"], true).build())
+pub(crate) fn suspend(uid: &str) -> ObjectPatch {
+    ObjectPatch::Json(Ops::default().test(&["metadata", "uid"], uid).add(&["spec", "suspend"], true).build())
 }
 
 /// Takes the label of its claim off something that goes by itself.
-pub(crate) fn let_go(uid: &str) -> Change {
-    Change::Json(
+pub(crate) fn let_go(uid: &str) -> ObjectPatch {
+    ObjectPatch::Json(
         Ops::default().test(&["metadata", "uid"], uid).remove(&["metadata", "labels", LABEL_MATCH_UID]).build(),
     )
 }
 
 /// A suspended batch Job that has no start time can be changed again.
-pub(crate) fn never_started() -> Change {
-    Change::Merge(json!({"status": Map::from_iter([("startTime".to_owned(), Value::Null)])}))
+pub(crate) fn never_started() -> ObjectPatch {
+    ObjectPatch::Merge(json!({"status": Map::from_iter([("startTime".to_owned(), Value::Null)])}))
 }
 
 #[cfg(test)]
@@ -212,8 +212,8 @@ mod tests {
     use json_patch::Patch;
     use pool::ObjectKey;
 
-    fn apply(object: &mut Value, change: Change) {
-        let Change::Json(Patch(ops)) = change else { panic!("unguarded") };
+    fn apply(object: &mut Value, change: ObjectPatch) {
+        let ObjectPatch::Json(Patch(ops)) = change else { panic!("unguarded") };
         json_patch::patch(object, &ops).unwrap();
     }
 
@@ -267,7 +267,7 @@ mod tests {
         let mut other = json!({"metadata": {"uid": "v", "resourceVersion": "2"}, "spec": {"suspend": true}});
         let taken = take_over(WorkKind::Job, &ObjectMeta::default(), &gang("m", None));
         for change in [start_made("u"), suspend("u"), taken] {
-            let Change::Json(Patch(ops)) = change else { panic!("unguarded") };
+            let ObjectPatch::Json(Patch(ops)) = change else { panic!("unguarded") };
             assert!(json_patch::patch(&mut other, &ops).is_err());
         }
     }

@@ -3,11 +3,11 @@
 use crds::GATE;
 use serde_json::{Map, Value};
 
-use crate::patch::Ops;
-use crate::work_api::Raw;
 use crate::workloads::patches::{bring_in_line, fields, variables};
 use crate::workloads::place::list;
 use crate::workloads::{Gang, placement};
+use crate::write::patch::Ops;
+use crate::write::work_requests::Raw;
 
 /// Takes the gate away, and says in the same patch on which node it may run: the API server lets the node affinity of a gated Pod
 /// be narrowed, and nothing else of its affinity be changed. One Pod has one node: the gang's first.
@@ -33,10 +33,10 @@ pub(super) fn start(mut ops: Ops, current: &Raw, gang: &Gang) -> Ops {
 
 #[cfg(test)]
 mod tests {
-    use crate::api::Change;
-    use crate::work_api::Raw;
     use crate::workloads::gang::Seat;
     use crate::workloads::{Gang, hand_back, start_taken, take_over};
+    use crate::write::requests::ObjectPatch;
+    use crate::write::work_requests::Raw;
     use crds::WorkKind;
     use json_patch::Patch;
     use serde_json::{Value, json};
@@ -45,7 +45,9 @@ mod tests {
         let mut object = json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": "p", "uid": "u", "resourceVersion": "1", "annotations": {}}, "spec": spec});
         let raw: Raw = serde_json::from_value(object.clone()).unwrap();
-        let Change::Json(Patch(ops)) = start_taken(WorkKind::Pod, &raw, ("u", "1"), gang) else { panic!("unguarded") };
+        let ObjectPatch::Json(Patch(ops)) = start_taken(WorkKind::Pod, &raw, ("u", "1"), gang) else {
+            panic!("unguarded")
+        };
         json_patch::patch(&mut object, &ops).unwrap();
         object
     }
@@ -84,8 +86,8 @@ mod tests {
             "metadata": {"name": "p", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"}, "annotations": {}}});
         let raw = |object: &Value| serde_json::from_value::<Raw>(object.clone()).unwrap();
         let mut object = before.clone();
-        let mut apply = |change: Change| {
-            let Change::Json(Patch(ops)) = change else { panic!("unguarded") };
+        let mut apply = |change: ObjectPatch| {
+            let ObjectPatch::Json(Patch(ops)) = change else { panic!("unguarded") };
             json_patch::patch(&mut object, &ops).unwrap();
             raw(&object)
         };

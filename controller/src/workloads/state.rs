@@ -70,7 +70,7 @@ pub(crate) fn was_up(job: &Job, match_uid: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{MATCH_UID, job, key};
+    use crate::testing::fixtures::{MATCH_UID, job, key};
     use serde_json::{Value, json};
 
     fn batch(change: impl FnOnce(&mut WorkObject)) -> WorkObject {

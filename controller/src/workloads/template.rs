@@ -81,12 +81,13 @@ fn with_environment(container: Value, gangs: &[(String, String)]) -> Value {
 mod tests {
     use super::*;
     use crate::workloads::gang::Seat;
+    use crds::OfferKind;
     use pool::ObjectKey;
 
     fn gang(nodes: &[&str]) -> Gang {
         let seat = |node: &&str| Seat {
             path: vec!["cpu".to_owned()],
-            kind: "Machine".to_owned(),
+            kind: OfferKind::Machine.to_string(),
             key: ObjectKey::new("grid", node),
             uid: "u1".to_owned(),
             node: Some((*node).to_owned()),

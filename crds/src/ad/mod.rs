@@ -18,7 +18,7 @@ mod workload;
 use classad::{Ad, Expr};
 
 use crate::conditions::reasons;
-use crate::{AdFields, ExprText, Job, License, Machine, Offer};
+use crate::{AdFields, AdKind, ExprText, Job, License, Machine, Offer};
 pub use class::{capacity, check_capacity};
 use draft::Draft;
 pub use size::{AD_BYTES_MAX, AD_ELEMENTS_MAX, Size};
@@ -66,7 +66,7 @@ pub fn job_ad(job: &Job) -> Result<Advertised, Rejected> {
     let mut draft = draft(&job.spec.ad, job.spec.gang_rank.as_ref())?;
     partner::check_job(job, &mut draft)?;
     workload::check(job)?;
-    system::apply(&mut draft, "Job", &job.metadata, job.spec.ad.owner.as_deref(), &system::JOB);
+    system::apply(&mut draft, AdKind::Job, &job.metadata, job.spec.ad.owner.as_deref(), &system::JOB);
     Ok(draft.finish())
 }
 
@@ -101,7 +101,7 @@ fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, Rejected> {
     let fields = offer.ad_fields();
     let mut draft = draft(fields, None)?;
     dynamic::check_steps(offer.offer_fields(), &mut draft)?;
-    system::apply(&mut draft, O::KIND, offer.metadata(), fields.owner.as_deref(), &system::OFFER);
+    system::apply(&mut draft, O::KIND.into(), offer.metadata(), fields.owner.as_deref(), &system::OFFER);
     system::apply_offer(&mut draft, offer.capacity(), offer.node_name());
     dynamic::apply(&mut draft, offer.offer_fields(), offer.offer_status());
     Ok(draft.finish())

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::draft::Draft;
 use super::message;
-use crate::Res;
+use crate::{AdKind, Res};
 
 /// Attributes of every ad that are the system's.
 pub(crate) const JOB: [&str; 7] = ["Type", "MyType", "Namespace", "Owner", "Uid", "Labels", "Members"];
@@ -19,8 +19,14 @@ const RESERVED: &str = "Free";
 
 /// Puts the system's values in the place of the author's, in the ad and in its ports. `Name` is the author's; by default it is the
 /// object's.
-pub(crate) fn apply(draft: &mut Draft, kind: &str, metadata: &ObjectMeta, owner: Option<&str>, names: &[&'static str]) {
-    let mut values = vec![("Type", string(kind)), ("MyType", string(kind))];
+pub(crate) fn apply(
+    draft: &mut Draft,
+    kind: AdKind,
+    metadata: &ObjectMeta,
+    owner: Option<&str>,
+    names: &[&'static str],
+) {
+    let mut values = vec![("Type", string(kind.as_str())), ("MyType", string(kind.as_str()))];
     let texts = [("Namespace", metadata.namespace.as_deref()), ("Owner", owner), ("Uid", metadata.uid.as_deref())];
     values.extend(texts.into_iter().filter_map(|(name, text)| Some((name, string(text?)))));
     let labels = metadata.labels.iter().flatten();

@@ -37,7 +37,11 @@ fn what_happens_is_counted_and_no_series_is_named_after_an_object() {
         let queued = value(&all, "gangmatch_jobs_waiting");
         (value(&all, COMMITTED) >= 1.0 && waiting == 2.0 && queued == 2.0).then_some(all)
     });
-    for series in ["gangmatch_commit_seconds_count", "gangmatch_wait_seconds_count", "gangmatch_cycle_seconds_count"] {
+    for series in [
+        "gangmatch_commit_duration_seconds_count",
+        "gangmatch_wait_duration_seconds_count",
+        "gangmatch_cycle_duration_seconds_count",
+    ] {
         assert!(value(&seen, series) >= 1.0, "{series}: {seen:#?}");
     }
     assert!(value(&seen, r#"gangmatch_requests_total{kind="write",outcome="done"}"#) >= 5.0, "{seen:#?}");

@@ -1,6 +1,6 @@
 //! What etcd has stored into an audit, from the first revision on and as it comes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -10,6 +10,7 @@ use futures::StreamExt;
 use http_body_util::BodyExt;
 use k8s_openapi::ByteString;
 use kube::{Client, Config};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -194,7 +195,7 @@ fn number(value: &Value, path: &str) -> Option<i64> {
 }
 
 fn locked(audit: &Mutex<Audit>) -> MutexGuard<'_, Audit> {
-    audit.lock().unwrap_or_else(PoisonError::into_inner)
+    audit.lock()
 }
 
 #[cfg(test)]

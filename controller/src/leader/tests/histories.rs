@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Server;
-use crate::leader::candidate::{Answer, Candidate, Next};
+use crate::leader::lease_state::{Answer, LeaseState, Next};
 use crate::leader::record::Timing;
 
 /// Numbers that look random and are the same for the same seed.
@@ -22,7 +22,7 @@ impl Dice {
 
 /// One process in a long history. Its clock is off by `offset` and runs at `rate` thousandths.
 struct Process {
-    candidate: Candidate,
+    candidate: LeaseState,
     offset: u64,
     rate: u64,
     paused_until: u64,
@@ -82,7 +82,7 @@ impl History {
     fn process(&mut self, number: u64) -> Process {
         let name = format!("p{number}");
         Process {
-            candidate: Candidate::new(&name, REAL),
+            candidate: LeaseState::new(&name, REAL),
             offset: self.dice.roll(1_000_000),
             rate: 870 + self.dice.roll(260),
             paused_until: 0,

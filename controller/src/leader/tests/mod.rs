@@ -4,7 +4,7 @@
 mod histories;
 mod orders;
 
-use super::candidate::{Answer, Next};
+use super::lease_state::{Answer, Next};
 use super::record::{Record, Stored};
 
 /// What the API server does with a Lease: versions grow, a write names the version that it replaces, and one that changes
@@ -40,9 +40,9 @@ impl Server {
 #[test]
 fn whoever_resigns_wins_a_later_term_while_the_lease_is_its_own() {
     let timing = super::record::Timing { lease_ms: 15_000 };
-    let (mut server, mut candidate) = (Server::default(), super::candidate::Candidate::new("a", timing));
+    let (mut server, mut candidate) = (Server::default(), super::lease_state::LeaseState::new("a", timing));
     // looks and writes until it leads
-    let lead = |candidate: &mut super::candidate::Candidate, server: &mut Server, from_ms: u64| {
+    let lead = |candidate: &mut super::lease_state::LeaseState, server: &mut Server, from_ms: u64| {
         let mut now_ms = from_ms;
         loop {
             match candidate.next(now_ms, 0) {

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use super::Server;
-use crate::leader::candidate::{Answer, Candidate, Next};
+use crate::leader::lease_state::{Answer, LeaseState, Next};
 use crate::leader::record::{Record, Timing};
 
 /// One candidate in the small world, with the request it waits for, and one that was given up and may land at any time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Node {
-    candidate: Candidate,
+    candidate: LeaseState,
     asked: Option<(Next, u64)>,
     answer: Option<Answer>,
     late: Option<Next>,
@@ -27,7 +27,7 @@ const SMALL: Timing = Timing { lease_ms: 3 };
 impl Small {
     fn new(nodes: usize) -> Small {
         let node = |number: usize| Node {
-            candidate: Candidate::new(["a", "b", "c"][number], SMALL),
+            candidate: LeaseState::new(["a", "b", "c"][number], SMALL),
             asked: None,
             answer: None,
             late: None,

@@ -1,6 +1,6 @@
 //! One request through the proxy: judged, passed on or not, answered or not.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::{Body, Bytes};
@@ -25,7 +25,7 @@ pub(super) async fn forward(State(shared): State<Arc<Shared>>, request: Request)
     if *shared.severed.borrow() {
         return cut();
     }
-    let fault = shared.plan.lock().unwrap_or_else(PoisonError::into_inner).judge(&mut asked);
+    let fault = shared.plan.lock().judge(&mut asked);
     let at = Instant::now();
     let (parts, body) = request.into_parts();
     let Ok(body) = body.collect().await.map(http_body_util::Collected::to_bytes) else { return cut() };
@@ -37,7 +37,7 @@ pub(super) async fn forward(State(shared): State<Arc<Shared>>, request: Request)
         let answer = pass(&shared, &asked, fault, parts, body).await;
         let status = if answer.status() == NO_ANSWER { 0 } else { answer.status().as_u16() };
         let line = Logged { at, asked, fault, status };
-        shared.log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        shared.log.lock().push(line);
         answer
     };
     tokio::spawn(passing).await.unwrap_or_else(|_| cut())

@@ -6,13 +6,14 @@ mod plan;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use axum::Router;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 pub use flow::Flow;
@@ -105,13 +106,13 @@ impl Proxy {
 
     /// What becomes of which request, to be read and changed.
     pub fn plan(&self) -> MutexGuard<'_, Plan> {
-        self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.plan.lock()
     }
 
     /// Everything that came through so far.
     #[must_use]
     pub fn log(&self) -> Vec<Logged> {
-        self.shared.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.log.lock().clone()
     }
 
     /// How often each fault befell somebody.

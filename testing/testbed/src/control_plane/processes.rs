@@ -7,10 +7,10 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::ports;
 use super::watchdog::{self, Watchdog};
@@ -218,11 +218,11 @@ impl Processes {
     }
 
     fn children(&self) -> MutexGuard<'_, BTreeMap<String, Child>> {
-        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+        self.children.lock()
     }
 
     fn take_watchdog(&self) -> Option<Watchdog> {
-        self.watchdog.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.watchdog.lock().take()
     }
 
     fn recorded(&self, name: &str) -> Option<u32> {

@@ -1,13 +1,14 @@
 //! Watch events of Matches into when each job was committed first.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use crds::{Decision, Match};
 use futures::StreamExt;
 use kube::runtime::{WatchStreamExt, watcher};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -36,7 +37,7 @@ impl Commits {
                 };
                 let committed = found.status.as_ref().is_some_and(|status| status.decision == Decision::Committed);
                 let Some(root) = found.spec.members.first().filter(|_| committed) else { continue };
-                let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut known = known.lock();
                 if known.insert(root.name.clone(), Instant::now()).is_none() {
                     tell.send(root.name.clone()).ok();
                 }
@@ -54,7 +55,7 @@ impl Commits {
     pub(crate) async fn wait_for(&self, jobs: usize, limit: Duration) -> Result<BTreeMap<String, Instant>> {
         let begun = Instant::now();
         loop {
-            let now = self.at.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let now = self.at.lock().clone();
             if now.len() >= jobs {
                 return Ok(now);
             }

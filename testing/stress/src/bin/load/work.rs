@@ -2,7 +2,7 @@
 //! any more, and whether a seat was ever given twice.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -11,6 +11,7 @@ use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, ListParams, PostParams};
 use kube::runtime::{WatchStreamExt, watcher};
+use parking_lot::Mutex;
 use stress::Follower;
 use testbed::Options;
 
@@ -159,8 +160,8 @@ impl Ledger {
         ledger
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn seen(&self) -> parking_lot::MutexGuard<'_, Seen> {
+        self.0.lock()
     }
 
     fn held(&self, license: String, held: usize) {

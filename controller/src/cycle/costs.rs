@@ -1,0 +1,91 @@
+//! What a cycle cost into pauses: of jobs, and of namespaces. And who is left alone, since its former claim is at its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use matchmaker::{AdId, Cycle, Snapshot};
+use pool::Objects;
+
+use super::{Negotiator, generation};
+use crate::cycle::job_backoff::Cause;
+use crate::cycle::overdrafts::PAUSES;
+use crate::status::Finding;
+
+/// How long no cycle begins after one that found something for jobs whose former claims are at their ends.
+const RETURNING_MS: u64 = 100;
+
+impl Negotiator {
+    /// Leaves alone the jobs whose former claims are at their ends: what was found for them is theirs in the next cycle. Says
+    /// whether something was.
+    pub(super) fn leave_returning(
+        &mut self,
+        cycle: &mut Cycle,
+        findings: &mut BTreeMap<String, Arc<Finding>>,
+        pool: &Snapshot,
+        returning: &BTreeSet<String>,
+        now_ms: u64,
+    ) -> bool {
+        if returning.is_empty() {
+            return false;
+        }
+        let found = cycle.gangs.len();
+        let returns =
+            |root: Option<AdId>| root.and_then(|root| pool.ad(root)).is_some_and(|ad| returning.contains(&ad.uid));
+        cycle.gangs.retain(|gang| !returns(gang.root()));
+        cycle.gave_up.retain(|root| !returns(Some(*root)));
+        findings.retain(|uid, _| !returning.contains(uid));
+        let again = cycle.gangs.len() < found;
+        if again {
+            self.search.rest_until_ms = self.search.rest_until_ms.max(now_ms.saturating_add(RETURNING_MS));
+        }
+        again
+    }
+
+    /// Lets those pause that cost too much: jobs, and namespaces. Jobs that were not looked at hear nothing new.
+    pub(super) fn charge(
+        &mut self,
+        pool: &Snapshot,
+        cycle: &Cycle,
+        findings: &mut BTreeMap<String, Arc<Finding>>,
+        objects: &Objects,
+        now_ms: u64,
+    ) {
+        for ad in cycle.unexplained.iter().chain(&cycle.skipped).filter_map(|root| pool.ad(*root)) {
+            if let Some(known) = self.last.findings.get(&ad.uid) {
+                findings.insert(ad.uid.clone(), known.clone());
+            }
+        }
+        for namespace in
+            cycle.over_budget.iter().filter(|namespace| self.search.costly_jobs.remember(namespace, now_ms))
+        {
+            tracing::warn!(
+                namespace = &**namespace,
+                "its jobs exceeded their share of the cycle's steps; it gets less for a while"
+            );
+        }
+        for namespace in cycle.barred.iter().filter(|namespace| self.search.costly_offers.remember(namespace, now_ms)) {
+            tracing::warn!(
+                namespace,
+                "the expressions of its offers cost jobs of other namespaces too much; these offers are left out for a while"
+            );
+        }
+        let now = self.driver.clock.now();
+        let mut job_backoff = self.driver.job_backoff.lock();
+        for root in cycle.gangs.iter().filter_map(|gang| pool.ad(gang.root()?)) {
+            job_backoff.forget(&root.uid, Cause::Search);
+        }
+        for ad in cycle.gave_up.iter().filter_map(|root| pool.ad(*root)) {
+            findings.remove(&ad.uid);
+            let generation = generation(&ad.uid, objects).unwrap_or(0);
+            let pause = job_backoff.remember((&ad.uid, generation), Cause::Search, "", &PAUSES, now_ms);
+            let pause = jiff::SignedDuration::from_millis(i64::try_from(pause).unwrap_or(i64::MAX));
+            let then = now.checked_add(pause).unwrap_or(now).round(jiff::Unit::Second).unwrap_or(now);
+            let namespace = &ad.key.namespace;
+            let why = format!(
+                "the search for a gang was cut short: it exceeds the share of namespace `{namespace}` in the {} steps of a cycle; tried again at {then}",
+                self.config.cycle_steps_max
+            );
+            job_backoff.reword(&ad.uid, why);
+        }
+    }
+}

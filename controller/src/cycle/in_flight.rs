@@ -1,0 +1,213 @@
+//! The claims in flight: those that are driven now, so that none is driven twice and none is forgotten by the next cycle.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use claiming::Record;
+use crds::Match;
+use kube::ResourceExt;
+use matchmaker::{AdKey, Ask};
+use parking_lot::{Mutex, MutexGuard};
+use pool::{Flight, ObjectKey};
+use tokio::time::Instant;
+
+use crate::claims::View;
+
+/// The claims in flight.
+#[derive(Default)]
+pub(crate) struct InFlight(Mutex<Table>);
+
+/// Which claim: where its Match is, and the uid of that; empty for one that is still to be written. A Match that was deleted
+/// and its namesake are two claims.
+type Name = (ObjectKey, String);
+
+/// One that is under way.
+struct Claim {
+    /// As long as the objects may not show it yet.
+    gang: Option<Flight>,
+    /// The uid of its job.
+    job: String,
+    stage: Stage,
+}
+
+/// How far a claim that is driven has come. Each stage is counted by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It is not decided yet.
+    Undecided,
+    /// It was decided since it began to be driven.
+    Decided,
+    /// It was decided before.
+    Old,
+}
+
+#[derive(Default)]
+struct Table {
+    under_way: BTreeMap<Name, Claim>,
+    /// When an undecided Match was first seen here, on this process's clock.
+    first_seen: BTreeMap<String, Instant>,
+    /// Those that have finished since they were taken last.
+    finished: Vec<FinishedClaim>,
+    /// The uids of jobs that are being told where they stand.
+    told: BTreeSet<String>,
+}
+
+/// A job that is being told where it stands, until this is dropped.
+pub(crate) struct Telling {
+    in_flight: Arc<InFlight>,
+    job: String,
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        self.in_flight.table().told.remove(&self.job);
+    }
+}
+
+/// A claim that is not under way any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FinishedClaim {
+    /// Where its Match is.
+    pub(crate) key: ObjectKey,
+    /// The uid of that; empty, if it was still to be written.
+    pub(crate) uid: String,
+    /// The uid of its job.
+    pub(crate) job: String,
+}
+
+/// A claim in flight; it is not any more when this is dropped, whatever happened.
+pub(crate) struct ClaimGuard {
+    in_flight: Arc<InFlight>,
+    name: Name,
+}
+
+impl Drop for ClaimGuard {
+    fn drop(&mut self) {
+        let mut table = self.in_flight.table();
+        if let Some(Claim { job, .. }) = table.under_way.remove(&self.name) {
+            let (key, uid) = self.name.clone();
+            table.finished.push(FinishedClaim { key, uid, job });
+        }
+    }
+}
+
+impl ClaimGuard {
+    /// The claim stands, or was called off: what is still to be done keeps no other one from being made.
+    pub(crate) fn decided(&self) {
+        if let Some(claim) = self.in_flight.table().under_way.get_mut(&self.name)
+            && claim.stage == Stage::Undecided
+        {
+            claim.stage = Stage::Decided;
+        }
+    }
+}
+
+impl InFlight {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock()
+    }
+
+    /// Tells a job where it stands; `None` if a claim of it is under way, which tells it more, or somebody tells it already.
+    pub(crate) fn tell(self: &Arc<Self>, job: &str) -> Option<Telling> {
+        let mut table = self.table();
+        let is_claimed = table.under_way.values().any(|claim| claim.job == job);
+        let tells = !is_claimed && table.told.insert(job.to_owned());
+        tells.then(|| Telling { in_flight: self.clone(), job: job.to_owned() })
+    }
+
+    /// Whether a job is being told where it stands.
+    pub(crate) fn is_told(&self, job: &str) -> bool {
+        self.table().told.contains(job)
+    }
+
+    /// Begins a claim; `None` if it is under way already: under its uid, or as one that is just being written. `gang` is what a
+    /// new one takes: its job must not be told something else at the same time.
+    pub(crate) fn begin(self: &Arc<Self>, view: &View, gang: Option<Flight>) -> Option<ClaimGuard> {
+        let mut table = self.table();
+        let name = (view.key.clone(), view.uid.clone());
+        let unwritten = (view.key.clone(), String::new());
+        if table.under_way.contains_key(&name) || table.under_way.contains_key(&unwritten) {
+            return None;
+        }
+        if gang.is_some() && table.told.contains(&view.root.uid) {
+            return None;
+        }
+        let is_undecided = matches!(view.record(), Record::Absent | Record::Pending);
+        let stage = if is_undecided { Stage::Undecided } else { Stage::Old };
+        table.under_way.insert(name.clone(), Claim { gang, job: view.root.uid.clone(), stage });
+        Some(ClaimGuard { in_flight: self.clone(), name })
+    }
+
+    /// Whether a claim is under way.
+    pub(crate) fn has(&self, view: &View) -> bool {
+        let table = self.table();
+        let is_under_way = |uid: &str| table.under_way.contains_key(&(view.key.clone(), uid.to_owned()));
+        is_under_way(&view.uid) || is_under_way("")
+    }
+
+    /// Those that have finished since they were taken last.
+    pub(crate) fn take_finished(&self) -> Vec<FinishedClaim> {
+        std::mem::take(&mut self.table().finished)
+    }
+
+    /// How many are under way.
+    pub(crate) fn len(&self) -> usize {
+        self.table().under_way.len()
+    }
+
+    /// How many of them are not decided yet.
+    pub(crate) fn undecided(&self) -> usize {
+        self.count(Stage::Undecided)
+    }
+
+    /// How many of them were decided before they began to be driven.
+    pub(crate) fn old(&self) -> usize {
+        self.count(Stage::Old)
+    }
+
+    fn count(&self, stage: Stage) -> usize {
+        self.table().under_way.values().filter(|claim| claim.stage == stage).count()
+    }
+
+    /// The gangs that the objects may not show yet.
+    pub(crate) fn gangs(&self) -> Vec<Flight> {
+        self.table().under_way.values().filter_map(|claim| claim.gang.clone()).collect()
+    }
+
+    /// The uids of the jobs whose claims are under way.
+    pub(crate) fn jobs(&self) -> BTreeSet<String> {
+        self.table().under_way.values().map(|claim| claim.job.clone()).collect()
+    }
+
+    /// The uids of the jobs whose written claims are under way: those of new ones are not among them.
+    pub(crate) fn written_jobs(&self) -> BTreeSet<String> {
+        let table = self.table();
+        let (new, written): (Vec<_>, Vec<_>) = table.under_way.values().partition(|claim| claim.gang.is_some());
+        let is_new = |uid: &String| new.iter().any(|claim| claim.job == *uid);
+        written.into_iter().map(|claim| claim.job.clone()).filter(|uid| !is_new(uid)).collect()
+    }
+
+    /// How long ago this process saw an undecided Match first, in milliseconds.
+    pub(crate) fn age_ms(&self, match_uid: &str) -> u64 {
+        let mut table = self.table();
+        let first = *table.first_seen.entry(match_uid.to_owned()).or_insert_with(Instant::now);
+        u64::try_from(first.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Forgets first sights of Matches that are gone or decided.
+    pub(crate) fn forget_unless(&self, undecided: &BTreeSet<String>) {
+        self.table().first_seen.retain(|uid, _| undecided.contains(uid));
+    }
+}
+
+/// What a Match takes, as the engine counts it.
+pub(crate) fn flight(found: &Match) -> Flight {
+    let asks = found.spec.members.iter().skip(1).map(|member| {
+        let key = AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
+        (key, Ask { takes: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() })
+    });
+    Flight {
+        match_key: ObjectKey::new(&found.namespace().unwrap_or_default(), &found.name_any()),
+        asks: asks.collect(),
+    }
+}

@@ -1,0 +1,401 @@
+//! The main loop: what is known now into claims driven on, a cycle of new gangs, and statuses written. Then it waits.
+
+pub(crate) mod backoff;
+mod costs;
+pub(crate) mod in_flight;
+pub(crate) mod job_backoff;
+pub(crate) mod offer_backoff;
+pub(crate) mod overdrafts;
+mod running;
+mod search;
+pub(crate) mod timer_queue;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crds::Match;
+use gangindex::Engine;
+use matchmaker::{Gang, Snapshot};
+use pool::{Changes, Freezer, ObjectKey, Objects, Occasion, Standing, may_ask, record};
+use tokio::time::Instant;
+
+use crate::claims::{Attention, Driver, Known, newest_epoch_of, wiped};
+use crate::config::Config;
+use crate::cycle::in_flight::flight;
+use crate::cycle::overdrafts::Overdrafts;
+use crate::metrics::level;
+use crate::nodes::MachineReconciler;
+use crate::probes::Health;
+use crate::status::{Finding, Findings};
+use crate::watch::rereader::Rereader;
+use crate::write::job_creator::JobCreator;
+use crate::write::statuses::Statuses;
+
+use running::{Running, finished};
+
+/// How many times as long as a look takes, the next one is put off; and for how long at most.
+const ROUNDS_APART: u32 = 9;
+const GATHER_MAX: Duration = Duration::from_millis(500);
+/// The most claims that are driven on at the same time though they were decided before: mostly ends.
+const OLD_MAX: usize = 64;
+/// How long gangs are handed on before others are looked for: who comes with a higher priority waits no longer.
+const FRESH_MS: u64 = 1000;
+/// How often wiped ledgers are looked for.
+const REPAIR_EVERY_MS: u64 = 1000;
+/// How often everything is looked at, whatever has changed: clocks jump, and what was asked for may have got lost.
+const WHOLE_EVERY_MS: u64 = 60_000;
+
+/// The main loop, and what it remembers from one round to the next.
+pub(crate) struct Negotiator {
+    driver: Arc<Driver>,
+    config: Config,
+    health: Arc<Health>,
+    search: Search,
+    last: LastCycle,
+    attention: Attention,
+    statuses: Statuses,
+    nodes: MachineReconciler,
+    job_creator: JobCreator,
+    rereader: Rereader,
+    upkeep: Upkeep,
+}
+
+/// What a cycle begins with.
+struct Search {
+    /// Marks the Matches of this term.
+    epoch: i64,
+    cycles: u64,
+    /// What is known of the pool from earlier cycles; away while a cycle runs.
+    engine: Engine,
+    freezer: Freezer,
+    /// Before that no cycle begins: the last one took long.
+    rest_until_ms: u64,
+    /// Namespaces whose jobs, or whose offers, have cost too much lately.
+    costly_jobs: Overdrafts,
+    costly_offers: Overdrafts,
+}
+
+/// What the last cycle has left.
+struct LastCycle {
+    /// What it said of each job that it could not match, by uid.
+    findings: BTreeMap<String, Arc<Finding>>,
+    /// It saw all offers that there are.
+    saw_all: bool,
+    /// Gangs that it found and that are not handed on yet: as many are as may be in flight at once.
+    backlog: Option<Backlog>,
+}
+
+/// What is looked at by time alone.
+struct Upkeep {
+    /// When wiped ledgers are looked for next, and whether there may be any.
+    repair_at_ms: u64,
+    may_be_wiped: bool,
+    /// When everything is looked at next.
+    whole_at_ms: u64,
+}
+
+/// Gangs to be handed on. They are of one snapshot, and do not stand in each other's way.
+struct Backlog {
+    pool: Snapshot,
+    gangs: VecDeque<Gang>,
+    occasion: Occasion,
+    /// When they were found: then they are as good as the snapshot that they were found in, for a while.
+    found_ms: u64,
+}
+
+/// What one time round leaves to be done where others are waited for.
+struct Round {
+    /// When Machines of nodes are to be written again, if nothing changes.
+    nodes_ms: Option<u64>,
+    /// When an agent falls silent.
+    silence_ms: Option<u64>,
+}
+
+impl Negotiator {
+    pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
+        driver.begin_term();
+        let search = Search {
+            epoch,
+            cycles: 0,
+            engine: config.search.into(),
+            freezer: Freezer::default(),
+            rest_until_ms: 0,
+            costly_jobs: Overdrafts::default(),
+            costly_offers: Overdrafts::default(),
+        };
+        Negotiator {
+            driver,
+            config,
+            health,
+            search,
+            last: LastCycle { findings: BTreeMap::new(), saw_all: true, backlog: None },
+            attention: Attention::default(),
+            statuses: Statuses::default(),
+            nodes: MachineReconciler::default(),
+            job_creator: JobCreator::default(),
+            rereader: Rereader::default(),
+            upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0 },
+        }
+    }
+
+    /// Goes round for ever. A cycle may take long: it runs beside the loop, on a snapshot of its own, and claims go on.
+    pub(crate) async fn run(mut self) {
+        let (mut running, mut due): (Option<Running>, bool) = (None, true);
+        self.health.cycle_ends();
+        loop {
+            self.health.beat();
+            let begun = Instant::now();
+            let Round { nodes_ms, silence_ms } = self.round(&mut running, &mut due);
+            let took = begun.elapsed();
+            self.driver.cluster.metrics.cycles.round_duration.observe(took.as_secs_f64());
+            let gather = gathering(self.config.debounce(), took);
+            let pause = self.pause(due, silence_ms.into_iter().chain(nodes_ms).min());
+            tokio::select! {
+                () = self.driver.cache.changed() => {
+                    tokio::time::sleep(gather).await;
+                    due = true;
+                }
+                done = finished(&mut running) => due |= self.end_cycle(done),
+                () = self.statuses.written(&self.driver) => {}
+                () = self.nodes.written(&self.driver) => {}
+                () = self.job_creator.made() => {}
+                () = self.rereader.read() => {}
+                () = tokio::time::sleep(pause) => due = true,
+            }
+        }
+    }
+
+    /// Looks at what has changed, once, and begins whatever follows from it. The cache is locked meanwhile: nothing changes.
+    fn round(&mut self, running: &mut Option<Running>, due: &mut bool) -> Round {
+        let driver = self.driver.clone();
+        let mut objects = driver.cache.lock();
+        // 1. Take in what has changed, agents that have fallen silent among it.
+        let silence_ms = self.take_in(&mut objects, due);
+        let objects = &*objects;
+        // 2. Drive on the claims that have a next step: what was begun comes before anything new.
+        self.drive_claims(objects);
+        // 3. Write back what ledgers have lost: until it is there nothing of these offers is given away.
+        self.repair(objects);
+        // 4. Hand on the gangs that were found, then look for others: a cycle counts those in flight.
+        self.hand_on(objects);
+        self.search(objects, running, due);
+        // 5. Write statuses, now that it is known whether a cycle runs: a job that it looks at hears more in a moment.
+        self.write_statuses(objects, running.is_some() || *due);
+        // 6. Create the Jobs of labelled workloads, and the Machines of nodes. They come in by watch, for a later round.
+        self.job_creator.begin(&driver, objects);
+        Round { nodes_ms: self.nodes.begin(&driver, objects, driver.now_ms()), silence_ms }
+    }
+
+    /// Takes in what has changed since the last round. When an agent falls silent next.
+    fn take_in(&mut self, objects: &mut Objects, due: &mut bool) -> Option<u64> {
+        let driver = self.driver.clone();
+        let changes = self.changes(objects);
+        let offers_changed = changes.offers().next().is_some();
+        let (agents_changed, silence_ms) = driver.cache.look_after_agents(objects, offers_changed);
+        *due |= agents_changed;
+        self.rereader.begin(&driver, objects);
+        if driver.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
+            tracing::warn!("another replica has led since: this term is over");
+            driver.cluster.leadership.resign();
+        }
+        driver.prove(&changes, objects);
+        self.attention.note(&changes, objects);
+        self.statuses.note(&changes, objects);
+        self.upkeep.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
+        for finished in driver.in_flight.take_finished() {
+            self.attention.landed(&finished.key, &finished.uid, objects);
+            self.statuses.touch_job(&finished.job, objects);
+        }
+        silence_ms
+    }
+
+    /// Starts a cycle, if one is due and may begin.
+    fn search(&mut self, objects: &Objects, running: &mut Option<Running>, due: &mut bool) {
+        if *due && running.is_none() && self.may_search() {
+            *running = self.start_cycle(objects);
+            *due = false;
+        }
+    }
+
+    /// Begins to write the statuses that are due.
+    fn write_statuses(&mut self, objects: &Objects, searching: bool) {
+        self.hold_off(objects);
+        let findings = Findings { all: &self.last.findings, searching: searching || !self.last.saw_all };
+        self.statuses.begin(&self.driver, objects, &findings);
+        let metrics = &self.driver.cluster.metrics;
+        metrics.claims.in_flight.set(level(self.driver.in_flight.len()));
+        let backlog = self.last.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
+        metrics.cycles.gangs_backlog.set(level(backlog));
+    }
+
+    /// What has changed since the last time round; now and then, everything.
+    fn changes(&mut self, objects: &mut Objects) -> Changes {
+        let changes = objects.take_changes();
+        let now = self.driver.now_ms();
+        if now < self.upkeep.whole_at_ms {
+            return changes;
+        }
+        self.upkeep.whole_at_ms = now.saturating_add(WHOLE_EVERY_MS);
+        objects.everything()
+    }
+
+    /// Whether a cycle may begin: not while gangs wait that were found a moment ago, nor while somebody looks who may be at work
+    /// on former objects of new offers, which a cycle would find closed; and the processor's time is the claims' first.
+    fn may_search(&self) -> bool {
+        !self.is_proving() && !self.has_fresh_gangs() && self.driver.now_ms() >= self.search.rest_until_ms
+    }
+
+    /// Whether gangs wait that were found a moment ago: these first, before others are looked for.
+    fn has_fresh_gangs(&self) -> bool {
+        let now = self.driver.now_ms();
+        self.last.backlog.as_ref().is_some_and(|backlog| now.saturating_sub(backlog.found_ms) < FRESH_MS)
+    }
+
+    /// Whether it has just begun to be looked up what may be at work on former objects of new offers: a cycle would find those closed.
+    fn is_proving(&self) -> bool {
+        self.driver.verification.lock().is_awaited(self.driver.now_ms())
+    }
+
+    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. Of those that are decided,
+    /// so many at a time.
+    fn drive_claims(&mut self, objects: &Objects) {
+        let driver = &self.driver;
+        let places = OLD_MAX.saturating_sub(driver.in_flight.old());
+        let due = driver.with_moment(places, |moment| self.attention.due(objects, moment));
+        if let Some(Known { undecided, claims }) = due.known {
+            driver.in_flight.forget_unless(&undecided);
+            driver.stalls().retain(|uid| claims.contains(uid), |uid| objects.jobs.by_uid(uid).is_some());
+        }
+        for view in due.claims {
+            if let Some(under_way) = driver.in_flight.begin(&view, None) {
+                tokio::spawn(driver.clone().drive(view, under_way));
+            }
+        }
+        for (key, uid) in due.outlived {
+            let driver = driver.clone();
+            tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
+        }
+        for batch in due.outlived_work {
+            tokio::spawn(driver.clone().clean_up(batch));
+        }
+    }
+
+    /// Starts writing back what was wiped. This is looked for now and then only; meanwhile nothing of those offers is given away.
+    fn repair(&mut self, objects: &Objects) {
+        let now = self.driver.now_ms();
+        if now < self.upkeep.repair_at_ms || !self.upkeep.may_be_wiped {
+            return;
+        }
+        self.upkeep.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
+        let wiped = wiped(objects);
+        self.upkeep.may_be_wiped = !wiped.is_empty();
+        for (view, numbers) in wiped {
+            let seen = self.driver.seen(&view, objects);
+            let rests = self.driver.stalls().rests_until(&view.uid, seen, now).is_some();
+            if !rests && let Some(under_way) = self.driver.in_flight.begin(&view, None) {
+                tokio::spawn(self.driver.clone().restore(view, numbers, seen, under_way));
+            }
+        }
+    }
+
+    /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again. So do those whose
+    /// job is being told that it waits: what its claim says comes after that.
+    fn hand_on(&mut self, objects: &Objects) {
+        let Some(Backlog { pool, mut gangs, occasion, found_ms }) = self.last.backlog.take() else { return };
+        let mut later = VecDeque::new();
+        while self.driver.in_flight.undecided() < self.config.claims_max
+            && let Some(gang) = gangs.pop_front()
+        {
+            let recorded = record(objects, &pool, &gang, &occasion);
+            let Some(found) = recorded.filter(|found| still_waits(found, objects)) else { continue };
+            let (taken, view) = (flight(&found), self.driver.view(found));
+            if self.driver.in_flight.is_told(&view.root.uid) {
+                later.push_back(gang);
+            } else if let Some(under_way) = self.driver.in_flight.begin(&view, Some(taken)) {
+                tokio::spawn(self.driver.clone().drive(view, under_way));
+            }
+        }
+        later.append(&mut gangs);
+        if !later.is_empty() {
+            self.last.backlog = Some(Backlog { pool, gangs: later, occasion, found_ms });
+        }
+    }
+
+    /// What is said of the jobs whose Match the server would not take.
+    fn hold_off(&mut self, objects: &Objects) {
+        let now_ms = self.driver.now_ms();
+        let held = {
+            let mut job_backoff = self.driver.job_backoff.lock();
+            job_backoff.held(now_ms, |uid| generation(uid, objects))
+        };
+        for (uid, finding) in held {
+            if !self.last.findings.get(&uid).is_some_and(|known| known.says(&finding)) {
+                self.statuses.found(&uid, &finding, objects, (self.driver.clock.now(), now_ms));
+                self.last.findings.insert(uid, Arc::new(finding));
+            }
+        }
+    }
+
+    /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends, a job has waited long
+    /// enough, or a vote or a sign of life has been awaited long enough.
+    fn pause(&self, due: bool, awaited_ms: Option<u64>) -> Duration {
+        let now = self.driver.now_ms();
+        let refusals = self.driver.offer_backoff.lock().next_ms(now);
+        let job_backoff = self.driver.job_backoff.lock().next_ms(now);
+        let costly = self.search.costly_jobs.next_ms(now).into_iter().chain(self.search.costly_offers.next_ms(now));
+        let proofs = self.driver.verification.lock().next_ms(now);
+        let stale = self.last.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
+        let rested = Some(self.search.rest_until_ms).filter(|_| due);
+        let repair = Some(self.upkeep.repair_at_ms).filter(|_| self.upkeep.may_be_wiped);
+        let ahead = stale.into_iter().chain(rested).chain(repair).filter(|then| *then > now);
+        let next = refusals
+            .into_iter()
+            .chain(job_backoff)
+            .chain(proofs)
+            .chain(self.driver.stalls().next_ms(now))
+            .chain(costly)
+            .chain(ahead)
+            .chain(self.statuses.next_ms(now))
+            .chain(self.job_creator.next_ms(now))
+            .chain(self.rereader.next_ms(now))
+            .chain(self.attention.next_ms())
+            .chain(awaited_ms)
+            .min();
+        let every = self.config.cycle_every();
+        // What was due already has been looked at in this round: to look again at once would find the same.
+        next.map_or(every, |next| every.min(Duration::from_millis(next.saturating_sub(now)).max(PAUSE_MIN)))
+    }
+}
+
+/// The least time between two rounds if nothing changes.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+
+/// How long changes are gathered before they are looked at. Where looking takes long, because there is much to look at, it is done
+/// less often: most of the processor's time is the claims'.
+fn gathering(least: Duration, round: Duration) -> Duration {
+    least.max(round.saturating_mul(ROUNDS_APART).min(GATHER_MAX))
+}
+
+/// The generation of the job with this uid.
+fn generation(uid: &str, objects: &Objects) -> Option<i64> {
+    objects.jobs.by_uid(uid).map(|(_, held)| held.object.metadata.generation.unwrap_or(0))
+}
+
+/// Whether the job of a new Match has not been held, paused or finished since the snapshot was made.
+fn still_waits(found: &Match, objects: &Objects) -> bool {
+    let Some(root) = found.spec.members.first() else { return false };
+    let job = objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name));
+    job.is_some_and(|held| may_ask(held, objects) == Standing::Waits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_much_to_look_at_looks_less_often() {
+        let after = |round| gathering(Duration::from_millis(50), Duration::from_millis(round)).as_millis();
+        assert_eq!((after(0), after(5), after(20), after(3000)), (50, 50, 180, 500));
+    }
+}

@@ -1,0 +1,132 @@
+//! Backoff of offers: after a refusal the job is matched elsewhere at once, and with this offer again after growing pauses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use matchmaker::AdKey;
+
+use crate::cycle::backoff::{Backoff, Pause};
+
+/// What is remembered, by the job's uid. Kept in memory only: losing it costs a few attempts.
+#[derive(Debug, Default)]
+pub(crate) struct OfferBackoff(BTreeMap<String, BTreeMap<AdKey, Remembered>>);
+
+#[derive(Debug)]
+struct Remembered {
+    pause: Pause,
+    /// Not before one of the two has changed.
+    for_good: bool,
+    /// The generations of job and offer that the no was about.
+    about: (i64, i64),
+}
+
+/// One no.
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
+    /// Who said it.
+    pub(crate) offer: AdKey,
+    /// The generations of job and offer that it was about.
+    pub(crate) about: (i64, i64),
+    /// It is not to be asked again as long as both are what they were.
+    pub(crate) for_good: bool,
+}
+
+impl OfferBackoff {
+    /// Remembers a no at `now_ms`. The pause doubles with each one, as the job's `retry` says.
+    pub(crate) fn remember(&mut self, job_uid: &str, refused: &Refused, backoff: &Backoff, now_ms: u64, jitter: u8) {
+        let offers = self.0.entry(job_uid.to_owned()).or_default();
+        let known = offers.get(&refused.offer).filter(|known| known.about == refused.about);
+        let mut pause = known.map(|known| known.pause.clone()).unwrap_or_default();
+        pause.begin(backoff.pause_ms(pause.times(), jitter), now_ms);
+        let remembered = Remembered { pause, for_good: refused.for_good, about: refused.about };
+        offers.insert(refused.offer.clone(), remembered);
+    }
+
+    /// The offers that each job is not to be matched with at `now_ms`. A no counts as long as both ads are what they were;
+    /// `generation` tells what an ad is now. What no longer counts is forgotten.
+    pub(crate) fn exclusions(
+        &mut self,
+        now_ms: u64,
+        job: impl Fn(&str) -> Option<i64>,
+        offer: impl Fn(&AdKey) -> Option<i64>,
+    ) -> BTreeMap<String, BTreeSet<AdKey>> {
+        self.0.retain(|uid, offers| {
+            let job = job(uid);
+            offers.retain(|key, known| job.zip(offer(key)) == Some(known.about));
+            !offers.is_empty()
+        });
+        let mut all = BTreeMap::new();
+        for (uid, offers) in &self.0 {
+            let still = offers.iter().filter(|(_, known)| known.for_good || known.pause.lasts(now_ms));
+            let still: BTreeSet<AdKey> = still.map(|(key, _)| key.clone()).collect();
+            if !still.is_empty() {
+                all.insert(uid.clone(), still);
+            }
+        }
+        all
+    }
+
+    /// When the next pause ends, if one is running.
+    pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
+        let pauses = self.0.values().flat_map(BTreeMap::values).filter(|known| !known.for_good);
+        pauses.map(|known| known.pause.until_ms()).filter(|until| *until > now_ms).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> AdKey {
+        AdKey { kind: "License".into(), namespace: "eda".into(), name: name.into() }
+    }
+
+    fn retry() -> Backoff {
+        Backoff::new(5_000, 12_000)
+    }
+
+    fn excluded(refusals: &mut OfferBackoff, now_ms: u64, generation: i64) -> bool {
+        let all = refusals.exclusions(now_ms, |_| Some(1), |_| Some(generation));
+        all.get("job").is_some_and(|offers| offers.contains(&key("sim")))
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_limit() {
+        let mut refusals = OfferBackoff::default();
+        let no = Refused { offer: key("sim"), about: (1, 1), for_good: false };
+        let mut now = 0;
+        for pause in [5_000, 10_000, 12_000, 12_000] {
+            refusals.remember("job", &no, &retry(), now, 0);
+            assert!(excluded(&mut refusals, now + pause - 1, 1), "{pause}");
+            assert!(!excluded(&mut refusals, now + pause, 1), "{pause}");
+            now += pause;
+        }
+    }
+
+    #[test]
+    fn a_no_for_good_counts_until_an_ad_changes() {
+        let mut refusals = OfferBackoff::default();
+        let no = Refused { offer: key("sim"), about: (1, 1), for_good: true };
+        refusals.remember("job", &no, &retry(), 0, 0);
+        assert!(excluded(&mut refusals, u64::MAX - 1, 1));
+        assert_eq!(refusals.next_ms(1), None, "nothing to wake up for");
+        assert!(!excluded(&mut refusals, 1, 2));
+    }
+
+    #[test]
+    fn a_refusal_keeps_nobody_else_waiting() {
+        let mut refusals = OfferBackoff::default();
+        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1), for_good: false }, &retry(), 0, 0);
+        let all = refusals.exclusions(1, |_| Some(1), |_| Some(1));
+        let only = BTreeMap::from([("job".to_owned(), BTreeSet::from([key("sim")]))]);
+        assert_eq!(all, only, "one job, and one offer of all it may take");
+    }
+
+    #[test]
+    fn a_changed_ad_is_asked_at_once() {
+        let mut refusals = OfferBackoff::default();
+        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1), for_good: false }, &retry(), 0, 0);
+        assert!(excluded(&mut refusals, 1, 1));
+        assert!(!excluded(&mut refusals, 1, 2));
+        assert_eq!(refusals.next_ms(1), None, "and the old no is forgotten");
+    }
+}

@@ -1,0 +1,175 @@
+//! One negotiation cycle: begun on what is known, run beside the loop, and its results taken in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use matchmaker::{AdKey, Config as Settings, Cycle, PoolAd, Snapshot, Stop, WhyNot};
+use pool::{Objects, Occasion, Outlook, Standing, may_ask, returning};
+use tokio::time::Instant;
+
+use super::running::{Done, Running};
+use super::{Backlog, Negotiator, generation};
+use crate::metrics::{count, level};
+use crate::status::{Finding, finding};
+
+/// How many times as long as a cycle takes, the next one is put off; and for how long at most.
+const CYCLES_APART: u64 = 3;
+const CYCLE_REST_MAX_MS: u64 = 500;
+
+impl Negotiator {
+    /// Starts a cycle on what is known now; none if nobody waits.
+    pub(super) fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
+        let outlook = self.outlook(objects);
+        let mut pool = self.search.freezer.freeze(objects, &outlook);
+        let now_ms = self.driver.now_ms();
+        (pool.frugal, pool.barred) =
+            (self.search.costly_jobs.pausing(now_ms), self.search.costly_offers.pausing(now_ms));
+        if pool.roots.is_empty() {
+            self.last.findings.clear();
+            self.driver.cluster.metrics.cycles.jobs_waiting.set(0);
+            self.driver.cluster.metrics.cycles.set_unmatched(&BTreeMap::new());
+            return None;
+        }
+        // What is left of the last cycle is found again.
+        self.last.backlog = None;
+        self.search.cycles += 1;
+        let now = self.driver.clock.now();
+        let seed = i64::try_from(self.search.cycles).unwrap_or(0);
+        let occasion = Occasion { cycle: self.search.cycles.to_string(), time: now, seed, epoch: self.search.epoch };
+        let stop = Stop::default();
+        let settings = Settings { seed: self.search.cycles, stop: stop.clone(), ..self.driver.engine.clone() };
+        let mut engine = std::mem::take(&mut self.search.engine);
+        let sees_all = self.driver.verification.lock().sees_all(self.driver.now_ms());
+        self.health.cycle_begins();
+        let cycle = tokio::task::spawn_blocking(move || {
+            let begun = Instant::now();
+            let cycle = engine.negotiate(&pool, &settings, now.as_second());
+            let findings = findings(&pool, &cycle, now);
+            let (returning, took) = (outlook.returning, begun.elapsed());
+            Done { pool, cycle, findings, occasion, engine, sees_all, returning, took }
+        });
+        Some(Running::begin(cycle, stop, self.config.cycle_limit()))
+    }
+
+    /// Takes in what a cycle came to. Says whether another one is due.
+    pub(super) fn end_cycle(&mut self, done: Option<Done>) -> bool {
+        self.health.cycle_ends();
+        let Some(Done { pool, mut cycle, mut findings, occasion, engine, sees_all, returning, took }) = done else {
+            tracing::error!("the cycle came to an untimely end; the next one begins anew");
+            return false;
+        };
+        self.search.engine = engine;
+        for root in cycle.disagreements.iter().filter_map(|root| pool.ad(*root)) {
+            tracing::error!(job = %root.key, "the index found a gang that is none; the plain search was asked instead");
+        }
+        let (gangs, unmatched) = (cycle.gangs.len(), cycle.unmatched.len());
+        tracing::debug!(cycle = occasion.cycle, gangs, unmatched, "negotiated");
+        for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
+            tracing::warn!(job = %root.key, "the search ran out of steps: the gang may not be the best one");
+        }
+        self.count_cycle(&pool, &cycle, &findings, took);
+        let found_ms = self.driver.now_ms();
+        self.search.rest_until_ms = found_ms.saturating_add(resting_ms(took));
+        let driver = self.driver.clone();
+        let objects = driver.cache.lock();
+        let again = self.leave_returning(&mut cycle, &mut findings, &pool, &returning, found_ms);
+        self.charge(&pool, &cycle, &mut findings, &objects, found_ms);
+        self.last.saw_all = sees_all;
+        if sees_all {
+            self.tell(findings, &objects, found_ms);
+        }
+        self.last.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
+        self.hand_on(&objects);
+        again || !cycle.skipped.is_empty()
+    }
+
+    /// Takes over what a cycle has found about the jobs that stay without a gang: those are told of whom it says something else
+    /// than the last one.
+    fn tell(&mut self, findings: BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
+        let before = std::mem::replace(&mut self.last.findings, findings);
+        // Thousands of jobs share a finding.
+        let mut known = BTreeMap::new();
+        for (uid, finding) in &self.last.findings {
+            let same = |told: &Arc<Finding>| {
+                let pair = (Arc::as_ptr(told), Arc::as_ptr(finding));
+                *known.entry(pair).or_insert_with(|| told.says(finding))
+            };
+            if !before.get(uid).is_some_and(same) {
+                self.statuses.found(uid, finding, objects, (self.driver.clock.now(), now_ms));
+            }
+        }
+    }
+
+    fn count_cycle(&self, pool: &Snapshot, cycle: &Cycle, findings: &BTreeMap<String, Arc<Finding>>, took: Duration) {
+        let metrics = &self.driver.cluster.metrics.cycles;
+        metrics.duration.observe(took.as_secs_f64());
+        metrics.jobs_waiting.set(level(pool.roots.len()));
+        metrics.searches_cut_short.inc_by(count(cycle.cut_short.len()));
+        if !cycle.skipped.is_empty() || cycle.ended_at.is_some() {
+            metrics.ended.inc();
+            let busy = cycle.ended_at.and_then(|root| pool.ad(root)).map(|ad| ad.key.to_string());
+            tracing::warn!(
+                busy,
+                skipped = cycle.skipped.len(),
+                "the cycle took too long and was ended with what it had found"
+            );
+        }
+        metrics.over_budget("Jobs", cycle.over_budget.len());
+        metrics.over_budget("Offers", cycle.barred.len());
+        metrics.jobs_over_budget.set(level(cycle.gave_up.len()));
+        metrics.disagreements.inc_by(count(cycle.disagreements.len()));
+        let mut unmatched = BTreeMap::new();
+        for finding in findings.values() {
+            *unmatched.entry(finding.reason).or_default() += 1;
+        }
+        metrics.set_unmatched(&unmatched);
+    }
+
+    fn outlook(&self, objects: &Objects) -> Outlook {
+        let offer = |key: &AdKey| objects.offer_at(key)?.metadata().generation;
+        let mut refusals = self.driver.offer_backoff.lock();
+        let exclusions = refusals.exclusions(self.driver.now_ms(), |uid| generation(uid, objects), offer);
+        let mut held_back = self.driver.in_flight.jobs();
+        let mut job_backoff = self.driver.job_backoff.lock();
+        held_back.extend(job_backoff.held(self.driver.now_ms(), |uid| generation(uid, objects)).into_keys());
+        held_back.extend(self.driver.stalls().paused(self.driver.now_ms()));
+        let unproven = self.driver.verification.lock().unproven();
+        let mut returning = returning(objects);
+        // What was freed just now may be known here before its claim has landed.
+        let landing = self.driver.in_flight.written_jobs().into_iter();
+        returning.extend(landing.filter(|uid| {
+            let job = objects.jobs.by_uid(uid);
+            job.is_some_and(|(_, held)| may_ask(held, objects) == Standing::Waits)
+        }));
+        Outlook { flights: self.driver.in_flight.gangs(), held_back, returning, exclusions, unproven }
+    }
+}
+
+/// How long no cycle begins after one that took so long.
+fn resting_ms(took: Duration) -> u64 {
+    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    took_ms.saturating_mul(CYCLES_APART).min(CYCLE_REST_MAX_MS)
+}
+
+/// Jobs that the engine cannot tell apart share what was found.
+fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, Arc<Finding>> {
+    let mut closed: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut shared: BTreeMap<(*const WhyNot, usize), Arc<Finding>> = BTreeMap::new();
+    let told = cycle.unmatched.iter().filter_map(|unmatched| {
+        let root = pool.ad(unmatched.root)?;
+        let namespace = root.key.namespace.as_str();
+        let closed = *closed.entry(namespace).or_insert_with(|| closed_to(pool, namespace));
+        let found = shared.entry((Arc::as_ptr(&unmatched.why), closed));
+        let found = found.or_insert_with(|| Arc::new(finding(unmatched, closed, now)));
+        Some((root.uid.clone(), found.clone()))
+    });
+    told.collect()
+}
+
+/// How many offers would let in jobs of a namespace if they were open.
+fn closed_to(pool: &Snapshot, namespace: &str) -> usize {
+    let offers = pool.ads().filter_map(|(_, ad)| PoolAd::offer(ad));
+    offers.filter(|offer| !offer.open && offer.consent.admits(namespace)).count()
+}

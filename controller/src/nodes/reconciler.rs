@@ -1,0 +1,151 @@
+//! Reconciles the Machines of nodes, and the statuses of their classes.
+
+use std::sync::Arc;
+
+use crds::conditions::{self, Finding, Holds, reasons, types};
+use crds::{Machine, MachineClass, MachineClassStatus};
+use futures::StreamExt;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use pool::Objects;
+use tokio::task::JoinHandle;
+
+use crate::claims::Driver;
+use crate::cycle::backoff::{Backoff, Pause};
+use crate::nodes::changes::{Change, Settled, Tally, plan};
+use crate::write::answer::Answer;
+use crate::write::patch::Ops;
+use crate::write::requests::ObjectPatch;
+
+/// The most writes under way at once.
+const WRITES_MAX: usize = 16;
+/// The most writes in one go: claims must not wait until thousands of nodes are written.
+const GO_MAX: usize = 256;
+/// How long nothing is written after something could not be.
+const RESTS: Backoff = Backoff::new(1_000, 16_000);
+
+/// Keeps the Machines of nodes in line.
+#[derive(Debug, Default)]
+pub(crate) struct MachineReconciler {
+    settled: Settled,
+    /// Writes under way; they answer with why some were not taken.
+    running: Option<JoinHandle<Vec<String>>>,
+    /// Until when nothing is written, since some were not taken.
+    pause: Pause,
+}
+
+impl MachineReconciler {
+    /// Begins to write what is due, unless something is being written: claims do not wait for it. When there is more to do, if nothing
+    /// else happens.
+    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects, now_ms: u64) -> Option<u64> {
+        if objects.classes.is_empty() || self.running.is_some() {
+            return None;
+        }
+        if self.pause.lasts(now_ms) {
+            return Some(self.pause.until_ms());
+        }
+        let plan = plan(objects, &mut self.settled);
+        let now = driver.clock.now();
+        let said = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally, now));
+        let said: Vec<(String, Ops)> = said.collect();
+        let mut changes = plan.changes;
+        // Of a class it is said what has come of its nodes once all of them are written.
+        let said = if changes.len() > GO_MAX { Vec::new() } else { said };
+        changes.truncate(GO_MAX);
+        if !changes.is_empty() || !said.is_empty() {
+            self.running = Some(tokio::spawn(keep(driver.clone(), changes, said)));
+        }
+        None
+    }
+
+    /// Waits until what was begun is written; for ever, if nothing was.
+    pub(crate) async fn written(&mut self, driver: &Driver) {
+        let Some(running) = &mut self.running else { return std::future::pending().await };
+        let lost = running.await.unwrap_or_default();
+        self.running = None;
+        let Some(first) = lost.first() else {
+            self.pause = Pause::default();
+            return;
+        };
+        tracing::warn!(writes = lost.len(), first, "Machines of nodes not written; they are tried again");
+        self.pause.begin(RESTS.pause_ms(self.pause.times(), 0), driver.now_ms());
+    }
+}
+
+/// Writes Machines, then what is said of their classes; why not, of those that nobody took.
+async fn keep(driver: Arc<Driver>, changes: Vec<Change>, said: Vec<(String, Ops)>) -> Vec<String> {
+    let writes = changes.into_iter().map(|change| write(&driver, change));
+    let writes = futures::stream::iter(writes).buffer_unordered(WRITES_MAX);
+    let mut lost_writes: Vec<String> = writes.filter_map(std::future::ready).collect().await;
+    let statuses = said.into_iter().map(|(name, ops)| say(&driver, name, ops));
+    let said = futures::stream::iter(statuses).buffer_unordered(WRITES_MAX);
+    lost_writes.extend(said.filter_map(std::future::ready).collect::<Vec<_>>().await);
+    lost_writes
+}
+
+/// Says of a class what has come of it.
+async fn say(driver: &Driver, name: String, ops: Ops) -> Option<String> {
+    let patch = ObjectPatch::Json(ops.build());
+    lost(driver.cluster.patch_class_status(&name, &patch).await.map(|class: MachineClass| {
+        driver.cache.update(|all| {
+            all.classes.insert(class.name_any(), Arc::new(class));
+        });
+    }))
+}
+
+/// Makes one write; why not, if nobody took it. What was changed in between comes by watch and is looked at anew.
+async fn write(driver: &Driver, change: Change) -> Option<String> {
+    match change {
+        Change::Create(machine) => match driver.cluster.create(machine.as_ref()).await {
+            Answer::Done(made) => {
+                driver.cache.update(|all| all.machines.put(made));
+                None
+            }
+            answer => lost(answer.map(|_| ())),
+        },
+        Change::Replace { key, version, from, to } => {
+            let ops = Ops::default().test(&["metadata", "resourceVersion"], version).spec(&*from, &*to);
+            match driver.cluster.patch::<Machine>(&key, ObjectPatch::Json(ops.build())).await {
+                Answer::Done(changed) => {
+                    driver.cache.update(|all| all.machines.put(changed));
+                    None
+                }
+                answer => lost(answer.map(|_| ())),
+            }
+        }
+        Change::Delete { key, uid } => {
+            tracing::info!(machine = %key, "its node is gone, or belongs to no class: the Machine goes");
+            lost(driver.cluster.delete::<Machine>(&key, &uid).await)
+        }
+    }
+}
+
+fn lost(answer: Answer<()>) -> Option<String> {
+    match answer {
+        Answer::Denied(refused) if !refused.message.is_empty() => Some(refused.message),
+        Answer::Unknown(unknown) => Some(unknown.to_string()),
+        Answer::Done(()) | Answer::Denied(_) | Answer::Missing | Answer::Exists => None,
+    }
+}
+
+/// What is to be said of a class; nothing, if it is said already.
+fn status(class: &Arc<MachineClass>, tally: &Tally, now: Timestamp) -> Option<(String, Ops)> {
+    let from = class.status.clone().unwrap_or_default();
+    let count = |count: usize| i32::try_from(count).ok();
+    let mut to = MachineClassStatus {
+        observed_generation: class.metadata.generation,
+        nodes: count(tally.nodes),
+        machines: count(tally.machines),
+        conditions: from.conditions.clone(),
+    };
+    let (holds, reason, message) = match &tally.problem {
+        None => (Holds::True, reasons::ACCEPTED, String::new()),
+        Some(problem) => (Holds::False, problem.reason, problem.message.clone()),
+    };
+    let finding = Finding { type_: types::ACCEPTED, holds, reason, message };
+    conditions::set(&mut to.conditions, finding, class.metadata.generation, Time(now));
+    let version = class.resource_version().unwrap_or_default();
+    let ops = Ops::default().test(&["metadata", "resourceVersion"], version).status(&from, &to);
+    ops.writes().then(|| (class.name_any(), ops))
+}

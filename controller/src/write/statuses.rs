@@ -1,0 +1,127 @@
+//! Statuses that are due into writes, a few at a time and round robin over namespaces, with pauses for those that are not taken.
+
+use std::sync::Arc;
+
+use crds::{AdKind, Job, License, Machine, OfferKind};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Resource;
+use pool::{Changes, Objects};
+
+use crate::claims::Driver;
+use crate::metrics::count;
+use crate::status::{Finding, Findings, News, ObjectId, Pending, Update, count_gave_up};
+use crate::write::answer::Answer;
+use crate::write::lane::Lane;
+use crate::write::pacing::Outcome;
+use crate::write::requests::ObjectPatch;
+
+/// The most status writes under way at once; and beside claims, which come first.
+const WRITES_MAX: usize = 16;
+const BESIDE_CLAIMS: usize = 4;
+
+/// What is being written, and how it went lately.
+#[derive(Debug)]
+pub(crate) struct Statuses {
+    /// ObjectId are to be looked at.
+    pending: Pending,
+    lane: Lane<ObjectId>,
+}
+
+impl Default for Statuses {
+    fn default() -> Self {
+        Statuses { pending: Pending::default(), lane: Lane::new("statuses") }
+    }
+}
+
+impl Statuses {
+    /// Takes in what has changed.
+    pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects) {
+        self.pending.note(changes, objects);
+    }
+
+    /// The job with this uid is to be looked at.
+    pub(crate) fn touch_job(&mut self, uid: &str, objects: &Objects) {
+        self.pending.touch_job(uid, objects);
+    }
+
+    /// What is said of the job with this uid is not what was said of it before.
+    pub(crate) fn found(&mut self, uid: &str, finding: &Finding, objects: &Objects, now: (Timestamp, u64)) {
+        self.pending.found(uid, finding, objects, now);
+    }
+
+    /// Begins to write the statuses that are due, as many as there is room for: claims do not wait for them.
+    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects, findings: &Findings<'_>) {
+        let now_ms = driver.now_ms();
+        self.lane.limit_to(if driver.in_flight.len() == 0 { WRITES_MAX } else { BESIDE_CLAIMS });
+        let mut room = self.lane.room(now_ms);
+        let now = (driver.clock.now(), now_ms);
+        for update in self.pending.due(objects, findings, &driver.in_flight.jobs(), now, &mut room) {
+            let (namespace, whose) = (update.key.namespace.clone(), (update.kind, update.key.clone()));
+            let writer = driver.clone();
+            self.lane.begin(&namespace, whose, &driver.cache, async move { write(&writer, update).await });
+        }
+    }
+
+    /// Waits until something of what was begun is written; for ever, if nothing was.
+    pub(crate) async fn written(&mut self, driver: &Driver) {
+        let lost = self.lane.ended().await;
+        driver.cluster.metrics.requests.statuses_not_written.inc_by(count(lost.len()));
+        // After all others of their namespaces: those that the server does not take must not keep them waiting.
+        self.pending.again(lost.into_iter().map(|(whose, _)| whose).collect());
+    }
+
+    /// When there is something to do if nothing changes: a pause ends, or a status is to be looked at.
+    pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
+        let rested = self.lane.next_ms(now_ms).filter(|_| !self.pending.is_empty());
+        rested.into_iter().chain(self.pending.next_ms()).min()
+    }
+}
+
+/// Writes one status; what came of it. If the object has changed in the meantime, the change comes by watch and the status is
+/// made anew.
+async fn write(driver: &Driver, update: Update) -> Outcome {
+    // Not while it is claimed: that tells it more. And no claim begins before it has heard this.
+    let telling = match update.kind {
+        AdKind::Job => match driver.in_flight.tell(&update.uid) {
+            Some(telling) => Some(telling),
+            None => return Outcome::Done,
+        },
+        AdKind::Offer(_) => None,
+    };
+    let (key, patch, news) = (update.key, ObjectPatch::Json(update.patch), update.news);
+    let answer = match update.kind {
+        AdKind::Job => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
+            count_gave_up(&driver.cluster.metrics, &found);
+            tell(driver, found.object_ref(&()), news);
+            driver.cache.update(|all| all.jobs.put(found));
+        }),
+        AdKind::Offer(OfferKind::Machine) => driver.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
+            tell(driver, found.object_ref(&()), news);
+            driver.cache.update(|all| all.machines.put(found));
+        }),
+        AdKind::Offer(OfferKind::License) => driver.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
+            tell(driver, found.object_ref(&()), news);
+            driver.cache.update(|all| all.licenses.put(found));
+        }),
+    };
+    drop(telling);
+    outcome(answer)
+}
+
+/// An Event of each reason once in a while.
+fn tell(driver: &Driver, about: ObjectReference, news: Option<News>) {
+    let Some(News { tone, reason, note }) = news else { return };
+    if driver.events.is_new(about.uid.as_deref().unwrap_or(""), &reason) {
+        driver.events.tell_about(about, tone, &reason, &note);
+    }
+}
+
+fn outcome(answer: Answer<()>) -> Outcome {
+    match answer {
+        Answer::Denied(refused) if !refused.is_by_test() => Outcome::Refused(refused.message),
+        Answer::Unknown(unknown) => unknown.into(),
+        // it has moved on
+        Answer::Done(()) | Answer::Denied(_) | Answer::Missing | Answer::Exists => Outcome::Done,
+    }
+}

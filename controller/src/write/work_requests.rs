@@ -1,0 +1,162 @@
+//! Requests about batch Jobs, JobSets and Pods that keep what is not known here: what their authors wrote goes back as it was.
+
+use std::borrow::Cow;
+
+use crds::WorkKind;
+use k8s_openapi::api::batch::v1::Job as Batch;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use kube::api::{Api, DeleteParams, ListParams, PatchParams, PostParams};
+use kube::core::DynamicResourceScope;
+use pool::{JobSet, Lean, ObjectKey, WorkObject};
+use serde::{Deserialize, Serialize};
+
+use crate::write::answer::{Answer, Unknown};
+use crate::write::requests::{Cluster, MANAGER, ObjectPatch, only};
+
+/// An object as it is written, whatever fields it has.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Raw {
+    #[serde(rename = "apiVersion")]
+    api_version: String,
+    kind: String,
+    /// All but who has managed which field.
+    #[serde(deserialize_with = "pool::lean_metadata")]
+    pub(crate) metadata: ObjectMeta,
+    pub(crate) spec: serde_json::Value,
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    status: serde_json::Value,
+}
+
+/// An object as it was read, and what counts of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) raw: Raw,
+    pub(crate) work: WorkObject,
+}
+
+impl Raw {
+    fn read<K: Lean>(&self) -> Option<K> {
+        K::read(serde_json::to_value(self).ok()?).ok()
+    }
+
+    fn work(&self, kind: WorkKind) -> Option<WorkObject> {
+        match kind {
+            WorkKind::Job => self.read::<Batch>().map(|batch| WorkObject::of_batch(&batch)),
+            WorkKind::JobSet => self.read::<JobSet>().map(|set| WorkObject::of_job_set(&set)),
+            WorkKind::Pod => self.read::<Pod>().map(|pod| WorkObject::of_pod(&pod)),
+        }
+    }
+}
+
+/// Group, version and plural of a kind.
+fn names(kind: WorkKind) -> [Cow<'static, str>; 4] {
+    fn of<K: Resource<DynamicType = ()>>() -> [Cow<'static, str>; 4] {
+        [K::group(&()), K::version(&()), K::kind(&()), K::plural(&())].map(|name| Cow::Owned(name.into_owned()))
+    }
+    match kind {
+        WorkKind::Job => of::<Batch>(),
+        WorkKind::JobSet => of::<JobSet>(),
+        WorkKind::Pod => of::<Pod>(),
+    }
+}
+
+impl Resource for Raw {
+    type DynamicType = WorkKind;
+    type Scope = DynamicResourceScope;
+
+    fn kind(kind: &WorkKind) -> Cow<'_, str> {
+        let [_, _, name, _] = names(*kind);
+        name
+    }
+
+    fn group(kind: &WorkKind) -> Cow<'_, str> {
+        let [name, ..] = names(*kind);
+        name
+    }
+
+    fn version(kind: &WorkKind) -> Cow<'_, str> {
+        let [_, name, ..] = names(*kind);
+        name
+    }
+
+    fn plural(kind: &WorkKind) -> Cow<'_, str> {
+        let [.., name] = names(*kind);
+        name
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+fn seen(kind: WorkKind, answer: Answer<Raw>) -> Answer<Seen> {
+    answer.and_then(|raw| match raw.work(kind) {
+        Some(work) => Answer::Done(Seen { raw, work }),
+        None => Answer::Unknown(Unknown::Other("the server's answer cannot be read".to_owned())),
+    })
+}
+
+impl Cluster {
+    fn works(&self, kind: WorkKind, namespace: &str) -> Api<Raw> {
+        Api::namespaced_with(self.client.clone(), namespace, &kind)
+    }
+
+    /// Creates a batch Job. What forbids it, a quota or a policy, may not do so a moment later: that is not an answer that counts.
+    pub(crate) async fn make(&self, object: &Raw) -> Answer<Seen> {
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        let namespace = object.metadata.namespace.as_deref().unwrap_or("");
+        let api = self.works(WorkKind::Job, namespace);
+        seen(WorkKind::Job, Answer::of(api.create(&params, object).await))
+    }
+
+    /// Reads an object as it is now, not as a cache has it.
+    pub(crate) async fn read_work(&self, kind: WorkKind, key: &ObjectKey) -> Answer<Seen> {
+        seen(kind, Answer::of(self.works(kind, &key.namespace).get(&key.name).await))
+    }
+
+    /// Patches an object itself, not its status.
+    pub(crate) async fn patch_work(&self, kind: WorkKind, key: &ObjectKey, patch: &ObjectPatch) -> Answer<Seen> {
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let api = self.works(kind, &key.namespace);
+        seen(kind, Answer::of(api.patch(&key.name, &params, &patch.body()).await))
+    }
+
+    /// Deletes an object if it is still the one with this uid.
+    pub(crate) async fn delete_work(&self, work: &WorkObject) -> Answer<()> {
+        self.delete_within(work, None).await
+    }
+
+    /// The same; within so many seconds, even if it is being deleted already and was given more.
+    pub(crate) async fn delete_within(&self, work: &WorkObject, seconds: Option<u32>) -> Answer<()> {
+        let api = self.works(work.kind, &work.key.namespace);
+        let params = DeleteParams { grace_period_seconds: seconds, ..only(&work.uid) };
+        Answer::of(api.delete(&work.key.name, &params).await).map(|_| ())
+    }
+
+    /// Lists the pods of a namespace that have not finished, as they are now.
+    pub(crate) async fn unfinished_pods(&self, namespace: &str) -> Answer<Vec<Pod>> {
+        let only = ListParams::default().fields("status.phase!=Succeeded,status.phase!=Failed");
+        self.list_of(namespace, only, |pod: Pod| pod).await
+    }
+
+    /// Lists the pods of a namespace that a selector of labels selects, as they are now.
+    pub(crate) async fn pods(&self, namespace: &str, labels: &str) -> Answer<Vec<Pod>> {
+        self.list_of(namespace, ListParams::default().labels(labels), |pod: Pod| pod).await
+    }
+
+    /// Lists the objects of a kind that a selector of labels selects, as they are now.
+    pub(crate) async fn list_works(&self, kind: WorkKind, namespace: &str, labels: &str) -> Answer<Vec<WorkObject>> {
+        let only = ListParams::default().labels(labels);
+        match kind {
+            WorkKind::Job => self.list_of(namespace, only, |batch: Batch| WorkObject::of_batch(&batch)).await,
+            WorkKind::JobSet => self.list_of(namespace, only, |set: JobSet| WorkObject::of_job_set(&set)).await,
+            WorkKind::Pod => self.list_of(namespace, only, |pod: Pod| WorkObject::of_pod(&pod)).await,
+        }
+    }
+}
