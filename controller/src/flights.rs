@@ -131,7 +131,7 @@ impl Flights {
         if gang.is_some() && table.told.contains(&view.root.uid) {
             return None;
         }
-        let is_undecided = matches!(view.record(), Record::Absent | Record::Pending);
+        let is_undecided = matches!(view.record(), claiming::Decision::Absent | claiming::Decision::Pending);
         let stage = if is_undecided { Stage::Undecided } else { Stage::Old };
         table.under_way.insert(name.clone(), Claim { gang, job: view.root.uid.clone(), stage });
         Some(UnderWay { flights: self.clone(), name })

@@ -49,7 +49,7 @@ fn the_view(objects: &Objects) -> View {
 
 /// What the claim asks for first.
 fn asked(objects: &Objects) -> Vec<Action> {
-    step(the_view(objects).claim(objects, 30_000, None), Event::Woke, 0).1
+    step(the_view(objects).claim(objects, 30_000, None), Event::Tick, 0).1
 }
 
 fn json_of(change: Change) -> Value {
@@ -74,12 +74,12 @@ fn registers_are_seen_and_lead_to_the_next_write() {
     let stopped = with(json!({"activity": "Active", "release": true}));
     let table = [
         ("Pending", &later, &none, vec![], "the license first"),
-        ("Pending", &later, &yes, vec![Action::Ask(0)], "now the machine"),
+        ("Pending", &later, &yes, vec![Action::RequestVote(0)], "now the machine"),
         ("Pending", &none, &yes, vec![], "it was asked"),
-        ("Pending", &yes, &yes, vec![Action::Check], "everybody said yes"),
+        ("Pending", &yes, &yes, vec![Action::Verify], "everybody said yes"),
         ("Pending", &yes, &no, vec![Action::Abort(Reason::Rejected)], "one no is enough"),
-        ("Committed", &told, &yes, vec![Action::TellRoot, Action::Confirm], "before it is told"),
-        ("Committed", &active, &ended, vec![Action::TellRoot], "one is still at work"),
+        ("Committed", &told, &yes, vec![Action::NotifyJob, Action::ReadDecision], "before it is told"),
+        ("Committed", &active, &ended, vec![Action::NotifyJob], "one is still at work"),
         ("Committed", &ended, &ended, vec![Action::Release(Reason::Completed)], "all have ended"),
         ("Committed", &active, &lost, vec![Action::Release(Reason::AgentLost)], "one is lost"),
         ("Released", &active, &ended, vec![Action::StopAgent(0)], "it is to stop"),
@@ -137,7 +137,7 @@ fn whoever_sees_a_newer_epoch_asks_for_nothing() {
         objects
     };
     assert_eq!(newest_epoch(&objects), 8);
-    let asked = |epoch| step(the_view(&objects).claim(&objects, 30_000, epoch), Event::Woke, 0).1;
+    let asked = |epoch| step(the_view(&objects).claim(&objects, 30_000, epoch), Event::Tick, 0).1;
     assert_eq!(asked(Some(7)), []);
     assert_eq!(asked(Some(8)), [Action::Abort(Reason::Rejected)]);
     assert_eq!(asked(None), [Action::Abort(Reason::Rejected)], "nobody is elected");
@@ -244,9 +244,9 @@ fn what_is_left_of_a_deleted_match_still_has_agents() {
     objects.matches.retain(|_| false);
     let view = the_view(&objects);
     assert!(view.legs.iter().all(|leg| leg.agent));
-    let (claim, asked) = step(view.claim(&objects, 0, None), Event::Woke, 0);
-    assert_eq!(asked, [Action::Confirm]);
-    let (claim, asked) = step(claim, Event::Confirmed(claiming::Record::Gone), 0);
+    let (claim, asked) = step(view.claim(&objects, 0, None), Event::Tick, 0);
+    assert_eq!(asked, [Action::ReadDecision]);
+    let (claim, asked) = step(claim, Event::DecisionRead(claiming::claiming::Decision::Gone), 0);
     assert_eq!(asked, [Action::StopAgent(0), Action::StopAgent(1)]);
     assert_eq!(claim.legs[1].agent.unwrap().vote, Vote::Pending);
 }

@@ -12,13 +12,13 @@ use crate::claims::view::{Leg, View, entry, is_stopping, registers as seen};
 impl Driver {
     /// Tells an agent that its turn to vote has come.
     pub(super) async fn ask(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
-        self.turn(view, number, (Action::Ask(number), &registers::ask(&view.uid)), notes).await
+        self.turn(view, number, (Action::RequestVote(number), &registers::ask(&view.uid)), notes).await
     }
 
     /// Tells an agent that the claim stands, if it is the one whose ballot was read before that was looked up.
     pub(super) async fn tell_agent(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
         let ballot = noted(notes, |notes| notes.ballots.get(number).cloned()).unwrap_or_default();
-        self.turn(view, number, (Action::TellAgent(number), &registers::tell(&view.uid, &ballot)), notes).await
+        self.turn(view, number, (Action::NotifyAgent(number), &registers::tell(&view.uid, &ballot)), notes).await
     }
 
     /// Tells an agent to stop, once the Match is read as ended or gone.

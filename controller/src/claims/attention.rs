@@ -110,7 +110,7 @@ impl Attention {
             if let Some(view) = self.look(&uid, objects, moment, &mut due) {
                 // The end of a claim may take as long as it likes: it stands in a line of its own.
                 match view.record() {
-                    Record::Absent | Record::Pending => due.claims.push(view),
+                    claiming::Decision::Absent | claiming::Decision::Pending => due.claims.push(view),
                     _ => self.waiting.push(&view.key.namespace, &uid),
                 }
             }

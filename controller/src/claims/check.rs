@@ -19,15 +19,15 @@ impl Driver {
         if members.jobs.get(&view.root.key).is_none() {
             match self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await {
                 Answer::Done(()) => {}
-                Answer::Missing => return Event::Disagreed(Reason::JobDeleted),
-                answer => return self.lost(Action::Check, &answer, notes),
+                Answer::Missing => return Event::NotVerified(Reason::JobDeleted),
+                answer => return self.lost(Action::Verify, &answer, notes),
             }
         }
         for leg in view.legs.iter().filter(|leg| members.offer(&leg.kind, &leg.key).is_none()) {
             match self.read_offer(leg).await {
                 Answer::Done(()) => {}
-                Answer::Missing => return Event::Disagreed(Reason::MemberGone),
-                answer => return self.lost(Action::Check, &answer, notes),
+                Answer::Missing => return Event::NotVerified(Reason::MemberGone),
+                answer => return self.lost(Action::Verify, &answer, notes),
             }
         }
         {
@@ -47,12 +47,12 @@ impl Driver {
     }
 
     fn agree(&self, view: &View, members: &Objects, notes: &Mutex<Notes>) -> Event {
-        let Some(found) = &view.found else { return Event::Disagreed(Reason::StaleAd) };
-        let Some(recalled) = gang_of(found, members) else { return Event::Disagreed(Reason::StaleAd) };
+        let Some(found) = &view.found else { return Event::NotVerified(Reason::StaleAd) };
+        let Some(recalled) = gang_of(found, members) else { return Event::NotVerified(Reason::StaleAd) };
         let engine = self.engine_of(found);
         let Err(disagreement) = verify(&recalled.snapshot, &recalled.gang, &engine, self.clock.now().as_second())
         else {
-            return Event::Agreed;
+            return Event::Verified;
         };
         let (reason, key) = match &disagreement {
             Disagreement::ParentRefuses(key) | Disagreement::ChildRefuses(key) => {
@@ -70,6 +70,6 @@ impl Driver {
             }
             None => noted(notes, |notes| notes.message = disagreement.to_string()),
         }
-        Event::Disagreed(reason)
+        Event::NotVerified(reason)
     }
 }

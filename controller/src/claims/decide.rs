@@ -86,7 +86,7 @@ impl Driver {
             noted(notes, |notes| notes.message = format!("{} {}: {}", no.leg.kind, no.leg.key, no.message));
         }
         let event = self.decide(view, Action::Abort(reason), Decision::Aborted, Some(reason), notes).await;
-        if event == Event::Decided(Record::Aborted) {
+        if event == Event::Decided(claiming::Decision::Aborted) {
             noes.iter().for_each(|no| self.refused(view, no, reason, notes));
         }
         event
@@ -115,7 +115,7 @@ impl Driver {
         reason: Option<Reason>,
         notes: &Mutex<Notes>,
     ) -> Event {
-        let Some(found) = &view.found else { return Event::Decided(Record::Gone) };
+        let Some(found) = &view.found else { return Event::Decided(claiming::Decision::Gone) };
         if let Some(reason) = reason
             && !self.is_gone(view, reason).await
         {
@@ -144,17 +144,17 @@ impl Driver {
                 self.count_decision(view, to, reason);
                 stored
             }
-            Answer::Missing => return Event::Decided(Record::Gone),
+            Answer::Missing => return Event::Decided(claiming::Decision::Gone),
             Answer::Refused(_) => match self.cluster.get::<Match>(&view.key).await {
                 Answer::Done(stored) => stored,
-                Answer::Missing => return Event::Decided(Record::Gone),
+                Answer::Missing => return Event::Decided(claiming::Decision::Gone),
                 answer => return self.lost(action, &answer, notes),
             },
             answer => return self.lost(action, &answer, notes),
         };
         noted(notes, |notes| notes.ended |= is_over(&stored, &view.uid));
         if stored.metadata.uid.as_deref() != Some(view.uid.as_str()) {
-            return Event::Decided(Record::Gone);
+            return Event::Decided(claiming::Decision::Gone);
         }
         let decision = stored.status.as_ref().map(|status| status.decision).unwrap_or_default();
         self.world.learn(|all| all.put_match(stored));
@@ -227,23 +227,23 @@ impl Driver {
     /// Tells the job that its claim stands.
     pub(super) async fn tell_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         let held = self.world.look().jobs.get(&view.root.key).cloned();
-        let (Some(held), Some(found)) = (held, &view.found) else { return Event::Told };
+        let (Some(held), Some(found)) = (held, &view.found) else { return Event::JobNotified };
         let is_claimed = held.object.status.as_ref().is_some_and(|status| status.claim.is_some());
         // Either somebody has taken the claim out, or it is over and the Match is seen as it was before: the server knows.
         if !is_claimed && !self.stands(view).await {
-            return Event::Failed(Action::TellRoot);
+            return Event::Failed(Action::NotifyJob);
         }
         let patch = writes::tell_root(view, found, &held, self.clock.now());
         match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
             Answer::Done(job) => {
                 self.events.tell(&job, Tone::Normal, "Claimed", &found.spec.summary);
                 self.world.learn(|all| all.jobs.put(job));
-                Event::Told
+                Event::JobNotified
             }
-            Answer::Missing => Event::Told,
+            Answer::Missing => Event::JobNotified,
             answer => {
                 self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
-                self.lost(Action::TellRoot, &answer, notes)
+                self.lost(Action::NotifyJob, &answer, notes)
             }
         }
     }

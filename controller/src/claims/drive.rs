@@ -125,18 +125,18 @@ impl Driver {
             }
             if let Event::Decided(record) = event {
                 under_way.decided();
-                if record == Record::Committed {
+                if record == claiming::Decision::Committed {
                     self.cluster.metrics.took(&metrics::COMMIT_SECONDS, &[], begun.elapsed());
                 }
             }
             self.note_ballot(&view, &event, &notes);
             let mut actions = self.take_in(&mut claim, &view, event);
-            if let Some(place) = actions.iter().position(|action| *action == Action::Record) {
+            if let Some(place) = actions.iter().position(|action| *action == Action::CreateMatch) {
                 actions.remove(place);
                 event = match self.record(&view, &notes).await {
                     Ok(written) => {
                         view = Arc::new(View::of(written));
-                        Event::Recorded
+                        Event::MatchCreated
                     }
                     Err(event) => event,
                 };
@@ -230,13 +230,13 @@ impl Driver {
     fn take_in(&self, claim: &mut Claim, view: &View, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         let newest = view.newest(&self.world.look());
-        if claim.epoch > 0 && newest > claim.newest {
+        if claim.epoch > 0 && newest > claim.newest_epoch {
             *claim = step(claim.clone(), Event::Epoch(newest), self.now_ms()).0;
         }
-        if claim.leaving.is_none()
+        if claim.exit.is_none()
             && let Some(reason) = leave(view, &self.world.look(), self.clock.now().as_second())
         {
-            (*claim, actions) = step(claim.clone(), Event::Leave(reason), self.now_ms());
+            (*claim, actions) = step(claim.clone(), Event::Exit(reason), self.now_ms());
         }
         let (next, more) = step(claim.clone(), event, self.now_ms());
         *claim = next;
@@ -254,7 +254,7 @@ impl Driver {
 
     /// Writes the Match. One of that name that is there already is gone on with later, as it stands.
     async fn record(&self, view: &View, notes: &Mutex<Notes>) -> Result<Match, Event> {
-        let failed = Event::Failed(Action::Record);
+        let failed = Event::Failed(Action::CreateMatch);
         let Some(found) = &view.found else { return Err(failed) };
         match self.cluster.create(found.as_ref()).await {
             Answer::Done(written) => {
@@ -277,9 +277,9 @@ impl Driver {
                     self.world.learn(|all| all.put_match(stored));
                     Err(failed)
                 }
-                answer => Err(self.lost(Action::Record, &answer, notes)),
+                answer => Err(self.lost(Action::CreateMatch, &answer, notes)),
             },
-            answer => Err(self.lost(Action::Record, &answer, notes)),
+            answer => Err(self.lost(Action::CreateMatch, &answer, notes)),
         }
     }
 
@@ -290,23 +290,23 @@ impl Driver {
             return Event::Failed(action);
         }
         match action {
-            Action::Record => Event::Failed(action),
+            Action::CreateMatch => Event::Failed(action),
             Action::ReserveRoot => self.reserve_root(&view, notes).await,
             Action::Reserve(number) => self.reserve(&view, number, notes).await,
-            Action::Check => self.check(&view, notes).await,
+            Action::Verify => self.check(&view, notes).await,
             Action::Commit => self.decide(&view, action, Decision::Committed, None, notes).await,
             Action::Abort(reason) => self.abort(&view, reason, notes).await,
             Action::Release(reason) => self.release(&view, reason, notes).await,
-            Action::TellRoot => self.tell_root(&view, notes).await,
-            Action::Confirm => self.confirm(&view, notes).await,
+            Action::NotifyJob => self.tell_root(&view, notes).await,
+            Action::ReadDecision => self.confirm(&view, notes).await,
             Action::Free(number) => self.free(&view, number, notes).await,
-            Action::LookForEntries => self.look_for_entries(&view, notes).await,
+            Action::ListEntries => self.look_for_entries(&view, notes).await,
             Action::FreeRoot => self.free_root(&view, notes).await,
-            Action::Ask(number) => self.ask(&view, number, notes).await,
-            Action::TellAgent(number) => self.tell_agent(&view, number, notes).await,
+            Action::RequestVote(number) => self.ask(&view, number, notes).await,
+            Action::NotifyAgent(number) => self.tell_agent(&view, number, notes).await,
             Action::StopAgent(number) => self.stop_agent(&view, number, notes).await,
             Action::MarkLost(number) => self.mark_lost(&view, number, notes).await,
-            Action::MakeWork | Action::ClearWork | Action::StartWork | Action::StopWork | Action::LookForWork => {
+            Action::MakeWork | Action::ClearWork | Action::StartWork | Action::StopWork | Action::ListWork => {
                 self.do_work(&view, action, notes).await
             }
         }
@@ -332,10 +332,10 @@ impl Driver {
 
 /// How a drive begins. A Match that was not recorded here is called off, whoever wrote it.
 fn first_event(view: &View, notes: &Mutex<Notes>) -> Event {
-    let Some(why) = view.found.as_ref().and_then(|found| is_foreign(found)) else { return Event::Woke };
+    let Some(why) = view.found.as_ref().and_then(|found| is_foreign(found)) else { return Event::Tick };
     tracing::warn!(r#match = %view.key, why, "a Match that was not recorded by gangmatch; it is called off");
     noted(notes, |notes| notes.message = format!("this Match was not recorded by gangmatch: {why}"));
-    Event::Leave(Reason::NotAllowed)
+    Event::Exit(Reason::NotAllowed)
 }
 
 pub(super) fn noted<T>(notes: &Mutex<Notes>, look: impl FnOnce(&mut Notes) -> T) -> T {

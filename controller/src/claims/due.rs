@@ -92,7 +92,7 @@ pub(crate) struct Next {
 
 /// What a claim comes to now.
 pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> Next {
-    let undecided = view.record() == Record::Pending;
+    let undecided = view.record() == claiming::Decision::Pending;
     // A Match speaks for a job of its own namespace only, whoever wrote it.
     if undecided && view.key.namespace != view.root.key.namespace {
         return Next::default();
@@ -100,16 +100,16 @@ pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> Next 
     let deadline_ms = if undecided { (moment.deadline_ms)(view) } else { u64::MAX };
     let mut claim = view.claim(objects, deadline_ms, moment.epoch);
     let agent_by_ms = view.overdue(&mut claim, moment.now_ms, &|offer| (moment.stop_by_ms)(view, offer));
-    let event = leave(view, objects, moment.now.as_second()).map_or(Event::Woke, Event::Leave);
+    let event = leave(view, objects, moment.now.as_second()).map_or(Event::Tick, Event::Exit);
     let asked = step(claim, event, moment.now_ms).1;
     let seen = digest(view, objects, moment, &asked);
     // Of pods that are still to end nothing is asked in their time: their end is seen.
-    let ends = asked == [Action::LookForWork] && objects.works.pods_of_claim(view.whose(objects)) > 0;
+    let ends = asked == [Action::ListWork] && objects.works.pods_of_claim(view.whose(objects)) > 0;
     let stop_by_ms = if ends { (moment.stop_by_ms)(view, "") } else { 0 };
     let asks = !asked.is_empty() && moment.now_ms >= stop_by_ms;
     // To start a workload is the only thing to be done for a claim that stands.
-    let starts = |action: &Action| matches!(action, Action::MakeWork | Action::StartWork | Action::Confirm);
-    let is_start = view.record() == Record::Committed && asked.iter().all(starts);
+    let starts = |action: &Action| matches!(action, Action::MakeWork | Action::StartWork | Action::ReadDecision);
+    let is_start = view.record() == claiming::Decision::Committed && asked.iter().all(starts);
     let starts_at_ms = if asks && is_start { (moment.starts_at)(view) } else { None };
     let asks = asks && starts_at_ms.is_none();
     let by_clock = leaves_at(view, objects).filter(|at| *at > moment.now.as_second()).map(|at| {

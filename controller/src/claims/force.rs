@@ -149,7 +149,7 @@ impl Driver {
                 Answer::Done(works) => works,
                 // the kind is not served any more
                 Answer::Missing => Vec::new(),
-                answer => return self.lost(Action::LookForWork, &answer, notes),
+                answer => return self.lost(Action::ListWork, &answer, notes),
             };
             if let Some(event) = self.unfinished(view, works) {
                 return event;
@@ -157,7 +157,7 @@ impl Driver {
         }
         let pods = match self.cluster.pods(&view.key.namespace, &selector).await {
             Answer::Done(pods) => pods,
-            answer => return self.lost(Action::LookForWork, &answer, notes),
+            answer => return self.lost(Action::ListWork, &answer, notes),
         };
         let taken = pods.iter().map(WorkObject::of_pod).filter(|pod| !pod.members.is_empty());
         if let Some(event) = self.unfinished(view, taken.collect()) {
@@ -178,12 +178,12 @@ impl Driver {
             objects.works.pods_of_claim(view.whose(&objects)) > 0
         };
         noted(notes, |notes| match (are_seen, is_late) {
-            (true, true) => notes.waits(Action::LookForWork, why, Wait::Seen),
-            (true, false) => notes.waits(Action::LookForWork, why, Wait::Until(by_ms)),
+            (true, true) => notes.waits(Action::ListWork, why, Wait::Seen),
+            (true, false) => notes.waits(Action::ListWork, why, Wait::Until(by_ms)),
             // no watch has shown them: their end would not be seen either
-            (false, _) => notes.failed(Action::LookForWork, why),
+            (false, _) => notes.failed(Action::ListWork, why),
         });
-        Event::Failed(Action::LookForWork)
+        Event::Failed(Action::ListWork)
     }
 
     fn is_its_pod(&self, view: &View, pod: &Pod) -> bool {

@@ -90,23 +90,23 @@ impl Driver {
     /// What the server says of the register now.
     pub(super) async fn confirm(&self, view: &View, notes: &Mutex<Notes>) -> Event {
         match self.cluster.get::<Match>(&view.key).await {
-            Answer::Missing => Event::Confirmed(Record::Gone),
+            Answer::Missing => Event::DecisionRead(claiming::Decision::Gone),
             Answer::Done(found) if found.metadata.uid.as_deref() != Some(view.uid.as_str()) => {
-                Event::Confirmed(Record::Gone)
+                Event::DecisionRead(claiming::Decision::Gone)
             }
             Answer::Done(found) => {
                 let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
                 self.world.learn(|all| all.put_match(found));
-                Event::Confirmed(writes::record(decision))
+                Event::DecisionRead(writes::record(decision))
             }
-            answer => self.lost(Action::Confirm, &answer, notes),
+            answer => self.lost(Action::ReadDecision, &answer, notes),
         }
     }
 
     /// Looks for entries of this claim where none is known: at its own offers; at all, if the Match is gone and nobody knows
     /// its members. One that is found is in the picture of the world then: the claim begins again from it.
     pub(super) async fn look_for_entries(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let failed = Event::Failed(Action::LookForEntries);
+        let failed = Event::Failed(Action::ListEntries);
         let (freed, holds) = noted(notes, |notes| (notes.freed.clone(), notes.holds.clone()));
         let is_held = |number: usize| holds.get(number) == Some(&Hold::Held);
         if view.found.is_none() {
@@ -135,7 +135,7 @@ impl Driver {
                 offers.into_iter().any(|offer| has_entry(&offer) && !is_known(&offer))
             }
         };
-        if found { failed } else { Event::Nowhere }
+        if found { failed } else { Event::NoEntries }
     }
 
     /// Gives the job back. Before, every offer was read without an entry of this claim.

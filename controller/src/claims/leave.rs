@@ -11,14 +11,14 @@ use crate::workloads::{asked_for, was_up, work_of};
 /// The first reason to call the claim off or to end it. `now` is in seconds since 1970.
 pub(crate) fn leave(view: &View, objects: &Objects, now: i64) -> Option<Reason> {
     let record = view.record();
-    if !matches!(record, Record::Absent | Record::Pending | Record::Committed) {
+    if !matches!(record, claiming::Decision::Absent | claiming::Decision::Pending | claiming::Decision::Committed) {
         return None;
     }
     let job = objects.jobs.get(&view.root.key).map(|held| held.object.as_ref());
     let Some(job) = job.filter(|job| job.uid().unwrap_or_default() == view.root.uid) else {
         return Some(Reason::JobDeleted);
     };
-    let committed = record == Record::Committed;
+    let committed = record == claiming::Decision::Committed;
     by_job(job)
         .or_else(|| by_match(view))
         .or_else(|| by_offers(view, objects, committed))
@@ -77,13 +77,13 @@ fn consents(offer: OfferRef<'_>, view: &View, objects: &Objects) -> bool {
 fn by_workload(view: &View, record: Record, objects: &Objects) -> Option<Reason> {
     let whose = view.whose(objects);
     let claim = whose.job?.status.as_ref()?.claim.as_ref()?;
-    let found = asked_for(whose, objects).filter(|_| record == Record::Pending && claim.uid == view.uid)?;
+    let found = asked_for(whose, objects).filter(|_| record == claiming::Decision::Pending && claim.uid == view.uid)?;
     found.is_managed_elsewhere.then_some(Reason::WorkloadFailed)
 }
 
 /// When a party will want out if nothing else happens, in seconds since 1970.
 pub(crate) fn leaves_at(view: &View, objects: &Objects) -> Option<i64> {
-    let held = objects.jobs.get(&view.root.key).filter(|_| view.record() == Record::Committed)?;
+    let held = objects.jobs.get(&view.root.key).filter(|_| view.record() == claiming::Decision::Committed)?;
     let job = held.object.as_ref();
     expires_at(view, job).into_iter().chain(gives_up_at(view, job, objects)).min()
 }

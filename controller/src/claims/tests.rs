@@ -51,7 +51,7 @@ fn json_of(change: Change) -> Value {
 fn a_claim_is_seen_as_it_is() {
     let objects = world(&committed());
     let claim = the_view(&objects).claim(&objects, 0, None);
-    assert_eq!((claim.record, claim.root, claim.told), (Record::Committed, Hold::Held, false));
+    assert_eq!((claim.decision, claim.root, claim.root_notified), (claiming::Decision::Committed, Hold::Held, false));
     assert_eq!(claim.holds(), [Hold::Held, Hold::Held]);
 }
 
@@ -62,7 +62,7 @@ fn another_object_of_the_name_is_not_the_member() {
     again.metadata.uid = Some("u-another".to_owned());
     again.metadata.resource_version = Some("2".to_owned());
     objects.machines.put(again);
-    assert_eq!(the_view(&objects).claim(&objects, 0, None).holds(), [Hold::Gone, Hold::Held]);
+    assert_eq!(the_view(&objects).claim(&objects, 0, None).holds(), [Hold::Deleted, Hold::Held]);
 }
 
 #[test]
@@ -70,13 +70,13 @@ fn what_is_left_of_a_deleted_match_is_found_by_its_uid() {
     let mut objects = world(&committed());
     objects.matches.retain(|_| false);
     let view = the_view(&objects);
-    assert_eq!(view.record(), Record::Missing);
+    assert_eq!(view.record(), claiming::Decision::Missing);
     let claim = view.claim(&objects, 0, None);
     assert_eq!((claim.root, claim.holds()), (Hold::Held, vec![Hold::Held, Hold::Held]));
     let steps = [
-        (Event::Woke, vec![Action::Confirm]),
-        (Event::Confirmed(Record::Gone), vec![Action::LookForEntries]),
-        (Event::Nowhere, vec![Action::Free(0), Action::Free(1)]),
+        (Event::Tick, vec![Action::ReadDecision]),
+        (Event::DecisionRead(claiming::Decision::Gone), vec![Action::ListEntries]),
+        (Event::NoEntries, vec![Action::Free(0), Action::Free(1)]),
     ];
     steps.into_iter().fold(claim, |claim, (event, actions)| {
         let (claim, asked) = step(claim, event, 0);
@@ -319,7 +319,7 @@ fn a_claim_that_was_wiped_from_its_job_is_put_back() {
     let due = due_now(&objects).claims;
     assert_eq!(due.len(), 1, "the job does not know of it any more");
     let claim = due[0].claim(&objects, 0, None);
-    assert_eq!(step(claim, Event::Woke, 0).1, [Action::TellRoot]);
+    assert_eq!(step(claim, Event::Tick, 0).1, [Action::NotifyJob]);
     let held = objects.jobs.get(&key("job")).unwrap();
     let patch = json_of(writes::tell_root(&due[0], &found(&committed()), held, Timestamp::UNIX_EPOCH));
     let ops = patch.as_array().unwrap();
@@ -367,9 +367,9 @@ fn nothing_is_reserved_where_the_owner_has_not_agreed() {
     objects.licenses.put(far.clone());
     let view = the_view(&objects);
     assert_eq!(leave(&view, &objects, 0), Some(Reason::NotAllowed), "it takes jobs of its own namespace only");
-    let (claim, before) = step(view.claim(&objects, u64::MAX, None), Event::Leave(Reason::NotAllowed), 0);
+    let (claim, before) = step(view.claim(&objects, u64::MAX, None), Event::Exit(Reason::NotAllowed), 0);
     assert_eq!(before, [Action::Abort(Reason::NotAllowed)], "and no reserve");
-    assert_eq!(step(claim, Event::Woke, 0).1, []);
+    assert_eq!(step(claim, Event::Tick, 0).1, []);
     far.spec.offer.allowed_namespaces =
         Some(crds::AllowedNamespaces { from: crds::NamespacesFrom::All, selector: None });
     far.metadata.resource_version = Some("3".to_owned());

@@ -95,13 +95,13 @@ impl View {
     /// The register, as last seen.
     pub(crate) fn record(&self) -> Record {
         match &self.found {
-            None => Record::Missing,
-            Some(_) if self.uid.is_empty() => Record::Absent,
+            None => claiming::Decision::Missing,
+            Some(_) if self.uid.is_empty() => claiming::Decision::Absent,
             Some(found) => match found.status.as_ref().map(|status| status.decision).unwrap_or_default() {
-                Decision::Pending => Record::Pending,
-                Decision::Committed => Record::Committed,
-                Decision::Aborted => Record::Aborted,
-                Decision::Released => Record::Released,
+                Decision::Pending => claiming::Decision::Pending,
+                Decision::Committed => claiming::Decision::Committed,
+                Decision::Aborted => claiming::Decision::Aborted,
+                Decision::Released => claiming::Decision::Released,
             },
         }
     }
@@ -112,12 +112,12 @@ impl View {
         let record = self.record();
         let legs = self.legs.iter().map(|leg| self.leg(leg, objects)).collect();
         let mut claim = Claim::seen(record, self.root_hold(objects), legs, deadline_ms);
-        claim.whole = self.found.is_some();
-        claim.told = record == Record::Committed && self.is_told(objects);
+        claim.members_known = self.found.is_some();
+        claim.root_notified = record == claiming::Decision::Committed && self.is_told(objects);
         claim.work = work(self.whose(objects), objects);
         if let Some(epoch) = epoch {
             claim.epoch = u64::try_from(epoch).unwrap_or(0);
-            claim.newest = self.newest(objects);
+            claim.newest_epoch = self.newest(objects);
         }
         claim
     }
@@ -153,7 +153,7 @@ impl View {
     fn leg(&self, leg: &Leg, objects: &Objects) -> claiming::Leg {
         let entry = self.offer(leg, objects).map(|offer| entry(offer, &self.uid).filter(|_| !self.uid.is_empty()));
         let hold = match entry {
-            None => Hold::Gone,
+            None => Hold::Deleted,
             Some(Some(_)) => Hold::Held,
             Some(None) => Hold::Free,
         };
@@ -174,9 +174,9 @@ impl View {
     }
 
     fn root_hold(&self, objects: &Objects) -> Hold {
-        let Some(held) = objects.jobs.get(&self.root.key) else { return Hold::Gone };
+        let Some(held) = objects.jobs.get(&self.root.key) else { return Hold::Deleted };
         if held.object.uid().unwrap_or_default() != self.root.uid {
-            return Hold::Gone;
+            return Hold::Deleted;
         }
         match held.object.status.as_ref().and_then(|status| status.claim.as_ref()) {
             Some(claim) if claim.uid == self.uid => Hold::Held,

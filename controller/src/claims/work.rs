@@ -42,7 +42,7 @@ impl Driver {
             Action::ClearWork => self.clear_work(view, notes).await,
             Action::StartWork => self.start_work(view, notes).await,
             Action::StopWork => self.stop_work(view, notes).await,
-            Action::LookForWork => self.look_for_work(view, notes).await,
+            Action::ListWork => self.look_for_work(view, notes).await,
             _ => Event::Failed(action),
         }
     }

@@ -84,11 +84,11 @@ fn a_start_is_given_its_time_from_the_start_and_until_a_pod_is_up() {
 #[test]
 fn nothing_is_given_back_while_its_work_is_there_and_pods_that_end_are_waited_for() {
     let running = claimed("Released", Some(batch(|batch| batch.active = 1)));
-    let (_, asked) = step(the_view(&running).claim(&running, u64::MAX, None), Event::Woke, 0);
+    let (_, asked) = step(the_view(&running).claim(&running, u64::MAX, None), Event::Tick, 0);
     assert_eq!(asked, [Action::StopWork]);
     let mut ending = claimed("Released", Some(batch(|batch| batch.ended = Some(true))));
-    let (_, asked) = step(the_view(&ending).claim(&ending, u64::MAX, None), Event::Woke, 0);
-    assert_eq!(asked, [Action::LookForWork]);
+    let (_, asked) = step(the_view(&ending).claim(&ending, u64::MAX, None), Event::Tick, 0);
+    assert_eq!(asked, [Action::ListWork]);
     assert_eq!(due_now(&ending).claims.len(), 1);
     let pod = |owner: &str| {
         let owner =
@@ -117,9 +117,9 @@ fn of_a_match_that_is_gone_unfinished_work_is_stopped_and_what_was_made_is_taken
     let left = free("Released", batch(|batch| batch.active = 1));
     let due = due_now(&left);
     assert_eq!((due.claims.len(), due.outlived_work.len()), (1, 0));
-    let (claim, asked) = step(due.claims[0].claim(&left, u64::MAX, None), Event::Woke, 0);
-    assert_eq!(asked, [Action::Confirm], "that it is gone is believed from the server only");
-    assert_eq!(step(claim, Event::Confirmed(claiming::Record::Gone), 0).1, [Action::StopWork]);
+    let (claim, asked) = step(due.claims[0].claim(&left, u64::MAX, None), Event::Tick, 0);
+    assert_eq!(asked, [Action::ReadDecision], "that it is gone is believed from the server only");
+    assert_eq!(step(claim, Event::DecisionRead(claiming::claiming::Decision::Gone), 0).1, [Action::StopWork]);
     let ended = due_now(&free("Released", batch(|batch| batch.ended = Some(true))));
     assert_eq!((ended.claims.len(), ended.outlived_work.len()), (0, 1));
     let strangers = free("Released", batch(|batch| (batch.ended, batch.made) = (Some(true), false)));

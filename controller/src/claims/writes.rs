@@ -240,9 +240,9 @@ pub(crate) fn decides_from(to: Decision) -> Decision {
 /// What a decision is to the claim.
 pub(crate) fn record(decision: Decision) -> Record {
     match decision {
-        Decision::Pending => Record::Pending,
-        Decision::Committed => Record::Committed,
-        Decision::Aborted => Record::Aborted,
-        Decision::Released => Record::Released,
+        Decision::Pending => claiming::Decision::Pending,
+        Decision::Committed => claiming::Decision::Committed,
+        Decision::Aborted => claiming::Decision::Aborted,
+        Decision::Released => claiming::Decision::Released,
     }
 }
