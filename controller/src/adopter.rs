@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pool::{Objects, WorkObject};
 
 use crate::api::Answer;
-use crate::claims::Driver;
+use crate::context::Context;
 use crate::events::Tone;
 use crate::fair::FairSet;
 use crate::lane::Lane;
@@ -36,18 +36,18 @@ impl Default for Adopter {
 
 impl Adopter {
     /// Begins to make those that are missing, as many as there is room for, and says of those that do not get a gang why not.
-    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects) {
-        let now_ms = driver.now_ms();
+    pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &Objects) {
+        let now_ms = context.now_ms();
         let Asks { jobs, troubles } = asks(objects);
         for (work, trouble) in self.due(&troubles, now_ms) {
             let note = trouble.note(&work);
-            driver.events.tell_about(reference(&work), Tone::Warning, trouble.reason(), &note);
+            context.events.tell_about(reference(&work), Tone::Warning, trouble.reason(), &note);
         }
         let wanted: BTreeMap<&str, &Asking> = jobs.iter().map(|asking| (asking.work.uid.as_str(), asking)).collect();
         for asking in self.next(&wanted, now_ms) {
             let (namespace, uid) = (asking.work.key.namespace.clone(), asking.work.uid.clone());
-            let maker = driver.clone();
-            self.lane.begin(&namespace, uid, &driver.world, async move { make(&maker, &asking).await });
+            let maker = context.clone();
+            self.lane.begin(&namespace, uid, &context.world, async move { make(&maker, &asking).await });
         }
     }
 
@@ -96,17 +96,17 @@ impl Adopter {
 }
 
 /// Makes a Job.
-async fn make(driver: &Driver, asking: &Asking) -> Outcome {
+async fn make(context: &Context, asking: &Asking) -> Outcome {
     let work = &asking.work;
-    match driver.cluster.create(&asking.job()).await {
+    match context.cluster.create(&asking.job()).await {
         Answer::Done(made) => {
-            driver.world.learn(|all| all.jobs.put(made));
+            context.world.learn(|all| all.jobs.put(made));
             Outcome::Done
         }
         Answer::Refused(refused) => {
             let note = format!("the Job that asks for a gang was refused: {}", refused.message);
-            if driver.events.is_new(&work.uid, "NotAskedFor") {
-                driver.events.tell_about(reference(work), Tone::Warning, "NotAskedFor", &note);
+            if context.events.is_new(&work.uid, "NotAskedFor") {
+                context.events.tell_about(reference(work), Tone::Warning, "NotAskedFor", &note);
             }
             Outcome::Refused(refused.message)
         }

@@ -1,7 +1,7 @@
 //! The wiring, in the order in which things happen: connect, serve probes, list and watch, stand for election; negotiate while
 //! elected; stop.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,19 +13,18 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::api::{Cluster, connect};
-use crate::claims::{Driver, Groups, newest_epoch};
+use crate::claims::{Claims, newest_epoch};
 use crate::clock::Clock;
 use crate::collector;
 use crate::config::Config;
+use crate::context::Context;
 use crate::events::Events;
 use crate::flights::Flights;
-use crate::holdoffs::HoldOffs;
 use crate::leader::{Campaign, Leadership};
 use crate::metrics;
 use crate::metrics::Metrics;
 use crate::negotiator::Negotiator;
 use crate::probes::{self, Health};
-use crate::refusals::Refusals;
 use crate::world::World;
 
 /// How long claims under way are given to come to rest when the process is told to stop. What is left of them is found by
@@ -86,27 +85,20 @@ impl Operator {
         let leadership = if config.leader_elect { Leadership::standby() } else { Leadership::alone() };
         let owners = config.owner_trust.into();
         let world = Arc::new(World::new(owners, config.reach()));
-        let flights = Arc::<Flights>::default();
-        let driver = Arc::new(Driver {
-            cluster: Cluster::new(client.clone(), leadership.clone(), metrics, health.rights.clone()),
+        let context = Arc::new(Context {
+            cluster: Cluster::new(client.clone(), leadership.clone(), metrics.clone(), health.rights.clone()),
             world: world.clone(),
-            flights: flights.clone(),
-            groups: Groups::default(),
-            refusals: Mutex::new(Refusals::default()),
-            holdoffs: Mutex::new(HoldOffs::default()),
-            proofs: Mutex::default(),
-            stalls: Mutex::default(),
-            stop_timeout_ms: config.stop_timeout_ms(),
-            events: Events::new(&identity, clock),
-            engine: Engine {
-                search: config.search.into(),
-                cycle_steps_max: config.cycle_steps_max,
-                owner_steps_max: config.cycle_steps_max / OWNERS_SHARE,
-                ..Engine::product()
-            },
-            owners,
             clock,
+            metrics,
+            events: Events::new(&identity, clock),
         });
+        let engine = Engine {
+            search: config.search.into(),
+            cycle_steps_max: config.cycle_steps_max,
+            owner_steps_max: config.cycle_steps_max / OWNERS_SHARE,
+            ..Engine::product()
+        };
+        let claims = Arc::new(Claims::new(context, engine, owners, config.stop_timeout_ms()));
         let (let_go, stopped) = oneshot::channel();
         let mut campaign = None;
         let looking = tokio::spawn(health.rights.clone().look_after(client.clone(), config.reach()));
@@ -117,14 +109,14 @@ impl Operator {
             if config.leader_elect {
                 campaign = Some(stand(&client, &config, &identity, &leadership, clock, stopped));
             }
-            negotiate(&driver, &config, &health, &leadership).await;
+            negotiate(&claims, &config, &health, &leadership).await;
         };
         tokio::select! {
             () = operator => {}
             () = stop => {}
         }
         looking.abort();
-        rest(&flights).await;
+        rest(&claims.flights).await;
         leadership.end();
         drop(let_go);
         if let Some(campaign) = campaign {
@@ -151,24 +143,25 @@ fn stand(
 }
 
 /// Negotiates in each term anew. In between nothing is written; what is known is kept up to date all the time.
-async fn negotiate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, leadership: &Leadership) {
+async fn negotiate(claims: &Arc<Claims>, config: &Config, health: &Arc<Health>, leadership: &Leadership) {
+    let context = &claims.context;
     loop {
         let term = loop {
             health.beat();
-            driver.cluster.metrics.set(&metrics::LEADER, &[], 0);
+            context.metrics.set(&metrics::LEADER, &[], 0);
             // Whoever leads next looks at everything first.
-            driver.world.look().take_changes();
+            context.world.look().take_changes();
             if let Ok(term) = timeout(BEAT, leadership.gained()).await {
                 break term;
             }
         };
-        leadership.at_least(newest_epoch(&driver.world.look()));
+        leadership.at_least(newest_epoch(&context.world.look()));
         let epoch = leadership.epoch().unwrap_or(0);
-        driver.cluster.metrics.set(&metrics::LEADER, &[], 1);
-        let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), epoch);
+        context.metrics.set(&metrics::LEADER, &[], 1);
+        let negotiator = Negotiator::new(claims.clone(), config.clone(), health.clone(), epoch);
         tokio::select! {
             () = negotiator.run() => {}
-            () = driver.events.write(&driver.cluster) => {}
+            () = context.events.write(&context.cluster) => {}
             () = leadership.over(term) => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use claiming::Record;
+use claiming::Decision;
 use crds::Match;
 use kube::ResourceExt;
 use matchmaker::{AdKey, Ask};
@@ -131,7 +131,7 @@ impl Flights {
         if gang.is_some() && table.told.contains(&view.root.uid) {
             return None;
         }
-        let is_undecided = matches!(view.record(), claiming::Decision::Absent | claiming::Decision::Pending);
+        let is_undecided = matches!(view.decision(), Decision::Absent | Decision::Pending);
         let stage = if is_undecided { Stage::Undecided } else { Stage::Old };
         table.under_way.insert(name.clone(), Claim { gang, job: view.root.uid.clone(), stage });
         Some(UnderWay { flights: self.clone(), name })

@@ -14,6 +14,7 @@ mod claims;
 mod clock;
 mod collector;
 mod config;
+mod context;
 mod events;
 mod fair;
 #[cfg(test)]

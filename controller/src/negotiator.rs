@@ -14,7 +14,7 @@ use pool::{Changes, Freezer, ObjectKey, Objects, Occasion, Outlook, Standing, ma
 use tokio::time::Instant;
 
 use crate::adopter::Adopter;
-use crate::claims::{Attention, Driver, Known, newest_epoch_of, wiped};
+use crate::claims::{Claims, DirtyClaims, Known, View, lost_entries, newest_epoch_of};
 use crate::config::Config;
 use crate::flights::flight;
 use crate::metrics;
@@ -44,7 +44,7 @@ const WHOLE_EVERY_MS: u64 = 60_000;
 
 /// The loop and what it remembers from one time round to the next.
 pub(crate) struct Negotiator {
-    pub(crate) driver: Arc<Driver>,
+    pub(crate) claims: Arc<Claims>,
     pub(crate) config: Config,
     pub(crate) health: Arc<Health>,
     /// Marks the Matches of this term.
@@ -62,7 +62,7 @@ pub(crate) struct Negotiator {
     /// Namespaces whose jobs, or whose offers, have cost too much lately.
     costly_jobs: Overdrafts,
     costly_offers: Overdrafts,
-    attention: Attention,
+    dirty: DirtyClaims,
     statuses: Statuses,
     nodes: Keeper,
     /// Gangs that the last cycle found and that are not handed on yet: as many are as may be under way at once.
@@ -94,10 +94,10 @@ struct Round {
 }
 
 impl Negotiator {
-    pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
-        driver.begin_term();
+    pub(crate) fn new(claims: Arc<Claims>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
+        claims.begin_term();
         Negotiator {
-            driver,
+            claims,
             config,
             health,
             epoch,
@@ -109,7 +109,7 @@ impl Negotiator {
             saw_all: true,
             costly_jobs: Overdrafts::default(),
             costly_offers: Overdrafts::default(),
-            attention: Attention::default(),
+            dirty: DirtyClaims::default(),
             statuses: Statuses::default(),
             backlog: None,
             nodes: Keeper::default(),
@@ -130,17 +130,17 @@ impl Negotiator {
             let begun = Instant::now();
             let Round { nodes_ms, silence_ms } = self.round(&mut running, &mut due);
             let took = begun.elapsed();
-            self.driver.cluster.metrics.took(&metrics::ROUND_SECONDS, &[], took);
+            self.claims.context.metrics.took(&metrics::ROUND_SECONDS, &[], took);
             let gather = gathering(self.config.debounce(), took);
             let pause = self.pause(due, silence_ms.into_iter().chain(nodes_ms).min());
             tokio::select! {
-                () = self.driver.world.changed() => {
+                () = self.claims.context.world.changed() => {
                     tokio::time::sleep(gather).await;
                     due = true;
                 }
                 done = finished(&mut running) => due |= self.end_cycle(done),
-                () = self.statuses.written(&self.driver) => {}
-                () = self.nodes.written(&self.driver) => {}
+                () = self.statuses.written(&self.claims.context) => {}
+                () = self.nodes.written(&self.claims.context) => {}
                 () = self.adopter.made() => {}
                 () = self.rereader.read() => {}
                 () = tokio::time::sleep(pause) => due = true,
@@ -150,24 +150,24 @@ impl Negotiator {
 
     /// Looks at what has changed, once, and begins whatever follows from it. Nobody can change anything meanwhile.
     fn round(&mut self, running: &mut Option<Running>, due: &mut bool) -> Round {
-        let driver = self.driver.clone();
-        let mut objects = driver.world.look();
+        let claims = self.claims.clone();
+        let mut objects = claims.context.world.look();
         let changes = self.changes(&mut objects);
         let offers_changed = changes.offers().next().is_some();
-        let (agents_changed, silence_ms) = driver.world.look_after_agents(&mut objects, offers_changed);
+        let (agents_changed, silence_ms) = claims.context.world.look_after_agents(&mut objects, offers_changed);
         *due |= agents_changed;
-        self.rereader.begin(&driver, &mut objects);
+        self.rereader.begin(&claims.context, &mut objects);
         let objects = &*objects;
-        if driver.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
+        if claims.context.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
             tracing::warn!("somebody has led since: this term is over");
-            driver.cluster.leadership.resign();
+            claims.context.cluster.leadership.resign();
         }
-        driver.prove(&changes, objects);
-        self.attention.note(&changes, objects);
+        claims.verify_offers(&changes, objects);
+        self.dirty.note(&changes, objects);
         self.statuses.note(&changes, objects);
         self.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
-        for landed in driver.flights.take_landed() {
-            self.attention.landed(&landed.key, &landed.uid, objects);
+        for landed in claims.flights.take_landed() {
+            self.dirty.landed(&landed.key, &landed.uid, objects);
             self.statuses.touch_job(&landed.job, objects);
         }
         self.drive_claims(objects);
@@ -180,19 +180,19 @@ impl Negotiator {
         self.hold_off(objects);
         let searching = running.is_some() || *due || !self.saw_all;
         let findings = Findings { all: &self.findings, searching };
-        self.statuses.begin(&driver, objects, &findings);
-        driver.cluster.metrics.set(&metrics::CLAIMS_UNDER_WAY, &[], driver.flights.len());
+        self.statuses.begin(&claims.context, &claims.flights, objects, &findings);
+        claims.context.metrics.set(&metrics::CLAIMS_UNDER_WAY, &[], claims.flights.len());
         let backlog = self.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
-        driver.cluster.metrics.set(&metrics::BACKLOG, &[], backlog);
-        let now_ms = driver.now_ms();
-        self.adopter.begin(&driver, objects);
-        Round { nodes_ms: self.nodes.begin(&driver, objects, now_ms), silence_ms }
+        claims.context.metrics.set(&metrics::BACKLOG, &[], backlog);
+        let now_ms = claims.context.now_ms();
+        self.adopter.begin(&claims.context, objects);
+        Round { nodes_ms: self.nodes.begin(&claims.context, objects, now_ms), silence_ms }
     }
 
     /// What has changed since the last time round; now and then, everything.
     fn changes(&mut self, objects: &mut Objects) -> Changes {
         let changes = objects.take_changes();
-        let now = self.driver.now_ms();
+        let now = self.claims.context.now_ms();
         if now < self.whole_at_ms {
             return changes;
         }
@@ -203,58 +203,58 @@ impl Negotiator {
     /// Whether a cycle may begin: not while gangs wait that were found a moment ago, nor while somebody looks who may be at work
     /// on former objects of new offers, which a cycle would find closed; and the processor's time is the claims' first.
     fn may_search(&self) -> bool {
-        !self.is_proving() && !self.has_fresh_gangs() && self.driver.now_ms() >= self.rest_until_ms
+        !self.is_proving() && !self.has_fresh_gangs() && self.claims.context.now_ms() >= self.rest_until_ms
     }
 
     /// Whether gangs wait that were found a moment ago: these first, before others are looked for.
     fn has_fresh_gangs(&self) -> bool {
-        let now = self.driver.now_ms();
+        let now = self.claims.context.now_ms();
         self.backlog.as_ref().is_some_and(|backlog| now.saturating_sub(backlog.found_ms) < FRESH_MS)
     }
 
     /// Whether it has just begun to be looked up what may be at work on former objects of new offers: a cycle would find those closed.
     fn is_proving(&self) -> bool {
-        self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).is_awaited(self.driver.now_ms())
+        self.claims.proofs.lock().unwrap_or_else(PoisonError::into_inner).is_awaited(self.claims.context.now_ms())
     }
 
     /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. Of those that are decided,
     /// so many at a time.
     fn drive_claims(&mut self, objects: &Objects) {
-        let driver = &self.driver;
-        let places = OLD_MAX.saturating_sub(driver.flights.old());
-        let due = driver.with_moment(places, |moment| self.attention.due(objects, moment));
-        if let Some(Known { undecided, claims }) = due.known {
-            driver.flights.forget_unless(&undecided);
-            driver.stalls().retain(|uid| claims.contains(uid), |uid| objects.jobs.by_uid(uid).is_some());
+        let claims = &self.claims;
+        let places = OLD_MAX.saturating_sub(claims.flights.old());
+        let due = claims.with_moment(places, |moment| self.dirty.due(objects, moment));
+        if let Some(Known { undecided, claims: known }) = due.known {
+            claims.flights.forget_unless(&undecided);
+            claims.stalls().retain(|uid| known.contains(uid), |uid| objects.jobs.by_uid(uid).is_some());
         }
         for view in due.claims {
-            if let Some(under_way) = driver.flights.begin(&view, None) {
-                tokio::spawn(driver.clone().drive(view, under_way));
+            if let Some(under_way) = claims.flights.begin(&view, None) {
+                tokio::spawn(claims.clone().drive(view, under_way));
             }
         }
         for (key, uid) in due.outlived {
-            let driver = driver.clone();
-            tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
+            let claims = claims.clone();
+            tokio::spawn(async move { claims.context.cluster.delete::<Match>(&key, &uid).await });
         }
         for batch in due.outlived_work {
-            tokio::spawn(driver.clone().clean_up(batch));
+            tokio::spawn(claims.clone().clean_up(batch));
         }
     }
 
     /// Starts writing back what was wiped. This is looked for now and then only; meanwhile nothing of those offers is given away.
     fn repair(&mut self, objects: &Objects) {
-        let now = self.driver.now_ms();
+        let now = self.claims.context.now_ms();
         if now < self.repair_at_ms || !self.may_be_wiped {
             return;
         }
         self.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
-        let wiped = wiped(objects);
-        self.may_be_wiped = !wiped.is_empty();
-        for (view, numbers) in wiped {
-            let seen = self.driver.seen(&view, objects);
-            let rests = self.driver.stalls().rests_until(&view.uid, seen, now).is_some();
-            if !rests && let Some(under_way) = self.driver.flights.begin(&view, None) {
-                tokio::spawn(self.driver.clone().restore(view, numbers, seen, under_way));
+        let lost = lost_entries(objects);
+        self.may_be_wiped = !lost.is_empty();
+        for (view, numbers) in lost {
+            let seen = self.claims.observe(&view, objects).seen;
+            let rests = self.claims.stalls().rests_until(&view.uid, seen, now).is_some();
+            if !rests && let Some(under_way) = self.claims.flights.begin(&view, None) {
+                tokio::spawn(self.claims.clone().restore(view, numbers, seen, under_way));
             }
         }
     }
@@ -263,24 +263,25 @@ impl Negotiator {
     fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
         let outlook = self.outlook(objects);
         let mut pool = self.freezer.freeze(objects, &outlook);
-        let now_ms = self.driver.now_ms();
+        let now_ms = self.claims.context.now_ms();
         (pool.frugal, pool.barred) = (self.costly_jobs.pausing(now_ms), self.costly_offers.pausing(now_ms));
         if pool.roots.is_empty() {
             self.findings.clear();
-            self.driver.cluster.metrics.set(&metrics::QUEUE, &[], 0);
-            self.driver.cluster.metrics.set_all(&metrics::UNMATCHED, &BTreeMap::new());
+            self.claims.context.metrics.set(&metrics::QUEUE, &[], 0);
+            self.claims.context.metrics.set_all(&metrics::UNMATCHED, &BTreeMap::new());
             return None;
         }
         // What is left of the last cycle is found again.
         self.backlog = None;
         self.cycles += 1;
-        let now = self.driver.clock.now();
+        let now = self.claims.context.clock.now();
         let seed = i64::try_from(self.cycles).unwrap_or(0);
         let occasion = Occasion { cycle: self.cycles.to_string(), time: now, seed, epoch: self.epoch };
         let stop = Stop::default();
-        let settings = Settings { seed: self.cycles, stop: stop.clone(), ..self.driver.engine.clone() };
+        let settings = Settings { seed: self.cycles, stop: stop.clone(), ..self.claims.engine.clone() };
         let mut engine = std::mem::take(&mut self.engine);
-        let sees_all = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).sees_all(self.driver.now_ms());
+        let sees_all =
+            self.claims.proofs.lock().unwrap_or_else(PoisonError::into_inner).sees_all(self.claims.context.now_ms());
         self.health.cycle_begins();
         let cycle = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
@@ -309,10 +310,10 @@ impl Negotiator {
             tracing::warn!(job = %root.key, "the search ran out of steps: the gang may not be the best one");
         }
         self.count_cycle(&pool, &cycle, &findings, took);
-        let found_ms = self.driver.now_ms();
+        let found_ms = self.claims.context.now_ms();
         self.rest_until_ms = found_ms.saturating_add(resting_ms(took));
-        let driver = self.driver.clone();
-        let objects = driver.world.look();
+        let claims = self.claims.clone();
+        let objects = claims.context.world.look();
         let again = self.leave_returning(&mut cycle, &mut findings, &pool, &returning, found_ms);
         self.charge(&pool, &cycle, &mut findings, &objects, found_ms);
         self.saw_all = sees_all;
@@ -336,13 +337,13 @@ impl Negotiator {
                 *known.entry(pair).or_insert_with(|| told.says(finding))
             };
             if !before.get(uid).is_some_and(same) {
-                self.statuses.found(uid, finding, objects, (self.driver.clock.now(), now_ms));
+                self.statuses.found(uid, finding, objects, (self.claims.context.clock.now(), now_ms));
             }
         }
     }
 
     fn count_cycle(&self, pool: &Snapshot, cycle: &Cycle, findings: &BTreeMap<String, Arc<Finding>>, took: Duration) {
-        let metrics = &self.driver.cluster.metrics;
+        let metrics = &self.claims.context.metrics;
         let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         metrics.took(&metrics::CYCLE_SECONDS, &[], took);
         metrics.set(&metrics::QUEUE, &[], pool.roots.len());
@@ -372,21 +373,21 @@ impl Negotiator {
             let found = objects.offer(&key.kind, &ObjectKey::new(&key.namespace, &key.name))?;
             found.metadata().generation
         };
-        let mut refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        let exclusions = refusals.exclusions(self.driver.now_ms(), |uid| generation(uid, objects), offer);
-        let mut held_back = self.driver.flights.jobs();
-        let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
-        held_back.extend(holdoffs.held(self.driver.now_ms(), |uid| generation(uid, objects)).into_keys());
-        held_back.extend(self.driver.stalls().paused(self.driver.now_ms()));
-        let unproven = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).unproven();
+        let mut refusals = self.claims.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let exclusions = refusals.exclusions(self.claims.context.now_ms(), |uid| generation(uid, objects), offer);
+        let mut held_back = self.claims.flights.jobs();
+        let mut holdoffs = self.claims.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+        held_back.extend(holdoffs.held(self.claims.context.now_ms(), |uid| generation(uid, objects)).into_keys());
+        held_back.extend(self.claims.stalls().paused(self.claims.context.now_ms()));
+        let unproven = self.claims.proofs.lock().unwrap_or_else(PoisonError::into_inner).unproven();
         let mut returning = returning(objects);
         // What was freed just now may be known here before its claim has landed.
-        let landing = self.driver.flights.written_jobs().into_iter();
+        let landing = self.claims.flights.written_jobs().into_iter();
         returning.extend(landing.filter(|uid| {
             let job = objects.jobs.by_uid(uid);
             job.is_some_and(|(_, held)| may_ask(held, objects) == Standing::Waits)
         }));
-        Outlook { flights: self.driver.flights.gangs(), held_back, returning, exclusions, unproven }
+        Outlook { flights: self.claims.flights.gangs(), held_back, returning, exclusions, unproven }
     }
 
     /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again. So do those whose
@@ -394,16 +395,16 @@ impl Negotiator {
     fn hand_on(&mut self, objects: &Objects) {
         let Some(Backlog { pool, mut gangs, occasion, found_ms }) = self.backlog.take() else { return };
         let mut later = VecDeque::new();
-        while self.driver.flights.undecided() < self.config.claims_max
+        while self.claims.flights.undecided() < self.config.claims_max
             && let Some(gang) = gangs.pop_front()
         {
             let recorded = record(objects, &pool, &gang, &occasion);
             let Some(found) = recorded.filter(|found| still_waits(found, objects)) else { continue };
-            let (taken, view) = (flight(&found), self.driver.view(found));
-            if self.driver.flights.is_told(&view.root.uid) {
+            let (taken, view) = (flight(&found), View::of(found));
+            if self.claims.flights.is_told(&view.root.uid) {
                 later.push_back(gang);
-            } else if let Some(under_way) = self.driver.flights.begin(&view, Some(taken)) {
-                tokio::spawn(self.driver.clone().drive(view, under_way));
+            } else if let Some(under_way) = self.claims.flights.begin(&view, Some(taken)) {
+                tokio::spawn(self.claims.clone().drive(view, under_way));
             }
         }
         later.append(&mut gangs);
@@ -414,14 +415,14 @@ impl Negotiator {
 
     /// What is said of the jobs whose Match the server would not take.
     fn hold_off(&mut self, objects: &Objects) {
-        let now_ms = self.driver.now_ms();
+        let now_ms = self.claims.context.now_ms();
         let held = {
-            let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut holdoffs = self.claims.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
             holdoffs.held(now_ms, |uid| generation(uid, objects))
         };
         for (uid, finding) in held {
             if !self.findings.get(&uid).is_some_and(|known| known.says(&finding)) {
-                self.statuses.found(&uid, &finding, objects, (self.driver.clock.now(), now_ms));
+                self.statuses.found(&uid, &finding, objects, (self.claims.context.clock.now(), now_ms));
                 self.findings.insert(uid, Arc::new(finding));
             }
         }
@@ -430,11 +431,11 @@ impl Negotiator {
     /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends, a job has waited long
     /// enough, or a vote or a sign of life has been awaited long enough.
     fn pause(&self, due: bool, awaited_ms: Option<u64>) -> Duration {
-        let now = self.driver.now_ms();
-        let refusals = self.driver.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
-        let holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
+        let now = self.claims.context.now_ms();
+        let refusals = self.claims.refusals.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
+        let holdoffs = self.claims.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let costly = self.costly_jobs.next_ms(now).into_iter().chain(self.costly_offers.next_ms(now));
-        let proofs = self.driver.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
+        let proofs = self.claims.proofs.lock().unwrap_or_else(PoisonError::into_inner).next_ms(now);
         let stale = self.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
         let rested = Some(self.rest_until_ms).filter(|_| due);
         let repair = Some(self.repair_at_ms).filter(|_| self.may_be_wiped);
@@ -443,13 +444,13 @@ impl Negotiator {
             .into_iter()
             .chain(holdoffs)
             .chain(proofs)
-            .chain(self.driver.stalls().next_ms(now))
+            .chain(self.claims.stalls().next_ms(now))
             .chain(costly)
             .chain(ahead)
             .chain(self.statuses.next_ms(now))
             .chain(self.adopter.next_ms(now))
             .chain(self.rereader.next_ms(now))
-            .chain(self.attention.next_ms())
+            .chain(self.dirty.next_ms())
             .chain(awaited_ms)
             .min();
         let every = self.config.cycle_every();

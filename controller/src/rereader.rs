@@ -8,7 +8,7 @@ use pool::{Advertises, Lean, ObjectKey, Objects};
 use tokio::task::JoinSet;
 
 use crate::api::Answer;
-use crate::claims::Driver;
+use crate::context::Context;
 
 /// The most that are read at once, of each kind.
 const READS_MAX: usize = 4;
@@ -25,8 +25,8 @@ pub(crate) struct Rereader {
 
 impl Rereader {
     /// Begins to read those for which there is room, unless some are being read.
-    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &mut Objects) {
-        let now_ms = driver.now_ms();
+    pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &mut Objects) {
+        let now_ms = context.now_ms();
         if std::mem::take(&mut self.failed) {
             self.rest_until_ms = now_ms.saturating_add(REST_MS);
         }
@@ -34,13 +34,13 @@ impl Rereader {
             return;
         }
         for key in objects.jobs.fitting(READS_MAX) {
-            self.running.spawn(read::<Job>(driver.clone(), key, |all, found| all.jobs.put(found)));
+            self.running.spawn(read::<Job>(context.clone(), key, |all, found| all.jobs.put(found)));
         }
         for key in objects.machines.fitting(READS_MAX) {
-            self.running.spawn(read::<Machine>(driver.clone(), key, |all, found| all.machines.put(found)));
+            self.running.spawn(read::<Machine>(context.clone(), key, |all, found| all.machines.put(found)));
         }
         for key in objects.licenses.fitting(READS_MAX) {
-            self.running.spawn(read::<License>(driver.clone(), key, |all, found| all.licenses.put(found)));
+            self.running.spawn(read::<License>(context.clone(), key, |all, found| all.licenses.put(found)));
         }
     }
 
@@ -61,13 +61,13 @@ impl Rereader {
 }
 
 /// Reads one; whether there was an answer. One that has gone is told of by its watch.
-async fn read<K>(driver: Arc<Driver>, key: ObjectKey, put: fn(&mut Objects, K)) -> bool
+async fn read<K>(context: Arc<Context>, key: ObjectKey, put: fn(&mut Objects, K)) -> bool
 where
     K: Lean<Scope = NamespaceResourceScope> + Advertises,
 {
-    match driver.cluster.get::<K>(&key).await {
+    match context.cluster.get::<K>(&key).await {
         Answer::Done(found) => {
-            driver.world.learn(|all| put(all, found));
+            context.world.learn(|all| put(all, found));
             true
         }
         Answer::Missing => true,

@@ -9,7 +9,8 @@ use kube::Resource;
 use pool::{Changes, Objects};
 
 use crate::api::{Answer, Change};
-use crate::claims::Driver;
+use crate::context::Context;
+use crate::flights::Flights;
 use crate::lane::Lane;
 use crate::metrics;
 use crate::pacing::Outcome;
@@ -50,22 +51,30 @@ impl Statuses {
     }
 
     /// Begins to write the statuses that are due, as many as there is room for: claims do not wait for them.
-    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects, findings: &Findings<'_>) {
-        let now_ms = driver.now_ms();
-        self.lane.limit_to(if driver.flights.len() == 0 { WRITES_MAX } else { BESIDE_CLAIMS });
+    pub(crate) fn begin(
+        &mut self,
+        context: &Arc<Context>,
+        flights: &Arc<Flights>,
+        objects: &Objects,
+        findings: &Findings<'_>,
+    ) {
+        let now_ms = context.now_ms();
+        self.lane.limit_to(if flights.len() == 0 { WRITES_MAX } else { BESIDE_CLAIMS });
         let mut room = self.lane.room(now_ms);
-        let now = (driver.clock.now(), now_ms);
-        for update in self.pending.due(objects, findings, &driver.flights.jobs(), now, &mut room) {
+        let now = (context.clock.now(), now_ms);
+        for update in self.pending.due(objects, findings, &flights.jobs(), now, &mut room) {
             let (namespace, whose) = (update.key.namespace.clone(), (update.kind, update.key.clone()));
-            let writer = driver.clone();
-            self.lane.begin(&namespace, whose, &driver.world, async move { write(&writer, update).await });
+            let (context, flights) = (context.clone(), flights.clone());
+            self.lane.begin(&namespace, whose, &context.world.clone(), async move {
+                write(&context, &flights, update).await
+            });
         }
     }
 
     /// Waits until something of what was begun is written; for ever, if nothing was.
-    pub(crate) async fn written(&mut self, driver: &Driver) {
+    pub(crate) async fn written(&mut self, context: &Context) {
         let lost = self.lane.ended().await;
-        driver.cluster.metrics.add(&metrics::STATUSES_LOST, &[], i64::try_from(lost.len()).unwrap_or(i64::MAX));
+        context.cluster.metrics.add(&metrics::STATUSES_LOST, &[], i64::try_from(lost.len()).unwrap_or(i64::MAX));
         // After all others of their namespaces: those that the server does not take must not keep them waiting.
         self.pending.again(lost.into_iter().map(|(whose, _)| whose).collect());
     }
@@ -79,10 +88,10 @@ impl Statuses {
 
 /// Writes one status; what came of it. If the object has changed in the meantime, the change comes by watch and the status is
 /// made anew.
-async fn write(driver: &Driver, update: Update) -> Outcome {
+async fn write(context: &Context, flights: &Arc<Flights>, update: Update) -> Outcome {
     // Not while it is claimed: that tells it more. And no claim begins before it has heard this.
     let telling = match update.kind {
-        "Job" => match driver.flights.tell(&update.uid) {
+        "Job" => match flights.tell(&update.uid) {
             Some(telling) => Some(telling),
             None => return Outcome::Done,
         },
@@ -90,18 +99,18 @@ async fn write(driver: &Driver, update: Update) -> Outcome {
     };
     let (key, patch, news) = (update.key, Change::Json(update.patch), update.news);
     let answer = match update.kind {
-        "Job" => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
-            count_gave_up(&driver.cluster.metrics, &found);
-            tell(driver, found.object_ref(&()), news);
-            driver.world.learn(|all| all.jobs.put(found));
+        "Job" => context.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
+            count_gave_up(&context.cluster.metrics, &found);
+            tell(context, found.object_ref(&()), news);
+            context.world.learn(|all| all.jobs.put(found));
         }),
-        "Machine" => driver.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
-            tell(driver, found.object_ref(&()), news);
-            driver.world.learn(|all| all.machines.put(found));
+        "Machine" => context.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
+            tell(context, found.object_ref(&()), news);
+            context.world.learn(|all| all.machines.put(found));
         }),
-        _ => driver.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
-            tell(driver, found.object_ref(&()), news);
-            driver.world.learn(|all| all.licenses.put(found));
+        _ => context.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
+            tell(context, found.object_ref(&()), news);
+            context.world.learn(|all| all.licenses.put(found));
         }),
     };
     drop(telling);
@@ -109,10 +118,10 @@ async fn write(driver: &Driver, update: Update) -> Outcome {
 }
 
 /// An Event of each reason once in a while.
-fn tell(driver: &Driver, about: ObjectReference, news: Option<News>) {
+fn tell(context: &Context, about: ObjectReference, news: Option<News>) {
     let Some(News { tone, reason, note }) = news else { return };
-    if driver.events.is_new(about.uid.as_deref().unwrap_or(""), &reason) {
-        driver.events.tell_about(about, tone, &reason, &note);
+    if context.events.is_new(about.uid.as_deref().unwrap_or(""), &reason) {
+        context.events.tell_about(about, tone, &reason, &note);
     }
 }
 

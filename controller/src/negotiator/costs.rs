@@ -67,8 +67,8 @@ impl Negotiator {
                 "the expressions of its offers cost jobs of other namespaces too much; these offers are left out for a while"
             );
         }
-        let now = self.driver.clock.now();
-        let mut holdoffs = self.driver.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.claims.context.clock.now();
+        let mut holdoffs = self.claims.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
         for root in cycle.gangs.iter().filter_map(|gang| pool.ad(gang.root()?)) {
             holdoffs.forget(&root.uid, Cause::Search);
         }

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::api::{Answer, Change as Write};
 use crate::backoff::Backoff;
-use crate::claims::Driver;
+use crate::context::Context;
 use crate::nodes::changes::{Change, Settled, Tally, plan};
 use crate::patch::Ops;
 
@@ -38,7 +38,7 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Begins to write what is due, unless something is being written: claims do not wait for it. When there is more to do, if nothing
     /// else happens.
-    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects, now_ms: u64) -> Option<u64> {
+    pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &Objects, now_ms: u64) -> Option<u64> {
         if objects.classes.is_empty() || self.running.is_some() {
             return None;
         }
@@ -46,7 +46,7 @@ impl Keeper {
             return Some(self.rest_until_ms);
         }
         let plan = plan(objects, &mut self.settled);
-        let now = driver.clock.now();
+        let now = context.clock.now();
         let said = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally, now));
         let said: Vec<(String, Ops)> = said.collect();
         let mut changes = plan.changes;
@@ -54,13 +54,13 @@ impl Keeper {
         let said = if changes.len() > GO_MAX { Vec::new() } else { said };
         changes.truncate(GO_MAX);
         if !changes.is_empty() || !said.is_empty() {
-            self.running = Some(tokio::spawn(keep(driver.clone(), changes, said)));
+            self.running = Some(tokio::spawn(keep(context.clone(), changes, said)));
         }
         None
     }
 
     /// Waits until what was begun is written; for ever, if nothing was.
-    pub(crate) async fn written(&mut self, driver: &Driver) {
+    pub(crate) async fn written(&mut self, context: &Context) {
         let Some(running) = &mut self.running else { return std::future::pending().await };
         let lost = running.await.unwrap_or_default();
         self.running = None;
@@ -69,47 +69,47 @@ impl Keeper {
             return;
         };
         tracing::warn!(writes = lost.len(), first, "Machines of nodes not written; they are tried again");
-        self.rest_until_ms = driver.now_ms().saturating_add(RESTS.pause_ms(self.failures, 0));
+        self.rest_until_ms = context.now_ms().saturating_add(RESTS.pause_ms(self.failures, 0));
         self.failures = self.failures.saturating_add(1);
     }
 }
 
 /// Writes Machines, then what is said of their classes; why not, of those that nobody took.
-async fn keep(driver: Arc<Driver>, changes: Vec<Change>, said: Vec<(String, Ops)>) -> Vec<String> {
-    let writes = changes.into_iter().map(|change| write(&driver, change));
+async fn keep(context: Arc<Context>, changes: Vec<Change>, said: Vec<(String, Ops)>) -> Vec<String> {
+    let writes = changes.into_iter().map(|change| write(&context, change));
     let writes = futures::stream::iter(writes).buffer_unordered(WRITES_MAX);
     let mut lost_writes: Vec<String> = writes.filter_map(std::future::ready).collect().await;
-    let statuses = said.into_iter().map(|(name, ops)| say(&driver, name, ops));
+    let statuses = said.into_iter().map(|(name, ops)| say(&context, name, ops));
     let said = futures::stream::iter(statuses).buffer_unordered(WRITES_MAX);
     lost_writes.extend(said.filter_map(std::future::ready).collect::<Vec<_>>().await);
     lost_writes
 }
 
 /// Says of a class what has come of it.
-async fn say(driver: &Driver, name: String, ops: Ops) -> Option<String> {
+async fn say(context: &Context, name: String, ops: Ops) -> Option<String> {
     let patch = Write::Json(ops.build());
-    lost(driver.cluster.patch_class_status(&name, &patch).await.map(|class: MachineClass| {
-        driver.world.learn(|all| {
+    lost(context.cluster.patch_class_status(&name, &patch).await.map(|class: MachineClass| {
+        context.world.learn(|all| {
             all.classes.insert(class.name_any(), Arc::new(class));
         });
     }))
 }
 
 /// Makes one write; why not, if nobody took it. What was changed in between comes by watch and is looked at anew.
-async fn write(driver: &Driver, change: Change) -> Option<String> {
+async fn write(context: &Context, change: Change) -> Option<String> {
     match change {
-        Change::Create(machine) => match driver.cluster.create(machine.as_ref()).await {
+        Change::Create(machine) => match context.cluster.create(machine.as_ref()).await {
             Answer::Done(made) => {
-                driver.world.learn(|all| all.machines.put(made));
+                context.world.learn(|all| all.machines.put(made));
                 None
             }
             answer => lost(answer.map(|_| ())),
         },
         Change::Replace { key, version, from, to } => {
             let ops = Ops::default().test(&["metadata", "resourceVersion"], version).spec(&*from, &*to);
-            match driver.cluster.patch::<Machine>(&key, Write::Json(ops.build())).await {
+            match context.cluster.patch::<Machine>(&key, Write::Json(ops.build())).await {
                 Answer::Done(changed) => {
-                    driver.world.learn(|all| all.machines.put(changed));
+                    context.world.learn(|all| all.machines.put(changed));
                     None
                 }
                 answer => lost(answer.map(|_| ())),
@@ -117,7 +117,7 @@ async fn write(driver: &Driver, change: Change) -> Option<String> {
         }
         Change::Delete { key, uid } => {
             tracing::info!(machine = %key, "its node is gone, or belongs to no class: the Machine goes");
-            lost(driver.cluster.delete::<Machine>(&key, &uid).await)
+            lost(context.cluster.delete::<Machine>(&key, &uid).await)
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Seat {
     pub(crate) hostname: Option<String>,
     /// What pods on that node may tolerate, by its owner's leave.
     pub(crate) tolerations: Vec<Json>,
-    pub(crate) takes: Res,
+    pub(crate) allocation: Res,
 }
 
 /// A gang, as its workload sees it.
@@ -73,7 +73,7 @@ fn seat(member: &Member, members: &[Member], objects: &Objects) -> Seat {
         kind: member.kind.clone(),
         uid: member.uid.clone(),
         tolerations: allowed.map(tolerations).unwrap_or_default(),
-        takes: member.allocation.clone().unwrap_or_default(),
+        allocation: member.allocation.clone().unwrap_or_default(),
         hostname,
         node,
         key,

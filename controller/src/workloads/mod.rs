@@ -16,6 +16,6 @@ pub(crate) use adopt::{Asking, Asks, asks, reference};
 pub(crate) use gang::{Gang, gang};
 pub(crate) use patches::{hand_back, let_go, never_started, start_made, start_taken, suspend, take_over};
 pub(crate) use place::placement;
-pub(crate) use state::{asked_for, left_of, state_of, was_up, work, work_of};
+pub(crate) use state::{asked_for, left_of, state_of, version_of, was_up, work, work_of};
 pub(crate) use template::batch_job;
 pub(crate) use trouble::{Trouble, name_taken, not_held, not_there};

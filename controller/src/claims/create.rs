@@ -1,0 +1,62 @@
+//! Before all others: the Match written.
+
+use std::sync::{Arc, PoisonError};
+
+use claiming::Event;
+use crds::Match;
+
+use crate::api::Answer;
+use crate::backoff::retry_of;
+use crate::claims::stalls::Pause;
+use crate::claims::step::{Outcome, Step};
+use crate::claims::view::View;
+use crate::events::Tone;
+use crate::holdoffs::Cause;
+use crate::metrics;
+
+impl Step<'_> {
+    /// Writes the Match. If one of that name is there already, a later run goes on with that one as it is stored.
+    pub(super) async fn create_match(&mut self) -> Outcome {
+        let Some(found) = self.view.found.clone() else { return Err(self.failed("there is no Match to write")) };
+        match self.context.cluster.create(found.as_ref()).await {
+            Answer::Done(written) => {
+                tracing::info!(r#match = %self.view.key, members = written.spec.summary, "gang found");
+                let attempt = if written.spec.attempt <= 1 { "first" } else { "again" };
+                self.context.metrics.count(&metrics::ATTEMPTS, &[attempt]);
+                let root = &self.view.root.uid;
+                self.claims.holdoffs.lock().unwrap_or_else(PoisonError::into_inner).forget(root, Cause::Unwritten);
+                self.claims.stalls().written(root);
+                self.context.world.learn(|all| all.put_match(written.clone()));
+                self.learned.written = Some(Arc::new(View::of(written)));
+                Ok(Event::MatchCreated)
+            }
+            Answer::Refused(refused) => {
+                self.context.metrics.count(&metrics::UNWRITTEN, &[]);
+                self.hold_off(&refused.message);
+                Err(self.waits(refused.message, Pause::OfJob))
+            }
+            Answer::Exists => match self.context.cluster.get::<Match>(&self.view.key).await {
+                Answer::Done(stored) => {
+                    self.context.world.learn(|all| all.put_match(stored));
+                    Err(self.failed("a Match of this name exists already"))
+                }
+                answer => Err(self.lost(&answer)),
+            },
+            answer => Err(self.lost(&answer)),
+        }
+    }
+
+    /// Lets the job pause whose Match the server refuses, and tells people so. The offers are free again at once: nothing was
+    /// reserved.
+    fn hold_off(&self, message: &str) {
+        let Some(job) = self.job() else { return };
+        let about = (self.view.root.uid.as_str(), self.view.root.generation);
+        let note = format!("its Match cannot be written: {message}");
+        let now_ms = self.context.now_ms();
+        let mut holdoffs = self.claims.holdoffs.lock().unwrap_or_else(PoisonError::into_inner);
+        let pause_ms = holdoffs.remember(about, Cause::Unwritten, &note, &retry_of(&job), now_ms);
+        drop(holdoffs);
+        tracing::warn!(r#match = %self.view.key, message, pause_ms, "the Match was refused; its job pauses");
+        self.context.events.tell(&job, Tone::Warning, "FailedCreate", message);
+    }
+}
