@@ -4,17 +4,17 @@ use claiming::{Digest, Event};
 
 use crate::api::{Answer, Change};
 use crate::claims::registers;
-use crate::claims::step::{Outcome, Step};
+use crate::claims::step::{Step, StepResult};
 use crate::claims::view::{Leg, entry, is_stopping, registers as seen};
 
 impl Step<'_> {
     /// Requests the vote of an agent.
-    pub(super) async fn request_vote(&mut self, number: usize) -> Outcome {
+    pub(super) async fn request_vote(&mut self, number: usize) -> StepResult {
         self.turn(number, &registers::request_vote(&self.view.uid)).await
     }
 
     /// Notifies an agent that the claim stands, if it has voted with this ballot.
-    pub(super) async fn notify_agent(&mut self, number: usize, ballot: Digest) -> Outcome {
+    pub(super) async fn notify_agent(&mut self, number: usize, ballot: Digest) -> StepResult {
         let text = {
             let objects = self.context.world.look();
             let offer = self.view.legs.get(number).and_then(|leg| self.view.offer(leg, &objects));
@@ -26,13 +26,13 @@ impl Step<'_> {
     }
 
     /// Tells an agent to stop.
-    pub(super) async fn stop_agent(&mut self, number: usize) -> Outcome {
+    pub(super) async fn stop_agent(&mut self, number: usize) -> StepResult {
         self.turn(number, &registers::stop(&self.view.uid, &self.view.key.to_string())).await
     }
 
     /// Writes that the work of a silent agent is lost. A process that was asleep itself takes others for silent: so the offer is read,
     /// then the agent's Lease, which must not have been renewed.
-    pub(super) async fn mark_lost(&mut self, number: usize) -> Outcome {
+    pub(super) async fn mark_lost(&mut self, number: usize) -> StepResult {
         let Some(leg) = self.view.legs.get(number) else { return Err(self.failed("no such offer")) };
         let answer = self.context.read_offer(leg).await;
         if !matches!(answer, Answer::Done(())) {
@@ -72,7 +72,7 @@ impl Step<'_> {
         silence.is_none_or(|silence| world.life(&lease, silence).is_silent())
     }
 
-    async fn turn(&self, number: usize, patch: &Change) -> Outcome {
+    async fn turn(&self, number: usize, patch: &Change) -> StepResult {
         let Some(leg) = self.view.legs.get(number) else { return Err(self.failed("no such offer")) };
         match self.context.patch_offer(leg, patch).await {
             Answer::Done(_) => self.entry_of(number).ok_or_else(|| self.failed("the entry is not there any more")),

@@ -4,12 +4,12 @@ use claiming::{Event, Reason};
 use crds::Job;
 
 use crate::api::Answer;
-use crate::claims::step::{Outcome, Step};
+use crate::claims::step::{Step, StepResult};
 use crate::claims::view::entry;
 
 impl Step<'_> {
     /// Whether the server says that what the reason is about is gone.
-    pub(super) async fn confirm_exit(&mut self, reason: Reason) -> Outcome {
+    pub(super) async fn confirm_exit(&mut self, reason: Reason) -> StepResult {
         let is_gone = match reason {
             Reason::JobDeleted => self.is_job_gone().await,
             Reason::MemberLost | Reason::MemberGone => self.is_member_gone(reason).await,

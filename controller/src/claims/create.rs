@@ -7,8 +7,8 @@ use crds::Match;
 
 use crate::api::Answer;
 use crate::backoff::retry_of;
-use crate::claims::stalls::Pause;
-use crate::claims::step::{Outcome, Step};
+use crate::claims::stalls::Retry;
+use crate::claims::step::{Step, StepResult};
 use crate::claims::view::View;
 use crate::events::Tone;
 use crate::holdoffs::Cause;
@@ -16,7 +16,7 @@ use crate::metrics;
 
 impl Step<'_> {
     /// Writes the Match. If one of that name is there already, a later run goes on with that one as it is stored.
-    pub(super) async fn create_match(&mut self) -> Outcome {
+    pub(super) async fn create_match(&mut self) -> StepResult {
         let Some(found) = self.view.found.clone() else { return Err(self.failed("there is no Match to write")) };
         match self.context.cluster.create(found.as_ref()).await {
             Answer::Done(written) => {
@@ -33,7 +33,7 @@ impl Step<'_> {
             Answer::Refused(refused) => {
                 self.context.metrics.count(&metrics::UNWRITTEN, &[]);
                 self.hold_off(&refused.message);
-                Err(self.waits(refused.message, Pause::OfJob))
+                Err(self.waits(refused.message, Retry::OfJob))
             }
             Answer::Exists => match self.context.cluster.get::<Match>(&self.view.key).await {
                 Answer::Done(stored) => {

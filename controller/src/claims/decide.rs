@@ -8,7 +8,7 @@ use pool::Objects;
 
 use crate::api::Answer;
 use crate::claims::refusal::No;
-use crate::claims::step::{Outcome, Step};
+use crate::claims::step::{Step, StepResult};
 use crate::claims::view::{Leg, View, decision_of, entry};
 use crate::claims::{registers, writes};
 use crate::events::Tone;
@@ -72,12 +72,12 @@ fn no_vote(leg: &Leg, entry: &ClaimEntry, objects: &Objects) -> Option<String> {
 
 impl Step<'_> {
     /// Lets the claim stand.
-    pub(super) async fn commit(&mut self) -> Outcome {
+    pub(super) async fn commit(&mut self) -> StepResult {
         self.decide(Decision::Committed, None).await
     }
 
     /// Calls the claim off. An offer that has not answered in time has refused as well: else it would be tried again at once.
-    pub(super) async fn abort(&mut self, reason: Reason) -> Outcome {
+    pub(super) async fn abort(&mut self, reason: Reason) -> StepResult {
         let view = self.view.clone();
         let refusing = refusing_offers(&view, &self.context.world.look(), reason);
         if let Some(No { leg, message, .. }) = refusing.first() {
@@ -91,7 +91,7 @@ impl Step<'_> {
     }
 
     /// Ends a claim that stands.
-    pub(super) async fn release(&mut self, reason: Reason) -> Outcome {
+    pub(super) async fn release(&mut self, reason: Reason) -> StepResult {
         match reason {
             Reason::AgentLost => self.name_lost_agents(),
             Reason::StartTimedOut => self.start_timed_out(),
@@ -111,7 +111,7 @@ impl Step<'_> {
     }
 
     /// Turns the decision, or finds out how it was turned otherwise.
-    async fn decide(&mut self, to: Decision, reason: Option<Reason>) -> Outcome {
+    async fn decide(&mut self, to: Decision, reason: Option<Reason>) -> StepResult {
         let gone = Ok(Event::Decided(claiming::Decision::Gone));
         let Some(found) = &self.view.found else { return gone };
         let patch = {
@@ -171,7 +171,7 @@ impl Step<'_> {
     }
 
     /// Notifies the job that its claim stands.
-    pub(super) async fn notify_job(&mut self) -> Outcome {
+    pub(super) async fn notify_job(&mut self) -> StepResult {
         let key = &self.view.root.key;
         let held = self.context.world.look().jobs.get(key).cloned();
         let (Some(held), Some(found)) = (held, &self.view.found) else { return Ok(Event::JobNotified) };

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use pool::{Advertises, Changes, ObjectKey, Objects, OfferRef};
 
 use crate::alarm::Alarm;
-use crate::claims::due::{Due, Known, Next, next, outlived, outlived_work};
+use crate::claims::due::{Due, Known, NextStep, next, outlived, outlived_work};
 use crate::claims::observation::Moment;
 use crate::claims::view::{Leg, View, view};
 use crate::fair::FairSet;
@@ -158,7 +158,7 @@ impl DirtyClaims {
         // An offer may name a claim that is none of its own.
         let still = before.into_iter().filter(|object| object.names(uid, objects));
         still.chain(dependencies(&view, objects)).for_each(|object| self.depend(object, uid));
-        let Next { undecided, asks, at_ms, seen } = next(&view, objects, moment);
+        let NextStep { undecided, asks, at_ms, seen } = next(&view, objects, moment);
         if undecided {
             self.undecided.insert(uid.to_owned());
         }

@@ -1,4 +1,4 @@
-//! Whoever looks only at what has changed finds what he would find if he looked at everything.
+//! To look only at what has changed finds what a look at everything finds.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,7 @@ fn what_has_changed_is_enough() {
 }
 
 #[test]
-fn nobody_looks_at_a_claim_that_nothing_has_happened_to() {
+fn a_claim_that_nothing_has_happened_to_is_not_looked_at() {
     let (mut churn, mut dirty) = (Churn::new(7), DirtyClaims::default());
     (0..200).for_each(|_| churn.turn());
     dirty.note(&churn.objects.everything(), &churn.objects);

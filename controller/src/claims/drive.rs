@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use crate::claims::exit_reason::exit_reason;
 use crate::claims::observation::Observation;
 use crate::claims::shared::Claims;
-use crate::claims::stalls::{Pause, Setback};
-use crate::claims::step::{Facts, Outcome, Step};
+use crate::claims::stalls::{Retry, Setback};
+use crate::claims::step::{Facts, Step, StepResult};
 use crate::claims::view::View;
 use crate::flights::UnderWay;
 use crate::metrics;
@@ -76,7 +76,7 @@ impl<'c> ClaimRun<'c> {
     }
 
     /// Begins an action.
-    fn take(&mut self, action: Action) -> impl Future<Output = (Outcome, Facts)> + use<'c> {
+    fn take(&mut self, action: Action) -> impl Future<Output = (StepResult, Facts)> + use<'c> {
         let taken = self.taken.entry(action).or_default();
         *taken = taken.saturating_add(1);
         let is_undone = *taken > SAME_MAX;
@@ -91,7 +91,7 @@ impl<'c> ClaimRun<'c> {
     }
 
     /// What came of an action, as an event of the claim.
-    fn learn(&mut self, outcome: Outcome, learned: Facts) -> Event {
+    fn learn(&mut self, outcome: StepResult, learned: Facts) -> Event {
         if let Some(written) = &learned.written {
             self.view = written.clone();
         }
@@ -134,7 +134,7 @@ impl<'c> ClaimRun<'c> {
         }
         stalls.keep_refusals(&view.uid, self.facts.refusals.clone());
         let Some(setback) = self.setback else { return stalls.went_on(&view.uid) };
-        if setback.pause == Pause::OfJob {
+        if setback.retry == Retry::OfJob {
             return;
         }
         if view.uid.is_empty() {
@@ -142,9 +142,9 @@ impl<'c> ClaimRun<'c> {
             return stalls.unwritten(&view.root.uid, now_ms);
         }
         let is_new = stalls.stalled(&view.uid, &setback, self.facts.seen, now_ms);
-        let Setback { action, why, pause } = setback;
-        match (is_new, pause) {
-            (true, Pause::BackOff | Pause::OfJob) => {
+        let Setback { action, why, retry } = setback;
+        match (is_new, retry) {
+            (true, Retry::BackOff | Retry::OfJob) => {
                 tracing::warn!(r#match = %view.key, ?action, why, "the claim cannot go on; it is tried again");
             }
             (true, _) => tracing::info!(r#match = %view.key, ?action, why, "the claim waits"),
@@ -154,7 +154,7 @@ impl<'c> ClaimRun<'c> {
 }
 
 /// Does what an action asks for.
-async fn execute(step: &mut Step<'_>) -> Outcome {
+async fn execute(step: &mut Step<'_>) -> StepResult {
     match step.action {
         Action::CreateMatch => step.create_match().await,
         Action::ReserveRoot => step.reserve_root().await,

@@ -37,7 +37,7 @@ pub(crate) struct Known {
 
 /// What is to be done about one claim.
 #[derive(Debug, Default)]
-pub(crate) struct Next {
+pub(crate) struct NextStep {
     /// Its Match is undecided.
     pub(crate) undecided: bool,
     /// It has a next step.
@@ -49,12 +49,12 @@ pub(crate) struct Next {
 }
 
 /// What is to be done about a claim now.
-pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> Next {
+pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> NextStep {
     let decision = view.decision();
     let undecided = decision == Decision::Pending;
     // A Match speaks for a job of its own namespace only, whoever wrote it.
     if undecided && view.key.namespace != view.root.key.namespace {
-        return Next::default();
+        return NextStep::default();
     }
     let Observation { claim, agent_by_ms, seen } = observe(view, objects, moment);
     let deadline_ms = claim.deadline_ms;
@@ -74,7 +74,7 @@ pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> Next 
     });
     let later =
         [deadline_ms, stop_by_ms].into_iter().chain(agent_by_ms).filter(|at| *at > moment.now_ms && *at != u64::MAX);
-    Next { undecided, asks, at_ms: by_clock.into_iter().chain(later).chain(starts_at_ms).min(), seen }
+    NextStep { undecided, asks, at_ms: by_clock.into_iter().chain(later).chain(starts_at_ms).min(), seen }
 }
 
 /// Batch Jobs that were made for the Match with this uid, which is gone and which nothing names, and that have ended.

@@ -12,8 +12,8 @@ use kube::ResourceExt;
 use pool::{ObjectKey, Origin, WorkObject, has_finished};
 
 use crate::api::Answer;
-use crate::claims::stalls::{Pause, Setback};
-use crate::claims::step::{Outcome, Step};
+use crate::claims::stalls::{Retry, Setback};
+use crate::claims::step::{Step, StepResult};
 use crate::workloads::{self, state_of};
 
 /// The label by which the batch Jobs of a JobSet are known.
@@ -74,7 +74,7 @@ impl Step<'_> {
         }
         let why = format!("{} {} is suspended, and its last pods are still ending", work.noun(), work.key);
         // no watch shows those that do not carry the label
-        Err(self.waits(why, pause(left.iter().all(is_labelled), is_late, by_ms)))
+        Err(self.waits(why, retry(left.iter().all(is_labelled), is_late, by_ms)))
     }
 
     /// Whether none of the batch Jobs of a JobSet makes pods any more.
@@ -121,7 +121,7 @@ impl Step<'_> {
     }
 
     /// Lists workloads and pods of the claim that have not finished. Pods that are left when their time is over are deleted.
-    pub(super) async fn list_work(&mut self) -> Outcome {
+    pub(super) async fn list_work(&mut self) -> StepResult {
         let (namespace, selector) = (&self.view.key.namespace, format!("{LABEL_MATCH_UID}={}", self.view.uid));
         let job_sets = self.context.world.look().works.job_sets.then_some(WorkKind::JobSet);
         for kind in [WorkKind::Job].into_iter().chain(job_sets) {
@@ -157,7 +157,7 @@ impl Step<'_> {
             objects.works.pods_of_claim(self.view.whose(&objects)) > 0
         };
         // the end of pods that no watch has shown would not be seen either
-        Err(self.waits("its last pods are still ending", pause(are_seen, is_late, by_ms)))
+        Err(self.waits("its last pods are still ending", retry(are_seen, is_late, by_ms)))
     }
 
     fn is_its_pod(&self, pod: &Pod) -> bool {
@@ -178,12 +178,12 @@ impl Step<'_> {
     }
 }
 
-/// How long the end of pods is waited for; of those whose end a watch shows, until it does.
-fn pause(are_seen: bool, is_late: bool, by_ms: u64) -> Pause {
+/// When the end of pods is looked at again: if a watch shows it, when it does.
+fn retry(are_seen: bool, is_late: bool, by_ms: u64) -> Retry {
     match (are_seen, is_late) {
-        (true, true) => Pause::UntilSeen,
-        (true, false) => Pause::Until(by_ms),
-        (false, _) => Pause::BackOff,
+        (true, true) => Retry::OnChange,
+        (true, false) => Retry::By(by_ms),
+        (false, _) => Retry::BackOff,
     }
 }
 

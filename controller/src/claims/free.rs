@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 
 use crate::api::Answer;
 use crate::claims::batcher::LedgerOp;
-use crate::claims::step::{Outcome, Step};
+use crate::claims::step::{Step, StepResult};
 use crate::claims::view::{Leg, decision_of};
 use crate::claims::writes;
 use crate::events::Tone;
@@ -20,7 +20,7 @@ use crate::workloads::{self, work_of};
 
 impl Step<'_> {
     /// Reads the decision.
-    pub(super) async fn read_decision(&mut self) -> Outcome {
+    pub(super) async fn read_decision(&mut self) -> StepResult {
         match self.context.read_match(&self.view.key).await {
             Answer::Done(found) if found.metadata.uid.as_deref() == Some(self.view.uid.as_str()) => {
                 Ok(Event::DecisionRead(decision_of(&found)))
@@ -31,7 +31,7 @@ impl Step<'_> {
     }
 
     /// Gives an offer back.
-    pub(super) async fn free(&mut self, number: usize) -> Outcome {
+    pub(super) async fn free(&mut self, number: usize) -> StepResult {
         let Some(leg) = self.view.legs.get(number) else { return Err(self.failed("no such offer")) };
         // Whether a seat goes with the entry depends on what else is seen in it: of those each is written alone.
         let op = if leg.share.is_none() { LedgerOp::Leave } else { LedgerOp::Alone };
@@ -58,7 +58,7 @@ impl Step<'_> {
     }
 
     /// An entry that was to be taken out and is not there: the server says so, not the cache.
-    async fn freed_otherwise(&self, number: usize, leg: &Leg) -> Outcome {
+    async fn freed_otherwise(&self, number: usize, leg: &Leg) -> StepResult {
         match self.context.read_offer(leg).await {
             Answer::Missing => Ok(Event::Freed(number)),
             Answer::Done(()) => {
@@ -77,7 +77,7 @@ impl Step<'_> {
 
     /// Reads the entries of this claim where none is known: at its own offers; at all offers, if the Match is gone and with it the
     /// list of its members. One that is found is in the cache then: a later run begins from it.
-    pub(super) async fn list_entries(&mut self) -> Outcome {
+    pub(super) async fn list_entries(&mut self) -> StepResult {
         if self.view.found.is_none() {
             let answer = self.context.list_offers().await;
             if !matches!(answer, Answer::Done(())) {
@@ -106,7 +106,7 @@ impl Step<'_> {
     }
 
     /// Gives the job back. Before, every offer was read without an entry of this claim.
-    pub(super) async fn free_root(&mut self) -> Outcome {
+    pub(super) async fn free_root(&mut self) -> StepResult {
         let Some(job) = self.job() else { return Ok(Event::RootFreed) };
         let ended = self.ended();
         let root = &self.view.root;

@@ -7,7 +7,7 @@ use crds::rules::message;
 use crate::api::Answer;
 use crate::claims::batcher::LedgerOp;
 use crate::claims::refusal::{self, No};
-use crate::claims::step::{Member, Outcome, Step};
+use crate::claims::step::{Member, Step, StepResult};
 use crate::claims::view::{Leg, View};
 use crate::claims::writes;
 
@@ -16,7 +16,7 @@ const TRIES: usize = 3;
 
 impl Step<'_> {
     /// Reserves the job. If it was written while the patch was on its way, the patch is made again for what it says by now.
-    pub(super) async fn reserve_root(&mut self) -> Outcome {
+    pub(super) async fn reserve_root(&mut self) -> StepResult {
         for _ in 0..TRIES {
             if let Some(outcome) = self.try_root().await {
                 return outcome;
@@ -26,7 +26,7 @@ impl Step<'_> {
     }
 
     /// `None`: the job is free, and was written in the meantime.
-    async fn try_root(&mut self) -> Option<Outcome> {
+    async fn try_root(&mut self) -> Option<StepResult> {
         let key = &self.view.root.key;
         let held = self.context.world.look().jobs.get(key).cloned();
         let (Some(held), Some(found)) = (held, &self.view.found) else {
@@ -57,7 +57,7 @@ impl Step<'_> {
     }
 
     /// Reserves an offer.
-    pub(super) async fn reserve(&mut self, number: usize) -> Outcome {
+    pub(super) async fn reserve(&mut self, number: usize) -> StepResult {
         let view = self.view.clone();
         let Some(leg) = view.legs.get(number) else { return Err(self.failed("no such offer")) };
         match self.claims.batcher.submit(&view, number, LedgerOp::Enter(leg.generation)).await {

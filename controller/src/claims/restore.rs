@@ -12,7 +12,7 @@ use pool::{Objects, forgotten, gang_of, is_foreign};
 use crate::api::Answer;
 use crate::claims::batcher::LedgerOp;
 use crate::claims::shared::Claims;
-use crate::claims::stalls::{Pause, Setback};
+use crate::claims::stalls::{Retry, Setback};
 use crate::claims::step::{Facts, Step};
 use crate::claims::view::View;
 use crate::flights::UnderWay;
@@ -49,7 +49,7 @@ impl Claims {
         match came_to {
             Ok(()) => self.stalls().went_on(&view.uid),
             Err(why) => {
-                let setback = Setback { action: Action::Reserve(0), why, pause: Pause::BackOff };
+                let setback = Setback { action: Action::Reserve(0), why, retry: Retry::BackOff };
                 if self.stalls().stalled(&view.uid, &setback, seen, self.context.now_ms()) {
                     let why = setback.why;
                     tracing::warn!(r#match = %view.key, why, "entry lost by an offer, and not written back; it is tried again");

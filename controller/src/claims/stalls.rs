@@ -25,19 +25,19 @@ pub(crate) struct Setback {
     pub(crate) action: Action,
     /// Why, for the log.
     pub(crate) why: String,
-    pub(crate) pause: Pause,
+    pub(crate) retry: Retry,
 }
 
-/// How long a claim that came to nothing pauses, if nothing changes.
+/// When a claim that came to nothing is driven again, if nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pause {
-    /// Longer each time.
+pub(crate) enum Retry {
+    /// After a pause, which is longer each time.
     BackOff,
-    /// Until what it waits for is seen.
-    UntilSeen,
-    /// Until that is seen, or until then, on the monotonic clock.
-    Until(u64),
-    /// The job pauses, and its claim with it.
+    /// When what it waits for is seen.
+    OnChange,
+    /// When that is seen, or then, on the monotonic clock.
+    By(u64),
+    /// With its job, which pauses.
     OfJob,
 }
 
@@ -81,10 +81,10 @@ impl Stalls {
         let times = before.map_or(0, |known| known.times.saturating_add(1));
         let is_new = before.is_none_or(|known| known.why != setback.why);
         let jitter = jitter(uid, i32::try_from(times).unwrap_or(0));
-        let (earliest, until_ms) = match setback.pause {
-            Pause::UntilSeen => (WAITS.pause_ms(times, jitter), now_ms.saturating_add(UNSEEN_MS)),
-            Pause::Until(at_ms) => (WAITS.pause_ms(times, jitter), at_ms.max(now_ms)),
-            Pause::BackOff | Pause::OfJob => {
+        let (earliest, until_ms) = match setback.retry {
+            Retry::OnChange => (WAITS.pause_ms(times, jitter), now_ms.saturating_add(UNSEEN_MS)),
+            Retry::By(at_ms) => (WAITS.pause_ms(times, jitter), at_ms.max(now_ms)),
+            Retry::BackOff | Retry::OfJob => {
                 let pause = Backoff::REQUESTS.pause_ms(times, jitter);
                 (pause.min(FAILED_MOST_MS), now_ms.saturating_add(pause))
             }
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn failed(why: &str) -> Setback {
-        Setback { action: Action::MakeWork, why: why.to_owned(), pause: Pause::BackOff }
+        Setback { action: Action::MakeWork, why: why.to_owned(), retry: Retry::BackOff }
     }
 
     #[test]
@@ -224,12 +224,12 @@ mod tests {
 
     #[test]
     fn what_a_watch_will_show_is_not_polled() {
-        let waits = |pause| Setback { pause, ..failed("its pods are ending") };
+        let waits = |retry| Setback { retry, ..failed("its pods are ending") };
         let mut stalls = Stalls::default();
-        stalls.stalled("u", &waits(Pause::UntilSeen), 7, 0);
+        stalls.stalled("u", &waits(Retry::OnChange), 7, 0);
         assert_eq!(stalls.rests_until("u", 7, 0), Some(UNSEEN_MS));
         assert!(stalls.rests_until("u", 8, 50).is_none(), "it has been seen");
-        stalls.stalled("u", &waits(Pause::Until(9_000)), 7, 0);
+        stalls.stalled("u", &waits(Retry::By(9_000)), 7, 0);
         assert_eq!((stalls.rests_until("u", 7, 0), stalls.rests_until("u", 7, 9_000)), (Some(9_000), None));
     }
 

@@ -10,7 +10,7 @@ use pool::Objects;
 use crate::api::Answer;
 use crate::claims::offers::Offer;
 use crate::claims::shared::Claims;
-use crate::claims::stalls::{Pause, Setback};
+use crate::claims::stalls::{Retry, Setback};
 use crate::claims::view::View;
 use crate::context::Context;
 
@@ -63,7 +63,7 @@ impl Member {
 }
 
 /// What came of a step. `Err`: it came to nothing.
-pub(super) type Outcome = Result<Event, Setback>;
+pub(super) type StepResult = Result<Event, Setback>;
 
 /// One action of a claim.
 pub(super) struct Step<'c> {
@@ -92,12 +92,12 @@ impl<'c> Step<'c> {
 
     /// The step came to nothing.
     pub(super) fn failed(&self, why: impl Into<String>) -> Setback {
-        Setback { action: self.action, why: why.into(), pause: Pause::BackOff }
+        Setback { action: self.action, why: why.into(), retry: Retry::BackOff }
     }
 
     /// The step cannot be done before something else happens.
-    pub(super) fn waits(&self, why: impl Into<String>, pause: Pause) -> Setback {
-        Setback { action: self.action, why: why.into(), pause }
+    pub(super) fn waits(&self, why: impl Into<String>, retry: Retry) -> Setback {
+        Setback { action: self.action, why: why.into(), retry }
     }
 
     /// The step came to nothing by this answer.

@@ -9,13 +9,13 @@ use pool::{ObjectKey, WorkObject};
 
 use crate::api::Answer;
 use crate::claims::shared::Claims;
-use crate::claims::stalls::{Pause, Setback};
-use crate::claims::step::{Outcome, Step};
+use crate::claims::stalls::{Retry, Setback};
+use crate::claims::step::{Step, StepResult};
 use crate::workloads::{self, left_of};
 
 impl Step<'_> {
     /// Takes away what another Match of this name has left.
-    pub(super) async fn clear_work(&mut self) -> Outcome {
+    pub(super) async fn clear_work(&mut self) -> StepResult {
         let seen = self.context.world.look().works.get(WorkKind::Job, &self.view.key).cloned();
         let Some(batch) = seen else { return Ok(Event::Work(Work::Absent)) };
         if !batch.made || batch.match_uid.is_none() {
@@ -38,7 +38,7 @@ impl Step<'_> {
 
     /// Stops the work of a claim that is over. What can be suspended is suspended, and once its controller says so, deleted or
     /// given back. A Pod that was started cannot be held again: it is deleted.
-    pub(super) async fn stop_work(&mut self) -> Outcome {
+    pub(super) async fn stop_work(&mut self) -> StepResult {
         let seen = {
             let objects = self.context.world.look();
             left_of(self.view.whose(&objects), &objects).cloned()
@@ -124,7 +124,7 @@ impl Step<'_> {
             return self.stop_by_force(&latest, by_ms).await;
         }
         let why = format!("{} {} is suspended, but its own controller has not said so", work.noun(), work.key);
-        Err(self.waits(why, Pause::Until(by_ms)))
+        Err(self.waits(why, Retry::By(by_ms)))
     }
 
     async fn suspend(&self, work: &WorkObject) -> Result<Suspended, Setback> {

@@ -93,14 +93,14 @@ fn what_is_left_of_a_deleted_match_is_found_by_its_uid() {
 }
 
 /// Something happens to the world.
-type Turn<'t> = &'t dyn Fn(&mut Objects);
+type Happening<'t> = &'t dyn Fn(&mut Objects);
 
 #[test]
-fn reasons_to_leave() {
+fn reasons_to_exit() {
     let now = Timestamp::from_second(1_795_000_000).unwrap();
     let late = now.as_second() + 100_000_000;
     let held = json!({"claim": {"match": "match", "uid": MATCH_UID}});
-    let table: [(&str, Option<Reason>, Turn<'_>); 7] = [
+    let table: [(&str, Option<Reason>, Happening<'_>); 7] = [
         ("nothing", None, &|_| {}),
         ("done", Some(Reason::Done), &|all| all.jobs.put(job(&json!({"done": true}), &held))),
         ("suspend", Some(Reason::Suspended), &|all| all.jobs.put(job(&json!({"suspend": true}), &held))),
@@ -133,7 +133,7 @@ fn only_claims_with_a_next_step_are_due() {
     let status = json!({"claim": {"match": "match", "uid": MATCH_UID}, "conditions": [{"type": "Claimed", "status": "True",
         "reason": "Committed", "message": "", "lastTransitionTime": "2026-11-21T14:00:00Z"}]});
     told.jobs.put(job(&json!({}), &status));
-    assert!(due_now(&told).claims.is_empty(), "it stands, and everybody knows");
+    assert!(due_now(&told).claims.is_empty(), "it stands, and its job shows that");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_job_is_reserved_only_once() {
 }
 
 #[test]
-fn a_job_is_told_or_claimed_and_not_both_at_once() {
+fn a_job_is_told_that_it_waits_or_claimed_and_not_both_at_once() {
     let objects = world(&json!({"decision": "Pending"}));
     let (view, flights) = (the_view(&objects), Arc::new(Flights::default()));
     let gang = || Some(flight(view.found.as_ref().unwrap()));
@@ -221,7 +221,7 @@ fn a_job_is_told_or_claimed_and_not_both_at_once() {
 }
 
 #[test]
-fn freeing_removes_the_entry_and_a_seat_that_nobody_shares() {
+fn freeing_removes_the_entry_and_a_seat_that_no_other_claim_shares() {
     let shared = |others: bool| {
         let mut claims =
             json!({MATCH_UID: {"match": "ns/match", "allocation": {"seats": 1}, "share": "a", "vote": "Accepted"}});
@@ -282,7 +282,7 @@ fn freed(views: &[&View], offer: pool::OfferRef<'_>, objects: &Objects) -> Optio
 }
 
 #[test]
-fn a_job_that_is_told_late_is_not_told() {
+fn a_late_notification_changes_nothing() {
     let told = json!({"type": "Matched", "status": "True", "reason": "GangFound", "message": "",
         "lastTransitionTime": "2026-11-21T14:00:00Z"});
     let mut objects = world(&committed());
@@ -294,9 +294,9 @@ fn a_job_that_is_told_late_is_not_told() {
     assert!(patch.as_array().unwrap().contains(&test), "{patch}");
 }
 
-/// Whoever has just begun to lead may see a job as it was born, and the claim that stands since.
+/// A new leader may see a job as it was created, and the claim that stands since.
 #[test]
-fn a_job_that_is_seen_as_it_was_born_is_told_as_it_was_seen_or_not_at_all() {
+fn a_job_that_is_seen_as_it_was_created_is_notified_as_it_was_seen_or_not_at_all() {
     let mut objects = world(&committed());
     let mut born = job(&json!({}), &json!({}));
     born.metadata.resource_version = Some("17".to_owned());
@@ -308,7 +308,7 @@ fn a_job_that_is_seen_as_it_was_born_is_told_as_it_was_seen_or_not_at_all() {
 }
 
 #[test]
-fn a_decision_tests_the_register_it_turns() {
+fn a_decision_tests_what_it_turns() {
     use crds::Decision::{Aborted, Committed, Released};
     let objects = world(&json!({"decision": "Pending"}));
     let view = the_view(&objects);
@@ -321,7 +321,7 @@ fn a_decision_tests_the_register_it_turns() {
 }
 
 #[test]
-fn a_claim_that_was_wiped_from_its_job_is_put_back() {
+fn a_claim_that_was_taken_out_of_its_job_is_put_back() {
     let mut objects = world(&committed());
     objects.jobs.put(job(&json!({}), &json!({})));
     let due = due_now(&objects).claims;
@@ -339,7 +339,7 @@ fn a_claim_that_was_wiped_from_its_job_is_put_back() {
 }
 
 #[test]
-fn an_entry_that_was_wiped_from_an_offer_is_written_back_from_the_match() {
+fn an_entry_that_was_lost_by_an_offer_is_written_back_from_the_match() {
     let mut objects = world(&committed());
     assert!(super::lost_entries(&objects).is_empty());
     objects.licenses.put(license(&json!({}), &json!({})));

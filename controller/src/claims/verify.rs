@@ -6,12 +6,12 @@ use pool::{Objects, gang_of};
 
 use crate::api::Answer;
 use crate::claims::refusal::{No, ad_key};
-use crate::claims::step::{Outcome, Step};
+use crate::claims::step::{Step, StepResult};
 use crate::claims::view::Leg;
 
 impl Step<'_> {
     /// Evaluates the gang again. A member that this process did not reserve itself is read at the server first.
-    pub(super) async fn verify(&mut self) -> Outcome {
+    pub(super) async fn verify(&mut self) -> StepResult {
         let mut members = Objects::new(self.claims.owners);
         self.facts.members.iter().cloned().for_each(|member| member.put_into(&mut members));
         if members.jobs.get(&self.view.root.key).is_none() {

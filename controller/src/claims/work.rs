@@ -10,7 +10,7 @@ use crate::api::Answer;
 use crate::backoff::retry_of;
 use crate::claims::refusal::No;
 use crate::claims::stalls::Setback;
-use crate::claims::step::{Outcome, Step};
+use crate::claims::step::{Step, StepResult};
 use crate::claims::view::Leg;
 use crate::events::Tone;
 use crate::holdoffs::Cause;
@@ -24,7 +24,7 @@ impl Step<'_> {
     }
 
     /// Makes the workload, suspended, or marks the one that the job names.
-    pub(super) async fn make_work(&mut self) -> Outcome {
+    pub(super) async fn make_work(&mut self) -> StepResult {
         let Some(job) = self.job() else { return Err(self.failed("the job is not seen any more")) };
         let (Some(workload), Some(gang)) = (&job.spec.workload, self.gang(&job)) else {
             return Err(self.failed("the job wants no workload any more"));
@@ -44,7 +44,7 @@ impl Step<'_> {
         }
     }
 
-    async fn post(&mut self, raw: &Raw) -> Outcome {
+    async fn post(&mut self, raw: &Raw) -> StepResult {
         match self.context.cluster.make(raw).await {
             Answer::Done(made) => {
                 tracing::info!(r#match = %self.view.key, "batch Job created");
@@ -85,7 +85,7 @@ impl Step<'_> {
 
     /// Puts the claim's label on a workload that was there before. The label of another claim is replaced only once that claim is
     /// over.
-    async fn take_over(&mut self, kind: WorkKind, key: &ObjectKey, gang: &Gang) -> Outcome {
+    async fn take_over(&mut self, kind: WorkKind, key: &ObjectKey, gang: &Gang) -> StepResult {
         let seen = match self.context.cluster.read_work(kind, key).await {
             Answer::Done(seen) => seen,
             Answer::Missing => return Err(self.waits_for_owner(workloads::not_there(kind, &key.name))),
@@ -124,7 +124,7 @@ impl Step<'_> {
     }
 
     /// Starts the workload, if it is this one in this version.
-    pub(super) async fn start_work(&mut self, version: Digest) -> Outcome {
+    pub(super) async fn start_work(&mut self, version: Digest) -> StepResult {
         let seen = self.seen_work().filter(|work| version_of(work) == version);
         let (Some(work), Some(job)) = (seen, self.job()) else {
             return Err(self.failed("the workload has changed since it was read"));

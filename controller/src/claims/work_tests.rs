@@ -1,6 +1,6 @@
 //! Batch Jobs beside claims: when a start has taken too long, what is waited for, and what is left to be taken away.
 
-use claiming::{Action, Event, Reason, Work, step};
+use claiming::{Action, Decision, Event, Reason, Work, step};
 use pool::{Objects, WorkObject};
 use serde_json::{Value, json};
 
@@ -78,14 +78,15 @@ fn a_start_is_given_its_time_from_the_start_and_until_a_pod_is_up() {
     ran.jobs.put(job(&json!({"workload": {"jobTemplate": {}}}), &told));
     assert_eq!(exit_of(&ran, COMMITTED + 9999), None, "it was up, whatever became of it");
     let claim = the_view(&ran).claim(&ran, u64::MAX, None);
-    assert_eq!(claim.work, Work::Finished(false), "deleted by somebody: not begun again");
+    assert_eq!(claim.work, Work::Finished(false), "deleted: not begun again");
 }
 
 #[test]
 fn nothing_is_given_back_while_its_work_is_there_and_pods_that_end_are_waited_for() {
     let running = claimed("Released", Some(batch(|batch| batch.active = 1)));
-    let (_, asked) = step(the_view(&running).claim(&running, u64::MAX, None), Event::Tick, 0);
-    assert_eq!(asked, [Action::StopWork]);
+    let (claim, asked) = step(the_view(&running).claim(&running, u64::MAX, None), Event::Tick, 0);
+    assert_eq!(asked, [Action::ReadDecision], "that the claim is over is believed from the server only");
+    assert_eq!(step(claim, Event::DecisionRead(Decision::Released), 0).1, [Action::StopWork]);
     let mut ending = claimed("Released", Some(batch(|batch| batch.ended = Some(true))));
     let (_, asked) = step(the_view(&ending).claim(&ending, u64::MAX, None), Event::Tick, 0);
     assert_eq!(asked, [Action::ListWork]);
@@ -119,11 +120,11 @@ fn of_a_match_that_is_gone_unfinished_work_is_stopped_and_what_was_made_is_taken
     assert_eq!((due.claims.len(), due.outlived_work.len()), (1, 0));
     let (claim, asked) = step(due.claims[0].claim(&left, u64::MAX, None), Event::Tick, 0);
     assert_eq!(asked, [Action::ReadDecision], "that it is gone is believed from the server only");
-    assert_eq!(step(claim, Event::DecisionRead(claiming::Decision::Gone), 0).1, [Action::StopWork]);
+    assert_eq!(step(claim, Event::DecisionRead(Decision::Gone), 0).1, [Action::StopWork]);
     let ended = due_now(&free("Released", batch(|batch| batch.ended = Some(true))));
     assert_eq!((ended.claims.len(), ended.outlived_work.len()), (0, 1));
     let strangers = free("Released", batch(|batch| (batch.ended, batch.made) = (Some(true), false)));
-    assert!(due_now(&strangers).outlived_work.is_empty(), "what somebody else has made stays");
+    assert!(due_now(&strangers).outlived_work.is_empty(), "what was there before stays");
     let kept = due_now(&claimed("Released", Some(batch(|batch| batch.ended = Some(true)))));
     assert!(kept.outlived_work.is_empty(), "it goes with its Match, not before");
 }
