@@ -74,7 +74,7 @@ pub struct Claim {
     pub verified: bool,
     /// The root's status says that the claim stands.
     pub root_notified: bool,
-    /// Why the claim is to be called off or to end, if a party wants that.
+    /// Why the claim is to be called off or to end, if the caller has seen a reason.
     pub exit: Option<Reason>,
     /// When an undecided claim is called off, in milliseconds of the caller's monotonic clock.
     pub deadline_ms: u64,
@@ -190,7 +190,7 @@ impl Claim {
         false
     }
 
-    /// Why a claim that stands is to end: a party wants out, or the work is over.
+    /// Why a claim that stands is to end: there is a reason to exit, or the work is over.
     pub(crate) fn reason_to_end(&self) -> Option<Reason> {
         self.exit.or_else(|| self.end_of_work())
     }

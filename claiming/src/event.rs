@@ -99,7 +99,7 @@ pub enum Event {
     NoEntries,
     /// The root is free of this claim.
     RootFreed,
-    /// A party wants out: the job is done, deleted or suspended, a member is gone or evicts.
+    /// There is a reason to exit: the job is done, deleted or suspended, a member is gone or evicts.
     Exit(Reason),
     /// An object was read that was written under this epoch.
     Epoch(u64),

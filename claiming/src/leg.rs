@@ -68,7 +68,7 @@ pub struct Leg {
     pub hold: Hold,
     /// The leg that it works for; `None` for those that work for the root.
     pub parent: Option<usize>,
-    /// Its agent; `None` if no program speaks for it: then its entry is a yes.
+    /// Its agent; `None` if no program speaks for it: then its entry is its acceptance.
     pub agent: Option<Agent>,
 }
 
@@ -98,7 +98,7 @@ impl Leg {
         self.agent.filter(|_| self.is_held())
     }
 
-    /// Whether it has said yes.
+    /// Whether it has accepted.
     pub(crate) fn accepts(&self) -> bool {
         self.is_held() && self.agent.is_none_or(|agent| agent.vote == Vote::Accepted)
     }

@@ -21,7 +21,7 @@ impl Step<'_> {
             let text = offer.and_then(|offer| Some(entry(offer, &self.view.uid)?.ballot.clone()));
             text.filter(|text| Digest::of(&[text]) == ballot)
         };
-        let Some(text) = text else { return Err(self.failed("the agent has voted anew since its ballot was read")) };
+        let Some(text) = text else { return Err(self.failed("the agent has voted again since its ballot was read")) };
         self.turn(number, &registers::notify(&self.view.uid, &text)).await
     }
 

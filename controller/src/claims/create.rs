@@ -46,7 +46,7 @@ impl Step<'_> {
         }
     }
 
-    /// Lets the job pause whose Match the server refuses, and tells people so. The offers are free again at once: nothing was
+    /// Lets the job pause, since the server refuses its Match, and reports that. The offers are free again at once: nothing was
     /// reserved.
     fn hold_off(&self, message: &str) {
         let Some(job) = self.job() else { return };

@@ -69,7 +69,7 @@ impl DirtyClaims {
         self.dirty.extend(changes.worked.iter().cloned());
     }
 
-    /// A claim is not under way any more: what is to be done about it now is looked at anew.
+    /// A claim is not under way any more: it is to be looked at again.
     pub(crate) fn landed(&mut self, key: &ObjectKey, uid: &str, objects: &Objects) {
         let found = objects.matches.get(key).and_then(|found| found.uid());
         self.touch(

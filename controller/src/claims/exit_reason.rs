@@ -51,7 +51,7 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
             Some(offer) if committed && offer.fields().stop_policy == StopPolicy::HoldAndDrain => {
                 return Some(Reason::Evicted);
             }
-            // Its entry was wiped, and cannot be written back with the vote that it had: the agent is lost to this claim.
+            // Its entry was lost, and cannot be written back with the vote that it had: the agent is lost to this claim.
             Some(offer) if committed && leg.agent && entry(offer, &view.uid).is_none() => {
                 return Some(Reason::MemberLost);
             }

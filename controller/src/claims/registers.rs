@@ -31,7 +31,7 @@ pub(crate) fn initial_entry(view: &View, leg: &Leg, introduced: Introduced) -> C
     ClaimEntry { vote: Vote::Pending, ask_when, members, requester: introduced.requester, ..entry }
 }
 
-/// What an agent is told with the entry.
+/// What an agent reads in its entry of the claim that asks for its vote.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Introduced {
     /// It may vote at once: there is no agent below it.
@@ -40,7 +40,7 @@ pub(crate) struct Introduced {
     pub(crate) requester: BTreeMap<String, Value>,
 }
 
-/// What the agent of a leg is told; nothing, if it has none.
+/// The same for one leg; nothing, if it has no agent.
 pub(crate) fn introduced(view: &View, number: usize, objects: &Objects, config: &Config, now: i64) -> Introduced {
     match (view.legs.get(number), &view.found) {
         (Some(leg), Some(found)) if leg.agent => Introduced {
@@ -88,7 +88,7 @@ pub(crate) fn stop(uid: &str, match_key: &str) -> Change {
     Change::Json(guarded.add(&register(uid, "release"), true).build())
 }
 
-/// Marks an agent's work as lost, if the offer is what it was before the agent's Lease was looked at: an agent that comes back renews its
+/// Marks an agent's work as lost, if the offer is what it was before the agent's Lease was read: an agent that comes back renews its
 /// Lease, then writes here, and only then goes on. So either this write fails, or it does not go on.
 pub(crate) fn mark_lost(uid: &str, version: &str) -> Change {
     let guarded = Ops::default().test(&["metadata", "resourceVersion"], version);

@@ -69,7 +69,7 @@ pub(crate) struct Stalls {
     started: BTreeMap<String, (u32, u64, u64)>,
     /// Since when work is waited for that is to stop, by the uids of the Matches and of the workloads.
     stopping: BTreeMap<(String, String), u64>,
-    /// What offers have refused in the course of a claim, by the uid of its Match: its end, which may come much later, tells the job.
+    /// What offers have refused in the course of a claim, by the uid of its Match: they are written into the job's status at its end, which may come much later.
     refusals: BTreeMap<String, Vec<Refusal>>,
 }
 

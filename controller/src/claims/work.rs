@@ -50,7 +50,7 @@ impl Step<'_> {
                 tracing::info!(r#match = %self.view.key, "batch Job created");
                 Ok(self.learned_work(&made))
             }
-            // it is another Match's, or this one's and only now seen: reading it tells
+            // it is another Match's, or this one's and only now seen: it is read
             Answer::Exists => match self.context.cluster.read_work(WorkKind::Job, &self.view.key).await {
                 Answer::Done(found) if self.is_its(&found) => Ok(self.learned_work(&found)),
                 Answer::Done(found) => {

@@ -83,8 +83,8 @@ pub(crate) fn reserve(
     for (view, ..) in &claims {
         guarded = guarded.test(&["status", "claims", &view.uid], Value::Null);
     }
-    let born = claims.into_iter().map(|(view, leg, introduced)| (view, leg, initial_entry(view, leg, introduced)));
-    enter(guarded, born.collect(), offer, objects, epoch, now)
+    let entries = claims.into_iter().map(|(view, leg, introduced)| (view, leg, initial_entry(view, leg, introduced)));
+    enter(guarded, entries.collect(), offer, objects, epoch, now)
 }
 
 /// Enters claims that stand into a ledger that has lost them: exactly the state that was seen without them. What the offer says
@@ -99,8 +99,8 @@ pub(crate) fn restore(
     let version = offer.metadata().resource_version.clone().unwrap_or_default();
     let uid = claims.first().map(|(_, leg)| leg.uid.clone()).unwrap_or_default();
     let guarded = Ops::default().test(&["metadata", "uid"], uid).test(&["metadata", "resourceVersion"], version);
-    let born = claims.into_iter().map(|(view, leg)| (view, leg, initial_entry(view, leg, Introduced::default())));
-    enter(guarded, born.collect(), offer, objects, epoch, now)
+    let entries = claims.into_iter().map(|(view, leg)| (view, leg, initial_entry(view, leg, Introduced::default())));
+    enter(guarded, entries.collect(), offer, objects, epoch, now)
 }
 
 fn enter(
