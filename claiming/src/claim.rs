@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use crate::digest::Digest;
 use crate::event::Action;
 use crate::leg::{Activity, Agent, Hold, Leg};
 use crate::reason::Reason;
 
-/// What the decision register of the Match says.
+/// What the Match says of the claim: its decision, which is written once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Record {
-    /// Not written yet.
+pub enum Decision {
+    /// The Match is not written yet.
     Absent,
     /// Written, undecided.
     Pending,
@@ -25,7 +26,14 @@ pub enum Record {
     Gone,
 }
 
-/// What is known of the batch Job that works for a claim.
+impl Decision {
+    /// Whether the claim is over: what it holds is to be given back.
+    pub fn has_ended(self) -> bool {
+        matches!(self, Decision::Aborted | Decision::Released | Decision::Gone)
+    }
+}
+
+/// The batch Job that works for a claim, as last read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Work {
     /// The job wants none.
@@ -34,117 +42,118 @@ pub enum Work {
     Absent,
     /// One of its name is there and belongs to another Match.
     Foreign,
-    /// It is there, suspended.
-    Suspended,
+    /// It is there, suspended: this object in this version.
+    Suspended(Digest),
     /// It was started and has not finished.
     Started,
     /// It has finished; true: well.
     Finished(bool),
 }
 
-/// Something that may be acted on only if the claim was seen to stand after it was read.
+/// Something that may be acted on only if the server said Committed after it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Fact {
-    /// The ballot of an agent's entry.
-    Ballot(usize),
-    /// The uid of the batch Job.
-    Work,
+pub(crate) enum Evidence {
+    /// The ballot of an agent, by the number of its leg.
+    Ballot(usize, Digest),
+    /// The batch Job.
+    Work(Digest),
 }
 
 /// One claim: a value; [`crate::step`] makes the next one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Claim {
-    /// The register.
-    pub record: Record,
+    /// The decision of its Match.
+    pub decision: Decision,
     /// The root.
     pub root: Hold,
     /// The offers, in the order of the gang.
     pub legs: Vec<Leg>,
     /// The batch Job.
     pub work: Work,
-    /// The second look agreed.
-    pub agreed: bool,
-    /// The root knows that it is claimed.
-    pub told: bool,
-    /// A party wants out.
-    pub leaving: Option<Reason>,
+    /// The gang was verified on what the reserves returned.
+    pub verified: bool,
+    /// The root's status says that the claim stands.
+    pub root_notified: bool,
+    /// Why the claim is to be called off or to end, if the caller has seen a reason.
+    pub exit: Option<Reason>,
     /// When an undecided claim is called off, in milliseconds of the caller's monotonic clock.
     pub deadline_ms: u64,
     /// The epoch under which the caller leads; 0 if there is no leader.
     pub epoch: u64,
     /// The newest epoch that was seen in the Match or in a member. A leader whose epoch is older asks for nothing.
-    pub newest: u64,
+    pub newest_epoch: u64,
     /// All members are known. Not so if the Match is gone and only entries are left of it.
-    pub whole: bool,
-    /// The order in which the offers are reserved, one after the other; empty: all side by side.
-    pub order: Vec<usize>,
+    pub members_known: bool,
+    pub(crate) progress: Progress,
+}
+
+/// What was asked for since the caller began, and what the answers have proved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Progress {
     /// Asked for and not answered yet.
     pub(crate) asked: BTreeSet<Action>,
     /// An action failed: no more until the caller begins again.
-    pub(crate) resting: bool,
-    /// Known when the register was last asked for.
-    pub(crate) covered: BTreeSet<Fact>,
-    /// The claim stood after these were read.
-    pub(crate) cleared: BTreeSet<Fact>,
+    pub(crate) halted: bool,
+    /// Known when the decision was last asked for.
+    pub(crate) pending_evidence: BTreeSet<Evidence>,
+    /// The server said Committed after these were read.
+    pub(crate) confirmed: BTreeSet<Evidence>,
+    /// The reason to exit that the server has confirmed.
+    pub(crate) confirmed_exit: Option<Reason>,
+    /// The server has said that the claim is over. It says so once and for all.
+    pub(crate) ended_at_server: bool,
     /// After the end: no work was found.
-    pub(crate) swept: bool,
+    pub(crate) no_work: bool,
     /// After the end: these legs were read without an entry.
     pub(crate) absent: BTreeSet<usize>,
     /// After the end: all offers were read, and no entry was found beyond the legs.
-    pub(crate) listed: bool,
+    pub(crate) entries_listed: bool,
 }
 
 impl Claim {
     /// A claim of which nothing is written yet, with this many offers that no agent speaks for.
     pub fn new(legs: usize, deadline_ms: u64) -> Claim {
-        Claim::seen(Record::Absent, Hold::Free, vec![Hold::Free; legs], deadline_ms)
+        Claim::seen(Decision::Absent, Hold::Free, vec![Hold::Free; legs], deadline_ms)
     }
 
-    /// A claim as the cluster shows it, without a workload. A committed one is taken as not told to its root: telling twice
-    /// does no harm.
-    pub fn seen<L: Into<Leg>>(record: Record, root: Hold, legs: Vec<L>, deadline_ms: u64) -> Claim {
+    /// A claim as the cluster shows it, without a workload. The root of a committed one is taken as not notified: to notify it
+    /// twice does no harm.
+    pub fn seen<L: Into<Leg>>(decision: Decision, root: Hold, legs: Vec<L>, deadline_ms: u64) -> Claim {
         Claim {
-            record,
+            decision,
             root,
             legs: legs.into_iter().map(Into::into).collect(),
             work: Work::None,
-            agreed: false,
-            told: false,
-            leaving: None,
+            verified: false,
+            root_notified: false,
+            exit: None,
             deadline_ms,
             epoch: 0,
-            newest: 0,
-            whole: true,
-            order: Vec::new(),
-            asked: BTreeSet::new(),
-            resting: false,
-            covered: BTreeSet::new(),
-            cleared: BTreeSet::new(),
-            swept: false,
-            absent: BTreeSet::new(),
-            listed: false,
+            newest_epoch: 0,
+            members_known: true,
+            progress: Progress::default(),
         }
     }
 
     /// Whether there is nothing left to do: the claim stands, or all of it is given back.
     pub fn is_settled(&self) -> bool {
-        match self.record {
-            Record::Committed => {
-                let agents_know = self.legs.iter().filter_map(Leg::speaks).all(|agent| agent.committed);
+        match self.decision {
+            Decision::Committed => {
+                let agents_know = self.legs.iter().filter_map(Leg::held_agent).all(|agent| agent.committed);
                 let work_goes_on = matches!(self.work, Work::None | Work::Started);
-                self.told && self.ends().is_none() && agents_know && work_goes_on
+                self.root_notified && self.reason_to_end().is_none() && agents_know && work_goes_on
             }
-            Record::Aborted | Record::Released | Record::Gone | Record::Missing => {
+            Decision::Aborted | Decision::Released | Decision::Gone | Decision::Missing => {
                 !self.holds_anything() && !self.has_unfinished_work()
             }
-            Record::Absent => self.leaving.is_some(),
-            Record::Pending => false,
+            Decision::Absent => self.exit.is_some(),
+            Decision::Pending => false,
         }
     }
 
     /// Whether an answer is awaited.
     pub fn is_waiting(&self) -> bool {
-        !self.asked.is_empty()
+        !self.progress.asked.is_empty()
     }
 
     /// What the claim has of each offer.
@@ -152,9 +161,15 @@ impl Claim {
         self.legs.iter().map(|leg| leg.hold).collect()
     }
 
-    /// Whether an offer's agent may vote as soon as it is reserved: no agent below it has to be heard first.
+    /// Whether an offer's agent may vote as soon as it is reserved: no agent below it has to vote first.
     pub fn votes_at_once(&self, leg: usize) -> bool {
         self.below(leg).all(|leg| leg.agent.is_none())
+    }
+
+    /// The legs that [`Action::ListEntries`] is about: neither known to be held, nor read without an entry.
+    pub fn unread_legs(&self) -> impl Iterator<Item = usize> {
+        let is_unread = |(number, leg): &(usize, &Leg)| !leg.is_held() && !self.progress.absent.contains(number);
+        self.legs.iter().enumerate().filter(is_unread).map(|(number, _)| number)
     }
 
     /// All legs below one, however far.
@@ -175,13 +190,13 @@ impl Claim {
         false
     }
 
-    /// Why a claim that stands is to end: a party wants out, or the work is over.
-    pub(crate) fn ends(&self) -> Option<Reason> {
-        self.leaving.or_else(|| self.ended_by_itself())
+    /// Why a claim that stands is to end: there is a reason to exit, or the work is over.
+    pub(crate) fn reason_to_end(&self) -> Option<Reason> {
+        self.exit.or_else(|| self.end_of_work())
     }
 
-    fn ended_by_itself(&self) -> Option<Reason> {
-        let agents: Vec<Agent> = self.legs.iter().filter_map(Leg::speaks).collect();
+    fn end_of_work(&self) -> Option<Reason> {
+        let agents: Vec<Agent> = self.legs.iter().filter_map(Leg::held_agent).collect();
         if agents.iter().any(|agent| agent.activity == Activity::Lost) {
             return Some(Reason::AgentLost);
         }
@@ -199,7 +214,11 @@ impl Claim {
 
     /// Whether a newer leader has written.
     pub(crate) fn is_fenced(&self) -> bool {
-        self.newest > self.epoch
+        self.newest_epoch > self.epoch
+    }
+
+    pub(crate) fn has_asked(&self, action: Action) -> bool {
+        self.progress.asked.contains(&action)
     }
 
     pub(crate) fn holds_anything(&self) -> bool {
@@ -207,6 +226,6 @@ impl Claim {
     }
 
     pub(crate) fn has_unfinished_work(&self) -> bool {
-        matches!(self.work, Work::Suspended | Work::Started)
+        matches!(self.work, Work::Suspended(_) | Work::Started)
     }
 }

@@ -1,5 +1,6 @@
 //! What a claim has of one offer; with an agent, the registers of its entry.
 
+use crate::digest::Digest;
 use crate::reason::Reason;
 
 /// What this claim has of one party.
@@ -11,8 +12,8 @@ pub enum Hold {
     Held,
     /// Nothing, and it will not have it.
     Refused(Reason),
-    /// Nothing any more: the object is gone.
-    Gone,
+    /// Nothing any more: the object was deleted, or it was given back.
+    Deleted,
 }
 
 /// An offer's answer.
@@ -44,11 +45,13 @@ pub enum Activity {
 /// The registers of an entry for which an agent speaks, as last read. All but `silent` go one way only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Agent {
-    /// It is its turn to vote: everybody below it has accepted.
+    /// Its vote was requested: all below it have accepted.
     pub asked: bool,
     /// Its answer.
     pub vote: Vote,
-    /// It was told that the claim stands.
+    /// The random word that it has written with its vote: the same vote has the same one.
+    pub ballot: Digest,
+    /// It was notified that the claim stands.
     pub committed: bool,
     /// It was told to stop.
     pub release: bool,
@@ -65,7 +68,7 @@ pub struct Leg {
     pub hold: Hold,
     /// The leg that it works for; `None` for those that work for the root.
     pub parent: Option<usize>,
-    /// Its agent; `None` if no program speaks for it: then its entry is a yes.
+    /// Its agent; `None` if no program speaks for it: then its entry is its acceptance.
     pub agent: Option<Agent>,
 }
 
@@ -90,19 +93,19 @@ impl Leg {
         self.hold == Hold::Held
     }
 
-    /// The registers of the entry, if there is one and an agent speaks for it.
-    pub(crate) fn speaks(&self) -> Option<Agent> {
+    /// The registers of the entry, if the offer is held and an agent speaks for it.
+    pub(crate) fn held_agent(&self) -> Option<Agent> {
         self.agent.filter(|_| self.is_held())
     }
 
-    /// Whether it has said yes.
+    /// Whether it has accepted.
     pub(crate) fn accepts(&self) -> bool {
         self.is_held() && self.agent.is_none_or(|agent| agent.vote == Vote::Accepted)
     }
 
     /// Whether its work goes on, as far as is known.
     pub(crate) fn is_active(&self) -> bool {
-        self.speaks().is_some_and(|agent| agent.activity == Activity::Active)
+        self.held_agent().is_some_and(|agent| agent.activity == Activity::Active)
     }
 }
 

@@ -6,28 +6,30 @@
 //!
 //! ```
 //! use claiming::{Action, Claim, Event, step};
-//! let (claim, actions) = step(Claim::new(2, 30_000), Event::Woke, 0);
-//! assert_eq!(actions, [Action::Record]);
-//! let (_, actions) = step(claim, Event::Recorded, 5);
+//! let (claim, actions) = step(Claim::new(2, 30_000), Event::Tick, 0);
+//! assert_eq!(actions, [Action::CreateMatch]);
+//! let (_, actions) = step(claim, Event::MatchCreated, 5);
 //! assert_eq!(actions, [Action::ReserveRoot, Action::Reserve(0), Action::Reserve(1)]);
 //! ```
 //!
 //! First phase: the Match is written, then the root and all offers are reserved at once; each reserve is refused by the
-//! API server itself if the object changed or has no room. Second phase: the gang is looked at once more on what the
-//! reserves returned, and one write-once register says Committed or Aborted (section 4.4 of the gangmatching paper; the
-//! register instead of a coordinator is that of Gray and Lamport, *Consensus on Transaction Commit*). Nothing is given
-//! back before that register stands.
+//! API server itself if the object changed or has no room. Second phase: the gang is verified on what the reserves
+//! returned, and one decision, which is written once, says Committed or Aborted (section 4.4 of the gangmatching paper; the
+//! stored decision instead of a coordinator is that of Gray and Lamport, *Consensus on Transaction Commit*). Nothing is given
+//! back before the server has said that the claim is over.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod apply;
 mod claim;
+mod digest;
 mod event;
-mod learn;
 mod leg;
+mod next_actions;
 mod reason;
 mod step;
-mod wanted;
 
-pub use claim::{Claim, Record, Work};
+pub use claim::{Claim, Decision, Work};
+pub use digest::Digest;
 pub use event::{Action, Event};
 pub use leg::{Activity, Agent, Hold, Leg, Vote};
 pub use reason::Reason;

@@ -15,7 +15,7 @@ pub enum Reason {
     MemberGone,
     /// Aborted: an offer does not take jobs of this namespace, or takes none now. Released: nor is an entry that it lost written back.
     NotAllowed,
-    /// Aborted: not everybody answered in time.
+    /// Aborted: not all members answered in time.
     ReserveTimedOut,
     /// Aborted: the job is held by another Match.
     JobTaken,
@@ -92,6 +92,14 @@ impl Reason {
             Reason::WorkloadFailed => "WorkloadFailed",
             Reason::StartTimedOut => "StartTimedOut",
         }
+    }
+
+    /// Whether it says that something is gone: that is believed from the server only.
+    pub(crate) fn says_gone(self) -> bool {
+        matches!(
+            self,
+            Reason::JobDeleted | Reason::MemberGone | Reason::MemberLost | Reason::AgentLost | Reason::WorkloadFailed
+        )
     }
 
     /// The reason that a word stands for.

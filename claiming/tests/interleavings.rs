@@ -1,13 +1,13 @@
 //! Every interleaving of two claims over the same two offers, with crashes and late writes, through the production step.
 //!
-//! The world keeps the rules of the API server: an offer is held by one claim, the register is written once. A crash drops
+//! The world keeps the rules of the API server: an offer is held by one claim, the decision is written once. A crash drops
 //! what a coordinator knows; what it had asked for may land at any later time, or never.
 
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeSet, HashSet, VecDeque};
 
-    use claiming::{Action, Claim, Event, Hold, Reason, Record, step};
+    use claiming::{Action, Claim, Decision, Event, Hold, Reason, step};
 
     const LEGS: usize = 2;
     /// Writes of crashed coordinators that may be under way at the same time; bounds the space, which is searched whole.
@@ -15,7 +15,7 @@ mod tests {
 
     #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
     struct World {
-        records: [Record; 2],
+        decisions: [Decision; 2],
         roots: [bool; 2],
         entries: [BTreeSet<usize>; LEGS],
     }
@@ -38,14 +38,13 @@ mod tests {
     }
 
     fn land(world: &mut World, claim: usize, action: Action, knows: &Claim, rules: Rules) -> Option<Event> {
-        let record = world.records[claim];
-        let ended = matches!(record, Record::Aborted | Record::Released | Record::Gone);
+        let decision = world.decisions[claim];
         Some(match action {
-            Action::Record => {
-                if record == Record::Absent {
-                    world.records[claim] = Record::Pending;
+            Action::CreateMatch => {
+                if decision == Decision::Absent {
+                    world.decisions[claim] = Decision::Pending;
                 }
-                Event::Recorded
+                Event::MatchCreated
             }
             Action::ReserveRoot => {
                 world.roots[claim] = true;
@@ -60,53 +59,45 @@ mod tests {
                     Event::Reserved(leg)
                 }
             }
-            Action::Check => Event::Agreed,
+            Action::Verify => Event::Verified,
             Action::Commit | Action::Abort(_) => {
-                let to = if action == Action::Commit { Record::Committed } else { Record::Aborted };
-                let open = record == Record::Pending || rules == Rules::NoWriteOnce;
+                let to = if action == Action::Commit { Decision::Committed } else { Decision::Aborted };
+                let open = decision == Decision::Pending || rules == Rules::NoWriteOnce;
                 if open {
-                    world.records[claim] = to;
+                    world.decisions[claim] = to;
                 }
-                Event::Decided(world.records[claim])
+                Event::Decided(world.decisions[claim])
             }
             Action::Release(_) => {
-                if record == Record::Committed {
-                    world.records[claim] = Record::Released;
+                if decision == Decision::Committed {
+                    world.decisions[claim] = Decision::Released;
                 }
-                Event::Decided(world.records[claim])
+                Event::Decided(world.decisions[claim])
             }
-            Action::TellRoot => Event::Told,
-            // the shell reads the Match before it gives anything back; an ended one stays ended
+            Action::NotifyJob => Event::JobNotified,
             Action::Free(leg) => {
-                if ended {
-                    world.entries[leg].remove(&claim);
-                    Event::Freed(leg)
-                } else {
-                    Event::Failed(action)
-                }
+                world.entries[leg].remove(&claim);
+                Event::Freed(leg)
             }
-            Action::LookForEntries => {
+            Action::ListEntries => {
                 let known = knows.holds();
                 let found = (0..LEGS).find(|leg| world.entries[*leg].contains(&claim) && known[*leg] != Hold::Held);
-                found.map_or(Event::Nowhere, Event::Reserved)
+                found.map_or(Event::NoEntries, Event::Reserved)
             }
-            Action::Confirm => Event::Confirmed(record),
+            Action::ReadDecision => Event::DecisionRead(decision),
+            Action::ConfirmExit(reason) => Event::ExitConfirmed(reason),
             Action::FreeRoot => {
-                if ended && world.entries.iter().all(|entries| !entries.contains(&claim)) {
-                    world.roots[claim] = false;
-                    Event::RootFreed
-                } else {
-                    Event::Failed(action)
-                }
+                world.roots[claim] = false;
+                Event::RootFreed
             }
-            other => panic!("{other:?}: nobody here has an agent or a batch Job"),
+            other => panic!("{other:?}: no offer here has an agent, and no job a workload"),
         })
     }
 
     fn seen(world: &World, claim: usize) -> Claim {
         let held = |held: bool| if held { Hold::Held } else { Hold::Free };
         let legs = world.entries.iter().map(|entries| held(entries.contains(&claim))).collect();
-        Claim::seen(world.records[claim], held(world.roots[claim]), legs, u64::MAX)
+        Claim::seen(world.decisions[claim], held(world.roots[claim]), legs, u64::MAX)
     }
 
     fn tell(state: &mut State, claim: usize, event: Event) {
@@ -131,18 +122,18 @@ mod tests {
             crashed.late.extend(
                 dropped
                     .into_iter()
-                    .filter(|a| !matches!(a, Action::Check | Action::LookForEntries | Action::Confirm))
+                    .filter(|a| !matches!(a, Action::Verify | Action::ListEntries | Action::ReadDecision))
                     .map(|a| (claim, a)),
             );
             crashed.claims[claim] = seen(&crashed.world, claim);
-            tell(&mut crashed, claim, Event::Woke);
+            tell(&mut crashed, claim, Event::Tick);
             if crashed.late.len() <= LATE_MAX {
                 all.push(crashed);
             }
             if !state.left[claim] {
                 let mut leaving = state.clone();
                 leaving.left[claim] = true;
-                tell(&mut leaving, claim, Event::Leave(Reason::Done));
+                tell(&mut leaving, claim, Event::Exit(Reason::Done));
                 all.push(leaving);
             }
         }
@@ -161,20 +152,20 @@ mod tests {
         }
         for claim in 0..2 {
             let whole = world.roots[claim] && world.entries.iter().all(|entries| entries.contains(&claim));
-            if world.records[claim] == Record::Committed && !whole {
+            if world.decisions[claim] == Decision::Committed && !whole {
                 return Some("committed without all its members");
             }
         }
         None
     }
 
-    /// Whether everything is given back once everybody leaves and the coordinators go on from what they see.
+    /// Whether everything is given back once both jobs are done and the coordinators go on from what they see.
     fn drains(mut state: State) -> bool {
         for _ in 0..200 {
             for claim in 0..2 {
                 state.asked[claim].clear();
                 state.claims[claim] = seen(&state.world, claim);
-                tell(&mut state, claim, Event::Leave(Reason::Done));
+                tell(&mut state, claim, Event::Exit(Reason::Done));
                 while let Some(action) = state.asked[claim].pop_first() {
                     let knows = state.claims[claim].clone();
                     if let Some(event) = land(&mut state.world, claim, action, &knows, Rules::All) {
@@ -192,11 +183,11 @@ mod tests {
 
     fn explore(rules: Rules, limit: usize) -> Result<usize, String> {
         let world =
-            World { records: [Record::Absent; 2], roots: [false; 2], entries: [BTreeSet::new(), BTreeSet::new()] };
+            World { decisions: [Decision::Absent; 2], roots: [false; 2], entries: [BTreeSet::new(), BTreeSet::new()] };
         let claims = [seen(&world, 0), seen(&world, 1)];
         let mut start = State { world, claims, asked: Default::default(), late: BTreeSet::new(), left: [false; 2] };
         for claim in 0..2 {
-            tell(&mut start, claim, Event::Woke);
+            tell(&mut start, claim, Event::Tick);
         }
         let digest = |state: &State| format!("{state:?}");
         let (mut known, mut queue) = (HashSet::from([digest(&start)]), VecDeque::from([start]));
@@ -232,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_write_once_register_a_gang_is_torn() {
+    fn without_the_write_once_decision_a_gang_is_torn() {
         assert_eq!(explore(Rules::NoWriteOnce, 1_000_000), Err("committed without all its members".to_owned()));
     }
 }

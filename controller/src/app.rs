@@ -7,16 +7,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::Client;
 use matchmaker::Config as Engine;
-use parking_lot::Mutex;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::cache::Cache;
-use crate::claims::{Driver, Groups, newest_epoch};
+use crate::claims::{Claims, newest_epoch};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::context::Context;
 use crate::cycle::Negotiator;
 use crate::cycle::in_flight::InFlight;
 use crate::leader::{Elector, Leadership};
@@ -85,26 +85,19 @@ impl Operator {
         let leadership = if config.leader_elect { Leadership::standby() } else { Leadership::alone() };
         let owners = config.owner_trust.into();
         let cache = Arc::new(Cache::new(owners, config.reach()));
-        let in_flight = Arc::<InFlight>::default();
-        let driver = Arc::new(Driver {
-            cluster: Cluster::new(&client, leadership.clone(), metrics, health.rights.clone()),
+        let context = Arc::new(Context {
+            cluster: Cluster::new(&client, leadership.clone(), metrics.clone(), health.rights.clone()),
             cache: cache.clone(),
-            in_flight: in_flight.clone(),
-            groups: Groups::default(),
-            offer_backoff: Mutex::default(),
-            job_backoff: Mutex::default(),
-            verification: Mutex::default(),
-            stalls: Mutex::default(),
-            stop_timeout_ms: config.stop_timeout_ms(),
-            events: Events::new(&identity, clock),
-            engine: Engine {
-                cycle_steps_max: config.cycle_steps_max,
-                owner_steps_max: config.cycle_steps_max / OWNERS_SHARE,
-                ..Engine::product()
-            },
-            owners,
             clock,
+            metrics,
+            events: Events::new(&identity, clock),
         });
+        let engine = Engine {
+            cycle_steps_max: config.cycle_steps_max,
+            owner_steps_max: config.cycle_steps_max / OWNERS_SHARE,
+            ..Engine::product()
+        };
+        let claims = Arc::new(Claims::new(context, engine, owners, config.stop_timeout_ms()));
         let (shutdown, stopped) = oneshot::channel();
         let mut elector = None;
         let looking = tokio::spawn(health.rights.clone().look_after(client.clone(), config.reach()));
@@ -115,14 +108,14 @@ impl Operator {
             if config.leader_elect {
                 elector = Some(stand(&client, &config, &identity, &leadership, clock, stopped));
             }
-            negotiate(&driver, &config, &health, &leadership).await;
+            negotiate(&claims, &config, &health, &leadership).await;
         };
         tokio::select! {
             () = operator => {}
             () = stop => {}
         }
         looking.abort();
-        drain(&in_flight).await;
+        drain(&claims.in_flight).await;
         leadership.end();
         drop(shutdown);
         if let Some(elector) = elector {
@@ -149,24 +142,24 @@ fn stand(
 }
 
 /// Negotiates in each term anew. In between nothing is written; what is known is kept up to date all the time.
-async fn negotiate(driver: &Arc<Driver>, config: &Config, health: &Arc<Health>, leadership: &Leadership) {
+async fn negotiate(claims: &Arc<Claims>, config: &Config, health: &Arc<Health>, leadership: &Leadership) {
     loop {
         let term = loop {
             health.beat();
-            driver.cluster.metrics.leader.set(0);
+            claims.context.metrics.leader.set(0);
             // Whoever leads next looks at everything first.
-            driver.cache.lock().take_changes();
+            claims.context.cache.lock().take_changes();
             if let Ok(term) = timeout(BEAT, leadership.gained()).await {
                 break term;
             }
         };
-        leadership.at_least(newest_epoch(&driver.cache.lock()));
+        leadership.at_least(newest_epoch(&claims.context.cache.lock()));
         let epoch = leadership.epoch().unwrap_or(0);
-        driver.cluster.metrics.leader.set(1);
-        let negotiator = Negotiator::new(driver.clone(), config.clone(), health.clone(), epoch);
+        claims.context.metrics.leader.set(1);
+        let negotiator = Negotiator::new(claims.clone(), config.clone(), health.clone(), epoch);
         tokio::select! {
             () = negotiator.run() => {}
-            () = driver.events.write(&driver.cluster) => {}
+            () = claims.context.events.write(&claims.context.cluster) => {}
             () = leadership.over(term) => {}
         }
     }

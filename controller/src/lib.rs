@@ -9,6 +9,7 @@
 mod app;
 mod clock;
 mod config;
+mod context;
 mod leader;
 
 // Watch events into the cache.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use claiming::{Agent, Reason, Record};
+use claiming::{Agent, Reason};
 
 /// What tells an object from a namesake that was deleted.
 pub type Uid = u64;
@@ -154,12 +154,12 @@ pub enum Decision {
 
 impl Decision {
     /// What it is to the claim.
-    pub fn record(self) -> Record {
+    pub fn record(self) -> claiming::Decision {
         match self {
-            Decision::Pending => Record::Pending,
-            Decision::Committed => Record::Committed,
-            Decision::Aborted => Record::Aborted,
-            Decision::Released => Record::Released,
+            Decision::Pending => claiming::Decision::Pending,
+            Decision::Committed => claiming::Decision::Committed,
+            Decision::Aborted => claiming::Decision::Aborted,
+            Decision::Released => claiming::Decision::Released,
         }
     }
 

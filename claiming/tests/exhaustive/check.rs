@@ -28,8 +28,7 @@ pub(crate) fn broken(state: &State, setting: &Setting) -> Option<&'static str> {
         if committed && !is_whole(state, setting, gang, true) {
             return Some("I3: a claim stands without all its members");
         }
-        let untold =
-            |offer: &Offer| offer.works[gang] && offer.entries[gang].is_some_and(|entry| !entry.agent.committed);
+        let untold = |offer: &Offer| offer.works[gang] && offer.entries[gang].is_some_and(|entry| !entry.committed);
         if (works[gang] && !state.stood[gang]) || state.offers.iter().any(untold) {
             return Some("I4: work without a commit");
         }
@@ -81,7 +80,7 @@ fn is_whole(state: &State, setting: &Setting, gang: usize, voted: bool) -> bool 
         && legs.all(|leg| {
             let offer = &state.offers[leg.offer];
             let entry = offer.entries[gang];
-            offer.life != leg.life || entry.is_some_and(|entry| !voted || entry.agent.vote == Vote::Accepted)
+            offer.life != leg.life || entry.is_some_and(|entry| !voted || entry.vote == Vote::Accepted)
         })
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use claiming::{Action, Agent, Claim, Event, Hold, Leg, Reason, Record, Work, step};
+use claiming::{Action, Agent, Claim, Decision, Digest, Event, Hold, Leg, Reason, Vote, Work, step};
 
 use crate::server::Write;
 use crate::setting::{Setting, Without, Workload};
@@ -116,29 +116,28 @@ fn see_end(seen: &mut Seen, state: &State, setting: &Setting, gang: usize) {
 /// All writes that somebody who has seen this, or less, may make.
 pub(crate) fn writes(seen: &Seen, setting: &Setting, gang: usize) -> Vec<Write> {
     let mut all = BTreeSet::new();
-    for claim in claims(seen, setting, gang) {
-        explore(claim, seen, setting.gangs[gang].legs.len(), &mut all);
+    for start in claims(seen, setting, gang) {
+        explore(start, seen, setting, setting.gangs[gang].legs.len(), &mut all);
     }
     without(seen, setting, gang, &mut all);
     all.into_iter().collect()
 }
 
-/// A claim, and for each leg which leg of the gang it is and which ballot was read there; and the uid of the batch Job.
+/// A claim, and for each of its legs which leg of the gang it is.
 struct Start {
     claim: Claim,
-    legs: Vec<(usize, u8)>,
-    uid: u8,
+    legs: Vec<usize>,
 }
 
-/// Every mixture of old and new that somebody may have before his eyes.
+/// Every mixture of old and new that a coordinator may see.
 fn claims(seen: &Seen, setting: &Setting, gang: usize) -> Vec<Start> {
     let mut all = Vec::new();
-    for record in records(seen) {
+    for decision in decisions(seen) {
         for root in holds(seen.root, seen.root_gone) {
             for legs in legs(seen, setting, gang) {
-                for (work, uid) in works(seen, setting) {
-                    for leaving in [None, Some(Reason::Done)] {
-                        all.push(start(record, root, &legs, work, uid, leaving));
+                for work in works(seen, setting) {
+                    for exit in [None, Some(Reason::Done)] {
+                        all.push(start(decision, root, &legs, work, exit));
                     }
                 }
             }
@@ -147,154 +146,187 @@ fn claims(seen: &Seen, setting: &Setting, gang: usize) -> Vec<Start> {
     all
 }
 
-fn records(seen: &Seen) -> impl Iterator<Item = Record> {
+fn decisions(seen: &Seen) -> impl Iterator<Item = Decision> {
+    // a cache that shows an end which is none
+    let lie = if seen.registers & ENDED == 0 { PENDING | COMMITTED } else { 0 };
     let all = [
-        (Record::Pending, PENDING),
-        (Record::Committed, COMMITTED),
-        (Record::Aborted, ABORTED),
-        (Record::Released, RELEASED),
-        (Record::Gone, GONE),
-        (Record::Missing, GONE),
+        (Decision::Pending, PENDING),
+        (Decision::Committed, COMMITTED),
+        (Decision::Aborted, ABORTED),
+        (Decision::Released, RELEASED | lie),
+        (Decision::Gone, GONE),
+        (Decision::Missing, GONE),
     ];
-    all.into_iter().filter(|(_, bit)| seen.registers & bit != 0).map(|(record, _)| record)
+    all.into_iter().filter(|(_, bits)| seen.registers & bits != 0).map(|(decision, _)| decision)
 }
 
 fn holds(held: bool, gone: bool) -> impl Iterator<Item = Hold> {
-    [Some(Hold::Free), held.then_some(Hold::Held), gone.then_some(Hold::Gone)].into_iter().flatten()
+    [Some(Hold::Free), held.then_some(Hold::Held), gone.then_some(Hold::Deleted)].into_iter().flatten()
 }
 
-type Legs = Vec<(Leg, u8)>;
-
-fn legs(seen: &Seen, setting: &Setting, gang: usize) -> Vec<Legs> {
-    let mut all: Vec<Legs> = vec![Vec::new()];
+fn legs(seen: &Seen, setting: &Setting, gang: usize) -> Vec<Vec<Leg>> {
+    let mut all: Vec<Vec<Leg>> = vec![Vec::new()];
     for (number, member) in setting.gangs[gang].legs.iter().enumerate() {
-        let mut seen_here: Legs = vec![(member.free(), 0)];
+        let mut seen_here = vec![member.free()];
         if seen.gone[number] {
-            seen_here.push((Leg { hold: Hold::Gone, ..member.free() }, 0));
+            seen_here.push(Leg { hold: Hold::Deleted, ..member.free() });
         }
         for entry in decode(seen.entries[number]) {
             let held = Leg { hold: Hold::Held, ..member.free() };
             if !member.agent {
-                seen_here.push((held, 0));
+                seen_here.push(held);
                 continue;
             }
             let silences: &[bool] = if seen.silent[number] { &[false, true] } else { &[false] };
-            for silent in silences {
-                let agent = Some(Agent { silent: *silent, ..entry.agent });
-                seen_here.push((Leg { agent, ..held }, entry.ballot));
-            }
+            seen_here
+                .extend(silences.iter().map(|silent| Leg { agent: Some(Agent { silent: *silent, ..entry }), ..held }));
         }
         all = all
             .iter()
             .flat_map(|before| {
-                seen_here.iter().map(|leg| before.iter().copied().chain([*leg]).collect::<Legs>()).collect::<Vec<_>>()
+                seen_here.iter().map(|leg| before.iter().copied().chain([*leg]).collect()).collect::<Vec<_>>()
             })
             .collect();
     }
     all
 }
 
-fn works(seen: &Seen, setting: &Setting) -> Vec<(Work, u8)> {
+fn works(seen: &Seen, setting: &Setting) -> Vec<Work> {
     if setting.workload == Workload::None {
-        return vec![(Work::None, 0)];
+        return vec![Work::None];
     }
-    let mut all = vec![(Work::Absent, 0)];
-    all.extend(seen.foreign.then_some((Work::Foreign, 0)));
-    all.extend((0..8).filter(|uid| seen.suspended & (1 << uid) != 0).map(|uid| (Work::Suspended, uid)));
-    all.extend(seen.started.then_some((Work::Started, 0)));
-    all.extend(seen.finished.then_some((Work::Finished(true), 0)));
+    let mut all = vec![Work::Absent];
+    all.extend(seen.foreign.then_some(Work::Foreign));
+    all.extend(suspended(seen));
+    all.extend(seen.started.then_some(Work::Started));
+    all.extend(seen.finished.then_some(Work::Finished(true)));
     all
 }
 
-fn start(record: Record, root: Hold, legs: &Legs, work: Work, uid: u8, leaving: Option<Reason>) -> Start {
-    // of a Match that is not there only entries are left
-    let orphan = record == Record::Missing;
-    let kept = |leg: &Leg| !orphan || leg.hold == Hold::Held;
-    let numbered = legs.iter().enumerate().filter(|(_, (leg, _))| kept(leg));
-    let known: Vec<(usize, u8)> = numbered.clone().map(|(number, (_, ballot))| (number, *ballot)).collect();
-    let place = |number: usize| known.iter().position(|(other, _)| *other == number);
-    let legs = numbered.map(|(_, (leg, _))| Leg { parent: leg.parent.and_then(place), ..*leg }).collect();
-    let mut claim = Claim::seen(record, root, legs, u64::MAX);
-    claim.work = work;
-    claim.leaving = leaving;
-    claim.told = true;
-    claim.whole = !orphan;
-    Start { claim, legs: known, uid }
+fn suspended(seen: &Seen) -> impl Iterator<Item = Work> {
+    (0..8).filter(|uid| seen.suspended & (1 << uid) != 0).map(|uid| Work::Suspended(Digest(uid)))
 }
 
-/// Goes on from one claim, with every answer that its looks may get from what was seen; notes the writes it asks for.
-fn explore(start: Start, seen: &Seen, count: usize, all: &mut BTreeSet<Write>) {
-    let Start { claim, legs, uid } = start;
+fn start(decision: Decision, root: Hold, legs: &[Leg], work: Work, exit: Option<Reason>) -> Start {
+    // of a Match that is not there only entries are left
+    let orphan = decision == Decision::Missing;
+    let known: Vec<usize> = (0..legs.len()).filter(|leg| !orphan || legs[*leg].hold == Hold::Held).collect();
+    let place = |number: usize| known.iter().position(|other| *other == number);
+    let legs = known.iter().map(|leg| Leg { parent: legs[*leg].parent.and_then(place), ..legs[*leg] }).collect();
+    let mut claim = Claim::seen(decision, root, legs, u64::MAX);
+    claim.work = work;
+    claim.exit = exit;
+    claim.root_notified = true;
+    claim.members_known = !orphan;
+    Start { claim, legs: known }
+}
+
+/// An action, and what was known when it was asked for: the ballots by leg, and the batch Job.
+#[derive(Clone)]
+struct Asked {
+    action: Action,
+    ballots: Vec<(usize, Digest)>,
+    work: Work,
+}
+
+/// Goes on from one claim, with every answer that its reads may get from what was seen, and with other votes and batch Jobs
+/// read on the way; notes the writes it asks for.
+fn explore(start: Start, seen: &Seen, setting: &Setting, count: usize, all: &mut BTreeSet<Write>) {
+    let Start { claim, legs } = start;
     let mut known: HashSet<Claim> = HashSet::new();
-    let mut open = vec![(claim, Event::Woke, Vec::<Action>::new())];
+    let mut open = vec![(claim, Event::Tick, Vec::<Asked>::new())];
     while let Some((before, event, mut pending)) = open.pop() {
-        pending.retain(|action| !answers(*action, event));
+        pending.retain(|asked| !answers(asked.action, event));
         let (claim, actions) = step(before, event, 0);
         if !known.insert(claim.clone()) {
             continue;
         }
-        all.extend(actions.iter().filter_map(|action| write(*action, &legs, uid)));
-        pending.extend(actions);
-        for action in &pending {
-            if let Some(answer) = answer(*action, &claim, &legs, uid, seen, count) {
-                open.push((claim.clone(), answer, pending.clone()));
-            }
+        all.extend(actions.iter().filter_map(|action| write(*action, &legs)));
+        let (ballots, work) = (ballots_of(&claim, &legs), claim.work);
+        pending.extend(actions.into_iter().map(|action| Asked { action, ballots: ballots.clone(), work }));
+        let answers = pending.iter().filter_map(|asked| answer(asked, &claim, &legs, seen, setting, count));
+        for event in answers.chain(news(&claim, &legs, seen)) {
+            open.push((claim.clone(), event, pending.clone()));
         }
     }
 }
 
+fn ballots_of(claim: &Claim, legs: &[usize]) -> Vec<(usize, Digest)> {
+    let voted = |leg: &Leg| leg.agent.filter(|agent| leg.hold == Hold::Held && agent.vote == Vote::Accepted);
+    claim.legs.iter().zip(legs).filter_map(|(leg, number)| Some((*number, voted(leg)?.ballot))).collect()
+}
+
+/// What a claim that stands may read on the way, other than what it knows: another vote of an agent, another batch Job.
+fn news(claim: &Claim, legs: &[usize], seen: &Seen) -> Vec<Event> {
+    if claim.decision != Decision::Committed {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for (place, (leg, number)) in claim.legs.iter().zip(legs).enumerate() {
+        let Some(agent) = leg.agent else { continue };
+        let others = decode(seen.entries[*number]).filter(|other| other.vote == Vote::Accepted);
+        all.extend(others.filter(|other| other.ballot != agent.ballot).map(|other| Event::Entry(place, other)));
+    }
+    if matches!(claim.work, Work::Suspended(_)) {
+        all.extend(suspended(seen).filter(|work| *work != claim.work).map(Event::Work));
+    }
+    all
+}
+
 fn answers(action: Action, event: Event) -> bool {
     match (action, event) {
-        (Action::Confirm, Event::Confirmed(_))
-        | (Action::LookForWork, Event::NoWork)
-        | (Action::LookForEntries, Event::Nowhere)
-        | (Action::Check, Event::Agreed) => true,
+        (Action::ReadDecision, Event::DecisionRead(_))
+        | (Action::ListWork, Event::NoWork)
+        | (Action::ListEntries, Event::NoEntries)
+        | (Action::Verify, Event::Verified)
+        | (Action::ConfirmExit(_), Event::ExitConfirmed(_)) => true,
         (Action::Free(leg), Event::Freed(other)) => leg == other,
         _ => false,
     }
 }
 
-/// The answer that takes a claim further, if what was seen allows it: each look was made after it was asked for.
-fn answer(action: Action, claim: &Claim, legs: &[(usize, u8)], uid: u8, seen: &Seen, count: usize) -> Option<Event> {
-    match action {
-        Action::Check => Some(Event::Agreed),
-        Action::Confirm if claim.record == Record::Missing => {
-            (seen.registers & GONE != 0).then_some(Event::Confirmed(Record::Gone))
+/// The answer that takes a claim further, if what was seen allows it: each read was made after it was asked for.
+fn answer(asked: &Asked, claim: &Claim, legs: &[usize], seen: &Seen, setting: &Setting, count: usize) -> Option<Event> {
+    match asked.action {
+        Action::Verify => Some(Event::Verified),
+        Action::ConfirmExit(reason) => Some(Event::ExitConfirmed(reason)),
+        Action::ReadDecision if claim.decision == Decision::Missing => {
+            (seen.registers & GONE != 0).then_some(Event::DecisionRead(Decision::Gone))
         }
-        Action::Confirm => {
-            // whatever this claim knows was read before it asked
-            let votes = legs.iter().all(|(leg, ballot)| *ballot == 0 || seen.cleared[*leg] & (1 << ballot) != 0);
-            let work = claim.work != Work::Suspended || seen.cleared_work & (1 << uid) != 0;
-            (votes && work).then_some(Event::Confirmed(Record::Committed))
+        Action::ReadDecision if claim.decision.has_ended() => {
+            let is_over = seen.registers & ENDED != 0 || setting.lacks(Without::EndRead);
+            Some(Event::DecisionRead(if is_over { claim.decision } else { Decision::Committed }))
         }
-        Action::LookForWork => seen.swept.then_some(Event::NoWork),
-        Action::LookForEntries => {
-            let held = |leg: usize| {
-                legs.iter().zip(claim.holds()).any(|((other, _), hold)| *other == leg && hold == Hold::Held)
-            };
-            (0..count).all(|leg| held(leg) || seen.gone[leg] || seen.absent[leg]).then_some(Event::Nowhere)
+        Action::ReadDecision => {
+            // whatever this claim knew when it asked was read before
+            let stood = |(leg, ballot): &(usize, Digest)| seen.cleared[*leg] & (1 << ballot.0) != 0;
+            let work = if let Work::Suspended(uid) = asked.work { seen.cleared_work & (1 << uid.0) != 0 } else { true };
+            (asked.ballots.iter().all(stood) && work).then_some(Event::DecisionRead(Decision::Committed))
         }
-        Action::Free(place) => {
-            let (leg, _) = legs.get(place)?;
-            seen.absent[*leg].then_some(Event::Freed(place))
+        Action::ListWork => seen.swept.then_some(Event::NoWork),
+        Action::ListEntries => {
+            let held =
+                |leg: usize| legs.iter().zip(claim.holds()).any(|(other, hold)| *other == leg && hold == Hold::Held);
+            (0..count).all(|leg| held(leg) || seen.gone[leg] || seen.absent[leg]).then_some(Event::NoEntries)
         }
+        Action::Free(place) => seen.absent[*legs.get(place)?].then_some(Event::Freed(place)),
         _ => None,
     }
 }
 
-fn write(action: Action, legs: &[(usize, u8)], uid: u8) -> Option<Write> {
-    let leg = |place: usize| legs.get(place).map(|(leg, _)| *leg);
+fn write(action: Action, legs: &[usize]) -> Option<Write> {
+    let leg = |place: usize| legs.get(place).copied();
     Some(match action {
         Action::ReserveRoot => Write::ReserveRoot,
         Action::Reserve(place) => Write::Reserve(leg(place)?),
-        Action::Ask(place) => Write::Ask(leg(place)?),
+        Action::RequestVote(place) => Write::RequestVote(leg(place)?),
         Action::Commit => Write::Commit,
         Action::Abort(_) => Write::Abort,
         Action::Release(_) => Write::Release,
-        Action::TellAgent(place) => Write::TellAgent(leg(place)?, legs.get(place)?.1),
+        Action::NotifyAgent(place, ballot) => Write::NotifyAgent(leg(place)?, ballot),
         Action::MakeWork => Write::MakeWork,
         Action::ClearWork => Write::ClearWork,
-        Action::StartWork => Write::StartWork(uid),
+        Action::StartWork(version) => Write::StartWork(version),
         Action::StopAgent(place) => Write::StopAgent(leg(place)?),
         Action::MarkLost(place) => Write::MarkLost(leg(place)?),
         Action::StopWork => Write::StopWork,

@@ -114,7 +114,7 @@ impl Search<'_> {
         let setting = self.setting;
         let mut seen = |step: Move, mut next: State| {
             for (gang, offer) in (0..setting.gangs.len()).flat_map(|gang| (0..2).map(move |offer| (gang, offer))) {
-                let told = next.offers[offer].entries[gang].is_some_and(|entry| entry.agent.committed);
+                let told = next.offers[offer].entries[gang].is_some_and(|entry| entry.committed);
                 next.offers[offer].knows[gang] |= told;
             }
             look(&mut next, setting);

@@ -1,9 +1,9 @@
 //! One write on the server: what it tests there, what the rules of the API refuse, and what it changes.
 
-use claiming::{Activity, Agent, Hold, Vote};
+use claiming::{Activity, Agent, Digest, Hold, Vote};
 
 use crate::setting::{Setting, Without, Workload};
-use crate::world::{Batch, Entry, Register, State, UIDS};
+use crate::world::{Batch, Register, State, UIDS};
 
 /// A write by somebody who leads, or once led. Legs are numbered as in the gang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,14 +11,14 @@ pub(crate) enum Write {
     Post,
     ReserveRoot,
     Reserve(usize),
-    Ask(usize),
+    RequestVote(usize),
     Commit,
     Abort,
     Release,
-    TellAgent(usize, u8),
+    NotifyAgent(usize, Digest),
     MakeWork,
     ClearWork,
-    StartWork(u8),
+    StartWork(Digest),
     StopAgent(usize),
     MarkLost(usize),
     StopWork,
@@ -34,27 +34,27 @@ pub(crate) fn land(state: &State, setting: &Setting, gang: usize, write: Write) 
         Write::ReserveRoot => reserve_root(&mut next, setting, gang)?,
         Write::Reserve(leg) => reserve(&mut next, setting, gang, leg)?,
         Write::Commit | Write::Abort | Write::Release => decide(&mut next, setting, gang, write)?,
-        Write::Ask(leg) => entry(&mut next, setting, gang, leg)?.agent.asked = true,
-        Write::TellAgent(leg, ballot) => {
+        Write::RequestVote(leg) => entry(&mut next, setting, gang, leg)?.asked = true,
+        Write::NotifyAgent(leg, ballot) => {
             let any = setting.lacks(Without::R3);
             let entry = entry(&mut next, setting, gang, leg)?;
-            let agrees = entry.agent.vote == Vote::Accepted && (any || entry.ballot == ballot);
+            let agrees = entry.vote == Vote::Accepted && (any || entry.ballot == ballot);
             agrees.then_some(())?;
-            entry.agent.committed = true;
+            entry.committed = true;
         }
         Write::StopAgent(leg) => {
             let deaf = setting.lacks(Without::R4);
             let entry = entry(&mut next, setting, gang, leg)?;
-            entry.agent.release |= !deaf;
+            entry.release |= !deaf;
         }
         Write::MarkLost(leg) => {
             let entry = entry(&mut next, setting, gang, leg)?;
-            (entry.agent.activity == Activity::Active).then_some(())?;
-            entry.agent.activity = Activity::Lost;
+            (entry.activity == Activity::Active).then_some(())?;
+            entry.activity = Activity::Lost;
         }
         Write::Free(leg) => {
             let entry = entry(&mut next, setting, gang, leg)?;
-            (entry.agent.activity != Activity::Active || setting.lacks(Without::C5)).then_some(())?;
+            (entry.activity != Activity::Active || setting.lacks(Without::C5)).then_some(())?;
             next.offers[setting.gangs[gang].legs[leg].offer].entries[gang] = None;
         }
         Write::FreeRoot => {
@@ -100,11 +100,11 @@ fn reserve(next: &mut State, setting: &Setting, gang: usize, leg: usize) -> Opti
     (offer.life == member.life || (setting.lacks(Without::TestOfferUid) && offer.life > 0)).then_some(())?;
     let asked = !setting.gangs[gang].legs.iter().any(|other| other.agent && other.parent == Some(leg));
     let vote = if member.agent { Vote::Pending } else { Vote::Accepted };
-    let born = Entry { agent: Agent { asked, vote, ..Agent::default() }, ballot: 0 };
+    let born = Agent { asked, vote, ..Agent::default() };
     match &mut offer.entries[gang] {
         Some(old) if member.agent => {
             // a replay: the vote may not change, nor the registers go back
-            let resets = setting.lacks(Without::E2) && old.agent.vote == Vote::Accepted && !old.agent.committed;
+            let resets = setting.lacks(Without::E2) && old.vote == Vote::Accepted && !old.committed;
             resets.then_some(())?;
             *old = born;
         }
@@ -121,7 +121,7 @@ fn reserve(next: &mut State, setting: &Setting, gang: usize, leg: usize) -> Opti
     Some(())
 }
 
-fn entry<'s>(next: &'s mut State, setting: &Setting, gang: usize, leg: usize) -> Option<&'s mut Entry> {
+fn entry<'s>(next: &'s mut State, setting: &Setting, gang: usize, leg: usize) -> Option<&'s mut Agent> {
     next.offers[setting.gangs[gang].legs[leg].offer].entries[gang].as_mut()
 }
 
@@ -168,7 +168,7 @@ fn work(next: &mut State, setting: &Setting, gang: usize, write: Write) -> Optio
             place.batch = Batch::None;
         }
         Write::StartWork(uid) => {
-            let it = place.uid == uid || setting.lacks(Without::TestBatchUid);
+            let it = Digest(place.uid.into()) == uid || setting.lacks(Without::TestBatchUid);
             (it && place.batch == Batch::Suspended).then_some(())?;
             place.batch = Batch::Started;
             if setting.workload == Workload::Pods {

@@ -49,8 +49,8 @@ pub(crate) enum Without {
     Nothing,
     /// Rules and tests of the server.
     C1, C5, E2, E4, J1, J2, DecisionOnce, TestMatchUid, TestOfferUid, TestJobUid, TestBatchUid, TestGeneration, Suspended,
-    /// Looks, and what they are about.
-    R1Confirm, R1Foreign, R2, QuorumRead, R5Look, R5Finished, R3, R4, R5AgentsFirst, R6, R7, R8, R9Offer, R9Agent, R10, R11,
+    /// Reads, and what they are about.
+    R1Confirm, R1Foreign, R2, QuorumRead, EndRead, R5Look, R5Finished, R3, R4, R5AgentsFirst, R6, R7, R8, R9Offer, R9Agent, R10, R11,
     /// Order of votes.
     ChildrenFirst,
 }

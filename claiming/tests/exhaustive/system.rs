@@ -1,6 +1,6 @@
 //! What people, agents, the Job controller and the garbage collector do.
 
-use claiming::{Activity, Vote};
+use claiming::{Activity, Digest, Vote};
 
 use crate::server::{Write, land, may_vote_again};
 use crate::setting::{Setting, Without, Workload};
@@ -68,13 +68,9 @@ fn agents(state: &State, setting: &Setting, people: bool, visit: &mut impl FnMut
                 }
                 continue;
             };
-            if offer.works[gang]
-                && entry.agent.activity == Activity::Active
-                && (people || entry.agent.release)
-                && !offer.silent
-            {
-                let what = if entry.agent.release { Move::Obeys(number, gang) } else { Move::Ended(number, gang) };
-                entry.agent.activity = Activity::Ended;
+            if offer.works[gang] && entry.activity == Activity::Active && (people || entry.release) && !offer.silent {
+                let what = if entry.release { Move::Obeys(number, gang) } else { Move::Ended(number, gang) };
+                entry.activity = Activity::Ended;
                 own.works[gang] = false;
                 visit(what, next);
                 continue;
@@ -95,8 +91,8 @@ fn votes(
     let offer = &state.offers[number];
     let Some(seen) = offer.entries[gang] else { return };
     let works_on = offer.works.iter().any(|works| *works) && !setting.lacks(Without::R9Agent);
-    let asked = seen.agent.asked || setting.lacks(Without::ChildrenFirst);
-    if seen.agent.vote == Vote::Pending && asked && !works_on {
+    let asked = seen.asked || setting.lacks(Without::ChildrenFirst);
+    if seen.vote == Vote::Pending && asked && !works_on {
         for (what, vote) in
             [(Move::VoteYes(number, gang), Vote::Accepted), (Move::VoteNo(number, gang), Vote::Rejected)]
         {
@@ -114,24 +110,24 @@ fn votes(
                 own.ballots[gang] += 1;
             }
             if let Some(entry) = &mut own.entries[gang] {
-                entry.agent.vote = vote;
-                entry.ballot = if vote == Vote::Accepted { own.ballots[gang] } else { 0 };
+                entry.vote = vote;
+                entry.ballot = Digest(if vote == Vote::Accepted { own.ballots[gang].into() } else { 0 });
             }
             let children = setting.gangs[gang].legs.iter().filter(|other| other.parent == Some(leg));
-            let mut votes = children.map(|child| state.offers[child.offer].entries[gang].map(|entry| entry.agent.vote));
+            let mut votes = children.map(|child| state.offers[child.offer].entries[gang].map(|entry| entry.vote));
             if votes.any(|vote| vote != Some(Vote::Accepted)) && state.registers[gang] == Register::Pending {
                 next.torn = Some("an inner agent votes before those below it");
             }
             visit(what, next);
         }
     }
-    let may = (seen.agent.committed || setting.lacks(Without::E4)) && offer.knows[gang] && !seen.agent.release;
-    if seen.agent.activity == Activity::Idle && may {
+    let may = (seen.committed || setting.lacks(Without::E4)) && offer.knows[gang] && !seen.release;
+    if seen.activity == Activity::Idle && may {
         let mut next = *state;
         let own = &mut next.offers[number];
         own.works[gang] = true;
         if let Some(entry) = &mut own.entries[gang] {
-            entry.agent.activity = Activity::Active;
+            entry.activity = Activity::Active;
         }
         visit(Move::Active(number, gang), next);
     }

@@ -1,6 +1,6 @@
 //! The state of the model: what the server stores, who is at work, and what was ever seen of it.
 
-use claiming::{Activity, Agent, Vote};
+use claiming::{Activity, Agent, Digest, Vote};
 
 /// Bounds of the space, which is searched whole within them.
 pub(crate) const MATCHES: usize = 3;
@@ -36,18 +36,11 @@ pub(crate) struct Root {
     pub(crate) claim: Option<u8>,
 }
 
-/// An entry in an offer's ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Entry {
-    pub(crate) agent: Agent,
-    pub(crate) ballot: u8,
-}
-
 /// An offer: which of the objects of its name is there, its ledger, and its agent, who may go on without it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Offer {
     pub(crate) life: u8,
-    pub(crate) entries: [Option<Entry>; MATCHES],
+    pub(crate) entries: [Option<Agent>; MATCHES],
     pub(crate) ballots: [u8; MATCHES],
     /// For whom the agent works, knows that it may, is silent.
     pub(crate) works: [bool; MATCHES],
@@ -118,8 +111,7 @@ pub(crate) struct State {
 const FIRST: u32 = 6;
 
 /// All entries that can be seen, each as one bit.
-pub(crate) fn code(entry: Entry) -> u32 {
-    let agent = entry.agent;
+pub(crate) fn code(agent: Agent) -> u32 {
     let place = match agent.vote {
         Vote::Pending => u32::from(agent.asked) + 3 * u32::from(agent.release),
         Vote::Rejected => 2 + 3 * u32::from(agent.release),
@@ -132,20 +124,20 @@ pub(crate) fn code(entry: Entry) -> u32 {
                 (true, Activity::Lost) => 4,
             };
             let told = u32::from(agent.release) * 5;
-            FIRST + (u32::from(entry.ballot.max(1)) - 1) * 10 + activity + told
+            FIRST + (agent.ballot.0.max(1) as u32 - 1) * 10 + activity + told
         }
     };
     1 << place
 }
 
 /// The entries that these bits stand for.
-pub(crate) fn decode(bits: u32) -> impl Iterator<Item = Entry> {
+pub(crate) fn decode(bits: u32) -> impl Iterator<Item = Agent> {
     (0..32).filter(move |place| bits & (1 << place) != 0).map(|place: u32| {
         let mut agent = Agent { asked: !place.is_multiple_of(3), ..Agent::default() };
         if place < FIRST {
             agent.release = place >= 3;
             agent.vote = if place % 3 == 2 { Vote::Rejected } else { Vote::Pending };
-            return Entry { agent, ballot: 0 };
+            return agent;
         }
         let rest = place - FIRST;
         agent.asked = true;
@@ -154,7 +146,8 @@ pub(crate) fn decode(bits: u32) -> impl Iterator<Item = Entry> {
         agent.committed = !rest.is_multiple_of(5);
         agent.activity =
             [Activity::Idle, Activity::Idle, Activity::Active, Activity::Ended, Activity::Lost][(rest % 5) as usize];
-        Entry { agent, ballot: (rest / 10) as u8 + 1 }
+        agent.ballot = Digest(u64::from(rest / 10) + 1);
+        agent
     })
 }
 

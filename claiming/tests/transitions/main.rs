@@ -5,7 +5,7 @@ mod notation;
 
 use std::collections::BTreeSet;
 
-use claiming::{Agent, Claim, Event, Hold, Leg, Reason, Record, step};
+use claiming::{Agent, Claim, Decision, Event, Hold, Leg, Reason, step};
 use notation::{Row, rows};
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ fn what_it_has_of_each_offer_is_told_in_their_order() {
 fn nothing_is_asked_for_twice() {
     for row in rows(DOCUMENT) {
         let (claim, _) = run(&row);
-        let again = step(claim.clone(), Event::Woke, row.now_ms);
+        let again = step(claim.clone(), Event::Tick, row.now_ms);
         assert_eq!(again.1, [], "{}", row.text);
         assert_eq!(again.0, claim, "{}", row.text);
     }
@@ -71,16 +71,16 @@ fn nothing_is_asked_for_twice() {
 
 #[test]
 fn the_straight_path_settles() {
-    let events = [Event::RootReserved, Event::Reserved(0), Event::Agreed, Event::Decided(Record::Committed)];
-    let (mut claim, _) = step(Claim::new(1, 1000), Event::Woke, 0);
-    for event in [Event::Recorded].into_iter().chain(events) {
+    let events = [Event::RootReserved, Event::Reserved(0), Event::Verified, Event::Decided(Decision::Committed)];
+    let (mut claim, _) = step(Claim::new(1, 1000), Event::Tick, 0);
+    for event in [Event::MatchCreated].into_iter().chain(events) {
         claim = step(claim, event, 0).0;
         assert!(!claim.is_settled(), "{event:?}");
         assert!(claim.is_waiting(), "{event:?}");
     }
-    claim = step(claim, Event::Told, 0).0;
+    claim = step(claim, Event::JobNotified, 0).0;
     assert!(claim.is_settled() && !claim.is_waiting());
-    for event in [Event::Leave(Reason::Done), Event::Decided(Record::Released), Event::Freed(0)] {
+    for event in [Event::Exit(Reason::Done), Event::Decided(Decision::Released), Event::Freed(0)] {
         claim = step(claim, event, 0).0;
         assert!(!claim.is_settled(), "{event:?}");
     }
@@ -89,7 +89,7 @@ fn the_straight_path_settles() {
 
 #[test]
 fn nothing_recorded_leaves_nothing() {
-    let (claim, actions) = step(Claim::new(1, 1000), Event::Leave(Reason::JobDeleted), 0);
+    let (claim, actions) = step(Claim::new(1, 1000), Event::Exit(Reason::JobDeleted), 0);
     assert_eq!(actions, []);
     assert!(claim.is_settled());
 }
@@ -98,7 +98,7 @@ fn nothing_recorded_leaves_nothing() {
 fn inner_agents_are_born_waiting() {
     let agent = Leg::of_agent(Hold::Free, Agent::default());
     let claim = Claim::seen(
-        Record::Pending,
+        Decision::Pending,
         Hold::Free,
         vec![agent, Leg::auto(Hold::Free).below(0), agent.below(1), agent],
         1000,
@@ -117,8 +117,8 @@ fn reasons_are_words_and_back() {
 }
 
 proptest! {
-    /// Any events in any order, also about legs that do not exist and in trees that are none: the step ends, a register that
-    /// has ended stays so, and nothing is given back before.
+    /// Any events in any order, also about legs that do not exist and in trees that are none: the step ends, a claim that has
+    /// ended stays so, and nothing is given back before.
     #[test]
     fn any_events_in_any_order(picks in prop::collection::vec(any::<(u8, u8)>(), 0..40)) {
         let rows = rows(DOCUMENT);
@@ -127,16 +127,16 @@ proptest! {
         let mut claim = start.claim.clone();
         for (high, low) in picks {
             let event = events[(usize::from(high) * 256 + usize::from(low)) % events.len()];
-            let ended = matches!(claim.record, Record::Aborted | Record::Released | Record::Gone);
+            let ended = claim.decision.has_ended();
             let (next, actions) = step(claim, event, u64::from(low));
             claim = next;
-            let still = matches!(claim.record, Record::Aborted | Record::Released | Record::Gone);
+            let still = claim.decision.has_ended();
             prop_assert!(still || !ended);
             for action in actions {
                 let text = format!("{action:?}");
-                let gives_back = ["Free", "StopAgent", "MarkLost", "StopWork", "LookFor"].iter().any(|one| text.starts_with(one));
+                let gives_back = ["Free", "StopAgent", "MarkLost", "StopWork", "List"].iter().any(|one| text.starts_with(one));
                 prop_assert!(!gives_back || still, "{text} before the end");
-                let takes = ["Reserve", "Commit", "TellAgent", "StartWork", "MakeWork"].iter().any(|one| text.starts_with(one));
+                let takes = ["Reserve", "Commit", "NotifyAgent", "StartWork", "MakeWork"].iter().any(|one| text.starts_with(one));
                 prop_assert!(!takes || !still, "{text} after the end");
             }
         }

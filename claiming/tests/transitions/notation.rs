@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use claiming::{Action, Activity, Agent, Claim, Event, Hold, Leg, Reason, Record, Vote, Work};
+use claiming::{Action, Activity, Agent, Claim, Decision, Digest, Event, Hold, Leg, Reason, Vote, Work};
 
 /// One row: where the claim is, what happens, what the last event asks for.
 pub(crate) struct Row {
@@ -37,19 +37,18 @@ const DEADLINE_MS: u64 = 1000;
 
 fn claim(text: &str) -> (Claim, u64) {
     let mut words = text.split(' ');
-    let record = named(RECORDS, words.next().unwrap());
-    let (mut claim, mut now_ms) = (Claim::seen(record, Hold::Free, vec![Hold::Free], DEADLINE_MS), 0);
+    let decision = named(DECISIONS, words.next().unwrap());
+    let (mut claim, mut now_ms) = (Claim::seen(decision, Hold::Free, vec![Hold::Free], DEADLINE_MS), 0);
     for word in words {
         match word.split_once(':') {
             Some(("root", hold)) => claim.root = named(HOLDS, hold),
             Some(("legs", legs)) => claim.legs = legs.split(',').map(leg).collect(),
             Some(("work", work)) => claim.work = named(WORKS, work),
-            Some(("order", order)) => claim.order = order.split(',').map(|leg| leg.parse().unwrap()).collect(),
             Some(("epoch", epoch)) => claim.epoch = epoch.parse().unwrap(),
-            Some(("newest", epoch)) => claim.newest = epoch.parse().unwrap(),
-            Some(("whole", "no")) => claim.whole = false,
-            None if word == "agreed" => claim.agreed = true,
-            None if word == "told" => claim.told = true,
+            Some(("newest", epoch)) => claim.newest_epoch = epoch.parse().unwrap(),
+            Some(("members", "unknown")) => claim.members_known = false,
+            None if word == "verified" => claim.verified = true,
+            None if word == "notified" => claim.root_notified = true,
             None if word == "late" => now_ms = DEADLINE_MS,
             _ => panic!("{word}: no part of a claim"),
         }
@@ -75,9 +74,10 @@ fn agent(text: &str) -> Agent {
     for word in text.split('+').skip(1) {
         match word {
             "asked" => agent.asked = true,
-            "yes" => agent.vote = Vote::Accepted,
+            "yes" => (agent.vote, agent.ballot) = (Vote::Accepted, Digest(1)),
+            "again" => (agent.vote, agent.ballot) = (Vote::Accepted, Digest(2)),
             "no" => agent.vote = Vote::Rejected,
-            "told" => agent.committed = true,
+            "notified" => agent.committed = true,
             "stop" => agent.release = true,
             "active" => agent.activity = Activity::Active,
             "ended" => agent.activity = Activity::Ended,
@@ -98,33 +98,36 @@ fn event(text: &str) -> Event {
 
 /// All events with small arguments, by what they are called.
 fn events() -> BTreeMap<String, Event> {
-    let mut all = vec![Event::Woke, Event::Recorded, Event::RootReserved, Event::Agreed, Event::Told, Event::NoWork];
-    all.extend([Event::Nowhere, Event::RootFreed, Event::Epoch(7), Event::Failed(Action::Check)]);
-    all.extend(RECORDS.iter().flat_map(|record| [Event::Decided(*record), Event::Confirmed(*record)]));
+    let mut all = vec![Event::Tick, Event::MatchCreated, Event::RootReserved, Event::Verified];
+    all.extend([Event::JobNotified, Event::NoWork]);
+    all.extend([Event::NoEntries, Event::RootFreed, Event::Epoch(7), Event::Failed(Action::Verify)]);
+    all.extend(DECISIONS.iter().flat_map(|decision| [Event::Decided(*decision), Event::DecisionRead(*decision)]));
     all.extend(WORKS.iter().map(|work| Event::Work(*work)));
     for reason in Reason::ALL {
-        all.extend([Event::RootRefused(reason), Event::Disagreed(reason), Event::Leave(reason)]);
+        all.extend([Event::RootRefused(reason), Event::NotVerified(reason)]);
+        all.extend([Event::Exit(reason), Event::ExitConfirmed(reason)]);
         all.extend((0..3).map(|leg| Event::Refused(leg, reason)));
     }
     all.extend((0..3).flat_map(|leg| [Event::Reserved(leg), Event::Freed(leg)]));
     all.into_iter().map(|event| (format!("{event:?}"), event)).collect()
 }
 
-const RECORDS: &[Record] = &[
-    Record::Absent,
-    Record::Pending,
-    Record::Committed,
-    Record::Aborted,
-    Record::Released,
-    Record::Missing,
-    Record::Gone,
+const DECISIONS: &[Decision] = &[
+    Decision::Absent,
+    Decision::Pending,
+    Decision::Committed,
+    Decision::Aborted,
+    Decision::Released,
+    Decision::Missing,
+    Decision::Gone,
 ];
-const HOLDS: &[Hold] = &[Hold::Free, Hold::Held, Hold::Gone];
+const HOLDS: &[Hold] = &[Hold::Free, Hold::Held, Hold::Deleted];
 const WORKS: &[Work] = &[
     Work::None,
     Work::Absent,
     Work::Foreign,
-    Work::Suspended,
+    Work::Suspended(Digest(1)),
+    Work::Suspended(Digest(2)),
     Work::Started,
     Work::Finished(true),
     Work::Finished(false),

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use pool::{Life, Objects};
 use serde_json::{Value, json};
 
-use super::attention::Attention;
-use super::due::{Moment, newest_epoch};
-use super::leave::leave;
+use super::dirty::DirtyClaims;
+use super::due::newest_epoch;
+use super::observation::Moment;
+use super::tests::exit_of;
 use super::view::{View, view};
 use super::{registers, writes};
 use crate::testing::fixtures::{MATCH_UID, found, job, key, license, machine, world};
@@ -48,9 +49,11 @@ fn the_view(objects: &Objects) -> View {
     view(MATCH_UID, objects).unwrap()
 }
 
-/// What the claim asks for first.
+/// What the claim asks for first; of one that is over, once the server has said so.
 fn asked(objects: &Objects) -> Vec<Action> {
-    step(the_view(objects).claim(objects, 30_000, None), Event::Woke, 0).1
+    let (claim, asked) = step(the_view(objects).claim(objects, 30_000, None), Event::Tick, 0);
+    let decision = claim.decision;
+    if decision.has_ended() { step(claim, Event::DecisionRead(decision), 0).1 } else { asked }
 }
 
 fn json_of(change: ObjectPatch) -> Value {
@@ -75,17 +78,17 @@ fn registers_are_seen_and_lead_to_the_next_write() {
     let stopped = with(json!({"activity": "Active", "release": true}));
     let table = [
         ("Pending", &later, &none, vec![], "the license first"),
-        ("Pending", &later, &yes, vec![Action::Ask(0)], "now the machine"),
+        ("Pending", &later, &yes, vec![Action::RequestVote(0)], "now the machine"),
         ("Pending", &none, &yes, vec![], "it was asked"),
-        ("Pending", &yes, &yes, vec![Action::Check], "everybody said yes"),
-        ("Pending", &yes, &no, vec![Action::Abort(Reason::Rejected)], "one no is enough"),
-        ("Committed", &told, &yes, vec![Action::TellRoot, Action::Confirm], "before it is told"),
-        ("Committed", &active, &ended, vec![Action::TellRoot], "one is still at work"),
+        ("Pending", &yes, &yes, vec![Action::Verify], "all have accepted"),
+        ("Pending", &yes, &no, vec![Action::Abort(Reason::Rejected)], "one refusal is enough"),
+        ("Committed", &told, &yes, vec![Action::NotifyJob, Action::ReadDecision], "before it is notified"),
+        ("Committed", &active, &ended, vec![Action::NotifyJob], "one is still at work"),
         ("Committed", &ended, &ended, vec![Action::Release(Reason::Completed)], "all have ended"),
-        ("Committed", &active, &lost, vec![Action::Release(Reason::AgentLost)], "one is lost"),
+        ("Committed", &active, &lost, vec![Action::ConfirmExit(Reason::AgentLost)], "one is lost"),
         ("Released", &active, &ended, vec![Action::StopAgent(0)], "it is to stop"),
-        ("Released", &stopped, &ended, vec![], "it was told: it is waited for"),
-        ("Released", &ended, &ended, vec![Action::Free(0), Action::Free(1)], "nobody works any more"),
+        ("Released", &stopped, &ended, vec![], "it was told to stop: its end is awaited"),
+        ("Released", &ended, &ended, vec![Action::Free(0), Action::Free(1)], "no agent works any more"),
     ];
     for (decision, of_machine, of_license, actions, why) in table {
         assert_eq!(asked(&voted(decision, of_machine, of_license)), actions, "{why}");
@@ -96,7 +99,8 @@ fn registers_are_seen_and_lead_to_the_next_write() {
 fn a_silent_agent_ends_the_claim_and_then_its_work_is_lost() {
     let active = json!({"vote": "Accepted", "ballot": "b", "committed": true, "activity": "Active"});
     let silent = [((crds::OfferKind::Machine, key("machine")), Life::Expired)];
-    for (decision, action) in [("Committed", Action::Release(Reason::AgentLost)), ("Released", Action::MarkLost(0))] {
+    for (decision, action) in [("Committed", Action::ConfirmExit(Reason::AgentLost)), ("Released", Action::MarkLost(0))]
+    {
         let mut objects = voted(decision, &active, &active);
         objects.agents = Arc::new(silent.clone().into());
         assert_eq!(asked(&objects).first(), Some(&action));
@@ -110,8 +114,8 @@ fn a_silent_agent_ends_the_claim_and_then_its_work_is_lost() {
 fn a_vote_is_awaited_until_the_deadline() {
     let objects = voted("Pending", &json!({}), &json!({}));
     let at = |now_ms: u64| {
-        let mut attention = Attention::default();
-        attention.note(&objects.everything(), &objects);
+        let mut dirty = DirtyClaims::default();
+        dirty.note(&objects.everything(), &objects);
         let moment = Moment {
             now: jiff::Timestamp::UNIX_EPOCH,
             now_ms,
@@ -120,14 +124,14 @@ fn a_vote_is_awaited_until_the_deadline() {
             under_way: &|_| false,
             ..Moment::bare()
         };
-        (attention.due(&objects, &moment).claims.len(), attention.next_ms())
+        (dirty.due(&objects, &moment).claims.len(), dirty.next_ms())
     };
-    assert_eq!(at(29_999), (0, Some(30_000)), "and then somebody wakes up");
+    assert_eq!(at(29_999), (0, Some(30_000)), "and then the claim is looked at");
     assert_eq!(at(30_000), (1, None));
 }
 
 #[test]
-fn whoever_sees_a_newer_epoch_asks_for_nothing() {
+fn a_leader_that_sees_a_newer_epoch_asks_for_nothing() {
     let objects = {
         let mut objects = voted("Pending", &json!({}), &json!({"vote": "Accepted", "ballot": "b"}));
         let mut written = entry("seats", &json!({"vote": "Rejected"}));
@@ -138,10 +142,10 @@ fn whoever_sees_a_newer_epoch_asks_for_nothing() {
         objects
     };
     assert_eq!(newest_epoch(&objects), 8);
-    let asked = |epoch| step(the_view(&objects).claim(&objects, 30_000, epoch), Event::Woke, 0).1;
+    let asked = |epoch| step(the_view(&objects).claim(&objects, 30_000, epoch), Event::Tick, 0).1;
     assert_eq!(asked(Some(7)), []);
     assert_eq!(asked(Some(8)), [Action::Abort(Reason::Rejected)]);
-    assert_eq!(asked(None), [Action::Abort(Reason::Rejected)], "nobody is elected");
+    assert_eq!(asked(None), [Action::Abort(Reason::Rejected)], "there is no election");
 }
 
 #[test]
@@ -152,7 +156,7 @@ fn entries_are_born_without_a_vote_and_with_their_turn() {
     let config = matchmaker::Config::product();
     let born = |number: usize| {
         let introduced = registers::introduced(&view, number, &objects, &config, 0);
-        registers::birth(&view, &view.legs[number], introduced)
+        registers::initial_entry(&view, &view.legs[number], introduced)
     };
     let (of_machine, of_license) = (born(0), born(1));
     assert_eq!((of_machine.vote, of_machine.ask_when), (crds::Vote::Pending, crds::AskWhen::ChildrenAccepted));
@@ -197,14 +201,17 @@ fn what_is_written_to_an_agent_tests_what_it_stands_on() {
         assert!(tests.iter().all(|op| op["op"] == "test"));
         tests.iter().chain([last]).map(|op| json!([op["path"], op["value"]])).collect()
     };
-    assert_eq!(tests(registers::ask("u")), [json!([path("vote"), "Pending"]), json!([path("askWhen"), "Now"])]);
     assert_eq!(
-        tests(registers::tell("u", "b")),
+        tests(registers::request_vote("u")),
+        [json!([path("vote"), "Pending"]), json!([path("askWhen"), "Now"])]
+    );
+    assert_eq!(
+        tests(registers::notify("u", "b")),
         [json!([path("vote"), "Accepted"]), json!([path("ballot"), "b"]), json!([path("committed"), true])]
     );
     assert_eq!(tests(registers::stop("u", "n/m")), [json!([path("match"), "n/m"]), json!([path("release"), true])]);
     assert_eq!(
-        tests(registers::lose("u", "7")),
+        tests(registers::mark_lost("u", "7")),
         [
             json!(["/metadata/resourceVersion", "7"]),
             json!([path("activity"), "Active"]),
@@ -227,15 +234,15 @@ fn votes_are_kept_in_the_match() {
 }
 
 #[test]
-fn an_entry_that_was_wiped_is_lost_where_an_agent_speaks() {
+fn an_entry_that_was_overwritten_is_lost_where_an_agent_votes() {
     let told = json!({"vote": "Accepted", "ballot": "b", "committed": true});
     let mut objects = voted("Committed", &told, &told);
-    assert_eq!(leave(&the_view(&objects), &objects, 0), None);
+    assert_eq!(exit_of(&objects, 0), None);
     let mut wiped = machine(&json!({"claimPolicy": "Agent", "agent": {"username": "a"}}), &json!({}));
     wiped.metadata.resource_version = Some("9".to_owned());
     objects.machines.put(wiped);
-    assert_eq!(leave(&the_view(&objects), &objects, 0), Some(Reason::MemberLost));
-    assert!(super::wiped(&objects).is_empty(), "nobody can cast a vote for its agent");
+    assert_eq!(exit_of(&objects, 0), Some(Reason::MemberLost));
+    assert!(super::lost_entries(&objects).is_empty(), "no vote can be cast for its agent");
 }
 
 #[test]
@@ -245,9 +252,9 @@ fn what_is_left_of_a_deleted_match_still_has_agents() {
     objects.matches.retain(|_| false);
     let view = the_view(&objects);
     assert!(view.legs.iter().all(|leg| leg.agent));
-    let (claim, asked) = step(view.claim(&objects, 0, None), Event::Woke, 0);
-    assert_eq!(asked, [Action::Confirm]);
-    let (claim, asked) = step(claim, Event::Confirmed(claiming::Record::Gone), 0);
+    let (claim, asked) = step(view.claim(&objects, 0, None), Event::Tick, 0);
+    assert_eq!(asked, [Action::ReadDecision]);
+    let (claim, asked) = step(claim, Event::DecisionRead(claiming::Decision::Gone), 0);
     assert_eq!(asked, [Action::StopAgent(0), Action::StopAgent(1)]);
     assert_eq!(claim.legs[1].agent.unwrap().vote, Vote::Pending);
 }

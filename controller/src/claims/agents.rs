@@ -1,113 +1,96 @@
-//! What a claim has to tell the agents of its offers, and what is read of them.
+//! The writes to the entries of offers with an agent, and what is read of them.
 
-use std::sync::Mutex;
+use claiming::{Digest, Event};
 
-use claiming::{Action, Event, Vote};
-
-use crate::claims::drive::{Driver, Notes, noted};
 use crate::claims::registers;
-use crate::claims::view::{Leg, View, entry, is_stopping, registers as seen};
+use crate::claims::step::{Step, StepResult};
+use crate::claims::view::{Leg, entry, is_stopping, registers as seen};
 use crate::write::answer::Answer;
 use crate::write::requests::ObjectPatch;
 
-impl Driver {
-    /// Tells an agent that its turn to vote has come.
-    pub(super) async fn ask(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
-        self.turn(view, number, (Action::Ask(number), &registers::ask(&view.uid)), notes).await
+impl Step<'_> {
+    /// Requests the vote of an agent.
+    pub(super) async fn request_vote(&mut self, number: usize) -> StepResult {
+        self.turn(number, &registers::request_vote(&self.view.uid)).await
     }
 
-    /// Tells an agent that the claim stands, if it is the one whose ballot was read before that was looked up.
-    pub(super) async fn tell_agent(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
-        let ballot = noted(notes, |notes| notes.ballots.get(number).cloned()).unwrap_or_default();
-        self.turn(view, number, (Action::TellAgent(number), &registers::tell(&view.uid, &ballot)), notes).await
+    /// Notifies an agent that the claim stands, if it has voted with this ballot.
+    pub(super) async fn notify_agent(&mut self, number: usize, ballot: Digest) -> StepResult {
+        let text = {
+            let objects = self.context.cache.lock();
+            let offer = self.view.legs.get(number).and_then(|leg| self.view.offer(leg, &objects));
+            let text = offer.and_then(|offer| Some(entry(offer, &self.view.uid)?.ballot.clone()));
+            text.filter(|text| Digest::of(&[text]) == ballot)
+        };
+        let Some(text) = text else { return Err(self.failed("the agent has voted again since its ballot was read")) };
+        self.turn(number, &registers::notify(&self.view.uid, &text)).await
     }
 
-    /// Tells an agent to stop, once the Match is read as ended or gone.
-    pub(super) async fn stop_agent(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
-        if !self.has_ended(view, notes).await {
-            return Event::Failed(Action::StopAgent(number));
+    /// Tells an agent to stop.
+    pub(super) async fn stop_agent(&mut self, number: usize) -> StepResult {
+        self.turn(number, &registers::stop(&self.view.uid, &self.view.key.to_string())).await
+    }
+
+    /// Writes that the work of a silent agent is lost. A process that was asleep itself takes others for silent: so the offer is read,
+    /// then the agent's Lease, which must not have been renewed.
+    pub(super) async fn mark_lost(&mut self, number: usize) -> StepResult {
+        let Some(leg) = self.view.legs.get(number) else { return Err(self.failed("no such offer")) };
+        let answer = self.context.read_offer(leg).await;
+        if !matches!(answer, Answer::Done(())) {
+            return Err(self.lost(&answer));
         }
-        let patch = registers::stop(&view.uid, &view.key.to_string());
-        self.turn(view, number, (Action::StopAgent(number), &patch), notes).await
-    }
-
-    /// Writes that the work of a silent agent is lost. Whoever was asleep himself takes others for silent: so its offer is read,
-    /// then its Lease, which must be what it was all the time.
-    pub(super) async fn mark_lost(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
-        let failed = Event::Failed(Action::MarkLost(number));
-        let Some(leg) = view.legs.get(number) else { return failed };
-        if !matches!(self.read_offer(leg).await, Answer::Done(())) {
-            return failed;
-        }
-        let version = view.offer(leg, &self.cache.lock()).and_then(|offer| offer.metadata().resource_version.clone());
-        let Some(version) = version else { return failed };
-        let is_late = self.is_late(view, leg);
+        let offer_version = {
+            let objects = self.context.cache.lock();
+            self.view.offer(leg, &objects).and_then(|offer| offer.metadata().resource_version.clone())
+        };
+        let Some(version) = offer_version else { return Err(self.failed("the offer is another one of its name")) };
+        let is_late = self.is_late(leg);
         if !is_late && !self.is_silent(leg).await {
-            return failed;
+            return Err(self.failed("the agent is not silent"));
         }
         let why = if is_late { "it has not stopped in time" } else { "it is silent" };
-        tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, why, "the work of an agent is lost");
-        self.turn(view, number, (Action::MarkLost(number), &registers::lose(&view.uid, &version)), notes).await
+        tracing::warn!(r#match = %self.view.key, offer = %leg.key, kind = leg.kind, why, "the work of an agent is lost");
+        self.turn(number, &registers::mark_lost(&self.view.uid, &version)).await
     }
 
     /// Whether an offer's agent was told to stop its work for a claim, and has not done so in its time.
-    fn is_late(&self, view: &View, leg: &Leg) -> bool {
-        let objects = self.cache.lock();
-        let found = view.offer(leg, &objects).and_then(|offer| entry(offer, &view.uid));
-        let is_stopping = found.is_some_and(|found| is_stopping(&seen(Some(found), false)));
-        is_stopping && self.now_ms() >= self.stop_by_ms(&view.uid, &leg.uid)
+    fn is_late(&self, leg: &Leg) -> bool {
+        let is_stopping = {
+            let objects = self.context.cache.lock();
+            let found = self.view.offer(leg, &objects).and_then(|offer| entry(offer, &self.view.uid));
+            found.is_some_and(|found| is_stopping(&seen(Some(found), false)))
+        };
+        is_stopping && self.context.now_ms() >= self.claims.stop_by_ms(&self.view.uid, &leg.uid)
     }
 
     /// Whether an offer's agent is silent, with its Lease as the server has it now.
     pub(super) async fn is_silent(&self, leg: &Leg) -> bool {
         let Ok(kind) = crds::OfferKind::try_from(&leg.kind) else { return false };
-        let lease = pool::lease_key(kind, &leg.key);
-        let Answer::Done(found) = self.cluster.lease(&lease).await else { return false };
-        self.cache.saw_lease(lease.clone(), found);
-        let silence = self.cache.lock().offer(&leg.kind, &leg.key).and_then(pool::OfferRef::silence_seconds);
+        let (cache, lease) = (&self.context.cache, pool::lease_key(kind, &leg.key));
+        let Answer::Done(found) = self.context.cluster.lease(&lease).await else { return false };
+        cache.saw_lease(lease.clone(), found);
+        let silence = cache.lock().offer(&leg.kind, &leg.key).and_then(pool::OfferRef::silence_seconds);
         // an offer that names no agent any more has none that could work
-        silence.is_none_or(|silence| self.cache.life(&lease, silence).is_silent())
+        silence.is_none_or(|silence| cache.life(&lease, silence).is_silent())
     }
 
-    async fn turn(
-        &self,
-        view: &View,
-        number: usize,
-        (action, patch): (Action, &ObjectPatch),
-        notes: &Mutex<Notes>,
-    ) -> Event {
-        let Some(leg) = view.legs.get(number) else { return Event::Failed(action) };
-        match self.patch_offer(leg, patch).await {
-            Answer::Done(_) => self.entry_of(view, number).unwrap_or(Event::Failed(action)),
+    async fn turn(&self, number: usize, patch: &ObjectPatch) -> StepResult {
+        let Some(leg) = self.view.legs.get(number) else { return Err(self.failed("no such offer")) };
+        match self.context.patch_offer(leg, patch).await {
+            Answer::Done(_) => self.entry_of(number).ok_or_else(|| self.failed("the entry is not there any more")),
             answer => {
-                self.read_offer(leg).await;
-                self.lost(action, &answer, notes)
+                self.context.read_offer(leg).await;
+                Err(self.lost(&answer))
             }
         }
     }
 
     /// The entry of a leg as it is known now, if there is one.
-    pub(super) fn entry_of(&self, view: &View, number: usize) -> Option<Event> {
-        let leg = view.legs.get(number)?;
-        let is_late = self.is_late(view, leg);
-        let objects = self.cache.lock();
-        let found = entry(view.offer(leg, &objects)?, &view.uid)?;
+    pub(super) fn entry_of(&self, number: usize) -> Option<Event> {
+        let leg = self.view.legs.get(number)?;
+        let is_late = self.is_late(leg);
+        let objects = self.context.cache.lock();
+        let found = entry(self.view.offer(leg, &objects)?, &self.view.uid)?;
         Some(Event::Entry(number, seen(Some(found), is_late || objects.agent(&leg.kind, &leg.key).is_silent())))
-    }
-
-    /// Remembers the ballot of a vote that the claim learns of: the first one that was seen is the one that counts.
-    pub(super) fn note_ballot(&self, view: &View, event: &Event, notes: &Mutex<Notes>) {
-        let Event::Entry(number, agent) = event else { return };
-        let Some(leg) = view.legs.get(*number).filter(|_| agent.vote == Vote::Accepted) else { return };
-        let ballot = {
-            let objects = self.cache.lock();
-            let found = view.offer(leg, &objects).and_then(|offer| entry(offer, &view.uid));
-            found.map(|entry| entry.ballot.clone()).unwrap_or_default()
-        };
-        noted(notes, |notes| {
-            if let Some(known) = notes.ballots.get_mut(*number).filter(|known| known.is_empty()) {
-                *known = ballot;
-            }
-        });
     }
 }

@@ -1,21 +1,18 @@
-//! Second phase: the register turned, and the job told.
+//! Second phase: the decision turned, and the job notified.
 
-use std::sync::Mutex;
-
-use claiming::{Action, Event, Reason, Record};
-use crds::{Activity, AskWhen, ClaimEntry, Decision, Job, Match, StopPolicy, Vote, VoteRetry};
+use claiming::{Event, Reason};
+use crds::{AskWhen, ClaimEntry, Decision, Job, Match, StopPolicy, Vote, VoteRetry};
 use pool::Objects;
 
-use crate::claims::drive::{Driver, Notes, noted};
-use crate::claims::free::is_over;
-use crate::claims::reserve::No;
-use crate::claims::view::{Leg, View, entry};
+use crate::claims::refusal::No;
+use crate::claims::step::{Step, StepResult};
+use crate::claims::view::{Leg, View, decision_of, entry};
 use crate::claims::{registers, writes};
 use crate::write::answer::Answer;
 use kube::runtime::events::EventType;
 
-/// Who is to blame for calling a claim off for this reason, in their own words if they have any.
-fn naysayers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v>> {
+/// The offers that have refused a claim which is called off for this reason, with what their agents say if they say anything.
+fn refusing_offers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v>> {
     let no = |leg: &'v Leg| {
         let found = view.offer(leg, objects).and_then(|offer| entry(offer, &view.uid));
         let (message, for_good) = match (reason, found) {
@@ -29,8 +26,8 @@ fn naysayers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v
     view.legs.iter().filter_map(no).collect()
 }
 
-/// What has happened to which offers that a claim ends for this reason; nothing, if it is not about offers.
-fn account(view: &View, reason: Reason, objects: &Objects) -> String {
+/// What has happened to the offers for which a claim ends; nothing, if the reason is not about offers.
+fn what_happened(view: &View, reason: Reason, objects: &Objects) -> String {
     let said = |leg: &Leg| {
         let offer = objects.offer(&leg.kind, &leg.key);
         let what = match (reason, offer) {
@@ -51,13 +48,7 @@ fn account(view: &View, reason: Reason, objects: &Objects) -> String {
     view.legs.iter().filter_map(said).collect::<Vec<_>>().join("; ")
 }
 
-/// Whether it is written that the work of an offer's agent is lost.
-fn is_lost(view: &View, leg: &Leg, objects: &Objects) -> bool {
-    let entry = view.offer(leg, objects).and_then(|offer| entry(offer, &view.uid));
-    entry.is_some_and(|entry| entry.activity == Activity::Lost)
-}
-
-/// An agent's no; for good, if it says so.
+/// The refusal of an agent; for good, if it says so.
 fn rejection(entry: &ClaimEntry) -> Option<(String, bool)> {
     let words = if entry.vote_reason.is_empty() { "its agent voted no" } else { entry.vote_reason.as_str() };
     (entry.vote == Vote::Rejected).then(|| (words.to_owned(), entry.retry == Some(VoteRetry::Reject)))
@@ -76,172 +67,127 @@ fn no_vote(leg: &Leg, entry: &ClaimEntry, objects: &Objects) -> Option<String> {
     }
 }
 
-impl Driver {
-    /// Calls the claim off. Who has not answered in time has said no as well: else he would be asked again at once.
-    pub(super) async fn abort(&self, view: &View, reason: Reason, notes: &Mutex<Notes>) -> Event {
-        let noes = naysayers(view, &self.cache.lock(), reason);
-        if let Some(no) = noes.first() {
-            noted(notes, |notes| notes.message = format!("{} {}: {}", no.leg.kind, no.leg.key, no.message));
+impl Step<'_> {
+    /// Lets the claim stand.
+    pub(super) async fn commit(&mut self) -> StepResult {
+        self.decide(Decision::Committed, None).await
+    }
+
+    /// Calls the claim off. An offer that has not answered in time has refused as well: else it would be tried again at once.
+    pub(super) async fn abort(&mut self, reason: Reason) -> StepResult {
+        let view = self.view.clone();
+        let refusing = refusing_offers(&view, &self.context.cache.lock(), reason);
+        if let Some(No { leg, message, .. }) = refusing.first() {
+            self.learned.message = format!("{} {}: {message}", leg.kind, leg.key);
         }
-        let event = self.decide(view, Action::Abort(reason), Decision::Aborted, Some(reason), notes).await;
-        if event == Event::Decided(Record::Aborted) {
-            noes.iter().for_each(|no| self.refused(view, no, reason, notes));
+        let event = self.decide(Decision::Aborted, Some(reason)).await?;
+        if event == Event::Decided(claiming::Decision::Aborted) {
+            refusing.iter().for_each(|no| self.note_refusal(no, reason));
         }
-        event
+        Ok(event)
     }
 
     /// Ends a claim that stands.
-    pub(super) async fn release(&self, view: &View, reason: Reason, notes: &Mutex<Notes>) -> Event {
-        if reason == Reason::AgentLost {
-            let objects = self.cache.lock();
-            let silent = |leg: &&Leg| {
-                leg.agent && (objects.agent(&leg.kind, &leg.key).is_silent() || is_lost(view, leg, &objects))
-            };
-            let lost: Vec<String> =
-                view.legs.iter().filter(silent).map(|leg| format!("{} {}", leg.kind, leg.key)).collect();
-            noted(notes, |notes| notes.message = format!("silent for too long: the agent of {}", lost.join(", ")));
+    pub(super) async fn release(&mut self, reason: Reason) -> StepResult {
+        match reason {
+            Reason::AgentLost => self.name_lost_agents(),
+            Reason::StartTimedOut => self.start_timed_out(),
+            _ => {}
         }
-        self.decide(view, Action::Release(reason), Decision::Released, Some(reason), notes).await
+        self.decide(Decision::Released, Some(reason)).await
     }
 
-    /// Turns the register, or finds out who has turned it.
-    pub(super) async fn decide(
-        &self,
-        view: &View,
-        action: Action,
-        to: Decision,
-        reason: Option<Reason>,
-        notes: &Mutex<Notes>,
-    ) -> Event {
-        let Some(found) = &view.found else { return Event::Decided(Record::Gone) };
-        if let Some(reason) = reason
-            && !self.is_gone(view, reason).await
-        {
-            return Event::Failed(action);
-        }
-        if reason == Some(Reason::StartTimedOut) {
-            self.start_timed_out(view, notes);
-        }
-        let account = reason.map(|reason| account(view, reason, &self.cache.lock())).unwrap_or_default();
-        noted(notes, |notes| {
-            if notes.message.is_empty() {
-                notes.message = account;
-            }
-        });
-        let message = noted(notes, |notes| notes.message.clone());
-        let patch = {
-            let objects = self.cache.lock();
-            let latest = objects.matches.get(&view.key).unwrap_or(found);
-            let votes = if to == Decision::Released { Vec::new() } else { registers::votes(view, &objects) };
-            let verdict = writes::Verdict { to, reason, message: &message, votes };
-            writes::decide(view, latest, verdict, self.clock.now())
+    fn name_lost_agents(&mut self) {
+        let objects = self.context.cache.lock();
+        let is_silent = |leg: &&Leg| {
+            leg.agent && (objects.agent(&leg.kind, &leg.key).is_silent() || self.view.is_lost(leg, &objects))
         };
-        let stored = match self.cluster.patch_status::<Match>(&view.key, &patch).await {
+        let legs = self.view.legs.iter().filter(is_silent);
+        let lost: Vec<String> = legs.map(|leg| format!("{} {}", leg.kind, leg.key)).collect();
+        self.learned.message = format!("silent for too long: the agent of {}", lost.join(", "));
+    }
+
+    /// Turns the decision, or finds out how it was turned otherwise.
+    async fn decide(&mut self, to: Decision, reason: Option<Reason>) -> StepResult {
+        let gone = Ok(Event::Decided(claiming::Decision::Gone));
+        let Some(found) = &self.view.found else { return gone };
+        let patch = {
+            let objects = self.context.cache.lock();
+            if let Some(reason) = reason.filter(|_| self.message().is_empty()) {
+                self.learned.message = what_happened(&self.view, reason, &objects);
+            }
+            let latest = objects.matches.get(&self.view.key).unwrap_or(found);
+            let votes = if to == Decision::Released { Vec::new() } else { registers::votes(&self.view, &objects) };
+            let verdict = writes::Verdict { to, reason, message: self.message(), votes };
+            writes::decide(&self.view, latest, verdict, self.context.clock.now())
+        };
+        let stored = match self.context.cluster.patch_status::<Match>(&self.view.key, &patch).await {
             Answer::Done(stored) => {
-                tracing::info!(r#match = %view.key, decision = ?to, reason = reason.map(Reason::as_str), "decided");
-                self.count_decision(view, to, reason);
+                let reason = reason.map(Reason::as_str);
+                tracing::info!(r#match = %self.view.key, decision = ?to, reason, "the Match is decided");
+                self.count_decision(to, reason);
                 stored
             }
-            Answer::Missing => return Event::Decided(Record::Gone),
-            Answer::Denied(_) => match self.cluster.get::<Match>(&view.key).await {
+            Answer::Missing => return gone,
+            Answer::Denied(_) => match self.context.cluster.get::<Match>(&self.view.key).await {
                 Answer::Done(stored) => stored,
-                Answer::Missing => return Event::Decided(Record::Gone),
-                answer => return self.lost(action, &answer, notes),
+                Answer::Missing => return gone,
+                answer => return Err(self.lost(&answer)),
             },
-            answer => return self.lost(action, &answer, notes),
+            answer => return Err(self.lost(&answer)),
         };
-        noted(notes, |notes| notes.ended |= is_over(&stored, &view.uid));
-        if stored.metadata.uid.as_deref() != Some(view.uid.as_str()) {
-            return Event::Decided(Record::Gone);
+        if stored.metadata.uid.as_deref() != Some(self.view.uid.as_str()) {
+            return gone;
         }
-        let decision = stored.status.as_ref().map(|status| status.decision).unwrap_or_default();
-        self.cache.update(|all| all.put_match(stored));
-        match decision == writes::decides_from(to) {
-            // refused by somebody who is not of the protocol: asked again later, not at once
-            true => Event::Failed(action),
-            false => Event::Decided(writes::record(decision)),
+        let decision = decision_of(&stored);
+        let is_as_before =
+            stored.status.as_ref().map(|status| status.decision).unwrap_or_default() == writes::decides_from(to);
+        self.context.cache.update(|all| all.put_match(stored));
+        match is_as_before {
+            // refused by something outside the protocol: tried again later, not at once
+            true => Err(self.failed("the server does not take the decision")),
+            false => Ok(Event::Decided(decision)),
         }
     }
 
-    fn count_decision(&self, view: &View, to: Decision, reason: Option<Reason>) {
+    fn count_decision(&self, to: Decision, reason: Option<&'static str>) {
         let decision = match to {
             Decision::Pending => "Pending",
             Decision::Committed => "Committed",
             Decision::Aborted => "Aborted",
             Decision::Released => "Released",
         };
-        let metrics = &self.cluster.metrics.claims;
-        metrics.decided(decision, reason.map_or("AllReserved", Reason::as_str));
-        let first = view.found.as_ref().is_some_and(|found| found.spec.attempt <= 1);
-        let created = self.job(view).and_then(|job| job.metadata.creation_timestamp.clone()).filter(|_| first);
+        let metrics = &self.context.metrics.claims;
+        metrics.decided(decision, reason.unwrap_or("AllReserved"));
+        let first = self.view.found.as_ref().is_some_and(|found| found.spec.attempt <= 1);
+        let created = self.job().and_then(|job| job.metadata.creation_timestamp.clone()).filter(|_| first);
         if let (Decision::Committed, Some(created)) = (to, created) {
-            let waited = self.clock.now().duration_since(created.0);
+            let waited = self.context.clock.now().duration_since(created.0);
             metrics.wait_duration.observe(waited.as_secs_f64().max(0.0));
         }
     }
 
-    /// That somebody is gone is believed from the server only, never because it was not seen. True for every other reason.
-    async fn is_gone(&self, view: &View, reason: Reason) -> bool {
-        match reason {
-            Reason::JobDeleted => {
-                let answer = self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
-                let deleting = |job: &Job| job.metadata.deletion_timestamp.is_some();
-                let other = |job: &Job| job.metadata.uid.as_deref() != Some(view.root.uid.as_str());
-                match answer {
-                    Answer::Missing => true,
-                    Answer::Done(()) => self.job(view).is_none_or(|job| other(&job) || deleting(&job)),
-                    _ => false,
-                }
-            }
-            Reason::MemberLost | Reason::MemberGone => {
-                for leg in &view.legs {
-                    match self.read_offer(leg).await {
-                        Answer::Missing => return true,
-                        Answer::Done(()) => {
-                            let objects = self.cache.lock();
-                            let Some(offer) = view.offer(leg, &objects) else { return true };
-                            if reason == Reason::MemberLost && leg.agent && entry(offer, &view.uid).is_none() {
-                                return true;
-                            }
-                        }
-                        _ => return false,
-                    }
-                }
-                false
-            }
-            Reason::AgentLost => {
-                for leg in view.legs.iter().filter(|leg| leg.agent) {
-                    if self.is_silent(leg).await || is_lost(view, leg, &self.cache.lock()) {
-                        return true;
-                    }
-                }
-                false
-            }
-            Reason::WorkloadFailed => self.is_work_gone(view).await,
-            _ => true,
-        }
-    }
-
-    /// Tells the job that its claim stands.
-    pub(super) async fn tell_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let held = self.cache.lock().jobs.get(&view.root.key).cloned();
-        let (Some(held), Some(found)) = (held, &view.found) else { return Event::Told };
+    /// Notifies the job that its claim stands.
+    pub(super) async fn notify_job(&mut self) -> StepResult {
+        let key = &self.view.root.key;
+        let held = self.context.cache.lock().jobs.get(key).cloned();
+        let (Some(held), Some(found)) = (held, &self.view.found) else { return Ok(Event::JobNotified) };
         let is_claimed = held.object.status.as_ref().is_some_and(|status| status.claim.is_some());
-        // Either somebody has taken the claim out, or it is over and the Match is seen as it was before: the server knows.
-        if !is_claimed && !self.stands(view).await {
-            return Event::Failed(Action::TellRoot);
+        // Either the claim was taken out of the job's status, or it is over and the Match is seen as it was before: the server knows.
+        if !is_claimed && !self.context.stands(&self.view).await {
+            return Err(self.failed("the server does not say that the claim stands"));
         }
-        let patch = writes::tell_root(view, found, &held, self.clock.now());
-        match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
+        let patch = writes::notify_job(&self.view, found, &held, self.context.clock.now());
+        match self.context.cluster.patch_status::<Job>(key, &patch).await {
             Answer::Done(job) => {
-                self.events.tell(&job, EventType::Normal, "Claimed", &found.spec.summary);
-                self.cache.update(|all| all.jobs.put(job));
-                Event::Told
+                self.context.events.tell(&job, EventType::Normal, "Claimed", &found.spec.summary);
+                self.context.cache.update(|all| all.jobs.put(job));
+                Ok(Event::JobNotified)
             }
-            Answer::Missing => Event::Told,
+            Answer::Missing => Ok(Event::JobNotified),
             answer => {
-                self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
-                self.lost(Action::TellRoot, &answer, notes)
+                self.context.read_job(key).await;
+                Err(self.lost(&answer))
             }
         }
     }
@@ -259,17 +205,17 @@ mod tests {
     fn m6_the_offer_for_which_a_claim_ends_is_named_and_what_happened_to_it() {
         let mut objects = world(&json!({"decision": "Committed"}));
         let view = view(MATCH_UID, &objects).unwrap();
-        assert_eq!(account(&view, Reason::MemberLost, &objects), "");
+        assert_eq!(what_happened(&view, Reason::MemberLost, &objects), "");
         objects.machines.put(machine(&json!({"stopPolicy": "HoldAndDrain"}), &entry_of("slots")));
         let evicted = "Machine ns/machine is being vacated: its owner has set spec.stopPolicy to HoldAndDrain";
-        assert_eq!(account(&view, Reason::Evicted, &objects), evicted);
-        assert_eq!(account(&view, Reason::Done, &objects), "");
+        assert_eq!(what_happened(&view, Reason::Evicted, &objects), evicted);
+        assert_eq!(what_happened(&view, Reason::Done, &objects), "");
         let mut again = machine(&json!({}), &json!({}));
         again.metadata.uid = Some("u-another".to_owned());
         again.metadata.resource_version = Some("9".to_owned());
         objects.machines.put(again);
         objects.licenses.remove(&key("license"));
         let lost = "Machine ns/machine was deleted and created again; License ns/license was deleted";
-        assert_eq!(account(&view, Reason::MemberLost, &objects), lost);
+        assert_eq!(what_happened(&view, Reason::MemberLost, &objects), lost);
     }
 }

@@ -1,347 +1,181 @@
-//! The one who makes a claim's writes: executes each action, tells the claim what came of it, until there is no next one.
+//! One claim driven as far as it goes: observed, then each action of its state executed, each answer applied, until no action is under
+//! way.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use claiming::{Action, Claim, Event, Hold, Reason, Record, step};
-use crds::{Decision, Job, Match};
+use claiming::{Action, Claim, Decision, Event, Reason, step};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use matchmaker::{AdKey, Config as Engine};
-use pool::{Objects, OwnerTrust, is_foreign};
+use pool::is_foreign;
 use tokio::time::Instant;
 
-use crate::cache::Cache;
-use crate::cache::verification::OfferVerification;
-use crate::claims::due::{Moment, next};
-use crate::claims::group::Groups;
-use crate::claims::leave::leave;
-use crate::claims::stalls::{Setback, Stalls, Wait};
-use crate::claims::view::{Leg, View};
-use crate::claims::work::Read;
-use crate::clock::Clock;
-use crate::cycle::in_flight::{ClaimGuard, InFlight};
-use crate::cycle::job_backoff::{Cause, JobBackoff};
-use crate::cycle::offer_backoff::OfferBackoff;
-use crate::write::answer::Answer;
-use crate::write::events::Events;
-use crate::write::requests::Cluster;
+use crate::claims::exit_reason::exit_reason;
+use crate::claims::observation::Observation;
+use crate::claims::shared::Claims;
+use crate::claims::stalls::{Retry, Setback};
+use crate::claims::step::{Facts, Step, StepResult};
+use crate::claims::view::View;
+use crate::cycle::in_flight::ClaimGuard;
 
-/// Everything that driving a claim needs.
-pub(crate) struct Driver {
-    pub(crate) cluster: Cluster,
-    pub(crate) cache: Arc<Cache>,
-    pub(crate) in_flight: Arc<InFlight>,
-    /// Who wants to reserve which offer now.
-    pub(crate) groups: Groups,
-    pub(crate) offer_backoff: parking_lot::Mutex<OfferBackoff>,
-    pub(crate) job_backoff: parking_lot::Mutex<JobBackoff>,
-    pub(crate) verification: parking_lot::Mutex<OfferVerification>,
-    /// Claims that cannot go on now.
-    pub(crate) stalls: parking_lot::Mutex<Stalls>,
-    /// How long the work of a claim that has ended is given to end, in milliseconds.
-    pub(crate) stop_timeout_ms: u64,
-    pub(crate) events: Events,
-    pub(crate) engine: Engine,
-    pub(crate) owners: OwnerTrust,
-    pub(crate) clock: Clock,
-}
-
-/// How often one drive does the same: what goes round in circles is somebody else undoing it, and is tried again later.
+/// How often one run takes the same action: if something undoes it each time, it is tried again later.
 const SAME_MAX: usize = 8;
 
-/// What one drive has learned beside the claim's state.
-#[derive(Default)]
-pub(super) struct Notes {
-    /// The members as the reserves returned them: the second look is made on these.
-    pub(super) members: Objects,
-    /// Why it was called off, for people.
-    pub(super) message: String,
-    /// Who said no.
-    pub(super) refusals: Vec<crds::Refusal>,
-    /// The legs whose offers were read without an entry of this claim.
-    pub(super) freed: BTreeSet<usize>,
-    /// What the claim knows that it has of each leg.
-    pub(super) holds: Vec<Hold>,
-    /// The server would not take the Match: there is nothing to rest for.
-    pub(super) unwritten: bool,
-    /// The ballot of each leg as it was read when the claim learned of its vote: a commit names this one.
-    pub(super) ballots: Vec<String>,
-    /// The server has said that the Match has ended, or is gone.
-    pub(super) ended: bool,
-    /// The batch Job as it was read last: what is started is this one.
-    pub(super) work: Read,
-    /// Why it came to nothing, if it did; of several reasons the one that is first in order.
-    pub(super) setback: Option<Setback>,
-    /// What the objects showed of the claim before that.
-    pub(super) seen: u64,
+/// A claim that is being driven. One task owns it; steps read it as it is when they begin.
+struct ClaimRun<'c> {
+    claims: &'c Claims,
+    view: Arc<View>,
+    claim: Claim,
+    facts: Arc<Facts>,
+    /// How often each action was taken.
+    taken: BTreeMap<Action, usize>,
+    /// Why it came to nothing, if it did; of several reasons the one whose action is first in order.
+    setback: Option<Setback>,
 }
 
-impl Notes {
-    /// An action came to nothing.
-    pub(super) fn failed(&mut self, action: Action, why: impl Into<String>) {
-        self.set_back(Setback { action, why: why.into(), waits: None });
-    }
-
-    /// An action cannot be done before something else happens.
-    pub(super) fn waits(&mut self, action: Action, why: impl Into<String>, wait: Wait) {
-        self.set_back(Setback { action, why: why.into(), waits: Some(wait) });
-    }
-
-    fn set_back(&mut self, setback: Setback) {
-        if self.setback.as_ref().is_none_or(|known| setback.action < known.action) {
-            self.setback = Some(setback);
-        }
-    }
-}
-
-impl Driver {
-    pub(crate) fn now_ms(&self) -> u64 {
-        self.cache.now_ms()
-    }
-
-    /// The claim of a Match that is to be written.
-    pub(crate) fn view(&self, found: Match) -> View {
-        View::of(found)
-    }
-
+impl Claims {
     /// Drives a claim as far as it goes. It is under way until this returns; nothing is waited for but answers.
     pub(crate) async fn drive(self: Arc<Self>, view: View, under_way: ClaimGuard) {
         let begun = Instant::now();
-        let mut view = Arc::new(view);
-        let deadline = self.deadline(&view);
-        let (mut claim, ballots, work, seen) = {
-            let objects = self.cache.lock();
-            let mut claim = view.claim(&objects, deadline, self.cluster.leadership.epoch());
-            view.overdue(&mut claim, self.now_ms(), &|offer| self.stop_by_ms(&view.uid, offer));
-            (claim, view.ballots(&objects), Read::of(&view, &objects), self.seen(&view, &objects))
-        };
-        let (members, refusals) = (Objects::new(self.owners), self.stalls().refusals(&view.uid));
-        let notes = Mutex::new(Notes { members, refusals, ballots, work, seen, ..Notes::default() });
-        let (mut running, mut event, mut done) = (FuturesUnordered::new(), first_event(&view, &notes), BTreeMap::new());
+        let mut steps = FuturesUnordered::new();
+        let (mut run, mut actions) = ClaimRun::begin(&self, view);
         loop {
-            if let Event::Failed(action) = event {
-                noted(&notes, |notes| notes.failed(action, "it came to nothing"));
-            }
-            if let Event::Decided(record) = event {
+            steps.extend(actions.into_iter().map(|action| run.take(action)));
+            let Some((outcome, learned)) = steps.next().await else { break };
+            let event = run.learn(outcome, learned);
+            if let Event::Decided(decision) = event {
                 under_way.decided();
-                if record == Record::Committed {
-                    self.cluster.metrics.claims.commit_duration.observe(begun.elapsed().as_secs_f64());
+                if decision == Decision::Committed {
+                    self.context.metrics.claims.commit_duration.observe(begun.elapsed().as_secs_f64());
                 }
             }
-            self.note_ballot(&view, &event, &notes);
-            let mut actions = self.take_in(&mut claim, &view, event);
-            if let Some(place) = actions.iter().position(|action| *action == Action::Record) {
-                actions.remove(place);
-                event = match self.record(&view, &notes).await {
-                    Ok(written) => {
-                        view = Arc::new(View::of(written));
-                        Event::Recorded
-                    }
-                    Err(event) => event,
-                };
-                continue;
-            }
-            noted(&notes, |notes| notes.holds = claim.holds());
-            for action in actions {
-                let times = done.entry(action).or_insert(0_usize);
-                *times = times.saturating_add(1);
-                running.push(self.execute(view.clone(), action, *times, &notes));
-            }
-            event = match running.next().await {
-                Some(event) => event,
-                None => break,
-            };
+            actions = run.apply(event);
         }
-        drop(running);
-        if done.contains_key(&Action::StartWork) {
-            self.stalls().started(&view.uid, self.now_ms());
-        }
-        self.came_to(&view, notes.into_inner().unwrap_or_else(PoisonError::into_inner));
+        run.end();
         drop(under_way);
-        self.cache.notify();
+        self.context.cache.notify();
     }
+}
 
-    /// What the objects show of a claim now.
-    pub(crate) fn seen(&self, view: &View, objects: &Objects) -> u64 {
-        if view.uid.is_empty() {
-            return 0;
+impl<'c> ClaimRun<'c> {
+    /// The claim as the objects show it, and its first actions. A Match that was not recorded here is called off, whoever wrote it.
+    fn begin(claims: &'c Claims, view: View) -> (ClaimRun<'c>, Vec<Action>) {
+        let Observation { mut claim, seen, .. } = claims.observe(&view, &claims.context.cache.lock());
+        let refusals = claims.stalls().refusals(&view.uid);
+        let mut facts = Facts { refusals, seen, ..Facts::default() };
+        if let Some(why) = view.found.as_ref().and_then(|found| is_foreign(found)) {
+            tracing::warn!(r#match = %view.key, why, "a Match that was not recorded by gangmatch; it is called off");
+            facts.message = format!("this Match was not recorded by gangmatch: {why}");
+            claim.exit.get_or_insert(Reason::NotAllowed);
         }
-        self.with_moment(0, |moment| next(view, objects, moment)).seen
+        let (view, facts) = (Arc::new(view), Arc::new(facts));
+        let mut run = ClaimRun { claims, view, claim, facts, taken: BTreeMap::new(), setback: None };
+        let actions = run.step(Event::Tick);
+        (run, actions)
     }
 
-    /// What counts beside the objects now.
-    pub(crate) fn with_moment<T>(&self, places: usize, look: impl FnOnce(&Moment<'_>) -> T) -> T {
-        look(&Moment {
-            now: self.clock.now(),
-            now_ms: self.now_ms(),
-            epoch: self.cluster.leadership.epoch(),
-            deadline_ms: &|view| self.deadline(view),
-            under_way: &|view| self.in_flight.has(view),
-            stop_by_ms: &|view, work| self.stop_by_ms(&view.uid, work),
-            starts_at: &|view| self.stalls().starts_at(&view.uid, self.now_ms()),
-            rests_until: &|view, seen| self.stalls().rests_until(&view.uid, seen, self.now_ms()),
-            places,
+    /// Begins an action.
+    fn take(&mut self, action: Action) -> impl Future<Output = (StepResult, Facts)> + use<'c> {
+        let taken = self.taken.entry(action).or_default();
+        *taken = taken.saturating_add(1);
+        let is_undone = *taken > SAME_MAX;
+        let mut step = Step::new(self.claims, self.view.clone(), action, self.claim.clone(), self.facts.clone());
+        async move {
+            let outcome = match is_undone {
+                true => Err(step.failed("it was done again and again, and something undoes it")),
+                false => execute(&mut step).await,
+            };
+            (outcome, step.learned)
+        }
+    }
+
+    /// What came of an action, as an event of the claim.
+    fn learn(&mut self, outcome: StepResult, learned: Facts) -> Event {
+        if let Some(written) = &learned.written {
+            self.view = written.clone();
+        }
+        Arc::make_mut(&mut self.facts).extend(learned);
+        outcome.unwrap_or_else(|setback| {
+            let event = Event::Failed(setback.action);
+            if self.setback.as_ref().is_none_or(|known| setback.action < known.action) {
+                self.setback = Some(setback);
+            }
+            event
         })
     }
 
-    /// Remembers that a claim cannot go on, and says so once; or that it has gone on.
-    fn came_to(&self, view: &View, notes: Notes) {
-        let Notes { setback, seen, unwritten, refusals, .. } = notes;
-        let mut stalls = self.stalls();
-        stalls.keep_refusals(&view.uid, refusals);
-        match setback {
-            None => stalls.went_on(&view.uid),
-            Some(_) if unwritten => {}
-            Some(Setback { why, .. }) if view.uid.is_empty() => {
-                tracing::warn!(r#match = %view.key, why, "Match not written; it is tried again");
-                stalls.unwritten(&view.root.uid, self.now_ms());
-            }
-            Some(setback) => {
-                let is_new = stalls.stalled(&view.uid, &setback, seen, self.now_ms());
-                let Setback { action, why, waits } = setback;
-                match (is_new, waits) {
-                    (true, None) => {
-                        tracing::warn!(r#match = %view.key, ?action, why, "the claim cannot go on; it is tried again")
-                    }
-                    (true, Some(_)) => tracing::info!(r#match = %view.key, ?action, why, "the claim waits"),
-                    (false, _) => tracing::debug!(r#match = %view.key, ?action, why, "still"),
-                }
-            }
-        }
+    /// Applies an event, and before it what the objects show by now: no further offer is reserved for a claim that is to exit.
+    fn apply(&mut self, event: Event) -> Vec<Action> {
+        let (newest_epoch, exit) = {
+            let objects = self.claims.context.cache.lock();
+            let now = self.claims.context.clock.now().as_second();
+            let exit = exit_reason(&self.view, self.claim.decision, &objects, now);
+            (self.view.newest_epoch(&objects), exit)
+        };
+        let is_newer = self.claim.epoch > 0 && newest_epoch > self.claim.newest_epoch;
+        let epoch = is_newer.then_some(Event::Epoch(newest_epoch));
+        let exit = exit.filter(|_| self.claim.exit.is_none()).map(Event::Exit);
+        epoch.into_iter().chain(exit).chain([event]).flat_map(|event| self.step(event)).collect()
     }
 
-    /// A term begins: whatever stood in the way of claims, all are looked at.
-    pub(crate) fn begin_term(&self) {
-        *self.stalls() = Stalls::default();
-    }
-
-    pub(crate) fn stalls(&self) -> parking_lot::MutexGuard<'_, Stalls> {
-        self.stalls.lock()
-    }
-
-    /// Until when work that is to stop for a claim is given time to end, counted from when this process asked first: the workload of
-    /// this uid, the agent of the offer of this uid, or the claim's pods.
-    pub(super) fn stop_by_ms(&self, claim: &str, work: &str) -> u64 {
-        self.stalls().stopping_since(claim, work, self.now_ms()).saturating_add(self.stop_timeout_ms)
-    }
-
-    /// One event into the claim, and before it the wish of a party to leave: for one that leaves nothing more is reserved.
-    fn take_in(&self, claim: &mut Claim, view: &View, event: Event) -> Vec<Action> {
-        let mut actions = Vec::new();
-        let newest = view.newest(&self.cache.lock());
-        if claim.epoch > 0 && newest > claim.newest {
-            *claim = step(claim.clone(), Event::Epoch(newest), self.now_ms()).0;
-        }
-        if claim.leaving.is_none()
-            && let Some(reason) = leave(view, &self.cache.lock(), self.clock.now().as_second())
-        {
-            (*claim, actions) = step(claim.clone(), Event::Leave(reason), self.now_ms());
-        }
-        let (next, more) = step(claim.clone(), event, self.now_ms());
-        *claim = next;
-        actions.extend(more);
+    fn step(&mut self, event: Event) -> Vec<Action> {
+        let (claim, actions) = step(self.claim.clone(), event, self.claims.context.now_ms());
+        self.claim = claim;
         actions
     }
 
-    /// When an undecided claim is called off, counted from when this process saw it first.
-    pub(crate) fn deadline(&self, view: &View) -> u64 {
-        let timeout = view.found.as_ref().map_or(30, |found| found.spec.reserve_timeout_seconds);
-        let timeout = u64::try_from(timeout).unwrap_or(30).saturating_mul(1000);
-        let age = if view.uid.is_empty() { 0 } else { self.in_flight.age_ms(&view.uid) };
-        self.now_ms().saturating_add(timeout).saturating_sub(age)
-    }
-
-    /// Writes the Match. One of that name that is there already is gone on with later, as it stands.
-    async fn record(&self, view: &View, notes: &Mutex<Notes>) -> Result<Match, Event> {
-        let failed = Event::Failed(Action::Record);
-        let Some(found) = &view.found else { return Err(failed) };
-        match self.cluster.create(found.as_ref()).await {
-            Answer::Done(written) => {
-                tracing::info!(r#match = %view.key, members = written.spec.summary, "gang found");
-                let attempt = if written.spec.attempt <= 1 { "first" } else { "again" };
-                self.cluster.metrics.claims.attempted(attempt);
-                self.job_backoff.lock().forget(&view.root.uid, Cause::Unwritten);
-                self.stalls().written(&view.root.uid);
-                self.cache.update(|all| all.put_match(written.clone()));
-                Ok(written)
-            }
-            Answer::Denied(refused) => {
-                noted(notes, |notes| notes.unwritten = true);
-                self.cluster.metrics.claims.matches_not_taken.inc();
-                self.unwritten(view, &refused.message).await;
-                Err(failed)
-            }
-            Answer::Exists => match self.cluster.get::<Match>(&view.key).await {
-                Answer::Done(stored) => {
-                    self.cache.update(|all| all.put_match(stored));
-                    Err(failed)
-                }
-                answer => Err(self.lost(Action::Record, &answer, notes)),
-            },
-            answer => Err(self.lost(Action::Record, &answer, notes)),
+    /// Remembers that the claim cannot go on, and logs that once; or that it has gone on.
+    fn end(self) {
+        let (view, now_ms) = (&self.view, self.claims.context.now_ms());
+        let mut stalls = self.claims.stalls();
+        if self.taken.keys().any(|action| matches!(action, Action::StartWork(_))) {
+            stalls.started(&view.uid, now_ms);
         }
-    }
-
-    /// Does what is asked for, `times` times in this drive by then.
-    async fn execute(&self, view: Arc<View>, action: Action, times: usize, notes: &Mutex<Notes>) -> Event {
-        if times > SAME_MAX {
-            noted(notes, |notes| notes.failed(action, "it was done again and again, and something undoes it"));
-            return Event::Failed(action);
+        stalls.keep_refusals(&view.uid, self.facts.refusals.clone());
+        let Some(setback) = self.setback else { return stalls.went_on(&view.uid) };
+        if setback.retry == Retry::OfJob {
+            return;
         }
-        match action {
-            Action::Record => Event::Failed(action),
-            Action::ReserveRoot => self.reserve_root(&view, notes).await,
-            Action::Reserve(number) => self.reserve(&view, number, notes).await,
-            Action::Check => self.check(&view, notes).await,
-            Action::Commit => self.decide(&view, action, Decision::Committed, None, notes).await,
-            Action::Abort(reason) => self.abort(&view, reason, notes).await,
-            Action::Release(reason) => self.release(&view, reason, notes).await,
-            Action::TellRoot => self.tell_root(&view, notes).await,
-            Action::Confirm => self.confirm(&view, notes).await,
-            Action::Free(number) => self.free(&view, number, notes).await,
-            Action::LookForEntries => self.look_for_entries(&view, notes).await,
-            Action::FreeRoot => self.free_root(&view, notes).await,
-            Action::Ask(number) => self.ask(&view, number, notes).await,
-            Action::TellAgent(number) => self.tell_agent(&view, number, notes).await,
-            Action::StopAgent(number) => self.stop_agent(&view, number, notes).await,
-            Action::MarkLost(number) => self.mark_lost(&view, number, notes).await,
-            Action::MakeWork | Action::ClearWork | Action::StartWork | Action::StopWork | Action::LookForWork => {
-                self.do_work(&view, action, notes).await
+        if view.uid.is_empty() {
+            tracing::warn!(r#match = %view.key, why = setback.why, "the Match could not be written; it is tried again");
+            return stalls.unwritten(&view.root.uid, now_ms);
+        }
+        let is_new = stalls.stalled(&view.uid, &setback, self.facts.seen, now_ms);
+        let Setback { action, why, retry } = setback;
+        match (is_new, retry) {
+            (true, Retry::BackOff | Retry::OfJob) => {
+                tracing::warn!(r#match = %view.key, ?action, why, "the claim cannot go on; it is tried again");
             }
+            (true, _) => tracing::info!(r#match = %view.key, ?action, why, "the claim waits"),
+            (false, _) => tracing::debug!(r#match = %view.key, ?action, why, "the claim still cannot go on"),
         }
-    }
-
-    pub(super) fn job(&self, view: &View) -> Option<Arc<Job>> {
-        self.cache.lock().jobs.get(&view.root.key).map(|held| held.object.clone())
-    }
-
-    /// An action that came to nothing by this answer.
-    pub(super) fn lost<K>(&self, action: Action, answer: &Answer<K>, notes: &Mutex<Notes>) -> Event {
-        let why = match answer {
-            Answer::Unknown(unknown) => unknown.to_string(),
-            Answer::Denied(denial) => denial.message.clone(),
-            Answer::Missing => "no such object".to_owned(),
-            Answer::Exists => "exists already".to_owned(),
-            Answer::Done(_) => String::new(),
-        };
-        noted(notes, |notes| notes.failed(action, why));
-        Event::Failed(action)
     }
 }
 
-/// How a drive begins. A Match that was not recorded here is called off, whoever wrote it.
-fn first_event(view: &View, notes: &Mutex<Notes>) -> Event {
-    let Some(why) = view.found.as_ref().and_then(|found| is_foreign(found)) else { return Event::Woke };
-    tracing::warn!(r#match = %view.key, why, "a Match that was not recorded by gangmatch; it is called off");
-    noted(notes, |notes| notes.message = format!("this Match was not recorded by gangmatch: {why}"));
-    Event::Leave(Reason::NotAllowed)
-}
-
-pub(super) fn noted<T>(notes: &Mutex<Notes>, look: impl FnOnce(&mut Notes) -> T) -> T {
-    look(&mut notes.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-pub(super) fn ad_key(leg: &Leg) -> AdKey {
-    AdKey { kind: leg.kind.clone(), namespace: leg.key.namespace.clone(), name: leg.key.name.clone() }
+/// Does what an action asks for.
+async fn execute(step: &mut Step<'_>) -> StepResult {
+    match step.action {
+        Action::CreateMatch => step.create_match().await,
+        Action::ReserveRoot => step.reserve_root().await,
+        Action::Reserve(number) => step.reserve(number).await,
+        Action::RequestVote(number) => step.request_vote(number).await,
+        Action::Verify => step.verify().await,
+        Action::ConfirmExit(reason) => step.confirm_exit(reason).await,
+        Action::Commit => step.commit().await,
+        Action::Abort(reason) => step.abort(reason).await,
+        Action::NotifyJob => step.notify_job().await,
+        Action::ReadDecision => step.read_decision().await,
+        Action::NotifyAgent(number, ballot) => step.notify_agent(number, ballot).await,
+        Action::MakeWork => step.make_work().await,
+        Action::ClearWork => step.clear_work().await,
+        Action::StartWork(version) => step.start_work(version).await,
+        Action::Release(reason) => step.release(reason).await,
+        Action::StopAgent(number) => step.stop_agent(number).await,
+        Action::MarkLost(number) => step.mark_lost(number).await,
+        Action::StopWork => step.stop_work().await,
+        Action::ListWork => step.list_work().await,
+        Action::Free(number) => step.free(number).await,
+        Action::ListEntries => step.list_entries().await,
+        Action::FreeRoot => step.free_root().await,
+    }
 }

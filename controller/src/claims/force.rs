@@ -1,20 +1,18 @@
-//! The end of work whose own controller does not end it: its pods looked for at the server, and deleted once it has had its time.
+//! The end of work whose own controller does not end it: its pods listed at the server, and deleted once it has had its time.
 //!
 //! What counts is that no pod is there that has not finished. A seat is not given back before that, however long it takes.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 
-use claiming::{Action, Event};
+use claiming::Event;
 use crds::ad::GRACE_SECONDS_MAX;
 use crds::{LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use pool::{ObjectKey, Origin, WorkObject, has_finished};
 
-use crate::claims::drive::{Driver, Notes, noted};
-use crate::claims::stalls::Wait;
-use crate::claims::view::View;
+use crate::claims::stalls::{Retry, Setback};
+use crate::claims::step::{Step, StepResult};
 use crate::workloads::{self, state_of};
 use crate::write::answer::Answer;
 
@@ -27,7 +25,7 @@ const GRACE_SECONDS: i64 = 30;
 #[derive(Debug, PartialEq, Eq)]
 enum Deletion {
     /// It is being deleted, and has no more time than it may have.
-    ClaimGuard,
+    UnderWay,
     /// With the time that it gives itself.
     AsItSays,
     /// With so many seconds: it gives itself too much, or was given more than it gives itself when it was deleted before.
@@ -42,38 +40,26 @@ fn deletion(pod: &Pod) -> Deletion {
     let given = if is_deleted { pod.metadata.deletion_grace_period_seconds.unwrap_or(0) } else { own };
     match (given > most, is_deleted) {
         (true, _) => Deletion::Within(u32::try_from(most).unwrap_or(u32::MAX)),
-        (false, true) => Deletion::ClaimGuard,
+        (false, true) => Deletion::UnderWay,
         (false, false) => Deletion::AsItSays,
     }
 }
 
-impl Driver {
+impl Step<'_> {
     /// Whether something that is suspended can be taken for stopped though its own controller does not say so: no pod of it is there
     /// that has not finished. Those that are there are deleted once the time is over that it was given.
-    pub(super) async fn stop_by_force(
-        &self,
-        work: &WorkObject,
-        by_ms: u64,
-        action: Action,
-        notes: &Mutex<Notes>,
-    ) -> bool {
-        let is_late = self.now_ms() >= by_ms;
+    pub(super) async fn stop_by_force(&self, work: &WorkObject, by_ms: u64) -> Result<(), Setback> {
+        let is_late = self.context.now_ms() >= by_ms;
         let mut owners = BTreeSet::from([work.uid.clone()]);
         if work.kind == WorkKind::JobSet {
             match self.suspend_children(work, is_late).await {
                 Answer::Done(children) => owners.extend(children),
-                answer => {
-                    self.lost(action, &answer, notes);
-                    return false;
-                }
+                answer => return Err(self.lost(&answer)),
             }
         }
-        let pods = match self.cluster.unfinished_pods(&work.key.namespace).await {
+        let pods = match self.context.cluster.unfinished_pods(&work.key.namespace).await {
             Answer::Done(pods) => pods,
-            answer => {
-                self.lost(action, &answer, notes);
-                return false;
-            }
+            answer => return Err(self.lost(&answer)),
         };
         let match_uid = work.match_uid.as_ref();
         let is_labelled = |pod: &Pod| match_uid.is_some() && pod.labels().get(LABEL_MATCH_UID) == match_uid;
@@ -81,19 +67,14 @@ impl Driver {
         let left: Vec<Pod> = pods.into_iter().filter(is_owned).collect();
         if left.is_empty() {
             tracing::warn!(work = %work.key, "its own controller has not said that it is suspended; it has no pods, and is taken for stopped");
-            return true;
+            return Ok(());
         }
         if is_late {
             self.delete_pods(&left).await;
         }
         let why = format!("{} {} is suspended, and its last pods are still ending", work.noun(), work.key);
-        noted(notes, |notes| match (left.iter().all(is_labelled), is_late) {
-            (true, true) => notes.waits(action, why, Wait::Seen),
-            (true, false) => notes.waits(action, why, Wait::Until(by_ms)),
-            // no watch shows those that do not carry the label
-            (false, _) => notes.failed(action, why),
-        });
-        false
+        // no watch shows those that do not carry the label
+        Err(self.waits(why, retry(left.iter().all(is_labelled), is_late, by_ms)))
     }
 
     /// Whether none of the batch Jobs of a JobSet makes pods any more.
@@ -106,7 +87,7 @@ impl Driver {
 
     async fn children(&self, set: &WorkObject) -> Answer<Vec<WorkObject>> {
         let selector = format!("{LABEL_JOB_SET}={}", set.key.name);
-        self.cluster.list_works(WorkKind::Job, &set.key.namespace, &selector).await
+        self.context.cluster.list_works(WorkKind::Job, &set.key.namespace, &selector).await
     }
 
     /// Suspends the batch Jobs of a JobSet; their uids. One that cannot be changed is deleted, if it is late.
@@ -116,9 +97,9 @@ impl Driver {
             answer => return answer.map(|_| Vec::new()),
         };
         for job in jobs.iter().filter(|job| !job.suspended && job.ended.is_none()) {
-            match self.cluster.patch_work(job.kind, &job.key, &workloads::suspend(&job.uid)).await {
+            match self.context.cluster.patch_work(job.kind, &job.key, &workloads::suspend(&job.uid)).await {
                 Answer::Done(_) | Answer::Missing => {}
-                Answer::Denied(_) if is_late => drop(self.cluster.delete_work(job).await),
+                Answer::Denied(_) if is_late => drop(self.context.cluster.delete_work(job).await),
                 answer => return answer.map(|_| Vec::new()),
             }
         }
@@ -129,78 +110,80 @@ impl Driver {
     async fn delete_pods(&self, pods: &[Pod]) {
         for pod in pods {
             let seconds = match deletion(pod) {
-                Deletion::ClaimGuard => continue,
+                Deletion::UnderWay => continue,
                 Deletion::AsItSays => None,
                 Deletion::Within(seconds) => Some(seconds),
             };
             let work = WorkObject::of_pod(pod);
             tracing::warn!(pod = %work.key, seconds, "the claim that it works for is over, and it has not ended in time: it is deleted");
-            self.cluster.delete_within(&work, seconds).await;
+            self.context.cluster.delete_within(&work, seconds).await;
         }
     }
 
-    /// Asks the server for workloads and pods of the claim that have not finished. Pods that are left when their time is over are
-    /// deleted.
-    pub(super) async fn look_for_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let selector = format!("{LABEL_MATCH_UID}={}", view.uid);
-        let job_sets = self.cache.lock().works.job_sets.then_some(WorkKind::JobSet);
+    /// Lists workloads and pods of the claim that have not finished. Pods that are left when their time is over are deleted.
+    pub(super) async fn list_work(&mut self) -> StepResult {
+        let (namespace, selector) = (&self.view.key.namespace, format!("{LABEL_MATCH_UID}={}", self.view.uid));
+        let job_sets = self.context.cache.lock().works.job_sets.then_some(WorkKind::JobSet);
         for kind in [WorkKind::Job].into_iter().chain(job_sets) {
-            let works = match self.cluster.list_works(kind, &view.key.namespace, &selector).await {
+            let works = match self.context.cluster.list_works(kind, namespace, &selector).await {
                 Answer::Done(works) => works,
                 // the kind is not served any more
                 Answer::Missing => Vec::new(),
-                answer => return self.lost(Action::LookForWork, &answer, notes),
+                answer => return Err(self.lost(&answer)),
             };
-            if let Some(event) = self.unfinished(view, works) {
-                return event;
+            if let Some(event) = self.unfinished(works) {
+                return Ok(event);
             }
         }
-        let pods = match self.cluster.pods(&view.key.namespace, &selector).await {
+        let pods = match self.context.cluster.pods(namespace, &selector).await {
             Answer::Done(pods) => pods,
-            answer => return self.lost(Action::LookForWork, &answer, notes),
+            answer => return Err(self.lost(&answer)),
         };
         let taken = pods.iter().map(WorkObject::of_pod).filter(|pod| !pod.members.is_empty());
-        if let Some(event) = self.unfinished(view, taken.collect()) {
-            return event;
+        if let Some(event) = self.unfinished(taken.collect()) {
+            return Ok(event);
         }
-        let left: Vec<Pod> = pods.into_iter().filter(|pod| !has_finished(pod) && self.is_its_pod(view, pod)).collect();
+        let left: Vec<Pod> = pods.into_iter().filter(|pod| !has_finished(pod) && self.is_its_pod(pod)).collect();
         if left.is_empty() {
-            return Event::NoWork;
+            return Ok(Event::NoWork);
         }
-        let by_ms = self.stop_by_ms(&view.uid, "");
-        let is_late = self.now_ms() >= by_ms;
+        let by_ms = self.claims.stop_by_ms(&self.view.uid, "");
+        let is_late = self.context.now_ms() >= by_ms;
         if is_late {
             self.delete_pods(&left).await;
         }
-        let why = "its last pods are still ending";
         let are_seen = {
-            let objects = self.cache.lock();
-            objects.works.pods_of_claim(view.whose(&objects)) > 0
+            let objects = self.context.cache.lock();
+            objects.works.pods_of_claim(self.view.whose(&objects)) > 0
         };
-        noted(notes, |notes| match (are_seen, is_late) {
-            (true, true) => notes.waits(Action::LookForWork, why, Wait::Seen),
-            (true, false) => notes.waits(Action::LookForWork, why, Wait::Until(by_ms)),
-            // no watch has shown them: their end would not be seen either
-            (false, _) => notes.failed(Action::LookForWork, why),
-        });
-        Event::Failed(Action::LookForWork)
+        // the end of pods that no watch has shown would not be seen either
+        Err(self.waits("its last pods are still ending", retry(are_seen, is_late, by_ms)))
     }
 
-    fn is_its_pod(&self, view: &View, pod: &Pod) -> bool {
-        let objects = self.cache.lock();
-        view.whose(&objects).has_pod(&ObjectKey::of(pod), &Origin::of(&pod.metadata), &objects.works)
+    fn is_its_pod(&self, pod: &Pod) -> bool {
+        let objects = self.context.cache.lock();
+        self.view.whose(&objects).has_pod(&ObjectKey::of(pod), &Origin::of(&pod.metadata), &objects.works)
     }
 
-    /// Takes in what of this claim has not ended, if anything has not.
-    fn unfinished(&self, view: &View, works: Vec<WorkObject>) -> Option<Event> {
+    /// Puts what of this claim has not ended into the cache, if anything has not.
+    fn unfinished(&self, works: Vec<WorkObject>) -> Option<Event> {
         let left: Vec<WorkObject> = {
-            let objects = self.cache.lock();
-            let whose = view.whose(&objects);
+            let objects = self.context.cache.lock();
+            let whose = self.view.whose(&objects);
             works.into_iter().filter(|work| work.ended.is_none() && whose.has(work)).collect()
         };
         let state = left.first().map(state_of)?;
-        left.into_iter().for_each(|work| self.learn_work(work));
+        left.into_iter().for_each(|work| self.context.learn_work(work));
         Some(Event::Work(state))
+    }
+}
+
+/// When the end of pods is looked at again: if a watch shows it, when it does.
+fn retry(are_seen: bool, is_late: bool, by_ms: u64) -> Retry {
+    match (are_seen, is_late) {
+        (true, true) => Retry::OnChange,
+        (true, false) => Retry::By(by_ms),
+        (false, _) => Retry::BackOff,
     }
 }
 
@@ -228,12 +211,12 @@ mod tests {
             (json!(long), None, Deletion::Within(3600)),
             (json!(i64::MAX), None, Deletion::Within(3600)),
             (json!(long), Some(long), Deletion::Within(3600)),
-            (json!(long), Some(3600), Deletion::ClaimGuard),
-            (json!(long), Some(5), Deletion::ClaimGuard),
+            (json!(long), Some(3600), Deletion::UnderWay),
+            (json!(long), Some(5), Deletion::UnderWay),
             (json!(60), Some(long), Deletion::Within(60)),
             (json!(0), Some(long), Deletion::Within(1)),
             (json!(null), Some(31), Deletion::Within(30)),
-            (json!(null), Some(30), Deletion::ClaimGuard),
+            (json!(null), Some(30), Deletion::UnderWay),
         ] {
             assert_eq!(deletion(&pod(own.clone(), deleted)), expected, "{own} {deleted:?}");
         }

@@ -1,15 +1,13 @@
-//! The end: offers given back, then the job, once the Match is read as ended.
+//! The end: the decision read, offers given back, then the job.
 
-use std::sync::{Arc, Mutex};
-
-use claiming::{Action, Event, Hold, Reason, Record};
-use crds::{Decision, Job, Match};
+use claiming::{Event, Hold, Reason};
+use crds::{Decision, Job};
 use kube::Resource;
 use pool::{OfferRef, WorkObject};
 
-use crate::claims::drive::{Driver, Notes, noted};
-use crate::claims::group::Wish;
-use crate::claims::view::View;
+use crate::claims::batcher::LedgerOp;
+use crate::claims::step::{Step, StepResult};
+use crate::claims::view::{Leg, decision_of};
 use crate::claims::writes;
 use crate::cycle::job_backoff::Cause;
 use crate::status::{Ended, count_gave_up};
@@ -17,175 +15,142 @@ use crate::workloads::{self, work_of};
 use crate::write::answer::{Answer, Rule};
 use kube::runtime::events::EventType;
 
-impl Driver {
-    /// Gives an offer back, once the Match is read as ended or gone: by the server, not by what was seen of it.
-    pub(super) async fn free(&self, view: &Arc<View>, number: usize, notes: &Mutex<Notes>) -> Event {
-        let failed = Event::Failed(Action::Free(number));
-        let Some(leg) = view.legs.get(number) else { return failed };
-        if !self.has_ended(view, notes).await {
-            return failed;
+impl Step<'_> {
+    /// Reads the decision.
+    pub(super) async fn read_decision(&mut self) -> StepResult {
+        match self.context.read_match(&self.view.key).await {
+            Answer::Done(found) if found.metadata.uid.as_deref() == Some(self.view.uid.as_str()) => {
+                Ok(Event::DecisionRead(decision_of(&found)))
+            }
+            Answer::Missing | Answer::Done(_) => Ok(Event::DecisionRead(claiming::Decision::Gone)),
+            answer => Err(self.lost(&answer)),
         }
-        if self.cache.lock().offer(&leg.kind, &leg.key).is_none() {
-            return Event::Freed(number);
-        }
-        // Whether a seat goes with it depends on who else sits there: of those each is on his own.
-        let wish = if leg.share.is_none() { Wish::Leave } else { Wish::Singly };
-        match self.together(view, number, wish).await {
-            // It was entered again, or it was not seen when others were taken out.
-            Answer::Done(offer) if offer.has_entry(&view.uid) => failed,
-            Answer::Done(_) | Answer::Missing => {
-                if view.found.is_none() {
-                    self.cluster.metrics.claims.orphans_swept.inc();
+    }
+
+    /// Gives an offer back.
+    pub(super) async fn free(&mut self, number: usize) -> StepResult {
+        let Some(leg) = self.view.legs.get(number) else { return Err(self.failed("no such offer")) };
+        // Whether a seat goes with the entry depends on what else is seen in it: of those each is written alone.
+        let op = if leg.share.is_none() { LedgerOp::Leave } else { LedgerOp::Alone };
+        match self.claims.batcher.submit(&self.view, number, op).await {
+            Answer::Done(offer) if offer.has_entry(&self.view.uid) => {
+                Err(self.failed("the entry was written again, or was not seen when others were taken out"))
+            }
+            Answer::Done(_) => {
+                if self.view.found.is_none() {
+                    self.context.metrics.claims.orphans_swept.inc();
                 }
-                noted(notes, |notes| notes.freed.insert(number));
-                Event::Freed(number)
+                Ok(Event::Freed(number))
             }
             // There is no such entry any more, or no such offer.
-            Answer::Denied(refused) if refused.is_by_test() => self.freed_by_another(view, number, notes).await,
+            Answer::Missing => self.freed_otherwise(number, leg).await,
+            Answer::Denied(refused) if refused.is_by_test() => self.freed_otherwise(number, leg).await,
             // Its agent is still at work.
             Answer::Denied(refused) if refused.breaks(Rule::Active) => {
-                self.read_offer(leg).await;
-                self.entry_of(view, number).unwrap_or(failed)
+                self.context.read_offer(leg).await;
+                self.entry_of(number).ok_or_else(|| self.failed(refused.message))
             }
-            answer => self.lost(Action::Free(number), &answer, notes),
+            answer => Err(self.lost(&answer)),
         }
     }
 
-    /// An entry that was to be taken out and is not there: by what the server says now, not by what was seen.
-    async fn freed_by_another(&self, view: &View, number: usize, notes: &Mutex<Notes>) -> Event {
-        let failed = Event::Failed(Action::Free(number));
-        let Some(leg) = view.legs.get(number) else { return failed };
-        let is_gone = match self.read_offer(leg).await {
-            Answer::Missing => true,
+    /// An entry that was to be taken out and is not there: the server says so, not the cache.
+    async fn freed_otherwise(&self, number: usize, leg: &Leg) -> StepResult {
+        match self.context.read_offer(leg).await {
+            Answer::Missing => Ok(Event::Freed(number)),
             Answer::Done(()) => {
-                let objects = self.cache.lock();
-                let offer = objects.offer(&leg.kind, &leg.key).and_then(|offer| offer.status());
-                offer.is_none_or(|status| !status.claims.contains_key(&view.uid))
+                let objects = self.context.cache.lock();
+                let offer = objects.offer(&leg.kind, &leg.key);
+                let is_held = offer.is_some_and(|offer| self.has_entry(&offer));
+                if is_held { Err(self.failed("the entry was written again")) } else { Ok(Event::Freed(number)) }
             }
-            _ => false,
-        };
-        if !is_gone {
-            return failed;
-        }
-        noted(notes, |notes| notes.freed.insert(number));
-        Event::Freed(number)
-    }
-
-    /// Whether the server has said that the Match has ended or is gone. It says so once and for all: it is not asked again.
-    pub(super) async fn has_ended(&self, view: &View, notes: &Mutex<Notes>) -> bool {
-        if noted(notes, |notes| notes.ended) {
-            return true;
-        }
-        let ended = match self.cluster.get::<Match>(&view.key).await {
-            Answer::Missing => true,
-            Answer::Done(found) => is_over(&found, &view.uid),
-            _ => false,
-        };
-        noted(notes, |notes| notes.ended |= ended);
-        ended
-    }
-
-    /// What the server says of the register now.
-    pub(super) async fn confirm(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        match self.cluster.get::<Match>(&view.key).await {
-            Answer::Missing => Event::Confirmed(Record::Gone),
-            Answer::Done(found) if found.metadata.uid.as_deref() != Some(view.uid.as_str()) => {
-                Event::Confirmed(Record::Gone)
-            }
-            Answer::Done(found) => {
-                let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
-                self.cache.update(|all| all.put_match(found));
-                Event::Confirmed(writes::record(decision))
-            }
-            answer => self.lost(Action::Confirm, &answer, notes),
+            answer => Err(self.lost(&answer)),
         }
     }
 
-    /// Looks for entries of this claim where none is known: at its own offers; at all, if the Match is gone and nobody knows
-    /// its members. One that is found is in the picture of the world then: the claim begins again from it.
-    pub(super) async fn look_for_entries(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let failed = Event::Failed(Action::LookForEntries);
-        let (freed, holds) = noted(notes, |notes| (notes.freed.clone(), notes.holds.clone()));
-        let is_held = |number: usize| holds.get(number) == Some(&Hold::Held);
-        if view.found.is_none() {
-            if !matches!(self.list_offers().await, Answer::Done(())) {
-                return failed;
+    fn has_entry(&self, offer: &OfferRef<'_>) -> bool {
+        offer.status().is_some_and(|status| status.claims.contains_key(&self.view.uid))
+    }
+
+    /// Reads the entries of this claim where none is known: at its own offers; at all offers, if the Match is gone and with it the
+    /// list of its members. One that is found is in the cache then: a later run begins from it.
+    pub(super) async fn list_entries(&mut self) -> StepResult {
+        if self.view.found.is_none() {
+            let answer = self.context.list_offers().await;
+            if !matches!(answer, Answer::Done(())) {
+                return Err(self.lost(&answer));
             }
         } else {
-            for (_, leg) in
-                view.legs.iter().enumerate().filter(|(number, _)| !is_held(*number) && !freed.contains(number))
-            {
-                if !matches!(self.read_offer(leg).await, Answer::Done(()) | Answer::Missing) {
-                    return failed;
+            for leg in self.claim.unread_legs().filter_map(|number| self.view.legs.get(number)) {
+                let answer = self.context.read_offer(leg).await;
+                if !matches!(answer, Answer::Done(()) | Answer::Missing) {
+                    return Err(self.lost(&answer));
                 }
             }
         }
-        let objects = self.cache.lock();
-        let has_entry = |offer: &OfferRef<'_>| offer.status().is_some_and(|all| all.claims.contains_key(&view.uid));
+        let objects = self.context.cache.lock();
+        let holds = self.claim.holds();
         let is_known = |offer: &OfferRef<'_>| {
-            let place = view.legs.iter().position(|leg| leg.kind == offer.kind().as_str() && leg.key == offer.key());
-            place.is_some_and(is_held)
+            let place =
+                self.view.legs.iter().position(|leg| leg.kind == offer.kind().as_str() && leg.key == offer.key());
+            place.is_some_and(|number| holds.get(number) == Some(&Hold::Held))
         };
-        let found = match view.found {
-            None => objects.offers().any(|offer| has_entry(&offer) && !is_known(&offer)),
-            Some(_) => {
-                let offers = view.legs.iter().filter_map(|leg| objects.offer(&leg.kind, &leg.key));
-                offers.into_iter().any(|offer| has_entry(&offer) && !is_known(&offer))
-            }
+        let is_news = |offer: OfferRef<'_>| self.has_entry(&offer) && !is_known(&offer);
+        let has_more = match self.view.found {
+            None => objects.offers().any(is_news),
+            Some(_) => self.view.legs.iter().filter_map(|leg| objects.offer(&leg.kind, &leg.key)).any(is_news),
         };
-        if found { failed } else { Event::Nowhere }
+        if has_more { Err(self.failed("another offer has an entry of the claim")) } else { Ok(Event::NoEntries) }
     }
 
     /// Gives the job back. Before, every offer was read without an entry of this claim.
-    pub(super) async fn free_root(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let failed = Event::Failed(Action::FreeRoot);
-        let Some(job) = self.job(view) else { return Event::RootFreed };
-        if !self.has_ended(view, notes).await {
-            return failed;
-        }
-        let ended = self.ended(view, notes);
+    pub(super) async fn free_root(&mut self) -> StepResult {
+        let Some(job) = self.job() else { return Ok(Event::RootFreed) };
+        let ended = self.ended();
+        let root = &self.view.root;
         if ended.reason != Reason::StartTimedOut {
-            self.job_backoff.lock().forget(&view.root.uid, Cause::Start);
+            self.claims.job_backoff.lock().forget(&root.uid, Cause::Start);
         }
-        let patch = writes::free_root(view, &job, &ended, self.clock.now());
-        match self.cluster.patch_status::<Job>(&view.root.key, &patch).await {
+        let patch = writes::free_root(&self.view, &job, &ended, self.context.clock.now());
+        match self.context.cluster.patch_status::<Job>(&root.key, &patch).await {
             Answer::Done(job) => {
-                self.tell_end(&job, &ended);
-                count_gave_up(&self.cluster.metrics, &job);
-                self.cache.update(|all| all.jobs.put(job));
-                Event::RootFreed
+                self.report_end(&job, &ended);
+                count_gave_up(&self.context.metrics, &job);
+                self.context.cache.update(|all| all.jobs.put(job));
+                Ok(Event::RootFreed)
             }
-            Answer::Missing => Event::RootFreed,
+            Answer::Missing => Ok(Event::RootFreed),
             answer => {
-                self.read::<Job>(&view.root.key, |all, job| all.jobs.put(job)).await;
-                self.lost(Action::FreeRoot, &answer, notes)
+                self.context.read_job(&root.key).await;
+                Err(self.lost(&answer))
             }
         }
     }
 
-    /// One that was called off is tried again and again: of those, people are warned now and then.
-    fn tell_end(&self, job: &Job, ended: &Ended) {
-        let Ended { reason, message, .. } = ended;
+    /// A claim that is called off is tried again and again: of those, people are warned once in a while.
+    fn report_end(&self, job: &Job, ended: &Ended) {
+        let (events, Ended { reason, message, .. }) = (&self.context.events, ended);
         if ended.aborted {
-            self.events.tell(job, EventType::Warning, reason.as_str(), message);
+            events.tell(job, EventType::Warning, reason.as_str(), message);
         } else {
-            self.events.tell_about(job.object_ref(&()), tone(*reason), reason.as_str(), message);
+            events.tell_about(job.object_ref(&()), tone(*reason), reason.as_str(), message);
         }
     }
 
     /// Why the claim ended, from what is stored.
-    fn ended(&self, view: &View, notes: &Mutex<Notes>) -> Ended {
-        let stored = self.cache.lock().matches.get(&view.key).cloned().and_then(|found| found.status.clone());
+    fn ended(&self) -> Ended {
+        let stored =
+            self.context.cache.lock().matches.get(&self.view.key).cloned().and_then(|found| found.status.clone());
         let aborted = stored.as_ref().is_some_and(|status| status.decision == Decision::Aborted);
         let reason = match &stored {
             Some(status) => status.reason.as_deref().and_then(Reason::of).unwrap_or(Reason::MatchDeleted),
             None => Reason::MatchDeleted,
         };
-        let (message, refusals) = noted(notes, |notes| (notes.message.clone(), notes.refusals.clone()));
-        let (batch, asked_for) = {
-            let objects = self.cache.lock();
-            let batch = work_of(view.whose(&objects), &objects).map(|batch| WorkObject::clone(batch));
-            (batch, workloads::asked_for(view.whose(&objects), &objects).cloned())
+        let (message, refusals) = (self.message().to_owned(), self.facts.refusals.clone());
+        let (work, asked_for) = {
+            let objects = self.context.cache.lock();
+            let work = work_of(self.view.whose(&objects), &objects).map(|work| WorkObject::clone(work));
+            (work, workloads::asked_for(self.view.whose(&objects), &objects).cloned())
         };
         let message = match (message.is_empty(), reason) {
             (false, _) => message,
@@ -193,20 +158,14 @@ impl Driver {
             (true, Reason::Suspended) => "spec.suspend is true".to_owned(),
             (true, Reason::Completed) => "the work has ended".to_owned(),
             (true, Reason::ClaimExpired) => "activeDeadlineSeconds are over".to_owned(),
-            (true, Reason::WorkloadFailed) => failure(batch.as_ref().or(asked_for.as_deref())),
+            (true, Reason::WorkloadFailed) => failure(work.as_ref().or(asked_for.as_deref())),
             (true, _) => stored.and_then(|status| status.message).unwrap_or_default(),
         };
-        Ended { reason, message, refusals, aborted, batch }
+        Ended { reason, message, refusals, aborted, batch: work }
     }
 }
 
-/// Whether the claim of this uid is over, by what the server answered for its Match.
-pub(super) fn is_over(stored: &Match, uid: &str) -> bool {
-    let decision = stored.status.as_ref().map(|status| status.decision).unwrap_or_default();
-    stored.metadata.uid.as_deref() != Some(uid) || decision.is_terminal()
-}
-
-/// How serious it is that a claim which stood has ended: whether that was the wish of the job, or its work is done.
+/// How serious it is that a claim which stood has ended: not at all, if the job asked for it or its work is done.
 fn tone(reason: Reason) -> EventType {
     match reason {
         Reason::MemberLost | Reason::Evicted | Reason::AgentLost | Reason::StartTimedOut | Reason::WorkloadFailed => {

@@ -1,38 +1,51 @@
-//! Claims: what the objects show of each, why it should end, which writes that means, and who makes them.
+//! Claims, in reading order: what the objects show of each, why it should end, which of them are due; then how one is driven, with a
+//! file for each step.
+
+// Pure: objects in, claims and patches out.
+mod dirty;
+mod due;
+mod exit_reason;
+mod observation;
+mod refusal;
+mod registers;
+mod stalls;
+mod view;
+mod writes;
+
+// What the claims of this process share.
+mod batcher;
+mod offers;
+mod shared;
+
+// One claim, step by step.
+mod agents;
+mod confirm_exit;
+mod create;
+mod decide;
+mod drive;
+mod force;
+mod free;
+mod reserve;
+mod step;
+mod stop;
+mod verify;
+mod work;
+
+// Beside the claims that are driven.
+mod restore;
+mod verify_offers;
 
 #[cfg(test)]
 mod agent_tests;
-mod agents;
-mod attention;
 #[cfg(test)]
-mod attention_tests;
-mod check;
-mod decide;
-mod drive;
-mod due;
-mod force;
-mod free;
-mod group;
-mod leave;
-mod offers;
-mod prove;
-mod refusal;
-mod registers;
-mod reserve;
-mod restore;
-mod stalls;
-mod stop;
+mod dirty_tests;
 #[cfg(test)]
 mod tests;
-mod view;
-mod work;
 #[cfg(test)]
 mod work_tests;
-mod writes;
 
-pub(crate) use attention::Attention;
-pub(crate) use drive::Driver;
+pub(crate) use dirty::DirtyClaims;
 pub(crate) use due::{Known, newest_epoch, newest_epoch_of};
-pub(crate) use group::Groups;
-pub(crate) use restore::wiped;
+pub(crate) use restore::lost_entries;
+pub(crate) use shared::Claims;
 pub(crate) use view::View;

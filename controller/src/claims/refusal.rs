@@ -1,17 +1,71 @@
-//! A no of the API server into the reason that the claim gives.
+//! OfferBackoff: an answer of the API server into the reason that the claim gives; and each remembered, for the next cycle and for people.
 
 use claiming::Reason;
+use crds::Refusal;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use matchmaker::AdKey;
 
+use crate::claims::step::Step;
+use crate::claims::view::Leg;
+use crate::cycle::backoff::{jitter, retry_of};
 use crate::write::answer::{Denial, Rule};
+
+/// The refusal of an offer.
+pub(super) struct No<'v> {
+    pub(super) leg: &'v Leg,
+    /// Why, for people.
+    pub(super) message: String,
+    /// The offer is not to be tried again as long as neither ad changes.
+    pub(super) for_good: bool,
+}
+
+impl Step<'_> {
+    /// Remembers that an offer has refused the claim: in the process, for the next cycle, and in the job's status, for people.
+    pub(super) fn note_refusal(&mut self, no: &No<'_>, reason: Reason) {
+        let No { leg, message, for_good } = no;
+        let view = &self.view;
+        tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind, %reason, message, "the offer refuses the claim");
+        self.context.metrics.claims.refused(reason.as_str());
+        self.learned.message = format!("{} {}: {message}", leg.kind, leg.key);
+        self.learned.refusals.push(Refusal {
+            kind: leg.kind.clone(),
+            namespace: leg.key.namespace.clone(),
+            name: leg.key.name.clone(),
+            reason: reason.as_str().to_owned(),
+            message: message.chars().take(256).collect(),
+            time: Some(Time(self.context.clock.now())),
+        });
+        let Some(job) = self.job() else { return };
+        let about = (view.root.generation, leg.generation);
+        let refused = crate::cycle::offer_backoff::Refused { offer: ad_key(leg), about, for_good: *for_good };
+        let jitter = jitter(&view.root.uid, view.found.as_ref().map_or(0, |found| found.spec.attempt));
+        let mut refusals = self.claims.offer_backoff.lock();
+        refusals.remember(&view.root.uid, &refused, &retry_of(&job), self.context.now_ms(), jitter);
+    }
+}
+
+/// The ad of an offer.
+pub(super) fn ad_key(leg: &Leg) -> AdKey {
+    AdKey { kind: leg.kind.clone(), namespace: leg.key.namespace.clone(), name: leg.key.name.clone() }
+}
+
+/// The first rule that refuses a write, for people.
+pub(super) fn first(refused: &Denial) -> String {
+    refused
+        .breaches
+        .first()
+        .map(|breach| breach.message.clone())
+        .unwrap_or_else(|| "it is not the object that was matched any more".to_owned())
+}
 
 /// Why an offer could not be reserved. A rule says which; a failed `test` means that the object is not the one that was
 /// matched any more.
-pub(crate) fn of_offer(denial: &Denial) -> Reason {
+pub(super) fn of_offer(denial: &Denial) -> Reason {
     if denial.breaks(Rule::Capacity) { Reason::CapacityTaken } else { Reason::StaleAd }
 }
 
 /// Why a job could not be reserved.
-pub(crate) fn of_job(denial: &Denial) -> Reason {
+pub(super) fn of_job(denial: &Denial) -> Reason {
     if denial.breaks(Rule::Held) || denial.breaks(Rule::Finished) { Reason::JobTaken } else { Reason::StaleAd }
 }
 

@@ -1,4 +1,4 @@
-//! What is written into the entry of an offer with an agent: how it is born, and which registers are turned later.
+//! What is written into the entry of an offer with an agent: its first value, and which registers are turned later.
 //!
 //! The vote, its reason, the ballot and the activity are the agent's to write; what is here is the rest, and `Lost`.
 
@@ -13,8 +13,9 @@ use crate::claims::view::{Leg, View, entry};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 
-/// The entry of a claim in an offer's ledger, as it is born. Without an agent it is a yes; an agent is told who asks.
-pub(crate) fn birth(view: &View, leg: &Leg, introduced: Introduced) -> ClaimEntry {
+/// The entry of a claim in an offer's ledger, as it is written first. Without an agent it has accepted; for an agent it names the members
+/// and the requester.
+pub(crate) fn initial_entry(view: &View, leg: &Leg, introduced: Introduced) -> ClaimEntry {
     let entry = ClaimEntry {
         match_key: view.key.to_string(),
         allocation: leg.allocation.clone(),
@@ -30,16 +31,16 @@ pub(crate) fn birth(view: &View, leg: &Leg, introduced: Introduced) -> ClaimEntr
     ClaimEntry { vote: Vote::Pending, ask_when, members, requester: introduced.requester, ..entry }
 }
 
-/// What an agent is told with the entry.
+/// What an agent reads in its entry of the claim that asks for its vote.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Introduced {
     /// It may vote at once: there is no agent below it.
     pub(crate) at_once: bool,
-    /// What its ad reads of the one that asks.
+    /// What its ad reads of the requester.
     pub(crate) requester: BTreeMap<String, Value>,
 }
 
-/// What the agent of a leg is told; nothing, if it has none.
+/// The same for one leg; nothing, if it has no agent.
 pub(crate) fn introduced(view: &View, number: usize, objects: &Objects, config: &Config, now: i64) -> Introduced {
     match (view.legs.get(number), &view.found) {
         (Some(leg), Some(found)) if leg.agent => Introduced {
@@ -51,7 +52,7 @@ pub(crate) fn introduced(view: &View, number: usize, objects: &Objects, config: 
     }
 }
 
-/// Everybody in the gang.
+/// The members of the gang.
 fn members(found: &Match) -> Vec<String> {
     let name = |member: &crds::Member| format!("{} {}/{}", member.kind, member.namespace, member.name);
     found.spec.members.iter().map(name).collect()
@@ -69,27 +70,27 @@ pub(crate) fn votes(view: &View, objects: &Objects) -> Vec<MemberVote> {
     view.legs.iter().enumerate().filter(|(_, leg)| leg.agent).filter_map(vote).collect()
 }
 
-/// Its turn has come.
-pub(crate) fn ask(uid: &str) -> ObjectPatch {
+/// Requests an agent's vote.
+pub(crate) fn request_vote(uid: &str) -> ObjectPatch {
     let guarded = Ops::default().test(&register(uid, "vote"), json!(Vote::Pending));
     ObjectPatch::Json(guarded.add(&register(uid, "askWhen"), json!(AskWhen::Now)).build())
 }
 
-/// The claim stands; only for whoever has cast this very ballot.
-pub(crate) fn tell(uid: &str, ballot: &str) -> ObjectPatch {
+/// Notifies an agent that the claim stands, if it has voted with this ballot.
+pub(crate) fn notify(uid: &str, ballot: &str) -> ObjectPatch {
     let guarded = Ops::default().test(&register(uid, "vote"), json!(Vote::Accepted));
     ObjectPatch::Json(guarded.test(&register(uid, "ballot"), ballot).add(&register(uid, "committed"), true).build())
 }
 
-/// It is to stop. The test is for the entry itself: one that is gone is not made again.
+/// Tells an agent to stop. The test is for the entry itself: one that is gone is not made again.
 pub(crate) fn stop(uid: &str, match_key: &str) -> ObjectPatch {
     let guarded = Ops::default().test(&register(uid, "match"), match_key);
     ObjectPatch::Json(guarded.add(&register(uid, "release"), true).build())
 }
 
-/// Its work is lost, if the offer is what it was before the agent's Lease was looked at: an agent that comes back renews its
+/// Marks an agent's work as lost, if the offer is what it was before the agent's Lease was read: an agent that comes back renews its
 /// Lease, then writes here, and only then goes on. So either this write fails, or it does not go on.
-pub(crate) fn lose(uid: &str, version: &str) -> ObjectPatch {
+pub(crate) fn mark_lost(uid: &str, version: &str) -> ObjectPatch {
     let guarded = Ops::default().test(&["metadata", "resourceVersion"], version);
     let guarded = guarded.test(&register(uid, "activity"), json!(Activity::Active));
     ObjectPatch::Json(guarded.replace(&register(uid, "activity"), json!(Activity::Lost)).build())

@@ -1,24 +1,25 @@
-//! Ledgers that somebody has wiped: the entries of claims that stand, written back from their Matches.
+//! Ledgers that were overwritten: the entries of claims that stand, written back from their Matches.
 //!
 //! Until that is done nothing of such an offer is given away (`pool::forgotten`).
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use claiming::{Action, Event, Reason};
-use crds::{ClaimPolicy, Decision, Match};
+use crds::ClaimPolicy;
 use matchmaker::{Disagreement, verify};
 use pool::{Objects, forgotten, gang_of, is_foreign};
 
-use crate::claims::drive::{Driver, Notes};
-use crate::claims::group::Wish;
-use crate::claims::stalls::Setback;
+use crate::claims::batcher::LedgerOp;
+use crate::claims::shared::Claims;
+use crate::claims::stalls::{Retry, Setback};
+use crate::claims::step::{Facts, Step};
 use crate::claims::view::View;
 use crate::cycle::in_flight::ClaimGuard;
 use crate::write::answer::Answer;
 
-/// The claims that stand and have lost entries, with the numbers of the offers that have lost them. Where an agent votes, an
-/// entry cannot be born with its vote: those are not restored.
-pub(crate) fn wiped(objects: &Objects) -> Vec<(View, Vec<usize>)> {
+/// The claims that stand and have lost entries, with the numbers of the offers that have lost them. Where an agent votes, no
+/// entry can be written with its vote: those are not restored.
+pub(crate) fn lost_entries(objects: &Objects) -> Vec<(View, Vec<usize>)> {
     let mut all: Vec<(View, Vec<usize>)> = Vec::new();
     for (found, member) in forgotten(objects) {
         if member.claim_policy == Some(ClaimPolicy::Agent) {
@@ -35,11 +36,11 @@ pub(crate) fn wiped(objects: &Objects) -> Vec<(View, Vec<usize>)> {
     all
 }
 
-impl Driver {
+impl Claims {
     /// Writes the entries back, if the server says that the claim still stands; `seen` is what the objects showed of it.
     pub(crate) async fn restore(self: Arc<Self>, view: View, numbers: Vec<usize>, seen: u64, under_way: ClaimGuard) {
         let view = Arc::new(view);
-        let came_to = match (self.stands(&view).await, self.disproof(&view)) {
+        let came_to = match (self.context.stands(&view).await, self.disproof(&view)) {
             (false, _) => Err("the server does not say that its claim stands".to_owned()),
             (true, Some(why)) => self.give_up(&view, &why).await,
             (true, None) => self.write_back(&view, &numbers).await,
@@ -47,36 +48,28 @@ impl Driver {
         match came_to {
             Ok(()) => self.stalls().went_on(&view.uid),
             Err(why) => {
-                let setback = Setback { action: Action::Reserve(0), why, waits: None };
-                if self.stalls().stalled(&view.uid, &setback, seen, self.now_ms()) {
+                let setback = Setback { action: Action::Reserve(0), why, retry: Retry::BackOff };
+                if self.stalls().stalled(&view.uid, &setback, seen, self.context.now_ms()) {
                     let why = setback.why;
                     tracing::warn!(r#match = %view.key, why, "entry lost by an offer, and not written back; it is tried again");
                 }
             }
         }
         drop(under_way);
-        self.cache.notify();
+        self.context.cache.notify();
     }
 
-    /// Whether the server says that the claim stands.
-    pub(super) async fn stands(&self, view: &View) -> bool {
-        let Answer::Done(found) = self.cluster.get::<Match>(&view.key).await else { return false };
-        let same = found.metadata.uid.as_deref() == Some(view.uid.as_str());
-        let committed = found.status.as_ref().is_some_and(|status| status.decision == Decision::Committed);
-        self.cache.update(|all| all.put_match(found));
-        same && committed
-    }
-
-    /// Why the ledgers cannot have had these entries, if they cannot: the Match was not recorded here, or one of the gang does not
-    /// accept another any more. What is written back was once agreed to.
+    /// Why the ledgers cannot have had these entries, if they cannot: the Match was not recorded here, or a member does not
+    /// accept another one any more. What is written back was once agreed to.
     fn disproof(&self, view: &View) -> Option<String> {
         let found = view.found.as_ref()?;
         if let Some(why) = is_foreign(found) {
             return Some(why);
         }
-        let objects = self.cache.lock();
+        let objects = self.context.cache.lock();
         let recalled = gang_of(found, &objects)?;
-        match verify(&recalled.snapshot, &recalled.gang, &self.engine_of(found), self.clock.now().as_second()) {
+        let (engine, now) = (self.engine_of(found), self.context.clock.now().as_second());
+        match verify(&recalled.snapshot, &recalled.gang, &engine, now) {
             Err(refusal @ (Disagreement::ParentRefuses(_) | Disagreement::ChildRefuses(_))) => {
                 Some(refusal.to_string())
             }
@@ -85,12 +78,15 @@ impl Driver {
     }
 
     /// Ends a claim of which an entry is lost that cannot be written back.
-    async fn give_up(&self, view: &View, why: &str) -> Result<(), String> {
+    async fn give_up(&self, view: &Arc<View>, why: &str) -> Result<(), String> {
         let message = format!("an offer has no entry of this claim, and none is written: {why}");
         tracing::warn!(r#match = %view.key, message, "released");
-        let notes = Mutex::new(Notes { message, ..Notes::default() });
-        match self.release(view, Reason::NotAllowed, &notes).await {
-            Event::Decided(_) => Ok(()),
+        let claim = self.observe(view, &self.context.cache.lock()).claim;
+        let facts = Facts { message, ..Facts::default() };
+        let reason = Reason::NotAllowed;
+        let mut step = Step::new(self, view.clone(), Action::Release(reason), claim, Arc::new(facts));
+        match step.release(reason).await {
+            Ok(Event::Decided(_)) => Ok(()),
             _ => Err("its end could not be written".to_owned()),
         }
     }
@@ -98,9 +94,9 @@ impl Driver {
     async fn write_back(&self, view: &Arc<View>, numbers: &[usize]) -> Result<(), String> {
         for number in numbers {
             let Some(leg) = view.legs.get(*number) else { continue };
-            match self.together(view, *number, Wish::Return).await {
+            match self.batcher.submit(view, *number, LedgerOp::Restore).await {
                 Answer::Done(_) => {
-                    self.cluster.metrics.claims.entries_restored.inc();
+                    self.context.metrics.claims.entries_restored.inc();
                     tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, "entry lost by the offer; written back");
                 }
                 Answer::Missing => {}

@@ -1,4 +1,4 @@
-//! Claims that cannot go on now: why, since when, and when each is looked at again.
+//! Back-off of claims that cannot go on now: why, since when, and when each is looked at again.
 //!
 //! A claim that has come to nothing holds no task and no place. It is driven again when what the objects show of it has changed, or
 //! when its back-off is over.
@@ -25,17 +25,20 @@ pub(crate) struct Setback {
     pub(crate) action: Action,
     /// Why, for the log.
     pub(crate) why: String,
-    /// It waits for something that a watch will show: until then at the latest, if that is known.
-    pub(crate) waits: Option<Wait>,
+    pub(crate) retry: Retry,
 }
 
-/// How long something is waited for.
+/// When a claim that came to nothing is driven again, if nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// Until it is seen.
-    Seen,
-    /// Until it is seen, or until then, on the monotonic clock.
-    Until(u64),
+pub(crate) enum Retry {
+    /// After a pause, which is longer each time.
+    BackOff,
+    /// When what it waits for is seen.
+    OnChange,
+    /// When that is seen, or then, on the monotonic clock.
+    By(u64),
+    /// With its job, which pauses.
+    OfJob,
 }
 
 /// A workload that has run for so long was started for good.
@@ -66,7 +69,7 @@ pub(crate) struct Stalls {
     started: BTreeMap<String, (u32, u64, u64)>,
     /// Since when work is waited for that is to stop, by the uids of the Matches and of the workloads.
     stopping: BTreeMap<(String, String), u64>,
-    /// What offers have refused in the course of a claim, by the uid of its Match: its end, which may come much later, tells the job.
+    /// What offers have refused in the course of a claim, by the uid of its Match: they are written into the job's status at its end, which may come much later.
     refusals: BTreeMap<String, Vec<Refusal>>,
 }
 
@@ -78,10 +81,10 @@ impl Stalls {
         let times = before.map_or(0, |known| known.times.saturating_add(1));
         let is_new = before.is_none_or(|known| known.why != setback.why);
         let jitter = jitter(uid, i32::try_from(times).unwrap_or(0));
-        let (earliest, until_ms) = match setback.waits {
-            Some(Wait::Seen) => (WAITS.pause_ms(times, jitter), now_ms.saturating_add(UNSEEN_MS)),
-            Some(Wait::Until(at_ms)) => (WAITS.pause_ms(times, jitter), at_ms.max(now_ms)),
-            None => {
+        let (earliest, until_ms) = match setback.retry {
+            Retry::OnChange => (WAITS.pause_ms(times, jitter), now_ms.saturating_add(UNSEEN_MS)),
+            Retry::By(at_ms) => (WAITS.pause_ms(times, jitter), at_ms.max(now_ms)),
+            Retry::BackOff | Retry::OfJob => {
                 let pause = Backoff::REQUESTS.pause_ms(times, jitter);
                 (pause.min(FAILED_MOST_MS), now_ms.saturating_add(pause))
             }
@@ -118,14 +121,14 @@ impl Stalls {
         self.started.get(uid).map(|(.., until_ms)| *until_ms).filter(|until| *until > now_ms)
     }
 
-    /// The Match of a job could not be written, and nobody knows why.
+    /// The Match of a job could not be written, for an unknown reason.
     pub(crate) fn unwritten(&mut self, job_uid: &str, now_ms: u64) {
         let times = self.jobs.get(job_uid).map_or(0, |(times, _)| times.saturating_add(1));
         let pause = Backoff::REQUESTS.pause_ms(times, jitter(job_uid, i32::try_from(times).unwrap_or(0)));
         self.jobs.insert(job_uid.to_owned(), (times, now_ms.saturating_add(pause)));
     }
 
-    /// The Match of a job was written, or refused for a reason that the job is told.
+    /// The Match of a job was written, or refused for a reason that the job's status gives.
     pub(crate) fn written(&mut self, job_uid: &str) {
         self.jobs.remove(job_uid);
     }
@@ -177,7 +180,7 @@ mod tests {
     use super::*;
 
     fn failed(why: &str) -> Setback {
-        Setback { action: Action::MakeWork, why: why.to_owned(), waits: None }
+        Setback { action: Action::MakeWork, why: why.to_owned(), retry: Retry::BackOff }
     }
 
     #[test]
@@ -221,12 +224,12 @@ mod tests {
 
     #[test]
     fn what_a_watch_will_show_is_not_polled() {
-        let waits = |waits| Setback { waits: Some(waits), ..failed("its pods are ending") };
+        let waits = |retry| Setback { retry, ..failed("its pods are ending") };
         let mut stalls = Stalls::default();
-        stalls.stalled("u", &waits(Wait::Seen), 7, 0);
+        stalls.stalled("u", &waits(Retry::OnChange), 7, 0);
         assert_eq!(stalls.rests_until("u", 7, 0), Some(UNSEEN_MS));
         assert!(stalls.rests_until("u", 8, 50).is_none(), "it has been seen");
-        stalls.stalled("u", &waits(Wait::Until(9_000)), 7, 0);
+        stalls.stalled("u", &waits(Retry::By(9_000)), 7, 0);
         assert_eq!((stalls.rests_until("u", 7, 0), stalls.rests_until("u", 7, 9_000)), (Some(9_000), None));
     }
 

@@ -1,187 +1,210 @@
 //! The end of a claim's workload: stopped, taken away or given back.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use claiming::{Action, Event, Work};
+use claiming::{Event, Work};
 use crds::WorkKind;
 use k8s_openapi::api::batch::v1::Job as Batch;
 use pool::{ObjectKey, WorkObject};
 
-use crate::claims::drive::{Driver, Notes, noted};
-use crate::claims::stalls::Wait;
-use crate::claims::view::View;
+use crate::claims::shared::Claims;
+use crate::claims::stalls::{Retry, Setback};
+use crate::claims::step::{Step, StepResult};
 use crate::workloads::{self, left_of};
 use crate::write::answer::Answer;
 
-impl Driver {
+impl Step<'_> {
     /// Takes away what another Match of this name has left.
-    pub(super) async fn clear_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let failed = Event::Failed(Action::ClearWork);
-        let seen = self.cache.lock().works.get(WorkKind::Job, &view.key).cloned();
-        let Some(batch) = seen else { return Event::Work(Work::Absent) };
+    pub(super) async fn clear_work(&mut self) -> StepResult {
+        let seen = self.context.cache.lock().works.get(WorkKind::Job, &self.view.key).cloned();
+        let Some(batch) = seen else { return Ok(Event::Work(Work::Absent)) };
         if !batch.made || batch.match_uid.is_none() {
-            return self.waits_for(view, Action::ClearWork, workloads::name_taken(&view.key.name), notes);
+            return Err(self.waits_for_owner(workloads::name_taken(&self.view.key.name)));
         }
-        if !self.is_free(&batch).await {
-            let why = format!("batch Job {} is in the way: it works for another Match", batch.key);
-            noted(notes, |notes| notes.failed(Action::ClearWork, why));
-            return failed;
+        if !self.claims.is_free(&batch).await {
+            return Err(self.failed(format!("batch Job {} is in the way: it works for another Match", batch.key)));
         }
-        if !self.stop(view, &batch, Action::ClearWork, notes).await {
-            return failed;
-        }
-        match self.cluster.delete_work(&batch).await {
-            Answer::Done(()) | Answer::Missing => self.is_gone_now(&batch),
-            answer => self.lost(Action::ClearWork, &answer, notes),
+        self.stop(&batch).await?;
+        match self.context.cluster.delete_work(&batch).await {
+            Answer::Done(()) | Answer::Missing => Ok(self.is_gone_now(&batch)),
+            answer => Err(self.lost(&answer)),
         }
     }
 
     fn is_gone_now(&self, work: &WorkObject) -> Event {
-        self.cache.update(|all| all.works.remove(work.kind, &work.key));
+        self.context.cache.update(|all| all.works.remove(work.kind, &work.key));
         Event::Work(Work::Absent)
     }
 
     /// Stops the work of a claim that is over. What can be suspended is suspended, and once its controller says so, deleted or
-    /// given back. A Pod that was let go cannot be held again: it is deleted.
-    pub(super) async fn stop_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
+    /// given back. A Pod that was started cannot be held again: it is deleted.
+    pub(super) async fn stop_work(&mut self) -> StepResult {
         let seen = {
-            let objects = self.cache.lock();
-            left_of(view.whose(&objects), &objects).cloned()
+            let objects = self.context.cache.lock();
+            left_of(self.view.whose(&objects), &objects).cloned()
         };
-        let Some(work) = seen else { return Event::Work(Work::Absent) };
+        let Some(work) = seen else { return Ok(Event::Work(Work::Absent)) };
         if let Some(well) = work.ended {
-            return Event::Work(Work::Finished(well));
+            return Ok(Event::Work(Work::Finished(well)));
         }
-        if !self.has_ended(view, notes).await || !self.stop(view, &work, Action::StopWork, notes).await {
-            return Event::Failed(Action::StopWork);
-        }
-        let latest = self.cache.lock().works.get(work.kind, &work.key).cloned();
-        let Some(latest) = latest.filter(|latest| latest.uid == work.uid) else { return Event::Work(Work::Absent) };
+        self.stop(&work).await?;
+        let Some(latest) = self.latest(&work) else { return Ok(Event::Work(Work::Absent)) };
         if let Some(well) = latest.ended {
-            return Event::Work(Work::Finished(well));
+            return Ok(Event::Work(Work::Finished(well)));
         }
-        let is_let_go = latest.kind == WorkKind::Pod && !latest.suspended;
-        let answer = if latest.kind == WorkKind::Job && latest.deleting {
-            // It is deleted, and kept by finalizers: nothing more is made for it.
-            self.cluster.patch_work(latest.kind, &latest.key, &workloads::let_go(&latest.uid)).await.map(drop)
-        } else if latest.made || is_let_go {
-            self.cluster.delete_work(&latest).await
-        } else {
-            match self.hand_back(&latest, &view.uid).await {
-                // it cannot be made what it was, but it is not held for that
-                Answer::Denied(_) if self.now_ms() >= self.stop_by_ms(&view.uid, &latest.uid) => {
-                    let label = workloads::let_go(&latest.uid);
-                    match self.cluster.patch_work(latest.kind, &latest.key, &label).await {
-                        // nor can anything else of it be changed
-                        Answer::Denied(_) => self.cluster.delete_work(&latest).await,
-                        answer => answer.map(drop),
-                    }
-                }
-                answer => answer,
-            }
-        };
-        match answer {
+        match self.take_away(&latest).await {
             Answer::Done(()) | Answer::Missing => {
-                tracing::info!(r#match = %view.key, work = %latest.key, "work stopped");
-                self.is_gone_now(&latest)
+                tracing::info!(r#match = %self.view.key, work = %latest.key, "workload stopped");
+                Ok(self.is_gone_now(&latest))
             }
-            answer => self.lost(Action::StopWork, &answer, notes),
+            answer => Err(self.lost(&answer)),
         }
     }
 
-    /// Suspends a batch Job or a JobSet. True once nothing more is made for it: its own controller says so; or it has ended or gone;
-    /// or it was given its time, and the server shows no pod of it.
-    async fn stop(&self, view: &View, work: &WorkObject, action: Action, notes: &Mutex<Notes>) -> bool {
-        if work.kind == WorkKind::Pod {
-            return true;
+    /// The workload as it is seen now, if it is still the same one.
+    fn latest(&self, work: &WorkObject) -> Option<Arc<WorkObject>> {
+        let latest = self.context.cache.lock().works.get(work.kind, &work.key).cloned();
+        latest.filter(|latest| latest.uid == work.uid)
+    }
+
+    /// Deletes a workload that is stopped, or gives it back.
+    async fn take_away(&self, work: &WorkObject) -> Answer<()> {
+        let cluster = &self.context.cluster;
+        let without_label = workloads::let_go(&work.uid);
+        let is_started_pod = work.kind == WorkKind::Pod && !work.suspended;
+        if work.kind == WorkKind::Job && work.deleting {
+            // It is deleted, and kept by finalizers: nothing more is made for it.
+            return cluster.patch_work(work.kind, &work.key, &without_label).await.map(drop);
         }
-        if !work.suspended {
-            if work.kind == WorkKind::Job && self.is_resumed(view, work) {
-                tracing::warn!(work = %work.key, "its claim is over, and it is resumed again and again: it is deleted");
-                self.cluster.delete_work(work).await;
-            }
-            match self.cluster.patch_work(work.kind, &work.key, &workloads::suspend(&work.uid)).await {
-                Answer::Done(suspended) => self.learn_work(suspended.work),
-                Answer::Missing => return true,
-                answer => {
-                    self.lost(action, &answer, notes);
-                    // the server refuses whatever would change it, or its author has made it so that it cannot be read back
-                    if matches!(answer, Answer::Denied(_)) && self.now_ms() >= self.stop_by_ms(&view.uid, &work.uid) {
-                        tracing::warn!(work = %work.key, "its claim is over, and it cannot be suspended: it is deleted");
-                        self.cluster.delete_work(work).await;
-                    }
-                    return false;
+        if work.made || is_started_pod {
+            return cluster.delete_work(work).await;
+        }
+        match self.hand_back(work, &self.view.uid).await {
+            // it cannot be made what it was, but it is not held for that
+            Answer::Denied(_) if self.is_time_over(work) => {
+                match cluster.patch_work(work.kind, &work.key, &without_label).await {
+                    // nor can anything else of it be changed
+                    Answer::Denied(_) => cluster.delete_work(work).await,
+                    answer => answer.map(drop),
                 }
             }
+            answer => answer,
+        }
+    }
+
+    /// Whether a workload was given its time to stop for this claim; that begins now, if it has not begun.
+    fn is_time_over(&self, work: &WorkObject) -> bool {
+        self.context.now_ms() >= self.claims.stop_by_ms(&self.view.uid, &work.uid)
+    }
+
+    /// Suspends a batch Job or a JobSet. Done once nothing more is made for it: its own controller says so; or it has ended or gone;
+    /// or it was given its time, and the server shows no pod of it.
+    async fn stop(&mut self, work: &WorkObject) -> Result<(), Setback> {
+        if work.kind == WorkKind::Pod {
+            return Ok(());
+        }
+        if !work.suspended && self.suspend(work).await? == Suspended::Gone {
+            return Ok(());
         }
         let latest = {
-            let objects = self.cache.lock();
+            let objects = self.context.cache.lock();
+            self.note_seen(&objects);
             let latest = objects.works.get(work.kind, &work.key).cloned();
-            noted(notes, |notes| notes.seen = self.seen(view, &objects));
             latest.filter(|latest| latest.uid == work.uid && latest.ended.is_none())
         };
-        let Some(latest) = latest else { return true };
+        let Some(latest) = latest else { return Ok(()) };
         if !latest.suspended {
-            noted(notes, |notes| notes.failed(action, format!("{} {} is resumed by somebody", work.noun(), work.key)));
-            return false;
+            return Err(self.failed(format!("{} {} is resumed again and again", work.noun(), work.key)));
         }
         if latest.rests && (work.kind == WorkKind::Job || self.children_rest(work).await) {
-            return true;
+            return Ok(());
         }
-        let by_ms = self.stop_by_ms(&view.uid, &work.uid);
-        if latest.deleting || self.now_ms() >= by_ms {
-            return self.stop_by_force(&latest, by_ms, action, notes).await;
+        let by_ms = self.claims.stop_by_ms(&self.view.uid, &work.uid);
+        if latest.deleting || self.context.now_ms() >= by_ms {
+            return self.stop_by_force(&latest, by_ms).await;
         }
         let why = format!("{} {} is suspended, but its own controller has not said so", work.noun(), work.key);
-        noted(notes, |notes| notes.waits(action, why, Wait::Until(by_ms)));
-        false
+        Err(self.waits(why, Retry::By(by_ms)))
+    }
+
+    async fn suspend(&self, work: &WorkObject) -> Result<Suspended, Setback> {
+        let cluster = &self.context.cluster;
+        if work.kind == WorkKind::Job && self.is_resumed(work) {
+            tracing::warn!(work = %work.key, "its claim is over, and it is resumed again and again: it is deleted");
+            cluster.delete_work(work).await;
+        }
+        match cluster.patch_work(work.kind, &work.key, &workloads::suspend(&work.uid)).await {
+            Answer::Done(suspended) => {
+                self.context.learn_work(suspended.work);
+                Ok(Suspended::Done)
+            }
+            Answer::Missing => Ok(Suspended::Gone),
+            answer => {
+                // the server refuses whatever would change it, or its author has made it so that it cannot be read back
+                if matches!(answer, Answer::Denied(_)) && self.is_time_over(work) {
+                    tracing::warn!(work = %work.key, "its claim is over, and it cannot be suspended: it is deleted");
+                    cluster.delete_work(work).await;
+                }
+                Err(self.lost(&answer))
+            }
+        }
     }
 
     /// Whether something runs though it was suspended for this claim, and its time is over.
-    fn is_resumed(&self, view: &View, work: &WorkObject) -> bool {
-        let since = self.stalls().stopped_since(&view.uid, &work.uid);
-        since.is_some_and(|since| self.now_ms() >= since.saturating_add(self.stop_timeout_ms))
+    fn is_resumed(&self, work: &WorkObject) -> bool {
+        let since = self.claims.stalls().stopped_since(&self.view.uid, &work.uid);
+        since.is_some_and(|since| self.context.now_ms() >= since.saturating_add(self.claims.stop_timeout_ms))
     }
 
-    /// Gives somebody else's work back as it was. As long as a batch Job has a start time, its template cannot be changed.
+    /// Gives a workload that was there before back as it was. As long as a batch Job has a start time, its template cannot be changed.
     async fn hand_back(&self, work: &WorkObject, uid: &str) -> Answer<()> {
         if work.kind == WorkKind::Job && work.started.is_some() {
-            let answer = self.cluster.patch_status::<Batch>(&work.key, &workloads::never_started()).await;
+            let answer = self.context.cluster.patch_status::<Batch>(&work.key, &workloads::never_started()).await;
             if !matches!(answer, Answer::Done(_)) {
                 return answer.map(|_| ());
             }
         }
-        match self.cluster.read_work(work.kind, &work.key).await {
+        match self.context.cluster.read_work(work.kind, &work.key).await {
             Answer::Done(current) => {
                 let patch = workloads::hand_back(work.kind, &current.raw, uid);
-                self.cluster.patch_work(work.kind, &work.key, &patch).await.map(|_| ())
+                self.context.cluster.patch_work(work.kind, &work.key, &patch).await.map(|_| ())
             }
             answer => answer.map(|_| ()),
         }
     }
 
-    /// Whether the work of a claim is not there any more, as the server says: deleted by somebody, not only not seen.
-    pub(super) async fn is_work_gone(&self, view: &View) -> bool {
-        let (seen, job) = (self.seen_work(view), self.job(view));
-        let told = job.as_ref().and_then(|job| Some(job.status.as_ref()?.workload.as_ref()?.name.clone()));
-        let (None, Some(name)) = (seen, told) else { return true };
+    /// Whether the work of a claim is not there any more, as the server says: deleted, not only not seen.
+    pub(super) async fn is_work_gone(&self) -> bool {
+        let (seen, job) = (self.seen_work(), self.job());
+        let reported = job.as_ref().and_then(|job| Some(job.status.as_ref()?.workload.as_ref()?.name.clone()));
+        let (None, Some(name)) = (seen, reported) else { return true };
         let reference = job.and_then(|job| job.spec.workload.as_ref()?.workload_ref.clone());
         let kind = reference.map(|reference| reference.kind).unwrap_or_default();
-        match self.cluster.read_work(kind, &ObjectKey::new(&view.key.namespace, &name)).await {
+        match self.context.cluster.read_work(kind, &ObjectKey::new(&self.view.key.namespace, &name)).await {
             Answer::Missing => true,
             Answer::Done(found) => {
-                let ours = view.whose(&self.cache.lock()).has(&found.work);
-                self.learn_work(found.work);
-                !ours
+                let is_its = self.view.whose(&self.context.cache.lock()).has(&found.work);
+                self.context.learn_work(found.work);
+                !is_its
             }
             _ => false,
         }
     }
+}
 
+/// What came of suspending a workload.
+#[derive(PartialEq, Eq)]
+enum Suspended {
+    Done,
+    /// It is not there any more.
+    Gone,
+}
+
+impl Claims {
     /// Deletes a batch Job that was made for a Match that is gone, with its pods: people have seen what came of it.
     pub(crate) async fn clean_up(self: Arc<Self>, batch: Arc<WorkObject>) {
         if self.is_free(&batch).await {
-            self.cluster.delete_work(&batch).await;
+            self.context.cluster.delete_work(&batch).await;
         }
     }
 }

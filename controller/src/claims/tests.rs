@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use claiming::{Action, Event, Hold, Reason, Record, step};
+use claiming::{Action, Decision, Event, Hold, Reason, step};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::attention::Attention;
-use super::due::{Due, Moment};
-use super::leave::leave;
+use super::dirty::DirtyClaims;
+use super::due::Due;
+use super::exit_reason::exit_reason;
+use super::observation::Moment;
 use super::registers::Introduced;
 use super::view::{View, view};
 use super::writes;
@@ -21,10 +22,16 @@ fn the_view(objects: &Objects) -> View {
     view(MATCH_UID, objects).unwrap()
 }
 
-/// What is due while nobody is elected and no time passes.
+/// Why the claim of the fixtures is to end, by what the objects show.
+pub(super) fn exit_of(objects: &Objects, now: i64) -> Option<Reason> {
+    let view = the_view(objects);
+    exit_reason(&view, view.decision(), objects, now)
+}
+
+/// What is due without an election, while no time passes.
 fn due_now(objects: &Objects) -> Due {
-    let mut attention = Attention::default();
-    attention.note(&objects.everything(), objects);
+    let mut dirty = DirtyClaims::default();
+    dirty.note(&objects.everything(), objects);
     let moment = Moment {
         now: Timestamp::UNIX_EPOCH,
         now_ms: 0,
@@ -33,7 +40,7 @@ fn due_now(objects: &Objects) -> Due {
         under_way: &|_| false,
         ..Moment::bare()
     };
-    attention.due(objects, &moment)
+    dirty.due(objects, &moment)
 }
 
 fn committed() -> Value {
@@ -51,7 +58,7 @@ fn json_of(change: ObjectPatch) -> Value {
 fn a_claim_is_seen_as_it_is() {
     let objects = world(&committed());
     let claim = the_view(&objects).claim(&objects, 0, None);
-    assert_eq!((claim.record, claim.root, claim.told), (Record::Committed, Hold::Held, false));
+    assert_eq!((claim.decision, claim.root, claim.root_notified), (Decision::Committed, Hold::Held, false));
     assert_eq!(claim.holds(), [Hold::Held, Hold::Held]);
 }
 
@@ -62,7 +69,7 @@ fn another_object_of_the_name_is_not_the_member() {
     again.metadata.uid = Some("u-another".to_owned());
     again.metadata.resource_version = Some("2".to_owned());
     objects.machines.put(again);
-    assert_eq!(the_view(&objects).claim(&objects, 0, None).holds(), [Hold::Gone, Hold::Held]);
+    assert_eq!(the_view(&objects).claim(&objects, 0, None).holds(), [Hold::Deleted, Hold::Held]);
 }
 
 #[test]
@@ -70,13 +77,13 @@ fn what_is_left_of_a_deleted_match_is_found_by_its_uid() {
     let mut objects = world(&committed());
     objects.matches.retain(|_| false);
     let view = the_view(&objects);
-    assert_eq!(view.record(), Record::Missing);
+    assert_eq!(view.decision(), Decision::Missing);
     let claim = view.claim(&objects, 0, None);
     assert_eq!((claim.root, claim.holds()), (Hold::Held, vec![Hold::Held, Hold::Held]));
     let steps = [
-        (Event::Woke, vec![Action::Confirm]),
-        (Event::Confirmed(Record::Gone), vec![Action::LookForEntries]),
-        (Event::Nowhere, vec![Action::Free(0), Action::Free(1)]),
+        (Event::Tick, vec![Action::ReadDecision]),
+        (Event::DecisionRead(Decision::Gone), vec![Action::ListEntries]),
+        (Event::NoEntries, vec![Action::Free(0), Action::Free(1)]),
     ];
     steps.into_iter().fold(claim, |claim, (event, actions)| {
         let (claim, asked) = step(claim, event, 0);
@@ -86,14 +93,14 @@ fn what_is_left_of_a_deleted_match_is_found_by_its_uid() {
 }
 
 /// Something happens to the world.
-type Turn<'t> = &'t dyn Fn(&mut Objects);
+type Happening<'t> = &'t dyn Fn(&mut Objects);
 
 #[test]
-fn reasons_to_leave() {
+fn reasons_to_exit() {
     let now = Timestamp::from_second(1_795_000_000).unwrap();
     let late = now.as_second() + 100_000_000;
     let held = json!({"claim": {"match": "match", "uid": MATCH_UID}});
-    let table: [(&str, Option<Reason>, Turn<'_>); 7] = [
+    let table: [(&str, Option<Reason>, Happening<'_>); 7] = [
         ("nothing", None, &|_| {}),
         ("done", Some(Reason::Done), &|all| all.jobs.put(job(&json!({"done": true}), &held))),
         ("suspend", Some(Reason::Suspended), &|all| all.jobs.put(job(&json!({"suspend": true}), &held))),
@@ -107,13 +114,13 @@ fn reasons_to_leave() {
     for (what, reason, change) in table {
         let mut objects = world(&committed());
         change(&mut objects);
-        assert_eq!(leave(&the_view(&objects), &objects, late), reason, "{what}");
+        assert_eq!(exit_of(&objects, late), reason, "{what}");
     }
     let mut pending = world(&json!({"decision": "Pending"}));
     pending.machines.remove(&key("machine"));
-    assert_eq!(leave(&the_view(&pending), &pending, late), Some(Reason::MemberGone));
+    assert_eq!(exit_of(&pending, late), Some(Reason::MemberGone));
     let over = world(&json!({"decision": "Released", "reason": "Done"}));
-    assert_eq!(leave(&the_view(&over), &over, late), None, "it has ended already");
+    assert_eq!(exit_of(&over, late), None, "it has ended already");
 }
 
 #[test]
@@ -126,7 +133,7 @@ fn only_claims_with_a_next_step_are_due() {
     let status = json!({"claim": {"match": "match", "uid": MATCH_UID}, "conditions": [{"type": "Claimed", "status": "True",
         "reason": "Committed", "message": "", "lastTransitionTime": "2026-11-21T14:00:00Z"}]});
     told.jobs.put(job(&json!({}), &status));
-    assert!(due_now(&told).claims.is_empty(), "it stands, and everybody knows");
+    assert!(due_now(&told).claims.is_empty(), "it stands, and its job shows that");
 }
 
 #[test]
@@ -198,7 +205,7 @@ fn a_job_is_reserved_only_once() {
 }
 
 #[test]
-fn a_job_is_told_or_claimed_and_not_both_at_once() {
+fn a_job_is_told_that_it_waits_or_claimed_and_not_both_at_once() {
     let objects = world(&json!({"decision": "Pending"}));
     let (view, flights) = (the_view(&objects), Arc::new(InFlight::default()));
     let gang = || Some(flight(view.found.as_ref().unwrap()));
@@ -214,7 +221,7 @@ fn a_job_is_told_or_claimed_and_not_both_at_once() {
 }
 
 #[test]
-fn freeing_removes_the_entry_and_a_seat_that_nobody_shares() {
+fn freeing_removes_the_entry_and_a_seat_that_no_other_claim_shares() {
     let shared = |others: bool| {
         let mut claims =
             json!({MATCH_UID: {"match": "ns/match", "allocation": {"seats": 1}, "share": "a", "vote": "Accepted"}});
@@ -275,33 +282,33 @@ fn freed(views: &[&View], offer: pool::OfferRef<'_>, objects: &Objects) -> Optio
 }
 
 #[test]
-fn a_job_that_is_told_late_is_not_told() {
+fn a_late_notification_changes_nothing() {
     let told = json!({"type": "Matched", "status": "True", "reason": "GangFound", "message": "",
         "lastTransitionTime": "2026-11-21T14:00:00Z"});
     let mut objects = world(&committed());
     let status = json!({"claim": {"match": "match", "uid": MATCH_UID}, "conditions": [told]});
     objects.jobs.put(job(&json!({}), &status));
     let held = objects.jobs.get(&key("job")).unwrap();
-    let patch = json_of(writes::tell_root(&the_view(&objects), &found(&committed()), held, Timestamp::UNIX_EPOCH));
+    let patch = json_of(writes::notify_job(&the_view(&objects), &found(&committed()), held, Timestamp::UNIX_EPOCH));
     let test = json!({"op": "test", "path": "/status/conditions", "value": [told]});
     assert!(patch.as_array().unwrap().contains(&test), "{patch}");
 }
 
-/// Whoever has just begun to lead may see a job as it was born, and the claim that stands since.
+/// A new leader may see a job as it was created, and the claim that stands since.
 #[test]
-fn a_job_that_is_seen_as_it_was_born_is_told_as_it_was_seen_or_not_at_all() {
+fn a_job_that_is_seen_as_it_was_created_is_notified_as_it_was_seen_or_not_at_all() {
     let mut objects = world(&committed());
     let mut born = job(&json!({}), &json!({}));
     born.metadata.resource_version = Some("17".to_owned());
     objects.jobs.put(born);
     let held = objects.jobs.get(&key("job")).unwrap();
-    let patch = json_of(writes::tell_root(&the_view(&objects), &found(&committed()), held, Timestamp::UNIX_EPOCH));
+    let patch = json_of(writes::notify_job(&the_view(&objects), &found(&committed()), held, Timestamp::UNIX_EPOCH));
     let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": "17"});
     assert!(patch.as_array().unwrap().contains(&test), "{patch}");
 }
 
 #[test]
-fn a_decision_tests_the_register_it_turns() {
+fn a_decision_tests_what_it_turns() {
     use crds::Decision::{Aborted, Committed, Released};
     let objects = world(&json!({"decision": "Pending"}));
     let view = the_view(&objects);
@@ -314,15 +321,15 @@ fn a_decision_tests_the_register_it_turns() {
 }
 
 #[test]
-fn a_claim_that_was_wiped_from_its_job_is_put_back() {
+fn a_claim_that_was_taken_out_of_its_job_is_put_back() {
     let mut objects = world(&committed());
     objects.jobs.put(job(&json!({}), &json!({})));
     let due = due_now(&objects).claims;
     assert_eq!(due.len(), 1, "the job does not know of it any more");
     let claim = due[0].claim(&objects, 0, None);
-    assert_eq!(step(claim, Event::Woke, 0).1, [Action::TellRoot]);
+    assert_eq!(step(claim, Event::Tick, 0).1, [Action::NotifyJob]);
     let held = objects.jobs.get(&key("job")).unwrap();
-    let patch = json_of(writes::tell_root(&due[0], &found(&committed()), held, Timestamp::UNIX_EPOCH));
+    let patch = json_of(writes::notify_job(&due[0], &found(&committed()), held, Timestamp::UNIX_EPOCH));
     let ops = patch.as_array().unwrap();
     assert_eq!(ops[0], json!({"op": "test", "path": "/metadata/uid", "value": "u-job"}));
     assert!(ops.iter().all(|op| op["op"] != "test" || op["path"] != "/status/claim/uid"), "there is none to test");
@@ -332,11 +339,11 @@ fn a_claim_that_was_wiped_from_its_job_is_put_back() {
 }
 
 #[test]
-fn an_entry_that_was_wiped_from_an_offer_is_written_back_from_the_match() {
+fn an_entry_that_was_lost_by_an_offer_is_written_back_from_the_match() {
     let mut objects = world(&committed());
-    assert!(super::wiped(&objects).is_empty());
+    assert!(super::lost_entries(&objects).is_empty());
     objects.licenses.put(license(&json!({}), &json!({})));
-    let all = super::wiped(&objects);
+    let all = super::lost_entries(&objects);
     let [(view, numbers)] = &all[..] else { panic!("{all:?}") };
     assert_eq!((view.uid.as_str(), numbers.as_slice()), (MATCH_UID, &[1][..]));
     let offer = objects.offer("License", &key("license")).unwrap();
@@ -350,10 +357,10 @@ fn an_entry_that_was_wiped_from_an_offer_is_written_back_from_the_match() {
     let entry = ops.iter().find(|op| op["path"] == "/status/claims/u-match").unwrap();
     assert_eq!((&entry["value"]["allocation"], &entry["value"]["match"]), (&json!({"seats": 1}), &json!("ns/match")));
     objects.licenses.remove(&key("license"));
-    assert!(super::wiped(&objects).is_empty(), "of one that is gone there is nothing to restore");
+    assert!(super::lost_entries(&objects).is_empty(), "of one that is gone there is nothing to restore");
     let mut undecided = world(&json!({"decision": "Pending"}));
     undecided.licenses.put(license(&json!({}), &json!({})));
-    assert!(super::wiped(&undecided).is_empty(), "one that is not reserved yet is not lost");
+    assert!(super::lost_entries(&undecided).is_empty(), "one that is not reserved yet is not lost");
 }
 
 #[test]
@@ -367,17 +374,17 @@ fn nothing_is_reserved_where_the_owner_has_not_agreed() {
     far.metadata.namespace = Some("far".to_owned());
     objects.licenses.put(far.clone());
     let view = the_view(&objects);
-    assert_eq!(leave(&view, &objects, 0), Some(Reason::NotAllowed), "it takes jobs of its own namespace only");
-    let (claim, before) = step(view.claim(&objects, u64::MAX, None), Event::Leave(Reason::NotAllowed), 0);
+    assert_eq!(exit_of(&objects, 0), Some(Reason::NotAllowed), "it takes jobs of its own namespace only");
+    let (claim, before) = step(view.claim(&objects, u64::MAX, None), Event::Exit(Reason::NotAllowed), 0);
     assert_eq!(before, [Action::Abort(Reason::NotAllowed)], "and no reserve");
-    assert_eq!(step(claim, Event::Woke, 0).1, []);
+    assert_eq!(step(claim, Event::Tick, 0).1, []);
     far.spec.offer.allowed_namespaces =
         Some(crds::AllowedNamespaces { from: crds::NamespacesFrom::All, selector: None });
     far.metadata.resource_version = Some("3".to_owned());
     objects.licenses.put(far);
     let labels = [("gangmatch.dev/offers".to_owned(), "cluster".to_owned())].into();
     objects.namespaces.insert("far".to_owned(), labels);
-    assert_eq!(leave(&the_view(&objects), &objects, 0), None);
+    assert_eq!(exit_of(&objects, 0), None);
 }
 
 #[test]
@@ -391,12 +398,12 @@ fn a_claim_of_an_offer_that_never_agreed_is_neither_restored_nor_left_standing()
     let mut far = license(&json!({}), &json!({}));
     far.metadata.namespace = Some("far".to_owned());
     objects.licenses.put(far.clone());
-    assert!(super::wiped(&objects).is_empty(), "nothing of it is written there");
+    assert!(super::lost_entries(&objects).is_empty(), "nothing of it is written there");
     assert!(pool::forgotten(&objects).is_empty(), "nor is the offer closed for it");
-    assert_eq!(leave(&the_view(&objects), &objects, 0), Some(Reason::NotAllowed));
+    assert_eq!(exit_of(&objects, 0), Some(Reason::NotAllowed));
     // One that was entered when the owner agreed goes on.
     far.status = license(&json!({}), &crate::testing::fixtures::entry("seats")).status;
     far.metadata.resource_version = Some("3".to_owned());
     objects.licenses.put(far);
-    assert_eq!(leave(&the_view(&objects), &objects, 0), None);
+    assert_eq!(exit_of(&objects, 0), None);
 }

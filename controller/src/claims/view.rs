@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use claiming::{Agent, Claim, Hold, Reason, Record};
-use crds::{Activity, AskWhen, ClaimEntry, ClaimPolicy, Decision, Match, Member, Res, Vote};
+use claiming::{Agent, Claim, Digest, Hold, Reason};
+use crds::{Activity, AskWhen, ClaimEntry, ClaimPolicy, Match, Member, Res, Vote};
 use kube::ResourceExt;
 use pool::{ObjectKey, Objects, OfferRef, Whose};
 
 use crate::workloads::work;
 
-/// One claim, by the uid of its Match, and who takes part in it.
+/// One claim, by the uid of its Match, and its members.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     /// The uid of the Match; empty while it is not written.
@@ -92,38 +92,32 @@ impl View {
         View { uid: uid.to_owned(), key, found: None, root: root.unwrap_or_default(), legs: legs.collect() }
     }
 
-    /// The register, as last seen.
-    pub(crate) fn record(&self) -> Record {
+    /// The decision, as last seen.
+    pub(crate) fn decision(&self) -> claiming::Decision {
         match &self.found {
-            None => Record::Missing,
-            Some(_) if self.uid.is_empty() => Record::Absent,
-            Some(found) => match found.status.as_ref().map(|status| status.decision).unwrap_or_default() {
-                Decision::Pending => Record::Pending,
-                Decision::Committed => Record::Committed,
-                Decision::Aborted => Record::Aborted,
-                Decision::Released => Record::Released,
-            },
+            None => claiming::Decision::Missing,
+            Some(_) if self.uid.is_empty() => claiming::Decision::Absent,
+            Some(found) => decision_of(found),
         }
     }
 
-    /// The claim as the objects show it, in the eyes of who leads under this epoch. `None`: nobody is elected, so nobody is
-    /// fenced.
+    /// The claim as the objects show it to a leader under this epoch. `None`: there is no election, so no leader is fenced.
     pub(crate) fn claim(&self, objects: &Objects, deadline_ms: u64, epoch: Option<i64>) -> Claim {
-        let record = self.record();
+        let decision = self.decision();
         let legs = self.legs.iter().map(|leg| self.leg(leg, objects)).collect();
-        let mut claim = Claim::seen(record, self.root_hold(objects), legs, deadline_ms);
-        claim.whole = self.found.is_some();
-        claim.told = record == Record::Committed && self.is_told(objects);
+        let mut claim = Claim::seen(decision, self.root_hold(objects), legs, deadline_ms);
+        claim.members_known = self.found.is_some();
+        claim.root_notified = decision == claiming::Decision::Committed && self.is_notified(objects);
         claim.work = work(self.whose(objects), objects);
         if let Some(epoch) = epoch {
             claim.epoch = u64::try_from(epoch).unwrap_or(0);
-            claim.newest = self.newest(objects);
+            claim.newest_epoch = self.newest_epoch(objects);
         }
         claim
     }
 
-    /// Takes those agents for silent that were told to stop and have not done so in their time: seats of others hang on it. When the
-    /// time of the next one is over, on the monotonic clock. `stop_by_ms` is asked with the uid of the offer.
+    /// Takes those agents for silent that were told to stop and have not done so in their time: else the seats would stay held for ever.
+    /// Returns when the time of the next one is over, on the monotonic clock. `stop_by_ms` is asked with the uid of the offer.
     pub(crate) fn overdue(&self, claim: &mut Claim, now_ms: u64, stop_by_ms: &dyn Fn(&str) -> u64) -> Option<u64> {
         let mut next = None;
         for (leg, own) in claim.legs.iter_mut().zip(&self.legs).filter(|(leg, _)| leg.hold == Hold::Held) {
@@ -144,7 +138,7 @@ impl View {
     }
 
     /// The newest epoch that the Match or a member shows.
-    pub(super) fn newest(&self, objects: &Objects) -> u64 {
+    pub(super) fn newest_epoch(&self, objects: &Objects) -> u64 {
         let made = self.found.as_ref().map_or(0, |found| found.spec.epoch);
         let offers = self.legs.iter().filter_map(|leg| self.offer(leg, objects)?.status());
         u64::try_from(offers.map(|status| status.epoch).fold(made, i64::max)).unwrap_or(0)
@@ -153,7 +147,7 @@ impl View {
     fn leg(&self, leg: &Leg, objects: &Objects) -> claiming::Leg {
         let entry = self.offer(leg, objects).map(|offer| entry(offer, &self.uid).filter(|_| !self.uid.is_empty()));
         let hold = match entry {
-            None => Hold::Gone,
+            None => Hold::Deleted,
             Some(Some(_)) => Hold::Held,
             Some(None) => Hold::Free,
         };
@@ -162,21 +156,21 @@ impl View {
         claiming::Leg { hold, parent: leg.parent, agent }
     }
 
-    /// The ballots of all legs, as they are seen; empty where there is none.
-    pub(crate) fn ballots(&self, objects: &Objects) -> Vec<String> {
-        let ballot = |leg| Some(entry(self.offer(leg, objects)?, &self.uid)?.ballot.clone());
-        self.legs.iter().map(|leg| ballot(leg).unwrap_or_default()).collect()
-    }
-
-    /// The offer itself, not a namesake.
+    /// The offer itself, not another one of its name.
     pub(super) fn offer<'o>(&self, leg: &Leg, objects: &'o Objects) -> Option<OfferRef<'o>> {
         objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid)
     }
 
+    /// Whether it is written that the work of an offer's agent is lost.
+    pub(super) fn is_lost(&self, leg: &Leg, objects: &Objects) -> bool {
+        let entry = self.offer(leg, objects).and_then(|offer| entry(offer, &self.uid));
+        entry.is_some_and(|entry| entry.activity == Activity::Lost)
+    }
+
     fn root_hold(&self, objects: &Objects) -> Hold {
-        let Some(held) = objects.jobs.get(&self.root.key) else { return Hold::Gone };
+        let Some(held) = objects.jobs.get(&self.root.key) else { return Hold::Deleted };
         if held.object.uid().unwrap_or_default() != self.root.uid {
-            return Hold::Gone;
+            return Hold::Deleted;
         }
         match held.object.status.as_ref().and_then(|status| status.claim.as_ref()) {
             Some(claim) if claim.uid == self.uid => Hold::Held,
@@ -186,7 +180,7 @@ impl View {
     }
 
     /// Whether the job's status says that this claim stands.
-    fn is_told(&self, objects: &Objects) -> bool {
+    fn is_notified(&self, objects: &Objects) -> bool {
         let Some(held) = objects.jobs.get(&self.root.key) else { return true };
         let Some(status) = held.object.status.as_ref() else { return false };
         let claimed = crds::conditions::find(&status.conditions, crds::conditions::types::CLAIMED);
@@ -208,7 +202,7 @@ fn leg(member: &Member) -> Leg {
     }
 }
 
-/// The registers of an entry as the claim knows them; those of one that is not there are as they are born.
+/// The registers of an entry as the claim knows them; those of one that is not there have their first values.
 pub(super) fn registers(entry: Option<&ClaimEntry>, silent: bool) -> Agent {
     let Some(entry) = entry else { return Agent { silent, ..Agent::default() } };
     Agent {
@@ -218,6 +212,7 @@ pub(super) fn registers(entry: Option<&ClaimEntry>, silent: bool) -> Agent {
             Vote::Accepted => claiming::Vote::Accepted,
             Vote::Rejected => claiming::Vote::Rejected,
         },
+        ballot: Digest::of(&[&entry.ballot]),
         committed: entry.committed,
         release: entry.release,
         activity: match entry.activity {
@@ -235,7 +230,7 @@ pub(super) fn is_stopping(agent: &Agent) -> bool {
     agent.release && agent.activity == claiming::Activity::Active
 }
 
-/// Whether an entry is one for which an agent speaks: it alone is told who else is in the gang, and it alone is born without a
+/// Whether an agent speaks for an entry: only such an entry names the members of the gang, and only such an entry is written without a
 /// vote.
 fn is_agents(entry: &ClaimEntry) -> bool {
     !entry.members.is_empty() || !entry.ballot.is_empty() || entry.vote != Vote::Accepted
@@ -243,6 +238,16 @@ fn is_agents(entry: &ClaimEntry) -> bool {
 
 pub(super) fn entry<'o>(offer: OfferRef<'o>, uid: &str) -> Option<&'o crds::ClaimEntry> {
     offer.status()?.claims.get(uid)
+}
+
+/// What a Match that is written says of its claim.
+pub(crate) fn decision_of(found: &Match) -> claiming::Decision {
+    match found.status.as_ref().map(|status| status.decision).unwrap_or_default() {
+        crds::Decision::Pending => claiming::Decision::Pending,
+        crds::Decision::Committed => claiming::Decision::Committed,
+        crds::Decision::Aborted => claiming::Decision::Aborted,
+        crds::Decision::Released => claiming::Decision::Released,
+    }
 }
 
 /// The claim of a Match with this uid; of one that is gone, what entries, jobs and batch Jobs still say of it.

@@ -1,178 +1,187 @@
-//! The workload of a claim: made, started and looked for, each by requests that test what was read before. Its end is in `stop.rs`.
+//! The workload of a claim: made and started, each by requests that test what was read before. Its end is in `stop.rs`.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use claiming::{Action, Event, Reason, Work};
-use crds::{Job, Match, OfferKind, WorkKind, Workload};
-use pool::{ObjectKey, Objects, WorkObject};
+use claiming::{Digest, Event, Reason, Work};
+use crds::{Job, Match, WorkKind, Workload};
+use pool::{ObjectKey, WorkObject};
 
-use crate::claims::drive::{Driver, Notes, noted};
-use crate::claims::reserve::No;
-use crate::claims::view::View;
+use crate::claims::refusal::No;
+use crate::claims::stalls::Setback;
+use crate::claims::step::{Step, StepResult};
+use crate::claims::view::Leg;
 use crate::cycle::backoff::retry_of;
 use crate::cycle::job_backoff::Cause;
-use crate::workloads::{self, Gang, batch_job, gang, state_of, work_of};
+use crate::workloads::{self, Gang, batch_job, gang, state_of, version_of, work_of};
 use crate::write::answer::Answer;
 use crate::write::work_requests::{Raw, Seen};
 use kube::runtime::events::EventType;
 
-/// Which workload was read, and in which version: what is started is this one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Read {
-    uid: String,
-    version: String,
-}
-
-impl Read {
-    /// The workload of a claim as it is seen.
-    pub(super) fn of(view: &View, objects: &Objects) -> Read {
-        work_of(view.whose(objects), objects).map(|work| Read::from(work.as_ref())).unwrap_or_default()
+impl Step<'_> {
+    fn gang(&self, job: &Job) -> Option<Gang> {
+        let found = self.view.found.as_ref()?;
+        Some(gang(found, job, &self.context.cache.lock(), &self.claims.engine, self.context.clock.now()))
     }
 
-    fn from(work: &WorkObject) -> Read {
-        Read { uid: work.uid.clone(), version: work.version.clone() }
-    }
-}
-
-impl Driver {
-    /// An action about the workload.
-    pub(super) async fn do_work(&self, view: &View, action: Action, notes: &Mutex<Notes>) -> Event {
-        match action {
-            Action::MakeWork => self.make_work(view, notes).await,
-            Action::ClearWork => self.clear_work(view, notes).await,
-            Action::StartWork => self.start_work(view, notes).await,
-            Action::StopWork => self.stop_work(view, notes).await,
-            Action::LookForWork => self.look_for_work(view, notes).await,
-            _ => Event::Failed(action),
-        }
-    }
-
-    fn gang(&self, view: &View, job: &Job) -> Option<Gang> {
-        let found = view.found.as_ref()?;
-        Some(gang(found, job, &self.cache.lock(), &self.engine, self.clock.now()))
-    }
-
-    async fn make_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let failed = Event::Failed(Action::MakeWork);
-        let Some(job) = self.job(view) else { return failed };
-        let (Some(workload), Some(gang)) = (&job.spec.workload, self.gang(view, &job)) else { return failed };
+    /// Makes the workload, suspended, or marks the one that the job names.
+    pub(super) async fn make_work(&mut self) -> StepResult {
+        let Some(job) = self.job() else { return Err(self.failed("the job is not seen any more")) };
+        let (Some(workload), Some(gang)) = (&job.spec.workload, self.gang(&job)) else {
+            return Err(self.failed("the job wants no workload any more"));
+        };
         match workload {
             Workload { job_template: Some(template), .. } => {
-                let Ok(raw) = serde_json::from_value::<Raw>(batch_job(template, &gang)) else { return failed };
-                self.post(view, &raw, notes).await
+                match serde_json::from_value::<Raw>(batch_job(template, &gang)) {
+                    Ok(raw) => self.post(&raw).await,
+                    Err(error) => Err(self.failed(format!("the batch Job cannot be written: {error}"))),
+                }
             }
             Workload { workload_ref: Some(reference), .. } => {
-                let key = ObjectKey::new(&view.key.namespace, &reference.name);
-                self.take_over(view, (reference.kind, &key), &gang, notes).await
+                let key = ObjectKey::new(&self.view.key.namespace, &reference.name);
+                self.take_over(reference.kind, &key, &gang).await
             }
-            _ => failed,
+            _ => Err(self.failed("the job wants no workload any more")),
         }
     }
 
-    async fn post(&self, view: &View, raw: &Raw, notes: &Mutex<Notes>) -> Event {
-        match self.cluster.make(raw).await {
+    async fn post(&mut self, raw: &Raw) -> StepResult {
+        match self.context.cluster.make(raw).await {
             Answer::Done(made) => {
-                tracing::info!(r#match = %view.key, "batch Job made");
-                self.learned(&made, notes)
+                tracing::info!(r#match = %self.view.key, "batch Job created");
+                Ok(self.learned_work(&made))
             }
-            // it is another Match's, or this one's and only now seen: the next look tells
-            Answer::Exists => match self.cluster.read_work(WorkKind::Job, &view.key).await {
-                Answer::Done(found) if self.is_its(view, &found) => self.learned(&found, notes),
+            // it is another Match's, or this one's and only now seen: it is read
+            Answer::Exists => match self.context.cluster.read_work(WorkKind::Job, &self.view.key).await {
+                Answer::Done(found) if self.is_its(&found) => Ok(self.learned_work(&found)),
                 Answer::Done(found) => {
-                    self.learned(&found, notes);
-                    Event::Work(Work::Foreign)
+                    self.learned_work(&found);
+                    Ok(Event::Work(Work::Foreign))
                 }
-                answer => self.lost(Action::MakeWork, &answer, notes),
+                answer => Err(self.lost(&answer)),
             },
             Answer::Denied(refused) => {
-                tracing::warn!(r#match = %view.key, message = refused.message, "batch Job refused");
-                noted(notes, |notes| notes.message = format!("the batch Job was refused: {}", refused.message));
-                Event::Work(Work::Finished(false))
+                tracing::warn!(r#match = %self.view.key, message = refused.message, "batch Job refused");
+                self.learned.message = format!("the batch Job was refused: {}", refused.message);
+                Ok(Event::Work(Work::Finished(false)))
             }
-            answer => self.lost(Action::MakeWork, &answer, notes),
+            answer => Err(self.lost(&answer)),
         }
     }
 
-    fn is_its(&self, view: &View, seen: &Seen) -> bool {
-        view.whose(&self.cache.lock()).has(&seen.work)
+    fn is_its(&self, seen: &Seen) -> bool {
+        self.view.whose(&self.context.cache.lock()).has(&seen.work)
     }
 
-    /// What works for a claim, as it is seen.
-    pub(super) fn seen_work(&self, view: &View) -> Option<Arc<WorkObject>> {
-        let objects = self.cache.lock();
-        work_of(view.whose(&objects), &objects).cloned()
+    /// The workload of the claim, as it is seen.
+    pub(super) fn seen_work(&self) -> Option<Arc<WorkObject>> {
+        let objects = self.context.cache.lock();
+        work_of(self.view.whose(&objects), &objects).cloned()
     }
 
-    /// What a workload is now; of this claim's own it is remembered which one was read.
-    fn learned(&self, seen: &Seen, notes: &Mutex<Notes>) -> Event {
-        noted(notes, |notes| notes.work = Read::from(&seen.work));
-        self.learn_work(seen.work.clone());
+    fn learned_work(&self, seen: &Seen) -> Event {
+        self.context.learn_work(seen.work.clone());
         Event::Work(state_of(&seen.work))
     }
 
-    pub(super) fn learn_work(&self, work: WorkObject) {
-        self.cache.update(|all| {
-            all.works.put(work);
-        });
-    }
-
-    /// Puts the claim's label on something that somebody else has made. Another claim's label is replaced only once that
-    /// claim is over.
-    async fn take_over(&self, view: &View, named: (WorkKind, &ObjectKey), gang: &Gang, notes: &Mutex<Notes>) -> Event {
-        let failed = Event::Failed(Action::MakeWork);
-        let (kind, key) = named;
-        let seen = match self.cluster.read_work(kind, key).await {
+    /// Puts the claim's label on a workload that was there before. The label of another claim is replaced only once that claim is
+    /// over.
+    async fn take_over(&mut self, kind: WorkKind, key: &ObjectKey, gang: &Gang) -> StepResult {
+        let seen = match self.context.cluster.read_work(kind, key).await {
             Answer::Done(seen) => seen,
-            Answer::Missing => {
-                return self.waits_for(view, Action::MakeWork, workloads::not_there(kind, &key.name), notes);
-            }
-            answer => return self.lost(Action::MakeWork, &answer, notes),
+            Answer::Missing => return Err(self.waits_for_owner(workloads::not_there(kind, &key.name))),
+            answer => return Err(self.lost(&answer)),
         };
         if let Some(well) = seen.work.ended {
-            return Event::Work(Work::Finished(well));
+            return Ok(Event::Work(Work::Finished(well)));
         }
-        if self.is_its(view, &seen) {
-            return self.learned(&seen, notes);
+        if self.is_its(&seen) {
+            return Ok(self.learned_work(&seen));
         }
-        if !seen.work.suspended || seen.work.active > 0 {
-            if !seen.work.suspended {
-                return self.waits_for(view, Action::MakeWork, workloads::not_held(kind, &key.name), notes);
-            }
-            // what was suspended a moment ago is still coming to rest
-            noted(notes, |notes| notes.failed(Action::MakeWork, "its workload is still coming to rest"));
-            return failed;
+        if !seen.work.suspended {
+            return Err(self.waits_for_owner(workloads::not_held(kind, &key.name)));
         }
-        if !self.is_free(&seen.work).await {
-            noted(notes, |notes| notes.failed(Action::MakeWork, "its workload still works for another Match"));
-            return failed;
+        if seen.work.active > 0 {
+            // it was suspended a moment ago
+            return Err(self.failed("its workload still has active pods"));
+        }
+        if !self.claims.is_free(&seen.work).await {
+            return Err(self.failed("its workload still works for another Match"));
         }
         let patch = workloads::take_over(kind, &seen.raw.metadata, gang);
-        match self.cluster.patch_work(kind, key, &patch).await {
-            Answer::Done(seen) => self.learned(&seen, notes),
-            answer => self.lost(Action::MakeWork, &answer, notes),
+        match self.context.cluster.patch_work(kind, key, &patch).await {
+            Answer::Done(seen) => Ok(self.learned_work(&seen)),
+            answer => Err(self.lost(&answer)),
         }
     }
 
-    /// Tells the job why its workload cannot be let go: reason and note of an Event. That it can be is seen; where no watch shows it,
-    /// it is asked for now and then.
-    pub(super) fn waits_for(
-        &self,
-        view: &View,
-        action: Action,
-        (reason, note): (&'static str, String),
-        notes: &Mutex<Notes>,
-    ) -> Event {
-        if let Some(job) = self.job(view) {
-            self.events.tell(&job, EventType::Warning, reason, &note);
+    /// The workload cannot be used before its owner changes it: reason and note of the Event that says so. The change is seen; where no
+    /// watch shows it, the workload is read once in a while.
+    pub(super) fn waits_for_owner(&self, (reason, note): (&'static str, String)) -> Setback {
+        if let Some(job) = self.job() {
+            self.context.events.tell(&job, EventType::Warning, reason, &note);
         }
-        noted(notes, |notes| notes.failed(action, note));
-        Event::Failed(action)
+        self.failed(note)
     }
 
+    /// Starts the workload, if it is this one in this version.
+    pub(super) async fn start_work(&mut self, version: Digest) -> StepResult {
+        let seen = self.seen_work().filter(|work| version_of(work) == version);
+        let (Some(work), Some(job)) = (seen, self.job()) else {
+            return Err(self.failed("the workload has changed since it was read"));
+        };
+        let patch = match work.made {
+            true => workloads::start_made(&work.uid),
+            false => {
+                let current = match self.context.cluster.read_work(work.kind, &work.key).await {
+                    Answer::Done(current) => current.raw,
+                    answer => return Err(self.lost(&answer)),
+                };
+                let Some(gang) = self.gang(&job) else { return Err(self.failed("the Match is not seen any more")) };
+                workloads::start_taken(work.kind, &current, (&work.uid, &work.version), &gang)
+            }
+        };
+        match self.context.cluster.patch_work(work.kind, &work.key, &patch).await {
+            Answer::Done(started) => {
+                tracing::info!(r#match = %self.view.key, work = %work.key, "workload started");
+                Ok(self.learned_work(&started))
+            }
+            answer => {
+                if let Answer::Done(found) = self.context.cluster.read_work(work.kind, &work.key).await {
+                    self.context.learn_work(found.work);
+                }
+                Err(self.lost(&answer))
+            }
+        }
+    }
+
+    /// Remembers the machines on which no pod came up in time, so that the job is matched elsewhere; without any, the job
+    /// itself pauses.
+    pub(super) fn start_timed_out(&mut self) {
+        let Some(job) = self.job() else { return };
+        let view = self.view.clone();
+        let limit = job.spec.workload.as_ref().map_or(0, |workload| workload.start_timeout_seconds);
+        let message = format!("no pod was ready or finished within spec.workload.startTimeoutSeconds ({limit} s)");
+        let is_machine = |leg: &&Leg| leg.kind == crds::OfferKind::Machine.as_str();
+        let machines: Vec<&Leg> = view.legs.iter().filter(is_machine).collect();
+        for leg in &machines {
+            self.note_refusal(&No { leg, message: message.clone(), for_good: false }, Reason::StartTimedOut);
+        }
+        if self.facts.refusals.is_empty() && self.learned.refusals.is_empty() {
+            let mut job_backoff = self.claims.job_backoff.lock();
+            let about = (view.root.uid.as_str(), job.metadata.generation.unwrap_or(0));
+            job_backoff.remember(about, Cause::Start, &message, &retry_of(&job), self.context.now_ms());
+        }
+        let names: Vec<String> = machines.iter().map(|leg| format!("{} {}", leg.kind, leg.key)).collect();
+        let there = if names.is_empty() { String::new() } else { format!(" on {}", names.join(", ")) };
+        self.learned.message = message + &there;
+    }
+}
+
+impl crate::claims::shared::Claims {
     /// Whether the Match that something worked for is over or gone, as the server says.
     pub(super) async fn is_free(&self, work: &WorkObject) -> bool {
         let (Some(uid), Some(name)) = (&work.match_uid, &work.match_name) else { return work.match_uid.is_none() };
-        match self.cluster.get::<Match>(&ObjectKey::new(&work.key.namespace, name)).await {
+        match self.context.cluster.get::<Match>(&ObjectKey::new(&work.key.namespace, name)).await {
             Answer::Missing => true,
             Answer::Done(found) => {
                 found.metadata.uid.as_ref() != Some(uid)
@@ -180,58 +189,5 @@ impl Driver {
             }
             _ => false,
         }
-    }
-
-    /// Starts what was read before the claim was seen to stand, and nothing else.
-    async fn start_work(&self, view: &View, notes: &Mutex<Notes>) -> Event {
-        let failed = Event::Failed(Action::StartWork);
-        let read = noted(notes, |notes| notes.work.clone());
-        let seen = self.seen_work(view);
-        let (Some(work), Some(job)) = (seen.filter(|work| work.uid == read.uid), self.job(view)) else {
-            return failed;
-        };
-        let patch = match work.made {
-            true => workloads::start_made(&read.uid),
-            false => {
-                let current = match self.cluster.read_work(work.kind, &work.key).await {
-                    Answer::Done(current) => current.raw,
-                    answer => return self.lost(Action::StartWork, &answer, notes),
-                };
-                let Some(gang) = self.gang(view, &job) else { return failed };
-                workloads::start_taken(work.kind, &current, (&read.uid, &read.version), &gang)
-            }
-        };
-        match self.cluster.patch_work(work.kind, &work.key, &patch).await {
-            Answer::Done(started) => {
-                tracing::info!(r#match = %view.key, work = %work.key, "work started");
-                self.learned(&started, notes)
-            }
-            answer => {
-                if let Answer::Done(found) = self.cluster.read_work(work.kind, &work.key).await {
-                    self.learn_work(found.work);
-                }
-                self.lost(Action::StartWork, &answer, notes)
-            }
-        }
-    }
-
-    /// Remembers the machines on which no pod came up in time, so that the job is matched elsewhere; without any, the job
-    /// itself pauses.
-    pub(super) fn start_timed_out(&self, view: &View, notes: &Mutex<Notes>) {
-        let Some(job) = self.job(view) else { return };
-        let limit = job.spec.workload.as_ref().map_or(0, |workload| workload.start_timeout_seconds);
-        let message = format!("no pod was ready or finished within spec.workload.startTimeoutSeconds ({limit} s)");
-        let machines = || view.legs.iter().filter(|leg| leg.kind == OfferKind::Machine.as_str());
-        for leg in machines() {
-            self.refused(view, &No { leg, message: message.clone(), for_good: false }, Reason::StartTimedOut, notes);
-        }
-        if noted(notes, |notes| notes.refusals.is_empty()) {
-            let mut job_backoff = self.job_backoff.lock();
-            let about = (view.root.uid.as_str(), job.metadata.generation.unwrap_or(0));
-            job_backoff.remember(about, Cause::Start, &message, &retry_of(&job), self.now_ms());
-        }
-        let names: Vec<String> = machines().map(|leg| format!("{} {}", leg.kind, leg.key)).collect();
-        let there = if names.is_empty() { String::new() } else { format!(" on {}", names.join(", ")) };
-        noted(notes, |notes| notes.message = message + &there);
     }
 }

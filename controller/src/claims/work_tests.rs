@@ -1,12 +1,12 @@
 //! Batch Jobs beside claims: when a start has taken too long, what is waited for, and what is left to be taken away.
 
-use claiming::{Action, Event, Reason, Work, step};
+use claiming::{Action, Decision, Event, Reason, Work, step};
 use pool::{Objects, WorkObject};
 use serde_json::{Value, json};
 
-use super::attention::Attention;
-use super::due::Moment;
-use super::leave::leave;
+use super::dirty::DirtyClaims;
+use super::observation::Moment;
+use super::tests::exit_of;
 use super::view::{View, view};
 use crate::testing::fixtures::{MATCH_UID, job, key, license, machine, world};
 
@@ -40,8 +40,8 @@ fn the_view(objects: &Objects) -> View {
 }
 
 fn due_now(objects: &Objects) -> super::due::Due {
-    let mut attention = Attention::default();
-    attention.note(&objects.everything(), objects);
+    let mut dirty = DirtyClaims::default();
+    dirty.note(&objects.everything(), objects);
     let moment = Moment {
         now: jiff::Timestamp::from_second(COMMITTED).unwrap(),
         now_ms: 0,
@@ -50,7 +50,7 @@ fn due_now(objects: &Objects) -> super::due::Due {
         under_way: &|_| false,
         ..Moment::bare()
     };
-    attention.due(objects, &moment)
+    dirty.due(objects, &moment)
 }
 
 #[test]
@@ -71,24 +71,25 @@ fn a_start_is_given_its_time_from_the_start_and_until_a_pod_is_up() {
     ];
     for (what, batch, after, reason) in table {
         let objects = claimed("Committed", batch);
-        assert_eq!(leave(&the_view(&objects), &objects, COMMITTED + after), reason, "{what}");
+        assert_eq!(exit_of(&objects, COMMITTED + after), reason, "{what}");
     }
     let mut ran = claimed("Committed", None);
     let told = json!({"claim": {"match": "match", "uid": MATCH_UID}, "workload": {"name": "match", "uid": "u-batch"}});
     ran.jobs.put(job(&json!({"workload": {"jobTemplate": {}}}), &told));
-    assert_eq!(leave(&the_view(&ran), &ran, COMMITTED + 9999), None, "it was up, whatever became of it");
+    assert_eq!(exit_of(&ran, COMMITTED + 9999), None, "it was up, whatever became of it");
     let claim = the_view(&ran).claim(&ran, u64::MAX, None);
-    assert_eq!(claim.work, Work::Finished(false), "deleted by somebody: not begun again");
+    assert_eq!(claim.work, Work::Finished(false), "deleted: not begun again");
 }
 
 #[test]
 fn nothing_is_given_back_while_its_work_is_there_and_pods_that_end_are_waited_for() {
     let running = claimed("Released", Some(batch(|batch| batch.active = 1)));
-    let (_, asked) = step(the_view(&running).claim(&running, u64::MAX, None), Event::Woke, 0);
-    assert_eq!(asked, [Action::StopWork]);
+    let (claim, asked) = step(the_view(&running).claim(&running, u64::MAX, None), Event::Tick, 0);
+    assert_eq!(asked, [Action::ReadDecision], "that the claim is over is believed from the server only");
+    assert_eq!(step(claim, Event::DecisionRead(Decision::Released), 0).1, [Action::StopWork]);
     let mut ending = claimed("Released", Some(batch(|batch| batch.ended = Some(true))));
-    let (_, asked) = step(the_view(&ending).claim(&ending, u64::MAX, None), Event::Woke, 0);
-    assert_eq!(asked, [Action::LookForWork]);
+    let (_, asked) = step(the_view(&ending).claim(&ending, u64::MAX, None), Event::Tick, 0);
+    assert_eq!(asked, [Action::ListWork]);
     assert_eq!(due_now(&ending).claims.len(), 1);
     let pod = |owner: &str| {
         let owner =
@@ -117,13 +118,13 @@ fn of_a_match_that_is_gone_unfinished_work_is_stopped_and_what_was_made_is_taken
     let left = free("Released", batch(|batch| batch.active = 1));
     let due = due_now(&left);
     assert_eq!((due.claims.len(), due.outlived_work.len()), (1, 0));
-    let (claim, asked) = step(due.claims[0].claim(&left, u64::MAX, None), Event::Woke, 0);
-    assert_eq!(asked, [Action::Confirm], "that it is gone is believed from the server only");
-    assert_eq!(step(claim, Event::Confirmed(claiming::Record::Gone), 0).1, [Action::StopWork]);
+    let (claim, asked) = step(due.claims[0].claim(&left, u64::MAX, None), Event::Tick, 0);
+    assert_eq!(asked, [Action::ReadDecision], "that it is gone is believed from the server only");
+    assert_eq!(step(claim, Event::DecisionRead(Decision::Gone), 0).1, [Action::StopWork]);
     let ended = due_now(&free("Released", batch(|batch| batch.ended = Some(true))));
     assert_eq!((ended.claims.len(), ended.outlived_work.len()), (0, 1));
     let strangers = free("Released", batch(|batch| (batch.ended, batch.made) = (Some(true), false)));
-    assert!(due_now(&strangers).outlived_work.is_empty(), "what somebody else has made stays");
+    assert!(due_now(&strangers).outlived_work.is_empty(), "what was there before stays");
     let kept = due_now(&claimed("Released", Some(batch(|batch| batch.ended = Some(true)))));
     assert!(kept.outlived_work.is_empty(), "it goes with its Match, not before");
 }
@@ -137,7 +138,7 @@ fn a_job_that_names_what_another_controller_manages_is_called_off_before_anythin
         let ended = managed.then_some(false);
         let mine = WorkObject { key: key("mine"), is_managed_elsewhere: managed, ended, ..WorkObject::default() };
         objects.works.put(mine);
-        leave(&the_view(&objects), &objects, COMMITTED)
+        exit_of(&objects, COMMITTED)
     };
     assert_eq!((managed("Pending", true), managed("Pending", false)), (Some(Reason::WorkloadFailed), None));
     assert_eq!(managed("Committed", true), None, "its work has failed: that ends it");

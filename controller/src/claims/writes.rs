@@ -1,24 +1,24 @@
 //! A claim's next write into the patch that makes it: what it tests first, and what it changes.
 //!
-//! Every patch of the first phase tests uid and generation, every decision tests the register: a write that comes too late
+//! Every patch of the first phase tests uid and generation, every decision tests what it turns: a write that comes too late
 //! changes nothing.
 
-use claiming::{Reason, Record};
+use claiming::Reason;
 use crds::{ClaimEntry, Decision, Job, Match, MemberVote, OfferStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Held, Objects, OfferRef};
 use serde_json::{Value, json};
 
-use crate::claims::registers::{Introduced, birth};
+use crate::claims::registers::{Introduced, initial_entry};
 use crate::claims::view::{Leg, View};
 use crate::status::{self, decision_conditions};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 
-/// Reserves the job for this Match. Only once: if it comes late, after the claim was told or given back, it must not say that
-/// the job is being reserved. (`null` is what is not there.) And only if nobody has told the job anything since: it must not
-/// date that back.
+/// Reserves the job for this Match. Only once: if it comes late, after the claim was committed or given back, it must not say that
+/// the job is being reserved. (`null` is what is not there.) And only if the job was not written since: it must not date
+/// back what was written.
 pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> ObjectPatch {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_reserving(held, found, &view.uid, now);
@@ -31,9 +31,9 @@ pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Ti
     ObjectPatch::Json(guarded.status(&from, &to).build())
 }
 
-/// Tells the job that its claim stands. If somebody has taken the claim out of its status, it is put back: the server refuses
+/// Notifies the job that its claim stands. If the claim was taken out of its status, it is put back: the server refuses
 /// that while another claim is there.
-pub(crate) fn tell_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> ObjectPatch {
+pub(crate) fn notify_job(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> ObjectPatch {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_claimed(held, found, &view.uid, now);
     let guarded = match from.claim {
@@ -43,15 +43,15 @@ pub(crate) fn tell_root(view: &View, found: &Match, held: &Held<Job>, now: Times
     ObjectPatch::Json(knows(guarded, &held.object).status(&from, &to).build())
 }
 
-/// Gives the job back, and tells it why.
+/// Gives the job back, and says why.
 pub(crate) fn free_root(view: &View, job: &Job, ended: &status::Ended, now: Timestamp) -> ObjectPatch {
     let from = job.status.clone().unwrap_or_default();
     let to = status::job_freed(job, ended, now);
     ObjectPatch::Json(knows(holds(view), job).status(&from, &to).build())
 }
 
-/// Only if the job was told nothing since: a write that comes late, or from somebody who sees the past, must not date anew what
-/// somebody else has told it. A job that is seen without a word must not have changed at all.
+/// Only if the job's conditions are as they were read: a write that comes late, or from an old cache, must not date anew what was
+/// written since. A job that has no conditions must not have changed at all.
 fn knows(guarded: Ops, job: &Job) -> Ops {
     match job.status.as_ref().filter(|status| !status.conditions.is_empty()) {
         Some(from) => guarded.test(&["status", "conditions"], json!(from.conditions)),
@@ -66,8 +66,8 @@ fn holds(view: &View) -> Ops {
 }
 
 /// Enters claims into an offer's ledger, each only once, all or none of them: one write for as many as want the offer at the
-/// same time. They are about the same offer in the same generation. The epoch fences it: of a leader that was replaced without
-/// knowing it nothing more is taken, once its successor has written here.
+/// same time. They are about the same offer in the same generation. The epoch fences it: a leader that was replaced without
+/// knowing it is refused, once its successor has written here.
 pub(crate) fn reserve(
     claims: Vec<(&View, &Leg, Introduced)>,
     offer: OfferRef<'_>,
@@ -83,8 +83,8 @@ pub(crate) fn reserve(
     for (view, ..) in &claims {
         guarded = guarded.test(&["status", "claims", &view.uid], Value::Null);
     }
-    let born = claims.into_iter().map(|(view, leg, introduced)| (view, leg, birth(view, leg, introduced)));
-    enter(guarded, born.collect(), offer, objects, epoch, now)
+    let entries = claims.into_iter().map(|(view, leg, introduced)| (view, leg, initial_entry(view, leg, introduced)));
+    enter(guarded, entries.collect(), offer, objects, epoch, now)
 }
 
 /// Enters claims that stand into a ledger that has lost them: exactly the state that was seen without them. What the offer says
@@ -99,8 +99,8 @@ pub(crate) fn restore(
     let version = offer.metadata().resource_version.clone().unwrap_or_default();
     let uid = claims.first().map(|(_, leg)| leg.uid.clone()).unwrap_or_default();
     let guarded = Ops::default().test(&["metadata", "uid"], uid).test(&["metadata", "resourceVersion"], version);
-    let born = claims.into_iter().map(|(view, leg)| (view, leg, birth(view, leg, Introduced::default())));
-    enter(guarded, born.collect(), offer, objects, epoch, now)
+    let entries = claims.into_iter().map(|(view, leg)| (view, leg, initial_entry(view, leg, Introduced::default())));
+    enter(guarded, entries.collect(), offer, objects, epoch, now)
 }
 
 fn enter(
@@ -131,14 +131,14 @@ fn enter(
 /// Which shared seats go with the claims that leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seats {
-    /// Those where nobody else sits, as far as is seen.
+    /// Those that no other claim shares, as far as is seen.
     OfThoseAlone,
     /// None.
     Stay,
 }
 
 /// Takes claims out of an offer's ledger, all that are seen there or none of them, and shared seats with them as `seats` says.
-/// Only once: if it comes late, after somebody else has done it, it must not say what was true of the offer then. `None`: there
+/// Only once: if it comes late, after it was done otherwise, it must not say what was true of the offer then. `None`: there
 /// is nothing to take out.
 pub(crate) fn free(
     views: &[&View],
@@ -165,7 +165,7 @@ pub(crate) fn free(
         .then(|| ObjectPatch::Json(derived(ops, offer, &from, after, objects, now).build()))
 }
 
-/// Whether a claim's seat is shared with nobody else, as far as is seen.
+/// Whether no other claim shares a claim's seat, as far as is seen.
 fn sits_alone(view: &View, status: &OfferStatus) -> bool {
     let Some(key) = status.claims.get(&view.uid).and_then(|entry| entry.share.as_ref()) else { return false };
     !status.claims.iter().any(|(uid, entry)| *uid != view.uid && entry.share.as_ref() == Some(key))
@@ -187,8 +187,7 @@ fn derived(
     if to.state != from.state {
         ops = ops.add(&["status", "state"], json!(to.state));
     }
-    // Of an offer that nobody has looked at yet they are told by whoever looks first: this write may come late, and would date
-    // them back.
+    // Those of a new offer are written with its first status: this write may come late, and would date them back.
     if to.conditions != from.conditions && !from.conditions.is_empty() {
         ops = ops.add(&["status", "conditions"], json!(to.conditions));
     }
@@ -206,7 +205,7 @@ pub(crate) struct Verdict<'v> {
     pub(crate) votes: Vec<MemberVote>,
 }
 
-/// Turns the register of a Match, if it says what it has to say before.
+/// Turns the decision of a Match, if it says what it has to say before.
 pub(crate) fn decide(view: &View, found: &Match, verdict: Verdict<'_>, now: Timestamp) -> ObjectPatch {
     let Verdict { to, reason, message, votes } = verdict;
     let from = decides_from(to);
@@ -232,17 +231,7 @@ pub(crate) fn decide(view: &View, found: &Match, verdict: Verdict<'_>, now: Time
     ObjectPatch::Json(ops.build())
 }
 
-/// What the register has to say so that it can be turned to `to`.
+/// What the decision has to be so that it can be turned to `to`.
 pub(crate) fn decides_from(to: Decision) -> Decision {
     if to == Decision::Released { Decision::Committed } else { Decision::Pending }
-}
-
-/// What a decision is to the claim.
-pub(crate) fn record(decision: Decision) -> Record {
-    match decision {
-        Decision::Pending => Record::Pending,
-        Decision::Committed => Record::Committed,
-        Decision::Aborted => Record::Aborted,
-        Decision::Released => Record::Released,
-    }
 }

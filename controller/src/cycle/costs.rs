@@ -69,8 +69,8 @@ impl Negotiator {
                 "the expressions of its offers cost jobs of other namespaces too much; these offers are left out for a while"
             );
         }
-        let now = self.driver.clock.now();
-        let mut job_backoff = self.driver.job_backoff.lock();
+        let now = self.claims.context.clock.now();
+        let mut job_backoff = self.claims.job_backoff.lock();
         for root in cycle.gangs.iter().filter_map(|gang| pool.ad(gang.root()?)) {
             job_backoff.forget(&root.uid, Cause::Search);
         }

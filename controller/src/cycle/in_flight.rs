@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use claiming::Record;
+use claiming::Decision;
 use crds::Match;
 use kube::ResourceExt;
 use matchmaker::{AdKey, Ask};
@@ -132,7 +132,7 @@ impl InFlight {
         if gang.is_some() && table.told.contains(&view.root.uid) {
             return None;
         }
-        let is_undecided = matches!(view.record(), Record::Absent | Record::Pending);
+        let is_undecided = matches!(view.decision(), Decision::Absent | Decision::Pending);
         let stage = if is_undecided { Stage::Undecided } else { Stage::Old };
         table.under_way.insert(name.clone(), Claim { gang, job: view.root.uid.clone(), stage });
         Some(ClaimGuard { in_flight: self.clone(), name })

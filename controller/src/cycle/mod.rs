@@ -20,7 +20,7 @@ use matchmaker::{Gang, Snapshot};
 use pool::{Changes, Freezer, ObjectKey, Objects, Occasion, Standing, may_ask, record};
 use tokio::time::Instant;
 
-use crate::claims::{Attention, Driver, Known, newest_epoch_of, wiped};
+use crate::claims::{Claims, DirtyClaims, Known, View, lost_entries, newest_epoch_of};
 use crate::config::Config;
 use crate::cycle::in_flight::flight;
 use crate::cycle::overdrafts::Overdrafts;
@@ -48,12 +48,12 @@ const WHOLE_EVERY_MS: u64 = 60_000;
 
 /// The main loop, and what it remembers from one round to the next.
 pub(crate) struct Negotiator {
-    driver: Arc<Driver>,
+    claims: Arc<Claims>,
     config: Config,
     health: Arc<Health>,
     search: Search,
     last: LastCycle,
-    attention: Attention,
+    dirty: DirtyClaims,
     statuses: Statuses,
     nodes: MachineReconciler,
     job_creator: JobCreator,
@@ -113,8 +113,8 @@ struct Round {
 }
 
 impl Negotiator {
-    pub(crate) fn new(driver: Arc<Driver>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
-        driver.begin_term();
+    pub(crate) fn new(claims: Arc<Claims>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
+        claims.begin_term();
         let search = Search {
             epoch,
             cycles: 0,
@@ -125,12 +125,12 @@ impl Negotiator {
             costly_offers: Overdrafts::default(),
         };
         Negotiator {
-            driver,
+            claims,
             config,
             health,
             search,
             last: LastCycle { findings: BTreeMap::new(), saw_all: true, backlog: None },
-            attention: Attention::default(),
+            dirty: DirtyClaims::default(),
             statuses: Statuses::default(),
             nodes: MachineReconciler::default(),
             job_creator: JobCreator::default(),
@@ -148,17 +148,17 @@ impl Negotiator {
             let begun = Instant::now();
             let Round { nodes_ms, silence_ms } = self.round(&mut running, &mut due);
             let took = begun.elapsed();
-            self.driver.cluster.metrics.cycles.round_duration.observe(took.as_secs_f64());
+            self.claims.context.metrics.cycles.round_duration.observe(took.as_secs_f64());
             let gather = gathering(self.config.debounce(), took);
             let pause = self.pause(due, silence_ms.into_iter().chain(nodes_ms).min());
             tokio::select! {
-                () = self.driver.cache.changed() => {
+                () = self.claims.context.cache.changed() => {
                     tokio::time::sleep(gather).await;
                     due = true;
                 }
                 done = finished(&mut running) => due |= self.end_cycle(done),
-                () = self.statuses.written(&self.driver) => {}
-                () = self.nodes.written(&self.driver) => {}
+                () = self.statuses.written(&self.claims.context) => {}
+                () = self.nodes.written(&self.claims.context) => {}
                 () = self.job_creator.made() => {}
                 () = self.rereader.read() => {}
                 () = tokio::time::sleep(pause) => due = true,
@@ -168,8 +168,8 @@ impl Negotiator {
 
     /// Looks at what has changed, once, and begins whatever follows from it. The cache is locked meanwhile: nothing changes.
     fn round(&mut self, running: &mut Option<Running>, due: &mut bool) -> Round {
-        let driver = self.driver.clone();
-        let mut objects = driver.cache.lock();
+        let claims = self.claims.clone();
+        let mut objects = claims.context.cache.lock();
         // 1. Take in what has changed, agents that have fallen silent among it.
         let silence_ms = self.take_in(&mut objects, due);
         let objects = &*objects;
@@ -183,28 +183,28 @@ impl Negotiator {
         // 5. Write statuses, now that it is known whether a cycle runs: a job that it looks at hears more in a moment.
         self.write_statuses(objects, running.is_some() || *due);
         // 6. Create the Jobs of labelled workloads, and the Machines of nodes. They come in by watch, for a later round.
-        self.job_creator.begin(&driver, objects);
-        Round { nodes_ms: self.nodes.begin(&driver, objects, driver.now_ms()), silence_ms }
+        self.job_creator.begin(&claims.context, objects);
+        Round { nodes_ms: self.nodes.begin(&claims.context, objects, claims.context.now_ms()), silence_ms }
     }
 
     /// Takes in what has changed since the last round. When an agent falls silent next.
     fn take_in(&mut self, objects: &mut Objects, due: &mut bool) -> Option<u64> {
-        let driver = self.driver.clone();
+        let claims = self.claims.clone();
         let changes = self.changes(objects);
         let offers_changed = changes.offers().next().is_some();
-        let (agents_changed, silence_ms) = driver.cache.look_after_agents(objects, offers_changed);
+        let (agents_changed, silence_ms) = claims.context.cache.look_after_agents(objects, offers_changed);
         *due |= agents_changed;
-        self.rereader.begin(&driver, objects);
-        if driver.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
+        self.rereader.begin(&claims.context, objects);
+        if claims.context.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
             tracing::warn!("another replica has led since: this term is over");
-            driver.cluster.leadership.resign();
+            claims.context.cluster.leadership.resign();
         }
-        driver.prove(&changes, objects);
-        self.attention.note(&changes, objects);
+        claims.verify_offers(&changes, objects);
+        self.dirty.note(&changes, objects);
         self.statuses.note(&changes, objects);
         self.upkeep.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
-        for finished in driver.in_flight.take_finished() {
-            self.attention.landed(&finished.key, &finished.uid, objects);
+        for finished in claims.in_flight.take_finished() {
+            self.dirty.landed(&finished.key, &finished.uid, objects);
             self.statuses.touch_job(&finished.job, objects);
         }
         silence_ms
@@ -222,9 +222,9 @@ impl Negotiator {
     fn write_statuses(&mut self, objects: &Objects, searching: bool) {
         self.hold_off(objects);
         let findings = Findings { all: &self.last.findings, searching: searching || !self.last.saw_all };
-        self.statuses.begin(&self.driver, objects, &findings);
-        let metrics = &self.driver.cluster.metrics;
-        metrics.claims.in_flight.set(level(self.driver.in_flight.len()));
+        self.statuses.begin(&self.claims.context, &self.claims.in_flight, objects, &findings);
+        let metrics = &self.claims.context.metrics;
+        metrics.claims.in_flight.set(level(self.claims.in_flight.len()));
         let backlog = self.last.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
         metrics.cycles.gangs_backlog.set(level(backlog));
     }
@@ -232,7 +232,7 @@ impl Negotiator {
     /// What has changed since the last time round; now and then, everything.
     fn changes(&mut self, objects: &mut Objects) -> Changes {
         let changes = objects.take_changes();
-        let now = self.driver.now_ms();
+        let now = self.claims.context.now_ms();
         if now < self.upkeep.whole_at_ms {
             return changes;
         }
@@ -243,58 +243,58 @@ impl Negotiator {
     /// Whether a cycle may begin: not while gangs wait that were found a moment ago, nor while somebody looks who may be at work
     /// on former objects of new offers, which a cycle would find closed; and the processor's time is the claims' first.
     fn may_search(&self) -> bool {
-        !self.is_proving() && !self.has_fresh_gangs() && self.driver.now_ms() >= self.search.rest_until_ms
+        !self.is_proving() && !self.has_fresh_gangs() && self.claims.context.now_ms() >= self.search.rest_until_ms
     }
 
     /// Whether gangs wait that were found a moment ago: these first, before others are looked for.
     fn has_fresh_gangs(&self) -> bool {
-        let now = self.driver.now_ms();
+        let now = self.claims.context.now_ms();
         self.last.backlog.as_ref().is_some_and(|backlog| now.saturating_sub(backlog.found_ms) < FRESH_MS)
     }
 
     /// Whether it has just begun to be looked up what may be at work on former objects of new offers: a cycle would find those closed.
     fn is_proving(&self) -> bool {
-        self.driver.verification.lock().is_awaited(self.driver.now_ms())
+        self.claims.verification.lock().is_awaited(self.claims.context.now_ms())
     }
 
     /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. Of those that are decided,
     /// so many at a time.
     fn drive_claims(&mut self, objects: &Objects) {
-        let driver = &self.driver;
-        let places = OLD_MAX.saturating_sub(driver.in_flight.old());
-        let due = driver.with_moment(places, |moment| self.attention.due(objects, moment));
-        if let Some(Known { undecided, claims }) = due.known {
-            driver.in_flight.forget_unless(&undecided);
-            driver.stalls().retain(|uid| claims.contains(uid), |uid| objects.jobs.by_uid(uid).is_some());
+        let claims = &self.claims;
+        let places = OLD_MAX.saturating_sub(claims.in_flight.old());
+        let due = claims.with_moment(places, |moment| self.dirty.due(objects, moment));
+        if let Some(Known { undecided, claims: known }) = due.known {
+            claims.in_flight.forget_unless(&undecided);
+            claims.stalls().retain(|uid| known.contains(uid), |uid| objects.jobs.by_uid(uid).is_some());
         }
         for view in due.claims {
-            if let Some(under_way) = driver.in_flight.begin(&view, None) {
-                tokio::spawn(driver.clone().drive(view, under_way));
+            if let Some(under_way) = claims.in_flight.begin(&view, None) {
+                tokio::spawn(claims.clone().drive(view, under_way));
             }
         }
         for (key, uid) in due.outlived {
-            let driver = driver.clone();
-            tokio::spawn(async move { driver.cluster.delete::<Match>(&key, &uid).await });
+            let claims = claims.clone();
+            tokio::spawn(async move { claims.context.cluster.delete::<Match>(&key, &uid).await });
         }
         for batch in due.outlived_work {
-            tokio::spawn(driver.clone().clean_up(batch));
+            tokio::spawn(claims.clone().clean_up(batch));
         }
     }
 
     /// Starts writing back what was wiped. This is looked for now and then only; meanwhile nothing of those offers is given away.
     fn repair(&mut self, objects: &Objects) {
-        let now = self.driver.now_ms();
+        let now = self.claims.context.now_ms();
         if now < self.upkeep.repair_at_ms || !self.upkeep.may_be_wiped {
             return;
         }
         self.upkeep.repair_at_ms = now.saturating_add(REPAIR_EVERY_MS);
-        let wiped = wiped(objects);
-        self.upkeep.may_be_wiped = !wiped.is_empty();
-        for (view, numbers) in wiped {
-            let seen = self.driver.seen(&view, objects);
-            let rests = self.driver.stalls().rests_until(&view.uid, seen, now).is_some();
-            if !rests && let Some(under_way) = self.driver.in_flight.begin(&view, None) {
-                tokio::spawn(self.driver.clone().restore(view, numbers, seen, under_way));
+        let lost = lost_entries(objects);
+        self.upkeep.may_be_wiped = !lost.is_empty();
+        for (view, numbers) in lost {
+            let seen = self.claims.observe(&view, objects).seen;
+            let rests = self.claims.stalls().rests_until(&view.uid, seen, now).is_some();
+            if !rests && let Some(under_way) = self.claims.in_flight.begin(&view, None) {
+                tokio::spawn(self.claims.clone().restore(view, numbers, seen, under_way));
             }
         }
     }
@@ -304,16 +304,16 @@ impl Negotiator {
     fn hand_on(&mut self, objects: &Objects) {
         let Some(Backlog { pool, mut gangs, occasion, found_ms }) = self.last.backlog.take() else { return };
         let mut later = VecDeque::new();
-        while self.driver.in_flight.undecided() < self.config.claims_max
+        while self.claims.in_flight.undecided() < self.config.claims_max
             && let Some(gang) = gangs.pop_front()
         {
             let recorded = record(objects, &pool, &gang, &occasion);
             let Some(found) = recorded.filter(|found| still_waits(found, objects)) else { continue };
-            let (taken, view) = (flight(&found), self.driver.view(found));
-            if self.driver.in_flight.is_told(&view.root.uid) {
+            let (taken, view) = (flight(&found), View::of(found));
+            if self.claims.in_flight.is_told(&view.root.uid) {
                 later.push_back(gang);
-            } else if let Some(under_way) = self.driver.in_flight.begin(&view, Some(taken)) {
-                tokio::spawn(self.driver.clone().drive(view, under_way));
+            } else if let Some(under_way) = self.claims.in_flight.begin(&view, Some(taken)) {
+                tokio::spawn(self.claims.clone().drive(view, under_way));
             }
         }
         later.append(&mut gangs);
@@ -324,14 +324,14 @@ impl Negotiator {
 
     /// What is said of the jobs whose Match the server would not take.
     fn hold_off(&mut self, objects: &Objects) {
-        let now_ms = self.driver.now_ms();
+        let now_ms = self.claims.context.now_ms();
         let held = {
-            let mut job_backoff = self.driver.job_backoff.lock();
+            let mut job_backoff = self.claims.job_backoff.lock();
             job_backoff.held(now_ms, |uid| generation(uid, objects))
         };
         for (uid, finding) in held {
             if !self.last.findings.get(&uid).is_some_and(|known| known.says(&finding)) {
-                self.statuses.found(&uid, &finding, objects, (self.driver.clock.now(), now_ms));
+                self.statuses.found(&uid, &finding, objects, (self.claims.context.clock.now(), now_ms));
                 self.last.findings.insert(uid, Arc::new(finding));
             }
         }
@@ -340,11 +340,11 @@ impl Negotiator {
     /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends, a job has waited long
     /// enough, or a vote or a sign of life has been awaited long enough.
     fn pause(&self, due: bool, awaited_ms: Option<u64>) -> Duration {
-        let now = self.driver.now_ms();
-        let refusals = self.driver.offer_backoff.lock().next_ms(now);
-        let job_backoff = self.driver.job_backoff.lock().next_ms(now);
+        let now = self.claims.context.now_ms();
+        let refusals = self.claims.offer_backoff.lock().next_ms(now);
+        let job_backoff = self.claims.job_backoff.lock().next_ms(now);
         let costly = self.search.costly_jobs.next_ms(now).into_iter().chain(self.search.costly_offers.next_ms(now));
-        let proofs = self.driver.verification.lock().next_ms(now);
+        let proofs = self.claims.verification.lock().next_ms(now);
         let stale = self.last.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
         let rested = Some(self.search.rest_until_ms).filter(|_| due);
         let repair = Some(self.upkeep.repair_at_ms).filter(|_| self.upkeep.may_be_wiped);
@@ -353,13 +353,13 @@ impl Negotiator {
             .into_iter()
             .chain(job_backoff)
             .chain(proofs)
-            .chain(self.driver.stalls().next_ms(now))
+            .chain(self.claims.stalls().next_ms(now))
             .chain(costly)
             .chain(ahead)
             .chain(self.statuses.next_ms(now))
             .chain(self.job_creator.next_ms(now))
             .chain(self.rereader.next_ms(now))
-            .chain(self.attention.next_ms())
+            .chain(self.dirty.next_ms())
             .chain(awaited_ms)
             .min();
         let every = self.config.cycle_every();

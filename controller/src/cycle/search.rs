@@ -23,25 +23,25 @@ impl Negotiator {
     pub(super) fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
         let outlook = self.outlook(objects);
         let mut pool = self.search.freezer.freeze(objects, &outlook);
-        let now_ms = self.driver.now_ms();
+        let now_ms = self.claims.context.now_ms();
         (pool.frugal, pool.barred) =
             (self.search.costly_jobs.pausing(now_ms), self.search.costly_offers.pausing(now_ms));
         if pool.roots.is_empty() {
             self.last.findings.clear();
-            self.driver.cluster.metrics.cycles.jobs_waiting.set(0);
-            self.driver.cluster.metrics.cycles.set_unmatched(&BTreeMap::new());
+            self.claims.context.metrics.cycles.jobs_waiting.set(0);
+            self.claims.context.metrics.cycles.set_unmatched(&BTreeMap::new());
             return None;
         }
         // What is left of the last cycle is found again.
         self.last.backlog = None;
         self.search.cycles += 1;
-        let now = self.driver.clock.now();
+        let now = self.claims.context.clock.now();
         let seed = i64::try_from(self.search.cycles).unwrap_or(0);
         let occasion = Occasion { cycle: self.search.cycles.to_string(), time: now, seed, epoch: self.search.epoch };
         let stop = Stop::default();
-        let settings = Settings { seed: self.search.cycles, stop: stop.clone(), ..self.driver.engine.clone() };
+        let settings = Settings { seed: self.search.cycles, stop: stop.clone(), ..self.claims.engine.clone() };
         let mut engine = std::mem::take(&mut self.search.engine);
-        let sees_all = self.driver.verification.lock().sees_all(self.driver.now_ms());
+        let sees_all = self.claims.verification.lock().sees_all(self.claims.context.now_ms());
         self.health.cycle_begins();
         let cycle = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
@@ -70,10 +70,10 @@ impl Negotiator {
             tracing::warn!(job = %root.key, "the search ran out of steps: the gang may not be the best one");
         }
         self.count_cycle(&pool, &cycle, &findings, took);
-        let found_ms = self.driver.now_ms();
+        let found_ms = self.claims.context.now_ms();
         self.search.rest_until_ms = found_ms.saturating_add(resting_ms(took));
-        let driver = self.driver.clone();
-        let objects = driver.cache.lock();
+        let claims = self.claims.clone();
+        let objects = claims.context.cache.lock();
         let again = self.leave_returning(&mut cycle, &mut findings, &pool, &returning, found_ms);
         self.charge(&pool, &cycle, &mut findings, &objects, found_ms);
         self.last.saw_all = sees_all;
@@ -97,13 +97,13 @@ impl Negotiator {
                 *known.entry(pair).or_insert_with(|| told.says(finding))
             };
             if !before.get(uid).is_some_and(same) {
-                self.statuses.found(uid, finding, objects, (self.driver.clock.now(), now_ms));
+                self.statuses.found(uid, finding, objects, (self.claims.context.clock.now(), now_ms));
             }
         }
     }
 
     fn count_cycle(&self, pool: &Snapshot, cycle: &Cycle, findings: &BTreeMap<String, Arc<Finding>>, took: Duration) {
-        let metrics = &self.driver.cluster.metrics.cycles;
+        let metrics = &self.claims.context.metrics.cycles;
         metrics.duration.observe(took.as_secs_f64());
         metrics.jobs_waiting.set(level(pool.roots.len()));
         metrics.searches_cut_short.inc_by(count(cycle.cut_short.len()));
@@ -129,21 +129,21 @@ impl Negotiator {
 
     fn outlook(&self, objects: &Objects) -> Outlook {
         let offer = |key: &AdKey| objects.offer_at(key)?.metadata().generation;
-        let mut refusals = self.driver.offer_backoff.lock();
-        let exclusions = refusals.exclusions(self.driver.now_ms(), |uid| generation(uid, objects), offer);
-        let mut held_back = self.driver.in_flight.jobs();
-        let mut job_backoff = self.driver.job_backoff.lock();
-        held_back.extend(job_backoff.held(self.driver.now_ms(), |uid| generation(uid, objects)).into_keys());
-        held_back.extend(self.driver.stalls().paused(self.driver.now_ms()));
-        let unproven = self.driver.verification.lock().unproven();
+        let mut refusals = self.claims.offer_backoff.lock();
+        let exclusions = refusals.exclusions(self.claims.context.now_ms(), |uid| generation(uid, objects), offer);
+        let mut held_back = self.claims.in_flight.jobs();
+        let mut job_backoff = self.claims.job_backoff.lock();
+        held_back.extend(job_backoff.held(self.claims.context.now_ms(), |uid| generation(uid, objects)).into_keys());
+        held_back.extend(self.claims.stalls().paused(self.claims.context.now_ms()));
+        let unproven = self.claims.verification.lock().unproven();
         let mut returning = returning(objects);
         // What was freed just now may be known here before its claim has landed.
-        let landing = self.driver.in_flight.written_jobs().into_iter();
+        let landing = self.claims.in_flight.written_jobs().into_iter();
         returning.extend(landing.filter(|uid| {
             let job = objects.jobs.by_uid(uid);
             job.is_some_and(|(_, held)| may_ask(held, objects) == Standing::Waits)
         }));
-        Outlook { flights: self.driver.in_flight.gangs(), held_back, returning, exclusions, unproven }
+        Outlook { flights: self.claims.in_flight.gangs(), held_back, returning, exclusions, unproven }
     }
 }
 

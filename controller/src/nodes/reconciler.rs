@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use pool::Objects;
 use tokio::task::JoinHandle;
 
-use crate::claims::Driver;
+use crate::context::Context;
 use crate::cycle::backoff::{Backoff, Pause};
 use crate::nodes::changes::{Change, Settled, Tally, plan};
 use crate::write::answer::Answer;
@@ -38,7 +38,7 @@ pub(crate) struct MachineReconciler {
 impl MachineReconciler {
     /// Begins to write what is due, unless something is being written: claims do not wait for it. When there is more to do, if nothing
     /// else happens.
-    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects, now_ms: u64) -> Option<u64> {
+    pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &Objects, now_ms: u64) -> Option<u64> {
         if objects.classes.is_empty() || self.running.is_some() {
             return None;
         }
@@ -46,7 +46,7 @@ impl MachineReconciler {
             return Some(self.pause.until_ms());
         }
         let plan = plan(objects, &mut self.settled);
-        let now = driver.clock.now();
+        let now = context.clock.now();
         let said = plan.tallies.iter().filter_map(|(name, tally)| status(objects.classes.get(name)?, tally, now));
         let said: Vec<(String, Ops)> = said.collect();
         let mut changes = plan.changes;
@@ -54,13 +54,13 @@ impl MachineReconciler {
         let said = if changes.len() > GO_MAX { Vec::new() } else { said };
         changes.truncate(GO_MAX);
         if !changes.is_empty() || !said.is_empty() {
-            self.running = Some(tokio::spawn(keep(driver.clone(), changes, said)));
+            self.running = Some(tokio::spawn(keep(context.clone(), changes, said)));
         }
         None
     }
 
     /// Waits until what was begun is written; for ever, if nothing was.
-    pub(crate) async fn written(&mut self, driver: &Driver) {
+    pub(crate) async fn written(&mut self, context: &Context) {
         let Some(running) = &mut self.running else { return std::future::pending().await };
         let lost = running.await.unwrap_or_default();
         self.running = None;
@@ -69,46 +69,46 @@ impl MachineReconciler {
             return;
         };
         tracing::warn!(writes = lost.len(), first, "Machines of nodes not written; they are tried again");
-        self.pause.begin(RESTS.pause_ms(self.pause.times(), 0), driver.now_ms());
+        self.pause.begin(RESTS.pause_ms(self.pause.times(), 0), context.now_ms());
     }
 }
 
 /// Writes Machines, then what is said of their classes; why not, of those that nobody took.
-async fn keep(driver: Arc<Driver>, changes: Vec<Change>, said: Vec<(String, Ops)>) -> Vec<String> {
-    let writes = changes.into_iter().map(|change| write(&driver, change));
+async fn keep(context: Arc<Context>, changes: Vec<Change>, said: Vec<(String, Ops)>) -> Vec<String> {
+    let writes = changes.into_iter().map(|change| write(&context, change));
     let writes = futures::stream::iter(writes).buffer_unordered(WRITES_MAX);
     let mut lost_writes: Vec<String> = writes.filter_map(std::future::ready).collect().await;
-    let statuses = said.into_iter().map(|(name, ops)| say(&driver, name, ops));
+    let statuses = said.into_iter().map(|(name, ops)| say(&context, name, ops));
     let said = futures::stream::iter(statuses).buffer_unordered(WRITES_MAX);
     lost_writes.extend(said.filter_map(std::future::ready).collect::<Vec<_>>().await);
     lost_writes
 }
 
 /// Says of a class what has come of it.
-async fn say(driver: &Driver, name: String, ops: Ops) -> Option<String> {
+async fn say(context: &Context, name: String, ops: Ops) -> Option<String> {
     let patch = ObjectPatch::Json(ops.build());
-    lost(driver.cluster.patch_class_status(&name, &patch).await.map(|class: MachineClass| {
-        driver.cache.update(|all| {
+    lost(context.cluster.patch_class_status(&name, &patch).await.map(|class: MachineClass| {
+        context.cache.update(|all| {
             all.classes.insert(class.name_any(), Arc::new(class));
         });
     }))
 }
 
 /// Makes one write; why not, if nobody took it. What was changed in between comes by watch and is looked at anew.
-async fn write(driver: &Driver, change: Change) -> Option<String> {
+async fn write(context: &Context, change: Change) -> Option<String> {
     match change {
-        Change::Create(machine) => match driver.cluster.create(machine.as_ref()).await {
+        Change::Create(machine) => match context.cluster.create(machine.as_ref()).await {
             Answer::Done(made) => {
-                driver.cache.update(|all| all.machines.put(made));
+                context.cache.update(|all| all.machines.put(made));
                 None
             }
             answer => lost(answer.map(|_| ())),
         },
         Change::Replace { key, version, from, to } => {
             let ops = Ops::default().test(&["metadata", "resourceVersion"], version).spec(&*from, &*to);
-            match driver.cluster.patch::<Machine>(&key, ObjectPatch::Json(ops.build())).await {
+            match context.cluster.patch::<Machine>(&key, ObjectPatch::Json(ops.build())).await {
                 Answer::Done(changed) => {
-                    driver.cache.update(|all| all.machines.put(changed));
+                    context.cache.update(|all| all.machines.put(changed));
                     None
                 }
                 answer => lost(answer.map(|_| ())),
@@ -116,7 +116,7 @@ async fn write(driver: &Driver, change: Change) -> Option<String> {
         }
         Change::Delete { key, uid } => {
             tracing::info!(machine = %key, "its node is gone, or belongs to no class: the Machine goes");
-            lost(driver.cluster.delete::<Machine>(&key, &uid).await)
+            lost(context.cluster.delete::<Machine>(&key, &uid).await)
         }
     }
 }

@@ -7,7 +7,7 @@ use kube::core::NamespaceResourceScope;
 use pool::{Advertises, Lean, ObjectKey, Objects};
 use tokio::task::JoinSet;
 
-use crate::claims::Driver;
+use crate::context::Context;
 use crate::cycle::backoff::Pause;
 use crate::write::answer::Answer;
 
@@ -26,8 +26,8 @@ pub(crate) struct Rereader {
 
 impl Rereader {
     /// Begins to read those for which there is room, unless some are being read.
-    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &mut Objects) {
-        let now_ms = driver.now_ms();
+    pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &mut Objects) {
+        let now_ms = context.now_ms();
         if std::mem::take(&mut self.failed) {
             self.pause.begin(REST_MS, now_ms);
         }
@@ -35,13 +35,13 @@ impl Rereader {
             return;
         }
         for key in objects.jobs.fitting(READS_MAX) {
-            self.running.spawn(read::<Job>(driver.clone(), key, |all, found| all.jobs.put(found)));
+            self.running.spawn(read::<Job>(context.clone(), key, |all, found| all.jobs.put(found)));
         }
         for key in objects.machines.fitting(READS_MAX) {
-            self.running.spawn(read::<Machine>(driver.clone(), key, |all, found| all.machines.put(found)));
+            self.running.spawn(read::<Machine>(context.clone(), key, |all, found| all.machines.put(found)));
         }
         for key in objects.licenses.fitting(READS_MAX) {
-            self.running.spawn(read::<License>(driver.clone(), key, |all, found| all.licenses.put(found)));
+            self.running.spawn(read::<License>(context.clone(), key, |all, found| all.licenses.put(found)));
         }
     }
 
@@ -62,13 +62,13 @@ impl Rereader {
 }
 
 /// Reads one; whether there was an answer. One that has gone is told of by its watch.
-async fn read<K>(driver: Arc<Driver>, key: ObjectKey, put: fn(&mut Objects, K)) -> bool
+async fn read<K>(context: Arc<Context>, key: ObjectKey, put: fn(&mut Objects, K)) -> bool
 where
     K: Lean<Scope = NamespaceResourceScope> + Advertises,
 {
-    match driver.cluster.get::<K>(&key).await {
+    match context.cluster.get::<K>(&key).await {
         Answer::Done(found) => {
-            driver.cache.update(|all| put(all, found));
+            context.cache.update(|all| put(all, found));
             true
         }
         Answer::Missing => true,

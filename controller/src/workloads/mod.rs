@@ -17,5 +17,5 @@ pub(crate) use gang::{Gang, gang};
 pub(crate) use patches::{hand_back, let_go, never_started, start_made, start_taken, suspend, take_over};
 pub(crate) use place::placement;
 pub(crate) use problem::{Problem, name_taken, not_held, not_there};
-pub(crate) use state::{asked_for, left_of, state_of, was_up, work, work_of};
+pub(crate) use state::{asked_for, left_of, state_of, version_of, was_up, work, work_of};
 pub(crate) use template::batch_job;

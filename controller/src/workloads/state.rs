@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use claiming::Work;
+use claiming::{Digest, Work};
 use crds::{Job, WorkKind};
 use pool::{ObjectKey, Objects, Whose, WorkObject};
 
@@ -55,9 +55,14 @@ pub(crate) fn work(whose: Whose<'_>, objects: &Objects) -> Work {
 pub(crate) fn state_of(work: &WorkObject) -> Work {
     match work.ended {
         Some(well) => Work::Finished(well),
-        None if work.suspended && work.active == 0 => Work::Suspended,
+        None if work.suspended && work.active == 0 => Work::Suspended(version_of(work)),
         None => Work::Started,
     }
+}
+
+/// What of a workload is started: this object; if it was there before, in this version.
+pub(crate) fn version_of(work: &WorkObject) -> Digest {
+    if work.made { Digest::of(&[&work.uid]) } else { Digest::of(&[&work.uid, &work.version]) }
 }
 
 /// Whether the job's status says that a pod has run under this claim.
@@ -107,6 +112,7 @@ mod tests {
         let managed = |batch: &mut WorkObject| {
             (batch.match_uid, batch.ended, batch.is_managed_elsewhere) = (None, Some(false), true);
         };
+        let suspended = Work::Suspended(version_of(&batch(|_| {})));
         let table: [(&str, &Value, &Value, Option<WorkObject>, Work); 17] = [
             ("ran", &template, &told, Some(batch(|batch| batch.ended = Some(true))), Work::Finished(true)),
             (
@@ -121,7 +127,7 @@ mod tests {
             ("managed elsewhere", &reference, &nothing, Some(batch(managed)), Work::Finished(false)),
             ("wants none", &nothing, &nothing, None, Work::None),
             ("not made yet", &template, &nothing, None, Work::Absent),
-            ("made", &template, &nothing, Some(batch(|_| {})), Work::Suspended),
+            ("made", &template, &nothing, Some(batch(|_| {})), suspended),
             ("of another Match", &template, &nothing, Some(batch(another)), Work::Foreign),
             ("still ending", &template, &nothing, Some(batch(|batch| batch.active = 1)), Work::Started),
             ("started", &template, &nothing, Some(batch(|batch| batch.suspended = false)), Work::Started),
@@ -129,8 +135,8 @@ mod tests {
             ("badly", &template, &nothing, Some(batch(|batch| batch.ended = Some(false))), Work::Finished(false)),
             ("deleted at work", &template, &told, None, Work::Finished(false)),
             ("to be marked", &reference, &nothing, Some(batch(another)), Work::Absent),
-            ("marked", &reference, &nothing, Some(batch(|_| {})), Work::Suspended),
-            ("no wish any more", &nothing, &nothing, Some(batch(|_| {})), Work::Suspended),
+            ("marked", &reference, &nothing, Some(batch(|_| {})), suspended),
+            ("no wish any more", &nothing, &nothing, Some(batch(|_| {})), suspended),
         ];
         for (what, spec, status, batch, expected) in table {
             assert_eq!(seen(spec, status, batch), expected, "{what}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pool::{Objects, WorkObject};
 
-use crate::claims::Driver;
+use crate::context::Context;
 use crate::workloads::{Asking, Asks, Problem, asks, reference};
 use crate::write::answer::Answer;
 use crate::write::fair::FairSet;
@@ -40,18 +40,18 @@ impl Default for JobCreator {
 
 impl JobCreator {
     /// Begins to make those that are missing, as many as there is room for, and says of those that do not get a gang why not.
-    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects) {
-        let now_ms = driver.now_ms();
+    pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &Objects) {
+        let now_ms = context.now_ms();
         let Asks { jobs, problems } = asks(objects);
         for (work, problem) in self.due(&problems, now_ms) {
             let note = problem.note(&work);
-            driver.events.tell_about(reference(&work), EventType::Warning, problem.reason(), &note);
+            context.events.tell_about(reference(&work), EventType::Warning, problem.reason(), &note);
         }
         let wanted: BTreeMap<&str, &Asking> = jobs.iter().map(|asking| (asking.work.uid.as_str(), asking)).collect();
         for asking in self.next(&wanted, now_ms) {
             let (namespace, uid) = (asking.work.key.namespace.clone(), asking.work.uid.clone());
-            let maker = driver.clone();
-            self.lane.begin(&namespace, uid, &driver.cache, async move { make(&maker, &asking).await });
+            let maker = context.clone();
+            self.lane.begin(&namespace, uid, &context.cache, async move { make(&maker, &asking).await });
         }
     }
 
@@ -100,17 +100,17 @@ impl JobCreator {
 }
 
 /// Makes a Job.
-async fn make(driver: &Driver, asking: &Asking) -> Outcome {
+async fn make(context: &Context, asking: &Asking) -> Outcome {
     let work = &asking.work;
-    match driver.cluster.create(&asking.job()).await {
+    match context.cluster.create(&asking.job()).await {
         Answer::Done(made) => {
-            driver.cache.update(|all| all.jobs.put(made));
+            context.cache.update(|all| all.jobs.put(made));
             Outcome::Done
         }
         Answer::Denied(refused) => {
             let note = format!("the Job that asks for a gang was refused: {}", refused.message);
-            if driver.events.is_new(&work.uid, "NotAskedFor") {
-                driver.events.tell_about(reference(work), EventType::Warning, "NotAskedFor", &note);
+            if context.events.is_new(&work.uid, "NotAskedFor") {
+                context.events.tell_about(reference(work), EventType::Warning, "NotAskedFor", &note);
             }
             Outcome::Refused(refused.message)
         }

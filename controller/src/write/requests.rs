@@ -35,8 +35,6 @@ pub(crate) struct Cluster {
     pub(crate) client: Client,
     /// Nothing is written but by the leader.
     pub(crate) leadership: Leadership,
-    /// What is counted.
-    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// What an answer of the server comes in.
@@ -65,7 +63,7 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>, identity: &str) -> anyhow
 impl Cluster {
     /// The API server that a client leads to.
     pub(crate) fn new(client: &Client, leadership: Leadership, metrics: Arc<Metrics>, rights: Arc<Rights>) -> Cluster {
-        Cluster { client: guarded(client, leadership.clone(), metrics.clone(), rights), leadership, metrics }
+        Cluster { client: guarded(client, leadership.clone(), metrics, rights), leadership }
     }
 
     pub(crate) fn api<K>(&self, namespace: &str) -> Api<K>

@@ -8,7 +8,8 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
 use pool::{Changes, Objects};
 
-use crate::claims::Driver;
+use crate::context::Context;
+use crate::cycle::in_flight::InFlight;
 use crate::metrics::count;
 use crate::status::{Finding, Findings, News, ObjectId, Pending, Update, count_gave_up};
 use crate::write::answer::Answer;
@@ -23,7 +24,7 @@ const BESIDE_CLAIMS: usize = 4;
 /// What is being written, and how it went lately.
 #[derive(Debug)]
 pub(crate) struct Statuses {
-    /// ObjectId are to be looked at.
+    /// The objects whose statuses are to be looked at.
     pending: Pending,
     lane: Lane<ObjectId>,
 }
@@ -51,22 +52,28 @@ impl Statuses {
     }
 
     /// Begins to write the statuses that are due, as many as there is room for: claims do not wait for them.
-    pub(crate) fn begin(&mut self, driver: &Arc<Driver>, objects: &Objects, findings: &Findings<'_>) {
-        let now_ms = driver.now_ms();
-        self.lane.limit_to(if driver.in_flight.len() == 0 { WRITES_MAX } else { BESIDE_CLAIMS });
+    pub(crate) fn begin(
+        &mut self,
+        context: &Arc<Context>,
+        in_flight: &Arc<InFlight>,
+        objects: &Objects,
+        findings: &Findings<'_>,
+    ) {
+        let now_ms = context.now_ms();
+        self.lane.limit_to(if in_flight.len() == 0 { WRITES_MAX } else { BESIDE_CLAIMS });
         let mut room = self.lane.room(now_ms);
-        let now = (driver.clock.now(), now_ms);
-        for update in self.pending.due(objects, findings, &driver.in_flight.jobs(), now, &mut room) {
+        let now = (context.clock.now(), now_ms);
+        for update in self.pending.due(objects, findings, &in_flight.jobs(), now, &mut room) {
             let (namespace, whose) = (update.key.namespace.clone(), (update.kind, update.key.clone()));
-            let writer = driver.clone();
-            self.lane.begin(&namespace, whose, &driver.cache, async move { write(&writer, update).await });
+            let (writer, in_flight) = (context.clone(), in_flight.clone());
+            self.lane.begin(&namespace, whose, &context.cache, async move { write(&writer, &in_flight, update).await });
         }
     }
 
     /// Waits until something of what was begun is written; for ever, if nothing was.
-    pub(crate) async fn written(&mut self, driver: &Driver) {
+    pub(crate) async fn written(&mut self, context: &Context) {
         let lost = self.lane.ended().await;
-        driver.cluster.metrics.requests.statuses_not_written.inc_by(count(lost.len()));
+        context.metrics.requests.statuses_not_written.inc_by(count(lost.len()));
         // After all others of their namespaces: those that the server does not take must not keep them waiting.
         self.pending.again(lost.into_iter().map(|(whose, _)| whose).collect());
     }
@@ -80,10 +87,10 @@ impl Statuses {
 
 /// Writes one status; what came of it. If the object has changed in the meantime, the change comes by watch and the status is
 /// made anew.
-async fn write(driver: &Driver, update: Update) -> Outcome {
+async fn write(context: &Context, in_flight: &Arc<InFlight>, update: Update) -> Outcome {
     // Not while it is claimed: that tells it more. And no claim begins before it has heard this.
     let telling = match update.kind {
-        AdKind::Job => match driver.in_flight.tell(&update.uid) {
+        AdKind::Job => match in_flight.tell(&update.uid) {
             Some(telling) => Some(telling),
             None => return Outcome::Done,
         },
@@ -91,18 +98,18 @@ async fn write(driver: &Driver, update: Update) -> Outcome {
     };
     let (key, patch, news) = (update.key, ObjectPatch::Json(update.patch), update.news);
     let answer = match update.kind {
-        AdKind::Job => driver.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
-            count_gave_up(&driver.cluster.metrics, &found);
-            tell(driver, found.object_ref(&()), news);
-            driver.cache.update(|all| all.jobs.put(found));
+        AdKind::Job => context.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
+            count_gave_up(&context.metrics, &found);
+            tell(context, found.object_ref(&()), news);
+            context.cache.update(|all| all.jobs.put(found));
         }),
-        AdKind::Offer(OfferKind::Machine) => driver.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
-            tell(driver, found.object_ref(&()), news);
-            driver.cache.update(|all| all.machines.put(found));
+        AdKind::Offer(OfferKind::Machine) => context.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
+            tell(context, found.object_ref(&()), news);
+            context.cache.update(|all| all.machines.put(found));
         }),
-        AdKind::Offer(OfferKind::License) => driver.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
-            tell(driver, found.object_ref(&()), news);
-            driver.cache.update(|all| all.licenses.put(found));
+        AdKind::Offer(OfferKind::License) => context.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
+            tell(context, found.object_ref(&()), news);
+            context.cache.update(|all| all.licenses.put(found));
         }),
     };
     drop(telling);
@@ -110,10 +117,10 @@ async fn write(driver: &Driver, update: Update) -> Outcome {
 }
 
 /// An Event of each reason once in a while.
-fn tell(driver: &Driver, about: ObjectReference, news: Option<News>) {
+fn tell(context: &Context, about: ObjectReference, news: Option<News>) {
     let Some(News { tone, reason, note }) = news else { return };
-    if driver.events.is_new(about.uid.as_deref().unwrap_or(""), &reason) {
-        driver.events.tell_about(about, tone, &reason, &note);
+    if context.events.is_new(about.uid.as_deref().unwrap_or(""), &reason) {
+        context.events.tell_about(about, tone, &reason, &note);
     }
 }
 

@@ -96,7 +96,7 @@ impl Coordinator {
             if let Some((name, found)) = self.record(gang) {
                 let view = View::of(0, name, &found);
                 let claim = self.claim(&view, 0, now_ms);
-                self.begin(view, claim, Event::Woke, now_ms, requests);
+                self.begin(view, claim, Event::Tick, now_ms, requests);
             }
         }
     }

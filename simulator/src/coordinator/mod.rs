@@ -7,7 +7,7 @@ pub mod view;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use claiming::{Action, Claim, Event, Reason, Record, step};
+use claiming::{Action, Claim, Event, Reason, step};
 
 use crate::coordinator::shell::{Desk, Next, Stage};
 use crate::coordinator::view::{Seen, View, is_haunted, views};
@@ -58,7 +58,6 @@ pub struct Coordinator {
 struct Drive {
     claim: Claim,
     view: View,
-    ballots: Vec<u64>,
     waiting: u32,
     failed: bool,
     rests_until_ms: u64,
@@ -214,7 +213,7 @@ impl Coordinator {
                 continue;
             }
             let claim = self.claim(&view, uid, now_ms);
-            let event = view.leaving(&self.seen).map_or(Event::Woke, Event::Leave);
+            let event = view.leaving(&self.seen).map_or(Event::Tick, Event::Exit);
             if !step(claim.clone(), event, now_ms).1.is_empty() {
                 self.begin(view, claim, event, now_ms, requests);
             }
@@ -229,21 +228,16 @@ impl Coordinator {
         };
         let mut claim = view.claim(&self.seen, first.saturating_add(RESERVE_MS), silent);
         if self.planted == Planted::BelievesAbsence && view.found.is_none() {
-            claim.record = Record::Missing;
+            claim.decision = claiming::Decision::Missing;
         }
         claim.epoch = self.leads.unwrap_or(0);
-        claim.newest = view.found.as_ref().map_or(0, |found| found.epoch);
+        claim.newest_epoch = view.found.as_ref().map_or(0, |found| found.epoch);
         claim
     }
 
     fn begin(&mut self, view: View, claim: Claim, event: Event, now_ms: u64, requests: &mut Vec<Request>) {
-        let ballot = |leg: &crate::objects::Member| {
-            let offer = self.seen.get(&Key::Offer(leg.offer)).and_then(|stored| stored.offer());
-            offer.and_then(|offer| offer.claims.get(&view.uid)).map_or(0, |entry| entry.ballot)
-        };
-        let ballots = view.legs.iter().map(ballot).collect();
         let key = view.key;
-        self.drives.insert(key, Drive { claim, view, ballots, waiting: 0, failed: false, rests_until_ms: 0 });
+        self.drives.insert(key, Drive { claim, view, waiting: 0, failed: false, rests_until_ms: 0 });
         self.take_in(key, event, now_ms, requests);
     }
 
@@ -255,10 +249,10 @@ impl Coordinator {
             drive.failed |= matches!(event, Event::Failed(_));
             let (claim, mut actions) = step(drive.claim.clone(), event, now_ms);
             drive.claim = claim;
-            if drive.claim.leaving.is_none()
+            if drive.claim.exit.is_none()
                 && let Some(reason) = drive.view.leaving(&self.seen)
             {
-                let (claim, more) = step(drive.claim.clone(), Event::Leave(reason), now_ms);
+                let (claim, more) = step(drive.claim.clone(), Event::Exit(reason), now_ms);
                 drive.claim = claim;
                 actions.extend(more);
             }
@@ -292,13 +286,10 @@ impl Coordinator {
 
     fn desk(&self, key: Key, now_ms: u64) -> Option<Desk<'_>> {
         let drive = self.drives.get(&key)?;
-        let batch = self.seen.get(&drive.view.batch_key()).map_or(0, |stored| stored.uid);
         Some(Desk {
             view: &drive.view,
             seen: &self.seen,
             holds: drive.claim.holds(),
-            ballots: &drive.ballots,
-            batch,
             alive: &self.alive,
             now_ms,
             epoch: self.leads.unwrap_or(0),
@@ -347,7 +338,7 @@ impl Coordinator {
         let mut requests = Vec::new();
         let Some(drive) = self.drives.get_mut(&key) else { return requests };
         drive.waiting = drive.waiting.saturating_sub(1);
-        if let (Action::Record, Answer::Done(stored)) = (action, answer)
+        if let (Action::CreateMatch, Answer::Done(stored)) = (action, answer)
             && let (true, Some(found)) = (matches!(stage, Stage::Write), stored.found())
         {
             drive.view = View::of(stored.uid, key, found);
@@ -368,8 +359,8 @@ impl Coordinator {
     fn gone(&mut self, key: Key, action: Action, stage: &Stage) {
         let Some(drive) = self.drives.get(&key) else { return };
         let keys = match (action, stage) {
-            (Action::Confirm | Action::Commit | Action::Abort(_) | Action::Release(_), Stage::Write) => vec![key],
-            (Action::StopWork | Action::ClearWork | Action::StartWork, _) => vec![drive.view.batch_key()],
+            (Action::ReadDecision | Action::Commit | Action::Abort(_) | Action::Release(_), Stage::Write) => vec![key],
+            (Action::StopWork | Action::ClearWork | Action::StartWork(_), _) => vec![drive.view.batch_key()],
             _ => Vec::new(),
         };
         for key in keys {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use claiming::{Action, Agent, Event, Hold, Reason, Record, Vote, Work};
+use claiming::{Action, Agent, Digest, Event, Hold, Reason, Vote, Work};
 
 use crate::coordinator::SILENT_MS;
 use crate::coordinator::view::{Seen, View, from};
-use crate::objects::{Batch, Body, Decision, Entry, Key, Stored, Uid};
+use crate::objects::{Batch, Body, Decision, Entry, Key, Stored};
 use crate::planted::Planted;
 use crate::server::{Answer, Patch, Verb};
 
@@ -43,10 +43,6 @@ pub struct Desk<'d> {
     pub seen: &'d Seen,
     /// What the claim has of each leg.
     pub holds: Vec<Hold>,
-    /// The ballots as they were when the drive began.
-    pub ballots: &'d [u64],
-    /// The batch Job's uid as it was read last.
-    pub batch: Uid,
     /// Which renewal of each agent's lease was seen last, and since when.
     pub alive: &'d BTreeMap<u8, (u64, u64)>,
     /// What time it is.
@@ -64,7 +60,7 @@ impl Desk<'_> {
         let root = Key::Job(self.view.root.0);
         let write = |key: Key, patch: Patch| Next::Ask(Verb::Patch(key, patch), Stage::Write);
         match action {
-            Action::Record => match &self.view.found {
+            Action::CreateMatch => match &self.view.found {
                 Some(found) => Next::Ask(Verb::Create(self.view.key, Body::Match(found.clone())), Stage::Write),
                 None => Next::Done(Event::Failed(action)),
             },
@@ -72,43 +68,41 @@ impl Desk<'_> {
                 let (_, uid, generation) = self.view.root;
                 write(root, Patch::ReserveRoot { uid, generation, claim: (self.view.key, claim) })
             }
-            Action::TellRoot => write(root, Patch::TellRoot { claim }),
+            Action::NotifyJob => write(root, Patch::TellRoot { claim }),
             Action::FreeRoot => write(root, Patch::FreeRoot { claim, finished: self.is_finished() }),
             Action::Reserve(leg) => self.reserve(leg),
-            Action::Ask(leg) => self.to_leg(action, leg, Patch::Ask { claim }),
-            Action::TellAgent(leg) => {
-                let ballot = self.ballots.get(leg).copied().unwrap_or(0);
-                self.to_leg(action, leg, Patch::TellAgent { claim, ballot })
-            }
+            Action::RequestVote(leg) => self.to_leg(action, leg, Patch::Ask { claim }),
+            Action::NotifyAgent(leg, ballot) => self.to_leg(action, leg, Patch::TellAgent { claim, ballot: ballot.0 }),
             Action::StopAgent(leg) => self.to_leg(action, leg, Patch::StopAgent { claim }),
             Action::MarkLost(leg) => match self.view.legs.get(leg) {
                 Some(member) => Next::Ask(Verb::Get(Key::Alive(member.offer)), Stage::Lease),
                 None => Next::Done(Event::Failed(action)),
             },
             Action::Free(leg) => self.to_leg(action, leg, Patch::Free { claim, with_seat: self.sits_alone(leg) }),
-            Action::Check => self.reads((0..self.view.legs.len()).collect(), action),
+            Action::Verify => self.reads((0..self.view.legs.len()).collect(), action),
             Action::Commit => self.decide(Decision::Committed, None),
-            Action::Abort(reason) | Action::Release(reason) if self.needs_proof(reason) => {
+            Action::ConfirmExit(reason) if self.needs_proof(reason) => {
                 self.reads((0..self.view.legs.len()).collect(), action)
             }
+            Action::ConfirmExit(reason) => Next::Done(Event::ExitConfirmed(reason)),
             Action::Abort(reason) => self.decide(Decision::Aborted, Some(reason)),
             Action::Release(reason) => self.decide(Decision::Released, Some(reason)),
             // it has committed, so it must stand
-            Action::Confirm if self.planted == Planted::ConfirmsFromCache && self.view.found.is_some() => {
-                Next::Done(Event::Confirmed(Record::Committed))
+            Action::ReadDecision if self.planted == Planted::ConfirmsFromCache && self.view.found.is_some() => {
+                Next::Done(Event::DecisionRead(self.view.record()))
             }
-            Action::Confirm if self.planted == Planted::BelievesAbsence && self.view.found.is_none() => {
-                Next::Done(Event::Confirmed(Record::Gone))
+            Action::ReadDecision if self.planted == Planted::BelievesAbsence && self.view.found.is_none() => {
+                Next::Done(Event::DecisionRead(claiming::Decision::Gone))
             }
-            Action::Confirm => Next::Ask(Verb::Get(self.view.key), Stage::Write),
-            Action::LookForEntries if self.planted == Planted::LooksForNoEntries => Next::Done(Event::Nowhere),
-            Action::LookForEntries if self.view.found.is_none() => Next::Ask(Verb::List, Stage::List),
-            Action::LookForEntries => {
+            Action::ReadDecision => Next::Ask(Verb::Get(self.view.key), Stage::Write),
+            Action::ListEntries if self.planted == Planted::LooksForNoEntries => Next::Done(Event::NoEntries),
+            Action::ListEntries if self.view.found.is_none() => Next::Ask(Verb::List, Stage::List),
+            Action::ListEntries => {
                 let unknown = |leg: &usize| self.holds.get(*leg) != Some(&Hold::Held);
                 self.reads((0..self.view.legs.len()).filter(unknown).collect(), action)
             }
-            Action::LookForWork if self.planted == Planted::LooksForNoWork => Next::Done(Event::NoWork),
-            Action::LookForWork => Next::Ask(Verb::ListWork(claim), Stage::List),
+            Action::ListWork if self.planted == Planted::LooksForNoWork => Next::Done(Event::NoWork),
+            Action::ListWork => Next::Ask(Verb::ListWork(claim), Stage::List),
             Action::MakeWork => {
                 let members = self.view.legs.iter().map(|leg| (leg.offer, leg.uid)).collect();
                 let started = self.planted == Planted::StartsAtOnce;
@@ -116,7 +110,7 @@ impl Desk<'_> {
                 Next::Ask(Verb::Create(self.view.batch_key(), Body::Batch(batch)), Stage::Write)
             }
             Action::ClearWork => Next::Ask(Verb::Get(self.view.batch_key()), Stage::Write),
-            Action::StartWork => write(self.view.batch_key(), Patch::Start { uid: self.batch }),
+            Action::StartWork(uid) => write(self.view.batch_key(), Patch::Start { uid: uid.0 }),
             Action::StopWork => Next::Ask(Verb::Get(self.view.batch_key()), Stage::Write),
         }
     }
@@ -128,7 +122,7 @@ impl Desk<'_> {
             return failed;
         }
         match stage {
-            Stage::Reread(Event::Confirmed(_)) => Next::Done(Event::Decided(self.register_of(answer))),
+            Stage::Reread(Event::DecisionRead(_)) => Next::Done(Event::Decided(self.register_of(answer))),
             Stage::Reread(event) => Next::Done(event),
             Stage::Reads(mut left) => match left.pop() {
                 Some(key) => Next::Ask(Verb::Get(key), Stage::Reads(left)),
@@ -146,17 +140,17 @@ impl Desk<'_> {
         let reread = |key: Key, event: Event| Next::Ask(Verb::Get(key), Stage::Reread(event));
         let root = Key::Job(self.view.root.0);
         let event = match (action, answer) {
-            (Action::Record, Answer::Done(_)) => Event::Recorded,
-            (Action::Record, _) => return reread(self.view.key, failed),
+            (Action::CreateMatch, Answer::Done(_)) => Event::MatchCreated,
+            (Action::CreateMatch, _) => return reread(self.view.key, failed),
             (Action::ReserveRoot, Answer::Done(_)) => Event::RootReserved,
             (Action::ReserveRoot, Answer::Missing) => Event::RootRefused(Reason::JobDeleted),
             (Action::ReserveRoot, Answer::Refused(rule)) => {
                 let reason = if rule.starts_with('J') { Reason::JobTaken } else { Reason::StaleAd };
                 return reread(root, Event::RootRefused(reason));
             }
-            (Action::TellRoot, Answer::Done(_) | Answer::Missing) => Event::Told,
+            (Action::NotifyJob, Answer::Done(_) | Answer::Missing) => Event::JobNotified,
             (Action::FreeRoot, Answer::Done(_) | Answer::Missing) => Event::RootFreed,
-            (Action::TellRoot | Action::FreeRoot, _) => return reread(root, failed),
+            (Action::NotifyJob | Action::FreeRoot, _) => return reread(root, failed),
             (Action::Reserve(leg), Answer::Done(_)) => Event::Reserved(leg),
             (Action::Reserve(leg), Answer::Missing) => Event::Refused(leg, Reason::MemberGone),
             (Action::Reserve(leg), Answer::Refused("epoch")) => return self.reread_leg(leg, failed),
@@ -169,12 +163,12 @@ impl Desk<'_> {
                 return self.to_leg(action, leg, Patch::Free { claim: self.view.uid, with_seat: false });
             }
             (
-                Action::Ask(leg) | Action::TellAgent(leg) | Action::StopAgent(leg) | Action::MarkLost(leg),
+                Action::RequestVote(leg) | Action::NotifyAgent(leg, _) | Action::StopAgent(leg) | Action::MarkLost(leg),
                 Answer::Done(_),
             ) => self.entry(leg).map_or(failed, |agent| Event::Entry(leg, agent)),
             (
-                Action::Ask(leg)
-                | Action::TellAgent(leg)
+                Action::RequestVote(leg)
+                | Action::NotifyAgent(leg, _)
                 | Action::StopAgent(leg)
                 | Action::MarkLost(leg)
                 | Action::Free(leg),
@@ -183,16 +177,16 @@ impl Desk<'_> {
             (Action::Commit | Action::Abort(_) | Action::Release(_), Answer::Done(stored)) => {
                 Event::Decided(self.register_in(stored))
             }
-            (Action::Commit | Action::Abort(_) | Action::Release(_), Answer::Missing) => Event::Decided(Record::Gone),
+            (Action::Commit | Action::Abort(_) | Action::Release(_), Answer::Missing) => Event::Decided(claiming::Decision::Gone),
             (Action::Commit | Action::Abort(_) | Action::Release(_), _) => {
-                return reread(self.view.key, Event::Confirmed(Record::Missing));
+                return reread(self.view.key, Event::DecisionRead(claiming::Decision::Missing));
             }
-            (Action::Confirm, answer) => Event::Confirmed(self.register_of(answer)),
+            (Action::ReadDecision, answer) => Event::DecisionRead(self.register_of(answer)),
             (Action::MakeWork, Answer::Done(_)) => Event::Work(self.work()),
-            (Action::MakeWork | Action::StartWork, Answer::Exists | Answer::Refused(_) | Answer::Missing) => {
+            (Action::MakeWork | Action::StartWork(_), Answer::Exists | Answer::Refused(_) | Answer::Missing) => {
                 return reread(self.view.batch_key(), failed);
             }
-            (Action::StartWork, Answer::Done(_)) => Event::Work(Work::Started),
+            (Action::StartWork(_), Answer::Done(_)) => Event::Work(Work::Started),
             (Action::ClearWork, answer) => return self.clear(answer),
             (Action::StopWork, answer) => return self.stop(answer),
             _ => failed,
@@ -229,7 +223,7 @@ impl Desk<'_> {
     fn reads(&self, legs: Vec<usize>, action: Action) -> Next {
         let offers = legs.iter().filter_map(|leg| self.view.legs.get(*leg)).map(|leg| Key::Offer(leg.offer));
         let mut left: Vec<Key> = offers.collect();
-        if action != Action::LookForEntries {
+        if action != Action::ListEntries {
             left.push(Key::Job(self.view.root.0));
         }
         match left.pop() {
@@ -240,12 +234,11 @@ impl Desk<'_> {
 
     fn read_all(&self, action: Action) -> Next {
         Next::Done(match action {
-            Action::Check => self.check(),
-            Action::Abort(reason) if self.is_proven(reason) => return self.decide(Decision::Aborted, Some(reason)),
-            Action::Release(reason) if self.is_proven(reason) => return self.decide(Decision::Released, Some(reason)),
-            Action::LookForEntries => {
+            Action::Verify => self.check(),
+            Action::ConfirmExit(reason) if self.is_proven(reason) => Event::ExitConfirmed(reason),
+            Action::ListEntries => {
                 let mut legs = (0..self.view.legs.len()).filter(|leg| self.holds.get(*leg) != Some(&Hold::Held));
-                legs.find(|leg| self.has_entry(*leg)).map_or(Event::Nowhere, Event::Reserved)
+                legs.find(|leg| self.has_entry(*leg)).map_or(Event::NoEntries, Event::Reserved)
             }
             _ => Event::Failed(action),
         })
@@ -255,36 +248,36 @@ impl Desk<'_> {
     fn check(&self) -> Event {
         let job = self.view.job(self.seen);
         if job.is_none_or(|stored| stored.generation != self.view.root.2) {
-            return Event::Disagreed(Reason::StaleAd);
+            return Event::NotVerified(Reason::StaleAd);
         }
         for leg in &self.view.legs {
             let Some(stored) = self.seen.get(&Key::Offer(leg.offer)) else {
-                return Event::Disagreed(Reason::MemberGone);
+                return Event::NotVerified(Reason::MemberGone);
             };
             if (stored.uid, stored.generation) != (leg.uid, leg.generation) {
-                return Event::Disagreed(Reason::StaleAd);
+                return Event::NotVerified(Reason::StaleAd);
             }
             if stored.offer().is_none_or(|offer| !offer.open) {
-                return Event::Disagreed(Reason::NotAllowed);
+                return Event::NotVerified(Reason::NotAllowed);
             }
         }
-        Event::Agreed
+        Event::Verified
     }
 
     fn listed(&self, action: Action, answer: &Answer) -> Next {
         let Answer::Listed(all) = answer else { return Next::Done(Event::Failed(action)) };
-        let event = if action == Action::LookForWork {
+        let event = if action == Action::ListWork {
             let batches = all.iter().filter_map(|stored| stored.batch());
             let unfinished = batches.into_iter().find(|batch| !batch.finished || batch.runs);
             unfinished.map_or(Event::NoWork, |batch| {
-                Event::Work(if batch.suspended { Work::Suspended } else { Work::Started })
+                Event::Work(if batch.suspended { Work::Suspended(self.batch()) } else { Work::Started })
             })
         } else {
             let known = |key: Key| self.view.legs.iter().any(|leg| Key::Offer(leg.offer) == key);
             let holds = |stored: &Stored| stored.offer().is_some_and(|offer| offer.claims.contains_key(&self.view.uid));
             match all.iter().any(|stored| holds(stored) && !known(stored.key)) {
                 true => Event::Failed(action),
-                false => Event::Nowhere,
+                false => Event::NoEntries,
             }
         };
         Next::Done(event)
@@ -377,7 +370,8 @@ impl Desk<'_> {
 
     fn entry(&self, leg: usize) -> Option<Agent> {
         let offer = self.seen.get(&Key::Offer(self.view.legs.get(leg)?.offer))?.offer()?;
-        offer.claims.get(&self.view.uid)?.agent
+        let entry = offer.claims.get(&self.view.uid)?;
+        Some(Agent { ballot: Digest(entry.ballot), ..entry.agent? })
     }
 
     fn sits_alone(&self, leg: usize) -> bool {
@@ -387,20 +381,24 @@ impl Desk<'_> {
         !offer.claims.iter().any(|(uid, entry)| *uid != self.view.uid && entry.share.as_ref() == Some(share))
     }
 
-    fn register_in(&self, stored: &Stored) -> Record {
+    fn register_in(&self, stored: &Stored) -> claiming::Decision {
         match stored.found() {
             Some(found) if stored.uid == self.view.uid => found.decision.record(),
-            _ => Record::Gone,
+            _ => claiming::Decision::Gone,
         }
     }
 
-    fn register_of(&self, answer: &Answer) -> Record {
-        if let Answer::Done(stored) = answer { self.register_in(stored) } else { Record::Gone }
+    fn register_of(&self, answer: &Answer) -> claiming::Decision {
+        if let Answer::Done(stored) = answer { self.register_in(stored) } else { claiming::Decision::Gone }
+    }
+
+    fn batch(&self) -> Digest {
+        Digest(self.seen.get(&self.view.batch_key()).map_or(0, |stored| stored.uid))
     }
 
     fn work(&self) -> Work {
         match self.seen.get(&self.view.batch_key()).and_then(|stored| stored.batch()) {
-            Some(batch) if batch.of == self.view.uid && batch.suspended => Work::Suspended,
+            Some(batch) if batch.of == self.view.uid && batch.suspended => Work::Suspended(self.batch()),
             Some(_) => Work::Started,
             None => Work::Absent,
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use claiming::{Agent, Claim, Hold, Leg, Reason, Record, Work};
+use claiming::{Agent, Claim, Digest, Hold, Leg, Reason, Work};
 
 use crate::objects::{Decision, Key, Match, Member, Stored, Uid};
 
@@ -58,10 +58,10 @@ impl View {
     }
 
     /// The register, as seen.
-    pub fn record(&self) -> Record {
+    pub fn record(&self) -> claiming::Decision {
         match &self.found {
-            None => Record::Missing,
-            Some(_) if self.uid == 0 => Record::Absent,
+            None => claiming::Decision::Missing,
+            Some(_) if self.uid == 0 => claiming::Decision::Absent,
             Some(found) => found.decision.record(),
         }
     }
@@ -70,8 +70,8 @@ impl View {
     pub fn claim(&self, seen: &Seen, deadline_ms: u64, silent: impl Fn(u8) -> bool) -> Claim {
         let legs = self.legs.iter().map(|leg| self.leg(leg, seen, silent(leg.offer))).collect();
         let mut claim = Claim::seen(self.record(), self.root_hold(seen), legs, deadline_ms);
-        claim.whole = self.found.is_some();
-        claim.told = self.job(seen).and_then(|stored| stored.job()).is_none_or(|job| job.told);
+        claim.members_known = self.found.is_some();
+        claim.root_notified = self.job(seen).and_then(|stored| stored.job()).is_none_or(|job| job.told);
         claim.work = self.work(seen);
         claim
     }
@@ -80,18 +80,18 @@ impl View {
         let offer = seen.get(&Key::Offer(member.offer)).filter(|stored| stored.uid == member.uid);
         let entry = offer.and_then(|stored| stored.offer()?.claims.get(&self.uid));
         let hold = match (offer, entry) {
-            (None, _) => Hold::Gone,
+            (None, _) => Hold::Deleted,
             (Some(_), Some(_)) => Hold::Held,
             (Some(_), None) => Hold::Free,
         };
-        let registers = entry.and_then(|entry| entry.agent).unwrap_or_default();
+        let registers = entry.and_then(|entry| Some(Agent { ballot: Digest(entry.ballot), ..entry.agent? })).unwrap_or_default();
         let agent = member.agent.then_some(Agent { silent, ..registers });
         Leg { hold, parent: member.parent, agent }
     }
 
     fn root_hold(&self, seen: &Seen) -> Hold {
         match self.job(seen).and_then(|stored| stored.job()) {
-            None => Hold::Gone,
+            None => Hold::Deleted,
             Some(job) => match job.claim {
                 Some((_, uid)) if uid == self.uid && uid != 0 => Hold::Held,
                 Some(_) => Hold::Refused(Reason::JobTaken),
@@ -120,7 +120,9 @@ impl View {
             None => Work::None,
             Some(batch) if batch.of != self.uid => Work::Foreign,
             Some(batch) if batch.finished => Work::Finished(true),
-            Some(batch) if batch.suspended && !batch.runs => Work::Suspended,
+            Some(batch) if batch.suspended && !batch.runs => {
+                Work::Suspended(Digest(seen.get(&self.batch_key()).map_or(0, |stored| stored.uid)))
+            }
             Some(_) => Work::Started,
         }
     }
@@ -128,7 +130,7 @@ impl View {
     /// Why a party wants out.
     pub fn leaving(&self, seen: &Seen) -> Option<Reason> {
         let record = self.record();
-        if !matches!(record, Record::Absent | Record::Pending | Record::Committed) {
+        if !matches!(record, claiming::Decision::Absent | claiming::Decision::Pending | claiming::Decision::Committed) {
             return None;
         }
         let Some(job) = self.job(seen).and_then(|stored| stored.job()) else { return Some(Reason::JobDeleted) };
@@ -138,7 +140,7 @@ impl View {
         if job.suspend {
             return Some(Reason::Suspended);
         }
-        let committed = record == Record::Committed;
+        let committed = record == claiming::Decision::Committed;
         self.legs.iter().find_map(|leg| {
             let offer = seen.get(&Key::Offer(leg.offer)).filter(|stored| stored.uid == leg.uid);
             match offer.and_then(|stored| stored.offer()) {

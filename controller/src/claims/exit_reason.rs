@@ -1,6 +1,6 @@
-//! A claim and the objects into the reason why a party wants out, if one does.
+//! A claim and the objects into the reason why it should be called off or end, if there is one.
 
-use claiming::{Reason, Record};
+use claiming::{Decision, Reason};
 use crds::{Job, StopPolicy};
 use kube::ResourceExt;
 use pool::{Objects, OfferRef, admits};
@@ -8,23 +8,22 @@ use pool::{Objects, OfferRef, admits};
 use crate::claims::view::{View, entry};
 use crate::workloads::{asked_for, was_up, work_of};
 
-/// The first reason to call the claim off or to end it. `now` is in seconds since 1970.
-pub(crate) fn leave(view: &View, objects: &Objects, now: i64) -> Option<Reason> {
-    let record = view.record();
-    if !matches!(record, Record::Absent | Record::Pending | Record::Committed) {
+/// The first reason to call the claim off or to end it, whose decision is this. `now` is in seconds since 1970.
+pub(crate) fn exit_reason(view: &View, decision: Decision, objects: &Objects, now: i64) -> Option<Reason> {
+    if !matches!(decision, Decision::Absent | Decision::Pending | Decision::Committed) {
         return None;
     }
     let job = objects.jobs.get(&view.root.key).map(|held| held.object.as_ref());
     let Some(job) = job.filter(|job| job.uid().unwrap_or_default() == view.root.uid) else {
         return Some(Reason::JobDeleted);
     };
-    let committed = record == Record::Committed;
+    let committed = decision == Decision::Committed;
     by_job(job)
         .or_else(|| by_match(view))
         .or_else(|| by_offers(view, objects, committed))
         .or_else(|| by_time(view, job, now))
         .or_else(|| by_work(view, job, objects, now))
-        .or_else(|| by_workload(view, record, objects))
+        .or_else(|| by_workload(view, decision, objects))
 }
 
 fn by_job(job: &Job) -> Option<Reason> {
@@ -52,7 +51,7 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
             Some(offer) if committed && offer.fields().stop_policy == StopPolicy::HoldAndDrain => {
                 return Some(Reason::Evicted);
             }
-            // Its entry was wiped, and cannot be written back with the vote that it had: the agent is lost to this claim.
+            // Its entry was lost, and cannot be written back with the vote that it had: the agent is lost to this claim.
             Some(offer) if committed && leg.agent && entry(offer, &view.uid).is_none() => {
                 return Some(Reason::MemberLost);
             }
@@ -78,16 +77,16 @@ fn consents(offer: OfferRef<'_>, view: &View, objects: &Objects) -> bool {
 
 /// What the job names in `workloadRef` cannot be started under any claim: then the job is finished, which is written when it is given back. Of
 /// a claim that stands the state of its work says so.
-fn by_workload(view: &View, record: Record, objects: &Objects) -> Option<Reason> {
+fn by_workload(view: &View, decision: Decision, objects: &Objects) -> Option<Reason> {
     let whose = view.whose(objects);
     let claim = whose.job?.status.as_ref()?.claim.as_ref()?;
-    let found = asked_for(whose, objects).filter(|_| record == Record::Pending && claim.uid == view.uid)?;
+    let found = asked_for(whose, objects).filter(|_| decision == Decision::Pending && claim.uid == view.uid)?;
     found.is_managed_elsewhere.then_some(Reason::WorkloadFailed)
 }
 
-/// When a party will want out if nothing else happens, in seconds since 1970.
-pub(crate) fn leaves_at(view: &View, objects: &Objects) -> Option<i64> {
-    let held = objects.jobs.get(&view.root.key).filter(|_| view.record() == Record::Committed)?;
+/// When there will be a reason to end if nothing else happens, in seconds since 1970.
+pub(crate) fn exits_at(view: &View, decision: Decision, objects: &Objects) -> Option<i64> {
+    let held = objects.jobs.get(&view.root.key).filter(|_| decision == Decision::Committed)?;
     let job = held.object.as_ref();
     expires_at(view, job).into_iter().chain(gives_up_at(view, job, objects)).min()
 }

@@ -1,48 +1,48 @@
-//! The look at the server that an offer needs before it is given away.
+//! The read at the server that an offer needs before it is given away: whether claims on a former object of its name may still be at work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{Decision, Job, Match};
+use crds::{Decision, Match};
 use futures::StreamExt;
 use pool::{Changes, ObjectKey, Objects};
 
-use crate::claims::drive::Driver;
+use crate::claims::shared::Claims;
 use crate::write::answer::Answer;
 
-/// The most jobs that are read at the same time for one look.
+/// The most jobs that are read at the same time.
 const READS_MAX: usize = 8;
 
-impl Driver {
-    /// Begins the look, if one is due.
-    pub(crate) fn prove(self: &Arc<Self>, changes: &Changes, objects: &Objects) {
-        let began_ms = self.now_ms();
+impl Claims {
+    /// Begins the read, if one is due.
+    pub(crate) fn verify_offers(self: &Arc<Self>, changes: &Changes, objects: &Objects) {
+        let began_ms = self.context.now_ms();
         let due = {
             let mut proofs = self.verification.lock();
             proofs.note(changes, objects, began_ms);
             proofs.begin(began_ms)
         };
         let Some(uids) = due else { return };
-        let driver = self.clone();
+        let claims = self.clone();
         tokio::spawn(async move {
-            let proven = driver.look_for_former(uids).await;
+            let proven = claims.read_former(uids).await;
             {
-                let objects = driver.cache.lock();
-                let mut proofs = driver.verification.lock();
-                proofs.end(proven, &objects, began_ms, driver.now_ms());
+                let objects = claims.context.cache.lock();
+                let mut proofs = claims.verification.lock();
+                proofs.end(proven, &objects, began_ms, claims.context.now_ms());
             }
-            driver.cache.notify();
+            claims.context.cache.notify();
         });
     }
 
     /// Takes in all Matches as the server has them, and the jobs of those that have ended and were about a former object of one
     /// of these offers' names: the claim is over when its job is free. Those of which all was read.
-    async fn look_for_former(&self, mut uids: BTreeSet<String>) -> Option<BTreeSet<String>> {
-        let Answer::Done(all) = self.cluster.list::<Match>().await else { return None };
-        let former = former(&all, &self.cache.lock(), &uids);
-        self.cache.update(|objects| all.into_iter().for_each(|found| objects.put_match(found)));
+    async fn read_former(&self, mut uids: BTreeSet<String>) -> Option<BTreeSet<String>> {
+        let Answer::Done(all) = self.context.cluster.list::<Match>().await else { return None };
+        let former = former(&all, &self.context.cache.lock(), &uids);
+        self.context.cache.update(|objects| all.into_iter().for_each(|found| objects.put_match(found)));
         let reads = former.into_iter().map(|(job, offers)| async move {
-            let answer = self.read::<Job>(&job, |all, job| all.jobs.put(job)).await;
+            let answer = self.context.read_job(&job).await;
             if matches!(answer, Answer::Done(()) | Answer::Missing) { BTreeSet::new() } else { offers }
         });
         let unread: Vec<BTreeSet<String>> = futures::stream::iter(reads).buffer_unordered(READS_MAX).collect().await;

@@ -1,0 +1,69 @@
+//! Between the phases: the gang verified on the members as their reserves returned them.
+
+use claiming::{Event, Reason};
+use crds::AdKind;
+use matchmaker::{Disagreement, verify};
+use pool::{Objects, gang_of};
+
+use crate::claims::refusal::{No, ad_key};
+use crate::claims::step::{Step, StepResult};
+use crate::claims::view::Leg;
+use crate::write::answer::Answer;
+
+impl Step<'_> {
+    /// Evaluates the gang again. A member that this process did not reserve itself is read at the server first.
+    pub(super) async fn verify(&mut self) -> StepResult {
+        let mut members = Objects::new(self.claims.owners);
+        self.facts.members.iter().cloned().for_each(|member| member.put_into(&mut members));
+        if members.jobs.get(&self.view.root.key).is_none() {
+            match self.context.read_job(&self.view.root.key).await {
+                Answer::Done(()) => {}
+                Answer::Missing => return Ok(Event::NotVerified(Reason::JobDeleted)),
+                answer => return Err(self.lost(&answer)),
+            }
+        }
+        for leg in self.view.legs.iter().filter(|leg| members.offer(&leg.kind, &leg.key).is_none()) {
+            match self.context.read_offer(leg).await {
+                Answer::Done(()) => {}
+                Answer::Missing => return Ok(Event::NotVerified(Reason::MemberGone)),
+                answer => return Err(self.lost(&answer)),
+            }
+        }
+        {
+            let world = self.context.cache.lock();
+            members.namespaces = world.namespaces.clone();
+            members.agents = world.agents.clone();
+            members.nodes = world.nodes.clone();
+            let offer = |leg: &'_ Leg| Some((AdKind::try_from(leg.kind.as_str()).ok()?, leg.key.clone()));
+            let keys = self.view.legs.iter().filter_map(offer).chain([(AdKind::Job, self.view.root.key.clone())]);
+            keys.for_each(|(kind, key)| members.copy_missing(kind, &key, &world));
+        }
+        Ok(self.verdict(&members))
+    }
+
+    fn verdict(&mut self, members: &Objects) -> Event {
+        let view = self.view.clone();
+        let Some(found) = &view.found else { return Event::NotVerified(Reason::StaleAd) };
+        let Some(recalled) = gang_of(found, members) else { return Event::NotVerified(Reason::StaleAd) };
+        let (engine, now) = (self.claims.engine_of(found), self.context.clock.now().as_second());
+        let Err(disagreement) = verify(&recalled.snapshot, &recalled.gang, &engine, now) else {
+            return Event::Verified;
+        };
+        let (reason, key) = match &disagreement {
+            Disagreement::ParentRefuses(key) | Disagreement::ChildRefuses(key) => {
+                (Reason::RequirementsChanged, Some(key))
+            }
+            Disagreement::NoRoom(key) => (Reason::CapacityTaken, Some(key)),
+            Disagreement::NotAllowed(key) => (Reason::NotAllowed, Some(key)),
+            Disagreement::TermsChanged(key) => (Reason::StaleAd, Some(key)),
+            Disagreement::Malformed => (Reason::StaleAd, None),
+        };
+        let at_fault = |leg: &&Leg| key.is_some_and(|key| ad_key(leg) == *key);
+        let message = disagreement.to_string();
+        match view.legs.iter().find(at_fault) {
+            Some(leg) => self.note_refusal(&No { leg, message, for_good: false }, reason),
+            None => self.learned.message = message,
+        }
+        Event::NotVerified(reason)
+    }
+}
