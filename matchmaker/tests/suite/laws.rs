@@ -50,10 +50,10 @@ mod tests {
         }
         for member in cycle.gangs.iter().flat_map(|gang| &gang.members) {
             match &member.ask.share {
-                None => add(own.entry(member.ad.place()).or_default(), &member.ask.takes),
+                None => add(own.entry(member.ad.place()).or_default(), &member.ask.allocation),
                 Some(key) => {
                     let seat = seats.entry((member.ad.place(), key.clone())).or_default();
-                    for (name, amount) in &member.ask.takes {
+                    for (name, amount) in &member.ask.allocation {
                         let most = seat.entry(name.clone()).or_default();
                         *most = (*most).max(*amount);
                     }

@@ -71,12 +71,12 @@ impl Names<'_> {
     fn line(&self, gang: &Gang, member: usize) -> String {
         let Some(this) = gang.members.get(member) else { return String::new() };
         let children = gang.members.iter().enumerate().filter_map(|(place, child)| {
-            let bond = child.bond.filter(|bond| bond.parent() == member)?;
-            Some((bond.port(), format!("{}>{}", bond.port(), self.line(gang, place))))
+            let edge = child.edge.filter(|edge| edge.parent() == member)?;
+            Some((edge.port(), format!("{}>{}", edge.port(), self.line(gang, place))))
         });
         let mut children: Vec<(usize, String)> = children.collect();
         children.sort();
-        let via = this.bond.map(|bond| format!(".{}", bond.via())).unwrap_or_default();
+        let via = this.edge.map(|edge| format!(".{}", edge.child_port())).unwrap_or_default();
         let id = self.ad(this.ad);
         match children.is_empty() {
             true => format!("{id}{via}"),
