@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_search_has_an_end() {
         let pool = pool().job("j", TWO).machine("m", MACHINE).license("l", LICENSE);
-        if crate::TRIES_EACH {
+        if crate::PLAIN {
             assert_eq!(pool.verdict(&Config { steps_max: 2, ..Config::product() }), Verdict::GaveUp);
         }
         for config in [Config { members_max: 2, ..Config::product() }, Config { depth_max: 0, ..Config::product() }] {
@@ -300,6 +300,9 @@ mod tests {
 
     #[test]
     fn nobody_can_use_up_the_cycle_of_others() {
+        if crate::PLAIN {
+            return;
+        }
         let greedy = "[Ports = {[Label = m; Constraint = eval(\"m.Nothing\") is 1]}]";
         let modest = "[Ports = {[Label = m; Constraint = eval(\"m.A\") is 1]}]";
         let mut pool = pool();
@@ -307,8 +310,8 @@ mod tests {
             pool = pool.machine(&format!("m{number:02}"), "[A = 1; Ports = {[Label = r; Constraint = true]}]");
             pool = pool.job_of(&format!("greedy{number:02}"), greedy, "a", 0, 0);
         }
-        // What `eval` costs beyond a usual edge counts, too: some 26 steps for each job.
-        let config = Config { cycle_steps_max: 120, ..Config::product() };
+        // What `eval` costs beyond a usual edge counts, too: some 32 steps for each job.
+        let config = Config { cycle_steps_max: 160, ..Config::product() };
         let (_, cycle) = pool.job_of("modest", modest, "b", 0, 9).cycle(&config);
         assert_eq!(cycle.gangs.len(), 1, "the greedy ones come first, and have run out");
         let gave_up = cycle.unmatched.iter().filter(|why| why.verdict == Verdict::GaveUp).count();
