@@ -11,10 +11,10 @@ use crate::assembly::{Assembly, BoundMember, Costly, EdgeOutcome};
 use crate::capacity::Misfit;
 use crate::finder::{Answer, Asked};
 use crate::gang::Edge;
-use crate::model::{AdId, Config, Root, Snapshot};
+use crate::model::{AdId, Config, Snapshot};
 use crate::plain::{Ended, Visitor, search};
 use crate::ports::{Port, Ports};
-use crate::why_not::{self, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Unmatched, Verdict, WhyNot};
+use crate::why_not::{self, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Verdict, WhyNot};
 
 /// The best that was seen of one ad at one port, over all combinations of the earlier ports.
 struct Sight {
@@ -50,43 +50,26 @@ type Sights = BTreeMap<(usize, AdId), Sight>;
 /// How many candidates are looked at for the counts of a root whose search was cut short.
 const STEPS_AFTER_GIVING_UP: u64 = 1_000;
 
-/// Why `root` has no gang in `snapshot`: searches once more as if nothing were taken and nobody had refused.
-pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config, now: i64) -> Unmatched {
-    let (why, _) = explained(snapshot, root, gave_up, None, &Settings { config, now, never: &contradiction });
-    Unmatched { root: root.ad, why: Arc::new(why) }
-}
+/// What no ad can ever satisfy of a root's constraints.
+type NeverTrue<'n> = &'n dyn Fn(&Ports, &Config) -> Option<Verdict>;
 
-/// The same in no more steps than are asked for. `never` says what no ad can ever satisfy.
-pub fn tried(
-    asked: &Asked<'_>,
-    pool: &Snapshot,
-    config: &Config,
-    now: i64,
-    never: &dyn Fn(&Ports, &Config) -> Option<Verdict>,
-) -> Answer {
-    let Asked { root, gave_up, steps_max, last, .. } = *asked;
-    let settings = Settings { config, now, never };
-    let (why, ended) = explained(pool, root, gave_up, Some(steps_max.max(1)), &settings);
-    let unfinished = ended.gave_up && ended.steps >= steps_max && !last && !gave_up;
+/// Why a root has no gang in a pool: searches once more, within the steps of the question, as if nothing were taken and nobody had
+/// refused.
+pub fn tried(asked: &Asked<'_>, pool: &Snapshot, config: &Config, now: i64, never: NeverTrue<'_>) -> Answer {
+    let (why, ended) = explained(asked, pool, config, now, never);
+    let unfinished = ended.gave_up && ended.steps >= asked.steps_max && !asked.last && !asked.gave_up;
     Answer { why: Some(Arc::new(why)).filter(|_| !unfinished), steps: ended.steps }
-}
-
-/// What an explanation is made with.
-struct Settings<'a> {
-    config: &'a Config,
-    now: i64,
-    never: &'a dyn Fn(&Ports, &Config) -> Option<Verdict>,
 }
 
 /// The reason, and how the search for it ended.
 fn explained(
+    asked: &Asked<'_>,
     snapshot: &Snapshot,
-    root: &Root,
-    gave_up: bool,
-    steps_max: Option<u64>,
-    settings: &Settings<'_>,
+    config: &Config,
+    now: i64,
+    never: NeverTrue<'_>,
 ) -> (WhyNot, Ended) {
-    let (config, now) = (settings.config, settings.now);
+    let Asked { root, gave_up, steps_max, .. } = *asked;
     let nothing = Ended { gave_up: false, steps: 0 };
     let Some(ad) = snapshot.ad(root.ad) else {
         return (WhyNot::of(Verdict::Unusable("no such ad".to_owned())), nothing);
@@ -140,14 +123,14 @@ fn explained(
         only_busy |= needs(EdgeOutcome::Busy) && !needs(EdgeOutcome::Excluded);
         ControlFlow::Continue(())
     };
-    let budget = budget(gave_up, steps_max, config);
+    let budget = budget(gave_up, steps_max.max(1), config);
     let mut visitor = Visitor { outcome: &look, waits: &waits, gang: &mut gang };
     // A search that was cut short proves nothing but what it found.
     let ended = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
     let cut = ended.gave_up;
     let gave_up = gave_up || (cut && !only_busy);
     let counts = count(&ad.ports.list, &parts, &seen.into_inner());
-    let never = || (settings.never)(&ad.ports, config);
+    let never = || never(&ad.ports, config);
     let verdict = match (gave_up, complete, only_busy) {
         (_, false, _) if costly.get().is_some() => {
             never().unwrap_or_else(|| too_expensive(&ad.ports, costly.get(), config))
@@ -216,9 +199,9 @@ fn too_expensive(ports: &Ports, costly: Option<Costly>, config: &Config) -> Verd
 }
 
 /// What an explanation may cost: why a search was cut short is known, only a few counts are wanted.
-fn budget(gave_up: bool, steps_max: Option<u64>, config: &Config) -> Config {
+fn budget(gave_up: bool, steps_max: u64, config: &Config) -> Config {
     let usual = if gave_up { STEPS_AFTER_GIVING_UP.min(config.steps_max) } else { config.steps_max / 4 };
-    Config { steps_max: steps_max.map_or(usual, |most| most.min(usual)), ..config.clone() }
+    Config { steps_max: steps_max.min(usual), ..config.clone() }
 }
 
 fn note(seen: &mut Sights, place: (usize, AdId), new: Sight) {

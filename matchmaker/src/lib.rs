@@ -36,7 +36,7 @@ pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
 pub use consent::Consent;
 pub use cycle::{Cycle, negotiate};
-pub use explain::{bar, explain, structural, tried};
+pub use explain::{bar, structural, tried};
 pub use finder::{Answer, Asked, Explained, Finder, Found, Left, Round, Turn};
 pub use gang::{Edge, Gang, Member, Members};
 pub use introduce::introduce;

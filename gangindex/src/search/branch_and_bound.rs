@@ -126,7 +126,7 @@ pub(crate) fn best(
 ) -> Searched {
     let (root, exclusions) = (turn.ad, &turn.root.exclusions);
     let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
-    let mut first = Pass::new(snapshot, exclusions, config, &choices.ports, choices, bounded, steps_max);
+    let mut first = Pass::new(snapshot, (exclusions, config), &choices.ports, choices, bounded, steps_max);
     first.run(root, now, owners);
     let Pass { steps, gave_up, skipped, best, spent, .. } = first;
     choices.forget(&spent);
@@ -138,7 +138,7 @@ pub(crate) fn best(
     }
     choices.order_by_position();
     let ordered = choices.by_position.as_deref().unwrap_or_default();
-    let mut second = Pass::new(snapshot, exclusions, config, ordered, choices, bounded, steps_max);
+    let mut second = Pass::new(snapshot, (exclusions, config), ordered, choices, bounded, steps_max);
     (second.aim, second.steps) = (Some(best.score), steps);
     second.run(root, now, owners);
     // The aim was reached once; running out of steps on the way leaves the gang of the first pass.
@@ -180,8 +180,7 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn new(
         snapshot: &'a Snapshot,
-        exclusions: &'a BTreeSet<AdKey>,
-        config: &'a Config,
+        (exclusions, config): (&'a BTreeSet<AdKey>, &'a Config),
         ports: &'a [Vec<Choice>],
         choices: &'a Choices,
         bounded: bool,
@@ -274,7 +273,7 @@ impl<'a> Pass<'a> {
             }
             let Some(ad) = self.snapshot.ad(choice.id) else { continue };
             if assembly.admits(choice.id, ad, 0) {
-                self.try_one(assembly, choice.id, choice.via, Edge::new(0, port, choice.via), agenda, sum)?;
+                self.try_one(assembly, choice.id, Edge::new(0, port, choice.via), agenda, sum)?;
             } else {
                 self.passed += 1;
             }
@@ -294,7 +293,7 @@ impl<'a> Pass<'a> {
         for (id, ad) in snapshot.ads() {
             if assembly.admits(id, ad, member) {
                 for via in 0..ad.ports.list.len() {
-                    self.try_one(assembly, id, via, Edge::new(member, port, via), agenda, so_far)?;
+                    self.try_one(assembly, id, Edge::new(member, port, via), agenda, so_far)?;
                 }
             } else {
                 self.passed += 1;
@@ -307,7 +306,6 @@ impl<'a> Pass<'a> {
         &mut self,
         assembly: &mut Assembly<'a>,
         id: AdId,
-        via: usize,
         edge: Edge,
         agenda: &mut Vec<Task>,
         so_far: Option<Score>,
@@ -319,7 +317,7 @@ impl<'a> Pass<'a> {
         }
         self.steps += 1;
         let Some(ad) = self.snapshot.ad(id) else { return ControlFlow::Continue(()) };
-        let (before, child) = (agenda.len(), assembly.seats().len());
+        let (before, child, via) = (agenda.len(), assembly.seats().len(), edge.child_port());
         assembly.seat(id, ad, Some(edge));
         let fill = |port| Task::Fill { member: child, port };
         agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
