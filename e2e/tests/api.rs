@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use e2e::{ControlPlane, Options, product, repository};
+use testbed::{ControlPlane, Options, product, repository};
 
 /// The cases and their runner stand beside the checkout, where there are any.
 #[test]

@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use e2e::cluster::Choice;
-use e2e::control_plane::processes::{Afterwards, Place, Processes, Signal};
-use e2e::{Cluster, Component, ControlPlane, Options, User, product, until};
+use testbed::cluster::Choice;
+use testbed::control_plane::processes::{Afterwards, Place, Processes, Signal};
+use testbed::{Cluster, Component, ControlPlane, Options, User, product, until};
 
 /// Long enough for a busy machine; a test that passes never waits for it.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -8,8 +8,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use e2e::product::{self, Controller};
-use e2e::{ControlPlane, Options, repository};
+use testbed::product::{self, Controller};
+use testbed::{ControlPlane, Options, repository};
 
 /// Commands that are looked at and not run, and why.
 const NOT_RUN: [(&str, &str); 5] = [
@@ -184,8 +184,10 @@ fn developers_commands_exist() {
                 assert_eq!(unknown, None, "{}: `cargo xtask {verb}` has no such flag", shown.place);
             }
             ["cargo", "test" | "build" | "run", ..] if !shown.line.starts_with(PLUGIN) => {
-                let package = root.join(after("-p").unwrap());
-                assert!(package.join("Cargo.toml").is_file(), "{}: no such package", shown.place);
+                let package = after("-p").unwrap();
+                let package = ["", "testing"].map(|folder| root.join(folder).join(package));
+                let package = package.into_iter().find(|package| package.join("Cargo.toml").is_file());
+                let package = package.unwrap_or_else(|| panic!("{}: no such package", shown.place));
                 let test = |name: &&str| {
                     ["", "/main"].iter().any(|end| package.join(format!("tests/{name}{end}.rs")).is_file())
                 };

@@ -299,4 +299,19 @@ mod tests {
         let cycle = engine.negotiate(&alike_but_for_names(4).snapshot(), &config, 0);
         assert_eq!((engine.stats.read, cycle.skipped.len()), (0, 4));
     }
+
+    #[test]
+    fn what_the_index_knows_of_patterns_costs_a_job_next_to_nothing() {
+        let pool = (0..500).fold(Pool::default(), |pool, number| {
+            let name = if number % 5 == 0 { String::new() } else { format!("Host = \"e{number:05}\";") };
+            pool.machine("cs", &format!("m{number:03}"), &format!("[{name} Memory = 64; Requirements = true]"))
+        });
+        let asks = |number: usize| {
+            format!("[Requirements = regexp(\"^e00[0-{}]\", other.Host) && other.Memory > {number}]", number % 7)
+        };
+        let pool = (0..40).fold(pool, |pool, number| pool.job("bio", &format!("j{number}"), &asks(number)));
+        let (gangs, cycle, steps) = run(&pool, &config());
+        assert_eq!((gangs.len(), cycle.over_budget.len()), (40, 0));
+        assert!(steps < 500, "{steps} steps: less than a look at each machine");
+    }
 }

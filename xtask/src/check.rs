@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use e2e::repository;
+use testbed::repository;
 
 use crate::output::{noisy_step, step};
 use crate::{generate, tidy};
@@ -16,6 +16,11 @@ pub(crate) fn run() -> Result<()> {
         cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
     })?;
     generate::check()
+}
+
+/// Takes what is found no more out of the list of exceptions of the house rules.
+pub(crate) fn shrink() -> Result<()> {
+    tidy::shrink(&repository::root())
 }
 
 /// The house rules alone.

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use e2e::{Access, ControlPlane, Options, product, repository, until};
 use serde_json::Value;
+use testbed::{Access, ControlPlane, Options, product, repository, until};
 
 use crate::output::{line, noisy_step, step};
 use crate::plane;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, Result, bail};
-use e2e::repository;
+use testbed::repository;
 
 use crate::output::{line, step};
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use e2e::cluster::{self, Choice};
-use e2e::control_plane::binaries::Binaries;
-use e2e::control_plane::processes::Place;
-use e2e::{Access, Cluster, ControlPlane, Options, repository};
+use testbed::cluster::{self, Choice};
+use testbed::control_plane::binaries::Binaries;
+use testbed::control_plane::processes::Place;
+use testbed::{Access, Cluster, ControlPlane, Options, repository};
 
 use crate::output::{line, noisy_step, step};
 

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result};
-use e2e::repository;
+use testbed::repository;
 
 use crate::output::{line, noisy_step};
 use crate::plane;
@@ -61,7 +61,7 @@ fn cargo_test(scope: &Scope, tally: &mut Tally) -> Result<bool> {
         Scope::Everything => {}
         Scope::On(variable, value) => drop(command.env(variable, value)),
         Scope::WithoutControlPlane => {
-            command.args(["--exclude", "e2e", "--exclude", "chaos", "--exclude", "load", "--exclude", "apiserver"]);
+            command.args(["--exclude", "e2e", "--exclude", "stress", "--exclude", "apiserver"]);
         }
     }
     let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);

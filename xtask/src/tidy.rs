@@ -1,8 +1,11 @@
 //! Turns the repository into a list of findings: where it breaks the house rules that no compiler knows.
 
+mod exceptions;
 mod imports;
 mod links;
+mod names;
 mod sources;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +22,10 @@ use self::imports::Reached;
 /// Folders that are not ours to judge, wherever they are.
 const SKIPPED: [&str; 4] = ["target", ".git", ".work", "node_modules"];
 /// What is read; the rest is not text of ours.
-const EXTENSIONS: [&str; 6] = ["rs", "md", "yaml", "toml", "tpl", "json"];
+const EXTENSIONS: [&str; 7] = ["rs", "md", "yaml", "toml", "tpl", "json", "txt"];
+
+/// Where each crate has a paragraph.
+const CRATES: &str = "docs/architecture.md";
 
 /// One text file of the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,15 +35,47 @@ pub(crate) struct Source {
     pub(crate) text: String,
 }
 
+impl Source {
+    fn is_test(&self) -> bool {
+        self.path.split('/').any(|part| ["tests", "benches", "tests.rs"].contains(&part))
+            || self.path.ends_with("_tests.rs")
+    }
+}
+
 /// Everything that is wrong, each with the file or the crate it is about; sorted.
 pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
-    let mut sources = Vec::new();
-    read(root, root, &mut sources)?;
+    let sources = sources(root)?;
     let mut findings = imports::findings(&metadata(root)?, &reached(root)?);
+    findings.extend(imports::undescribed(&metadata(root)?, &fs::read_to_string(root.join(CRATES))?));
+    findings.extend(exceptions::findings(&excepted(&sources), &fs::read_to_string(root.join(exceptions::LIST))?));
     findings.extend(sources.iter().flat_map(sources::findings));
     findings.extend(sources.iter().flat_map(|source| links::findings(source, |path| root.join(path).exists())));
     findings.sort();
     Ok(findings)
+}
+
+/// Takes what is found no more out of the list of exceptions.
+pub(crate) fn shrink(root: &Path) -> Result<()> {
+    let path = root.join(exceptions::LIST);
+    match exceptions::shrunk(&excepted(&sources(root)?), &fs::read_to_string(&path)?) {
+        Ok(list) => Ok(fs::write(path, list)?),
+        Err(findings) => bail!("the list of exceptions can only shrink:\n{}", findings.join("\n")),
+    }
+}
+
+/// What the rules with exceptions find.
+fn excepted(sources: &[Source]) -> exceptions::Found {
+    let mut found = names::found(sources);
+    found.extend(sources.iter().flat_map(words::found));
+    found
+}
+
+fn sources(root: &Path) -> Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    read(root, root, &mut sources)?;
+    sources.retain(|source| source.path != exceptions::LIST);
+    sources.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(sources)
 }
 
 fn read(root: &Path, folder: &Path, sources: &mut Vec<Source>) -> Result<()> {

@@ -62,6 +62,12 @@ impl Compiled {
         Self((literal(0) && literal(options_at)).then(Arc::default))
     }
 
+    /// The steps that [`Compiled::get`] will be paid for work that an earlier evaluation has done.
+    pub(crate) fn done_before(&self, dialect: Dialect) -> usize {
+        let kept = self.0.as_ref().and_then(|cell| cell.get());
+        kept.filter(|kept| kept.engine == Engine::of(dialect)).map_or(0, |kept| kept.steps)
+    }
+
     /// The compiled pattern; literal arguments are the same at every evaluation, so the first one's is right. It is paid for as
     /// if it were compiled each time: whether it was kept makes no difference.
     pub(crate) fn get<E>(

@@ -34,12 +34,26 @@ fn prepare<'e>(
         Some(Lazy::String(pattern)) => {
             machine.charge(pattern.len())?;
             let wanted = if options_at == 2 { Wanted::Truth } else { Wanted::Text };
-            let dialect = machine.context.dialect;
-            call.pattern.get(pattern, &options, wanted, dialect, &mut |steps| machine.spend(steps))?
+            compiled(machine, call, pattern, &options, wanted)?
         }
         _ => None,
     };
     Ok(Ok(Matching { arguments, pattern, options }))
+}
+
+/// The compiled pattern of a call. Compiling it takes fuel each time, and is on the bill once.
+fn compiled(
+    machine: &mut Machine<'_>,
+    call: &Call,
+    pattern: &str,
+    options: &str,
+    wanted: Wanted,
+) -> Bounded<Option<Arc<Regex>>> {
+    let dialect = machine.context.dialect;
+    let done_before = call.pattern.done_before(dialect);
+    let regex = call.pattern.get(pattern, options, wanted, dialect, &mut |steps| machine.spend(steps))?;
+    machine.leave_off_bill(done_before);
+    Ok(regex)
 }
 
 /// Pays for searching `text` once.
@@ -116,9 +130,7 @@ pub(crate) fn string_list_regexp_member<'e>(
     machine.charge(options.len())?;
     // Here, and only here, the letters of the options may be in upper case.
     let options = options.to_ascii_lowercase();
-    let dialect = machine.context.dialect;
-    let compiled = call.pattern.get(&pattern, &options, Wanted::Truth, dialect, &mut |steps| machine.spend(steps))?;
-    let Some(pattern) = compiled else { return Ok(Lazy::Error) };
+    let Some(pattern) = compiled(machine, call, &pattern, &options, Wanted::Truth)? else { return Ok(Lazy::Error) };
     stringlist::pay(machine, &list, delimiters)?;
     let items = items(&list, delimiters);
     if items.is_empty() {

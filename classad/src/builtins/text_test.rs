@@ -19,6 +19,8 @@ pub struct TextTest {
     asks: Asks,
     /// A longer text may take more steps than the context allows.
     length_max: usize,
+    /// The fuel that taking the call apart has used.
+    fuel: usize,
 }
 
 #[derive(Debug)]
@@ -47,8 +49,8 @@ impl TextTest {
             Kind::Attribute { name, absolute: false } => Some(name.clone()),
             _ => None,
         };
-        let fuel = usize::try_from(context.limits.fuel).unwrap_or(usize::MAX);
-        let mut fuel = fuel.checked_sub(STEPS).filter(|_| context.limits.depth >= DEPTH)?;
+        let all = usize::try_from(context.limits.fuel).unwrap_or(usize::MAX);
+        let mut fuel = all.checked_sub(STEPS).filter(|_| context.limits.depth >= DEPTH)?;
         let mut pay = |steps: usize| -> Result<(), ()> {
             fuel = fuel.checked_sub(steps).ok_or(())?;
             Ok(())
@@ -70,14 +72,14 @@ impl TextTest {
             let pattern = call.pattern.get(pattern, options, Wanted::Truth, context.dialect, &mut pay).ok()??;
             // So much can be paid for when the pattern is.
             let length_max = pattern.length_max(fuel).min(context.limits.result_bytes);
-            return Some(Self { name: attribute(1)?, asks: Asks::Pattern(pattern), length_max });
+            return Some(Self { name: attribute(1)?, asks: Asks::Pattern(pattern), length_max, fuel: all - fuel });
         }
         if call.function == "stringListMember" {
             let (list, delimiters) = (literal(1)?, if third { literal(2)? } else { DELIMITERS });
             pay(list.len() + delimiters.len() + steps(list, delimiters)).ok()?;
             let listed = items(list, delimiters).into_iter().map(Box::from).collect();
             let length_max = fuel.min(context.limits.result_bytes);
-            return Some(Self { name: attribute(0)?, asks: Asks::Listed(listed), length_max });
+            return Some(Self { name: attribute(0)?, asks: Asks::Listed(listed), length_max, fuel: all - fuel });
         }
         None
     }
@@ -86,6 +88,23 @@ impl TextTest {
     #[must_use]
     pub fn name(&self) -> &Name {
         &self.name
+    }
+
+    /// The fuel that taking the call apart has used, once.
+    #[must_use]
+    pub fn fuel(&self) -> usize {
+        self.fuel
+    }
+
+    /// About the fuel that asking of a text takes. An automaton that was built for the texts before takes a part of what the
+    /// evaluator charges, which counts with the worst.
+    #[must_use]
+    pub fn fuel_of(&self, text: &str) -> usize {
+        const PART: usize = 8;
+        match &self.asks {
+            Asks::Pattern(pattern) => 1 + pattern.steps(text) / PART,
+            Asks::Listed(_) => 1,
+        }
     }
 
     /// What the call's value is where the attribute is this text; none if only an evaluation can tell.

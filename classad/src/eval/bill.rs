@@ -38,6 +38,12 @@ impl Machine<'_> {
         self.bill.iter_mut().for_each(|own| bill.add(own));
     }
 
+    /// So much of the fuel was used for work that an earlier evaluation has done: it is not on the bill.
+    pub(crate) fn leave_off_bill(&mut self, steps: usize) {
+        let steps = u64::try_from(steps).unwrap_or(u64::MAX);
+        self.fuel_before = self.fuel_before.saturating_sub(steps).max(self.fuel);
+    }
+
     /// What is used from now on is for the ad of `scope`. Whom it was for before.
     pub(super) fn bill_to(&mut self, scope: ScopeId) -> u64 {
         let before = self.payer;
@@ -95,6 +101,21 @@ mod tests {
         assert!(own < 20 && theirs > 100, "{own} {theirs}");
         let [own, theirs] = bill(&costly, "[c = 1]", "cpu.c == 2 || c");
         assert!(own > 100 && theirs < 5, "{own} {theirs}");
+    }
+
+    #[test]
+    fn a_pattern_that_was_compiled_before_is_not_on_the_bill_again() {
+        let expr = parse_expr("regexp(\"^[a-c]+$\", name)", Dialect::Gangmatch).unwrap();
+        let ad = parse_ad("[name = \"abc\"]", Dialect::Gangmatch).unwrap();
+        let mut env = Env::new();
+        let frame = env.frame(&ad, None);
+        let fuel = || {
+            let mut bill = Bill::default();
+            eval_billed(&expr, &env, frame, &Context::default(), &mut bill).unwrap();
+            bill.drain().map(|(_, fuel)| fuel).sum::<u64>()
+        };
+        let (first, second) = (fuel(), fuel());
+        assert!(first > 2000 && second < 50, "{first} {second}");
     }
 
     #[test]

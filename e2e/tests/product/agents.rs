@@ -6,9 +6,9 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use e2e::control_plane::processes::Signal;
-use e2e::repository;
 use serde_json::Value;
+use testbed::control_plane::processes::Signal;
+use testbed::repository;
 
 use crate::stage::{Namespace, Stage, condition, machine, name, text};
 

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use e2e::control_plane::processes::Signal;
-use e2e::control_plane::stages::ENDS;
-use e2e::product;
 use serde_json::{Value, json};
+use testbed::control_plane::processes::Signal;
+use testbed::control_plane::stages::ENDS;
+use testbed::product;
 
 use crate::stage::{Namespace, Stage, job, license, machine, text};
 

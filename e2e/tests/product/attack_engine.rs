@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use e2e::product;
+use testbed::product;
 
 use crate::stage::{Namespace, Stage, condition};
 

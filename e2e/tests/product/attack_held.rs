@@ -1,7 +1,7 @@
 //! Turns attempts of tenants with ordinary rights into refusals: nothing of another tenant's is taken, read, or made to stop.
 
-use e2e::product::create_fake_node;
 use serde_json::{Value, json};
+use testbed::product::create_fake_node;
 
 use crate::idle::writes;
 use crate::stage::{Namespace, Stage, condition, machine, name, text};
@@ -215,7 +215,7 @@ fn pod(annotations: &Value, more: &Value) -> Value {
 }
 
 fn never() -> Value {
-    json!({e2e::control_plane::stages::ENDS: "never"})
+    json!({testbed::control_plane::stages::ENDS: "never"})
 }
 
 /// A machine of this namespace that is a node.

@@ -1,9 +1,9 @@
 //! Turns what tenants write about workloads, Matches and owners that are not theirs into checks that nothing comes of it: by their own
 //! rights the policies refuse it; and written all the same, here by the admin, it has no effect.
 
-use e2e::control_plane::stages::{ENDS, RUNS_FOR};
-use e2e::product::create_fake_node;
 use serde_json::{Value, json};
+use testbed::control_plane::stages::{ENDS, RUNS_FOR};
+use testbed::product::create_fake_node;
 
 use crate::stage::{Namespace, Stage, license, name, text};
 

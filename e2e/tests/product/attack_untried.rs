@@ -3,9 +3,9 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use e2e::product;
-use e2e::repository;
 use serde_json::{Value, json};
+use testbed::product;
+use testbed::repository;
 
 use crate::stage::{Namespace, Stage, condition, job, license, machine, text};
 use crate::tenants::Tenants;
@@ -212,7 +212,7 @@ fn c4_a_clock_that_jumps_by_an_hour_ends_no_claim() {
     };
     let stage = Stage::own();
     let here = stage.namespace("clock");
-    stage.controller.end(e2e::control_plane::processes::Signal::Terminate).unwrap();
+    stage.controller.end(testbed::control_plane::processes::Signal::Terminate).unwrap();
     let faked = Faked::in_folder(here.access().processes().folder(), &library);
     let kubeconfig = product::controller_kubeconfig(here.access()).unwrap();
     let controller = product::spawn_executable(here.access(), &faked.program, &kubeconfig, &[]).unwrap();

@@ -144,7 +144,7 @@ fn a_controller_restarted_half_way_goes_on_from_what_it_finds() {
     here.apply(&job("j", "sim"));
     here.until("the machine to be reserved", || (here.entries("gmm/m") == 1).then_some(()));
 
-    stage.controller.end(e2e::control_plane::processes::Signal::Kill).unwrap();
+    stage.controller.end(testbed::control_plane::processes::Signal::Kill).unwrap();
     lift(&here, &policy);
     assert_eq!(text(&here.list("gmatch").remove(0), "/status/decision"), "Pending");
     stage.controller.restart().unwrap();
@@ -155,7 +155,7 @@ fn a_controller_restarted_half_way_goes_on_from_what_it_finds() {
     assert_eq!((here.entries("gmm/m"), here.entries("gml/cheap")), (1, 1));
 
     // And once more between the release and the end: deleted while nobody looks.
-    stage.controller.end(e2e::control_plane::processes::Signal::Kill).unwrap();
+    stage.controller.end(testbed::control_plane::processes::Signal::Kill).unwrap();
     here.delete("gmj/j");
     here.until("the Match to be collected", || here.list("gmatch").is_empty().then_some(()));
     assert_eq!((here.entries("gmm/m"), here.entries("gml/cheap")), (1, 1), "held until somebody looks");

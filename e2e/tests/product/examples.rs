@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use e2e::control_plane::stages::{ENDS, RUNS_FOR};
-use e2e::repository;
 use serde_json::{Value, json};
+use testbed::control_plane::stages::{ENDS, RUNS_FOR};
+use testbed::repository;
 
 use crate::agents::{Agent, OFTEN};
 use crate::stage::{Namespace, Stage, condition, name, text};

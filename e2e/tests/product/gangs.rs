@@ -123,7 +123,7 @@ fn an_owners_machine_refuses_riffraff() {
     here.wait("gmj/sim", "Claimed");
     here.delete("gmj/sim");
     here.kubectl(&["create", "role", "submitter", "--verb=*", "--resource=jobs.gangmatch.dev"], None);
-    let job = std::fs::read_to_string(e2e::repository::root().join("examples/quickstart/job.yaml")).unwrap();
+    let job = std::fs::read_to_string(testbed::repository::root().join("examples/quickstart/job.yaml")).unwrap();
     for user in ["riffraff", "raman"] {
         let kubeconfig = here.access().user(user, &[]).unwrap().display().to_string();
         here.kubectl(&["create", "rolebinding", user, "--role=submitter", &format!("--user={user}")], None);

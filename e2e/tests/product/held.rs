@@ -1,8 +1,8 @@
 //! Turns unmodified Pods and JobSets with a label into work on the claimed nodes, held until their gang is claimed.
 
-use e2e::control_plane::stages::ENDS;
-use e2e::product::create_fake_node;
 use serde_json::{Value, json};
+use testbed::control_plane::stages::ENDS;
+use testbed::product::create_fake_node;
 
 use crate::stage::{Namespace, Stage, license, name, text};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use e2e::ControlPlane;
+use testbed::ControlPlane;
 
 use crate::stage::{Stage, job, license, machine, text};
 use serde_json::Value;

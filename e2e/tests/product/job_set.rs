@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use e2e::control_plane::free_port;
-use e2e::control_plane::stages::{ENDS, RUNS_FOR};
 use serde_json::{Value, json};
+use testbed::control_plane::free_port;
+use testbed::control_plane::stages::{ENDS, RUNS_FOR};
 
 use crate::held::{ad, derived, free, node, served};
 use crate::stage::{Namespace, Stage, name, text};
@@ -48,7 +48,7 @@ fn install(here: &Namespace, sources: &Path) {
     processes.start("jobset", &command, &[]).unwrap();
     here.until("JobSet's controller to be ready", || {
         assert!(processes.is_running("jobset"), "{}", processes.log_tail("jobset"));
-        e2e::product::get(&format!("127.0.0.1:{health}"), "/readyz").ok().filter(|(status, _)| *status == 200)
+        testbed::product::get(&format!("127.0.0.1:{health}"), "/readyz").ok().filter(|(status, _)| *status == 200)
     });
     let authority = "jsonpath={.clusters[0].cluster.certificate-authority-data}";
     let authority = here.kubectl(&["config", "view", "--raw", "-o", authority], None);

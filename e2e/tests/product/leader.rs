@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use e2e::control_plane::processes::Signal;
-use e2e::product::{self, Controller, NAMESPACE};
-use e2e::{Component, until};
 use serde_json::Value;
+use testbed::control_plane::processes::Signal;
+use testbed::product::{self, Controller, NAMESPACE};
+use testbed::{Component, until};
 
 use crate::stage::{LIMIT, Namespace, Stage, job, license, machine, text};
 

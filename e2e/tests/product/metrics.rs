@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use e2e::product;
+use testbed::product;
 
 use crate::stage::{Namespace, Stage, job, license, machine};
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use e2e::control_plane::stages::ENDS;
 use serde_json::{Value, json};
+use testbed::control_plane::stages::ENDS;
 
 use crate::claims::{hold_up_reserves, lift};
 use crate::idle::writes;

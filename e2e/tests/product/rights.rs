@@ -1,8 +1,8 @@
 //! Turns the chart's values about workloads into rights, and a controller that has few of them into one that still does the rest.
 
-use e2e::control_plane::processes::Signal;
-use e2e::product;
 use serde_json::json;
+use testbed::control_plane::processes::Signal;
+use testbed::product;
 
 use crate::stage::{Namespace, Stage, job, license, machine};
 

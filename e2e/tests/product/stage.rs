@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use e2e::cluster::Choice;
-use e2e::product::{self, Controller};
-use e2e::{Access, Cluster, Options, repository, until};
 use serde_json::Value;
+use testbed::cluster::Choice;
+use testbed::product::{self, Controller};
+use testbed::{Access, Cluster, Options, repository, until};
 
 /// Long enough for a busy machine; a test that passes never waits for it.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);

@@ -1,10 +1,10 @@
 //! Turns a stage into four tenants who act by credentials of their own: `bob.apply(..)`, `bob.try_apply(..)`, `bob.refusal(..)`.
 
-use e2e::tenants::{self, Names};
+use testbed::tenants::{self, Names};
 
 use crate::stage::{Namespace, Stage};
 
-/// Namespaces a, b, c, d of one test, and who has which rights there: see `e2e/src/tenants.rs`.
+/// Namespaces a, b, c, d of one test, and who has which rights there: see `testing/testbed/src/tenants.rs`.
 pub(crate) struct Tenants {
     pub(crate) a: Namespace,
     pub(crate) b: Namespace,

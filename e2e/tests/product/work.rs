@@ -1,9 +1,9 @@
 //! Turns jobs with a workload into pods on the claimed nodes, and everything that can happen to them into what the claim makes of it.
 
-use e2e::control_plane::processes::Signal;
-use e2e::control_plane::stages::{ENDS, RUNS_FOR};
-use e2e::product::create_fake_node;
 use serde_json::{Value, json};
+use testbed::control_plane::processes::Signal;
+use testbed::control_plane::stages::{ENDS, RUNS_FOR};
+use testbed::product::create_fake_node;
 
 use crate::stage::{Namespace, Stage, condition, license, name, text};
 

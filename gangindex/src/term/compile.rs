@@ -9,7 +9,7 @@ use std::sync::Arc;
 use classad::{BinaryOp, Expr, Kind, Name, is_pure};
 use matchmaker::Ports;
 
-use super::{CompiledExpr, Residual, RowContext, Var, ops, part_name, scope};
+use super::{CompiledExpr, PATTERNS_MAX, Residual, RowContext, Var, ops, part_name, scope};
 use crate::index::memo::ReadSet;
 use crate::table::{Cell, Table, own_value};
 
@@ -57,16 +57,18 @@ pub(crate) struct Compiler<'a> {
     /// What of the root's own attributes was read.
     pub(crate) trace: ReadSet,
     parts: usize,
+    /// How many of them match a pattern.
+    patterns: usize,
 }
 
 impl<'a> Compiler<'a> {
     pub(crate) fn new(table: &'a mut Table, root: &'a Ports, port: usize) -> Compiler<'a> {
-        Compiler { table, root, port, partner: None, trace: ReadSet::default(), parts: 0 }
+        Compiler { table, root, port, partner: None, trace: ReadSet::default(), parts: 0, patterns: 0 }
     }
 
     /// The term of an expression; none if only the evaluator can tell its value.
     pub(crate) fn term(&mut self, expr: &Expr, side: Side) -> Option<CompiledExpr> {
-        self.parts = 0;
+        (self.parts, self.patterns) = (0, 0);
         self.flat(expr, side, 0)
     }
 
@@ -170,7 +172,9 @@ impl<'a> Compiler<'a> {
         };
         self.table.root_work = work;
         let text = self.table.words.text(&Arc::from(text));
-        Some(CompiledExpr::Residual(Arc::new(Residual::new(expr, names, terms, text))))
+        let residual = Residual::new(expr, names, terms, text);
+        self.patterns += usize::from(residual.pattern);
+        (self.patterns <= PATTERNS_MAX).then(|| CompiledExpr::Residual(Arc::new(residual)))
     }
 
     fn name(&mut self, name: &Name, side: Side, nesting: usize) -> Option<CompiledExpr> {

@@ -10,7 +10,7 @@ pub(crate) mod scope;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use classad::{BinaryOp, Context, Env, Expr, Name, TextTest, UnaryOp, Value, eval_billed};
+use classad::{BinaryOp, Context, Env, Expr, Kind, Name, TextTest, UnaryOp, Value, eval_billed};
 use smallvec::SmallVec;
 
 use crate::table::{Cell, Columns, StringTable, Symbol};
@@ -53,6 +53,8 @@ pub(crate) struct Residual {
     text: Symbol,
     /// It has two parts, of two partners: each is looked at again and again, beside many others.
     pair: bool,
+    /// It matches a pattern, which takes more fuel than other parts to compile.
+    pattern: bool,
     /// What it asks of a text, if that is all, once it was evaluated.
     test: OnceLock<Option<TextTest>>,
 }
@@ -63,17 +65,34 @@ impl Residual {
             [one, other] => one.vars() != 0 && other.vars() != 0 && one.vars() != other.vars(),
             _ => false,
         };
-        Residual { expr, names, parts, text, pair, test: OnceLock::new() }
+        let pattern = matches!(expr.kind(), Kind::Call(call) if PATTERNS.iter().any(|name| call.function == *name));
+        Residual { expr, names, parts, text, pair, pattern, test: OnceLock::new() }
     }
 
     fn with(&self, parts: Vec<CompiledExpr>) -> Residual {
         Residual::new(self.expr.clone(), self.names.clone(), parts, self.text)
     }
 
+    /// The context in which it is evaluated: a part of the bounds, see [`partial`].
+    fn context(&self, part: &Context) -> Context {
+        let mut context = *part;
+        if self.pattern {
+            context.limits.fuel = context.limits.fuel.saturating_mul(PATTERN_SHARE);
+        }
+        context
+    }
+
     /// What it comes to where its only part is a text, if that can be told without an evaluation.
-    fn of_text(&self, text: &str, context: &Context) -> Option<Cell> {
-        let of = || TextTest::of(&self.expr, context).filter(|test| self.names.first() == Some(test.name()));
-        self.test.get_or_init(of).as_ref()?.holds(text).map(Cell::Bool)
+    fn of_text(&self, text: Symbol, part: &Context, words: &mut StringTable) -> Option<Cell> {
+        let fresh = self.test.get().is_none();
+        let of =
+            || TextTest::of(&self.expr, &self.context(part)).filter(|test| self.names.first() == Some(test.name()));
+        let test = self.test.get_or_init(of).as_ref()?;
+        let text = words.str(text);
+        let holds = test.holds(text);
+        let fuel = test.fuel_of(text) + if fresh { test.fuel() } else { 0 };
+        words.meter.spend(fuel as u64);
+        holds.map(Cell::Bool)
     }
 }
 
@@ -167,6 +186,13 @@ pub(crate) fn partial(context: &Context) -> Context {
     part
 }
 
+/// The functions that match a pattern.
+const PATTERNS: [&str; 6] = ["regexp", "regexpMember", "regexps", "replace", "replaceAll", "stringList_regexpMember"];
+
+/// How many times the fuel of other parts one that matches a pattern may take, and how many of these an expression may have.
+const PATTERN_SHARE: u64 = 20;
+pub(crate) const PATTERNS_MAX: usize = 16;
+
 /// The depth of a part of an evaluation is one in so many of the depth of a whole one.
 pub(crate) const PART_OF_DEPTH: usize = 4;
 
@@ -218,11 +244,13 @@ impl CompiledExpr {
                     return said;
                 }
                 if let [Cell::Text(text)] = cells.as_slice()
-                    && let Some(cell) = whole.of_text(row_context.words.str(*text), row_context.context)
+                    && row_context.words.meter.has_fuel()
+                    && let Some(cell) = whole.of_text(*text, row_context.context, row_context.words)
                 {
                     return cell;
                 }
-                let cell = row_context.whole(&whole.expr, &whole.names, &cells);
+                let context = whole.context(row_context.context);
+                let cell = row_context.whole(&whole.expr, &whole.names, &cells, &context);
                 if let Some(pair) = pair.filter(|_| !row_context.words.meter.is_dry()) {
                     row_context.words.say(pair, cell);
                 }
@@ -305,15 +333,15 @@ impl RowContext<'_> {
 
     fn unary(&mut self, op: UnaryOp, operand: Cell) -> Cell {
         let expr = Expr::unary(op, Expr::attribute(part_name(0)));
-        self.whole(&expr, &[part_name(0)], &[operand])
+        self.whole(&expr, &[part_name(0)], &[operand], self.context)
     }
 
     fn binary(&mut self, op: BinaryOp, left: Cell, right: Cell) -> Cell {
         let expr = Expr::binary(op, Expr::attribute(part_name(0)), Expr::attribute(part_name(1)));
-        self.whole(&expr, &[part_name(0), part_name(1)], &[left, right])
+        self.whole(&expr, &[part_name(0), part_name(1)], &[left, right], self.context)
     }
 
-    fn whole(&mut self, expr: &Expr, names: &[Name], cells: &[Cell]) -> Cell {
+    fn whole(&mut self, expr: &Expr, names: &[Name], cells: &[Cell], context: &Context) -> Cell {
         if cells.contains(&Cell::Unknown) || !self.words.meter.has_fuel() {
             return Cell::Unknown;
         }
@@ -322,7 +350,7 @@ impl RowContext<'_> {
         for (name, cell) in names.iter().zip(cells) {
             self.env.define(frame, name.clone(), self.words.value(*cell).unwrap_or(Value::Undefined));
         }
-        let value = eval_billed(expr, &self.env, frame, self.context, &mut self.words.meter.bill);
+        let value = eval_billed(expr, &self.env, frame, context, &mut self.words.meter.bill);
         self.words.meter.settle();
         self.env.reset(mark);
         value.map_or(Cell::Unknown, |value| self.words.cell(&value))

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
-use e2e::repository;
 use serde_json::Value;
+use testbed::repository;
 
 use super::svg::{Chart, Curve};
 use super::workloads::Program;

@@ -9,8 +9,8 @@ mod workloads;
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
-use e2e::repository;
 use serde_json::Value;
+use testbed::repository;
 
 use self::rows::{Bar, ROWS, Row};
 use self::workloads::{Program, number};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use e2e::repository;
 use serde_json::Value;
+use testbed::repository;
 
 /// The generator is no part of this repository; it stands beside it.
 const GENERATOR: &str = "../shared/bench/gen.py";

@@ -15,14 +15,14 @@ const IMPORTS: [(&str, &[&str]); 17] = [
     ("pool", &["classad", "gangindex", "matchmaker", "crds"]),
     ("controller", &["apiserver", "auditor", "classad", "claiming", "gangindex", "matchmaker", "crds", "pool"]),
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
-    ("kubectl-gangmatch", &["classad", "claiming", "gangindex", "matchmaker", "crds", "pool"]),
-    ("simulator", &["classad", "claiming", "gangindex", "matchmaker", "crds", "pool"]),
-    ("e2e", &["crds"]),
-    ("apiserver", &["crds", "e2e"]),
+    ("kubectl-gangmatch", &["classad", "gangindex", "matchmaker", "crds", "pool"]),
+    ("simulator", &["classad", "claiming", "gangindex", "matchmaker"]),
+    ("e2e", &["crds", "testbed"]),
+    ("testbed", &[]),
+    ("apiserver", &["crds", "testbed"]),
     ("auditor", &["crds", "gangindex", "matchmaker", "pool"]),
-    ("chaos", &["auditor", "crds", "e2e"]),
-    ("load", &["auditor", "chaos", "crds", "e2e"]),
-    ("xtask", &["crds", "e2e"]),
+    ("stress", &["auditor", "crds", "testbed"]),
+    ("xtask", &["crds", "testbed"]),
 ];
 
 /// What stands in for something real, and is for tests only.
@@ -79,6 +79,14 @@ pub(crate) fn findings(metadata: &Value, reached: &Reached) -> Vec<String> {
                 .map(|name| format!("crate {member}: may not import {name}")),
         );
     }
+    for (member, allowed) in IMPORTS {
+        let Some(used) = imports.get(member) else {
+            findings.push(format!("crate {member}: is in the table of imports, and not in the workspace"));
+            continue;
+        };
+        let unused = allowed.iter().filter(|name| !used.contains(**name));
+        findings.extend(unused.map(|name| format!("crate {member}: may import {name}, and does not")));
+    }
     findings.extend(shipped_stand_ins(metadata));
     for (member, banned) in LIMITED {
         let all = reached.get(member).into_iter().flatten();
@@ -88,6 +96,16 @@ pub(crate) fn findings(metadata: &Value, reached: &Reached) -> Vec<String> {
         );
     }
     findings
+}
+
+/// Crates without a paragraph of their own in this text.
+pub(crate) fn undescribed(metadata: &Value, text: &str) -> Vec<String> {
+    let is_described = |name: &str| {
+        let mut lines = text.lines().skip_while(|line| line.strip_prefix("### ") != Some(name)).skip(1);
+        lines.next().is_some_and(|line| !line.trim().is_empty() && !line.starts_with('#'))
+    };
+    let members = own_imports(metadata).into_keys().filter(|name| !is_described(name));
+    members.map(|name| format!("crate {name}: docs/architecture.md has no paragraph about it")).collect()
 }
 
 /// Who has a stand-in as more than a dependency of its tests.

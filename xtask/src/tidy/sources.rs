@@ -1,4 +1,4 @@
-//! Turns one source file into findings: its size, its first line, its words.
+//! Turns one source file into findings: its size, its first line, unfinished code.
 
 use super::Source;
 
@@ -14,15 +14,6 @@ const BANNED_CODE: [(&str, &str); 3] = [
 ];
 /// A folder beside the repository: tests and benchmarks may look whether it is there, the product does not know it.
 const OUTSIDE: &str = concat!("../", "shared");
-/// One word for one thing: what is not said, and what is said instead.
-const BANNED_WORDS: [(&str, &str); 6] = [
-    (concat!("adv", "ert"), "ad"),
-    (concat!("pair", "ing"), "bilateral match"),
-    (concat!("counter", "party"), "partner"),
-    (concat!("scheduling ", "round"), "negotiation cycle"),
-    (concat!("white", "list"), "allow"),
-    (concat!("black", "list"), "refuse"),
-];
 
 /// All findings about one file.
 pub(crate) fn findings(source: &Source) -> Vec<String> {
@@ -37,14 +28,8 @@ pub(crate) fn findings(source: &Source) -> Vec<String> {
                 find(format!("line {}: `{code}`: {why}", number + 1));
             }
         }
-        if line.contains(OUTSIDE) && !is_test(&source.path) && !is_benchmark(&source.path) {
+        if line.contains(OUTSIDE) && !source.is_test() && !is_benchmark(&source.path) {
             find(format!("line {}: `{OUTSIDE}`: the product does not look outside of its repository", number + 1));
-        }
-        let lower = line.to_lowercase();
-        for (word, instead) in BANNED_WORDS {
-            if says(&lower, word) {
-                find(format!("line {}: not `{word}` but `{instead}`", number + 1));
-            }
         }
     }
     findings
@@ -52,7 +37,7 @@ pub(crate) fn findings(source: &Source) -> Vec<String> {
 
 fn rust(source: &Source, find: &mut impl FnMut(String)) {
     let lines = source.text.lines().count();
-    if lines > LINES_MAX && !is_test(&source.path) {
+    if lines > LINES_MAX && !source.is_test() {
         find(format!("{lines} lines; {LINES_MAX} at most"));
     }
     let first = source.text.lines().next().unwrap_or_default();
@@ -72,21 +57,6 @@ fn rust(source: &Source, find: &mut impl FnMut(String)) {
     }
 }
 
-fn is_test(path: &str) -> bool {
-    path.split('/').any(|part| ["tests", "benches", "tests.rs"].contains(&part)) || path.ends_with("_tests.rs")
-}
-
 fn is_benchmark(path: &str) -> bool {
     path.ends_with("examples/bench.rs") || path.contains("/examples/bench/") || path.starts_with("xtask/src/bench/")
-}
-
-/// Whether the line has the word, as a whole word or with an `s`.
-fn says(line: &str, word: &str) -> bool {
-    let letter =
-        |character: Option<char>| character.is_some_and(|character| character.is_alphanumeric() || character == '_');
-    line.match_indices(word).any(|(at, _)| {
-        let before = line.get(..at).and_then(|part| part.chars().next_back());
-        let after = line.get(at + word.len()..).map(|part| part.strip_prefix('s').unwrap_or(part));
-        !letter(before) && !letter(after.and_then(|part| part.chars().next()))
-    })
 }

@@ -1,0 +1,144 @@
+//! Every write of one gang's life, struck in every way: nothing is half claimed, nothing leaks, the job runs all the same.
+
+use anyhow::{Result, ensure};
+use stress::{Fault, Logged, Replica, Scene, Stage};
+
+use crate::play::{life, play, scene};
+
+const ALONE: &[&str] = &["--leader-elect=false"];
+
+/// What a controller wrote in a namespace.
+fn written(replica: &Replica, here: &Scene) -> Vec<Logged> {
+    let log = replica.proxy.log();
+    log.into_iter().filter(|one| one.asked.ordinal > 0 && one.asked.namespace.as_ref() == Some(&here.name)).collect()
+}
+
+/// How many writes an undisturbed life takes.
+async fn undisturbed(stage: &Stage, replica: &mut Replica) -> Result<usize> {
+    let here = scene(stage, "calm").await;
+    life(&here, std::slice::from_mut(replica)).await?;
+    stage.rest().await?;
+    Ok(written(replica, &here).len())
+}
+
+/// One life for each of its writes, one after the other: each kills the controller once.
+fn killed_at_every_write(name: &str, fault: Fault) {
+    play(async |stage| {
+        let mut replica = stage.replica(ALONE, 1).await?;
+        let writes = undisturbed(stage, &mut replica).await?;
+        ensure!(writes >= 12, "a whole life takes more than {writes} writes");
+        let before = replica.killed;
+        for ordinal in 1..=writes {
+            let here = scene(stage, name).await;
+            replica.proxy.plan().strike(&here.name, ordinal, fault);
+            life(&here, std::slice::from_mut(&mut replica)).await?;
+        }
+        stage.rest().await?;
+        println!("{name}: {} of {writes} writes struck", replica.killed - before);
+        // How often a job is told that it waits depends on when it is seen first: the last writes may not come to pass.
+        let struck = replica.killed - before;
+        ensure!(4 * struck >= 3 * writes, "only {struck} of {writes} writes were struck");
+        Ok(())
+    });
+}
+
+/// One life for each of its writes, side by side under one controller: none of them disturbs another.
+fn struck_at_every_write(name: &str, fault: Fault) {
+    play(async |stage| {
+        let mut replica = stage.replica(ALONE, 1).await?;
+        let writes = undisturbed(stage, &mut replica).await?;
+        let mut scenes = Vec::new();
+        for ordinal in 1..=writes {
+            let here = scene(stage, name).await;
+            replica.proxy.plan().strike(&here.name, ordinal, fault);
+            scenes.push(here);
+        }
+        for done in futures::future::join_all(scenes.iter().map(|here| life(here, &mut []))).await {
+            done?;
+        }
+        let rest = stage.rest().await?;
+        let struck = replica.proxy.faults().get(&fault).copied().unwrap_or(0);
+        println!("{name}: {struck} of {writes} writes struck, at rest after {} ms", rest.as_millis());
+        ensure!(4 * struck >= 3 * writes, "only {struck} of {writes} writes were struck");
+        Ok(())
+    });
+}
+
+#[test]
+fn the_controller_may_be_killed_before_any_write() {
+    killed_at_every_write("before", Fault::KilledBefore);
+}
+
+#[test]
+fn the_controller_may_be_killed_after_any_write() {
+    killed_at_every_write("after", Fault::KilledAfter);
+}
+
+#[test]
+fn the_answer_to_any_write_may_be_lost() {
+    struck_at_every_write("answer-lost", Fault::AnswerLost);
+}
+
+#[test]
+fn any_write_may_be_lost() {
+    struck_at_every_write("lost", Fault::Lost);
+}
+
+#[test]
+fn any_write_may_seem_to_have_timed_out() {
+    struck_at_every_write("timed-out", Fault::DoneAndRefused(504));
+}
+
+#[test]
+fn any_write_may_meet_a_conflict() {
+    struck_at_every_write("conflict", Fault::Refused(409));
+}
+
+#[test]
+fn any_write_may_meet_an_error_of_the_server() {
+    struck_at_every_write("error", Fault::Refused(500));
+}
+
+#[test]
+fn a_claim_takes_three_writes_and_one_for_each_offer() {
+    play(async |stage| {
+        let mut replica = stage.replica(ALONE, 1).await?;
+        let here = scene(stage, "budget").await;
+        here.offers(1).await?;
+        here.create(&stress::machine("spare")).await?;
+        // The offers are told that they are ready before there is a job: those writes are not the claim's.
+        let ready = async || Ok::<_, anyhow::Error>(written(&replica, &here).len() >= 3);
+        while !ready().await? {
+            tokio::task::yield_now().await;
+        }
+        let before = written(&replica, &here).len();
+        life_of_job(&here, &mut replica).await?;
+        let all: Vec<String> = written(&replica, &here).iter().skip(before).map(short).collect();
+        // That the job was seen may be told first: that write is not the claim's either.
+        let all: Vec<String> = all.into_iter().skip_while(|write| write != "POST matches").collect();
+        let commit = all.iter().position(|write| write.ends_with("matches/status")).map_or(0, |place| place + 1);
+        println!("budget: {commit} writes to the commit, {} to the telling: {all:?}", all.len());
+        ensure!(commit == 5, "3 + k with k = 2 is 5: {all:?}");
+        ensure!(written(&replica, &here).iter().all(|write| write.status < 300), "refused: {all:?}");
+        Ok(())
+    });
+}
+
+async fn life_of_job(here: &Scene, replica: &mut Replica) -> Result<()> {
+    here.create(&stress::job("j")).await?;
+    here.wait("j", crds::JobPhase::Claimed, std::slice::from_mut(replica)).await?;
+    here.merge::<crds::Job>("j", serde_json::json!({"done": true})).await?;
+    here.wait("j", crds::JobPhase::Succeeded, std::slice::from_mut(replica)).await
+}
+
+/// `PATCH matches/status`.
+fn short(logged: &Logged) -> String {
+    let path = logged.asked.path.split('?').next().unwrap_or_default();
+    let parts: Vec<&str> = path.split('/').skip_while(|part| *part != "namespaces").skip(2).collect();
+    let what = match parts.as_slice() {
+        [kind, _, sub, ..] => format!("{kind}/{sub}"),
+        [kind, ..] => (*kind).to_owned(),
+        [] => String::new(),
+    };
+    format!("{} {what}", logged.asked.method)
+}

@@ -1,0 +1,58 @@
+//! One control plane for all plays, one play at a time.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::Result;
+use crds::{Job, JobPhase};
+use serde_json::json;
+use stress::{Ends, Replica, Scene, Stage};
+use testbed::Options;
+use tokio::runtime::Runtime;
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
+
+static RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap());
+static STAGE: OnceCell<Mutex<Stage>> = OnceCell::const_new();
+
+async fn stage() -> MutexGuard<'static, Stage> {
+    let start = || async { Mutex::new(Stage::start(Options { kwok: true, ..Options::default() }).await.unwrap()) };
+    STAGE.get_or_init(start).await.lock().await
+}
+
+/// Plays on the stage; at the end everything has come to rest and nothing was broken.
+pub(crate) fn play(act: impl AsyncFnOnce(&Stage) -> Result<()>) {
+    RUNTIME.block_on(async {
+        let stage = stage().await;
+        act(&stage).await.unwrap();
+        stage.follower.catch_up().await.unwrap();
+        stage.verdict().unwrap();
+    });
+}
+
+/// A namespace that no other play has.
+pub(crate) async fn scene(stage: &Stage, name: &str) -> Scene {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    Scene::new(stage, &format!("{name}-{number}")).await.unwrap()
+}
+
+/// The whole life of one gang: applied, claimed, done, given back.
+pub(crate) async fn life(scene: &Scene, replicas: &mut [Replica]) -> Result<()> {
+    scene.offers(1).await?;
+    scene.create(&stress::job("j")).await?;
+    scene.wait("j", JobPhase::Claimed, replicas).await?;
+    scene.merge::<Job>("j", json!({"done": true})).await?;
+    scene.wait("j", JobPhase::Succeeded, replicas).await
+}
+
+/// The whole life of a gang with pods: applied, claimed, at work; ended by itself, or stopped by its user; given back.
+pub(crate) async fn working_life(scene: &Scene, ends: Ends, replicas: &mut [Replica]) -> Result<()> {
+    scene.nodes(1).await?;
+    scene.create(&stress::working_job("j", ends)).await?;
+    if ends == Ends::Never {
+        scene.wait("j", JobPhase::Running, replicas).await?;
+        scene.merge::<Job>("j", json!({"done": true})).await?;
+    }
+    scene.wait("j", JobPhase::Succeeded, replicas).await
+}

@@ -1,0 +1,186 @@
+//! Turns the pinned Go modules of `testing/testbed/control-plane` into executables in the user's cache, once for each state of the
+//! pins.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest as _, Sha256};
+
+use super::pki::hexadecimal;
+use super::recipe::{self, Build};
+use crate::repository;
+
+/// The files whose content decides what is built.
+const PINS: [&str; 4] = ["go.mod", "go.sum", "helm/go.mod", "helm/go.sum"];
+/// How much of the digest names the cached folder.
+const KEY_LENGTH: usize = 16;
+
+/// A folder with `etcd`, `kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `kwok`, `kwok-stages.yaml`,
+/// `kubectl` and `helm`.
+#[derive(Debug, Clone)]
+pub struct Binaries {
+    folder: PathBuf,
+}
+
+impl Binaries {
+    /// The executables, built now if they are not in the cache; says so on stderr, since that takes minutes.
+    ///
+    /// # Errors
+    /// When Go is missing or too old, or a module cannot be had or built.
+    pub fn ready() -> Result<Self> {
+        let sources = repository::root().join("testing/testbed/control-plane");
+        let go_mod = fs::read_to_string(sources.join("go.mod"))?;
+        let helm_mod = fs::read_to_string(sources.join("helm/go.mod"))?;
+        let builds = [recipe::control_plane(&go_mod)?, recipe::helm(&helm_mod)?];
+        let cache = cache_folder()?;
+        let folder = cache.join(key(&sources, &builds)?);
+        if folder.is_dir() {
+            return Ok(Self { folder });
+        }
+        fs::create_dir_all(&cache)?;
+        let _lock = locked(&cache)?;
+        if !folder.is_dir() {
+            build(&sources, &builds, &cache, &folder)?;
+        }
+        Ok(Self { folder })
+    }
+
+    /// One of the executables.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Where all of them are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+fn cache_folder() -> Result<PathBuf> {
+    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = base.or_else(|| std::env::home_dir().map(|home| home.join(".cache")));
+    Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("gangmatch/control-plane"))
+}
+
+/// The digest of the pins, of the recipe and of the compiler.
+fn key(sources: &Path, builds: &[Build]) -> Result<String> {
+    let mut digest = Sha256::new();
+    for pin in PINS {
+        let text =
+            fs::read(sources.join(pin)).with_context(|| format!("cannot read testing/testbed/control-plane/{pin}"))?;
+        digest.update(Sha256::digest(text));
+    }
+    for build in builds {
+        digest.update(format!("{} {:?} {:?};", build.module, build.arguments, build.packages));
+    }
+    digest.update(format!("{:?} {:?}", recipe::ENVIRONMENT, recipe::STAGES));
+    digest.update(go(sources, &["env", "GOVERSION", "GOOS", "GOARCH"])?);
+    let mut key = hexadecimal(&digest.finalize());
+    key.truncate(KEY_LENGTH);
+    Ok(key)
+}
+
+/// Holds the cache against another test run that builds at the same time.
+fn locked(cache: &Path) -> Result<File> {
+    let lock = OpenOptions::new().create(true).append(true).open(cache.join(".lock"))?;
+    if lock.try_lock().is_err() {
+        say("another run is building the control plane; waiting for it");
+        lock.lock().context("cannot lock the cache")?;
+    }
+    Ok(lock)
+}
+
+fn build(sources: &Path, builds: &[Build], cache: &Path, folder: &Path) -> Result<()> {
+    let start = Instant::now();
+    say(&format!(
+        "building the control plane into {}\n  once; 5 to 10 minutes on 2 cores, about 130 MB of downloads, \
+         420 MB kept (and 3 GB of Go's own build cache)",
+        folder.display()
+    ));
+    // Under the lock, so what lies here was left by a build that did not live to its end.
+    for entry in fs::read_dir(cache)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "partial") {
+            fs::remove_dir_all(path)?;
+        }
+    }
+    let partial = folder.with_extension("partial");
+    fs::create_dir_all(&partial)?;
+    for build in builds {
+        let names: Vec<&str> = build.packages.iter().map(|package| executable(package)).collect();
+        say(&format!("  go build {}", names.join(" ")));
+        go_build(&sources.join(build.module), build, &partial)?;
+        say(&format!("  {} s", start.elapsed().as_secs()));
+    }
+    // `go build` names a program after the last part of its path that is no version.
+    fs::rename(partial.join("server"), partial.join("etcd"))?;
+    fs::write(partial.join("kwok-stages.yaml"), stages(sources)?)?;
+    fs::rename(&partial, folder)?;
+    say(&format!("the control plane is built: {} s", start.elapsed().as_secs()));
+    Ok(())
+}
+
+fn executable(package: &'static str) -> &'static str {
+    if package.starts_with("go.etcd.io/") { "etcd" } else { package.rsplit('/').next().unwrap_or(package) }
+}
+
+fn go_build(module: &Path, build: &Build, out: &Path) -> Result<()> {
+    let status = go_command(module)
+        .args(&build.arguments)
+        .arg("-o")
+        .arg(format!("{}/", out.display()))
+        .args(build.packages)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .context("`go` does not start")?;
+    if !status.success() {
+        bail!("`go build` failed in {}; its own words are above", module.display());
+    }
+    Ok(())
+}
+
+/// The text of kwok's stages, out of its module.
+fn stages(sources: &Path) -> Result<String> {
+    let module = go(sources, &["list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok"])?;
+    let mut text = String::new();
+    for stage in recipe::STAGES {
+        let path = Path::new(module.trim()).join("kustomize/stage").join(stage);
+        text.push_str("---\n");
+        text.push_str(&fs::read_to_string(&path).with_context(|| format!("kwok's module lacks {}", path.display()))?);
+    }
+    Ok(text)
+}
+
+/// What a `go` command prints, run where `go.mod` can ask for a newer compiler.
+fn go(sources: &Path, arguments: &[&str]) -> Result<String> {
+    let output = go_command(sources).args(arguments).stdin(Stdio::null()).output();
+    let output =
+        output.context("Go is needed to build the control plane, and `go` is not in PATH; any from 1.26 on will do")?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "Go 1.26 or newer is needed to build the control plane; `go {}` said: {}",
+            arguments.join(" "),
+            words.trim()
+        );
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn go_command(folder: &Path) -> Command {
+    let mut command = Command::new("go");
+    command.current_dir(folder).envs(recipe::ENVIRONMENT);
+    command
+}
+
+/// One line for whoever waits. Not by `eprintln`, which the test harness holds back until the test is over.
+fn say(line: &str) {
+    writeln!(std::io::stderr(), "{line}").ok();
+}

@@ -1,0 +1,59 @@
+//! Turns the place of this crate into paths of the checkout, and names of our programs into built executables.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// How many folders below the repository's root this crate is.
+const DEPTH: usize = 2;
+
+/// The folder that holds the workspace's `Cargo.toml`.
+#[must_use]
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(DEPTH).unwrap_or(here).to_path_buf()
+}
+
+/// Builds one of the workspace's programs, such as `gangmatch-controller`, and answers where its executable is.
+///
+/// # Errors
+/// When it does not compile; the compiler's own words are on stderr.
+pub fn program(name: &str) -> Result<PathBuf> {
+    // The whole workspace's features, so that the dependencies of a test run are not compiled a second time.
+    build(&["--workspace", "--bin", name], name)
+}
+
+/// The same as it is shipped: optimised, with nothing but what its own crate asks for.
+///
+/// # Errors
+/// When it does not compile.
+pub fn optimised(package: &str, name: &str) -> Result<PathBuf> {
+    build(&["--release", "--package", package, "--bin", name], name)
+}
+
+fn build(what: &[&str], name: &str) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    // Under `cargo test` these are of the test's own crate. Build scripts that read them would run again each time.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_a_crate(&name.to_string_lossy())) {
+        command.env_remove(name);
+    }
+    command.args(["build", "--quiet"]).args(what).arg("--message-format=json-render-diagnostics");
+    let output = command.current_dir(root()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
+    if !output.status.success() {
+        bail!("`cargo build {}` failed", what.join(" "));
+    }
+    let messages = String::from_utf8_lossy(&output.stdout);
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message.pointer("/target/name").and_then(Value::as_str) == Some(name))
+        .find_map(|message| message.get("executable").and_then(Value::as_str).map(PathBuf::from))
+        .with_context(|| format!("cargo built no executable named `{name}`"))
+}
+
+fn is_of_a_crate(variable: &str) -> bool {
+    variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
+}
