@@ -235,7 +235,7 @@ mod tests {
             |pool| {
                 pool.change("key", |offer| {
                     offer.usage = Usage::default();
-                    offer.usage.take(&Ask { takes: slots(1), share: Some("x".to_owned()) });
+                    offer.usage.take(&Ask { allocation: slots(1), share: Some("x".to_owned()) });
                 });
             },
         ),

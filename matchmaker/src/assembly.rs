@@ -6,7 +6,7 @@ use classad::{Bill, Context, Env, Expr, FrameId, Limit, Mark, Value, eval_billed
 
 use crate::budget::{FAIR_FUEL, FUEL_OF_A_STEP, Owners};
 use crate::capacity::{Ask, Misfit, Unfit};
-use crate::gang::{Bond, Gang, Member};
+use crate::gang::{Edge, Gang, Member};
 use crate::model::{AdId, AdKey, Config, Offer, PoolAd, Snapshot};
 use crate::ports::Port;
 use crate::score::{FixedPoint, Score};
@@ -24,7 +24,7 @@ pub struct Assembly<'s> {
     config: &'s Config,
     context: Context,
     env: Env<'s>,
-    seats: Vec<Seat<'s>>,
+    seats: Vec<BoundMember<'s>>,
     /// How many evaluations ran out of depth or fuel.
     exhausted: Cell<u64>,
     /// What the last of them ran out of.
@@ -53,13 +53,13 @@ pub(crate) struct Costly {
 }
 
 /// One member and its frames.
-pub struct Seat<'s> {
+pub struct BoundMember<'s> {
     /// The place of its ad.
     pub id: AdId,
     /// Its ad.
     pub ad: &'s PoolAd,
     /// How it is bound to its parent; the root has none.
-    pub bond: Option<Bond>,
+    pub edge: Option<Edge>,
     /// How many edges there are between the root and it.
     pub(crate) depth: usize,
     ask: Ask,
@@ -86,7 +86,7 @@ struct EdgeRanks {
 
 /// What came of looking at one edge, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Edge {
+pub enum EdgeOutcome {
     /// The constraint of the parent's port is not true of the child.
     ParentRefuses,
     /// The constraint of the child's port is not true of the parent.
@@ -128,7 +128,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// The members bound so far; the root is the first.
-    pub fn seats(&self) -> &[Seat<'s>] {
+    pub fn seats(&self) -> &[BoundMember<'s>] {
         &self.seats
     }
 
@@ -153,7 +153,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// Adds a member; its labels and its partner's come with [`Self::connect`].
-    pub fn seat(&mut self, id: AdId, ad: &'s PoolAd, bond: Option<Bond>) {
+    pub fn seat(&mut self, id: AdId, ad: &'s PoolAd, edge: Option<Edge>) {
         let mark = self.env.mark();
         let body = self.env.frame(&ad.ports.body, None);
         let ports = match ad.ports.implicit {
@@ -165,12 +165,12 @@ impl<'s> Assembly<'s> {
         for frame in ports.iter().chain([&body]) {
             self.env.seed(*frame, seed);
         }
-        let depth = bond.and_then(|bond| self.seats.get(bond.parent())).map_or(0, |parent| parent.depth + 1);
+        let depth = edge.and_then(|edge| self.seats.get(edge.parent())).map_or(0, |parent| parent.depth + 1);
         let (ask, ranks) = (Ask::default(), EdgeRanks::default());
-        self.seats.push(Seat {
+        self.seats.push(BoundMember {
             id,
             ad,
-            bond,
+            edge,
             depth,
             ask,
             misfit: None,
@@ -195,25 +195,25 @@ impl<'s> Assembly<'s> {
     /// To be called when all earlier ports of both ends are bound: then every name that an expression of the edge can
     /// reach is bound already, and labels come in the order of their ports.
     pub fn connect(&mut self, member: usize) {
-        let Some((parent_port, child_port, bond)) = self.edge(member) else { return };
-        self.tell_members(bond.parent(), bond.port(), parent_port);
-        self.tell_members(member, bond.via(), child_port);
-        self.bind(bond.parent(), bond.port(), child_port);
-        self.bind(member, bond.via(), parent_port);
+        let Some((parent_port, child_port, edge)) = self.edge(member) else { return };
+        self.tell_members(edge.parent(), edge.port(), parent_port);
+        self.tell_members(member, edge.child_port(), child_port);
+        self.bind(edge.parent(), edge.port(), child_port);
+        self.bind(member, edge.child_port(), parent_port);
     }
 
     /// Undoes [`Self::connect`].
     pub fn disconnect(&mut self, member: usize) {
-        let Some((_, _, bond)) = self.edge(member) else { return };
-        self.unbind(bond.parent(), bond.port());
-        self.unbind(member, bond.via());
+        let Some((_, _, edge)) = self.edge(member) else { return };
+        self.unbind(edge.parent(), edge.port());
+        self.unbind(member, edge.child_port());
     }
 
-    fn edge(&self, member: usize) -> Option<(FrameId, FrameId, Bond)> {
+    fn edge(&self, member: usize) -> Option<(FrameId, FrameId, Edge)> {
         let child = self.seats.get(member)?;
-        let bond = child.bond?;
-        let parent = self.seats.get(bond.parent())?;
-        Some((*parent.ports.get(bond.port())?, *child.ports.get(bond.via())?, bond))
+        let edge = child.edge?;
+        let parent = self.seats.get(edge.parent())?;
+        Some((*parent.ports.get(edge.port())?, *child.ports.get(edge.child_port())?, edge))
     }
 
     fn bind(&mut self, member: usize, port: usize, view: FrameId) {
@@ -238,14 +238,15 @@ impl<'s> Assembly<'s> {
     }
 
     /// Looks at a connected edge from both sides, and remembers its ranks and what is taken if it holds.
-    pub fn check(&mut self, member: usize) -> Edge {
-        let Some((parent_port, child_port, bond)) = self.edge(member) else { return Edge::ParentRefuses };
-        let (Some(asked), Some(offered)) = (self.port(bond.parent(), bond.port()), self.port(member, bond.via()))
+    pub fn check(&mut self, member: usize) -> EdgeOutcome {
+        let Some((parent_port, child_port, edge)) = self.edge(member) else { return EdgeOutcome::ParentRefuses };
+        let (Some(asked), Some(offered)) =
+            (self.port(edge.parent(), edge.port()), self.port(member, edge.child_port()))
         else {
-            return Edge::ParentRefuses;
+            return EdgeOutcome::ParentRefuses;
         };
-        if !self.asks_for(bond, asked, parent_port) {
-            return Edge::ParentRefuses;
+        if !self.asks_for(edge, asked, parent_port) {
+            return EdgeOutcome::ParentRefuses;
         }
         let before = self.exhausted();
         let accepts = self.accepts(member, offered, child_port);
@@ -253,41 +254,43 @@ impl<'s> Assembly<'s> {
             seat.ran_out = self.exhausted.get() > before;
         }
         if !accepts {
-            return Edge::ChildRefuses;
+            return EdgeOutcome::ChildRefuses;
         }
         let ranks = EdgeRanks { parent: self.rank(asked, parent_port), child: self.rank(offered, child_port) };
-        let (ask, fit) = self.fit(bond, member, parent_port, child_port);
+        let (ask, fit) = self.fit(edge, member, parent_port, child_port);
         if let Some(seat) = self.seats.get_mut(member) {
             seat.ranks = ranks;
             seat.ask = ask;
             seat.misfit = fit.err();
         }
-        fit.unwrap_or(Edge::TooSmall)
+        fit.unwrap_or(EdgeOutcome::TooSmall)
     }
 
     /// Whether one end of a member's edge refuses the other already now, though the member's earlier ports are not bound:
     /// only expressions that cannot read them are asked.
     pub fn refuses_early(&mut self, member: usize) -> bool {
-        let Some((parent_port, child_port, bond)) = self.edge(member) else { return false };
-        let (Some(asked), Some(offered)) = (self.port(bond.parent(), bond.port()), self.port(member, bond.via()))
+        let Some((parent_port, child_port, edge)) = self.edge(member) else { return false };
+        let (Some(asked), Some(offered)) =
+            (self.port(edge.parent(), edge.port()), self.port(member, edge.child_port()))
         else {
             return false;
         };
         let early = |member: usize, port: usize| self.seats.get(member)?.ad.ports.early(port);
-        let (Some(asking), Some(offering)) = (early(bond.parent(), bond.port()), early(member, bond.via())) else {
+        let (Some(asking), Some(offering)) = (early(edge.parent(), edge.port()), early(member, edge.child_port()))
+        else {
             return false;
         };
         self.connect(member);
-        let parent = offering.seen_from(asking) && !self.asks_for(bond, asked, parent_port);
+        let parent = offering.seen_from(asking) && !self.asks_for(edge, asked, parent_port);
         let refuses = parent || (offering.own(asking) && !self.accepts(member, offered, child_port));
         self.disconnect(member);
         refuses
     }
 
     /// Whether the parent's port accepts the child. The root's own constraints are not asked again and again if they run out.
-    fn asks_for(&self, bond: Bond, port: &Port, frame: FrameId) -> bool {
-        if bond.parent() > 0 {
-            return self.accepts(bond.parent(), port, frame);
+    fn asks_for(&self, edge: Edge, port: &Port, frame: FrameId) -> bool {
+        if edge.parent() > 0 {
+            return self.accepts(edge.parent(), port, frame);
         }
         if self.is_too_costly() {
             return false;
@@ -296,7 +299,7 @@ impl<'s> Assembly<'s> {
         let accepts = self.accepts(0, port, frame);
         if self.exhausted() > before {
             self.costly_times.set(self.costly_times.get() + 1);
-            let costly = self.limit.get().map(|limit| Costly { port: bond.port(), limit });
+            let costly = self.limit.get().map(|limit| Costly { port: edge.port(), limit });
             self.costly.set(self.costly.get().or(costly));
         }
         accepts
@@ -389,32 +392,32 @@ impl<'s> Assembly<'s> {
     /// The amounts an edge takes of its child, and whether they are there.
     fn fit(
         &mut self,
-        bond: Bond,
+        edge: Edge,
         member: usize,
         parent_port: FrameId,
         child_port: FrameId,
-    ) -> (Ask, Result<Edge, Misfit>) {
+    ) -> (Ask, Result<EdgeOutcome, Misfit>) {
         let nothing = Ask::default();
         let Some((id, offer)) = self.seats.get(member).and_then(|seat| Some((seat.id, seat.ad.offer()?))) else {
-            return (nothing, Ok(Edge::Holds));
+            return (nothing, Ok(EdgeOutcome::Holds));
         };
-        let ask = match self.ask(bond, offer, parent_port, child_port) {
+        let ask = match self.ask(edge, offer, parent_port, child_port) {
             Ok(ask) => ask,
             Err(misfit) => return (nothing, Err(misfit)),
         };
-        let edge = match self.snapshot.usage(id, offer).fits(&offer.capacity, &ask) {
-            Ok(()) => Ok(Edge::Holds),
-            Err(Unfit::Busy) => Ok(Edge::Busy),
+        let outcome = match self.snapshot.usage(id, offer).fits(&offer.capacity, &ask) {
+            Ok(()) => Ok(EdgeOutcome::Holds),
+            Err(Unfit::Busy) => Ok(EdgeOutcome::Busy),
             Err(Unfit::TooSmall) => Err(Misfit::TooMuch),
         };
-        (ask, edge)
+        (ask, outcome)
     }
 
     /// Which of these conjuncts of the parent's constraint are true on a connected edge.
     pub(crate) fn conjuncts_true(&self, member: usize, conjuncts: &[Expr]) -> Vec<bool> {
         match self.edge(member) {
             // What runs out as a whole would be looked at once more, part by part.
-            Some((_, _, bond)) if bond.parent() == 0 && self.costly_times.get() > 0 => vec![false; conjuncts.len()],
+            Some((_, _, edge)) if edge.parent() == 0 && self.costly_times.get() > 0 => vec![false; conjuncts.len()],
             Some((parent_port, _, _)) => conjuncts.iter().map(|part| self.truth(part, parent_port)).collect(),
             None => vec![false; conjuncts.len()],
         }
@@ -425,8 +428,8 @@ impl<'s> Assembly<'s> {
         let mut score = Score::default();
         let gang_rank = self.gang_rank();
         for seat in &self.seats {
-            match seat.bond {
-                Some(bond) if bond.parent() == 0 => {
+            match seat.edge {
+                Some(edge) if edge.parent() == 0 => {
                     if gang_rank.is_none() {
                         score.own += seat.ranks.parent;
                     }
@@ -440,7 +443,7 @@ impl<'s> Assembly<'s> {
             }
         }
         score.own += gang_rank.unwrap_or_default();
-        let member = |seat: &Seat<'_>| Member { ad: seat.id, bond: seat.bond, ask: seat.ask.clone() };
+        let member = |seat: &BoundMember<'_>| Member { ad: seat.id, edge: seat.edge, ask: seat.ask.clone() };
         Gang { members: self.seats.iter().map(member).collect(), score }
     }
 
@@ -459,9 +462,10 @@ impl<'s> Assembly<'s> {
         let mark = self.env.mark();
         let frame = self.env.frame(&self.snapshot.blank, Some(body));
         for (place, port) in ad.ports.list.iter().enumerate() {
-            let bound = |seat: &&Seat<'_>| seat.bond.is_some_and(|bond| bond.parent() == 0 && bond.port() == place);
+            let bound =
+                |seat: &&BoundMember<'_>| seat.edge.is_some_and(|edge| edge.parent() == 0 && edge.port() == place);
             let child = self.seats.iter().find(bound);
-            let view = child.and_then(|seat| seat.ports.get(seat.bond?.via()).copied());
+            let view = child.and_then(|seat| seat.ports.get(seat.edge?.child_port()).copied());
             if let Some(view) = view.filter(|_| !ports.is_empty()) {
                 self.env.bind(frame, &port.label, view);
             }

@@ -21,7 +21,7 @@ pub struct Usage {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
     /// The amounts.
-    pub takes: Res,
+    pub allocation: Res,
     /// The seat it shares, if the offer's `sharedBy` names one.
     pub share: Option<String>,
 }
@@ -54,15 +54,15 @@ impl Usage {
     /// # Errors
     /// [`Unfit`] says whether it ever could.
     pub fn fits(&self, capacity: &Res, ask: &Ask) -> Result<(), Unfit> {
-        if ask.takes.iter().any(|(name, amount)| capacity.get(name).is_none_or(|all| amount > all)) {
+        if ask.allocation.iter().any(|(name, amount)| capacity.get(name).is_none_or(|all| amount > all)) {
             return Err(Unfit::TooSmall);
         }
         if let Some(held) = ask.share.as_ref().and_then(|key| self.shared.get(key)) {
-            let covered = ask.takes.iter().all(|(name, amount)| held.get(name).is_some_and(|have| amount <= have));
+            let covered = ask.allocation.iter().all(|(name, amount)| held.get(name).is_some_and(|have| amount <= have));
             return if covered { Ok(()) } else { Err(Unfit::Busy) };
         }
         let free = |name: &str| capacity.get(name).copied().unwrap_or(0).saturating_sub(self.used(name));
-        let fits = ask.takes.iter().all(|(name, amount)| *amount <= free(name));
+        let fits = ask.allocation.iter().all(|(name, amount)| *amount <= free(name));
         if fits { Ok(()) } else { Err(Unfit::Busy) }
     }
 
@@ -70,9 +70,9 @@ impl Usage {
     pub fn take(&mut self, ask: &Ask) {
         match &ask.share {
             Some(key) => {
-                self.shared.entry(key.clone()).or_insert_with(|| ask.takes.clone());
+                self.shared.entry(key.clone()).or_insert_with(|| ask.allocation.clone());
             }
-            None => self.own.add(&ask.takes),
+            None => self.own.add(&ask.allocation),
         }
     }
 
@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn ask(amounts: &[(&str, i64)], share: Option<&str>) -> Ask {
-        Ask { takes: res(amounts), share: share.map(str::to_owned) }
+        Ask { allocation: res(amounts), share: share.map(str::to_owned) }
     }
 
     #[test]

@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use classad::{Expr, Limit, Never, conjuncts, contradictions, never_true};
 
-use crate::assembly::{Assembly, Costly, Edge, Seat};
+use crate::assembly::{Assembly, BoundMember, Costly, EdgeOutcome};
 use crate::capacity::Misfit;
 use crate::finder::{Answer, Asked};
-use crate::gang::Bond;
-use crate::model::{AdId, Config, Root, Snapshot};
+use crate::gang::Edge;
+use crate::model::{AdId, Config, Snapshot};
 use crate::plain::{Ended, Visitor, search};
 use crate::ports::{Port, Ports};
-use crate::why_not::{self, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Unmatched, Verdict, WhyNot};
+use crate::why_not::{self, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Verdict, WhyNot};
 
 /// The best that was seen of one ad at one port, over all combinations of the earlier ports.
 struct Sight {
-    edge: Edge,
+    outcome: EdgeOutcome,
     misfit: Option<Misfit>,
     conjuncts: Vec<bool>,
     /// It has partners of its own to find, and none of the gangs tried had them all.
@@ -31,16 +31,16 @@ struct Sight {
 
 impl Sight {
     /// What became of an ad at one of the root's ports.
-    fn of(seat: &Seat<'_>, bond: Bond, edge: Edge, conjuncts: Vec<bool>) -> Sight {
-        let incomplete = edge >= Edge::Busy && seat.ad.ports.list.len() > 1;
-        let ran_out = edge == Edge::ChildRefuses && seat.ran_out;
-        Sight { edge, misfit: seat.misfit, conjuncts, incomplete, met: bond.via() > 0, ran_out }
+    fn of(seat: &BoundMember<'_>, edge: Edge, outcome: EdgeOutcome, conjuncts: Vec<bool>) -> Sight {
+        let incomplete = outcome >= EdgeOutcome::Busy && seat.ad.ports.list.len() > 1;
+        let ran_out = outcome == EdgeOutcome::ChildRefuses && seat.ran_out;
+        Sight { outcome, misfit: seat.misfit, conjuncts, incomplete, met: edge.child_port() > 0, ran_out }
     }
 
     /// An ad that has partners of its own to find first.
     fn waiting(parts: usize) -> Sight {
-        let (edge, conjuncts) = (Edge::ParentRefuses, vec![false; parts]);
-        Sight { edge, misfit: None, conjuncts, incomplete: true, met: false, ran_out: false }
+        let (outcome, conjuncts) = (EdgeOutcome::ParentRefuses, vec![false; parts]);
+        Sight { outcome, misfit: None, conjuncts, incomplete: true, met: false, ran_out: false }
     }
 }
 
@@ -50,43 +50,26 @@ type Sights = BTreeMap<(usize, AdId), Sight>;
 /// How many candidates are looked at for the counts of a root whose search was cut short.
 const STEPS_AFTER_GIVING_UP: u64 = 1_000;
 
-/// Why `root` has no gang in `snapshot`: searches once more as if nothing were taken and nobody had refused.
-pub fn explain(snapshot: &Snapshot, root: &Root, gave_up: bool, config: &Config, now: i64) -> Unmatched {
-    let (why, _) = explained(snapshot, root, gave_up, None, &Settings { config, now, never: &contradiction });
-    Unmatched { root: root.ad, why: Arc::new(why) }
-}
+/// What no ad can ever satisfy of a root's constraints.
+type NeverTrue<'n> = &'n dyn Fn(&Ports, &Config) -> Option<Verdict>;
 
-/// The same in no more steps than are asked for. `never` says what no ad can ever satisfy.
-pub fn tried(
-    asked: &Asked<'_>,
-    pool: &Snapshot,
-    config: &Config,
-    now: i64,
-    never: &dyn Fn(&Ports, &Config) -> Option<Verdict>,
-) -> Answer {
-    let Asked { root, gave_up, steps_max, last, .. } = *asked;
-    let settings = Settings { config, now, never };
-    let (why, ended) = explained(pool, root, gave_up, Some(steps_max.max(1)), &settings);
-    let unfinished = ended.gave_up && ended.steps >= steps_max && !last && !gave_up;
+/// Why a root has no gang in a pool: searches once more, within the steps of the question, as if nothing were taken and nobody had
+/// refused.
+pub fn tried(asked: &Asked<'_>, pool: &Snapshot, config: &Config, now: i64, never: NeverTrue<'_>) -> Answer {
+    let (why, ended) = explained(asked, pool, config, now, never);
+    let unfinished = ended.gave_up && ended.steps >= asked.steps_max && !asked.last && !asked.gave_up;
     Answer { why: Some(Arc::new(why)).filter(|_| !unfinished), steps: ended.steps }
-}
-
-/// What an explanation is made with.
-struct Settings<'a> {
-    config: &'a Config,
-    now: i64,
-    never: &'a dyn Fn(&Ports, &Config) -> Option<Verdict>,
 }
 
 /// The reason, and how the search for it ended.
 fn explained(
+    asked: &Asked<'_>,
     snapshot: &Snapshot,
-    root: &Root,
-    gave_up: bool,
-    steps_max: Option<u64>,
-    settings: &Settings<'_>,
+    config: &Config,
+    now: i64,
+    never: NeverTrue<'_>,
 ) -> (WhyNot, Ended) {
-    let (config, now) = (settings.config, settings.now);
+    let Asked { root, gave_up, steps_max, .. } = *asked;
     let nothing = Ended { gave_up: false, steps: 0 };
     let Some(ad) = snapshot.ad(root.ad) else {
         return (WhyNot::of(Verdict::Unusable("no such ad".to_owned())), nothing);
@@ -99,55 +82,55 @@ fn explained(
     let seen: RefCell<Sights> = RefCell::default();
     // What became of each member's edge: what the gang at hand would still need. An edge below a member can be looked at
     // before the member's own; what stands beyond the members of a complete gang is of earlier ones.
-    let path: RefCell<Vec<Edge>> = RefCell::default();
+    let path: RefCell<Vec<EdgeOutcome>> = RefCell::default();
     let exhausted = Cell::new(0);
     let costly: Cell<Option<Costly>> = Cell::default();
-    let look = |assembly: &Assembly<'_>, member: usize, edge: Edge| {
+    let look = |assembly: &Assembly<'_>, member: usize, outcome: EdgeOutcome| {
         if let Some(seat) = assembly.seats().get(member)
-            && let Some(bond) = seat.bond.filter(|bond| bond.parent() == 0)
+            && let Some(edge) = seat.edge.filter(|edge| edge.parent() == 0)
         {
-            let parts = parts.get(bond.port()).map(Vec::as_slice).unwrap_or_default();
+            let parts = parts.get(edge.port()).map(Vec::as_slice).unwrap_or_default();
             let conjuncts = assembly.conjuncts_true(member, parts);
-            let sight = Sight::of(seat, bond, edge, conjuncts);
-            note(&mut seen.borrow_mut(), (bond.port(), seat.id), sight);
-            complete_before(&mut seen.borrow_mut(), assembly, bond.port());
+            let sight = Sight::of(seat, edge, outcome, conjuncts);
+            note(&mut seen.borrow_mut(), (edge.port(), seat.id), sight);
+            complete_before(&mut seen.borrow_mut(), assembly, edge.port());
         }
         exhausted.set(assembly.exhausted());
         costly.set(costly.get().or(assembly.costly()));
         let mut path = path.borrow_mut();
         if path.len() <= member {
-            path.resize(member + 1, Edge::Holds);
+            path.resize(member + 1, EdgeOutcome::Holds);
         }
         if let Some(own) = path.get_mut(member) {
-            *own = edge;
+            *own = outcome;
         }
-        edge >= Edge::Busy
+        outcome >= EdgeOutcome::Busy
     };
     let waits = |assembly: &Assembly<'_>, member: usize| {
         if let Some(seat) = assembly.seats().get(member)
-            && let Some(bond) = seat.bond
+            && let Some(edge) = seat.edge
         {
-            let sight = Sight::waiting(parts.get(bond.port()).map_or(0, Vec::len));
-            note(&mut seen.borrow_mut(), (bond.port(), seat.id), sight);
+            let sight = Sight::waiting(parts.get(edge.port()).map_or(0, Vec::len));
+            note(&mut seen.borrow_mut(), (edge.port(), seat.id), sight);
         }
     };
     let (mut only_busy, mut complete) = (false, false);
     let mut gang = |assembly: &mut Assembly<'_>| {
         complete_before(&mut seen.borrow_mut(), assembly, usize::MAX);
         let path = path.borrow();
-        let needs = |edge| path.iter().take(assembly.seats().len()).any(|seen| *seen == edge);
+        let needs = |outcome| path.iter().take(assembly.seats().len()).any(|seen| *seen == outcome);
         complete = true;
-        only_busy |= needs(Edge::Busy) && !needs(Edge::Excluded);
+        only_busy |= needs(EdgeOutcome::Busy) && !needs(EdgeOutcome::Excluded);
         ControlFlow::Continue(())
     };
-    let budget = budget(gave_up, steps_max, config);
-    let mut visitor = Visitor { edge: &look, waits: &waits, gang: &mut gang };
+    let budget = budget(gave_up, steps_max.max(1), config);
+    let mut visitor = Visitor { outcome: &look, waits: &waits, gang: &mut gang };
     // A search that was cut short proves nothing but what it found.
     let ended = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
     let cut = ended.gave_up;
     let gave_up = gave_up || (cut && !only_busy);
     let counts = count(&ad.ports.list, &parts, &seen.into_inner());
-    let never = || (settings.never)(&ad.ports, config);
+    let never = || never(&ad.ports, config);
     let verdict = match (gave_up, complete, only_busy) {
         (_, false, _) if costly.get().is_some() => {
             never().unwrap_or_else(|| too_expensive(&ad.ports, costly.get(), config))
@@ -216,9 +199,9 @@ fn too_expensive(ports: &Ports, costly: Option<Costly>, config: &Config) -> Verd
 }
 
 /// What an explanation may cost: why a search was cut short is known, only a few counts are wanted.
-fn budget(gave_up: bool, steps_max: Option<u64>, config: &Config) -> Config {
+fn budget(gave_up: bool, steps_max: u64, config: &Config) -> Config {
     let usual = if gave_up { STEPS_AFTER_GIVING_UP.min(config.steps_max) } else { config.steps_max / 4 };
-    Config { steps_max: steps_max.map_or(usual, |most| most.min(usual)), ..config.clone() }
+    Config { steps_max: steps_max.min(usual), ..config.clone() }
 }
 
 fn note(seen: &mut Sights, place: (usize, AdId), new: Sight) {
@@ -226,16 +209,16 @@ fn note(seen: &mut Sights, place: (usize, AdId), new: Sight) {
         seen.insert(place, new);
         return;
     };
-    if new.edge >= sight.edge {
+    if new.outcome >= sight.outcome {
         sight.misfit = new.misfit;
         sight.ran_out = new.ran_out;
     }
     // Who was once part of a gang stays so, and who refuses lacks nothing.
     sight.met |= new.met;
-    if sight.edge < Edge::Busy {
-        sight.incomplete = (sight.incomplete || new.incomplete) && (new.edge >= Edge::Busy || !sight.met);
+    if sight.outcome < EdgeOutcome::Busy {
+        sight.incomplete = (sight.incomplete || new.incomplete) && (new.outcome >= EdgeOutcome::Busy || !sight.met);
     }
-    sight.edge = sight.edge.max(new.edge);
+    sight.outcome = sight.outcome.max(new.outcome);
     for (known, new) in sight.conjuncts.iter_mut().zip(new.conjuncts) {
         *known |= new;
     }
@@ -244,8 +227,8 @@ fn note(seen: &mut Sights, place: (usize, AdId), new: Sight) {
 /// The root's partners before this port have all that they need.
 fn complete_before(seen: &mut Sights, assembly: &Assembly<'_>, port: usize) {
     for seat in assembly.seats().iter().filter(|seat| seat.ad.ports.list.len() > 1) {
-        if let Some(bond) = seat.bond.filter(|bond| bond.parent() == 0 && bond.port() < port)
-            && let Some(sight) = seen.get_mut(&(bond.port(), seat.id))
+        if let Some(edge) = seat.edge.filter(|edge| edge.parent() == 0 && edge.port() < port)
+            && let Some(sight) = seen.get_mut(&(edge.port(), seat.id))
         {
             sight.incomplete = false;
         }
@@ -263,17 +246,18 @@ fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
         };
         for (_, sight) in seen.range((number, AdId::at(0))..=(number, AdId::at(usize::MAX))) {
             count.candidates += 1;
-            match sight.edge {
+            match sight.outcome {
                 _ if sight.incomplete => count.incomplete += 1,
-                Edge::ParentRefuses => count.refused_by_job += 1,
-                Edge::ChildRefuses => count.refused_by_offer += 1,
-                Edge::TooSmall => count.too_small += 1,
-                Edge::Busy => count.busy += 1,
-                Edge::Excluded => count.excluded += 1,
-                Edge::Holds => {}
+                EdgeOutcome::ParentRefuses => count.refused_by_job += 1,
+                EdgeOutcome::ChildRefuses => count.refused_by_offer += 1,
+                EdgeOutcome::TooSmall => count.too_small += 1,
+                EdgeOutcome::Busy => count.busy += 1,
+                EdgeOutcome::Excluded => count.excluded += 1,
+                EdgeOutcome::Holds => {}
             }
-            count.too_expensive += u64::from(sight.ran_out && sight.edge == Edge::ChildRefuses && !sight.incomplete);
-            if let Some(misfit) = sight.misfit.filter(|_| sight.edge == Edge::TooSmall && !sight.incomplete) {
+            count.too_expensive +=
+                u64::from(sight.ran_out && sight.outcome == EdgeOutcome::ChildRefuses && !sight.incomplete);
+            if let Some(misfit) = sight.misfit.filter(|_| sight.outcome == EdgeOutcome::TooSmall && !sight.incomplete) {
                 count.misfits.note(misfit);
             }
             let mut left = true;

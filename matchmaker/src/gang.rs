@@ -24,24 +24,24 @@ pub struct Member {
     /// The ad.
     pub ad: AdId,
     /// How it is bound to its parent; the root has none.
-    pub bond: Option<Bond>,
+    pub edge: Option<Edge>,
     /// What is taken of it; nothing of the root and of ads that offer nothing.
     pub ask: Ask,
 }
 
 /// An edge of the tree, seen from the child. Cycles make many of them: they are small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bond {
+pub struct Edge {
     parent: u32,
     port: u32,
     via: u32,
 }
 
-impl Bond {
+impl Edge {
     /// The edge from a port of a parent, a member by its place among them, to the child's port `via`.
     #[inline]
-    pub fn new(parent: usize, port: usize, via: usize) -> Bond {
-        Bond { parent: as_u32(parent), port: as_u32(port), via: as_u32(via) }
+    pub fn new(parent: usize, port: usize, via: usize) -> Edge {
+        Edge { parent: as_u32(parent), port: as_u32(port), via: as_u32(via) }
     }
 
     /// The parent's place among the members.
@@ -58,7 +58,7 @@ impl Bond {
 
     /// The number of the child's own port that it is bound through.
     #[inline]
-    pub fn via(self) -> usize {
+    pub fn child_port(self) -> usize {
         as_usize(self.via)
     }
 }
@@ -72,7 +72,7 @@ impl Gang {
 
     /// What orders gangs of equal score: the members and the ports they are bound through, in pre-order.
     pub(crate) fn ids(&self) -> Vec<(AdId, usize)> {
-        self.members.iter().map(|member| (member.ad, member.bond.map_or(0, |bond| bond.via()))).collect()
+        self.members.iter().map(|member| (member.ad, member.edge.map_or(0, |edge| edge.child_port()))).collect()
     }
 
     /// Whether this gang is to be preferred to `other`: a larger score, then smaller ids.
@@ -82,9 +82,9 @@ impl Gang {
 
     /// The label under which a member is known to its parent; none for the root.
     pub fn label<'s>(&self, snapshot: &'s Snapshot, member: &Member) -> Option<&'s str> {
-        let bond = member.bond?;
-        let parent = snapshot.ad(self.members.get(bond.parent())?.ad)?;
-        Some(parent.ports.list.get(bond.port())?.label.as_str())
+        let edge = member.edge?;
+        let parent = snapshot.ad(self.members.get(edge.parent())?.ad)?;
+        Some(parent.ports.list.get(edge.port())?.label.as_str())
     }
 }
 

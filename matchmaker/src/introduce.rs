@@ -12,8 +12,8 @@ use crate::verify::assembled;
 /// who speaks for the member needs to judge. Nothing for the root, and nothing that is undefined or an error.
 pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, member: usize) -> Vec<(Name, Value)> {
     let Some(bound) = gang.members.get(member) else { return Vec::new() };
-    let (Some(bond), Some(ad)) = (bound.bond, snapshot.ad(bound.ad)) else { return Vec::new() };
-    let Some(label) = ad.ports.list.get(bond.via()).map(|port| port.label.clone()) else { return Vec::new() };
+    let (Some(edge), Some(ad)) = (bound.edge, snapshot.ad(bound.ad)) else { return Vec::new() };
+    let Some(label) = ad.ports.list.get(edge.child_port()).map(|port| port.label.clone()) else { return Vec::new() };
     let Some(assembly) = assembled(snapshot, gang, config, now) else { return Vec::new() };
     let mut all = Vec::new();
     for name in mentioned(ad, &label) {
@@ -21,7 +21,7 @@ pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, me
             Kind::Select { base: Expr::attribute(label.clone()), name: name.clone() },
             classad::Span::default(),
         );
-        match assembly.value_at(member, bond.via(), &attribute) {
+        match assembly.value_at(member, edge.child_port(), &attribute) {
             None | Some(Value::Undefined | Value::Error) => {}
             Some(value) => all.push((name, value)),
         }

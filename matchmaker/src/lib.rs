@@ -31,14 +31,14 @@ mod share;
 mod verify;
 mod why_not;
 
-pub use assembly::{Assembly, Edge, Seat};
+pub use assembly::{Assembly, BoundMember, EdgeOutcome};
 pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
 pub use consent::Consent;
 pub use cycle::{Cycle, negotiate};
-pub use explain::{bar, explain, structural, tried};
+pub use explain::{bar, structural, tried};
 pub use finder::{Answer, Asked, Explained, Finder, Found, Left, Round, Turn};
-pub use gang::{Bond, Gang, Member, Members};
+pub use gang::{Edge, Gang, Member, Members};
 pub use introduce::introduce;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain::Plain;

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::assembly::{Assembly, Edge};
+use crate::assembly::{Assembly, EdgeOutcome};
 use crate::explain::{contradiction, tried};
 use crate::finder::{Answer, Asked, Explained, Finder, Found, Round, Turn};
-use crate::gang::{Bond, Gang};
+use crate::gang::{Edge, Gang};
 use crate::model::{AdId, AdKey, Config, Snapshot};
 
 /// The plain search as a [`Finder`].
@@ -56,8 +56,8 @@ pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, confi
         }
         ControlFlow::Continue(())
     };
-    let strict = |_: &Assembly<'_>, _: usize, edge: Edge| edge == Edge::Holds;
-    let mut visitor = Visitor { edge: &strict, waits: &|_, _| {}, gang: &mut keep };
+    let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
+    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep };
     let gave_up = search(snapshot, root, exclusions, config, now, &mut visitor).gave_up;
     Found { gang: best, gave_up, ..Found::default() }
 }
@@ -69,8 +69,8 @@ pub fn gangs(snapshot: &Snapshot, root: AdId, cap: usize, config: &Config, now: 
         all.push(assembly.gang());
         if all.len() < cap { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let strict = |_: &Assembly<'_>, _: usize, edge: Edge| edge == Edge::Holds;
-    let mut visitor = Visitor { edge: &strict, waits: &|_, _| {}, gang: &mut keep };
+    let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
+    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep };
     search(snapshot, root, &BTreeSet::new(), config, now, &mut visitor);
     all
 }
@@ -78,7 +78,7 @@ pub fn gangs(snapshot: &Snapshot, root: AdId, cap: usize, config: &Config, now: 
 /// What a search tells its caller.
 pub(crate) struct Visitor<'v> {
     /// An edge was looked at: the assembly, the member at its lower end, the outcome. Says whether to go on with it.
-    pub(crate) edge: &'v dyn Fn(&Assembly<'_>, usize, Edge) -> bool,
+    pub(crate) outcome: &'v dyn Fn(&Assembly<'_>, usize, EdgeOutcome) -> bool,
     /// An ad was seated at one of the root's ports, but has partners of its own to find before its edge is looked at.
     pub(crate) waits: &'v dyn Fn(&Assembly<'_>, usize),
     /// A gang is complete. Says whether to go on with others.
@@ -157,7 +157,7 @@ impl<'s> Search<'s, '_, '_> {
                 self.steps += 1;
                 let before = agenda.len();
                 let child = self.assembly.seats().len();
-                self.assembly.seat(id, ad, Some(Bond::new(member, port, via)));
+                self.assembly.seat(id, ad, Some(Edge::new(member, port, via)));
                 let fill = |port| Task::Fill { member: child, port };
                 agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
                 agenda.push(Task::Check { member: child });
@@ -177,12 +177,12 @@ impl<'s> Search<'s, '_, '_> {
 
     fn check(&mut self, member: usize, agenda: &mut Vec<Task>) -> ControlFlow<()> {
         self.assembly.connect(member);
-        let mut edge = self.assembly.check(member);
+        let mut outcome = self.assembly.check(member);
         let excluded = self.assembly.seats().get(member).is_some_and(|seat| self.exclusions.contains(&seat.ad.key));
-        if edge >= Edge::Busy && excluded {
-            edge = Edge::Excluded;
+        if outcome >= EdgeOutcome::Busy && excluded {
+            outcome = EdgeOutcome::Excluded;
         }
-        let flow = match (self.visitor.edge)(&self.assembly, member, edge) {
+        let flow = match (self.visitor.outcome)(&self.assembly, member, outcome) {
             true => self.advance(agenda),
             false => ControlFlow::Continue(()),
         };

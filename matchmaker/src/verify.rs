@@ -5,8 +5,8 @@ use std::fmt;
 
 use classad::{Expr, Value};
 
-use crate::assembly::{Assembly, Edge};
-use crate::gang::{Bond, Gang};
+use crate::assembly::{Assembly, EdgeOutcome};
+use crate::gang::{Edge, Gang};
 use crate::model::{AdKey, Config, Snapshot};
 
 /// Why a gang is none any more.
@@ -60,7 +60,7 @@ pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Re
         if !allowed {
             return Err(Disagreement::NotAllowed(ad.key.clone()));
         }
-        assembly.seat(member.ad, ad, member.bond);
+        assembly.seat(member.ad, ad, member.edge);
     }
     bind(&mut assembly, gang, 0, Look::Again)?;
     let now_asked = assembly.gang();
@@ -86,7 +86,7 @@ pub fn evaluate(snapshot: &Snapshot, gang: &Gang, exprs: &[&Expr], config: &Conf
 pub(crate) fn assembled<'s>(snapshot: &'s Snapshot, gang: &Gang, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
     let mut assembly = Assembly::start(snapshot, gang.root().filter(|_| is_tree(gang))?, config, now)?;
     for member in gang.members.iter().skip(1) {
-        assembly.seat(member.ad, snapshot.ad(member.ad)?, member.bond);
+        assembly.seat(member.ad, snapshot.ad(member.ad)?, member.edge);
     }
     bind(&mut assembly, gang, 0, Look::Away).ok()?;
     Some(assembly)
@@ -103,8 +103,8 @@ enum Look {
 fn is_tree(gang: &Gang) -> bool {
     let (mut ads, mut taken) = (BTreeSet::new(), BTreeSet::new());
     gang.members.iter().enumerate().all(|(place, member)| {
-        let hangs = match member.bond {
-            Some(bond) => bond.parent() < place && taken.insert((bond.parent(), bond.port())),
+        let hangs = match member.edge {
+            Some(edge) => edge.parent() < place && taken.insert((edge.parent(), edge.port())),
             None => place == 0,
         };
         hangs && ads.insert(member.ad)
@@ -114,11 +114,11 @@ fn is_tree(gang: &Gang) -> bool {
 /// Binds all ports of a member but the one it hangs on, and looks at that one in between, as the search does.
 fn bind(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, look: Look) -> Result<(), Disagreement> {
     let seat = assembly.seats().get(member).ok_or(Disagreement::Malformed)?;
-    let (ports, via, key) = (seat.ad.ports.list.len(), seat.bond.map(|bond| bond.via()), seat.ad.key.clone());
+    let (ports, via, key) = (seat.ad.ports.list.len(), seat.edge.map(|edge| edge.child_port()), seat.ad.key.clone());
     for port in 0..ports {
         if Some(port) != via {
-            let hangs_here = |bond: Bond| bond.parent() == member && bond.port() == port;
-            let child = gang.members.iter().position(|other| other.bond.is_some_and(hangs_here));
+            let hangs_here = |edge: Edge| edge.parent() == member && edge.port() == port;
+            let child = gang.members.iter().position(|other| other.edge.is_some_and(hangs_here));
             bind(assembly, gang, child.ok_or(Disagreement::Malformed)?, look)?;
             continue;
         }
@@ -127,10 +127,10 @@ fn bind(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, look: Look) -> 
             continue;
         }
         match assembly.check(member) {
-            Edge::Holds | Edge::Excluded => {}
-            Edge::ParentRefuses => return Err(Disagreement::ParentRefuses(key)),
-            Edge::ChildRefuses => return Err(Disagreement::ChildRefuses(key)),
-            Edge::TooSmall | Edge::Busy => return Err(Disagreement::NoRoom(key)),
+            EdgeOutcome::Holds | EdgeOutcome::Excluded => {}
+            EdgeOutcome::ParentRefuses => return Err(Disagreement::ParentRefuses(key)),
+            EdgeOutcome::ChildRefuses => return Err(Disagreement::ChildRefuses(key)),
+            EdgeOutcome::TooSmall | EdgeOutcome::Busy => return Err(Disagreement::NoRoom(key)),
         }
     }
     if via.is_some_and(|via| via >= ports) { Err(Disagreement::Malformed) } else { Ok(()) }

@@ -33,8 +33,8 @@ mod tests {
 
     fn tree_of(gang: &Gang) -> Tree {
         let edge = |member: &matchmaker::Member| {
-            let bond = member.bond.map(|bond| (bond.parent(), bond.port(), bond.via()));
-            (member.ad.place(), bond)
+            let edge = member.edge.map(|edge| (edge.parent(), edge.port(), edge.child_port()));
+            (member.ad.place(), edge)
         };
         Tree { nodes: gang.members.iter().map(edge).collect() }
     }

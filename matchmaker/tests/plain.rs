@@ -5,9 +5,9 @@ mod suite;
 #[cfg(test)]
 mod world;
 
-/// Every candidate is a step.
+/// Every candidate is a step, and no submitter has a share of them.
 #[cfg(test)]
-const TRIES_EACH: bool = true;
+const PLAIN: bool = true;
 
 #[cfg(test)]
 fn negotiate(snapshot: &matchmaker::Snapshot, config: &matchmaker::Config, now: i64) -> matchmaker::Cycle {

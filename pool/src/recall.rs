@@ -2,7 +2,7 @@
 
 use crds::{Match, Member};
 use kube::ResourceExt;
-use matchmaker::{Ask, Bond, Gang, PoolAd, Role, Score, Snapshot};
+use matchmaker::{Ask, Edge, Gang, PoolAd, Role, Score, Snapshot};
 
 use crate::key::ObjectKey;
 use crate::objects::Objects;
@@ -27,8 +27,8 @@ pub fn gang_of(found: &Match, objects: &Objects) -> Option<Recalled> {
     for member in &found.spec.members {
         members.push(matchmaker::Member {
             ad: snapshot.ads().find(|(_, ad)| ad.uid == member.uid).map(|(id, _)| id)?,
-            bond: bond(member, found, &snapshot)?,
-            ask: Ask { takes: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() },
+            edge: edge(member, found, &snapshot)?,
+            ask: Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() },
         });
     }
     Some(Recalled { snapshot, gang: Gang { members: members.into(), score: Score::default() } })
@@ -50,8 +50,8 @@ fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> 
 }
 
 /// How a member is bound; the inner `None` is the root's.
-#[expect(clippy::option_option, reason = "no bond at all is the root, a bond that cannot be read is a failure")]
-fn bond(member: &Member, found: &Match, snapshot: &Snapshot) -> Option<Option<Bond>> {
+#[expect(clippy::option_option, reason = "no edge at all is the root, an edge that cannot be read is a failure")]
+fn edge(member: &Member, found: &Match, snapshot: &Snapshot) -> Option<Option<Edge>> {
     let Some(parent) = member.parent else { return Some(None) };
     let parent = usize::try_from(parent).ok()?;
     let of = |member: &Member| snapshot.ads().find(|(_, ad)| ad.uid == member.uid).map(|(_, ad)| ad);
@@ -61,5 +61,5 @@ fn bond(member: &Member, found: &Match, snapshot: &Snapshot) -> Option<Option<Bo
     };
     let port = place(of(found.spec.members.get(parent)?)?, &member.parent_port)?;
     let via = place(of(member)?, &member.port)?;
-    Some(Some(Bond::new(parent, port, via)))
+    Some(Some(Edge::new(parent, port, via)))
 }

@@ -98,11 +98,11 @@ fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> 
         generation: generation.unwrap_or(0),
         ..Member::default()
     };
-    if let Some(bond) = bound.bond {
-        member.parent = number(bond.parent());
+    if let Some(edge) = bound.edge {
+        member.parent = number(edge.parent());
         member.parent_port = gang.label(snapshot, bound).map(str::to_owned);
-        member.port = ad.ports.list.get(bond.via()).map(|port| port.label.to_string());
-        member.allocation = Some((*bound.ask.takes).clone());
+        member.port = ad.ports.list.get(edge.child_port()).map(|port| port.label.to_string());
+        member.allocation = Some((*bound.ask.allocation).clone());
         member.share = bound.ask.share.clone();
         member.claim_policy = Some(policy);
     }

@@ -18,11 +18,11 @@ pub fn usage_without(status: Option<&OfferStatus>, match_uid: &str) -> Usage {
     for (key, held) in &status.shared {
         let alone = own_key == Some(key) && !others().any(|entry| entry.share.as_ref() == Some(key));
         if !alone {
-            usage.take(&Ask { takes: held.clone().into(), share: Some(key.clone()) });
+            usage.take(&Ask { allocation: held.clone().into(), share: Some(key.clone()) });
         }
     }
     for entry in others() {
-        usage.take(&Ask { takes: entry.allocation.clone().into(), share: entry.share.clone() });
+        usage.take(&Ask { allocation: entry.allocation.clone().into(), share: entry.share.clone() });
     }
     usage
 }

@@ -80,7 +80,7 @@ mod tests {
         let recalled = gang_of(&found, &objects).unwrap();
         let keys = |snapshot: &Snapshot, gang: &Gang| -> Vec<_> {
             let member = |member: &matchmaker::Member| {
-                (snapshot.ad(member.ad).unwrap().key.clone(), member.bond, member.ask.clone())
+                (snapshot.ad(member.ad).unwrap().key.clone(), member.edge, member.ask.clone())
             };
             gang.members.iter().map(member).collect()
         };

@@ -28,7 +28,10 @@ mod tests {
 
     fn flight(name: &str, offer: &str) -> Flight {
         let key = AdKey { kind: "Machine".to_owned(), namespace: "n".to_owned(), name: offer.to_owned() };
-        Flight { match_key: ObjectKey::new("n", name), asks: vec![(key, Ask { takes: slot().into(), share: None })] }
+        Flight {
+            match_key: ObjectKey::new("n", name),
+            asks: vec![(key, Ask { allocation: slot().into(), share: None })],
+        }
     }
 
     fn open_to_all(mut machine: Machine) -> Machine {

@@ -204,7 +204,7 @@ impl InFlight {
 pub(crate) fn flight(found: &Match) -> Flight {
     let asks = found.spec.members.iter().skip(1).map(|member| {
         let key = AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
-        (key, Ask { takes: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() })
+        (key, Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() })
     });
     Flight {
         match_key: ObjectKey::new(&found.namespace().unwrap_or_default(), &found.name_any()),

@@ -1,6 +1,6 @@
 //! One root into its best gang as things are now.
 
-use matchmaker::{AdId, Bond, Found, Gang, Member, Members, Round, Score, Snapshot, Turn, plain};
+use matchmaker::{AdId, Edge, Found, Gang, Member, Members, Round, Score, Snapshot, Turn, plain};
 
 use super::class::{Class, OfKey};
 use super::prepare::Run;
@@ -185,21 +185,21 @@ impl Indexed {
 
     fn gang(&mut self, root: AdId, score: Score, rows: &[u32], ports: &[usize], candidate_sets: &[Candidates]) -> Gang {
         let mut members = Members::with_capacity(rows.len() + 1);
-        members.push(Member { ad: root, bond: None, ask: Default::default() });
+        members.push(Member { ad: root, edge: None, ask: Default::default() });
         for (port, (row, candidates)) in rows.iter().zip(ports).enumerate() {
             let (Some(row), Some(candidates)) =
                 (self.tables.table.rows.get(as_usize(*row)), candidate_sets.get(*candidates))
             else {
                 continue;
             };
-            let (place, via) = (row.place(), row.via());
+            let (place, via) = (row.place(), row.child_port());
             let ask = self
                 .tables
                 .availability
                 .take_of(candidates.ask, place)
                 .map(|take| take.ask.clone())
                 .unwrap_or_default();
-            members.push(Member { ad: AdId::at(place), bond: Some(Bond::new(0, port, via)), ask });
+            members.push(Member { ad: AdId::at(place), edge: Some(Edge::new(0, port, via)), ask });
         }
         Gang { members, score }
     }

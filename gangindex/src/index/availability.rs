@@ -318,11 +318,11 @@ impl Availability {
     pub(crate) fn charge(&mut self, id: AdId, ask: &Ask) -> bool {
         let Some(own) = self.offers.get(id.place()).copied().flatten() else { return true };
         let Some(terms) = self.terms.get_mut(as_usize(own.terms)) else { return true };
-        if own.shared || ask.share.is_some() || !terms.names(&ask.takes) {
+        if own.shared || ask.share.is_some() || !terms.names(&ask.allocation) {
             return false;
         }
         let mut full = false;
-        for (free, amount) in self.free.iter_mut().skip(as_usize(own.first)).zip(ask.takes.values()) {
+        for (free, amount) in self.free.iter_mut().skip(as_usize(own.first)).zip(ask.allocation.values()) {
             *free = free.saturating_sub(*amount);
             full |= *free < 1;
         }
@@ -385,5 +385,5 @@ fn takes(asks: &Asks, terms: &OfferTerms) -> Option<Amounts> {
     let gives = !res.is_empty() && res.values().all(|amount| *amount >= 1);
     let there = terms.capacity.iter().zip(res.values()).all(|((_, all), amount)| amount <= all);
     let amounts = res.values().copied().collect();
-    (gives && there).then_some(Amounts { ask: Ask { takes: res, share: None }, amounts })
+    (gives && there).then_some(Amounts { ask: Ask { allocation: res, share: None }, amounts })
 }

@@ -183,8 +183,7 @@ impl<T: Clone> Memo<T> {
     pub(crate) fn note(
         &mut self,
         seen: &mut JobView<'_>,
-        port: usize,
-        whose: Whose,
+        (port, whose): (usize, Whose),
         trace: ReadSet,
         table: &mut Table,
         made: T,

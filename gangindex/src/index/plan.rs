@@ -160,7 +160,7 @@ impl Planner<'_> {
         let asks = asks(self.table, root, port, self.resources, &mut trace);
         let asks = self.made.asks.keep(asks, ASKS_BYTES);
         if let Some(seen) = &mut self.seen {
-            self.made.asked.note(seen, port, place, trace, self.table, asks.clone());
+            self.made.asked.note(seen, (port, place), trace, self.table, asks.clone());
         }
         asks
     }
@@ -242,7 +242,7 @@ impl Planner<'_> {
             Some(term) => PlannedPart::Join(term),
         };
         if let Some(seen) = &mut self.seen {
-            self.made.parts.note(seen, port, place, trace, self.table, part.clone());
+            self.made.parts.note(seen, (port, place), trace, self.table, part.clone());
         }
         part
     }
@@ -259,7 +259,7 @@ impl Planner<'_> {
             _ => Rank::Opaque,
         };
         if let Some(seen) = &mut self.seen {
-            self.made.ranks.note(seen, port, place, trace, self.table, rank);
+            self.made.ranks.note(seen, (port, place), trace, self.table, rank);
         }
         rank
     }

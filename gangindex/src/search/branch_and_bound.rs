@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use matchmaker::{AdId, AdKey, Assembly, Bond, Config, Edge, Found, Gang, Owners, Score, Snapshot, Turn};
+use matchmaker::{AdId, AdKey, Assembly, Config, Edge, EdgeOutcome, Found, Gang, Owners, Score, Snapshot, Turn};
 
 use super::candidates::{Candidates, Known};
 use crate::table::as_usize;
@@ -52,7 +52,7 @@ impl Choices {
                 let Some(own) = known.table.rows.get(as_usize(*row)) else { continue };
                 list.push(Choice {
                     id: AdId::at(own.place()),
-                    via: own.via(),
+                    via: own.child_port(),
                     score,
                     position: known.table.position(*row),
                 });
@@ -126,7 +126,7 @@ pub(crate) fn best(
 ) -> Searched {
     let (root, exclusions) = (turn.ad, &turn.root.exclusions);
     let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
-    let mut first = Pass::new(snapshot, exclusions, config, &choices.ports, choices, bounded, steps_max);
+    let mut first = Pass::new(snapshot, (exclusions, config), &choices.ports, choices, bounded, steps_max);
     first.run(root, now, owners);
     let Pass { steps, gave_up, skipped, best, spent, .. } = first;
     choices.forget(&spent);
@@ -138,7 +138,7 @@ pub(crate) fn best(
     }
     choices.order_by_position();
     let ordered = choices.by_position.as_deref().unwrap_or_default();
-    let mut second = Pass::new(snapshot, exclusions, config, ordered, choices, bounded, steps_max);
+    let mut second = Pass::new(snapshot, (exclusions, config), ordered, choices, bounded, steps_max);
     (second.aim, second.steps) = (Some(best.score), steps);
     second.run(root, now, owners);
     // The aim was reached once; running out of steps on the way leaves the gang of the first pass.
@@ -180,8 +180,7 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn new(
         snapshot: &'a Snapshot,
-        exclusions: &'a BTreeSet<AdKey>,
-        config: &'a Config,
+        (exclusions, config): (&'a BTreeSet<AdKey>, &'a Config),
         ports: &'a [Vec<Choice>],
         choices: &'a Choices,
         bounded: bool,
@@ -274,7 +273,7 @@ impl<'a> Pass<'a> {
             }
             let Some(ad) = self.snapshot.ad(choice.id) else { continue };
             if assembly.admits(choice.id, ad, 0) {
-                self.try_one(assembly, choice.id, choice.via, Bond::new(0, port, choice.via), agenda, sum)?;
+                self.try_one(assembly, choice.id, Edge::new(0, port, choice.via), agenda, sum)?;
             } else {
                 self.passed += 1;
             }
@@ -294,7 +293,7 @@ impl<'a> Pass<'a> {
         for (id, ad) in snapshot.ads() {
             if assembly.admits(id, ad, member) {
                 for via in 0..ad.ports.list.len() {
-                    self.try_one(assembly, id, via, Bond::new(member, port, via), agenda, so_far)?;
+                    self.try_one(assembly, id, Edge::new(member, port, via), agenda, so_far)?;
                 }
             } else {
                 self.passed += 1;
@@ -307,8 +306,7 @@ impl<'a> Pass<'a> {
         &mut self,
         assembly: &mut Assembly<'a>,
         id: AdId,
-        via: usize,
-        bond: Bond,
+        edge: Edge,
         agenda: &mut Vec<Task>,
         so_far: Option<Score>,
     ) -> ControlFlow<()> {
@@ -319,8 +317,8 @@ impl<'a> Pass<'a> {
         }
         self.steps += 1;
         let Some(ad) = self.snapshot.ad(id) else { return ControlFlow::Continue(()) };
-        let (before, child) = (agenda.len(), assembly.seats().len());
-        assembly.seat(id, ad, Some(bond));
+        let (before, child, via) = (agenda.len(), assembly.seats().len(), edge.child_port());
+        assembly.seat(id, ad, Some(edge));
         let fill = |port| Task::Fill { member: child, port };
         agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
         agenda.push(Task::Check { member: child });
@@ -340,9 +338,9 @@ impl<'a> Pass<'a> {
         so_far: Option<Score>,
     ) -> ControlFlow<()> {
         assembly.connect(member);
-        let edge = assembly.check(member);
-        let holds = edge == Edge::Holds;
-        if edge == Edge::Busy {
+        let outcome = assembly.check(member);
+        let holds = outcome == EdgeOutcome::Holds;
+        if outcome == EdgeOutcome::Busy {
             self.note_spent(assembly, member);
         }
         let excluded = assembly.seats().get(member).is_some_and(|seat| self.exclusions.contains(&seat.ad.key));
@@ -353,18 +351,18 @@ impl<'a> Pass<'a> {
 
     /// Whether a gang of equal score through this choice cannot be the one with the smallest ids, or another pass will tell.
     fn is_behind(&self, best: &Gang, choice: &Choice) -> bool {
-        let first = best.members.get(1).and_then(|member| Some((member.ad, member.bond?.via())));
+        let first = best.members.get(1).and_then(|member| Some((member.ad, member.edge?.child_port())));
         self.ports.len() > 1 || first.is_none_or(|first| (choice.id, choice.via) > first)
     }
 
     /// What is asked of a choice whose score is known is the same for all roots that have these choices.
     fn note_spent(&mut self, assembly: &Assembly<'a>, member: usize) {
         let Some(seat) = assembly.seats().get(member) else { return };
-        let Some(bond) = seat.bond.filter(|bond| bond.parent() == 0) else { return };
-        let list = self.ports.get(bond.port()).map(Vec::as_slice).unwrap_or_default();
-        let own = |choice: &&Choice| choice.id == seat.id && choice.via == bond.via();
+        let Some(edge) = seat.edge.filter(|edge| edge.parent() == 0) else { return };
+        let list = self.ports.get(edge.port()).map(Vec::as_slice).unwrap_or_default();
+        let own = |choice: &&Choice| choice.id == seat.id && choice.via == edge.child_port();
         if list.iter().find(own).is_some_and(|choice| choice.score.is_some()) {
-            self.spent.insert((bond.port(), seat.id, bond.via()));
+            self.spent.insert((edge.port(), seat.id, edge.child_port()));
         }
     }
 }

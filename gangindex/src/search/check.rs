@@ -92,7 +92,7 @@ impl<'s> Checker<'s> {
                 continue;
             }
             let partner = snapshot.ad(member.ad)?;
-            let via = member.bond.filter(|bond| bond.port() == number)?.via();
+            let via = member.edge.filter(|edge| edge.port() == number)?.child_port();
             let label = &partner.ports.list.get(via)?.label;
             let theirs = self.frame(partner);
             let own = if root.ports.implicit { body } else { self.env.frame(&port.attributes, Some(body)) };

@@ -123,7 +123,7 @@ impl Row {
     }
 
     /// The port it is bound through.
-    pub(crate) fn via(self) -> usize {
+    pub(crate) fn child_port(self) -> usize {
         as_usize(self.via)
     }
 
@@ -256,7 +256,7 @@ impl Table {
         for (number, (row, ports)) in self.rows.iter().zip(&self.texts).enumerate() {
             let Some(work) = self.row_work.get_mut(number) else { continue };
             for column in &mut *fresh {
-                column.put(number, (ports, row.via()), &mut self.words, &self.context, work);
+                column.put(number, (ports, row.child_port()), &mut self.words, &self.context, work);
             }
         }
     }

@@ -183,7 +183,7 @@ impl Table {
             let Some((row, ports)) = own else { continue };
             let mut work = OWN_WORK_MAX;
             for column in &mut self.columns.list {
-                column.put(as_usize(*number), (ports, row.via()), &mut self.words, &self.context, &mut work);
+                column.put(as_usize(*number), (ports, row.child_port()), &mut self.words, &self.context, &mut work);
             }
             if let Some(own) = self.row_work.get_mut(as_usize(*number)) {
                 *own = work;

@@ -24,8 +24,7 @@ pub(crate) fn unreached(port: &Port) -> PortCount {
 /// The counts of a port that was reached.
 pub(crate) fn counted(
     port: &Port,
-    view: &View,
-    step: &Step,
+    (view, step): (&View, &Step),
     excluded: &Bits,
     namespace: &str,
     pool: &mut Pool,

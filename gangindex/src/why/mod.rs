@@ -108,7 +108,7 @@ impl Whys {
         let mut counts = Vec::with_capacity(views.len());
         for (place, port) in ports.list.iter().enumerate() {
             counts.push(match views.get(place).zip(walk.steps.get(place)) {
-                Some((view, step)) => counts::counted(port, view, step, &excluded, &ad.key.namespace, pool, known),
+                Some(reached) => counts::counted(port, reached, &excluded, &ad.key.namespace, pool, known),
                 None => counts::unreached(port),
             });
         }

@@ -78,7 +78,7 @@ impl Pool {
         let live = |row: usize| table.live.get(row);
         let shared = known.availability.shared(table);
         let deep = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.has_others()));
-        let firsts = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.via() == 0));
+        let firsts = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.child_port() == 0));
         let gives = |row: usize| {
             let capacity = offer(row).map(|offer| &offer.capacity);
             capacity.is_some_and(|capacity| !capacity.is_empty() && capacity.values().all(|amount| *amount >= 1))

@@ -91,7 +91,7 @@ impl History {
         self.text += &format!("\nclaim {number}");
         for member in &gang.members {
             let key = &snapshot.ad(member.ad).unwrap().key;
-            if member.bond.is_none() {
+            if member.edge.is_none() {
                 self.served.insert(key.clone());
             }
             let Some((own, _)) = self.ads.iter_mut().find(|(ad, _)| ad.key == *key) else { continue };

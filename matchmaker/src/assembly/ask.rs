@@ -4,7 +4,7 @@ use classad::{FrameId, Name, Value};
 
 use super::Assembly;
 use crate::capacity::{Ask, Misfit, Res};
-use crate::gang::Bond;
+use crate::gang::Edge;
 use crate::model::Offer;
 use crate::share::share_key;
 
@@ -16,17 +16,17 @@ impl Assembly<'_> {
     /// Why it can never be had, of whatever the offer has in all.
     pub(super) fn ask(
         &mut self,
-        bond: Bond,
+        edge: Edge,
         offer: &Offer,
         parent_port: FrameId,
         child_port: FrameId,
     ) -> Result<Ask, Misfit> {
-        let mut takes = self.requested(bond, offer, parent_port)?;
+        let mut allocation = self.requested(edge, offer, parent_port)?;
         for (name, all) in &offer.capacity {
-            if takes.contains_key(name) {
+            if allocation.contains_key(name) {
                 continue;
             }
-            let amount = match self.request_attribute(bond, name, parent_port) {
+            let amount = match self.request_attribute(edge, name, parent_port) {
                 Some(value) => amount(&value).ok_or(Misfit::NoAmount)?,
                 None => match (offer.default_request.get(name), name.as_str()) {
                     (Some(default), _) => *default,
@@ -34,19 +34,19 @@ impl Assembly<'_> {
                     (None, _) => *all,
                 },
             };
-            takes.insert(name.clone(), amount);
+            allocation.insert(name.clone(), amount);
         }
         // Who has nothing has nothing to give: a claim holds something.
-        if takes.is_empty() || takes.values().any(|amount| *amount < 1) {
+        if allocation.is_empty() || allocation.values().any(|amount| *amount < 1) {
             return Err(Misfit::TooMuch);
         }
         let share = self.share(offer, parent_port, child_port).ok_or(Misfit::NoSeat)?;
-        Ok(Ask { takes, share })
+        Ok(Ask { allocation, share })
     }
 
     /// The port's `Request`, under the offer's names; empty if it has none.
-    fn requested(&self, bond: Bond, offer: &Offer, frame: FrameId) -> Result<Res, Misfit> {
-        let Some(request) = self.port(bond.parent(), bond.port()).and_then(|port| port.request.as_ref()) else {
+    fn requested(&self, edge: Edge, offer: &Offer, frame: FrameId) -> Result<Res, Misfit> {
+        let Some(request) = self.port(edge.parent(), edge.port()).and_then(|port| port.request.as_ref()) else {
             return Ok(Res::new());
         };
         let value = self.value(request, frame).ok_or(Misfit::NoAmount)?;
@@ -58,10 +58,10 @@ impl Assembly<'_> {
     }
 
     /// The value of `RequestCpus` and its like, if the port or its ad has that attribute.
-    fn request_attribute(&self, bond: Bond, resource: &str, frame: FrameId) -> Option<Value> {
-        let seat = self.seats.get(bond.parent())?;
+    fn request_attribute(&self, edge: Edge, resource: &str, frame: FrameId) -> Option<Value> {
+        let seat = self.seats.get(edge.parent())?;
         let name = format!("Request{resource}");
-        let in_port = self.port(bond.parent(), bond.port())?.attributes.get(&name);
+        let in_port = self.port(edge.parent(), edge.port())?.attributes.get(&name);
         let (expr, at) = match in_port {
             Some(expr) => (expr, frame),
             None => (seat.ad.ports.body.get(&name)?, seat.body),

@@ -181,7 +181,7 @@ impl<'t> Bench<'t> {
             let room = held.map_or(free, of);
             (*amount <= room.min(offer.capacity[resource])).then_some(())?;
         }
-        Some(Ask { takes: takes.into_iter().collect(), share })
+        Some(Ask { allocation: takes.into_iter().collect(), share })
     }
 
     fn rank(&self, node: usize, port: usize) -> i128 {

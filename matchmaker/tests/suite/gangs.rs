@@ -177,7 +177,7 @@ mod tests {
         let license = "[L = 1; Ports = {[Label = server; Constraint = server.S == 1], [Label = user]}]";
         let pool = pool().job("a", TWO).machine("m", MACHINE).license("l", license);
         let pool = pool.machine("s", "[S = 1; Requirements = true]").terms(|offer| {
-            offer.usage.take(&Ask { takes: Res::from([("slots".to_owned(), 1)]), share: None });
+            offer.usage.take(&Ask { allocation: Res::from([("slots".to_owned(), 1)]), share: None });
         });
         assert_eq!(pool.verdict(&Config::product()), Verdict::WaitingForCapacity);
     }
@@ -219,7 +219,7 @@ mod tests {
     fn requests_say_how_much() {
         let take = |job: &str, has: &[(&str, i64)]| {
             let pool = pool().job("j", &format!("[Requirements = true; {job}]")).offer("Machine", "m", MACHINE, has);
-            pool.takes().map(|ask| ask.takes)
+            pool.takes().map(|ask| ask.allocation)
         };
         let node = [("cpus", 8), ("memory", 64)];
         assert_eq!(take("", &node), one(&node), "nothing said: the whole");
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(take("", &[]), None, "who has nothing has nothing to give");
         let pool = pool().job("j", "[Requirements = true]").offer("Machine", "m", MACHINE, &node);
         let pool = pool.terms(|offer| offer.default_request = Res::from([("memory".to_owned(), 1)]));
-        assert_eq!(pool.takes().map(|ask| ask.takes), one(&[("cpus", 8), ("memory", 1)]));
+        assert_eq!(pool.takes().map(|ask| ask.allocation), one(&[("cpus", 8), ("memory", 1)]));
     }
 
     #[test]
@@ -281,14 +281,14 @@ mod tests {
         let mut pool = pool().job("j", "[Requirements = M == 1]").machine("m", MACHINE);
         pool.excluded.insert(key("Machine", "m"));
         assert_eq!(pool.verdict(&Config::product()), Verdict::BackingOff);
-        let pool = pool.terms(|offer| offer.usage.take(&Ask { takes: offer.capacity.clone(), share: None }));
+        let pool = pool.terms(|offer| offer.usage.take(&Ask { allocation: offer.capacity.clone(), share: None }));
         assert_eq!(pool.verdict(&Config::product()), Verdict::BackingOff, "taken as well, but that is not why");
     }
 
     #[test]
     fn a_search_has_an_end() {
         let pool = pool().job("j", TWO).machine("m", MACHINE).license("l", LICENSE);
-        if crate::TRIES_EACH {
+        if crate::PLAIN {
             assert_eq!(pool.verdict(&Config { steps_max: 2, ..Config::product() }), Verdict::GaveUp);
         }
         for config in [Config { members_max: 2, ..Config::product() }, Config { depth_max: 0, ..Config::product() }] {
@@ -300,6 +300,9 @@ mod tests {
 
     #[test]
     fn nobody_can_use_up_the_cycle_of_others() {
+        if crate::PLAIN {
+            return;
+        }
         let greedy = "[Ports = {[Label = m; Constraint = eval(\"m.Nothing\") is 1]}]";
         let modest = "[Ports = {[Label = m; Constraint = eval(\"m.A\") is 1]}]";
         let mut pool = pool();
@@ -307,8 +310,8 @@ mod tests {
             pool = pool.machine(&format!("m{number:02}"), "[A = 1; Ports = {[Label = r; Constraint = true]}]");
             pool = pool.job_of(&format!("greedy{number:02}"), greedy, "a", 0, 0);
         }
-        // What `eval` costs beyond a usual edge counts, too: some 26 steps for each job.
-        let config = Config { cycle_steps_max: 120, ..Config::product() };
+        // What `eval` costs beyond a usual edge counts, too: some 32 steps for each job.
+        let config = Config { cycle_steps_max: 160, ..Config::product() };
         let (_, cycle) = pool.job_of("modest", modest, "b", 0, 9).cycle(&config);
         assert_eq!(cycle.gangs.len(), 1, "the greedy ones come first, and have run out");
         let gave_up = cycle.unmatched.iter().filter(|why| why.verdict == Verdict::GaveUp).count();

@@ -3,9 +3,12 @@
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::Arc;
 
     use classad::{Context, Env, conjuncts, eval};
-    use matchmaker::{AdKey, Cycle, Gang, Offer, PoolAd, Role, Root, Snapshot, Verdict, explain, plain, verify};
+    use matchmaker::{
+        AdKey, Answer, Asked, Cycle, Gang, Offer, PoolAd, Role, Root, Snapshot, Verdict, WhyNot, plain, tried, verify,
+    };
     use proptest::prelude::*;
 
     use crate::negotiate;
@@ -17,6 +20,12 @@ mod tests {
 
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(any::<u8>(), 20..320)
+    }
+
+    fn why_not(pool: &Snapshot, root: &Root, world: &World) -> Arc<WhyNot> {
+        let asked = Asked { root, number: 0, gave_up: false, steps_max: u64::MAX, last: true };
+        let Answer { why, .. } = tried(&asked, pool, &world.config, NOW, &|_, _| None);
+        why.unwrap()
     }
 
     fn best(pool: &Snapshot, root: &Root, world: &World) -> Option<Gang> {
@@ -50,10 +59,10 @@ mod tests {
         }
         for member in cycle.gangs.iter().flat_map(|gang| &gang.members) {
             match &member.ask.share {
-                None => add(own.entry(member.ad.place()).or_default(), &member.ask.takes),
+                None => add(own.entry(member.ad.place()).or_default(), &member.ask.allocation),
                 Some(key) => {
                     let seat = seats.entry((member.ad.place(), key.clone())).or_default();
-                    for (name, amount) in &member.ask.takes {
+                    for (name, amount) in &member.ask.allocation {
                         let most = seat.entry(name.clone()).or_default();
                         *most = (*most).max(*amount);
                     }
@@ -167,7 +176,7 @@ mod tests {
                 if best(pool, root, &world).is_some() {
                     continue;
                 }
-                let why = explain(pool, root, false, &world.config, NOW);
+                let why = why_not(pool, root, &world);
                 let ever = best(&free, root, &world).is_some();
                 prop_assert_eq!(why.verdict == Verdict::WaitingForCapacity, ever, "{:?} {}", why, world.text);
                 let forgiven = Root { exclusions: BTreeSet::new(), ..root.clone() };
@@ -200,7 +209,7 @@ mod tests {
                 if ad.ports.problem.is_some() || best(&pool, &root, &world).is_some() {
                     continue;
                 }
-                let why = explain(&pool, &root, false, &world.config, NOW);
+                let why = why_not(&pool, &root, &world);
                 let parts = ad.ports.list[0].constraint.as_ref().map(conjuncts).unwrap_or_default();
                 let told: Vec<u64> = why.ports[0].conjuncts.iter().map(|part| part.rejects).collect();
                 let counted: Vec<u64> = parts.iter().map(|part| rejects(&pool, ad, part, &world)).collect();

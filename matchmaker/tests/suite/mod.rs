@@ -1,5 +1,5 @@
 //! What every finder must pass: `negotiate` at the root of the test program asks the one at hand, and
-//! `TRIES_EACH` says whether it looks at candidates one by one.
+//! `PLAIN` says whether it is the plain search, which has no budget but that of a single search.
 
 mod gangs;
 mod laws;

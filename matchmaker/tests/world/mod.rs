@@ -105,7 +105,7 @@ fn offer(draw: &mut Draw<'_>, namespace: &str, text: &mut String) -> Offer {
             let value = classad::Value::string(*draw.pick(&["x", "a1", "y"]));
             share_key(&value).ok().flatten().unwrap_or_default()
         });
-        usage.take(&Ask { takes: takes.clone(), share });
+        usage.take(&Ask { allocation: takes.clone(), share });
         if draw.percent(30) {
             usage.external = takes;
         }

@@ -190,8 +190,8 @@ fn gangs(pool: &Pool) -> Option<Vec<Found>> {
         let number = |ad| snapshot.ad(ad)?.key.name.parse::<u8>().ok();
         let mut legs = Vec::new();
         for member in gang.members.iter().skip(1) {
-            let takes = member.ask.takes.get(RESOURCE).copied().unwrap_or(1);
-            let parent = member.bond.and_then(|bond| bond.parent().checked_sub(1));
+            let takes = member.ask.allocation.get(RESOURCE).copied().unwrap_or(1);
+            let parent = member.edge.and_then(|edge| edge.parent().checked_sub(1));
             legs.push((number(member.ad)?, takes, member.ask.share.clone(), parent));
         }
         Some((number(gang.root()?)?, legs))
@@ -202,9 +202,9 @@ fn gangs(pool: &Pool) -> Option<Vec<Found>> {
 fn offer_ad(offer: &Shown, ads: &Ads) -> Option<PoolAd> {
     let amount = |amount: i64| Res::from([(RESOURCE.to_owned(), amount)]);
     let mut usage = Usage::default();
-    usage.take(&Ask { takes: amount(offer.own), share: None });
+    usage.take(&Ask { allocation: amount(offer.own), share: None });
     for (share, takes) in &offer.shared {
-        usage.take(&Ask { takes: amount(*takes), share: Some(share.clone()) });
+        usage.take(&Ask { allocation: amount(*takes), share: Some(share.clone()) });
     }
     let trade = Trade::of(offer.name);
     let is_shared = trade == Trade::License && offer.capacity > 1;

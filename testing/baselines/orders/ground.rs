@@ -195,7 +195,10 @@ impl Ground {
 
     /// The ad of a row, and the port that it is bound through.
     pub(super) fn who(&self, row: u32) -> (AdId, usize) {
-        self.table.rows.get(as_usize(row)).map_or((AdId::at(usize::MAX), 0), |row| (AdId::at(row.place()), row.via()))
+        self.table
+            .rows
+            .get(as_usize(row))
+            .map_or((AdId::at(usize::MAX), 0), |row| (AdId::at(row.place()), row.child_port()))
     }
 
     /// What a port takes of an ad.

@@ -13,7 +13,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use matchmaker::{
-    AdId, AdKey, Answer, Ask, Asked, Bond, Config, Explained, Finder, Found, Gang, Member, Members, Root, Round, Score,
+    AdId, AdKey, Answer, Ask, Asked, Config, Edge, Explained, Finder, Found, Gang, Member, Members, Root, Round, Score,
     Snapshot, Turn, plain, verify,
 };
 
@@ -191,10 +191,10 @@ fn refusal(snapshot: &Snapshot, root: &Root, ground: &Ground, unknown: Unknown) 
 
 fn gang(ground: &mut Ground, root: AdId, rows: &[u32], ports: &[usize]) -> Gang {
     let mut members = Members::new();
-    members.push(Member { ad: root, bond: None, ask: Ask::default() });
+    members.push(Member { ad: root, edge: None, ask: Ask::default() });
     for (port, (row, candidates)) in rows.iter().zip(ports).enumerate() {
         let (ad, via) = ground.who(*row);
-        members.push(Member { ad, bond: Some(Bond::new(0, port, via)), ask: ground.ask(*candidates, ad) });
+        members.push(Member { ad, edge: Some(Edge::new(0, port, via)), ask: ground.ask(*candidates, ad) });
     }
     Gang { members, score: Score::default() }
 }

@@ -32,6 +32,9 @@ pub(crate) fn gangs(request: &Value) -> Value {
 /// The cases say that an undefined rank counts 0 and an error 0, but their numbers were made by a program that counted 2 and 1
 /// (`docs/decisions/0003-undefined-ranks.md`); the product counts 0.
 fn rank_of(rank: &Expr) -> Expr {
+    if rank.as_literal().is_some_and(|value| value.as_number().is_some()) {
+        return rank.clone();
+    }
     let text = format!("({rank}) =?= undefined ? 2 : (({rank}) =?= error ? 1 : ({rank}))");
     parse_expr(&text, Dialect::Htcondor).unwrap_or_else(|_| rank.clone())
 }
@@ -71,12 +74,12 @@ impl Names<'_> {
     fn line(&self, gang: &Gang, member: usize) -> String {
         let Some(this) = gang.members.get(member) else { return String::new() };
         let children = gang.members.iter().enumerate().filter_map(|(place, child)| {
-            let bond = child.bond.filter(|bond| bond.parent() == member)?;
-            Some((bond.port(), format!("{}>{}", bond.port(), self.line(gang, place))))
+            let edge = child.edge.filter(|edge| edge.parent() == member)?;
+            Some((edge.port(), format!("{}>{}", edge.port(), self.line(gang, place))))
         });
         let mut children: Vec<(usize, String)> = children.collect();
         children.sort();
-        let via = this.bond.map(|bond| format!(".{}", bond.via())).unwrap_or_default();
+        let via = this.edge.map(|edge| format!(".{}", edge.child_port())).unwrap_or_default();
         let id = self.ad(this.ad);
         match children.is_empty() {
             true => format!("{id}{via}"),
