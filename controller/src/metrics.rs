@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -27,14 +27,12 @@ pub(crate) struct Metrics {
     registry: Registry,
 }
 
-/// Metrics of requests to the API server.
+/// Metrics of requests to the API server; what each counts is said where it is registered.
 #[derive(Debug)]
 pub(crate) struct RequestMetrics {
-    ended: Family<RequestLabels, Counter>,
-    in_flight: Family<KindLabel, Gauge>,
-    /// How long a request took, its wait for its turn included.
-    duration: Family<KindLabel, Histogram, fn() -> Histogram>,
-    /// Statuses that could not be written, and are tried again.
+    ended: Family<Labels<2>, Counter>,
+    in_flight: Family<Labels<1>, Gauge>,
+    duration: Family<Labels<1>, Histogram, fn() -> Histogram>,
     pub(crate) statuses_not_written: Counter,
 }
 
@@ -42,87 +40,36 @@ pub(crate) struct RequestMetrics {
 #[derive(Debug)]
 pub(crate) struct ClaimMetrics {
     pub(crate) in_flight: Gauge,
-    /// Gangs committed, called off and released.
-    decisions: Family<DecisionLabels, Counter>,
-    /// Offers that said no to a claim.
-    refusals: Family<ReasonLabel, Counter>,
-    /// Matches written for a job for the first time, and again.
-    attempts: Family<AttemptLabel, Counter>,
-    /// Matches that the API server would not take.
+    decisions: Family<Labels<2>, Counter>,
+    refusals: Family<Labels<1>, Counter>,
+    attempts: Family<Labels<1>, Counter>,
     pub(crate) matches_not_taken: Counter,
-    /// From when a gang was handed on to its commit.
     pub(crate) commit_duration: Histogram,
-    /// From when a job was created to the commit of its first gang.
     pub(crate) wait_duration: Histogram,
-    /// Entries taken out of ledgers whose Match was gone.
     pub(crate) orphans_swept: Counter,
-    /// Entries that ledgers had lost, written back.
     pub(crate) entries_restored: Counter,
-    /// Jobs that were finished since they could not be claimed.
-    gave_up: Family<ReasonLabel, Counter>,
+    gave_up: Family<Labels<1>, Counter>,
 }
 
 /// Metrics of negotiation cycles and of the main loop.
 #[derive(Debug)]
 pub(crate) struct CycleMetrics {
     pub(crate) duration: Histogram,
-    /// How long the main loop took to look at what had changed.
     pub(crate) round_duration: Histogram,
-    /// Jobs that the last cycle looked at.
     pub(crate) jobs_waiting: Gauge,
-    jobs_unmatched: Family<ReasonLabel, Gauge>,
+    jobs_unmatched: Family<Labels<1>, Gauge>,
     /// The reasons of `jobs_unmatched` that had a value before.
     reasons: Mutex<BTreeSet<&'static str>>,
-    /// Gangs that were found and wait until fewer claims are in flight.
     pub(crate) gangs_backlog: Gauge,
-    /// Cycles that took too long and were ended with what they had found.
     pub(crate) ended: Counter,
-    /// Namespaces that exceeded their budget in a cycle.
-    over_budget: Family<SideLabel, Counter>,
-    /// Jobs whose search exceeded the budget of their namespace in the last cycle.
+    over_budget: Family<Labels<1>, Counter>,
     pub(crate) jobs_over_budget: Gauge,
     pub(crate) searches_cut_short: Counter,
-    /// Gangs of the index that the evaluator did not agree with.
     pub(crate) disagreements: Counter,
 }
 
-/// Whether a request reads or writes, and what came of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    kind: &'static str,
-    outcome: &'static str,
-}
-
-/// Whether a request reads or writes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct KindLabel {
-    kind: &'static str,
-}
-
-/// A decision and its reason.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DecisionLabels {
-    decision: &'static str,
-    reason: &'static str,
-}
-
-/// A reason.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReasonLabel {
-    reason: &'static str,
-}
-
-/// `first` or `again`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct AttemptLabel {
-    attempt: &'static str,
-}
-
-/// `Jobs` or `Offers`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct SideLabel {
-    side: &'static str,
-}
+/// So many labels with their values.
+type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 impl Default for Metrics {
     fn default() -> Metrics {
@@ -161,15 +108,15 @@ impl RequestMetrics {
 impl RequestMetrics {
     /// A request begins; it is under way until what this returns is dropped.
     pub(crate) fn begin(&self, kind: &'static str) -> RequestUnderWay {
-        let in_flight = self.in_flight.get_or_create_owned(&KindLabel { kind });
+        let in_flight = self.in_flight.get_or_create_owned(&[("kind", kind)]);
         in_flight.inc();
         RequestUnderWay(in_flight)
     }
 
     /// A request has ended.
     pub(crate) fn ended(&self, kind: &'static str, outcome: &'static str, took: Duration) {
-        self.duration.get_or_create(&KindLabel { kind }).observe(took.as_secs_f64());
-        self.ended.get_or_create(&RequestLabels { kind, outcome }).inc();
+        self.duration.get_or_create(&[("kind", kind)]).observe(took.as_secs_f64());
+        self.ended.get_or_create(&[("kind", kind), ("outcome", outcome)]).inc();
     }
 }
 
@@ -214,22 +161,22 @@ impl ClaimMetrics {
 impl ClaimMetrics {
     /// A gang was committed, called off or released.
     pub(crate) fn decided(&self, decision: &'static str, reason: &'static str) {
-        self.decisions.get_or_create(&DecisionLabels { decision, reason }).inc();
+        self.decisions.get_or_create(&[("decision", decision), ("reason", reason)]).inc();
     }
 
     /// An offer said no to a claim.
     pub(crate) fn refused(&self, reason: &'static str) {
-        self.refusals.get_or_create(&ReasonLabel { reason }).inc();
+        self.refusals.get_or_create(&[("reason", reason)]).inc();
     }
 
     /// A Match was written: the `first` of its job, or one `again`.
     pub(crate) fn attempted(&self, attempt: &'static str) {
-        self.attempts.get_or_create(&AttemptLabel { attempt }).inc();
+        self.attempts.get_or_create(&[("attempt", attempt)]).inc();
     }
 
     /// A job was finished since it could not be claimed.
     pub(crate) fn gave_up(&self, reason: &'static str) {
-        self.gave_up.get_or_create(&ReasonLabel { reason }).inc();
+        self.gave_up.get_or_create(&[("reason", reason)]).inc();
     }
 }
 
@@ -280,7 +227,7 @@ impl CycleMetrics {
 
     /// Namespaces of whose jobs, or whose offers, so many exceeded their budget.
     pub(crate) fn over_budget(&self, side: &'static str, namespaces: usize) {
-        self.over_budget.get_or_create(&SideLabel { side }).inc_by(count(namespaces));
+        self.over_budget.get_or_create(&[("side", side)]).inc_by(count(namespaces));
     }
 
     /// Only these reasons are there, and so many jobs of each: a reason that was there before has no job any more.
@@ -289,7 +236,7 @@ impl CycleMetrics {
         reasons.extend(jobs.keys());
         for reason in &*reasons {
             let level = level(jobs.get(reason).copied().unwrap_or(0));
-            self.jobs_unmatched.get_or_create(&ReasonLabel { reason }).set(level);
+            self.jobs_unmatched.get_or_create(&[("reason", reason)]).set(level);
         }
     }
 }
@@ -338,8 +285,7 @@ mod tests {
     #[test]
     fn counters_gauges_and_histograms_have_lines_as_prometheus_reads_them() {
         let metrics = Metrics::default();
-        let aborted = DecisionLabels { decision: "Aborted", reason: "StaleAd" };
-        metrics.claims.decisions.get_or_create(&aborted).inc_by(2);
+        (0..2).for_each(|_| metrics.claims.decided("Aborted", "StaleAd"));
         metrics.claims.commit_duration.observe(0.03);
         metrics.claims.commit_duration.observe(100.0);
         let text = metrics.text();
