@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 /// Who may import whom, of our own crates, tests included. Nobody imports a program.
-const IMPORTS: [(&str, &[&str]); 15] = [
+const IMPORTS: [(&str, &[&str]); 14] = [
     ("classad", &[]),
     ("claiming", &[]),
     ("matchmaker", &["classad"]),
@@ -14,7 +14,6 @@ const IMPORTS: [(&str, &[&str]); 15] = [
     ("controller", &["apiserver", "auditor", "classad", "claiming", "matchmaker", "crds", "pool"]),
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["classad", "matchmaker", "crds", "pool"]),
-    ("simulator", &["classad", "claiming", "matchmaker"]),
     ("e2e", &["crds", "testbed"]),
     ("testbed", &[]),
     ("apiserver", &["crds", "testbed"]),
