@@ -55,7 +55,7 @@ fn agent(stage: &mut Stage, name: &str) {
     if agent.renewed_ms.is_none_or(|renewed| stage.now_ms - renewed >= RENEW_MS) {
         agent.renewed_ms = Some(stage.now_ms);
         stage.agents.insert(name.to_owned(), agent.clone());
-        renew(stage, &agent, name);
+        renew(stage, agent.plural, name);
     }
     let Some(offer) = stage.get(agent.plural, name) else { return };
     for (uid, entry) in offer["status"]["claims"].as_object().into_iter().flatten() {
@@ -91,8 +91,9 @@ fn vote(agent: &Agent, path: &str, uid: &str) -> Value {
     Value::Array(patch)
 }
 
-fn renew(stage: &mut Stage, agent: &Agent, name: &str) {
-    let lease = format!("gangmatch-{}-{name}", agent.plural.trim_end_matches('s'));
+/// Renews the Lease of the agent of this offer.
+pub(crate) fn renew(stage: &mut Stage, plural: &str, name: &str) {
+    let lease = format!("gangmatch-{}-{name}", plural.trim_end_matches('s'));
     let all = format!("/apis/coordination.k8s.io/v1/namespaces/{HERE}/leases");
     let spec = json!({"holderIdentity": name, "leaseTransitions": stage.now_ms});
     let patched = stage.ask(&Method::PATCH, &format!("{all}/{lease}"), &json!({"spec": spec}));

@@ -1,5 +1,7 @@
 //! What can go wrong with one write, or at the moment of one.
 
+use crate::mistakes::Mistake;
+
 /// What happens when a write is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
@@ -25,6 +27,12 @@ pub(crate) enum Fault {
     Compacted,
     /// It is kept back until somebody lets it go.
     Held,
+    /// It arrives after so many milliseconds, and is answered then.
+    Slow(i64),
+    /// It arrives after so many milliseconds, whatever has become of the controller, and is never answered.
+    Astray(i64),
+    /// It is done, answered, and done again after so many milliseconds.
+    Twice(i64),
 }
 
 /// The faults that each write of each scenario meets, by name.
@@ -66,4 +74,6 @@ pub(crate) enum Twist {
     OldReads(i64),
     /// Writes to licenses are answered as if they were done, and are not.
     Forgets,
+    /// A mistake of the controller or of the server.
+    Planted(Mistake),
 }

@@ -3,17 +3,23 @@
 
 mod actors;
 mod broken;
+mod chance;
 mod faults;
 mod hanging;
+mod histories;
 mod lenient;
 mod matrix;
+mod mistakes;
 mod paced;
 mod places;
+mod plan;
 mod process;
 mod repairs;
 mod scenarios;
 mod stage;
 mod takeover;
 mod unreadable;
+mod weather;
 mod wire;
 mod words;
+mod worker;

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use crate::actors::{self, Agent};
 use crate::faults::{Strike, Twist};
 use crate::process::{Process, beginning};
-use crate::wire::{Keep, Wire};
+use crate::weather::{Sky, Weather};
+use crate::wire::{Keep, Late, Wire};
+use crate::worker::Worker;
 
 /// Where everything happens.
 pub(crate) const HERE: &str = "play";
@@ -21,12 +23,20 @@ pub(crate) const HERE: &str = "play";
 const STROKE_MS: i64 = 20;
 /// How long after its death a controller is started again.
 const AGAIN_MS: i64 = 500;
-/// How long a late write is on its way: until somebody else leads.
-const LATE_MS: i64 = 20_000;
 /// How long anything may take that is bound to happen: a lease has to run out, a frozen watch to be noticed.
 const LIMIT_MS: i64 = 240_000;
 
-static KINDS: LazyLock<Arc<Kinds>> = LazyLock::new(|| Arc::new(Kinds::new()));
+/// The kinds with all rules, without any, and without the one of this message.
+fn kinds(twist: Twist) -> Arc<Kinds> {
+    static ALL: LazyLock<Mutex<BTreeMap<Option<&str>, Arc<Kinds>>>> = LazyLock::new(Mutex::default);
+    let missing = match twist {
+        Twist::NoRules => Some(""),
+        Twist::Planted(mistake) => mistake.missing_rule(),
+        _ => None,
+    };
+    let is_out = |said: &str| missing.is_some_and(|missing| said.contains(missing));
+    ALL.lock().unwrap().entry(missing).or_insert_with(|| Arc::new(Kinds::without_rules(is_out))).clone()
+}
 
 /// What somebody does in the very moment after a write.
 pub(crate) struct Meddle {
@@ -55,7 +65,15 @@ pub(crate) struct Stage {
     /// When a controller is started, and how.
     starts: Vec<(i64, Vec<&'static str>)>,
     /// Writes on their way.
-    late: Vec<(i64, Call)>,
+    late: Vec<(i64, Late)>,
+    /// What happens to requests by chance, and from which seed.
+    pub(crate) weather: Option<(Weather, u64)>,
+    /// How controllers are started again.
+    pub(crate) flags: &'static [&'static str],
+    /// Agents that really work.
+    pub(crate) workers: Vec<Worker>,
+    /// What is wrong with what they do.
+    wronged: Vec<String>,
     started: usize,
     pub(crate) struck: bool,
     /// What all controllers wrote, one after the other.
@@ -65,9 +83,8 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(strike: Option<Strike>, twist: Twist) -> Stage {
-        let kinds = if twist == Twist::NoRules { Arc::new(Kinds::without_rules()) } else { KINDS.clone() };
         let mut stage = Stage {
-            server: Server::new(kinds, beginning()),
+            server: Server::new(kinds(twist), beginning()),
             processes: Vec::new(),
             now_ms: 0,
             agents: BTreeMap::new(),
@@ -82,6 +99,10 @@ impl Stage {
             past: Arc::default(),
             starts: Vec::new(),
             late: Vec::new(),
+            weather: None,
+            flags: &[],
+            workers: Vec::new(),
+            wronged: Vec::new(),
             started: 0,
             struck: false,
             log: Vec::new(),
@@ -104,6 +125,8 @@ impl Stage {
         let strike = self.strike.filter(|_| self.started == 1);
         let wire = Wire::new(self.server.clone(), strike, self.meddle.clone(), self.twist);
         wire.line().past = self.past.clone();
+        let sky = |(weather, seed): &(Weather, u64)| Sky::new(weather, seed.wrapping_add(self.started as u64));
+        wire.line().sky = self.weather.as_ref().map(sky);
         let name = format!("controller-{}", self.started);
         self.processes.push(Process::start(&name, wire, self.now_ms, flags));
     }
@@ -237,8 +260,18 @@ impl Stage {
             self.reacted = revision;
             actors::react(self);
         }
+        self.work();
         self.past.lock().unwrap().push((until, self.server.revision()));
         self.read_along();
+    }
+
+    /// Agents work. What is wrong is looked for before they notice it themselves.
+    fn work(&mut self) {
+        let mut workers = std::mem::take(&mut self.workers);
+        let wronged: Vec<String> = workers.iter().filter_map(|worker| worker.wronged(self)).collect();
+        self.wronged.extend(wronged);
+        workers.iter_mut().for_each(|worker| worker.act(self));
+        self.workers = workers;
     }
 
     /// Takes away who was killed; somebody starts it again.
@@ -248,21 +281,23 @@ impl Stage {
             self.struck |= line.struck;
             let log = std::mem::take(&mut line.log);
             self.log.extend(log.into_iter().map(|write| format!("{:>7} {} {write}", self.now_ms, process.name)));
-            self.late.extend(line.late.drain(..).map(|call| (self.now_ms + LATE_MS, call)));
+            self.late.extend(line.late.drain(..).map(|late| (self.now_ms + late.after_ms, late)));
         }
         let (now_ms, before) = (self.now_ms, self.processes.len());
         self.processes.retain(|process| process.wire.line().dead.is_none());
         for _ in self.processes.len()..before {
-            self.starts.push((now_ms + AGAIN_MS, Vec::new()));
+            self.starts.push((now_ms + AGAIN_MS, self.flags.to_vec()));
         }
     }
 
     /// What comes at its time.
     fn due(&mut self) {
         let now_ms = self.now_ms;
-        for (_, call) in self.late.extract_if(.., |(at, _)| *at <= now_ms).collect::<Vec<_>>() {
-            self.log.push(format!("{now_ms:>7} late {call}"));
-            let _ = self.server.answer(&call);
+        for (_, late) in self.late.extract_if(.., |(at, _)| *at <= now_ms).collect::<Vec<_>>() {
+            self.log.push(format!("{now_ms:>7} late {}", late.call));
+            let answer = self.server.answer(&late.call);
+            // Whoever asked may have given up.
+            late.answer.map(|waits| waits.send(answer));
         }
         for (_, flags) in self.starts.extract_if(.., |(at, _)| *at <= now_ms).collect::<Vec<_>>() {
             self.start(&flags);
@@ -344,7 +379,8 @@ impl Stage {
 
     /// What was broken in any revision.
     pub(crate) fn verdict(&self) -> Result<(), String> {
-        let broken: Vec<String> = self.audit.violations().iter().map(ToString::to_string).collect();
+        let broken = self.audit.violations().iter().map(ToString::to_string);
+        let broken: Vec<String> = broken.chain(self.wronged.iter().cloned()).collect();
         if broken.is_empty() { Ok(()) } else { Err(broken.join("\n  ")) }
     }
 }

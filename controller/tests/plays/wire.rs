@@ -6,20 +6,28 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use apiserver::{Answer, Call, Reply, Server, Verb};
+use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::{BoxFuture, pending};
 use http::{Request, Response};
+use http_body::Frame;
 use http_body_util::{BodyExt, BodyStream, StreamBody};
 use kube::client::Body;
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
-use tokio::time::sleep;
+use tokio::time::{sleep, sleep_until};
 
 use crate::faults::{Fault, Strike, Twist};
+use crate::mistakes::Seen;
 use crate::stage::Meddle;
+use crate::weather::Sky;
 
 /// How long a request is on its way, and an answer.
 const TRAVEL: Duration = Duration::from_millis(1);
+/// When it is noticed that a connection is broken.
+const BROKEN: Duration = Duration::from_secs(30);
+/// How long a late write is on its way: until somebody else leads.
+const LATE_MS: i64 = 20_000;
 
 /// One controller's way to the server.
 #[derive(Clone)]
@@ -28,6 +36,8 @@ pub(crate) struct Wire(Arc<Mutex<Line>>);
 /// What is known of the way.
 pub(crate) struct Line {
     server: Server,
+    /// What happens to each request, by chance.
+    pub(crate) sky: Option<Sky>,
     pub(crate) strike: Option<Strike>,
     /// Writes so far, and what they were.
     counted: usize,
@@ -37,8 +47,8 @@ pub(crate) struct Line {
     /// What has killed whoever is at this end.
     pub(crate) dead: Option<Fault>,
     pub(crate) struck: bool,
-    /// Writes of a dead controller that are still on their way.
-    pub(crate) late: Vec<Call>,
+    /// Requests that are still on their way, whatever has become of the controller.
+    pub(crate) late: Vec<Late>,
     /// Writes that are kept back, and who waits for their answers.
     pub(crate) held: Vec<(Call, oneshot::Sender<Answer>)>,
     /// What is kept back.
@@ -53,6 +63,16 @@ pub(crate) struct Line {
     pub(crate) twist: Twist,
     /// What the server's revision was, and when: for reads that show the past.
     pub(crate) past: Arc<Mutex<Vec<(i64, i64)>>>,
+    /// What it has seen, if a mistake is planted.
+    seen: Seen,
+}
+
+/// A request on its way.
+pub(crate) struct Late {
+    pub(crate) after_ms: i64,
+    pub(crate) call: Call,
+    /// Where the answer is waited for, if it is.
+    pub(crate) answer: Option<oneshot::Sender<Answer>>,
 }
 
 /// Writes that are kept back.
@@ -80,6 +100,7 @@ impl Wire {
     ) -> Wire {
         Wire(Arc::new(Mutex::new(Line {
             server,
+            sky: None,
             strike,
             counted: 0,
             asked: 0,
@@ -96,6 +117,7 @@ impl Wire {
             meddle,
             twist,
             past: Arc::default(),
+            seen: Seen::default(),
         })))
     }
 
@@ -127,7 +149,7 @@ impl Wire {
     }
 
     async fn arrive(&self, call: &Call, met: Option<Fault>) -> Response<Reply> {
-        let Some(fault) = met else { return self.line().respond(call) };
+        let Some(fault) = met else { return self.respond(call) };
         match fault {
             Fault::KilledBefore => self.die(fault).await,
             Fault::KilledAfter => {
@@ -135,13 +157,13 @@ impl Wire {
                 self.die(fault).await
             }
             Fault::Late => {
-                self.line().late.push(call.clone());
+                self.travels(call, LATE_MS, None);
                 self.die(fault).await
             }
-            Fault::Lost => pending().await,
+            Fault::Lost => no_answer(call).await,
             Fault::AnswerLost => {
                 self.line().deliver(call);
-                pending().await
+                no_answer(call).await
             }
             Fault::Refused(409) => {
                 Answer::failure(409, "Conflict", "the object has been modified", Value::Null).response()
@@ -153,19 +175,47 @@ impl Wire {
                 Answer::error(504).response()
             }
             Fault::WatchesDropped | Fault::WatchesFrozen | Fault::Compacted => {
-                let response = self.line().respond(call);
+                let response = self.respond(call);
                 self.line().cut(fault);
                 response
             }
             Fault::Held => {
                 let (answer, comes) = oneshot::channel();
                 self.line().held.push((call.clone(), answer));
-                match comes.await {
-                    Ok(answer) => answer.response(),
-                    Err(_) => pending().await,
-                }
+                comes_back(comes).await
+            }
+            Fault::Slow(after_ms) => {
+                let (answer, comes) = oneshot::channel();
+                self.travels(call, after_ms, Some(answer));
+                comes_back(comes).await
+            }
+            Fault::Astray(after_ms) => {
+                self.travels(call, after_ms, None);
+                no_answer(call).await
+            }
+            Fault::Twice(after_ms) => {
+                self.travels(call, after_ms, None);
+                self.respond(call)
             }
         }
+    }
+
+    /// Sends a request on a long way.
+    fn travels(&self, call: &Call, after_ms: i64, answer: Option<oneshot::Sender<Answer>>) {
+        let mut line = self.line();
+        let call = line.twisted(call);
+        line.late.push(Late { after_ms, call, answer });
+    }
+
+    fn respond(&self, call: &Call) -> Response<Reply> {
+        let mut line = self.line();
+        if call.verb != Verb::Watch {
+            return line.deliver(call).response();
+        }
+        line.watches += 1;
+        let watched =
+            Watched { wire: self.clone(), call: call.clone(), number: line.watches, cuts: line.cuts.subscribe() };
+        watched.cuttable(line.server.respond(call))
     }
 
     async fn die(&self, fault: Fault) -> Response<Reply> {
@@ -178,6 +228,11 @@ impl Line {
     /// Counts a write, and says what it meets.
     fn meets(&mut self, call: &Call) -> Option<Fault> {
         self.asked += usize::from(call.verb != Verb::Watch && call.plural != "leases");
+        let sky = self.sky.as_mut().filter(|_| self.dead.is_none() && call.verb != Verb::Watch);
+        if let Some(fault) = sky.and_then(|sky| sky.meets(call)) {
+            self.log.push(format!("{call} {fault:?}"));
+            return Some(fault);
+        }
         if !call.verb.writes() || self.dead.is_some() {
             return None;
         }
@@ -216,6 +271,7 @@ impl Line {
                 // What it would have been: asked of a copy.
                 self.server.copy().answer(call)
             }
+            (Twist::Planted(mistake), _) => self.seen.answer(mistake, &self.server, call),
             _ => self.server.answer(call),
         };
         if call.verb.writes() && answer.code < 300 {
@@ -225,21 +281,13 @@ impl Line {
         answer
     }
 
-    fn respond(&mut self, call: &Call) -> Response<Reply> {
-        if call.verb != Verb::Watch {
-            return self.deliver(call).response();
-        }
-        self.watches += 1;
-        let response = self.server.respond(call);
-        cuttable(response, self.watches, call.plural.clone(), self.cuts.subscribe())
-    }
-
     /// The watches of a kind stay open, and say nothing any more.
     pub(crate) fn silence(&mut self, plural: &'static str) {
         self.cuts.send_modify(|cut| cut.silent = plural);
     }
 
-    fn cut(&mut self, fault: Fault) {
+    /// Does this to all watches.
+    pub(crate) fn cut(&mut self, fault: Fault) {
         let all = self.watches;
         match fault {
             Fault::WatchesFrozen => self.cuts.send_modify(|cut| cut.frozen = all),
@@ -253,6 +301,9 @@ impl Line {
 
     fn twisted(&self, call: &Call) -> Call {
         let mut call = call.clone();
+        if let Twist::Planted(mistake) = self.twist {
+            mistake.request(&mut call);
+        }
         let strips = |op: &Value| self.twist == Twist::NoTests && op["op"] == "test";
         match call.json() {
             Some(Value::Array(ops)) => {
@@ -268,28 +319,73 @@ impl Line {
     }
 }
 
-/// A watch that can break off, or fall silent.
-fn cuttable(response: Response<Reply>, number: u64, plural: String, cuts: watch::Receiver<Cut>) -> Response<Reply> {
-    response.map(|body| {
-        let watched = (BodyStream::new(body), plural, cuts);
-        let frames = futures::stream::unfold(watched, move |(mut body, plural, mut cuts)| async move {
-            loop {
-                let cut = *cuts.borrow_and_update();
-                if number <= cut.frozen || plural == cut.silent {
-                    pending::<()>().await;
-                }
-                if number <= cut.dropped {
-                    return None;
-                }
-                tokio::select! {
-                    biased;
-                    _ = cuts.changed() => {}
-                    frame = body.next() => return frame.map(|frame| (frame, (body, plural, cuts))),
-                }
+/// An answer that never comes. Lists that watches begin with have no deadline of their own: their connection breaks.
+async fn no_answer(call: &Call) -> Response<Reply> {
+    if call.verb != Verb::List {
+        pending::<()>().await;
+    }
+    sleep(BROKEN).await;
+    Answer::error(504).response()
+}
+
+/// The answer to a request that was kept back, or slow.
+async fn comes_back(answer: oneshot::Receiver<Answer>) -> Response<Reply> {
+    match answer.await {
+        Ok(answer) => answer.response(),
+        Err(_) => pending().await,
+    }
+}
+
+/// A watch that can break off, fall silent, or lag behind.
+struct Watched {
+    wire: Wire,
+    call: Call,
+    number: u64,
+    cuts: watch::Receiver<Cut>,
+}
+
+impl Watched {
+    fn cuttable(self, response: Response<Reply>) -> Response<Reply> {
+        response.map(|body| {
+            let frames = futures::stream::unfold((self, BodyStream::new(body)), |(mut watched, mut body)| async move {
+                let frame = watched.next(&mut body).await?;
+                Some((frame, (watched, body)))
+            });
+            StreamBody::new(frames).boxed_unsync()
+        })
+    }
+
+    async fn next(&mut self, body: &mut BodyStream<Reply>) -> Option<Result<Frame<Bytes>, Infallible>> {
+        loop {
+            let cut = *self.cuts.borrow_and_update();
+            if self.number <= cut.frozen || self.call.plural == cut.silent {
+                pending::<()>().await;
             }
-        });
-        StreamBody::new(frames).boxed_unsync()
-    })
+            if self.number <= cut.dropped {
+                return None;
+            }
+            let frame = tokio::select! {
+                biased;
+                _ = self.cuts.changed() => continue,
+                frame = body.next() => frame?,
+            };
+            if let Some(news) = self.arrives(frame).await {
+                return Some(news);
+            }
+        }
+    }
+
+    /// What the controller sees of one piece of news, and when.
+    async fn arrives(&self, frame: Result<Frame<Bytes>, Infallible>) -> Option<Result<Frame<Bytes>, Infallible>> {
+        let until = self.wire.line().sky.as_mut().map(|sky| sky.holds_up(&self.call.plural));
+        if let Some(until) = until {
+            sleep_until(until).await;
+        }
+        let line = &mut *self.wire.line();
+        let Twist::Planted(mistake) = line.twist else { return Some(frame) };
+        let news = frame.ok()?.into_data().ok()?;
+        line.seen.news(mistake, &line.server, &self.call, news).map(|news| Ok(Frame::data(news)))
+    }
 }
 
 impl tower::Service<Request<Body>> for Wire {

@@ -55,15 +55,15 @@ impl Kinds {
     /// Ours, as the generated CRDs define them, and Kubernetes' own.
     #[must_use]
     pub fn new() -> Kinds {
-        Kinds::of(crds::definitions().into_iter().map(|definition| json!(definition)))
+        Kinds::without_rules(|_| false)
     }
 
-    /// The same without the rules of the CRDs: to see what they are good for.
+    /// The same without those rules of the CRDs of whose messages this holds: to see what they are good for.
     #[must_use]
-    pub fn without_rules() -> Kinds {
+    pub fn without_rules(is_out: impl Fn(&str) -> bool) -> Kinds {
         let definitions = crds::definitions().into_iter().map(|definition| json!(definition));
         Kinds::of(definitions.map(|mut definition| {
-            take_out(&mut definition, "x-kubernetes-validations");
+            take_out(&mut definition, &is_out);
             definition
         }))
     }
@@ -107,13 +107,16 @@ fn builtin(group: &str, version: &str, plural: &str, name: &str) -> Kind {
     }
 }
 
-fn take_out(value: &mut Value, name: &str) {
+/// Takes rules out of a schema, by their messages.
+fn take_out(value: &mut Value, is_out: &impl Fn(&str) -> bool) {
     match value {
         Value::Object(fields) => {
-            fields.shift_remove(name);
-            fields.values_mut().for_each(|field| take_out(field, name));
+            if let Some(rules) = fields.get_mut("x-kubernetes-validations").and_then(Value::as_array_mut) {
+                rules.retain(|rule| !is_out(rule.get("message").and_then(Value::as_str).unwrap_or_default()));
+            }
+            fields.values_mut().for_each(|field| take_out(field, is_out));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| take_out(item, name)),
+        Value::Array(items) => items.iter_mut().for_each(|item| take_out(item, is_out)),
         _ => {}
     }
 }
