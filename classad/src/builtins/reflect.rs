@@ -74,10 +74,7 @@ pub(crate) fn unparse<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call
     }
     let text = match named(machine, call, scope) {
         None => return Ok(Lazy::Error),
-        Some(Found::Attribute(expr, _)) => {
-            machine.refuse_open(expr)?;
-            machine.printed(expr)?
-        }
+        Some(Found::Attribute(expr, _)) => machine.printed(expr)?,
         Some(Found::Scope(scope)) => machine.written_text(&Lazy::Ad(scope))?,
         Some(Found::Now | Found::Nothing) => String::new(),
     };
@@ -121,7 +118,6 @@ fn external<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bo
     let mut seen = BTreeSet::new();
     let mut pending = vec![(expr, scope)];
     while let Some((expr, scope)) = pending.pop() {
-        machine.refuse_open(expr)?;
         // Each node is looked at, and each name is kept as a text of its own.
         let nodes = expr.nodes_within(machine.left() / NODE);
         machine.spend(nodes.saturating_mul(NODE))?;

@@ -16,7 +16,6 @@ use crate::eval::ops;
 use crate::eval::scope::Env;
 use crate::expr::{BinaryOp, Call, Expr, Kind};
 use crate::name::Name;
-use crate::partial;
 use crate::value::Value;
 
 // What things cost, in steps: the dearest of them takes some 40 ns for each.
@@ -370,11 +369,6 @@ impl<'e> Machine<'e> {
         self.add_scope(ad, None)
     }
 
-    /// Stops at the expression of an open name, which must not be looked into.
-    pub(crate) fn refuse_open(&mut self, expr: &'e Expr) -> Bounded<()> {
-        partial::refuse_open(expr).inspect_err(|_| self.here = Some(expr))
-    }
-
     /// The first step of each expression.
     pub(crate) fn start(&mut self, expr: &'e Expr) -> Bounded<()> {
         self.here = Some(expr);
@@ -392,11 +386,6 @@ impl<'e> Machine<'e> {
     /// How many steps are left.
     pub(crate) fn left(&self) -> usize {
         usize::try_from(self.fuel).unwrap_or(usize::MAX)
-    }
-
-    /// How many steps were taken so far.
-    pub(crate) fn spent(&self) -> u64 {
-        self.context.limits.fuel.saturating_sub(self.fuel)
     }
 
     /// Uses up fuel for what was done already: what follows finds out if there was not enough.

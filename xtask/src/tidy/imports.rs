@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 /// Who may import whom, of our own crates, tests included. Nobody imports a program.
-const IMPORTS: [(&str, &[&str]); 15] = [
+const IMPORTS: [(&str, &[&str]); 16] = [
     ("classad", &[]),
     ("claiming", &[]),
     ("matchmaker", &["classad"]),
@@ -20,6 +20,7 @@ const IMPORTS: [(&str, &[&str]); 15] = [
     ("auditor", &["crds", "matchmaker", "pool"]),
     ("chaos", &["auditor", "crds", "e2e"]),
     ("load", &["auditor", "chaos", "crds", "e2e"]),
+    ("conformance", &["classad", "matchmaker"]),
     ("xtask", &["crds", "e2e"]),
 ];
 

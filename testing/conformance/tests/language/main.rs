@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_answer_names_its_request_and_what_it_cannot_do() {
-        let answer = classad::protocol::answer(&serde_json::json!({ "op": "gang", "id": 7 }));
-        assert_eq!(answer, serde_json::json!({ "unsupported": "gang", "id": 7 }));
+        let answer = conformance::answer(&serde_json::json!({ "op": "nosuch", "id": 7 }));
+        assert_eq!(answer, serde_json::json!({ "unsupported": "nosuch", "id": 7 }));
     }
 }

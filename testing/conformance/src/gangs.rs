@@ -18,8 +18,8 @@ fn pool(request: &Value) -> Result<(Snapshot, Vec<String>), String> {
     Ok((Snapshot::in_order(ads), ids))
 }
 
-/// The answer to a request with `op` gang, in either mode.
-pub(crate) fn gangs(request: &Value) -> Value {
+/// Answer to a request with `op` gang, in either mode.
+pub(crate) fn answer(request: &Value) -> Value {
     let (mut pool, ids) = match pool(request) {
         Ok(pool) => pool,
         Err(problem) => return json!({"unsupported": problem}),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use classad::protocol::answer;
+use conformance::answer;
 use serde_json::{Map, Value as Json, json};
 
 /// One line of a case file.
@@ -52,7 +52,7 @@ impl Case {
 
 /// The cases of this repository.
 pub(crate) fn own_cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|found| found == "jsonl")).collect();
     paths.sort();
@@ -66,7 +66,7 @@ fn read(path: &Path) -> Vec<Case> {
 
 /// All shared cases but the gangs; none, with a word on standard error, where they are not at hand.
 pub(crate) fn shared_cases() -> Option<Vec<Case>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/conformance/visible");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance/visible");
     if !folder.is_dir() {
         eprintln!("SKIPPED: no conformance cases at {}", folder.display());
         return None;

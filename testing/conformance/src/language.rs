@@ -1,22 +1,12 @@
-//! Requests of the conformance protocol into answers, one JSON object for each: ops `eval`, `parse`, `match`.
-//!
-//! The protocol is that of the conformance cases: a program that is a loop over lines around [`answer`] can be run by
-//! their checker.
+//! Requests about the language into answers: ops `eval`, `parse`, `match`.
 
+use classad::{Context, Dialect, Env, Exhausted, Value, bilateral, eval, parse_ad, parse_expr};
 use serde_json::{Map, Value as Json, json};
 
-use crate::bilateral::bilateral;
-use crate::eval::eval;
-use crate::eval::limits::{Context, Exhausted};
-use crate::eval::scope::Env;
-use crate::text::{Dialect, parse_ad, parse_expr};
-use crate::value::Value;
-
-/// The answer to one request, with the request's `id`. Anything else than the three ops is `{"unsupported": op}`.
+/// Answer to one request of the language, with the request's `id`. Any other op is `{"unsupported": op}`.
 ///
 /// Requests are in HTCondor's own dialect, unless they have `"dialect": "gangmatch"`.
-#[must_use]
-pub fn answer(request: &Json) -> Json {
+pub(crate) fn answer(request: &Json) -> Json {
     let text = |field: &str| request.get(field).and_then(Json::as_str).unwrap_or_default();
     let dialect = if text("dialect") == "gangmatch" { Dialect::Gangmatch } else { Dialect::Htcondor };
     let mut answer = match text("op") {
@@ -71,8 +61,7 @@ fn outcome(value: &Result<Value, Exhausted>) -> Json {
 }
 
 /// A value as the protocol writes it: `{"int": 3}`, `{"undefined": null}`.
-#[must_use]
-pub fn to_json(value: &Value) -> Json {
+fn to_json(value: &Value) -> Json {
     match value {
         Value::Undefined => json!({ "undefined": null }),
         Value::Error => json!({ "error": null }),

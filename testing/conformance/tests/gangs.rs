@@ -1,8 +1,4 @@
-//! The gang cases, asked of the very code that answers them on the command line.
-
-#[cfg(test)]
-#[path = "../examples/conformance/answers.rs"]
-mod answers;
+//! The gang cases, each in both modes.
 
 #[cfg(test)]
 mod tests {
@@ -11,10 +7,8 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::answers::gangs;
-
     fn cases() -> Option<Vec<Value>> {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/conformance/visible/gang.jsonl");
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance/visible/gang.jsonl");
         let Ok(text) = std::fs::read_to_string(&path) else {
             eprintln!("SKIPPED, NOTHING WAS TESTED: no {}", path.display());
             return None;
@@ -24,7 +18,7 @@ mod tests {
 
     fn ask(case: &Value, mode: &str) -> Value {
         let (ads, roots) = (&case["ads"], &case["roots"]);
-        gangs(
+        conformance::answer(
             &json!({"op": "gang", "mode": mode, "ads": ads, "roots": roots, "cap": case["cap"], "list": case["list"]}),
         )
     }
@@ -72,7 +66,7 @@ mod tests {
         bad
     }
 
-    /// Each gang is one of the root's, no ad is taken twice, and nobody goes without while a gang is free.
+    /// Each gang is one of the root's, no ad is taken twice, and no root goes without while a gang is free.
     fn check_sequence(case: &Value, answer: &Value) -> Vec<String> {
         let (mut bad, mut used, mut matched) = (Vec::new(), BTreeSet::new(), 0);
         for (want, got) in list(&case["roots"]).iter().zip(list(&answer["sequence"])) {
