@@ -2,16 +2,16 @@
 
 mod aggregate;
 mod convert;
-mod engine;
-#[cfg(feature = "pcre")]
-mod engine_pcre;
 mod environment;
 mod list;
 pub(crate) mod number;
 mod page;
 pub(crate) mod pattern;
 mod reflect;
-pub(crate) mod refusal;
+pub(crate) mod regex_check;
+mod regex_engine;
+#[cfg(feature = "pcre")]
+mod regex_engine_pcre;
 mod regexp;
 mod strftime;
 mod string;
@@ -23,8 +23,8 @@ mod version;
 
 use std::fmt;
 
+use crate::eval::evaluator::{Evaluator, Outcome, ScopeId};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Machine, Outcome, ScopeId};
 use crate::expr::{Call, Expr};
 
 pub use page::builtins_page;
@@ -78,9 +78,9 @@ impl fmt::Display for Arity {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// On the values of its arguments.
-    Values(for<'e> fn(&mut Machine<'e>, &[Lazy<'e>]) -> Outcome<'e>),
+    Values(for<'e> fn(&mut Evaluator<'e>, &[Lazy<'e>]) -> Outcome<'e>),
     /// On the arguments as they are written.
-    Lazy(for<'e> fn(&mut Machine<'e>, &'e Expr, &'e Call, ScopeId) -> Outcome<'e>),
+    Lazy(for<'e> fn(&mut Evaluator<'e>, &'e Expr, &'e Call, ScopeId) -> Outcome<'e>),
 }
 
 /// The function called `name`, in any case.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::builtins::engine::{self, Engine, Regex};
+use crate::builtins::regex_engine::{self, Engine, Regex};
 use crate::expr::Expr;
 use crate::text::Dialect;
 
@@ -124,12 +124,12 @@ impl<'p> Ready<'p> {
 
     /// Steps that it takes to read it, beyond what each pattern takes.
     pub(crate) fn reading(&self) -> usize {
-        self.translated.as_deref().map_or(0, |translated| engine::reading(translated, self.options))
+        self.translated.as_deref().map_or(0, |translated| regex_engine::reading(translated, self.options))
     }
 
     /// The pattern as it was read: what it takes to compile it is known.
     pub(crate) fn read(self) -> Readied<'p> {
-        let states = self.translated.as_deref().and_then(|translated| engine::states(translated, self.options));
+        let states = self.translated.as_deref().and_then(|translated| regex_engine::states(translated, self.options));
         let states = states.unwrap_or(self.pattern.len().min(PATTERN_MAX));
         Readied { ready: self, states }
     }
@@ -159,7 +159,7 @@ impl Readied<'_> {
             return None;
         }
         let Ready { engine, pattern, options, translated } = self.ready;
-        engine::build(engine, translated.as_deref(), self.states, pattern, options)
+        regex_engine::build(engine, translated.as_deref(), self.states, pattern, options)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::builtins::engine::Regex;
 use crate::builtins::pattern::Wanted;
+use crate::builtins::regex_engine::Regex;
 use crate::builtins::stringlist::{DELIMITERS, items, steps};
 use crate::eval::limits::Context;
 use crate::expr::{Expr, Kind};

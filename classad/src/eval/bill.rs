@@ -1,6 +1,6 @@
 //! Fuel, by the ad whose expressions used it.
 
-use crate::eval::machine::{Machine, ScopeId};
+use crate::eval::evaluator::{Evaluator, ScopeId};
 
 /// How much fuel evaluations used, by the [seed](crate::Env::seed) of the frame in which the expression stands: one that reads
 /// a costly attribute of another ad does not pay for it.
@@ -26,7 +26,7 @@ impl Bill {
     }
 }
 
-impl Machine<'_> {
+impl Evaluator<'_> {
     /// Begins a bill: what follows is for the ad of `scope`.
     pub(crate) fn begin_bill(&mut self, scope: ScopeId) {
         (self.payer, self.bill) = (self.seed(scope), Some(Bill::default()));

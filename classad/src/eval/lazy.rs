@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::eval::machine::ScopeId;
+use crate::eval::evaluator::ScopeId;
 use crate::expr::Expr;
 use crate::value::Value;
 

@@ -1,6 +1,6 @@
 //! Remarks made while reading into what the caller gets: a result, or a reading with warnings.
 
-use crate::builtins::refusal;
+use crate::builtins::regex_check;
 use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::text::{Dialect, Reading};
 
@@ -35,7 +35,7 @@ pub(crate) struct Reported;
 
 impl<'t> Report<'t> {
     pub(crate) fn new(source: &'t str) -> Self {
-        let patterns = refusal::work_for(source.len());
+        let patterns = regex_check::work_for(source.len());
         Self { source, dialect: Dialect::Htcondor, list: Vec::new(), patterns }
     }
 

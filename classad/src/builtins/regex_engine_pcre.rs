@@ -2,7 +2,7 @@
 
 use fancy_regex::RegexBuilder;
 
-use crate::builtins::engine::{CACHE_MAX, COMPILED_MAX, Groups};
+use crate::builtins::regex_engine::{CACHE_MAX, COMPILED_MAX, Groups};
 
 /// How often one match may go back. What needs more does not match.
 const BACKTRACKS_MAX: usize = 10_000;

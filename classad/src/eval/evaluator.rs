@@ -43,7 +43,7 @@ const MADE_AD_BYTES: usize = 3072;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ScopeId(pub(crate) usize);
 
-/// What an evaluation gives, unless it runs out of something. Which place ran out, the machine knows.
+/// What an evaluation gives, unless it runs out of something. Which place ran out, the evaluator knows.
 pub(crate) type Bounded<T> = Result<T, Limit>;
 
 /// The value that an evaluation gives.
@@ -54,10 +54,10 @@ pub(crate) struct Nested<'e> {
     pub(crate) ad: &'e Ad,
     pub(crate) parent: Option<ScopeId>,
     /// The scope that this one is a guest's view of: names mean there what they mean in a selection.
-    pub(crate) guest_of: Option<ScopeId>,
+    pub(crate) selected_from: Option<ScopeId>,
 }
 
-pub(crate) struct Machine<'e> {
+pub(crate) struct Evaluator<'e> {
     pub(crate) env: &'e Env<'e>,
     pub(crate) context: &'e Context,
     pub(crate) nested: Vec<Nested<'e>>,
@@ -84,7 +84,7 @@ pub(crate) struct Machine<'e> {
     pub(crate) empty: Option<ScopeId>,
 }
 
-impl<'e> Machine<'e> {
+impl<'e> Evaluator<'e> {
     pub(crate) fn new(env: &'e Env<'e>, context: &'e Context, arena: &'e Arena) -> Self {
         Self {
             env,
@@ -139,7 +139,7 @@ impl<'e> Machine<'e> {
 
     fn operate(&mut self, expr: &'e Expr, kind: &'e Kind, scope: ScopeId) -> Outcome<'e> {
         match kind {
-            Kind::Attribute { name, absolute } => self.refer(name, *absolute, scope),
+            Kind::Attribute { name, absolute } => self.resolve_name(name, *absolute, scope),
             Kind::Select { base, name } => match base.kind() {
                 Kind::Attribute { name: label, absolute: false } => self.select_from_name(base, label, name, scope),
                 _ => {
@@ -325,13 +325,13 @@ impl<'e> Machine<'e> {
 
     pub(crate) fn push_scope(&mut self, ad: &'e Ad, parent: Option<ScopeId>) -> ScopeId {
         let scope = ScopeId(self.env.len() + self.nested.len());
-        self.nested.push(Nested { ad, parent, guest_of: None });
+        self.nested.push(Nested { ad, parent, selected_from: None });
         scope
     }
 
     /// The scope for an expression of `home` that is evaluated in the ad of `scope`: labels around that ad are private to the
     /// expressions that stand there.
-    pub(crate) fn as_guest(&mut self, scope: ScopeId, home: ScopeId) -> Bounded<ScopeId> {
+    pub(crate) fn selected_scope(&mut self, scope: ScopeId, home: ScopeId) -> Bounded<ScopeId> {
         let chain = |start| std::iter::successors(Some(start), |at| self.parent(*at));
         let labelled = |at: &ScopeId| self.frame(*at).is_some_and(|frame| self.env.labels(frame) > 0);
         let mut looked_at = 0;
@@ -343,7 +343,7 @@ impl<'e> Machine<'e> {
         let Some(ad) = self.ad(scope).filter(|_| private) else { return Ok(scope) };
         let guest = self.add_scope(ad, self.parent(scope))?;
         if let Some(nested) = self.nested.last_mut() {
-            nested.guest_of = Some(scope);
+            nested.selected_from = Some(scope);
         }
         Ok(guest)
     }
@@ -490,7 +490,7 @@ impl<'e> Machine<'e> {
         }
     }
 
-    /// Opens one more operator, reference or call; [`Machine::leave`] closes it.
+    /// Opens one more operator, reference or call; [`Evaluator::leave`] closes it.
     pub(crate) fn enter(&mut self) -> Bounded<()> {
         if self.depth >= self.context.limits.depth {
             return Err(Limit::Depth);

@@ -10,8 +10,8 @@ use regex_syntax::ast::{self, Ast, ClassSetItem, Flag, FlagsItemKind};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 #[cfg(feature = "pcre")]
-use crate::builtins::engine_pcre;
-use crate::eval::machine::READ;
+use crate::builtins::regex_engine_pcre;
+use crate::eval::evaluator::READ;
 use crate::text::Dialect;
 
 /// How much memory a compiled pattern may take, in bytes.
@@ -56,7 +56,7 @@ pub(crate) struct Regex {
 enum Matcher {
     Linear(regex::Regex),
     #[cfg(feature = "pcre")]
-    Backtracking(engine_pcre::Regex),
+    Backtracking(regex_engine_pcre::Regex),
 }
 
 /// Steps that it takes to read a pattern that is written for the linear engine, beyond its length. Where letters of both cases
@@ -191,7 +191,7 @@ pub(crate) fn build(
             .ok()
             .map(Matcher::Linear),
         #[cfg(feature = "pcre")]
-        Engine::Backtracking => engine_pcre::build(translated, _pcre, options).map(Matcher::Backtracking),
+        Engine::Backtracking => regex_engine_pcre::build(translated, _pcre, options).map(Matcher::Backtracking),
     };
     matcher.map(|matcher| Regex { matcher, states })
 }
