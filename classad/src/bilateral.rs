@@ -3,13 +3,15 @@
 use std::sync::LazyLock;
 
 use crate::ad::Ad;
+use crate::dialect::Dialect;
 use crate::eval::arena::Arena;
-use crate::eval::evaluator::{Evaluator, ScopeId};
+use crate::eval::evaluator::Evaluator;
 use crate::eval::lazy::Lazy;
 use crate::eval::limits::{Context, Exhausted};
+use crate::eval::scope::ScopeId;
 use crate::eval::scope::{Env, FrameId};
 use crate::name::Name;
-use crate::text::{Dialect, parse_ad};
+use crate::text::parse_ad;
 use crate::value::Value;
 
 /// What two ads say about each other.

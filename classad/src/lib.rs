@@ -29,8 +29,10 @@ mod ad;
 mod analysis;
 mod bilateral;
 mod builtins;
+mod cache;
 mod calendar;
 mod diagnostic;
+mod dialect;
 mod eval;
 mod expr;
 mod format;
@@ -47,6 +49,7 @@ pub use analysis::{
 pub use bilateral::{Bilateral, bilateral};
 pub use builtins::{Arity, BUILTINS, Builtin, TextTest, builtins_page};
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Related, Severity, Span};
+pub use dialect::Dialect;
 pub use eval::bill::Bill;
 pub use eval::limits::{Context, Exhausted, Limit, Limits};
 pub use eval::scope::{Env, FrameId, Mark};
@@ -57,7 +60,5 @@ pub use name::Name;
 pub use render::{Colour, Output, render};
 pub use text::reader::Reader;
 pub use text::write::{Unwritable, write_ads};
-pub use text::{
-    Dialect, Form, Reading, parse_ad, parse_any, parse_expr, parse_json, parse_long, read_ad, read_ads, read_expr,
-};
+pub use text::{Form, Reading, parse_ad, parse_any, parse_expr, parse_json, parse_long, read_ad, read_ads, read_expr};
 pub use value::Value;

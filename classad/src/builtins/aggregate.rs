@@ -5,7 +5,7 @@ use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
 use crate::eval::ops;
 use crate::expr::BinaryOp;
-use crate::text::number::to_real;
+use crate::value::to_real;
 
 /// The numbers of the list, UNDEFINED elements left out; or the value that the whole has instead.
 fn numbers<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Bounded<Result<Vec<Lazy<'e>>, Lazy<'e>>> {

@@ -7,8 +7,8 @@ use crate::builtins::number::{prefix, whole};
 use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::{Chars, Items, Lazy};
 use crate::expr::{Expr, Kind};
-use crate::text::number::to_real;
 use crate::value::Value;
+use crate::value::to_real;
 
 /// What a node takes that is made to be printed: steps, and bytes.
 const WRITTEN: usize = 4;

@@ -2,10 +2,11 @@
 
 use crate::builtins::argument;
 use crate::builtins::convert::as_real;
-use crate::eval::evaluator::{Evaluator, Outcome, ScopeId};
+use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
+use crate::eval::scope::ScopeId;
 use crate::expr::{Call, Expr};
-use crate::text::number::to_real;
+use crate::value::to_real;
 
 /// The number at the start of a text as C reads it: blanks, sign, decimal or hexadecimal, `inf`, `nan`.
 pub(crate) fn prefix(text: &str) -> Option<f64> {

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::analysis;
 use crate::builtins::convert::Text;
-use crate::builtins::pattern::{Compiled, Wanted};
-use crate::eval::evaluator::{Bounded, Evaluator, Outcome, READ, ScopeId};
+use crate::builtins::pattern::{Wanted, compiled};
+use crate::cache::CallCache;
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome, READ};
 use crate::eval::lazy::Lazy;
 use crate::eval::lookup::{Found, Use};
+use crate::eval::scope::ScopeId;
 use crate::expr::{Call, Expr, Kind};
 use crate::text::parse_expr;
 
@@ -106,7 +108,8 @@ pub(crate) fn unresolved<'e>(
         Lazy::String(pattern) => {
             let dialect = evaluator.context.dialect;
             let mut pay = |steps| evaluator.spend(steps);
-            let Some(regex) = Compiled::default().get(&pattern, "i", Wanted::Truth, dialect, &mut pay)? else {
+            let Some(regex) = compiled(&CallCache::default(), (&pattern, "i"), Wanted::Truth, dialect, &mut pay)?
+            else {
                 return Ok(Lazy::Error);
             };
             for name in &names {

@@ -2,8 +2,8 @@
 
 use crate::builtins::pattern::{COMPILE, Ready, Wanted};
 use crate::diagnostic::Span;
+use crate::dialect::Dialect;
 use crate::expr::{Call, Expr};
-use crate::text::Dialect;
 use crate::value::Value;
 
 /// What is wrong with a pattern.

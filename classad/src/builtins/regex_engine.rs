@@ -11,8 +11,8 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 #[cfg(feature = "pcre")]
 use crate::builtins::regex_engine_pcre;
+use crate::dialect::Dialect;
 use crate::eval::evaluator::READ;
-use crate::text::Dialect;
 
 /// How much memory a compiled pattern may take, in bytes.
 pub(crate) const COMPILED_MAX: usize = 1 << 20;

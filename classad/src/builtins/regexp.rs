@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::builtins::pattern::Wanted;
+use crate::builtins::pattern::{self, Wanted};
 use crate::builtins::regex_engine::{Groups, Regex};
 use crate::builtins::strict;
 use crate::builtins::stringlist::{self, delimiters, items};
-use crate::eval::evaluator::{ALLOCATION, Bounded, Evaluator, Outcome, READ, ScopeId};
+use crate::eval::evaluator::{ALLOCATION, Bounded, Evaluator, Outcome, READ};
 use crate::eval::lazy::{Chars, Lazy};
+use crate::eval::scope::ScopeId;
 use crate::expr::{Call, Expr};
 
 /// The values of a call's arguments and its pattern at argument 0 with the options at `options_at`.
@@ -35,7 +36,7 @@ fn prepare<'e>(
             evaluator.charge(pattern.len())?;
             let wanted = if options_at == 2 { Wanted::Truth } else { Wanted::Text };
             let dialect = evaluator.context.dialect;
-            call.pattern.get(pattern, &options, wanted, dialect, &mut |steps| evaluator.spend(steps))?
+            pattern::compiled(&call.cache, (pattern, &options), wanted, dialect, &mut |steps| evaluator.spend(steps))?
         }
         _ => None,
     };
@@ -122,7 +123,9 @@ pub(crate) fn string_list_regexp_member<'e>(
     // Here, and only here, the letters of the options may be in upper case.
     let options = options.to_ascii_lowercase();
     let dialect = evaluator.context.dialect;
-    let compiled = call.pattern.get(&pattern, &options, Wanted::Truth, dialect, &mut |steps| evaluator.spend(steps))?;
+    let compiled = pattern::compiled(&call.cache, (&pattern, &options), Wanted::Truth, dialect, &mut |steps| {
+        evaluator.spend(steps)
+    })?;
     let Some(pattern) = compiled else { return Ok(Lazy::Error) };
     stringlist::pay(evaluator, &list, delimiters)?;
     let items = items(&list, delimiters);

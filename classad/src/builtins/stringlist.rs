@@ -4,7 +4,7 @@ use crate::builtins::number::prefix;
 use crate::builtins::{argument, strict};
 use crate::eval::evaluator::{Bounded, Evaluator, Outcome, READ};
 use crate::eval::lazy::Lazy;
-use crate::text::number::to_real;
+use crate::value::to_real;
 
 /// What separates items unless a call says otherwise.
 pub(crate) const DELIMITERS: &str = " ,";

@@ -9,9 +9,9 @@ use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
 use crate::expr::Expr;
 use crate::name::Name;
-use crate::text::number::to_real;
 use crate::text::time;
 use crate::value::Value;
+use crate::value::to_real;
 
 pub(crate) fn now<'e>(evaluator: &mut Evaluator<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Integer(evaluator.context.now))

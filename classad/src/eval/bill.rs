@@ -1,6 +1,7 @@
 //! Fuel, by the ad whose expressions used it.
 
-use crate::eval::evaluator::{Evaluator, ScopeId};
+use crate::eval::evaluator::Evaluator;
+use crate::eval::scope::ScopeId;
 
 /// How much fuel evaluations used, by the [seed](crate::Env::seed) of the frame in which the expression stands: one that reads
 /// a costly attribute of another ad does not pay for it.

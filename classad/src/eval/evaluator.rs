@@ -13,7 +13,7 @@ use crate::eval::limits::{Context, Exhausted, Limit};
 use crate::eval::logic::{self, Truth};
 use crate::eval::memo::{Memo, Place, PlaceHasher, Slot};
 use crate::eval::ops;
-use crate::eval::scope::Env;
+use crate::eval::scope::{Env, ScopeId};
 use crate::expr::{BinaryOp, Call, Expr, Kind};
 use crate::name::Name;
 use crate::value::Value;
@@ -39,10 +39,6 @@ const SCOPE_BYTES: usize = 64;
 const STRING_BYTES: usize = 48;
 const MADE_AD_BYTES: usize = 3072;
 
-/// A scope of an evaluation: the frames of the environment first, then ads found on the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ScopeId(pub(crate) usize);
-
 /// What an evaluation gives, unless it runs out of something. Which place ran out, the evaluator knows.
 pub(crate) type Bounded<T> = Result<T, Limit>;
 
@@ -53,10 +49,11 @@ pub(crate) type Outcome<'e> = Bounded<Lazy<'e>>;
 pub(crate) struct Nested<'e> {
     pub(crate) ad: &'e Ad,
     pub(crate) parent: Option<ScopeId>,
-    /// The scope that this one is a guest's view of: names mean there what they mean in a selection.
+    /// Set for a scope that is seen from outside: names are resolved as in a selection from this scope, so labels stay private.
     pub(crate) selected_from: Option<ScopeId>,
 }
 
+/// One evaluation: the environment, the limits that are left, and the memo of attributes that were resolved.
 pub(crate) struct Evaluator<'e> {
     pub(crate) env: &'e Env<'e>,
     pub(crate) context: &'e Context,
@@ -234,7 +231,7 @@ impl<'e> Evaluator<'e> {
     /// Unknown functions and wrong numbers of arguments are ERROR without a look at the arguments.
     fn call(&mut self, expr: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
         self.spend(CALL)?;
-        let Some(builtin) = call.builtin.filter(|builtin| builtin.arity.allows(call.arguments.len())) else {
+        let Some(builtin) = call.builtin().filter(|builtin| builtin.arity.allows(call.arguments.len())) else {
             return Ok(Lazy::Error);
         };
         match builtin.body {
@@ -261,6 +258,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
+    /// The values of all expressions, outermost layers only.
     pub(crate) fn eval_all(&mut self, exprs: &'e [Expr], scope: ScopeId) -> Bounded<Vec<Lazy<'e>>> {
         self.take(exprs.len().saturating_mul(size_of::<Lazy<'_>>()))?;
         exprs.iter().map(|expr| self.eval(expr, scope)).collect()
@@ -318,11 +316,13 @@ impl<'e> Evaluator<'e> {
         Ok(scope)
     }
 
+    /// Adds the scope of an ad, and charges its memory.
     pub(crate) fn add_scope(&mut self, ad: &'e Ad, parent: Option<ScopeId>) -> Bounded<ScopeId> {
         self.take(SCOPE_BYTES)?;
         Ok(self.push_scope(ad, parent))
     }
 
+    /// The same without a charge.
     pub(crate) fn push_scope(&mut self, ad: &'e Ad, parent: Option<ScopeId>) -> ScopeId {
         let scope = ScopeId(self.env.len() + self.nested.len());
         self.nested.push(Nested { ad, parent, selected_from: None });
@@ -499,6 +499,7 @@ impl<'e> Evaluator<'e> {
         Ok(())
     }
 
+    /// Closes what [`Evaluator::enter`] opened.
     pub(crate) fn leave(&mut self) {
         self.depth -= 1;
     }
@@ -563,7 +564,7 @@ impl<'e> Evaluator<'e> {
                 Ok(Elements::Evaluated(items))
             }
             Items::Computed(computed) => {
-                // Whoever asks looks at all of them.
+                // The caller reads all of them.
                 self.spend(computed.items.len())?;
                 Ok(Elements::Shared(Arc::clone(computed)))
             }

@@ -1,8 +1,9 @@
 //! Names into what they mean: the ad, the ads around it, labels, the partner.
 
 use crate::ad::Ad;
-use crate::eval::evaluator::{ALLOCATION, Evaluator, Outcome, READ, ScopeId};
+use crate::eval::evaluator::{ALLOCATION, Evaluator, Outcome, READ};
 use crate::eval::lazy::{Items, Lazy};
+use crate::eval::scope::ScopeId;
 use crate::eval::scope::{Frame, FrameId};
 use crate::expr::{Expr, Kind};
 use crate::name::{BuiltinName, Name};
@@ -40,7 +41,7 @@ impl<'e> Evaluator<'e> {
         self.value_of(found)
     }
 
-    /// `label.x`, as most selections are: what `expr`, a bare name, means is no value that somebody has to hold.
+    /// `label.x`, the usual selection. The scope that `expr`, a bare name, stands for is used directly, without a value for it.
     pub(crate) fn select_from_name(
         &mut self,
         expr: &'e Expr,

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::eval::evaluator::ScopeId;
 use crate::eval::lazy::Lazy;
+use crate::eval::scope::ScopeId;
 
 /// An expression by its address, and the scope it stands in.
 pub(crate) type Place = (usize, ScopeId);

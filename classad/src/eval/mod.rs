@@ -16,9 +16,9 @@ use crate::name::Name;
 use crate::value::Value;
 use arena::Arena;
 use bill::Bill;
-use evaluator::{Evaluator, ScopeId};
+use evaluator::Evaluator;
 use limits::{Context, Exhausted};
-use scope::{Env, FrameId};
+use scope::{Env, FrameId, ScopeId};
 
 /// The value of `expr` in the frame `at`, whole to its last element.
 ///
@@ -32,7 +32,7 @@ pub fn eval(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Resul
     })
 }
 
-/// The same, and adds the fuel that was used to `bill`: who evaluates often can see what it costs, and because of which ad.
+/// The same, and adds the fuel that was used to `bill`, by the ad whose expressions used it.
 ///
 /// # Errors
 /// If a limit of the context is reached; an expression cannot catch that.

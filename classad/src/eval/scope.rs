@@ -41,6 +41,10 @@ pub(crate) static PARTNER: LazyLock<[Name; 2]> = LazyLock::new(|| ["other", "tar
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FrameId(u32);
 
+/// A scope of an evaluation: the frames of the environment first, then ads found on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ScopeId(pub(crate) usize);
+
 /// How many frames there were; see [`Env::mark`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(usize);

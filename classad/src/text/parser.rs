@@ -2,12 +2,13 @@
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
+use crate::dialect::Dialect;
 use crate::expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
 use crate::name::Name;
 use crate::text::report::{Report, Reported};
 use crate::text::sharing::Sharing;
 use crate::text::token::{Keyword, Token, TokenKind};
-use crate::text::{Dialect, mistake, syntax, time};
+use crate::text::{mistake, syntax, time};
 use crate::value::Value;
 
 /// How many expressions, operands of a sign and operands of a suffix may be open at a time, as in HTCondor: about 165

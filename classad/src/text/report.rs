@@ -2,9 +2,10 @@
 
 use crate::builtins::regex_check;
 use crate::diagnostic::{Diagnostic, Severity, Span};
-use crate::text::{Dialect, Reading};
+use crate::dialect::Dialect;
+use crate::text::Reading;
 
-/// How many errors, and how many warnings, are kept: nobody reads more, and each takes a look through the whole text.
+/// How many errors, and how many warnings, are kept: more are not read, and the position of each costs a pass over the whole text.
 const REMARKS_MAX: usize = 40;
 
 /// How long a remark may be, in bytes: texts of the author's stand in it.
