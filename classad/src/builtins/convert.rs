@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use crate::builtins::argument;
-use crate::builtins::number::{prefix, whole};
+use crate::builtins::number::{as_real, prefix, whole};
 use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::{Chars, Items, Lazy};
 use crate::expr::{Expr, Kind};
 use crate::value::Value;
-use crate::value::to_real;
 
 /// What a node takes that is made to be printed: steps, and bytes.
 const WRITTEN: usize = 4;
@@ -96,16 +95,6 @@ pub(crate) fn real<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome
         Lazy::Undefined => Lazy::Undefined,
         other => as_real(other).map_or(Lazy::Error, Lazy::Real),
     })
-}
-
-/// The value as `real()` has it, times in whole seconds; none for UNDEFINED and for what is no number.
-pub(crate) fn as_real(value: &Lazy) -> Option<f64> {
-    match value {
-        Lazy::AbsTime { seconds, .. } => Some(to_real(*seconds)),
-        Lazy::RelTime(seconds) => Some(seconds.trunc()),
-        Lazy::String(text) => prefix(text),
-        other => other.number(),
-    }
 }
 
 pub(crate) fn boolean<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {

@@ -1,7 +1,6 @@
 //! Numbers into numbers: rounding, powers, steps, chance.
 
 use crate::builtins::argument;
-use crate::builtins::convert::as_real;
 use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
 use crate::eval::scope::ScopeId;
@@ -71,6 +70,16 @@ pub(crate) fn whole<'e>(number: f64) -> Lazy<'e> {
         Lazy::Integer(number as i64)
     } else {
         Lazy::Error
+    }
+}
+
+/// The value as `real()` has it, times in whole seconds; none for UNDEFINED and for what is no number.
+pub(crate) fn as_real(value: &Lazy) -> Option<f64> {
+    match value {
+        Lazy::AbsTime { seconds, .. } => Some(to_real(*seconds)),
+        Lazy::RelTime(seconds) => Some(seconds.trunc()),
+        Lazy::String(text) => prefix(text),
+        other => other.number(),
     }
 }
 
