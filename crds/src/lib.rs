@@ -29,7 +29,7 @@ pub use ad_fields::{AdFields, Port};
 pub use claims::{Activity, AskWhen, ClaimEntry, Vote, VoteRetry};
 pub use expr_text::{EXPRESSION_LENGTH_MAX, ExprText};
 pub use generate::{Generated, HEADER, definitions, generated};
-pub use job::{Job, JobSpec, Retry, WorkKind, Workload, WorkloadRef};
+pub use job::{Job, WorkloadRef, JobSpec, Retry, WorkKind, Workload};
 pub use job_status::{
     JobClaim, JobPhase, JobStatus, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
 };

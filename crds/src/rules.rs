@@ -148,9 +148,7 @@ pub(crate) fn job() -> Vec<Rule> {
     vec![
         Rule::new(held).message(message::HELD).field_path(".status.claim"),
         Rule::new(finished).message(message::FINISHED).field_path(".status.claim"),
-        Rule::new(WORKLOAD_REF)
-            .message("workloadRef is immutable while the job is claimed")
-            .field_path(".spec.workload"),
+        Rule::new(WORKLOAD_REF).message("workloadRef is immutable while the job is claimed").field_path(".spec.workload"),
     ]
 }
 

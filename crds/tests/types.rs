@@ -53,9 +53,8 @@ mod tests {
 
     #[test]
     fn a_partial_status_is_read() {
-        let status: OfferStatus = read(
-            json!({"claims": {"u": {"match": "grid/sim", "allocation": {"seats": 1}, "vote": "Accepted"}, "v": {}}}),
-        );
+        let status: OfferStatus =
+            read(json!({"claims": {"u": {"match": "grid/sim", "allocation": {"seats": 1}, "vote": "Accepted"}, "v": {}}}));
         assert_eq!(status.claims["u"].vote, Vote::Accepted);
         assert_eq!(status.claims["v"].vote, Vote::Pending);
         assert_eq!(read::<JobStatus>(json!({})), JobStatus::default());

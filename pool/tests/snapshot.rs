@@ -10,7 +10,7 @@ mod tests {
 
     use crds::{
         AllowedNamespaces, ClaimEntry, ClaimPolicy, Decision, Job, JobClaim, JobStatus, Machine, MatchStatus,
-        NamespacesFrom, OfferStatus, Res, StopPolicy,
+        NamespacesFrom, OfferStatus, StopPolicy, Res,
     };
     use matchmaker::{AdKey, Ask, Config, negotiate};
     use pool::{Flight, Life, ObjectKey, Objects, Occasion, Outlook, Standing, forgotten, may_ask, record, snapshot};

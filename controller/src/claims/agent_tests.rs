@@ -28,8 +28,7 @@ fn gang(status: &Value) -> Match {
 }
 
 fn entry(resource: &str, registers: &Value) -> Value {
-    let mut entry =
-        json!({"match": "ns/match", "allocation": {resource: 1}, "vote": "Pending", "members": ["Job ns/job"]});
+    let mut entry = json!({"match": "ns/match", "allocation": {resource: 1}, "vote": "Pending", "members": ["Job ns/job"]});
     entry.as_object_mut().unwrap().extend(registers.as_object().unwrap().clone());
     json!({"claims": {MATCH_UID: entry}})
 }

@@ -49,17 +49,13 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
         let offer = objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid);
         match offer {
             None => return Some(if committed { Reason::MemberLost } else { Reason::MemberGone }),
-            Some(offer) if committed && offer.fields().stop_policy == StopPolicy::HoldAndDrain => {
-                return Some(Reason::Evicted);
-            }
+            Some(offer) if committed && offer.fields().stop_policy == StopPolicy::HoldAndDrain => return Some(Reason::Evicted),
             // Its entry was wiped, and cannot be written back with the vote that it had: the agent is lost to this claim.
             Some(offer) if committed && leg.agent && entry(offer, &view.uid).is_none() => {
                 return Some(Reason::MemberLost);
             }
             // A seat that is not committed is given back at once, however long an agent may take to vote.
-            Some(offer) if !committed && offer.fields().stop_policy != StopPolicy::None => {
-                return Some(Reason::NotAllowed);
-            }
+            Some(offer) if !committed && offer.fields().stop_policy != StopPolicy::None => return Some(Reason::NotAllowed),
             // Whoever wrote the Match: nothing is reserved where the owner has not agreed to be asked.
             Some(offer) if !committed && !consents(offer, view, objects) => return Some(Reason::NotAllowed),
             // Nor is an entry that is lost, or was never there, written back.

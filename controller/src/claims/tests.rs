@@ -219,8 +219,7 @@ fn freeing_removes_the_entry_and_a_seat_that_nobody_shares() {
         let mut claims =
             json!({MATCH_UID: {"match": "ns/match", "allocation": {"seats": 1}, "share": "a", "vote": "Accepted"}});
         if others {
-            claims["u-other"] =
-                json!({"match": "ns/other", "allocation": {"seats": 1}, "share": "a", "vote": "Accepted"});
+            claims["u-other"] = json!({"match": "ns/other", "allocation": {"seats": 1}, "share": "a", "vote": "Accepted"});
         }
         json!({"claims": claims, "shared": {"a": {"seats": 1}}})
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::{Job, LABEL_AD, WorkKind, Workload, WorkloadRef};
+use crds::{Job, WorkloadRef, LABEL_AD, WorkKind, Workload};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;

@@ -120,7 +120,6 @@ fn m6_an_eviction_is_a_warning_that_names_the_offer() {
     });
     assert_eq!(text(&event, "/type"), "Warning");
     let note = text(&event, "/note");
-    let expected =
-        format!("Machine {}/m is being vacated: its owner has set spec.stopPolicy to HoldAndDrain", here.name);
+    let expected = format!("Machine {}/m is being vacated: its owner has set spec.stopPolicy to HoldAndDrain", here.name);
     assert_eq!(note, expected);
 }

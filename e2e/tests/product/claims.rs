@@ -44,8 +44,7 @@ spec:
         ))
         .unwrap();
     // A policy takes effect a moment after its creation: it bites when another writer than the admin is refused.
-    let entry =
-        r#"{"status": {"claims": {"probe": {"match": "a/b", "allocation": {"seats": 1}, "vote": "Accepted"}}}}"#;
+    let entry = r#"{"status": {"claims": {"probe": {"match": "a/b", "allocation": {"seats": 1}, "vote": "Accepted"}}}}"#;
     let probe = ["patch", "gml/cheap", "--subresource=status", "--type=merge", "--dry-run=server", "-p", entry];
     let as_other = ["-n", &here.name, "--as=other", "--as-group=system:masters"];
     here.until("the policy to bite", || {
