@@ -144,6 +144,7 @@ impl Ad {
         self.0.header.header.id()
     }
 
+    /// The names of the ad, shared with other ads of the same names.
     pub(crate) fn shape(&self) -> Shape {
         self.0.header.header.clone()
     }

@@ -210,6 +210,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
+    /// Whether this is `<<`, `>>` or `>>>`.
     pub(crate) fn shifts(self) -> bool {
         matches!(self, Self::ShiftLeft | Self::ShiftRight | Self::ShiftRightUnsigned)
     }

@@ -43,8 +43,9 @@ impl Drop for Seat {
     }
 }
 
-/// Steps that it takes to compile a pattern, and for each of its states.
+/// Steps that it takes to compile a pattern, beside those for its states.
 pub(crate) const COMPILE: usize = 2_000;
+/// Steps that it takes to compile one state.
 pub(crate) const COMPILE_STATE: usize = 48;
 
 /// The cache of a call: a place for a pattern, if the function has one and the pattern and the options are literals.
@@ -107,6 +108,7 @@ pub(crate) struct Ready<'p> {
 }
 
 impl<'p> Ready<'p> {
+    /// A pattern that is translated for the engine of the dialect.
     pub(crate) fn of(pattern: &'p str, options: &'p str, wanted: Wanted, dialect: Dialect) -> Self {
         let engine = Engine::of(dialect);
         // Without multi-line mode PCRE's `$` matches before a last newline, too. Where nothing can follow it, and the

@@ -22,6 +22,7 @@ impl Bill {
         self.0.drain(..)
     }
 
+    /// Moves all items of another bill here.
     pub(crate) fn add(&mut self, other: &mut Bill) {
         other.drain().for_each(|(seed, fuel)| self.note(seed, fuel));
     }

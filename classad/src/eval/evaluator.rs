@@ -82,6 +82,7 @@ pub(crate) struct Evaluator<'e> {
 }
 
 impl<'e> Evaluator<'e> {
+    /// An evaluation with all its limits left.
     pub(crate) fn new(env: &'e Env<'e>, context: &'e Context, arena: &'e Arena) -> Self {
         Self {
             env,

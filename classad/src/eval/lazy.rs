@@ -66,6 +66,7 @@ impl<'e> Deref for Elements<'e> {
 }
 
 impl Chars<'_> {
+    /// The text as an owned, counted one.
     pub(crate) fn shared(&self) -> Arc<str> {
         match self {
             Self::Written(text) => Arc::clone(text),

@@ -227,6 +227,7 @@ impl<'e> Evaluator<'e> {
         (scope.0 < self.env.len()).then(|| FrameId::from_index(scope.0))
     }
 
+    /// The ad of a scope.
     pub(crate) fn ad(&self, scope: ScopeId) -> Option<&'e Ad> {
         match self.frame(scope) {
             Some(frame) => self.env.ad(frame),
@@ -234,6 +235,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
+    /// The scope around a scope.
     pub(crate) fn parent(&self, scope: ScopeId) -> Option<ScopeId> {
         match self.frame(scope) {
             Some(frame) => self.env.parent(frame).map(|parent| ScopeId(parent.index())),

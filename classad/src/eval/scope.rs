@@ -75,14 +75,17 @@ impl FrameId {
 }
 
 impl<'a> Frame<'a> {
+    /// The defined value of a name.
     pub(crate) fn definition(&self, name: &Name) -> Option<&Expr> {
         self.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr)
     }
 
+    /// The frame that a label is bound to, the latest binding of the name.
     pub(crate) fn label(&self, name: &Name) -> Option<FrameId> {
         self.labels.iter().rev().find(|(own, _)| own == name).map(|(_, view)| *view)
     }
 
+    /// The frame that an alias stands for.
     pub(crate) fn alias(&self, name: &Name) -> Option<FrameId> {
         self.aliases.iter().find(|(own, _)| own == name).map(|(_, target)| *target)
     }
@@ -208,6 +211,7 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// Sets the frame in which bare names are resolved that are found nowhere else.
     pub(crate) fn set_fallback(&mut self, frame: FrameId, target: FrameId) {
         if let Some(frame) = self.get_mut(frame) {
             frame.fallback = Some(target);
@@ -218,6 +222,7 @@ impl<'a> Env<'a> {
         self.live
     }
 
+    /// The frame, unless it was reset.
     pub(crate) fn get(&self, frame: FrameId) -> Option<&Frame<'a>> {
         self.frames.get(..self.live)?.get(frame.index())
     }

@@ -23,6 +23,7 @@ type Parsed<T> = Result<T, Reported>;
 /// An attribute of an ad, with the place of its name.
 pub(crate) type Attribute = (Name, Span, Expr);
 
+/// Recursive-descent parser over the tokens of one text.
 pub(crate) struct Parser<'p, 't> {
     pub(crate) tokens: &'p [Token],
     pub(crate) at: usize,
@@ -95,6 +96,7 @@ impl<'p, 't> Parser<'p, 't> {
         Ok(ads)
     }
 
+    /// The next token.
     pub(crate) fn peek(&self) -> &'p Token {
         self.look(0)
     }
@@ -135,6 +137,7 @@ impl<'p, 't> Parser<'p, 't> {
         Ok(())
     }
 
+    /// Parses one expression, conditionals included.
     pub(crate) fn expr(&mut self) -> Parsed<Expr> {
         self.enter()?;
         let condition = self.binary(0)?;
