@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use classad::{Ad, Context, Dialect, Env, Expr, FrameId, Name, Prepared, Reader, View, eval, parse_ad};
+use classad::{Ad, Context, Dialect, Env, Expr, FrameId, Name, Reader, eval, parse_ad};
 use serde_json::{Value as Json, json};
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
@@ -213,35 +213,6 @@ fn ask<'a>(env: &mut Env<'a>, asker: (&'a Port, FrameId), candidate: &'a Parts, 
     Ok(accepted)
 }
 
-/// An ad's first port, prepared for all who may come.
-fn prepare(parts: &Parts, context: &Context) -> Fallible<Prepared> {
-    let mut env = Env::new();
-    let frame = *parts.seat(&mut env).first().ok_or("no port")?;
-    let port = parts.ports.first().ok_or("no port")?;
-    Ok(Prepared::labelled(&port.constraint, &mut env, frame, &port.label, context))
-}
-
-/// What an ad shows through its first port.
-fn view(parts: &Parts) -> Fallible<View<'_>> {
-    Ok(View::port(&parts.ports.first().ok_or("no port")?.attributes, &parts.body))
-}
-
-/// The same questions as [`ask`] for each of these pairs, with every ad prepared once; how many accept each other.
-fn ask_prepared(jobs: &[Parts], machines: &[Parts], pairs: &[Vec<usize>], context: &Context) -> Fallible<usize> {
-    let offer = |machine| Ok((view(machine)?, prepare(machine, context)?));
-    let mut offers = machines.iter().map(offer).collect::<Fallible<Vec<_>>>()?;
-    let mut accepted = 0;
-    for (job, candidates) in jobs.iter().zip(pairs) {
-        let (own, mut wants) = (view(job)?, prepare(job, context)?);
-        for candidate in candidates {
-            let (theirs, offered) = offers.get_mut(*candidate).ok_or("no such machine")?;
-            let both = wants.holds(*theirs).ok_or("unclear")? && offered.holds(own).ok_or("unclear")?;
-            accepted += usize::from(both);
-        }
-    }
-    Ok(accepted)
-}
-
 /// All pairs of some jobs with some machines; only those that match; and licences for jobs with a machine.
 fn pairs(texts: &BTreeMap<String, Vec<String>>) -> Fallible<()> {
     let context = Context::default();
@@ -279,11 +250,6 @@ fn pairs(texts: &BTreeMap<String, Vec<String>>) -> Fallible<()> {
             Ok(())
         })?;
         print(name, real(count) / seconds / 1e6, "million pairs/s", &about)?;
-        let seconds = median(|| match ask_prepared(&jobs, &machines, candidates, &context)? {
-            accepted if accepted == matches => Ok(()),
-            other => Err(format!("{other} accepted instead of {matches}").into()),
-        })?;
-        print(&format!("{name}_prepared"), real(count) / seconds / 1e6, "million pairs/s", &about)?;
     }
     let mut accepted = 0;
     let seconds = median(|| {

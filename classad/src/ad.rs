@@ -73,7 +73,7 @@ impl Ad {
         &self.0.slice
     }
 
-    /// The shape of an ad that is about to be replaced: nobody else's, if the ad is nobody else's.
+    /// The shape of an ad that is about to be replaced. It is not shared if the ad is not shared.
     fn take_shape(&mut self) -> Shape {
         let own = ThinArc::with_arc_mut(&mut self.0, |ad| {
             triomphe::Arc::get_mut(ad).map(|ad| std::mem::take(ad.header_mut()))
@@ -144,6 +144,7 @@ impl Ad {
         self.0.header.header.id()
     }
 
+    /// The names of the ad, shared with other ads of the same names.
     pub(crate) fn shape(&self) -> Shape {
         self.0.header.header.clone()
     }
@@ -240,7 +241,7 @@ impl Names {
     /// Where a name stands in the index, or would stand.
     fn find(&self, name: &str, hash: u64) -> Result<usize, usize> {
         self.index.binary_search_by(|entry| {
-            // Names are compared only where hashes are equal: once, unless somebody made them collide.
+            // Names are compared only where hashes are equal: once, unless names were chosen to collide.
             entry.hash.cmp(&hash).then_with(|| {
                 self.list.get(entry.place).map_or(Ordering::Less, |own| name::compare(own.as_str(), name))
             })

@@ -3,13 +3,15 @@
 use std::sync::LazyLock;
 
 use crate::ad::Ad;
+use crate::dialect::Dialect;
 use crate::eval::arena::Arena;
+use crate::eval::evaluator::Evaluator;
 use crate::eval::lazy::Lazy;
 use crate::eval::limits::{Context, Exhausted};
-use crate::eval::machine::{Machine, ScopeId};
+use crate::eval::scope::ScopeId;
 use crate::eval::scope::{Env, FrameId};
 use crate::name::Name;
-use crate::text::{Dialect, parse_ad};
+use crate::text::parse_ad;
 use crate::value::Value;
 
 /// What two ads say about each other.
@@ -97,8 +99,8 @@ fn one_sided(own: &Ad, other: &Ad, context: &Context) -> (Answer, Answer) {
 /// The value of `frame.name`.
 fn selected(env: &Env<'_>, frame: FrameId, name: &str, context: &Context) -> Answer {
     let arena = Arena::default();
-    Machine::new(env, context, &arena).run(|machine| {
-        let value = machine.select(&Lazy::Ad(ScopeId(frame.index())), &Name::new(name))?;
-        machine.force(&value)
+    Evaluator::new(env, context, &arena).run(|evaluator| {
+        let value = evaluator.select(&Lazy::Ad(ScopeId(frame.index())), &Name::new(name))?;
+        evaluator.force(&value)
     })
 }

@@ -9,8 +9,7 @@ use smallvec::{SmallVec, smallvec};
 use triomphe::Arc as Counted;
 
 use crate::ad::Ad;
-use crate::builtins::pattern::Compiled;
-use crate::builtins::{self, Builtin};
+use crate::cache::CallCache;
 use crate::diagnostic::Span;
 use crate::name::Name;
 use crate::value::Value;
@@ -111,41 +110,29 @@ pub struct Call {
     pub function: Name,
     /// The arguments.
     pub arguments: Arc<[Expr]>,
-    pub(crate) builtin: Option<&'static Builtin>,
-    /// The compiled pattern of a regular expression function with literal arguments, filled by the first evaluation.
-    pub(crate) pattern: Compiled,
+    /// Index of the function in the table of built-in functions, if there is such a function.
+    pub(crate) builtin: Option<usize>,
+    /// Whether the call stands for its argument: HTCondor prints `relTime("1:00")` as a literal, but its value is the real 60.0.
+    pub(crate) is_literal: bool,
+    /// Data of the function that outlives one evaluation, such as a compiled pattern.
+    pub(crate) cache: CallCache,
 }
 
 impl Call {
-    pub(crate) fn new(function: Name, arguments: Vec<Expr>) -> Self {
-        Self {
-            builtin: builtins::find(function.as_str()),
-            pattern: Compiled::for_call(function.as_str(), &arguments),
-            function,
-            arguments: arguments.into(),
-        }
-    }
-
     /// A literal that HTCondor prints as one, but whose value has another type: `relTime("1:00")` is the real 60.0 there.
     pub(crate) fn of_literal(literal: Expr) -> Self {
         Self {
             function: Name::new("relTime"),
             arguments: [literal].into(),
-            builtin: Some(&builtins::REL_TIME_LITERAL),
-            pattern: Compiled::default(),
+            builtin: None,
+            is_literal: true,
+            cache: CallCache::default(),
         }
     }
 
     /// The literal that is printed instead of the call.
     pub(crate) fn as_literal(&self) -> Option<&Expr> {
-        let special = self.builtin.is_some_and(|builtin| std::ptr::eq(builtin, &builtins::REL_TIME_LITERAL));
-        self.arguments.first().filter(|_| special)
-    }
-
-    /// The table entry of the function, if there is such a function.
-    #[must_use]
-    pub fn builtin(&self) -> Option<&'static Builtin> {
-        self.builtin
+        self.arguments.first().filter(|_| self.is_literal)
     }
 }
 
@@ -223,6 +210,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
+    /// Whether this is `<<`, `>>` or `>>>`.
     pub(crate) fn shifts(self) -> bool {
         matches!(self, Self::ShiftLeft | Self::ShiftRight | Self::ShiftRightUnsigned)
     }
@@ -338,12 +326,6 @@ impl Expr {
     #[must_use]
     pub fn subscript(base: Expr, index: Expr) -> Self {
         Self::new(Kind::Subscript { base, index }, Span::default())
-    }
-
-    /// `function(arguments)`.
-    #[must_use]
-    pub fn call(function: Name, arguments: Vec<Expr>) -> Self {
-        Self::new(Kind::Call(Box::new(Call::new(function, arguments))), Span::default())
     }
 
     /// What the expression is.

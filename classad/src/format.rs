@@ -8,9 +8,10 @@ mod scan;
 mod tree;
 
 use crate::diagnostic::Diagnostics;
+use crate::dialect::Dialect;
 use crate::text::lexer::Escapes;
 use crate::text::write::write_ads;
-use crate::text::{Dialect, Form, lexer, parse_expr, read_ad, read_ads};
+use crate::text::{Form, lexer, parse_expr, read_ad, read_ads};
 
 /// The text of an ad in any form, or of an expression, laid out for people, with a newline at its end.
 ///

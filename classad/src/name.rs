@@ -80,7 +80,7 @@ impl Name {
 }
 
 /// FNV-1a over the bytes with ASCII letters in lower case: the same for all spellings of a name. It begins with another number in
-/// each process, so that nobody can choose names that collide.
+/// each process, so that names that collide cannot be chosen in advance.
 pub(crate) fn folded_hash(text: &str) -> u64 {
     static BASIS: LazyLock<u64> = LazyLock::new(|| RandomState::default().hash_one(0xcbf2_9ce4_8422_2325_u64));
     let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3);

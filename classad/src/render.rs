@@ -29,7 +29,7 @@ impl Colour {
 /// Where the text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// To somebody who reads it now.
+    /// To a terminal.
     Terminal,
     /// To a file or another program.
     File,

@@ -67,10 +67,9 @@ impl Value {
 
     /// The number, if this is an integer or a real; a boolean is none.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "the language itself compares integers with reals as reals")]
     pub fn as_number(&self) -> Option<f64> {
         match self {
-            Self::Integer(number) => Some(*number as f64),
+            Self::Integer(number) => Some(to_real(*number)),
             Self::Real(number) => Some(*number),
             _ => None,
         }
@@ -131,6 +130,12 @@ impl Value {
     pub fn canonical(&self) -> String {
         Expr::literal(self.clone()).canonical()
     }
+}
+
+/// An integer as a real, rounded to the nearest.
+#[expect(clippy::cast_precision_loss, reason = "the language itself reads integers as reals where a real is wanted")]
+pub(crate) fn to_real(value: i64) -> f64 {
+    value as f64
 }
 
 /// Readable text that parses back to the same value: `1.5`, `{ 1,2 }`, `[ a = 1 ]`.

@@ -4,8 +4,7 @@
 mod tests {
     use classad::{
         Bill, Context, Dialect, Env, Exhausted, Limit, Limits, Name, Value, conjuncts, constant, eval_billed, format,
-        lint, lint_ad, never_true, parse_ad, parse_any, parse_expr, read_ads, read_expr, references, specialize,
-        write_ads,
+        lint, lint_ad, never_true, parse_ad, parse_any, parse_expr, read_ads, read_expr, references, write_ads,
     };
 
     /// The value of an expression in an ad, and the steps that it took.
@@ -335,10 +334,6 @@ mod tests {
             if let Ok(long) = ad.to_long() {
                 assert!(read_ads(&long, Dialect::Gangmatch).read.is_some(), "{what}");
             }
-            let (mut env, context) = (Env::new(), Context::default());
-            let frame = env.frame(&ad, None);
-            env.leave_open(frame, &Name::new("x"));
-            let _ = specialize(&expr, &env, frame, &context);
         }
     }
 

@@ -11,8 +11,8 @@ mod tests {
 
     use allocation_counter::{AllocationInfo, measure};
     use classad::{
-        Ad, BUILTINS, Bill, Context, Dialect, Env, Limits, Name, conjuncts, eval_billed, format, lint_ad, never_true,
-        parse_ad, specialize,
+        Ad, BUILTINS, Bill, Context, Dialect, Env, Limits, conjuncts, eval_billed, format, lint_ad, never_true,
+        parse_ad,
     };
     use proptest::prelude::*;
 
@@ -217,27 +217,6 @@ mod tests {
     }
 
     /// What is known of an expression before its partner is: the fuel of one evaluation and the text pay.
-    #[test]
-    fn the_work_of_specializing_is_at_most_a_constant_times_the_limit() {
-        let worst = Worst::default();
-        proptest!(config(), |(text in text())| {
-            let Ok(ad) = parse_ad(&text, Dialect::Gangmatch) else { return Ok(()) };
-            let limits = Limits { fuel: 20_000, ..Limits::default() };
-            let context = Context { limits, ..Context::default() };
-            for (name, expr) in ad.iter() {
-                let mut env = Env::new();
-                let around = env.frame(&AROUND, None);
-                let frame = env.frame(&ad, Some(around));
-                env.leave_open(frame, &Name::new("nosuch"));
-                let info = measure(|| drop(specialize(expr, &env, frame, &context)));
-                let fuel = limits.fuel + BYTE * u64::try_from(text.len()).unwrap();
-                worst.note(info, fuel);
-                prop_assert!(is_paid_for(info, fuel, limits.memory), "{} in {}: {:?} for {}", name, text, info, fuel);
-            }
-        });
-        worst.print("specialize");
-    }
-
     /// The law can fail: work that nothing pays for is seen.
     #[test]
     fn what_is_not_paid_for_is_seen() {

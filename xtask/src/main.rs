@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod conformance;
 mod demo;
 mod generate;
 mod output;
@@ -52,6 +53,8 @@ enum Verb {
         #[arg(long, value_name = "FILE")]
         kubeconfig: Option<PathBuf>,
     },
+    /// Build the program that answers the conformance cases; the last line of standard output is its path.
+    Conformance,
     /// Check format, lints, house rules and generated files.
     Check,
     /// Write the generated files.
@@ -166,6 +169,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
             return test::run(&test::Scope::On("GANGMATCH_CLUSTER", "kind".into()));
         }
         Verb::Test { cluster: Kind::Process, .. } => return test::run(&test::Scope::Everything),
+        Verb::Conformance => conformance::run()?,
         Verb::Check => check::run()?,
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,

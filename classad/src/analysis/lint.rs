@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use crate::ad::Ad;
 use crate::analysis::never::{Never, contradictions, never_true};
 use crate::analysis::{conjuncts, constant, cost, path_span, similar};
-use crate::builtins::refusal::{self, Refusal};
+use crate::builtins::regex_check::{self, Refusal};
 use crate::diagnostic::{Diagnostic, Position, Related, Severity, Span};
 use crate::eval::limits::Limits;
 use crate::expr::{BinaryOp, Expr, Kind};
@@ -76,7 +76,7 @@ impl<'s> Linter<'s> {
             found: Vec::new(),
             similar: HashMap::default(),
             comparisons: COMPARISONS_MAX,
-            patterns: refusal::work_for(source.len()),
+            patterns: regex_check::work_for(source.len()),
         }
     }
 
@@ -204,7 +204,7 @@ impl<'s> Linter<'s> {
             match expr.kind() {
                 Kind::Binary { op, left, right } => self.comparison(expr, *op, left, right),
                 Kind::Call(call) => {
-                    if let Some((span, refusal)) = refusal::of_call(call, &mut self.patterns) {
+                    if let Some((span, refusal)) = regex_check::of_call(call, &mut self.patterns) {
                         self.pattern(span, &refusal);
                     }
                 }

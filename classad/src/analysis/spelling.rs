@@ -1,4 +1,4 @@
-//! Names nobody knows into the known names that were probably meant.
+//! Spelling suggestions: the known name that was probably meant by an unknown one.
 
 use crate::builtins::distance;
 use crate::name::Name;

@@ -1,20 +1,20 @@
 //! Lists of numbers into one number.
 
 use crate::builtins::argument;
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Bounded, Machine, Outcome};
 use crate::eval::ops;
 use crate::expr::BinaryOp;
-use crate::text::number::to_real;
+use crate::value::to_real;
 
 /// The numbers of the list, UNDEFINED elements left out; or the value that the whole has instead.
-fn numbers<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Bounded<Result<Vec<Lazy<'e>>, Lazy<'e>>> {
+fn numbers<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Bounded<Result<Vec<Lazy<'e>>, Lazy<'e>>> {
     let items = match argument(arguments, 0) {
         Lazy::Undefined => return Ok(Err(Lazy::Undefined)),
-        Lazy::List(items) => machine.items(items)?,
+        Lazy::List(items) => evaluator.items(items)?,
         _ => return Ok(Err(Lazy::Error)),
     };
-    machine.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
+    evaluator.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
     let mut numbers = Vec::new();
     for item in &*items {
         match item {
@@ -26,8 +26,8 @@ fn numbers<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Bounded<Res
     Ok(Ok(numbers))
 }
 
-pub(crate) fn sum<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(numbers(machine, arguments)?.map_or_else(|instead| instead, |numbers| total(&numbers)))
+pub(crate) fn sum<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(numbers(evaluator, arguments)?.map_or_else(|instead| instead, |numbers| total(&numbers)))
 }
 
 fn total<'e>(numbers: &[Lazy<'e>]) -> Lazy<'e> {
@@ -35,8 +35,8 @@ fn total<'e>(numbers: &[Lazy<'e>]) -> Lazy<'e> {
     sum.unwrap_or(Lazy::Integer(0))
 }
 
-pub(crate) fn avg<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    let numbers = match numbers(machine, arguments)? {
+pub(crate) fn avg<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    let numbers = match numbers(evaluator, arguments)? {
         Err(instead) => return Ok(instead),
         Ok(numbers) => numbers,
     };
@@ -47,17 +47,17 @@ pub(crate) fn avg<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outc
     Ok(ops::binary(BinaryOp::Divide, &total(&numbers), &count))
 }
 
-pub(crate) fn min<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    extreme(machine, arguments, BinaryOp::Less)
+pub(crate) fn min<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    extreme(evaluator, arguments, BinaryOp::Less)
 }
 
-pub(crate) fn max<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    extreme(machine, arguments, BinaryOp::Greater)
+pub(crate) fn max<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    extreme(evaluator, arguments, BinaryOp::Greater)
 }
 
 /// The first of the best numbers. Those that are compared become reals if one of them is a real, else integers: booleans too.
-fn extreme<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], better: BinaryOp) -> Outcome<'e> {
-    let numbers = match numbers(machine, arguments)? {
+fn extreme<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], better: BinaryOp) -> Outcome<'e> {
+    let numbers = match numbers(evaluator, arguments)? {
         Err(instead) => return Ok(instead),
         Ok(numbers) => numbers,
     };

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use crate::builtins::argument;
-use crate::builtins::number::{prefix, whole};
+use crate::builtins::number::{as_real, prefix, whole};
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::{Chars, Items, Lazy};
-use crate::eval::machine::{Bounded, Machine, Outcome};
 use crate::expr::{Expr, Kind};
-use crate::text::number::to_real;
 use crate::value::Value;
 
 /// What a node takes that is made to be printed: steps, and bytes.
@@ -21,7 +20,7 @@ pub(crate) enum Text<'e> {
     Error,
 }
 
-impl<'e> Machine<'e> {
+impl<'e> Evaluator<'e> {
     /// The expression that a value is written as: lists and ads with their expressions, not their values. Lists that were made
     /// nest only so deep; what they share stands in the expression as often as it is printed.
     pub(crate) fn written(&mut self, value: &Lazy<'e>) -> Bounded<Expr> {
@@ -62,15 +61,15 @@ impl<'e> Machine<'e> {
     }
 }
 
-pub(crate) fn string<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(match machine.text(argument(arguments, 0))? {
+pub(crate) fn string<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(match evaluator.text(argument(arguments, 0))? {
         Text::Is(text) => Lazy::String(text),
         Text::Undefined => Lazy::Undefined,
         Text::Error => Lazy::Error,
     })
 }
 
-pub(crate) fn int<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn int<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(integer(argument(arguments, 0)))
 }
 
@@ -91,24 +90,14 @@ pub(crate) fn integer<'e>(value: &Lazy<'e>) -> Lazy<'e> {
     }
 }
 
-pub(crate) fn real<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn real<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         other => as_real(other).map_or(Lazy::Error, Lazy::Real),
     })
 }
 
-/// The value as `real()` has it, times in whole seconds; none for UNDEFINED and for what is no number.
-pub(crate) fn as_real(value: &Lazy) -> Option<f64> {
-    match value {
-        Lazy::AbsTime { seconds, .. } => Some(to_real(*seconds)),
-        Lazy::RelTime(seconds) => Some(seconds.trunc()),
-        Lazy::String(text) => prefix(text),
-        other => other.number(),
-    }
-}
-
-pub(crate) fn boolean<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn boolean<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::String(text) if text.eq_ignore_ascii_case("true") => Lazy::Boolean(true),
@@ -119,42 +108,42 @@ pub(crate) fn boolean<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcom
     })
 }
 
-pub(crate) fn is_undefined<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn is_undefined<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Undefined)))
 }
 
-pub(crate) fn is_error<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn is_error<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Error)))
 }
 
-pub(crate) fn is_string<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn is_string<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::String(_))))
 }
 
-pub(crate) fn is_integer<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn is_integer<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Integer(_))))
 }
 
-pub(crate) fn is_real<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn is_real<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Real(_))))
 }
 
-pub(crate) fn is_list<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn is_list<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::List(_))))
 }
 
-pub(crate) fn is_ad<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn is_ad<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Ad(_))))
 }
 
-pub(crate) fn is_boolean<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn is_boolean<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Boolean(_))))
 }
 
-pub(crate) fn is_abs_time<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn is_abs_time<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::AbsTime { .. })))
 }
 
-pub(crate) fn is_rel_time<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn is_rel_time<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::RelTime(_))))
 }

@@ -1,8 +1,8 @@
 //! Environments and argument lists as HTCondor writes them, and what asks the host: without a host, nothing is known.
 
 use crate::builtins::{argument, strict};
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Bounded, Machine, Outcome};
 
 /// What separates words.
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
@@ -58,25 +58,25 @@ fn words(text: &str) -> Option<Vec<String>> {
 }
 
 /// `envV1ToV2(s)`: `A=1;B=2` into `A=1 B=2`.
-pub(crate) fn env_v1_to_v2<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn env_v1_to_v2<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::String(text) => {
-            taken_apart(machine, text)?;
-            environment(machine, text.split(';').map(str::to_owned).collect())?
+            taken_apart(evaluator, text)?;
+            environment(evaluator, text.split(';').map(str::to_owned).collect())?
         }
         _ => Lazy::Error,
     })
 }
 
 /// `mergeEnvironment(s, ...)`: later settings replace earlier ones.
-pub(crate) fn merge_environment<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn merge_environment<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let mut settings = Vec::new();
     for value in arguments {
         match value {
             Lazy::Undefined => {}
             Lazy::String(text) => {
-                taken_apart(machine, text)?;
+                taken_apart(evaluator, text)?;
                 match words(text) {
                     Some(words) => settings.extend(words),
                     None => return Ok(Lazy::Error),
@@ -85,24 +85,24 @@ pub(crate) fn merge_environment<'e>(machine: &mut Machine<'e>, arguments: &[Lazy
             _ => return Ok(Lazy::Error),
         }
     }
-    environment(machine, settings)
+    environment(evaluator, settings)
 }
 
 /// The settings as one environment; finding the earlier ones of the same name takes the square of their number.
-fn environment<'e>(machine: &mut Machine<'e>, settings: Vec<String>) -> Outcome<'e> {
-    machine.spend(settings.len().saturating_mul(settings.len()))?;
+fn environment<'e>(evaluator: &mut Evaluator<'e>, settings: Vec<String>) -> Outcome<'e> {
+    evaluator.spend(settings.len().saturating_mul(settings.len()))?;
     match variables(settings) {
-        Some(text) => machine.string(text),
+        Some(text) => evaluator.string(text),
         None => Ok(Lazy::Error),
     }
 }
 
 /// Pays for taking a text apart, letter by letter, into as many pieces as it may have, and for putting them together again.
-fn taken_apart(machine: &mut Machine<'_>, text: &str) -> Bounded<()> {
+fn taken_apart(evaluator: &mut Evaluator<'_>, text: &str) -> Bounded<()> {
     const STEPS: usize = 2;
     const BYTES: usize = 48;
-    machine.spend(text.len().saturating_mul(STEPS))?;
-    machine.take(text.len().saturating_mul(BYTES))
+    evaluator.spend(text.len().saturating_mul(STEPS))?;
+    evaluator.take(text.len().saturating_mul(BYTES))
 }
 
 /// Settings in the new form; none if one has no name.
@@ -132,44 +132,44 @@ fn is_quoted(arguments: &[Lazy<'_>]) -> Option<bool> {
 }
 
 /// `listToArgs(list [, form])`: `{"a b", "c"}` into `'a b' c`. The old form cannot hold a word with blanks.
-pub(crate) fn list_to_args<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn list_to_args<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (Lazy::List(items), Some(is_quoted)) = (argument(arguments, 0), is_quoted(arguments)) else {
         return Ok(Lazy::Error);
     };
-    let (items, mut words) = (machine.items(items)?, Vec::new());
+    let (items, mut words) = (evaluator.items(items)?, Vec::new());
     for item in &*items {
         match item {
             Lazy::String(word) if is_quoted => {
-                taken_apart(machine, word)?;
+                taken_apart(evaluator, word)?;
                 words.push(quoted(word));
             }
             Lazy::String(word) if !word.contains(BLANKS) => {
-                taken_apart(machine, word)?;
+                taken_apart(evaluator, word)?;
                 words.push(word.to_string());
             }
             _ => return Ok(Lazy::Error),
         }
     }
-    machine.string(words.join(" "))
+    evaluator.string(words.join(" "))
 }
 
 /// `argsToList(s [, form])`: `'a b' c` into `{"a b", "c"}`.
-pub(crate) fn args_to_list<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn args_to_list<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (Lazy::String(text), Some(is_quoted)) = (argument(arguments, 0), is_quoted(arguments)) else {
         return Ok(Lazy::Error);
     };
-    taken_apart(machine, text)?;
+    taken_apart(evaluator, text)?;
     if !is_quoted {
-        return machine.strings(text.split(BLANKS).filter(|word| !word.is_empty()).collect::<Vec<_>>());
+        return evaluator.strings(text.split(BLANKS).filter(|word| !word.is_empty()).collect::<Vec<_>>());
     }
     match words(text) {
-        Some(words) => machine.strings(words),
+        Some(words) => evaluator.strings(words),
         None => Ok(Lazy::Error),
     }
 }
 
 /// `userHome(user [, default])`: no user has a home here. Only a text that is not empty counts as default.
-pub(crate) fn user_home<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn user_home<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match (argument(arguments, 0), arguments.get(1)) {
         (_, Some(Lazy::String(default))) if !default.is_empty() => Lazy::String(default.clone()),
         (Lazy::Undefined | Lazy::String(_), _) => Lazy::Undefined,
@@ -178,7 +178,7 @@ pub(crate) fn user_home<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outc
 }
 
 /// `userMap(map, user [, preferred [, default]])`: no map is configured here.
-pub(crate) fn user_map<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn user_map<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let lookup = arguments.get(..2).unwrap_or_default();
     Ok(match (strict(lookup), arguments.get(3)) {
         (Some(Lazy::Error), _) => Lazy::Error,

@@ -1,31 +1,31 @@
 //! Lists searched and measured.
 
 use crate::builtins::argument;
+use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Machine, Outcome};
 use crate::eval::{logic, ops};
 use crate::expr::BinaryOp;
 
-pub(crate) fn size<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn size<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::List(items) => Lazy::length(items.len()),
-        Lazy::Ad(scope) => Lazy::length(machine.ad(*scope).map_or(0, crate::Ad::len)),
+        Lazy::Ad(scope) => Lazy::length(evaluator.ad(*scope).map_or(0, crate::Ad::len)),
         Lazy::String(text) => Lazy::length(text.len()),
         _ => Lazy::Error,
     })
 }
 
 /// `member(x, list)`: some element `== x`.
-pub(crate) fn member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn member<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (wanted, list) = (argument(arguments, 0), argument(arguments, 1));
     match (wanted, list) {
         (Lazy::Undefined, _) | (_, Lazy::Undefined) => Ok(Lazy::Undefined),
         (Lazy::Error | Lazy::List(_) | Lazy::Ad(_), _) => Ok(Lazy::Error),
         (_, Lazy::List(items)) => {
-            let items = machine.items(items)?;
+            let items = evaluator.items(items)?;
             for item in &*items {
-                machine.compare_values(item, wanted)?;
+                evaluator.compare_values(item, wanted)?;
                 if ops::binary(BinaryOp::Equal, item, wanted).truth() == Some(true) {
                     return Ok(Lazy::Boolean(true));
                 }
@@ -37,15 +37,15 @@ pub(crate) fn member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> O
 }
 
 /// `identicalMember(x, list)`: some element `is x`.
-pub(crate) fn identical_member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn identical_member<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (wanted, list) = (argument(arguments, 0), argument(arguments, 1));
     match (wanted, list) {
         (_, Lazy::Undefined) => Ok(Lazy::Undefined),
         (Lazy::List(_) | Lazy::Ad(_), _) => Ok(Lazy::Error),
         (_, Lazy::List(items)) => {
-            let items = machine.items(items)?;
+            let items = evaluator.items(items)?;
             for item in &*items {
-                machine.compare_values(item, wanted)?;
+                evaluator.compare_values(item, wanted)?;
                 if logic::identical(item, wanted) == Some(true) {
                     return Ok(Lazy::Boolean(true));
                 }
@@ -56,16 +56,16 @@ pub(crate) fn identical_member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<
     }
 }
 
-pub(crate) fn any_compare<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    compare_each(machine, arguments, true)
+pub(crate) fn any_compare<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    compare_each(evaluator, arguments, true)
 }
 
-pub(crate) fn all_compare<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    compare_each(machine, arguments, false)
+pub(crate) fn all_compare<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    compare_each(evaluator, arguments, false)
 }
 
 /// Compares element after element until one compares as `deciding`; an UNDEFINED comparison ends it with false.
-fn compare_each<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], deciding: bool) -> Outcome<'e> {
+fn compare_each<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], deciding: bool) -> Outcome<'e> {
     let (op, list, wanted) = (argument(arguments, 0), argument(arguments, 1), argument(arguments, 2));
     let op = match op {
         Lazy::Undefined => return Ok(Lazy::Undefined),
@@ -75,11 +75,11 @@ fn compare_each<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], deciding:
     let Some(op) = op else { return Ok(Lazy::Error) };
     let items = match list {
         Lazy::Undefined => return Ok(Lazy::Undefined),
-        Lazy::List(items) => machine.items(items)?,
+        Lazy::List(items) => evaluator.items(items)?,
         _ => return Ok(Lazy::Error),
     };
     for item in &*items {
-        machine.compare_values(item, wanted)?;
+        evaluator.compare_values(item, wanted)?;
         let result = match op {
             BinaryOp::Is => logic::identical(item, wanted).map_or(Lazy::Error, Lazy::Boolean),
             BinaryOp::Isnt => logic::identical(item, wanted).map_or(Lazy::Error, |same| Lazy::Boolean(!same)),

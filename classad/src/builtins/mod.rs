@@ -2,16 +2,16 @@
 
 mod aggregate;
 mod convert;
-mod engine;
-#[cfg(feature = "pcre")]
-mod engine_pcre;
 mod environment;
 mod list;
 pub(crate) mod number;
 mod page;
 pub(crate) mod pattern;
 mod reflect;
-pub(crate) mod refusal;
+pub(crate) mod regex_check;
+mod regex_engine;
+#[cfg(feature = "pcre")]
+mod regex_engine_pcre;
 mod regexp;
 mod strftime;
 mod string;
@@ -23,13 +23,16 @@ mod version;
 
 use std::fmt;
 
+use crate::diagnostic::Span;
+use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Machine, Outcome, ScopeId};
-use crate::expr::{Call, Expr};
+use crate::eval::scope::ScopeId;
+use crate::expr::{Call, Expr, Kind};
+use crate::name::Name;
 
 pub use page::builtins_page;
 pub use table::BUILTINS;
-pub(crate) use table::REL_TIME_LITERAL;
+use table::REL_TIME_LITERAL;
 pub use text_test::TextTest;
 
 /// A built-in function.
@@ -78,14 +81,36 @@ impl fmt::Display for Arity {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// On the values of its arguments.
-    Values(for<'e> fn(&mut Machine<'e>, &[Lazy<'e>]) -> Outcome<'e>),
+    Values(for<'e> fn(&mut Evaluator<'e>, &[Lazy<'e>]) -> Outcome<'e>),
     /// On the arguments as they are written.
-    Lazy(for<'e> fn(&mut Machine<'e>, &'e Expr, &'e Call, ScopeId) -> Outcome<'e>),
+    Lazy(for<'e> fn(&mut Evaluator<'e>, &'e Expr, &'e Call, ScopeId) -> Outcome<'e>),
 }
 
-/// The function called `name`, in any case.
-pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
-    BUILTINS.iter().find(|builtin| builtin.name.eq_ignore_ascii_case(name))
+impl Call {
+    /// A call of the function that has this name in any case; the tree holds where it stands in the table.
+    pub(crate) fn new(function: Name, arguments: Vec<Expr>) -> Self {
+        Self {
+            builtin: BUILTINS.iter().position(|builtin| builtin.name.eq_ignore_ascii_case(function.as_str())),
+            is_literal: false,
+            cache: pattern::cache_for(function.as_str(), &arguments),
+            function,
+            arguments: arguments.into(),
+        }
+    }
+
+    /// The table entry of the function, if there is such a function.
+    #[must_use]
+    pub fn builtin(&self) -> Option<&'static Builtin> {
+        if self.is_literal { Some(&REL_TIME_LITERAL) } else { BUILTINS.get(self.builtin?) }
+    }
+}
+
+impl Expr {
+    /// `function(arguments)`.
+    #[must_use]
+    pub fn call(function: Name, arguments: Vec<Expr>) -> Self {
+        Self::new(Kind::Call(Box::new(Call::new(function, arguments))), Span::default())
+    }
 }
 
 /// The function whose name is most like `name`, if one is nearly the same.

@@ -1,11 +1,11 @@
 //! Numbers into numbers: rounding, powers, steps, chance.
 
 use crate::builtins::argument;
-use crate::builtins::convert::as_real;
+use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Machine, Outcome, ScopeId};
+use crate::eval::scope::ScopeId;
 use crate::expr::{Call, Expr};
-use crate::text::number::to_real;
+use crate::value::to_real;
 
 /// The number at the start of a text as C reads it: blanks, sign, decimal or hexadecimal, `inf`, `nan`.
 pub(crate) fn prefix(text: &str) -> Option<f64> {
@@ -73,6 +73,16 @@ pub(crate) fn whole<'e>(number: f64) -> Lazy<'e> {
     }
 }
 
+/// The value as `real()` has it, times in whole seconds; none for UNDEFINED and for what is no number.
+pub(crate) fn as_real(value: &Lazy) -> Option<f64> {
+    match value {
+        Lazy::AbsTime { seconds, .. } => Some(to_real(*seconds)),
+        Lazy::RelTime(seconds) => Some(seconds.trunc()),
+        Lazy::String(text) => prefix(text),
+        other => other.number(),
+    }
+}
+
 fn rounded<'e>(value: &Lazy<'e>, round: fn(f64) -> f64) -> Outcome<'e> {
     Ok(match value {
         Lazy::Integer(number) => Lazy::Integer(*number),
@@ -80,19 +90,19 @@ fn rounded<'e>(value: &Lazy<'e>, round: fn(f64) -> f64) -> Outcome<'e> {
     })
 }
 
-pub(crate) fn floor<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn floor<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     rounded(argument(arguments, 0), f64::floor)
 }
 
-pub(crate) fn ceiling<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn ceiling<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     rounded(argument(arguments, 0), f64::ceil)
 }
 
-pub(crate) fn round<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn round<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     rounded(argument(arguments, 0), f64::round_ties_even)
 }
 
-pub(crate) fn pow<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn pow<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (base, exponent) = (argument(arguments, 0), argument(arguments, 1));
     if let (Lazy::Integer(base), Lazy::Integer(exponent @ 0..)) = (base, exponent) {
         // The reference rounds in this way, which is off by one for negative results.
@@ -105,13 +115,13 @@ pub(crate) fn pow<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e
 }
 
 /// `quantize(a, b)`: the smallest multiple of b that is not below a; of a list, its first element not below a.
-pub(crate) fn quantize<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn quantize<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (value, base) = (argument(arguments, 0), argument(arguments, 1));
     let Some(number) = as_real(value) else { return Ok(Lazy::Error) };
     let Lazy::List(items) = base else { return Ok(multiple(value, number, base)) };
     let mut last = Lazy::Real(0.0);
-    for item in &*machine.items(items)? {
-        machine.compare_values(item, item)?;
+    for item in &*evaluator.items(items)? {
+        evaluator.compare_values(item, item)?;
         match as_real(item) {
             None => return Ok(Lazy::Error),
             Some(step) if step >= number => return Ok(item.clone()),
@@ -141,16 +151,16 @@ fn multiple<'e>(value: &Lazy<'e>, number: f64, base: &Lazy<'e>) -> Lazy<'e> {
 }
 
 /// `random()`: drawn from the context's seed, the frame's seed and the place of the call, so that it can be replayed.
-pub(crate) fn random<'e>(machine: &mut Machine<'e>, expr: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
-    let frame = machine.root_frame(scope);
+pub(crate) fn random<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+    let frame = evaluator.root_frame(scope);
     let place = u64::try_from(expr.span().start).unwrap_or(u64::MAX);
-    let frame_seed = frame.map_or(0, |frame| machine.env.frame_seed(frame));
-    let draw = mix(mix(machine.context.seed ^ frame_seed) ^ place);
+    let frame_seed = frame.map_or(0, |frame| evaluator.env.frame_seed(frame));
+    let draw = mix(mix(evaluator.context.seed ^ frame_seed) ^ place);
     // The upper 53 bits are as many as a real keeps.
     let fraction = to_real((draw >> 11).cast_signed()) / to_real(1 << 53);
     let bound = match call.arguments.first() {
         None => return Ok(Lazy::Real(fraction)),
-        Some(bound) => machine.eval(bound, scope)?,
+        Some(bound) => evaluator.eval(bound, scope)?,
     };
     Ok(match bound {
         Lazy::Integer(bound) if bound > 0 => Lazy::Integer((draw % bound.cast_unsigned()).cast_signed()),

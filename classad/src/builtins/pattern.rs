@@ -1,21 +1,18 @@
 //! PCRE patterns into patterns of an engine that takes linear time.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
-use crate::builtins::engine::{self, Engine, Regex};
+use crate::builtins::regex_engine::{self, Engine, Regex};
+use crate::cache::CallCache;
+use crate::dialect::Dialect;
 use crate::expr::Expr;
-use crate::text::Dialect;
 
 /// How long a pattern may be, in bytes.
 const PATTERN_MAX: usize = 1024;
 
-/// The pattern of a call whose pattern and options are literals; compiled by the first evaluation, kept with the tree.
-#[derive(Clone, Default)]
-pub(crate) struct Compiled(Option<Arc<OnceLock<Kept>>>);
-
-/// A pattern compiled by an engine; none if that engine does not take it.
+/// A pattern compiled by an engine, as the cache of a call holds it; none if that engine does not take it.
 struct Kept {
     engine: Engine,
     steps: usize,
@@ -46,59 +43,57 @@ impl Drop for Seat {
     }
 }
 
-/// Steps that it takes to compile a pattern, and for each of its states.
+/// Steps that it takes to compile a pattern, beside those for its states.
 pub(crate) const COMPILE: usize = 2_000;
+/// Steps that it takes to compile one state.
 pub(crate) const COMPILE_STATE: usize = 48;
 
-impl Compiled {
-    /// A place for a pattern, if the function has one and its arguments can be known before evaluation.
-    pub(crate) fn for_call(function: &str, arguments: &[Expr]) -> Self {
-        let options_at = match function.to_ascii_lowercase().as_str() {
-            "regexp" | "regexpmember" => 2,
-            "regexps" | "replace" | "replaceall" | "stringlist_regexpmember" => 3,
-            _ => return Self(None),
-        };
-        let literal = |index: usize| arguments.get(index).is_none_or(|argument| argument.as_literal().is_some());
-        Self((literal(0) && literal(options_at)).then(Arc::default))
-    }
+/// The cache of a call: a place for a pattern, if the function has one and the pattern and the options are literals.
+pub(crate) fn cache_for(function: &str, arguments: &[Expr]) -> CallCache {
+    let options_at = match function.to_ascii_lowercase().as_str() {
+        "regexp" | "regexpmember" => 2,
+        "regexps" | "replace" | "replaceall" | "stringlist_regexpmember" => 3,
+        _ => return CallCache::default(),
+    };
+    let literal = |index: usize| arguments.get(index).is_none_or(|argument| argument.as_literal().is_some());
+    if literal(0) && literal(options_at) { CallCache::empty() } else { CallCache::default() }
+}
 
-    /// The steps that [`Compiled::get`] will be paid for work that an earlier evaluation has done.
-    pub(crate) fn done_before(&self, dialect: Dialect) -> usize {
-        let kept = self.0.as_ref().and_then(|cell| cell.get());
-        kept.filter(|kept| kept.engine == Engine::of(dialect)).map_or(0, |kept| kept.steps)
-    }
+/// The steps that [`compiled`] will be paid for work that an earlier evaluation has done.
+pub(crate) fn done_before(cache: &CallCache, dialect: Dialect) -> usize {
+    let kept = cache.get::<Kept>();
+    kept.filter(|kept| kept.engine == Engine::of(dialect)).map_or(0, |kept| kept.steps)
+}
 
-    /// The compiled pattern; literal arguments are the same at every evaluation, so the first one's is right. It is paid for as
-    /// if it were compiled each time: whether it was kept makes no difference.
-    pub(crate) fn get<E>(
-        &self,
-        pattern: &str,
-        options: &str,
-        wanted: Wanted,
-        dialect: Dialect,
-        pay: &mut dyn FnMut(usize) -> Result<(), E>,
-    ) -> Result<Option<Arc<Regex>>, E> {
-        let engine = Engine::of(dialect);
-        if let Some(kept) = self.0.as_ref().and_then(|cell| cell.get()).filter(|kept| kept.engine == engine) {
-            pay(kept.steps)?;
-            return Ok(kept.regex.clone());
-        }
-        let ready = Ready::of(pattern, options, wanted, dialect);
-        // A short pattern may take long to read, and come to little.
-        let reading = ready.reading();
-        pay(reading)?;
-        let ready = ready.read();
-        pay(ready.steps())?;
-        let (steps, states) = (reading.saturating_add(ready.steps()), ready.states);
-        let regex = ready.compile().map(Arc::new);
-        if let Some(cell) = self.0.as_ref().filter(|_| states <= KEPT_STATES_MAX)
-            && let Some(seat) = Seat::take()
-        {
-            // Another may have been quicker, for another engine perhaps.
-            let _ = cell.set(Kept { engine, steps, regex: regex.clone(), _seat: seat });
-        }
-        Ok(regex)
+/// The compiled pattern; literal arguments are the same at every evaluation, so the cached one is right. It is paid for as if it
+/// were compiled each time: whether it was cached makes no difference.
+pub(crate) fn compiled<E>(
+    cache: &CallCache,
+    (pattern, options): (&str, &str),
+    wanted: Wanted,
+    dialect: Dialect,
+    pay: &mut dyn FnMut(usize) -> Result<(), E>,
+) -> Result<Option<Arc<Regex>>, E> {
+    let engine = Engine::of(dialect);
+    if let Some(kept) = cache.get::<Kept>().filter(|kept| kept.engine == engine) {
+        pay(kept.steps)?;
+        return Ok(kept.regex.clone());
     }
+    let ready = Ready::of(pattern, options, wanted, dialect);
+    // A short pattern may take long to read, and come to little.
+    let reading = ready.reading();
+    pay(reading)?;
+    let ready = ready.read();
+    pay(ready.steps())?;
+    let (steps, states) = (reading.saturating_add(ready.steps()), ready.states);
+    let regex = ready.compile().map(Arc::new);
+    if cache.is_free()
+        && states <= KEPT_STATES_MAX
+        && let Some(seat) = Seat::take()
+    {
+        cache.set(Kept { engine, steps, regex: regex.clone(), _seat: seat });
+    }
+    Ok(regex)
 }
 
 /// What a pattern is matched for.
@@ -119,10 +114,11 @@ pub(crate) struct Ready<'p> {
 }
 
 impl<'p> Ready<'p> {
+    /// A pattern that is translated for the engine of the dialect.
     pub(crate) fn of(pattern: &'p str, options: &'p str, wanted: Wanted, dialect: Dialect) -> Self {
         let engine = Engine::of(dialect);
-        // Without multi-line mode PCRE's `$` matches before a last newline, too. Where nothing can follow it, and nobody asks
-        // what was matched, that newline may as well be matched.
+        // Without multi-line mode PCRE's `$` matches before a last newline, too. Where nothing can follow it, and the
+        // matched text is not wanted, that newline may as well be matched.
         let newline = wanted == Wanted::Truth && !options.contains('m') && !has_inline_options(pattern);
         let translated = if pattern.len() > PATTERN_MAX { None } else { translated(pattern, newline) };
         Self { engine, pattern, options, translated }
@@ -130,12 +126,12 @@ impl<'p> Ready<'p> {
 
     /// Steps that it takes to read it, beyond what each pattern takes.
     pub(crate) fn reading(&self) -> usize {
-        self.translated.as_deref().map_or(0, |translated| engine::reading(translated, self.options))
+        self.translated.as_deref().map_or(0, |translated| regex_engine::reading(translated, self.options))
     }
 
     /// The pattern as it was read: what it takes to compile it is known.
     pub(crate) fn read(self) -> Readied<'p> {
-        let states = self.translated.as_deref().and_then(|translated| engine::states(translated, self.options));
+        let states = self.translated.as_deref().and_then(|translated| regex_engine::states(translated, self.options));
         let states = states.unwrap_or(self.pattern.len().min(PATTERN_MAX));
         Readied { ready: self, states }
     }
@@ -165,7 +161,7 @@ impl Readied<'_> {
             return None;
         }
         let Ready { engine, pattern, options, translated } = self.ready;
-        engine::build(engine, translated.as_deref(), self.states, pattern, options)
+        regex_engine::build(engine, translated.as_deref(), self.states, pattern, options)
     }
 }
 

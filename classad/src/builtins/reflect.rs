@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::analysis;
 use crate::builtins::convert::Text;
-use crate::builtins::pattern::{Compiled, Wanted};
+use crate::builtins::pattern::{Wanted, compiled};
+use crate::cache::CallCache;
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome, READ};
 use crate::eval::lazy::Lazy;
 use crate::eval::lookup::{Found, Use};
-use crate::eval::machine::{Bounded, Machine, Outcome, READ, ScopeId};
+use crate::eval::scope::ScopeId;
 use crate::expr::{Call, Expr, Kind};
 use crate::text::parse_expr;
 
@@ -18,92 +20,100 @@ const NODE: usize = 16;
 const NODE_BYTES: usize = 64;
 
 /// `ifThenElse(condition, then, otherwise)`: only the chosen one is evaluated.
-pub(crate) fn if_then_else<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+pub(crate) fn if_then_else<'e>(
+    evaluator: &mut Evaluator<'e>,
+    _: &'e Expr,
+    call: &'e Call,
+    scope: ScopeId,
+) -> Outcome<'e> {
     let [condition, then, otherwise] = &*call.arguments else { return Ok(Lazy::Error) };
-    match machine.eval(condition, scope)? {
+    match evaluator.eval(condition, scope)? {
         Lazy::Undefined => Ok(Lazy::Undefined),
         condition => match condition.truth() {
-            Some(true) => machine.eval(then, scope),
-            Some(false) => machine.eval(otherwise, scope),
+            Some(true) => evaluator.eval(then, scope),
+            Some(false) => evaluator.eval(otherwise, scope),
             None => Ok(Lazy::Error),
         },
     }
 }
 
 /// `debug(x)`: x; nothing is logged here.
-pub(crate) fn debug<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+pub(crate) fn debug<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     match &*call.arguments {
-        [argument] => machine.eval(argument, scope),
+        [argument] => evaluator.eval(argument, scope),
         _ => Ok(Lazy::Error),
     }
 }
 
 /// `eval(x)`: the text of x read as an expression and evaluated here.
-pub(crate) fn eval<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+pub(crate) fn eval<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let [argument] = &*call.arguments else { return Ok(Lazy::Error) };
-    let value = machine.eval(argument, scope)?;
-    let Text::Is(text) = machine.text(&value)? else { return Ok(Lazy::Error) };
+    let value = evaluator.eval(argument, scope)?;
+    let Text::Is(text) = evaluator.text(&value)? else { return Ok(Lazy::Error) };
     // A tree takes many times the room of its text.
     const STEPS: usize = 4;
     const BYTES: usize = 128;
-    machine.spend(text.len().saturating_mul(STEPS).saturating_add(PARSER))?;
-    machine.take(text.len().saturating_mul(BYTES))?;
-    let Ok(expr) = parse_expr(&text, machine.context.dialect) else { return Ok(Lazy::Error) };
-    let expr = machine.keep(expr);
-    machine.eval(expr, scope)
+    evaluator.spend(text.len().saturating_mul(STEPS).saturating_add(PARSER))?;
+    evaluator.take(text.len().saturating_mul(BYTES))?;
+    let Ok(expr) = parse_expr(&text, evaluator.context.dialect) else { return Ok(Lazy::Error) };
+    let expr = evaluator.keep(expr);
+    evaluator.eval(expr, scope)
 }
 
 /// The attribute that a call's first argument names; none if it is no bare name.
-fn named<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId) -> Option<Found<'e>> {
+fn named<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Option<Found<'e>> {
     match call.arguments.first()?.kind() {
-        Kind::Attribute { name, absolute: false } => Some(machine.look_up(scope, name, Use::Bare)),
+        Kind::Attribute { name, absolute: false } => Some(evaluator.look_up(scope, name, Use::Bare)),
         Kind::Attribute { name, absolute: true } => {
-            let root = machine.root(scope);
-            Some(machine.look_up(root, name, Use::Selected))
+            let root = evaluator.root(scope);
+            Some(evaluator.look_up(root, name, Use::Selected))
         }
         _ => None,
     }
 }
 
 /// `unparse(attribute)`: the text of its expression; an empty one for what the ad has no expression of by that name alone.
-pub(crate) fn unparse<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+pub(crate) fn unparse<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let is_path =
         |argument: &Expr| matches!(argument.kind(), Kind::Select { .. } | Kind::Attribute { absolute: true, .. });
     if call.arguments.first().is_some_and(is_path) {
-        return machine.string("");
+        return evaluator.string("");
     }
-    let text = match named(machine, call, scope) {
+    let text = match named(evaluator, call, scope) {
         None => return Ok(Lazy::Error),
-        Some(Found::Attribute(expr, _)) => {
-            machine.refuse_open(expr)?;
-            machine.printed(expr)?
-        }
-        Some(Found::Scope(scope)) => machine.written_text(&Lazy::Ad(scope))?,
+        Some(Found::Attribute(expr, _)) => evaluator.printed(expr)?,
+        Some(Found::Scope(scope)) => evaluator.written_text(&Lazy::Ad(scope))?,
         Some(Found::Now | Found::Nothing) => String::new(),
     };
-    machine.string(text)
+    evaluator.string(text)
 }
 
 /// `unresolved(attribute [, pattern])`: the names its expression needs that the ad does not have.
-pub(crate) fn unresolved<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
-    let (expr, at) = match named(machine, call, scope) {
+pub(crate) fn unresolved<'e>(
+    evaluator: &mut Evaluator<'e>,
+    _: &'e Expr,
+    call: &'e Call,
+    scope: ScopeId,
+) -> Outcome<'e> {
+    let (expr, at) = match named(evaluator, call, scope) {
         None => return Ok(Lazy::Error),
         Some(Found::Attribute(expr, at)) => (expr, at),
         Some(_) => return Ok(Lazy::Undefined),
     };
-    let names = external(machine, expr, at)?;
+    let names = external(evaluator, expr, at)?;
     let Some(pattern) = call.arguments.get(1) else {
-        return machine.string(names.join(","));
+        return evaluator.string(names.join(","));
     };
-    match machine.eval(pattern, scope)? {
+    match evaluator.eval(pattern, scope)? {
         Lazy::String(pattern) => {
-            let dialect = machine.context.dialect;
-            let mut pay = |steps| machine.spend(steps);
-            let Some(regex) = Compiled::default().get(&pattern, "i", Wanted::Truth, dialect, &mut pay)? else {
+            let dialect = evaluator.context.dialect;
+            let mut pay = |steps| evaluator.spend(steps);
+            let Some(regex) = compiled(&CallCache::default(), (&pattern, "i"), Wanted::Truth, dialect, &mut pay)?
+            else {
                 return Ok(Lazy::Error);
             };
             for name in &names {
-                machine.spend(regex.steps(name))?;
+                evaluator.spend(regex.steps(name))?;
                 if regex.is_match(name) {
                     return Ok(Lazy::Boolean(true));
                 }
@@ -116,22 +126,21 @@ pub(crate) fn unresolved<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e C
 }
 
 /// The names outside `scope` that `expr` needs, also through attributes inside; ordered by their full text.
-fn external<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<Vec<String>> {
+fn external<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<Vec<String>> {
     let mut found = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let mut pending = vec![(expr, scope)];
     while let Some((expr, scope)) = pending.pop() {
-        machine.refuse_open(expr)?;
         // Each node is looked at, and each name is kept as a text of its own.
-        let nodes = expr.nodes_within(machine.left() / NODE);
-        machine.spend(nodes.saturating_mul(NODE))?;
-        machine.take(nodes.saturating_mul(NODE_BYTES))?;
+        let nodes = expr.nodes_within(evaluator.left() / NODE);
+        evaluator.spend(nodes.saturating_mul(NODE))?;
+        evaluator.take(nodes.saturating_mul(NODE_BYTES))?;
         for reference in analysis::references(expr) {
             let letters = reference.iter().map(|name| name.as_str().len()).sum::<usize>();
-            machine.spend(letters / READ)?;
-            machine.take(letters.saturating_mul(2))?;
+            evaluator.spend(letters / READ)?;
+            evaluator.take(letters.saturating_mul(2))?;
             let Some(start) = reference.first() else { continue };
-            match machine.look_up(scope, start, Use::Selected) {
+            match evaluator.look_up(scope, start, Use::Selected) {
                 Found::Attribute(inner, at) => {
                     if seen.insert((inner.address(), at.0)) {
                         pending.push((inner, at));
@@ -160,20 +169,25 @@ fn bare(path: &[&str]) -> String {
 
 /// `evalInEachContext(expr, ads)`: the value of expr in each ad of a list.
 pub(crate) fn eval_in_each_context<'e>(
-    machine: &mut Machine<'e>,
+    evaluator: &mut Evaluator<'e>,
     _: &'e Expr,
     call: &'e Call,
     scope: ScopeId,
 ) -> Outcome<'e> {
-    match each_context(machine, call, scope)? {
-        Ok(values) => machine.list(values),
+    match each_context(evaluator, call, scope)? {
+        Ok(values) => evaluator.list(values),
         Err(instead) => Ok(instead),
     }
 }
 
 /// `countMatches(expr, ads)`: in how many ads of a list expr is true.
-pub(crate) fn count_matches<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
-    match each_context(machine, call, scope)? {
+pub(crate) fn count_matches<'e>(
+    evaluator: &mut Evaluator<'e>,
+    _: &'e Expr,
+    call: &'e Call,
+    scope: ScopeId,
+) -> Outcome<'e> {
+    match each_context(evaluator, call, scope)? {
         Ok(values) => Ok(Lazy::length(values.iter().filter(|value| value.truth() == Some(true)).count())),
         Err(Lazy::Undefined) => Ok(Lazy::Integer(0)),
         Err(instead) => Ok(instead),
@@ -182,24 +196,24 @@ pub(crate) fn count_matches<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'
 
 /// The values of the first argument in the ads of the second, or the value that the whole has instead.
 fn each_context<'e>(
-    machine: &mut Machine<'e>,
+    evaluator: &mut Evaluator<'e>,
     call: &'e Call,
     scope: ScopeId,
 ) -> Bounded<Result<Vec<Lazy<'e>>, Lazy<'e>>> {
     let [expr, list] = &*call.arguments else { return Ok(Err(Lazy::Error)) };
-    let (expr, home) = expression_meant(machine, expr, scope)?;
-    let items = match machine.eval(list, scope)? {
+    let (expr, home) = expression_meant(evaluator, expr, scope)?;
+    let items = match evaluator.eval(list, scope)? {
         Lazy::Undefined => return Ok(Err(Lazy::Undefined)),
-        Lazy::List(items) => machine.items(&items)?,
+        Lazy::List(items) => evaluator.items(&items)?,
         _ => return Ok(Err(Lazy::Error)),
     };
-    machine.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
+    evaluator.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
     let mut values = Vec::new();
     for item in &*items {
         values.push(match item {
             Lazy::Ad(inner) => {
-                let inner = machine.as_guest(*inner, home)?;
-                machine.eval(expr, inner)?
+                let inner = evaluator.selected_scope(*inner, home)?;
+                evaluator.eval(expr, inner)?
             }
             Lazy::Undefined => Lazy::Undefined,
             _ => Lazy::Error,
@@ -210,15 +224,15 @@ fn each_context<'e>(
 
 /// An attribute stands for its expression here: `countMatches(MY.RequireGPUs, TARGET.AvailableGPUs)`. Also where the
 /// expression stands.
-fn expression_meant<'e>(machine: &mut Machine<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<(&'e Expr, ScopeId)> {
+fn expression_meant<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<(&'e Expr, ScopeId)> {
     let found = match expr.unparenthesized().kind() {
-        Kind::Attribute { name, absolute: false } => machine.look_up(scope, name, Use::Bare),
+        Kind::Attribute { name, absolute: false } => evaluator.look_up(scope, name, Use::Bare),
         Kind::Attribute { name, absolute: true } => {
-            let root = machine.root(scope);
-            machine.look_up(root, name, Use::Selected)
+            let root = evaluator.root(scope);
+            evaluator.look_up(root, name, Use::Selected)
         }
-        Kind::Select { base, name } => match machine.eval(base, scope)? {
-            Lazy::Ad(base) => machine.look_up(base, name, Use::Selected),
+        Kind::Select { base, name } => match evaluator.eval(base, scope)? {
+            Lazy::Ad(base) => evaluator.look_up(base, name, Use::Selected),
             _ => Found::Nothing,
         },
         _ => Found::Nothing,

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::builtins::engine::{Groups, Regex};
-use crate::builtins::pattern::Wanted;
+use crate::builtins::pattern::{self, Wanted};
+use crate::builtins::regex_engine::{Groups, Regex};
 use crate::builtins::strict;
 use crate::builtins::stringlist::{self, delimiters, items};
+use crate::eval::evaluator::{ALLOCATION, Bounded, Evaluator, Outcome, READ};
 use crate::eval::lazy::{Chars, Lazy};
-use crate::eval::machine::{ALLOCATION, Bounded, Machine, Outcome, READ, ScopeId};
+use crate::eval::scope::ScopeId;
 use crate::expr::{Call, Expr};
 
 /// The values of a call's arguments and its pattern at argument 0 with the options at `options_at`.
@@ -19,12 +20,12 @@ struct Matching<'e> {
 
 /// Evaluates the arguments; the outer error is the value that the call has instead.
 fn prepare<'e>(
-    machine: &mut Machine<'e>,
+    evaluator: &mut Evaluator<'e>,
     call: &'e Call,
     scope: ScopeId,
     options_at: usize,
 ) -> Bounded<Result<Matching<'e>, Lazy<'e>>> {
-    let arguments = machine.eval_all(&call.arguments, scope)?;
+    let arguments = evaluator.eval_all(&call.arguments, scope)?;
     let options: Chars<'e> = match arguments.get(options_at) {
         None => "".into(),
         Some(Lazy::String(options)) => options.clone(),
@@ -32,9 +33,9 @@ fn prepare<'e>(
     };
     let pattern = match arguments.first() {
         Some(Lazy::String(pattern)) => {
-            machine.charge(pattern.len())?;
+            evaluator.charge(pattern.len())?;
             let wanted = if options_at == 2 { Wanted::Truth } else { Wanted::Text };
-            compiled(machine, call, pattern, &options, wanted)?
+            compiled(evaluator, call, pattern, &options, wanted)?
         }
         _ => None,
     };
@@ -43,27 +44,28 @@ fn prepare<'e>(
 
 /// The compiled pattern of a call. Compiling it takes fuel each time, and is on the bill once.
 fn compiled(
-    machine: &mut Machine<'_>,
+    evaluator: &mut Evaluator<'_>,
     call: &Call,
     pattern: &str,
     options: &str,
     wanted: Wanted,
 ) -> Bounded<Option<Arc<Regex>>> {
-    let dialect = machine.context.dialect;
-    let done_before = call.pattern.done_before(dialect);
-    let regex = call.pattern.get(pattern, options, wanted, dialect, &mut |steps| machine.spend(steps))?;
-    machine.leave_off_bill(done_before);
+    let dialect = evaluator.context.dialect;
+    let done_before = pattern::done_before(&call.cache, dialect);
+    let mut pay = |steps| evaluator.spend(steps);
+    let regex = pattern::compiled(&call.cache, (pattern, options), wanted, dialect, &mut pay)?;
+    evaluator.leave_off_bill(done_before);
     Ok(regex)
 }
 
 /// Pays for searching `text` once.
-fn pay(machine: &mut Machine<'_>, pattern: &Regex, text: &str) -> Bounded<()> {
-    machine.spend(pattern.steps(text))
+fn pay(evaluator: &mut Evaluator<'_>, pattern: &Regex, text: &str) -> Bounded<()> {
+    evaluator.spend(pattern.steps(text))
 }
 
 /// `regexp(pattern, text [, options])`
-pub(crate) fn regexp<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
-    let matching = match prepare(machine, call, scope, 2)? {
+pub(crate) fn regexp<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+    let matching = match prepare(evaluator, call, scope, 2)? {
         Ok(matching) => matching,
         Err(instead) => return Ok(instead),
     };
@@ -72,7 +74,7 @@ pub(crate) fn regexp<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call,
     }
     match (&matching.pattern, matching.arguments.get(1)) {
         (Some(pattern), Some(Lazy::String(text))) => {
-            pay(machine, pattern, text)?;
+            pay(evaluator, pattern, text)?;
             Ok(Lazy::Boolean(pattern.is_match(text)))
         }
         _ => Ok(Lazy::Error),
@@ -80,8 +82,13 @@ pub(crate) fn regexp<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call,
 }
 
 /// `regexpMember(pattern, list [, options])`: an UNDEFINED element counts unless another one matches.
-pub(crate) fn regexp_member<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
-    let matching = match prepare(machine, call, scope, 2)? {
+pub(crate) fn regexp_member<'e>(
+    evaluator: &mut Evaluator<'e>,
+    _: &'e Expr,
+    call: &'e Call,
+    scope: ScopeId,
+) -> Outcome<'e> {
+    let matching = match prepare(evaluator, call, scope, 2)? {
         Ok(matching) => matching,
         Err(instead) => return Ok(instead),
     };
@@ -92,12 +99,12 @@ pub(crate) fn regexp_member<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'
         return Ok(Lazy::Error);
     };
     let mut result = Lazy::Boolean(false);
-    for item in &*machine.items(list)? {
+    for item in &*evaluator.items(list)? {
         match item {
             Lazy::String(text) => {
                 // A pattern that is none matches nothing here.
                 let Some(pattern) = &matching.pattern else { continue };
-                pay(machine, pattern, text)?;
+                pay(evaluator, pattern, text)?;
                 if pattern.is_match(text) {
                     return Ok(Lazy::Boolean(true));
                 }
@@ -111,12 +118,12 @@ pub(crate) fn regexp_member<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'
 
 /// `stringList_regexpMember(pattern, list [, delimiters [, options]])`
 pub(crate) fn string_list_regexp_member<'e>(
-    machine: &mut Machine<'e>,
+    evaluator: &mut Evaluator<'e>,
     _: &'e Expr,
     call: &'e Call,
     scope: ScopeId,
 ) -> Outcome<'e> {
-    let arguments = machine.eval_all(&call.arguments, scope)?;
+    let arguments = evaluator.eval_all(&call.arguments, scope)?;
     let text = |index: usize| match arguments.get(index) {
         Some(Lazy::String(text)) => Some(text.clone()),
         _ => None,
@@ -127,36 +134,41 @@ pub(crate) fn string_list_regexp_member<'e>(
     else {
         return Ok(Lazy::Error);
     };
-    machine.charge(options.len())?;
+    evaluator.charge(options.len())?;
     // Here, and only here, the letters of the options may be in upper case.
     let options = options.to_ascii_lowercase();
-    let Some(pattern) = compiled(machine, call, &pattern, &options, Wanted::Truth)? else { return Ok(Lazy::Error) };
-    stringlist::pay(machine, &list, delimiters)?;
+    let Some(pattern) = compiled(evaluator, call, &pattern, &options, Wanted::Truth)? else { return Ok(Lazy::Error) };
+    stringlist::pay(evaluator, &list, delimiters)?;
     let items = items(&list, delimiters);
     if items.is_empty() {
         return Ok(Lazy::Undefined);
     }
-    pay(machine, &pattern, &list)?;
+    pay(evaluator, &pattern, &list)?;
     Ok(Lazy::Boolean(items.into_iter().any(|item| pattern.is_match(item))))
 }
 
 /// `regexps(pattern, text, substitute [, options])`: the substitute alone, unless option `f` asks for the full text.
-pub(crate) fn regexps<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
-    substitute(machine, call, scope, "")
+pub(crate) fn regexps<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+    substitute(evaluator, call, scope, "")
 }
 
 /// `replace(pattern, text, substitute [, options])`: the full text with the first match replaced.
-pub(crate) fn replace<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
-    substitute(machine, call, scope, "f")
+pub(crate) fn replace<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+    substitute(evaluator, call, scope, "f")
 }
 
 /// `replaceAll(pattern, text, substitute [, options])`: the full text with every match replaced.
-pub(crate) fn replace_all<'e>(machine: &mut Machine<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
-    substitute(machine, call, scope, "fg")
+pub(crate) fn replace_all<'e>(
+    evaluator: &mut Evaluator<'e>,
+    _: &'e Expr,
+    call: &'e Call,
+    scope: ScopeId,
+) -> Outcome<'e> {
+    substitute(evaluator, call, scope, "fg")
 }
 
-fn substitute<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId, implied: &str) -> Outcome<'e> {
-    let matching = match prepare(machine, call, scope, 3)? {
+fn substitute<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId, implied: &str) -> Outcome<'e> {
+    let matching = match prepare(evaluator, call, scope, 3)? {
         Ok(matching) => matching,
         Err(instead) => return Ok(instead),
     };
@@ -172,7 +184,7 @@ fn substitute<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId, imp
     let (full, all) = (option('f'), option('g'));
     // Where the groups are is found out by a slower search.
     const GROUPS: usize = 2;
-    machine.spend(pattern.steps(text).saturating_mul(GROUPS))?;
+    evaluator.spend(pattern.steps(text).saturating_mul(GROUPS))?;
     let mut out = String::new();
     let mut at = 0;
     for groups in pattern.matches(text).take(if all { usize::MAX } else { 1 }) {
@@ -180,20 +192,20 @@ fn substitute<'e>(machine: &mut Machine<'e>, call: &'e Call, scope: ScopeId, imp
         if full {
             out.push_str(text.get(at..whole.start).unwrap_or_default());
         }
-        machine.spend(ALLOCATION + groups.len() + template.len() / READ)?;
-        let most = machine.context.limits.result_bytes;
+        evaluator.spend(ALLOCATION + groups.len() + template.len() / READ)?;
+        let most = evaluator.context.limits.result_bytes;
         let Some(()) = expand(template, text, &groups, &mut out, most) else { return Ok(Lazy::Error) };
-        machine.fits(out.len())?;
+        evaluator.fits(out.len())?;
         at = whole.end;
         if all {
             // The next search may go on to the end of the text before it finds a short match.
-            machine.spend(pattern.steps(text.get(at..).unwrap_or_default()))?;
+            evaluator.spend(pattern.steps(text.get(at..).unwrap_or_default()))?;
         }
     }
     if full {
         out.push_str(text.get(at..).unwrap_or_default());
     }
-    machine.string(out)
+    evaluator.string(out)
 }
 
 /// The substitute with `\0` to `\9` filled in, until there is more than `most`; none if a group lies beyond the last one that

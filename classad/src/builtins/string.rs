@@ -4,50 +4,50 @@ use std::cmp::Ordering;
 
 use crate::builtins::argument;
 use crate::builtins::convert::Text;
+use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::{Elements, Lazy};
-use crate::eval::machine::{Machine, Outcome};
 
 /// `strcat(x, ...)`: the first argument that is UNDEFINED or ERROR decides.
-pub(crate) fn strcat<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn strcat<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let mut whole = String::new();
     for value in arguments {
-        match machine.text(value)? {
+        match evaluator.text(value)? {
             Text::Is(text) => whole.push_str(&text),
             Text::Undefined => return Ok(Lazy::Undefined),
             Text::Error => return Ok(Lazy::Error),
         }
-        machine.fits(whole.len())?;
+        evaluator.fits(whole.len())?;
     }
-    machine.string(whole)
+    evaluator.string(whole)
 }
 
 /// `join(sep, x, ...)`, `join(sep, list)`, `join(list)`: UNDEFINED items are left out.
-pub(crate) fn join<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn join<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (separator, items) = match arguments {
-        [Lazy::List(items)] => ("".into(), machine.items(items)?),
+        [Lazy::List(items)] => ("".into(), evaluator.items(items)?),
         [Lazy::Undefined] => return Ok(Lazy::Undefined),
         [separator, rest @ ..] => {
-            let separator = match machine.text(separator)? {
+            let separator = match evaluator.text(separator)? {
                 Text::Is(text) => text,
                 Text::Undefined => "".into(),
                 Text::Error => return Ok(Lazy::Error),
             };
             match rest {
-                [Lazy::List(items)] => (separator, machine.items(items)?),
-                [] => return machine.string(""),
+                [Lazy::List(items)] => (separator, evaluator.items(items)?),
+                [] => return evaluator.string(""),
                 rest => (separator, Elements::Evaluated(rest.to_vec())),
             }
         }
-        [] => return machine.string(""),
+        [] => return evaluator.string(""),
     };
     let mut whole = String::new();
     let mut defined = items.is_empty();
     for item in &*items {
-        match machine.text(item)? {
+        match evaluator.text(item)? {
             Text::Is(text) => {
                 // The reference separates only from what is there: an empty first item leaves no trace.
                 if !whole.is_empty() {
-                    machine.charge(separator.len())?;
+                    evaluator.charge(separator.len())?;
                     whole.push_str(&separator);
                 }
                 whole.push_str(&text);
@@ -56,29 +56,29 @@ pub(crate) fn join<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Out
             Text::Undefined => {}
             Text::Error => return Ok(Lazy::Error),
         }
-        machine.fits(whole.len())?;
+        evaluator.fits(whole.len())?;
     }
-    if defined { machine.string(whole) } else { Ok(Lazy::Undefined) }
+    if defined { evaluator.string(whole) } else { Ok(Lazy::Undefined) }
 }
 
-pub(crate) fn to_upper<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    changed(machine, arguments, str::to_ascii_uppercase)
+pub(crate) fn to_upper<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    changed(evaluator, arguments, str::to_ascii_uppercase)
 }
 
-pub(crate) fn to_lower<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    changed(machine, arguments, str::to_ascii_lowercase)
+pub(crate) fn to_lower<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    changed(evaluator, arguments, str::to_ascii_lowercase)
 }
 
-fn changed<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], change: fn(&str) -> String) -> Outcome<'e> {
-    match machine.text(argument(arguments, 0))? {
-        Text::Is(text) => machine.string(change(&text)),
+fn changed<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], change: fn(&str) -> String) -> Outcome<'e> {
+    match evaluator.text(argument(arguments, 0))? {
+        Text::Is(text) => evaluator.string(change(&text)),
         Text::Undefined => Ok(Lazy::Undefined),
         Text::Error => Ok(Lazy::Error),
     }
 }
 
 /// `substr(s, offset [, length])`: negative offsets count from the end, negative lengths leave so much off the end.
-pub(crate) fn substr<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn substr<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     if arguments.iter().any(|argument| matches!(argument, Lazy::Undefined)) {
         return Ok(Lazy::Undefined);
     }
@@ -95,28 +95,32 @@ pub(crate) fn substr<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> O
     }
     .clamp(start, size);
     let bytes = |at: i64| usize::try_from(at).unwrap_or(0);
-    machine.charge(text.len())?;
+    evaluator.charge(text.len())?;
     let part = text.as_bytes().get(bytes(start)..bytes(end)).unwrap_or_default();
     // A cut through a character leaves the replacement character: strings are always UTF-8.
-    machine.string(String::from_utf8_lossy(part))
+    evaluator.string(String::from_utf8_lossy(part))
 }
 
-pub(crate) fn strcmp<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    compared(machine, arguments, str::cmp)
+pub(crate) fn strcmp<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    compared(evaluator, arguments, str::cmp)
 }
 
-pub(crate) fn stricmp<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    compared(machine, arguments, crate::name::compare)
+pub(crate) fn stricmp<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    compared(evaluator, arguments, crate::name::compare)
 }
 
-fn compared<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], compare: fn(&str, &str) -> Ordering) -> Outcome<'e> {
-    let left = machine.text(argument(arguments, 0))?;
-    let right = machine.text(argument(arguments, 1))?;
+fn compared<'e>(
+    evaluator: &mut Evaluator<'e>,
+    arguments: &[Lazy<'e>],
+    compare: fn(&str, &str) -> Ordering,
+) -> Outcome<'e> {
+    let left = evaluator.text(argument(arguments, 0))?;
+    let right = evaluator.text(argument(arguments, 1))?;
     Ok(match (left, right) {
         (Text::Undefined, _) | (_, Text::Undefined) => Lazy::Undefined,
         (Text::Error, _) | (_, Text::Error) => Lazy::Error,
         (Text::Is(left), Text::Is(right)) => {
-            machine.compare(&left, &right)?;
+            evaluator.compare(&left, &right)?;
             sign(compare(&left, &right))
         }
     })
@@ -132,22 +136,22 @@ pub(crate) fn sign<'e>(ordering: Ordering) -> Lazy<'e> {
 }
 
 /// `splitUserName("u@d")`: a name without `@` is a user.
-pub(crate) fn split_user_name<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn split_user_name<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     match argument(arguments, 0) {
         Lazy::String(text) => {
             let (user, domain) = text.split_once('@').unwrap_or((text, ""));
-            machine.strings([user, domain])
+            evaluator.strings([user, domain])
         }
         _ => Ok(Lazy::Error),
     }
 }
 
 /// `splitSlotName("slot1@host")`: a name without `@` is a host.
-pub(crate) fn split_slot_name<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn split_slot_name<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     match argument(arguments, 0) {
         Lazy::String(text) => {
             let (slot, host) = text.split_once('@').unwrap_or(("", text));
-            machine.strings([slot, host])
+            evaluator.strings([slot, host])
         }
         _ => Ok(Lazy::Error),
     }

@@ -2,9 +2,9 @@
 
 use crate::builtins::number::prefix;
 use crate::builtins::{argument, strict};
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome, READ};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Bounded, Machine, Outcome, READ};
-use crate::text::number::to_real;
+use crate::value::to_real;
 
 /// What separates items unless a call says otherwise.
 pub(crate) const DELIMITERS: &str = " ,";
@@ -29,15 +29,15 @@ pub(crate) fn steps(text: &str, delimiters: &str) -> usize {
 }
 
 /// Pays for the items of a text: each letter is looked for among the delimiters.
-pub(crate) fn pay(machine: &mut Machine<'_>, text: &str, delimiters: &str) -> Bounded<()> {
-    machine.spend(steps(text, delimiters))?;
-    machine.take(text.len().saturating_mul(8))
+pub(crate) fn pay(evaluator: &mut Evaluator<'_>, text: &str, delimiters: &str) -> Bounded<()> {
+    evaluator.spend(steps(text, delimiters))?;
+    evaluator.take(text.len().saturating_mul(8))
 }
 
 /// The same for a list and delimiters among the arguments.
-fn pay_for<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Bounded<()> {
+fn pay_for<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Bounded<()> {
     match (text(arguments, 0), delimiters(arguments, 1)) {
-        (Some(list), Some(delimiters)) => pay(machine, list, delimiters),
+        (Some(list), Some(delimiters)) => pay(evaluator, list, delimiters),
         _ => Ok(()),
     }
 }
@@ -55,8 +55,8 @@ pub(crate) fn delimiters<'a>(arguments: &'a [Lazy<'_>], index: usize) -> Option<
     if arguments.len() <= index { Some(DELIMITERS) } else { text(arguments, index) }
 }
 
-pub(crate) fn size<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    pay_for(machine, arguments)?;
+pub(crate) fn size<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    pay_for(evaluator, arguments)?;
     Ok(match (text(arguments, 0), delimiters(arguments, 1)) {
         (Some(list), Some(delimiters)) => Lazy::length(items(list, delimiters).len()),
         _ => Lazy::Error,
@@ -77,16 +77,16 @@ fn number<'e>(value: f64, integer: bool) -> Lazy<'e> {
     if integer { crate::builtins::number::whole(value) } else { Lazy::Real(value) }
 }
 
-pub(crate) fn sum<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    pay_for(machine, arguments)?;
+pub(crate) fn sum<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    pay_for(evaluator, arguments)?;
     Ok(match numbers(arguments) {
         None => Lazy::Error,
         Some((numbers, integers)) => number(numbers.iter().sum::<f64>() + 0.0, integers && !numbers.is_empty()),
     })
 }
 
-pub(crate) fn avg<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    pay_for(machine, arguments)?;
+pub(crate) fn avg<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    pay_for(evaluator, arguments)?;
     Ok(match numbers(arguments) {
         None => Lazy::Error,
         Some((numbers, _)) if numbers.is_empty() => Lazy::Real(0.0),
@@ -98,13 +98,13 @@ pub(crate) fn avg<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outc
     })
 }
 
-pub(crate) fn min<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    pay_for(machine, arguments)?;
+pub(crate) fn min<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    pay_for(evaluator, arguments)?;
     Ok(extreme(arguments, f64::min))
 }
 
-pub(crate) fn max<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    pay_for(machine, arguments)?;
+pub(crate) fn max<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    pay_for(evaluator, arguments)?;
     Ok(extreme(arguments, f64::max))
 }
 
@@ -117,18 +117,18 @@ fn extreme<'e>(arguments: &[Lazy<'e>], better: fn(f64, f64) -> f64) -> Lazy<'e> 
     }
 }
 
-pub(crate) fn member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    has_member(machine, arguments, str::eq)
+pub(crate) fn member<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    has_member(evaluator, arguments, str::eq)
 }
 
-pub(crate) fn member_any_case<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    has_member(machine, arguments, str::eq_ignore_ascii_case)
+pub(crate) fn member_any_case<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    has_member(evaluator, arguments, str::eq_ignore_ascii_case)
 }
 
-fn has_member<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Outcome<'e> {
+fn has_member<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Outcome<'e> {
     match forgiving(arguments) {
         Ok((wanted, list, delimiters)) => {
-            pay(machine, list, delimiters)?;
+            pay(evaluator, list, delimiters)?;
             Ok(Lazy::Boolean(items(list, delimiters).into_iter().any(|item| same(item, wanted))))
         }
         Err(instead) => Ok(instead),
@@ -160,23 +160,23 @@ fn text_or_empty<'a>(value: &'a Lazy<'_>) -> Option<&'a str> {
     }
 }
 
-pub(crate) fn subset<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    is_subset(machine, arguments, str::eq)
+pub(crate) fn subset<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    is_subset(evaluator, arguments, str::eq)
 }
 
-pub(crate) fn subset_any_case<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    is_subset(machine, arguments, str::eq_ignore_ascii_case)
+pub(crate) fn subset_any_case<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    is_subset(evaluator, arguments, str::eq_ignore_ascii_case)
 }
 
 /// An empty text is a subset of every list; a text of delimiters alone is none of any.
-fn is_subset<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Outcome<'e> {
+fn is_subset<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Outcome<'e> {
     match forgiving(arguments) {
         Ok((part, whole, delimiters)) => {
-            pay(machine, part, delimiters)?;
-            pay(machine, whole, delimiters)?;
+            pay(evaluator, part, delimiters)?;
+            pay(evaluator, whole, delimiters)?;
             let length = whole.len();
             let (parts, whole) = (items(part, delimiters), items(whole, delimiters));
-            machine.spend(parts.len().saturating_mul(whole.len() + length / READ))?;
+            evaluator.spend(parts.len().saturating_mul(whole.len() + length / READ))?;
             let within = |item: &&str| whole.iter().any(|other| same(other, item));
             Ok(Lazy::Boolean(if parts.is_empty() { part.is_empty() } else { parts.iter().all(within) }))
         }
@@ -184,18 +184,18 @@ fn is_subset<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], same: fn(&st
     }
 }
 
-pub(crate) fn intersect<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn intersect<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     if let Some(value) = strict(arguments) {
         return Ok(value);
     }
     match (text(arguments, 0), text(arguments, 1), delimiters(arguments, 2)) {
         (Some(left), Some(right), Some(delimiters)) => {
             let delimiters = if delimiters.is_empty() { DELIMITERS } else { delimiters };
-            pay(machine, left, delimiters)?;
-            pay(machine, right, delimiters)?;
+            pay(evaluator, left, delimiters)?;
+            pay(evaluator, right, delimiters)?;
             let length = right.len();
             let (left, right) = (pieces(left, delimiters), pieces(right, delimiters));
-            machine.spend(left.len().saturating_mul(right.len() + length / READ))?;
+            evaluator.spend(left.len().saturating_mul(right.len() + length / READ))?;
             Ok(Lazy::Boolean(left.iter().any(|item| right.contains(item))))
         }
         _ => Ok(Lazy::Error),
@@ -204,10 +204,10 @@ pub(crate) fn intersect<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -
 
 /// `split(s [, delimiters])`: the text between delimiters as it stands. Empty items are dropped, but for those between two
 /// equal delimiters that are not blank.
-pub(crate) fn split<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn split<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let delimiters = if arguments.len() < 2 { Some(SPLIT_DELIMITERS) } else { text(arguments, 1) };
     let (Some(text), Some(delimiters)) = (text(arguments, 0), delimiters) else { return Ok(Lazy::Error) };
-    pay(machine, text, delimiters)?;
+    pay(evaluator, text, delimiters)?;
     let is_blank = |c: char| c.is_ascii_whitespace() || c == '\x0b';
     let (mut items, mut start, mut last): (Vec<&str>, usize, Option<char>) = (Vec::new(), 0, None);
     for (end, delimiter) in text.match_indices(|c| delimiters.contains(c)) {
@@ -220,5 +220,5 @@ pub(crate) fn split<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Ou
         start = end + text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
     }
     items.extend(text.get(start..).filter(|rest| !rest.is_empty()));
-    machine.strings(items)
+    evaluator.strings(items)
 }

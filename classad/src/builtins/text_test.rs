@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::builtins::engine::Regex;
-use crate::builtins::pattern::Wanted;
+use crate::builtins::pattern::{self, Wanted};
+use crate::builtins::regex_engine::Regex;
 use crate::builtins::stringlist::{DELIMITERS, items, steps};
 use crate::eval::limits::Context;
 use crate::expr::{Expr, Kind};
@@ -69,7 +69,8 @@ impl TextTest {
         if call.function == "regexp" {
             let (pattern, options) = (literal(0)?, if third { literal(2)? } else { "" });
             pay(pattern.len() + options.len()).ok()?;
-            let pattern = call.pattern.get(pattern, options, Wanted::Truth, context.dialect, &mut pay).ok()??;
+            let pattern =
+                pattern::compiled(&call.cache, (pattern, options), Wanted::Truth, context.dialect, &mut pay).ok()??;
             // So much can be paid for when the pattern is.
             let length_max = pattern.length_max(fuel).min(context.limits.result_bytes);
             return Some(Self { name: attribute(1)?, asks: Asks::Pattern(pattern), length_max, fuel: all - fuel });
@@ -124,10 +125,11 @@ impl TextTest {
 mod tests {
     use super::*;
     use crate::ad::Ad;
+    use crate::dialect::Dialect;
     use crate::eval::eval;
     use crate::eval::limits::Limits;
     use crate::eval::scope::Env;
-    use crate::text::{Dialect, parse_expr};
+    use crate::text::parse_expr;
 
     const CALLS: [&str; 14] = [
         r#"regexp("^e0[0-5]", name)"#,

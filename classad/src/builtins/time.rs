@@ -5,36 +5,36 @@ use crate::builtins::argument;
 use crate::builtins::convert::integer;
 use crate::builtins::strftime;
 use crate::calendar::{self, Civil};
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::{Bounded, Machine, Outcome};
 use crate::expr::Expr;
 use crate::name::Name;
-use crate::text::number::to_real;
 use crate::text::time;
 use crate::value::Value;
+use crate::value::to_real;
 
-pub(crate) fn now<'e>(machine: &mut Machine<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Integer(machine.context.now))
+pub(crate) fn now<'e>(evaluator: &mut Evaluator<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(Lazy::Integer(evaluator.context.now))
 }
 
-pub(crate) fn current_time<'e>(machine: &mut Machine<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::AbsTime { seconds: machine.context.now, offset: machine.context.local_offset })
+pub(crate) fn current_time<'e>(evaluator: &mut Evaluator<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(Lazy::AbsTime { seconds: evaluator.context.now, offset: evaluator.context.local_offset })
 }
 
-pub(crate) fn day_time<'e>(machine: &mut Machine<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
-    let local = machine.context.now.saturating_add(i64::from(machine.context.local_offset));
+pub(crate) fn day_time<'e>(evaluator: &mut Evaluator<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
+    let local = evaluator.context.now.saturating_add(i64::from(evaluator.context.local_offset));
     Ok(Lazy::RelTime(to_real(local.rem_euclid(calendar::DAY))))
 }
 
-pub(crate) fn time_zone_offset<'e>(machine: &mut Machine<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::RelTime(f64::from(machine.context.local_offset)))
+pub(crate) fn time_zone_offset<'e>(evaluator: &mut Evaluator<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(Lazy::RelTime(f64::from(evaluator.context.local_offset)))
 }
 
 /// `absTime([t [, offset]])`
-pub(crate) fn abs_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    let local = machine.context.local_offset;
+pub(crate) fn abs_time<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    let local = evaluator.context.local_offset;
     let (seconds, own_offset) = match arguments.first() {
-        None => (machine.context.now, local),
+        None => (evaluator.context.now, local),
         Some(Lazy::AbsTime { seconds, offset }) => (*seconds, *offset),
         Some(Lazy::String(text)) => match time::parse_absolute(text) {
             Some(time) => (time.seconds, time.offset),
@@ -62,7 +62,7 @@ pub(crate) fn abs_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) ->
 }
 
 /// `relTime(x)`
-pub(crate) fn rel_time<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn rel_time<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::Integer(seconds) | Lazy::AbsTime { seconds, .. } => Lazy::RelTime(to_real(*seconds)),
@@ -73,7 +73,7 @@ pub(crate) fn rel_time<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outco
 }
 
 /// `relTime("1:00")` as HTCondor 25 has it: the text is a relative time, the value is a real.
-pub(crate) fn rel_time_as_real<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn rel_time_as_real<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::RelTime(seconds) => Lazy::Real(*seconds),
         _ => Lazy::Error,
@@ -82,14 +82,14 @@ pub(crate) fn rel_time_as_real<'e>(_: &mut Machine<'e>, arguments: &[Lazy<'e>]) 
 
 /// A field of an absolute time in the local zone, or of a relative time (days, hours, minutes, seconds).
 fn field(
-    machine: &Machine<'_>,
+    evaluator: &Evaluator<'_>,
     arguments: &[Lazy<'_>],
     of_date: fn(&Civil) -> Option<i64>,
     of_length: fn((f64, f64, f64, f64)) -> Option<f64>,
 ) -> Lazy<'static> {
     match argument(arguments, 0) {
         Lazy::AbsTime { seconds, .. } => {
-            let local = seconds.saturating_add(i64::from(machine.context.local_offset));
+            let local = seconds.saturating_add(i64::from(evaluator.context.local_offset));
             of_date(&Civil::new(local)).map_or(Lazy::Error, Lazy::Integer)
         }
         Lazy::RelTime(seconds) => {
@@ -106,56 +106,56 @@ fn field(
     }
 }
 
-pub(crate) fn get_year<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(machine, arguments, |date| Some(date.year), |_| None))
+pub(crate) fn get_year<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(field(evaluator, arguments, |date| Some(date.year), |_| None))
 }
 
-pub(crate) fn get_month<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(machine, arguments, |date| Some(date.month), |_| None))
+pub(crate) fn get_month<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(field(evaluator, arguments, |date| Some(date.month), |_| None))
 }
 
-pub(crate) fn get_day_of_year<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(machine, arguments, |date| Some(date.day_of_year), |_| None))
+pub(crate) fn get_day_of_year<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(field(evaluator, arguments, |date| Some(date.day_of_year), |_| None))
 }
 
-pub(crate) fn get_day_of_month<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(machine, arguments, |date| Some(date.day), |_| None))
+pub(crate) fn get_day_of_month<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(field(evaluator, arguments, |date| Some(date.day), |_| None))
 }
 
-pub(crate) fn get_day_of_week<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(machine, arguments, |date| Some(date.day_of_week), |_| None))
+pub(crate) fn get_day_of_week<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(field(evaluator, arguments, |date| Some(date.day_of_week), |_| None))
 }
 
-pub(crate) fn get_days<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(machine, arguments, |_| None, |length| Some(length.0)))
+pub(crate) fn get_days<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(field(evaluator, arguments, |_| None, |length| Some(length.0)))
 }
 
-pub(crate) fn get_hours<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(machine, arguments, |date| Some(date.hour), |length| Some(length.1)))
+pub(crate) fn get_hours<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(field(evaluator, arguments, |date| Some(date.hour), |length| Some(length.1)))
 }
 
-pub(crate) fn get_minutes<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(machine, arguments, |date| Some(date.minute), |length| Some(length.2)))
+pub(crate) fn get_minutes<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(field(evaluator, arguments, |date| Some(date.minute), |length| Some(length.2)))
 }
 
-pub(crate) fn get_seconds<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(machine, arguments, |date| Some(date.second), |length| Some(length.3)))
+pub(crate) fn get_seconds<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    Ok(field(evaluator, arguments, |date| Some(date.second), |length| Some(length.3)))
 }
 
 /// `splitTime(t)`: the fields of a time as an ad.
-pub(crate) fn split_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn split_time<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let fields = match argument(arguments, 0) {
         Lazy::Undefined => return Ok(Lazy::Undefined),
         Lazy::RelTime(seconds) => length_fields(*seconds),
         Lazy::AbsTime { seconds, offset } => date_fields(*seconds, *offset),
         number @ (Lazy::Integer(_) | Lazy::Real(_)) => match integer(number) {
-            Lazy::Integer(seconds) => date_fields(seconds, machine.context.local_offset),
+            Lazy::Integer(seconds) => date_fields(seconds, evaluator.context.local_offset),
             _ => return Ok(Lazy::Error),
         },
         _ => return Ok(Lazy::Error),
     };
     let ad: Ad = fields.into_iter().map(|(name, value)| (Name::new(name), Expr::literal(value))).collect();
-    machine.keep_ad(ad).map(Lazy::Ad)
+    evaluator.keep_ad(ad).map(Lazy::Ad)
 }
 
 fn date_fields(seconds: i64, offset: i32) -> Vec<(&'static str, Value)> {
@@ -199,15 +199,15 @@ fn length_fields(seconds: f64) -> Vec<(&'static str, Value)> {
 }
 
 /// `formatTime([t [, format]])`
-pub(crate) fn format_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn format_time<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let pattern = match arguments.get(1) {
         None => "%c".into(),
         Some(Lazy::String(pattern)) => pattern.clone(),
         Some(_) => return Ok(Lazy::Error),
     };
-    let local = machine.context.local_offset;
+    let local = evaluator.context.local_offset;
     let (seconds, offset) = match arguments.first() {
-        None => (machine.context.now, local),
+        None => (evaluator.context.now, local),
         Some(Lazy::AbsTime { seconds, offset }) => (*seconds, *offset),
         Some(number @ (Lazy::Integer(_) | Lazy::Real(_))) => match integer(number) {
             Lazy::Integer(seconds) => (seconds, local),
@@ -215,7 +215,7 @@ pub(crate) fn format_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>])
         },
         Some(Lazy::Ad(scope)) => {
             let fields = Lazy::Ad(*scope);
-            (seconds_of(machine, &fields)?, 0)
+            (seconds_of(evaluator, &fields)?, 0)
         }
         Some(_) => return Ok(Lazy::Error),
     };
@@ -223,20 +223,20 @@ pub(crate) fn format_time<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>])
     // A conversion of two letters can stand for a whole date.
     const STEPS: usize = 8;
     const LETTERS: usize = 16;
-    machine.spend(pattern.len().saturating_mul(STEPS))?;
-    machine.take(pattern.len().saturating_mul(LETTERS))?;
-    machine.string(strftime::format(&pattern, &civil, offset, seconds))
+    evaluator.spend(pattern.len().saturating_mul(STEPS))?;
+    evaluator.take(pattern.len().saturating_mul(LETTERS))?;
+    evaluator.string(strftime::format(&pattern, &civil, offset, seconds))
 }
 
 /// The second that the fields of an ad name; missing ones count from the beginning of what is named.
-fn seconds_of<'e>(machine: &mut Machine<'e>, fields: &Lazy<'e>) -> Bounded<i64> {
+fn seconds_of<'e>(evaluator: &mut Evaluator<'e>, fields: &Lazy<'e>) -> Bounded<i64> {
     // Far beyond any calendar, and small enough to multiply.
     const FIELD_MAX: i64 = 1 << 31;
     let mut values = [1970, 1, 1, 0, 0, 0];
     let names = ["Year", "Month", "Day", "Hours", "Minutes", "Seconds"];
     for (value, name) in values.iter_mut().zip(names) {
-        let name = machine.string(name)?;
-        let field = machine.subscript(fields, &name)?;
+        let name = evaluator.string(name)?;
+        let field = evaluator.subscript(fields, &name)?;
         if let Lazy::Integer(given) = integer(&field) {
             *value = given.clamp(-FIELD_MAX, FIELD_MAX);
         }
@@ -246,12 +246,12 @@ fn seconds_of<'e>(machine: &mut Machine<'e>, fields: &Lazy<'e>) -> Bounded<i64> 
 }
 
 /// `interval(seconds)`: `1+01:01:01`
-pub(crate) fn interval<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn interval<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let Lazy::Integer(seconds) = integer(argument(arguments, 0)) else { return Ok(Lazy::Error) };
     let sign = if seconds < 0 { "-" } else { "" };
     let length = seconds.unsigned_abs();
     let (days, hours, minutes, rest) = (length / 86_400, length / 3600 % 24, length / 60 % 60, length % 60);
-    machine.string(if days > 0 {
+    evaluator.string(if days > 0 {
         format!("{sign}{days}+{hours:02}:{minutes:02}:{rest:02}")
     } else if hours > 0 {
         format!("{sign}{hours}:{minutes:02}:{rest:02}")

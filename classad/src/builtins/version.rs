@@ -2,8 +2,8 @@
 
 use crate::builtins::argument;
 use crate::builtins::convert::Text;
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::{Chars, Lazy};
-use crate::eval::machine::{Bounded, Machine, Outcome};
 
 /// The natural order as a difference: `1.9` before `1.10`. Digits that begin with zero are a fraction: `1.01` before
 /// `1.1`.
@@ -40,13 +40,13 @@ fn whole_number(text: &[u8], at: usize) -> bool {
 
 /// The arguments as text, or what the comparison is instead: UNDEFINED beats ERROR here.
 fn texts<'e, const N: usize>(
-    machine: &mut Machine<'e>,
+    evaluator: &mut Evaluator<'e>,
     arguments: [&Lazy<'e>; N],
 ) -> Bounded<Result<[Chars<'e>; N], Lazy<'e>>> {
     let mut texts = [const { None }; N];
     let mut error = false;
     for (place, argument) in texts.iter_mut().zip(arguments) {
-        match machine.text(argument)? {
+        match evaluator.text(argument)? {
             Text::Is(text) => *place = Some(text),
             Text::Undefined => return Ok(Err(Lazy::Undefined)),
             Text::Error => error = true,
@@ -56,44 +56,44 @@ fn texts<'e, const N: usize>(
 }
 
 /// The order of two versions, turned into a value.
-fn ordered<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>], value: fn(i64) -> Lazy<'e>) -> Outcome<'e> {
-    Ok(match texts(machine, [argument(arguments, 0), argument(arguments, 1)])? {
+fn ordered<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], value: fn(i64) -> Lazy<'e>) -> Outcome<'e> {
+    Ok(match texts(evaluator, [argument(arguments, 0), argument(arguments, 1)])? {
         Ok([left, right]) => value(natural(&left, &right)),
         Err(instead) => instead,
     })
 }
 
-pub(crate) fn compare<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(machine, arguments, Lazy::Integer)
+pub(crate) fn compare<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    ordered(evaluator, arguments, Lazy::Integer)
 }
 
-pub(crate) fn less<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(machine, arguments, |order| Lazy::Boolean(order < 0))
+pub(crate) fn less<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    ordered(evaluator, arguments, |order| Lazy::Boolean(order < 0))
 }
 
-pub(crate) fn less_equal<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(machine, arguments, |order| Lazy::Boolean(order <= 0))
+pub(crate) fn less_equal<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    ordered(evaluator, arguments, |order| Lazy::Boolean(order <= 0))
 }
 
-pub(crate) fn greater<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(machine, arguments, |order| Lazy::Boolean(order > 0))
+pub(crate) fn greater<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    ordered(evaluator, arguments, |order| Lazy::Boolean(order > 0))
 }
 
-pub(crate) fn greater_equal<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(machine, arguments, |order| Lazy::Boolean(order >= 0))
+pub(crate) fn greater_equal<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    ordered(evaluator, arguments, |order| Lazy::Boolean(order >= 0))
 }
 
-pub(crate) fn equal<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(machine, arguments, |order| Lazy::Boolean(order == 0))
+pub(crate) fn equal<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+    ordered(evaluator, arguments, |order| Lazy::Boolean(order == 0))
 }
 
 /// `version_in_range(v, min, max)`: an undefined version is an error, undefined bounds are not.
-pub(crate) fn in_range<'e>(machine: &mut Machine<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+pub(crate) fn in_range<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let version = match argument(arguments, 0) {
         Lazy::Undefined => &Lazy::Error,
         other => other,
     };
-    Ok(match texts(machine, [version, argument(arguments, 1), argument(arguments, 2)])? {
+    Ok(match texts(evaluator, [version, argument(arguments, 1), argument(arguments, 2)])? {
         Ok([version, min, max]) => Lazy::Boolean(natural(&min, &version) <= 0 && natural(&version, &max) <= 0),
         Err(instead) => instead,
     })

@@ -13,12 +13,14 @@ pub(crate) struct Arena {
 /// Where the next tree goes.
 pub(crate) type Place = OnceCell<Box<Made>>;
 
+/// A tree, and where the next one goes.
 pub(crate) struct Made {
     pub(crate) expr: Expr,
     pub(crate) next: Place,
 }
 
 impl Arena {
+    /// Where the first tree goes.
     pub(crate) fn start(&self) -> &Place {
         &self.first
     }

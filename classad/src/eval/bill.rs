@@ -1,6 +1,7 @@
 //! Fuel, by the ad whose expressions used it.
 
-use crate::eval::machine::{Machine, ScopeId};
+use crate::eval::evaluator::Evaluator;
+use crate::eval::scope::ScopeId;
 
 /// How much fuel evaluations used, by the [seed](crate::Env::seed) of the frame in which the expression stands: one that reads
 /// a costly attribute of another ad does not pay for it.
@@ -21,12 +22,13 @@ impl Bill {
         self.0.drain(..)
     }
 
+    /// Moves all items of another bill here.
     pub(crate) fn add(&mut self, other: &mut Bill) {
         other.drain().for_each(|(seed, fuel)| self.note(seed, fuel));
     }
 }
 
-impl Machine<'_> {
+impl Evaluator<'_> {
     /// Begins a bill: what follows is for the ad of `scope`.
     pub(crate) fn begin_bill(&mut self, scope: ScopeId) {
         (self.payer, self.bill) = (self.seed(scope), Some(Bill::default()));

@@ -1,9 +1,9 @@
-//! Values inside an evaluation: lists and ads are not evaluated until somebody looks into them.
+//! Values inside an evaluation: lists and ads are not evaluated until their elements are read.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::eval::machine::ScopeId;
+use crate::eval::scope::ScopeId;
 use crate::expr::Expr;
 use crate::value::Value;
 
@@ -44,7 +44,7 @@ pub(crate) enum Items<'e> {
 #[derive(Debug)]
 pub(crate) struct Computed<'e> {
     pub(crate) items: Vec<Lazy<'e>>,
-    /// How deep lists that were made nest in it, itself included: so deep goes who drops it.
+    /// How deep computed lists nest in it, itself included: dropping it recurses to this depth.
     pub(crate) nesting: usize,
 }
 
@@ -66,6 +66,7 @@ impl<'e> Deref for Elements<'e> {
 }
 
 impl Chars<'_> {
+    /// The text as an owned, counted one.
     pub(crate) fn shared(&self) -> Arc<str> {
         match self {
             Self::Written(text) => Arc::clone(text),
@@ -159,7 +160,7 @@ impl<'e> Lazy<'e> {
     pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Self::Boolean(truth) => Some(f64::from(u8::from(*truth))),
-            Self::Integer(number) => Some(crate::text::number::to_real(*number)),
+            Self::Integer(number) => Some(crate::value::to_real(*number)),
             Self::Real(number) => Some(*number),
             _ => None,
         }

@@ -1,7 +1,7 @@
 //! What one evaluation may use, and what it means to run out.
 
 use crate::diagnostic::Span;
-use crate::text::Dialect;
+use crate::dialect::Dialect;
 
 /// The bounds of one evaluation. The same inputs always use the same amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

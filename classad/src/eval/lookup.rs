@@ -1,8 +1,9 @@
 //! Names into what they mean: the ad, the ads around it, labels, the partner.
 
 use crate::ad::Ad;
+use crate::eval::evaluator::{ALLOCATION, Evaluator, Outcome, READ};
 use crate::eval::lazy::{Items, Lazy};
-use crate::eval::machine::{ALLOCATION, Machine, Outcome, READ, ScopeId};
+use crate::eval::scope::ScopeId;
 use crate::eval::scope::{Frame, FrameId};
 use crate::expr::{Expr, Kind};
 use crate::name::{BuiltinName, Name};
@@ -28,9 +29,9 @@ pub(crate) enum Found<'e> {
 /// So many scopes are looked at for the price of the expression.
 const STEPS_FREE: usize = 3;
 
-impl<'e> Machine<'e> {
+impl<'e> Evaluator<'e> {
     /// `x`, or `.x` if the lookup starts at the outermost ad.
-    pub(crate) fn refer(&mut self, name: &Name, absolute: bool, scope: ScopeId) -> Outcome<'e> {
+    pub(crate) fn resolve_name(&mut self, name: &Name, absolute: bool, scope: ScopeId) -> Outcome<'e> {
         let found = if absolute {
             let root = self.root(scope);
             self.look_up(root, name, Use::Selected)
@@ -40,7 +41,7 @@ impl<'e> Machine<'e> {
         self.value_of(found)
     }
 
-    /// `label.x`, as most selections are: what `expr`, a bare name, means is no value that somebody has to hold.
+    /// `label.x`, the usual selection. The scope that `expr`, a bare name, stands for is used directly, without a value for it.
     pub(crate) fn select_from_name(
         &mut self,
         expr: &'e Expr,
@@ -89,7 +90,7 @@ impl<'e> Machine<'e> {
             (Lazy::List(items), Lazy::Integer(index)) => self.element(items, *index),
             (Lazy::Ad(scope), Lazy::String(name)) => {
                 self.spend(ALLOCATION + name.len() / READ)?;
-                match self.own_or_body(*scope, &Name::new(name.shared())) {
+                match self.own_or_body_attribute(*scope, &Name::new(name.shared())) {
                     Some((expr, scope)) => self.resolve(expr, scope),
                     None => Ok(Lazy::Undefined),
                 }
@@ -130,7 +131,7 @@ impl<'e> Machine<'e> {
                 self.owe(step + 1);
             }
             let Some(frame) = self.env.get(FrameId::from_index(scope.0)) else {
-                if let Some(real) = self.guest_of(scope) {
+                if let Some(real) = self.selected_from(scope) {
                     return self.look_up(real, name, Use::Selected);
                 }
                 if let Some(found) = self.look_in_nested(scope, name) {
@@ -158,7 +159,7 @@ impl<'e> Machine<'e> {
 
     /// What `name` means in one frame: an attribute, a label, a name that every ad has, another frame.
     fn look_in(&mut self, scope: ScopeId, frame: &'e Frame<'e>, name: &Name, how: Use) -> Option<Found<'e>> {
-        if let Some((expr, scope)) = self.own_in(scope, frame, name) {
+        if let Some((expr, scope)) = self.own_attribute_in(scope, frame, name) {
             return Some(Found::Attribute(expr, scope));
         }
         if how == Use::Bare
@@ -191,14 +192,14 @@ impl<'e> Machine<'e> {
     }
 
     /// A defined value or an attribute of the ad itself.
-    pub(crate) fn own(&mut self, scope: ScopeId, name: &Name) -> Option<(&'e Expr, ScopeId)> {
+    pub(crate) fn own_attribute(&mut self, scope: ScopeId, name: &Name) -> Option<(&'e Expr, ScopeId)> {
         match self.env.get(FrameId::from_index(scope.0)) {
-            Some(frame) => self.own_in(scope, frame, name),
+            Some(frame) => self.own_attribute_in(scope, frame, name),
             None => self.ad(scope)?.get_name(name).map(|expr| (expr, scope)),
         }
     }
 
-    fn own_in(&mut self, scope: ScopeId, frame: &'e Frame<'e>, name: &Name) -> Option<(&'e Expr, ScopeId)> {
+    fn own_attribute_in(&mut self, scope: ScopeId, frame: &'e Frame<'e>, name: &Name) -> Option<(&'e Expr, ScopeId)> {
         if let Some(expr) = frame.definition(name) {
             // A literal needs no scope.
             let scope = if matches!(expr.kind(), Kind::Literal(_)) { scope } else { self.nowhere() };
@@ -208,12 +209,12 @@ impl<'e> Machine<'e> {
     }
 
     /// The same, and for a port's frame the attributes of the ad behind it.
-    fn own_or_body(&mut self, scope: ScopeId, name: &Name) -> Option<(&'e Expr, ScopeId)> {
-        if let Some(found) = self.own(scope, name) {
+    fn own_or_body_attribute(&mut self, scope: ScopeId, name: &Name) -> Option<(&'e Expr, ScopeId)> {
+        if let Some(found) = self.own_attribute(scope, name) {
             return Some(found);
         }
         let body = self.frame(scope).and_then(|frame| self.env.body(frame))?;
-        self.own(ScopeId(body.index()), name)
+        self.own_attribute(ScopeId(body.index()), name)
     }
 
     /// The attributes of the ad itself; defined values are not among them.
@@ -226,6 +227,7 @@ impl<'e> Machine<'e> {
         (scope.0 < self.env.len()).then(|| FrameId::from_index(scope.0))
     }
 
+    /// The ad of a scope.
     pub(crate) fn ad(&self, scope: ScopeId) -> Option<&'e Ad> {
         match self.frame(scope) {
             Some(frame) => self.env.ad(frame),
@@ -233,6 +235,7 @@ impl<'e> Machine<'e> {
         }
     }
 
+    /// The scope around a scope.
     pub(crate) fn parent(&self, scope: ScopeId) -> Option<ScopeId> {
         match self.frame(scope) {
             Some(frame) => self.env.parent(frame).map(|parent| ScopeId(parent.index())),
@@ -240,8 +243,8 @@ impl<'e> Machine<'e> {
         }
     }
 
-    fn guest_of(&self, scope: ScopeId) -> Option<ScopeId> {
-        self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.guest_of)
+    fn selected_from(&self, scope: ScopeId) -> Option<ScopeId> {
+        self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.selected_from)
     }
 
     /// The outermost ad around a scope.

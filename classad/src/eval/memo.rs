@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::eval::lazy::Lazy;
-use crate::eval::machine::ScopeId;
+use crate::eval::scope::ScopeId;
 
 /// An expression by its address, and the scope it stands in.
 pub(crate) type Place = (usize, ScopeId);

@@ -2,11 +2,11 @@
 
 pub(crate) mod arena;
 pub(crate) mod bill;
+pub(crate) mod evaluator;
 pub(crate) mod lazy;
 pub(crate) mod limits;
 pub(crate) mod logic;
 pub(crate) mod lookup;
-pub(crate) mod machine;
 mod memo;
 pub(crate) mod ops;
 pub(crate) mod scope;
@@ -16,9 +16,9 @@ use crate::name::Name;
 use crate::value::Value;
 use arena::Arena;
 use bill::Bill;
+use evaluator::Evaluator;
 use limits::{Context, Exhausted};
-use machine::{Machine, ScopeId};
-use scope::{Env, FrameId};
+use scope::{Env, FrameId, ScopeId};
 
 /// The value of `expr` in the frame `at`, whole to its last element.
 ///
@@ -26,13 +26,13 @@ use scope::{Env, FrameId};
 /// If a limit of the context is reached; an expression cannot catch that.
 pub fn eval(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Result<Value, Exhausted> {
     let arena = Arena::default();
-    Machine::new(env, context, &arena).run(|machine| {
-        let value = machine.eval(expr, ScopeId(at.index()))?;
-        machine.force(&value)
+    Evaluator::new(env, context, &arena).run(|evaluator| {
+        let value = evaluator.eval(expr, ScopeId(at.index()))?;
+        evaluator.force(&value)
     })
 }
 
-/// The same, and adds the fuel that was used to `bill`: who evaluates often can see what it costs, and because of which ad.
+/// The same, and adds the fuel that was used to `bill`, by the ad whose expressions used it.
 ///
 /// # Errors
 /// If a limit of the context is reached; an expression cannot catch that.
@@ -44,11 +44,11 @@ pub fn eval_billed(
     bill: &mut Bill,
 ) -> Result<Value, Exhausted> {
     let arena = Arena::default();
-    Machine::new(env, context, &arena).run(|machine| {
-        machine.begin_bill(ScopeId(at.index()));
-        let outcome = machine.eval(expr, ScopeId(at.index()));
-        let value = outcome.and_then(|value| machine.force(&value));
-        machine.end_bill(bill);
+    Evaluator::new(env, context, &arena).run(|evaluator| {
+        evaluator.begin_bill(ScopeId(at.index()));
+        let outcome = evaluator.eval(expr, ScopeId(at.index()));
+        let value = outcome.and_then(|value| evaluator.force(&value));
+        evaluator.end_bill(bill);
         value
     })
 }
@@ -59,11 +59,13 @@ pub fn eval_billed(
 /// If a limit of the context is reached.
 pub fn eval_attribute(env: &Env<'_>, at: FrameId, name: &str, context: &Context) -> Result<Value, Exhausted> {
     let arena = Arena::default();
-    Machine::new(env, context, &arena).run(|machine| match machine.own(ScopeId(at.index()), &Name::new(name)) {
-        Some((expr, scope)) => {
-            let value = machine.eval(expr, scope)?;
-            machine.force(&value)
+    Evaluator::new(env, context, &arena).run(|evaluator| {
+        match evaluator.own_attribute(ScopeId(at.index()), &Name::new(name)) {
+            Some((expr, scope)) => {
+                let value = evaluator.eval(expr, scope)?;
+                evaluator.force(&value)
+            }
+            None => Ok(Value::Undefined),
         }
-        None => Ok(Value::Undefined),
     })
 }

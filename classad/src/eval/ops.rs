@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
+use crate::dialect::Dialect;
 use crate::eval::lazy::Lazy;
 use crate::eval::logic::{self, Truth};
 use crate::expr::{BinaryOp, UnaryOp};
-use crate::text::Dialect;
-use crate::text::number::to_real;
 use crate::value::Value;
+use crate::value::to_real;
 
 /// An operator that needs the values of both sides: ERROR beats UNDEFINED, both beat the rest.
 pub(crate) fn binary(op: BinaryOp, left: &Lazy<'_>, right: &Lazy<'_>) -> Lazy<'static> {

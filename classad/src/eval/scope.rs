@@ -41,6 +41,10 @@ pub(crate) static PARTNER: LazyLock<[Name; 2]> = LazyLock::new(|| ["other", "tar
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FrameId(u32);
 
+/// A scope of an evaluation: the frames of the environment first, then ads found on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ScopeId(pub(crate) usize);
+
 /// How many frames there were; see [`Env::mark`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(usize);
@@ -50,8 +54,6 @@ pub(crate) struct Frame<'a> {
     pub(crate) ad: &'a Ad,
     pub(crate) parent: Option<FrameId>,
     defined: Vec<(Name, Expr)>,
-    /// What every other name is defined as.
-    rest: Option<Expr>,
     labels: Vec<(Name, FrameId)>,
     /// Names for other frames that selections see too.
     aliases: Vec<(Name, FrameId)>,
@@ -73,14 +75,17 @@ impl FrameId {
 }
 
 impl<'a> Frame<'a> {
+    /// The defined value of a name.
     pub(crate) fn definition(&self, name: &Name) -> Option<&Expr> {
-        self.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr).or(self.rest.as_ref())
+        self.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr)
     }
 
+    /// The frame that a label is bound to, the latest binding of the name.
     pub(crate) fn label(&self, name: &Name) -> Option<FrameId> {
         self.labels.iter().rev().find(|(own, _)| own == name).map(|(_, view)| *view)
     }
 
+    /// The frame that an alias stands for.
     pub(crate) fn alias(&self, name: &Name) -> Option<FrameId> {
         self.aliases.iter().find(|(own, _)| own == name).map(|(_, target)| *target)
     }
@@ -90,7 +95,6 @@ impl<'a> Frame<'a> {
             ad,
             parent,
             defined: Vec::new(),
-            rest: None,
             labels: Vec::new(),
             aliases: Vec::new(),
             fallback: None,
@@ -104,7 +108,6 @@ impl<'a> Frame<'a> {
         self.ad = ad;
         self.parent = parent;
         self.defined.clear();
-        self.rest = None;
         self.labels.clear();
         self.aliases.clear();
         self.fallback = None;
@@ -145,28 +148,9 @@ impl<'a> Env<'a> {
     /// Sets a value that is seen before the ad's own attributes, through views too. A list or an ad in it has no scope
     /// around it.
     pub fn define(&mut self, frame: FrameId, name: Name, value: Value) {
-        self.define_expr(frame, name, Expr::literal(value));
-    }
-
-    /// Sets an expression in the same way; it sees no names.
-    pub(crate) fn define_expr(&mut self, frame: FrameId, name: Name, expr: Expr) {
         if let Some(frame) = self.get_mut(frame) {
             frame.defined.retain(|(own, _)| *own != name);
-            frame.defined.push((name, expr));
-        }
-    }
-
-    /// Defines every name that is not defined by itself.
-    pub(crate) fn define_rest(&mut self, frame: FrameId, expr: Expr) {
-        if let Some(frame) = self.get_mut(frame) {
-            frame.rest = Some(expr);
-        }
-    }
-
-    /// Takes a definition back.
-    pub(crate) fn undefine(&mut self, frame: FrameId, name: &Name) {
-        if let Some(frame) = self.get_mut(frame) {
-            frame.defined.retain(|(own, _)| own != name);
+            frame.defined.push((name, Expr::literal(value)));
         }
     }
 
@@ -227,15 +211,10 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// Sets the frame in which bare names are resolved that are found nowhere else.
     pub(crate) fn set_fallback(&mut self, frame: FrameId, target: FrameId) {
         if let Some(frame) = self.get_mut(frame) {
             frame.fallback = Some(target);
-        }
-    }
-
-    pub(crate) fn restore_fallback(&mut self, frame: FrameId, fallback: Option<FrameId>) {
-        if let Some(frame) = self.get_mut(frame) {
-            frame.fallback = fallback;
         }
     }
 
@@ -243,6 +222,7 @@ impl<'a> Env<'a> {
         self.live
     }
 
+    /// The frame, unless it was reset.
     pub(crate) fn get(&self, frame: FrameId) -> Option<&Frame<'a>> {
         self.frames.get(..self.live)?.get(frame.index())
     }
@@ -264,18 +244,7 @@ impl<'a> Env<'a> {
         self.get(frame).filter(|frame| frame.view).and_then(|frame| frame.parent)
     }
 
-    pub(crate) fn fallback(&self, frame: FrameId) -> Option<FrameId> {
-        self.get(frame).and_then(|frame| frame.fallback)
-    }
-
     pub(crate) fn frame_seed(&self, frame: FrameId) -> u64 {
         self.get(frame).map_or(0, |frame| frame.seed)
-    }
-
-    /// Whether the frame itself gives the name a meaning that no partner can change.
-    pub(crate) fn names(&self, frame: FrameId, name: &Name) -> bool {
-        self.get(frame).is_some_and(|frame| {
-            frame.definition(name).is_some() || frame.ad.get_name(name).is_some() || frame.label(name).is_some()
-        })
     }
 }

@@ -5,13 +5,14 @@
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
+use crate::dialect::Dialect;
 use crate::expr::{Expr, Kind};
 use crate::name::Name;
 use crate::text::jsonstring::{self, Decoded};
 use crate::text::lexer::{self, Escapes};
 use crate::text::parser::{DEPTH_MAX, Parser};
 use crate::text::report::{Report, Reported};
-use crate::text::{Dialect, mistake, syntax};
+use crate::text::{mistake, syntax};
 use crate::value::Value;
 
 /// How many open constructs of the grammar an element of a list counts as, in brackets and so here.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::diagnostic::Span;
+use crate::dialect::Dialect;
 use crate::expr::BinaryOp;
 use crate::text::mistake;
+use crate::text::number;
 use crate::text::report::Report;
 use crate::text::token::{Token, TokenKind};
-use crate::text::{Dialect, number};
 
 /// How a backslash in a string is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,13 +2,14 @@
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
+use crate::dialect::Dialect;
 use crate::expr::BinaryOp;
 use crate::name::Name;
 use crate::text::lexer::{self, Escapes};
 use crate::text::parser::{Attribute, Parser};
 use crate::text::report::{Report, Reported};
+use crate::text::syntax;
 use crate::text::token::TokenKind;
-use crate::text::{Dialect, syntax};
 
 /// How many lines may be wrong before reading stops.
 const MISTAKES_MAX: usize = 20;

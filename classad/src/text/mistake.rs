@@ -1,7 +1,7 @@
 //! What the lexer stumbles over into sentences that say what to write instead.
 
 use crate::diagnostic::Span;
-use crate::text::Dialect;
+use crate::dialect::Dialect;
 use crate::text::number::Fault;
 use crate::text::report::{Report, Reported};
 use crate::text::time;

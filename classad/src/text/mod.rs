@@ -22,21 +22,12 @@ pub(crate) mod write;
 
 use crate::ad::Ad;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::dialect::Dialect;
 use crate::expr::Expr;
 use lexer::Escapes;
 use parser::Parser;
 use report::Report;
 use sharing::Sharing;
-
-/// What beyond HTCondor's language is read, and what is refused although HTCondor reads it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
-    /// Exactly today's HTCondor.
-    Htcondor,
-    /// Also `28M` (a real) and `28Mi` (an integer); quoted names that look like times (`'00:15'`) and `f(a; b)` are refused.
-    #[default]
-    Gangmatch,
-}
 
 /// How an ad is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

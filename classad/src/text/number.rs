@@ -1,6 +1,7 @@
 //! The text of a number into an integer or a real, with the suffixes of the dialect.
 
-use crate::text::Dialect;
+use crate::dialect::Dialect;
+use crate::value::to_real;
 
 /// A number as it was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,9 +99,4 @@ fn scaled(number: Number, suffix: &str, dialect: Dialect) -> Option<Result<Numbe
         Number::Integer(value) => Ok(Number::Real(to_real(value) * to_real(factor))),
         Number::Real(value) => Ok(Number::Real(value * to_real(factor))),
     })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "the language itself reads integers as reals where a real is wanted")]
-pub(crate) fn to_real(value: i64) -> f64 {
-    value as f64
 }

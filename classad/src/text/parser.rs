@@ -2,12 +2,13 @@
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
+use crate::dialect::Dialect;
 use crate::expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
 use crate::name::Name;
 use crate::text::report::{Report, Reported};
 use crate::text::sharing::Sharing;
 use crate::text::token::{Keyword, Token, TokenKind};
-use crate::text::{Dialect, mistake, syntax, time};
+use crate::text::{mistake, syntax, time};
 use crate::value::Value;
 
 /// How many expressions, operands of a sign and operands of a suffix may be open at a time, as in HTCondor: about 165
@@ -22,6 +23,7 @@ type Parsed<T> = Result<T, Reported>;
 /// An attribute of an ad, with the place of its name.
 pub(crate) type Attribute = (Name, Span, Expr);
 
+/// Recursive-descent parser over the tokens of one text.
 pub(crate) struct Parser<'p, 't> {
     pub(crate) tokens: &'p [Token],
     pub(crate) at: usize,
@@ -94,6 +96,7 @@ impl<'p, 't> Parser<'p, 't> {
         Ok(ads)
     }
 
+    /// The next token.
     pub(crate) fn peek(&self) -> &'p Token {
         self.look(0)
     }
@@ -134,6 +137,7 @@ impl<'p, 't> Parser<'p, 't> {
         Ok(())
     }
 
+    /// Parses one expression, conditionals included.
     pub(crate) fn expr(&mut self) -> Parsed<Expr> {
         self.enter()?;
         let condition = self.binary(0)?;

@@ -8,10 +8,10 @@ use crate::name::Name;
 use crate::text::time;
 use crate::value::Value;
 
-/// For whom the text is.
+/// How text is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
-    /// For people; parses back to an equal tree.
+    /// Readable; parses back to an equal tree.
     Readable,
     /// HTCondor's own one-line text, byte for byte, with its losses: quotes after a dot, digits of reals.
     Canonical,

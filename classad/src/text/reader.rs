@@ -2,13 +2,14 @@
 
 use crate::ad::Ad;
 use crate::diagnostic::{Diagnostics, Span};
+use crate::dialect::Dialect;
 use crate::expr::{BinaryOp, Expr, Kind};
 use crate::text::literals::Literals;
 use crate::text::paths::Paths;
 use crate::text::scan::Scan;
 use crate::text::sharing::Sharing;
 use crate::text::texts::Texts;
-use crate::text::{Dialect, parse_ad_sharing, parse_expr_sharing};
+use crate::text::{parse_ad_sharing, parse_expr_sharing};
 
 /// How many bytes, about, are remembered before everything is forgotten.
 const REMEMBERED_BYTES_MAX: usize = 16 << 20;

@@ -1,10 +1,11 @@
 //! Remarks made while reading into what the caller gets: a result, or a reading with warnings.
 
-use crate::builtins::refusal;
+use crate::builtins::regex_check;
 use crate::diagnostic::{Diagnostic, Severity, Span};
-use crate::text::{Dialect, Reading};
+use crate::dialect::Dialect;
+use crate::text::Reading;
 
-/// How many errors, and how many warnings, are kept: nobody reads more, and each takes a look through the whole text.
+/// How many errors, and how many warnings, are kept: more are not read, and the position of each costs a pass over the whole text.
 const REMARKS_MAX: usize = 40;
 
 /// How long a remark may be, in bytes: texts of the author's stand in it.
@@ -35,7 +36,7 @@ pub(crate) struct Reported;
 
 impl<'t> Report<'t> {
     pub(crate) fn new(source: &'t str) -> Self {
-        let patterns = refusal::work_for(source.len());
+        let patterns = regex_check::work_for(source.len());
         Self { source, dialect: Dialect::Htcondor, list: Vec::new(), patterns }
     }
 

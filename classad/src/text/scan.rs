@@ -31,10 +31,12 @@ impl<'t> Scan<'t> {
         self.at >= self.text.len()
     }
 
+    /// Moves past this byte, if it is the next one.
     pub(crate) fn accept(&mut self, byte: u8) -> Option<()> {
         (self.peek() == Some(byte)).then(|| self.at += 1)
     }
 
+    /// Moves past white space.
     pub(crate) fn blanks(&mut self) {
         while self.peek().is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::ad::Ad;
-use crate::builtins::{self, refusal};
+use crate::builtins::{self, regex_check};
 use crate::diagnostic::{Severity, Span};
+use crate::dialect::Dialect;
 use crate::expr::{BinaryOp, Call};
 use crate::name::Name;
-use crate::text::Dialect;
 use crate::text::parser::{Attribute, Parser};
 use crate::text::report::{Report, Reported};
 use crate::text::token::{Token, TokenKind};
@@ -343,7 +343,7 @@ pub(crate) fn check_call(report: &mut Report<'_>, span: Span, call: &Call) {
 
 /// `regexp("a(?=b)", x)`: a pattern that PCRE reads and this engine does not must not silently match nothing.
 fn check_pattern(report: &mut Report<'_>, call: &Call) {
-    let Some((span, refusal)) = refusal::of_call(call, &mut report.patterns) else { return };
+    let Some((span, refusal)) = regex_check::of_call(call, &mut report.patterns) else { return };
     let hint = Some(refusal.hint.to_owned());
     if refusal.code == "unsupported-regex" {
         report.error(refusal.code, span, refusal.message, hint);

@@ -1,4 +1,4 @@
-//! Expressions by their texts, found by walking along a text: so nobody has to look for its end first.
+//! Expressions by their texts, as a prefix tree: a lookup walks along the source, so that the end of the expression need not be known first.
 
 use crate::expr::Expr;
 use crate::text::scan::Scan;

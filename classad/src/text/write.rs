@@ -5,9 +5,10 @@ use std::fmt;
 use serde_json::{Map, Number, Value as Json};
 
 use crate::ad::Ad;
+use crate::dialect::Dialect;
 use crate::expr::{Expr, Kind};
 use crate::name::Name;
-use crate::text::{Dialect, Form, parse_long};
+use crate::text::{Form, parse_long};
 use crate::value::Value;
 
 /// What a form has no way to say.

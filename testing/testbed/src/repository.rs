@@ -33,7 +33,11 @@ pub fn optimised(package: &str, name: &str) -> Result<PathBuf> {
     build(&["--release", "--package", package, "--bin", name], name)
 }
 
-fn build(what: &[&str], name: &str) -> Result<PathBuf> {
+/// Runs `cargo build` with these arguments and answers where the executable called `name` is.
+///
+/// # Errors
+/// When it does not compile.
+pub fn build(what: &[&str], name: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     // Under `cargo test` these are of the test's own crate. Build scripts that read them would run again each time.

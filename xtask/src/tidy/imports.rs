@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 /// Who may import whom, of our own crates, tests included. Nobody imports a program.
-const IMPORTS: [(&str, &[&str]); 16] = [
+const IMPORTS: [(&str, &[&str]); 17] = [
     ("classad", &[]),
     ("claiming", &[]),
     ("matchmaker", &["classad"]),
@@ -21,6 +21,7 @@ const IMPORTS: [(&str, &[&str]); 16] = [
     ("apiserver", &["crds", "testbed"]),
     ("auditor", &["crds", "gangindex", "matchmaker", "pool"]),
     ("stress", &["auditor", "crds", "testbed"]),
+    ("conformance", &["baselines", "classad", "matchmaker"]),
     ("xtask", &["crds", "testbed"]),
 ];
 
