@@ -486,7 +486,7 @@ fn an_agent_writes_nothing_but_what_is_its_own() {
     let status = |patch: &str| {
         format!("kubectl -n grid patch gmm foo --subresource=status --type=merge -p '{{\"status\": {patch}}}'")
     };
-    refused(&status(r#"{"epoch": 9}"#), "of an offer's status an agent writes");
+    refused(&status(r#"{"epoch": 9}"#), "an agent can write only votes");
     refused(
         &status(r#"{"claims": {"u": {"match": "n/m", "allocation": {"slots": 1}, "vote": "Pending"}}}"#),
         "neither adds nor removes",
