@@ -13,7 +13,7 @@ use crate::config::{Config, Kind};
 /// Runs the agent until a signal ends it.
 pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
     if config.name.is_empty() {
-        anyhow::bail!("--name says nothing: write the name of the {:?} to speak for", config.kind);
+        anyhow::bail!("--name is missing: write the name of the {:?}", config.kind);
     }
     match config.kind {
         Kind::Machine => speak::<Machine>(config).await,

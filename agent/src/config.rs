@@ -105,7 +105,7 @@ impl Config {
 fn attribute(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, command)) if !name.is_empty() => Ok((name.to_owned(), command.to_owned())),
-        _ => Err(format!("`{text}` is no NAME=COMMAND; write for example Site='cat /etc/site'")),
+        _ => Err(format!("`{text}` is not of the form NAME=COMMAND; write for example Site='cat /etc/site'")),
     }
 }
 

@@ -333,7 +333,7 @@ fn a16_pods_of_a_batch_job_are_whose_the_batch_job_is() {
         let all = here.kubectl(&["describe", "pods", "-l", "app=web"], None);
         all.contains("OwnerUnknown").then_some(all)
     });
-    assert!(all.contains("it was made by ReplicaSet `web`"), "{all}");
+    assert!(all.contains("it was created by ReplicaSet `web`"), "{all}");
     assert_eq!(here.list("gmj").len(), 2);
 }
 

@@ -92,7 +92,7 @@ fn one(file: &Path) -> anyhow::Result<Option<Vec<(String, Ad)>>> {
     write!(std::io::stderr(), "{}", render(&reading.diagnostics, &text, &name, colour()))?;
     let Some(ads) = reading.read else { return Ok(None) };
     if ads.is_empty() {
-        writeln!(std::io::stderr(), "error: {name}: there is no ad in it")?;
+        writeln!(std::io::stderr(), "error: {name}: the file has no ad")?;
         return Ok(None);
     }
     debug_assert!(reading.diagnostics.iter().all(|one| one.severity == Severity::Warning), "errors leave no ads");
