@@ -81,7 +81,9 @@ impl<K: Speaks> Agent<K> {
         };
         let vote = self.judge(offer, claim, measured);
         let Ok(ballot) = std::fs::read_to_string("/proc/sys/kernel/random/uuid") else {
-            tracing::error!("cannot vote: no random word for a ballot, because /proc/sys/kernel/random/uuid cannot be read");
+            tracing::error!(
+                "cannot vote: no random word for a ballot, because /proc/sys/kernel/random/uuid cannot be read"
+            );
             return false;
         };
         tracing::info!(claim, ?vote, "voted");

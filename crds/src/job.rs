@@ -170,7 +170,12 @@ pub struct Workload {
 
 impl Default for Workload {
     fn default() -> Self {
-        Self { job_template: None, workload_ref: None, env: BTreeMap::new(), start_timeout_seconds: start_timeout_seconds() }
+        Self {
+            job_template: None,
+            workload_ref: None,
+            env: BTreeMap::new(),
+            start_timeout_seconds: start_timeout_seconds(),
+        }
     }
 }
 

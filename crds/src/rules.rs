@@ -86,8 +86,11 @@ pub(crate) fn machine_spec() -> Vec<Rule> {
 /// The rules on a MachineClass's spec: those of an offer, that the ad is not text, and that the namespace stays.
 pub(crate) fn machine_class_spec() -> Vec<Rule> {
     let mut rules = offer_spec();
-    rules
-        .push(Rule::new("!has(self.classad)").message("classad is not allowed in a class: use the fields").field_path(".classad"));
+    rules.push(
+        Rule::new("!has(self.classad)")
+            .message("classad is not allowed in a class: use the fields")
+            .field_path(".classad"),
+    );
     rules.push(
         Rule::new("self.__namespace__ == oldSelf.__namespace__")
             .message("namespace is immutable")
@@ -117,7 +120,11 @@ pub(crate) fn allowed_namespaces() -> Vec<Rule> {
 
 /// The rule on the reference to a workload: the name of a batch Job becomes a label.
 pub(crate) fn workload_ref() -> Vec<Rule> {
-    vec![Rule::new("self.kind == 'Pod' || size(self.name) <= 63").message("name is too long: at most 63 characters").field_path(".name")]
+    vec![
+        Rule::new("self.kind == 'Pod' || size(self.name) <= 63")
+            .message("name is too long: at most 63 characters")
+            .field_path(".name"),
+    ]
 }
 
 /// The rule on a Job's workload.
@@ -148,7 +155,9 @@ pub(crate) fn job() -> Vec<Rule> {
     vec![
         Rule::new(held).message(message::HELD).field_path(".status.claim"),
         Rule::new(finished).message(message::FINISHED).field_path(".status.claim"),
-        Rule::new(WORKLOAD_REF).message("workloadRef is immutable while the job is claimed").field_path(".spec.workload"),
+        Rule::new(WORKLOAD_REF)
+            .message("workloadRef is immutable while the job is claimed")
+            .field_path(".spec.workload"),
     ]
 }
 
@@ -229,7 +238,9 @@ pub(crate) fn match_spec() -> Vec<Rule> {
         && self.members.all(m, self.members.exists_one(n, n.uid == m.uid))";
     vec![
         Rule::new("self == oldSelf").message("a match's spec is immutable"),
-        Rule::new(tree).message("members must form one tree: parents come first, and no member appears twice").field_path(".members"),
+        Rule::new(tree)
+            .message("members must form one tree: parents come first, and no member appears twice")
+            .field_path(".members"),
     ]
 }
 

@@ -165,7 +165,10 @@ impl Loader<'_> {
             }
         };
         if let Some(first) = self.sources.get(&(kind, key.clone())) {
-            let text = format!("{who} is already defined at {}; the first definition is used, so remove one of them", first.start());
+            let text = format!(
+                "{who} is already defined at {}; the first definition is used, so remove one of them",
+                first.start()
+            );
             self.problems.push(Problem { place: source.start(), text });
             return None;
         }

@@ -238,7 +238,9 @@ mod tests {
             JOB,
             "spec:\n  classad: \"[A = 1]\"\n  rank: other.A\n",
             1,
-            &["error: <stdin>:6: Job default/sim: spec.rank: not allowed together with spec.classad; write the ad in one of them"],
+            &[
+                "error: <stdin>:6: Job default/sim: spec.rank: not allowed together with spec.classad; write the ad in one of them",
+            ],
         );
     }
 

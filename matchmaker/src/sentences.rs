@@ -20,7 +20,9 @@ pub fn why(unmatched: &Unmatched) -> String {
     match unmatched.exhausted {
         0 => why,
         _ if matches!(unmatched.verdict, Verdict::TooExpensive { .. }) => why,
-        _ => format!("{why}; some evaluations exceeded their limits, which counts as a refusal: simplify the constraints"),
+        _ => format!(
+            "{why}; some evaluations exceeded their limits, which counts as a refusal: simplify the constraints"
+        ),
     }
 }
 
@@ -46,9 +48,11 @@ fn verdict(unmatched: &Unmatched) -> String {
         Verdict::NoConsistentGang => inconsistent(unmatched),
         Verdict::WaitingForCapacity => waiting(unmatched),
         Verdict::BackingOff => "the only matching ads refused this job recently; they are tried again later".to_owned(),
-        Verdict::GaveUp => "the search ran out of steps, either those of the job or those of its namespace in this cycle; \
+        Verdict::GaveUp => {
+            "the search ran out of steps, either those of the job or those of its namespace in this cycle; \
                             narrow the constraints with an equality that does not use `eval`"
-            .to_owned(),
+                .to_owned()
+        }
     }
 }
 

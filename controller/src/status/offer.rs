@@ -54,7 +54,9 @@ fn readiness(
     }
     match fields.stop_policy {
         StopPolicy::Hold => return (Holds::False, reasons::DRAINING, "spec.stopPolicy is Hold".to_owned()),
-        StopPolicy::HoldAndDrain => return (Holds::False, reasons::EVICTING, "spec.stopPolicy is HoldAndDrain".to_owned()),
+        StopPolicy::HoldAndDrain => {
+            return (Holds::False, reasons::EVICTING, "spec.stopPolicy is HoldAndDrain".to_owned());
+        }
         StopPolicy::None => {}
     }
     let life = objects.agent(offer.kind(), &offer.key());

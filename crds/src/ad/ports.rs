@@ -59,10 +59,7 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
         }
         let given = |name: &str| port.as_ad().is_some_and(|ad| ad.get(name).is_some());
         if given("Constraint") && given("Requirements") {
-            return Err(invalid(
-                &place,
-                "found Constraint and Requirements, which mean the same; remove one of them",
-            ));
+            return Err(invalid(&place, "found Constraint and Requirements, which mean the same; remove one of them"));
         }
     }
     if list.is_empty() {
@@ -105,10 +102,7 @@ fn label(place: &str, port: &Expr) -> Result<String, Rejected> {
         return Err(invalid(place, &what));
     }
     if RESERVED.contains(&label.to_ascii_lowercase().as_str()) {
-        return Err(invalid(
-            place,
-            &format!("the label {quoted} is a reserved word; choose another, such as `cpu`"),
-        ));
+        return Err(invalid(place, &format!("the label {quoted} is a reserved word; choose another, such as `cpu`")));
     }
     Ok(label)
 }

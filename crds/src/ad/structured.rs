@@ -48,8 +48,7 @@ fn expressions(draft: &mut Draft, field: &str, map: Option<&BTreeMap<String, Exp
 
 fn implicit_port(draft: &mut Draft, fields: &AdFields) -> Result<(), Rejected> {
     if let Some(place) = draft.place("Constraint") {
-        let warning =
-            format!("{place}: is an ordinary attribute here and not the constraint; write spec.constraint");
+        let warning = format!("{place}: is an ordinary attribute here and not the constraint; write spec.constraint");
         draft.warnings.push(warning);
     }
     match &fields.constraint {

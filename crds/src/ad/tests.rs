@@ -315,8 +315,8 @@ fn mistakes_in_expressions_name_field_line_and_column() {
         "ParseError",
         &["spec.ports[0].expressions.Host: line 1"],
     );
-    let found =
-        machine(json!({"dynamicAttributes": [{"name": "A", "type": "Real", "minChange": "0.1 0"}]}), json!({})).unwrap_err();
+    let found = machine(json!({"dynamicAttributes": [{"name": "A", "type": "Real", "minChange": "0.1 0"}]}), json!({}))
+        .unwrap_err();
     assert!(found.message.starts_with("spec.dynamicAttributes[0].minChange: line 1, column 5"), "{}", found.message);
 }
 

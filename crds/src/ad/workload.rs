@@ -112,7 +112,9 @@ fn metadata_problem(template: &Value) -> Option<String> {
             |(name, value): &(&String, &Value)| !["labels", "annotations"].contains(&name.as_str()) && !value.is_null();
         if let Some((name, _)) = all.into_iter().flatten().find(is_other) {
             let why = match name.as_str() {
-                "ownerReferences" | "finalizers" if place == ".metadata" => "gangmatch deletes the batch Job with its Match",
+                "ownerReferences" | "finalizers" if place == ".metadata" => {
+                    "gangmatch deletes the batch Job with its Match"
+                }
                 "ownerReferences" | "finalizers" => "the batch Job owns its pods",
                 _ => "a template can have only labels and annotations",
             };

@@ -136,7 +136,10 @@ fn a5_a_label_of_another_namespace_ends_nobodys_job() {
         ),
         (pod("x", &json!({"labels": {MARK: claim.1}})), "written by"),
         (pod("x", &json!({"annotations": {"gangmatch.dev/members": "License/a/l/u"}})), "written by"),
-        (batch("x", &json!({"annotations": {"gangmatch.dev/created-by": "alice"}}), &json!({})), "created-by must be your"),
+        (
+            batch("x", &json!({"annotations": {"gangmatch.dev/created-by": "alice"}}), &json!({})),
+            "created-by must be your",
+        ),
     ] {
         let told = refused(&far, "bob", &object);
         assert!(told.contains(word), "{told}");
