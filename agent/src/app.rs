@@ -42,7 +42,7 @@ async fn speak<K: Speaks>(config: Config) -> anyhow::Result<()> {
                 Ok(watcher::Event::InitDone) => {}
                 Ok(watcher::Event::Apply(found)) => agent.see(found.0),
                 Ok(watcher::Event::Delete(_)) => agent.gone(),
-                Err(error) => tracing::warn!(%error, "watch interrupted; it starts again"),
+                Err(error) => tracing::warn!(%error, "watch interrupted; restarting it"),
             },
             Some(claim) = ended.recv() => agent.work_ended(&claim),
             () = agent.measured() => {}

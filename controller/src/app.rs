@@ -113,7 +113,7 @@ impl Operator {
         let operator = async {
             collector::start(&client, &world, &config.reach(), &health.rights).await;
             health.set_ready();
-            tracing::info!(identity, "all kinds are listed");
+            tracing::info!(identity, "caches of all kinds are synced");
             if config.leader_elect {
                 campaign = Some(stand(&client, &config, &identity, &leadership, clock, stopped));
             }

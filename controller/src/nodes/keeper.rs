@@ -68,7 +68,7 @@ impl Keeper {
             self.failures = 0;
             return;
         };
-        tracing::warn!(writes = lost.len(), first, "Machines of nodes not written; they are tried again");
+        tracing::warn!(writes = lost.len(), first, "Machines of nodes could not be written; retrying");
         self.rest_until_ms = driver.now_ms().saturating_add(RESTS.pause_ms(self.failures, 0));
         self.failures = self.failures.saturating_add(1);
     }
@@ -116,7 +116,7 @@ async fn write(driver: &Driver, change: Change) -> Option<String> {
             }
         }
         Change::Delete { key, uid } => {
-            tracing::info!(machine = %key, "its node is gone, or belongs to no class: the Machine goes");
+            tracing::info!(machine = %key, "its node is deleted or belongs to no class; deleting the Machine");
             lost(driver.cluster.delete::<Machine>(&key, &uid).await)
         }
     }
