@@ -75,7 +75,7 @@ pub const BUILTINS: &[Builtin] = &[
     variadic("strcat", 0, "The arguments as one string.", Values(string::strcat)),
     entry("toUpper", 1, 1, "The text in upper case.", Values(string::to_upper)),
     entry("toLower", 1, 1, "The text in lower case.", Values(string::to_lower)),
-    entry("substr", 2, 3, "The part of the text from an offset on, with at most the given length.", Values(string::substr)),
+    entry("substr", 2, 3, "The part of the text from an offset on, up to a length.", Values(string::substr)),
     entry(
         "strcmp",
         2,
@@ -116,13 +116,7 @@ pub const BUILTINS: &[Builtin] = &[
     entry("stringListMin", 1, 2, "The smallest item.", Values(stringlist::min)),
     entry("stringListMax", 1, 2, "The largest item.", Values(stringlist::max)),
     entry("stringListMember", 2, 3, "Whether the string contains the item.", Values(stringlist::member)),
-    entry(
-        "stringListIMember",
-        2,
-        3,
-        "As stringListMember, but ignoring case.",
-        Values(stringlist::member_any_case),
-    ),
+    entry("stringListIMember", 2, 3, "As stringListMember, but ignoring case.", Values(stringlist::member_any_case)),
     entry("stringListsIntersect", 2, 3, "Whether the strings have an item in common.", Values(stringlist::intersect)),
     entry(
         "stringListSubsetMatch",
@@ -182,9 +176,21 @@ pub const BUILTINS: &[Builtin] = &[
         "The values of an expression in the ads of a list.",
         Lazy(reflect::eval_in_each_context),
     ),
-    entry("countMatches", 2, 2, "The number of ads in a list for which an expression is true.", Lazy(reflect::count_matches)),
+    entry(
+        "countMatches",
+        2,
+        2,
+        "The number of ads in a list for which an expression is true.",
+        Lazy(reflect::count_matches),
+    ),
     // HTCondor's strings
-    entry("envV1ToV2", 1, 1, "An environment, converted from the old form to the new one.", Values(environment::env_v1_to_v2)),
+    entry(
+        "envV1ToV2",
+        1,
+        1,
+        "An environment, converted from the old form to the new one.",
+        Values(environment::env_v1_to_v2),
+    ),
     variadic(
         "mergeEnvironment",
         0,
@@ -195,8 +201,20 @@ pub const BUILTINS: &[Builtin] = &[
     entry("argsToList", 1, 2, "A line of arguments as a list of words.", Values(environment::args_to_list)),
     entry("splitUserName", 1, 1, "`user@domain` as a list of two.", Values(string::split_user_name)),
     entry("splitSlotName", 1, 1, "`slot@host` as a list of two.", Values(string::split_slot_name)),
-    entry("userHome", 1, 2, "The home directory of a user; in gangmatch, the default or undefined.", Values(environment::user_home)),
-    entry("userMap", 2, 4, "The entry of a user in a map; in gangmatch, the default or undefined.", Values(environment::user_map)),
+    entry(
+        "userHome",
+        1,
+        2,
+        "The home directory of a user; in gangmatch, the default or undefined.",
+        Values(environment::user_home),
+    ),
+    entry(
+        "userMap",
+        2,
+        4,
+        "The entry of a user in a map; in gangmatch, the default or undefined.",
+        Values(environment::user_map),
+    ),
 ];
 
 /// What evaluates `relTime("...")` in HTCondor's dialect; in the manual it is the function of that name.
