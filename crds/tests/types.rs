@@ -78,7 +78,7 @@ mod tests {
     fn a_claim_writes_its_terms_and_its_vote() {
         let entry = crds::ClaimEntry {
             match_key: "grid/sim".into(),
-            takes: [("seats".to_owned(), 1)].into(),
+            allocation: [("seats".to_owned(), 1)].into(),
             ..Default::default()
         };
         assert_eq!(json!(entry), json!({"match": "grid/sim", "allocation": {"seats": 1}, "vote": "Pending"}));
