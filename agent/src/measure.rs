@@ -36,7 +36,7 @@ pub(crate) enum Seats {
     /// As the license server says.
     Said(lmstat::Usage),
     /// So many are used outside the cluster.
-    Outside(i64),
+    External(i64),
 }
 
 /// Looks at everything.

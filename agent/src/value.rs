@@ -101,9 +101,9 @@ fn measure(value: &Json) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn declared(name: &str, type_: DynamicType, step: Option<&str>) -> DynamicAttribute {
-        let step = step.map(|step| serde_json::from_value(json!(step)).unwrap());
-        DynamicAttribute { name: name.to_owned(), type_, step }
+    fn declared(name: &str, type_: DynamicType, min_change: Option<&str>) -> DynamicAttribute {
+        let min_change = min_change.map(|min_change| serde_json::from_value(json!(min_change)).unwrap());
+        DynamicAttribute { name: name.to_owned(), type_, min_change }
     }
 
     #[test]
