@@ -66,7 +66,7 @@ impl<K: Speaks> Agent<K> {
 
     pub(crate) fn gone(&mut self) {
         if !matches!(self.seen, Some(None)) {
-            tracing::warn!(offer = self.config.name, "there is no such offer");
+            tracing::warn!(offer = self.config.name, "the offer does not exist");
         }
         self.seen = Some(None);
     }
@@ -120,7 +120,7 @@ impl<K: Speaks> Agent<K> {
         let Some(measuring) = &mut self.measuring else { return std::future::pending().await };
         if let Ok((found, memory, began)) = measuring.await {
             for why in &found.failures {
-                tracing::warn!(why, "not measured");
+                tracing::warn!(why, "a value could not be measured");
             }
             (self.memory, self.last) = (memory, Some((found, began)));
         }
@@ -167,7 +167,7 @@ impl<K: Speaks> Agent<K> {
         match self.cluster.renew(seconds, true, within).await {
             Answer::Done(()) => self.renewed = Some(sent),
             Answer::Refused(why) | Answer::Lost(why) => {
-                tracing::warn!(why, "the Lease is not renewed; it is tried again");
+                tracing::warn!(why, "the Lease could not be renewed; retrying");
                 self.rest_until = Instant::now() + REST;
             }
         }

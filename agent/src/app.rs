@@ -13,7 +13,7 @@ use crate::config::{Config, Kind};
 /// Runs the agent until a signal ends it.
 pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
     if config.name.is_empty() {
-        anyhow::bail!("--name says nothing: write the name of the {:?} to speak for", config.kind);
+        anyhow::bail!("--name is missing: write the name of the {:?}", config.kind);
     }
     match config.kind {
         Kind::Machine => speak::<Machine>(config).await,
@@ -42,7 +42,7 @@ async fn speak<K: Speaks>(config: Config) -> anyhow::Result<()> {
                 Ok(watcher::Event::InitDone) => {}
                 Ok(watcher::Event::Apply(found)) => agent.see(found.0),
                 Ok(watcher::Event::Delete(_)) => agent.gone(),
-                Err(error) => tracing::warn!(%error, "watch interrupted; it starts again"),
+                Err(error) => tracing::warn!(%error, "watch interrupted; restarting it"),
             },
             Some(claim) = ended.recv() => agent.work_ended(&claim),
             () = agent.measured() => {}

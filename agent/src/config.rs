@@ -8,15 +8,15 @@ use regex::Regex;
 
 use crate::lmstat;
 
-/// Speaks for one Machine or License: publishes what changes, votes on claims, works while they stand.
+/// Acts for one Machine or License: publishes attributes, votes on claims, and runs the work of claims.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "gangmatch-agent", version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Config {
-    /// Whether it speaks for a Machine or for a License.
+    /// The kind of the offer.
     #[arg(long, value_enum, default_value_t = Kind::Machine)]
     pub(crate) kind: Kind,
 
-    /// The namespace of the offer; without it the one of the pod, or of the kubeconfig.
+    /// The namespace of the offer. Default: the namespace of the pod or of the kubeconfig.
     #[arg(long, env = "POD_NAMESPACE")]
     pub(crate) namespace: Option<String>,
 
@@ -24,45 +24,45 @@ pub(crate) struct Config {
     #[arg(long, env = "OFFER_NAME", default_value = "")]
     pub(crate) name: String,
 
-    /// The kubeconfig to use; without it the one of the pod, or of the user. The user in it is the one of `spec.agent.username`.
+    /// The kubeconfig file. Default: that of the pod or of the user. Its user must be the one in `spec.agent.username`.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// How often everything is measured, in seconds; before a vote it is measured anew.
+    /// How often values are measured, in seconds. They are also measured before each vote.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     every: u64,
 
-    /// An attribute, and the command that prints its value. May be given several times. Without it: what /proc tells.
+    /// An attribute, and a command that prints its value. Can be repeated. Default: values from /proc.
     #[arg(long, value_name = "NAME=COMMAND", value_parser = attribute)]
     pub(crate) attribute: Vec<(String, String)>,
 
-    /// A command that prints what a license server says, such as `lmutil lmstat -a -c 27000@host`; for --feature.
+    /// A command that prints the state of a license server, such as `lmutil lmstat -a -c 27000@host`; needs --feature.
     #[arg(long, value_name = "COMMAND", requires = "feature")]
     pub(crate) lmstat: Option<String>,
 
-    /// The feature of that license server that the License is for.
+    /// The feature of the license server; needs --lmstat.
     #[arg(long, value_name = "NAME", requires = "lmstat")]
     pub(crate) feature: Option<String>,
 
-    /// Hosts of the cluster, `*` for anything: their seats are not external usage. May be given several times. Without it all
-    /// seats in use count as external but for those that claims hold.
+    /// The hosts of the cluster, whose seats are not external usage; `*` matches any text. Can be repeated. Default: all seats
+    /// in use count as external, except for as many as claims hold.
     #[arg(long, value_name = "PATTERN", value_parser = lmstat::hosts, requires = "lmstat")]
     pub(crate) inside_host: Vec<Regex>,
 
-    /// A command that prints how many seats are used outside the cluster, where there is no lmstat.
+    /// A command that prints how many seats are used outside the cluster, for license servers without lmstat.
     #[arg(long, value_name = "COMMAND", conflicts_with = "lmstat")]
     pub(crate) external_usage: Option<String>,
 
-    /// The work: a command that is run while a claim stands; when it ends the work has ended. Without it the work goes on
-    /// until the job says that it is done.
+    /// The command that does the work of a claim. It runs while the claim lasts, and the work ends when the command ends.
+    /// Default: no command; the work lasts until the job ends the claim.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) run: Option<String>,
 
-    /// How long the work may take to stop when it is told to, in seconds; then it is killed.
+    /// How long the work may take to stop after SIGTERM, in seconds, before it is killed.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
     stop_seconds: u64,
 
-    /// Where the kernel tells about the host.
+    /// The folder with the kernel's files about the host.
     #[arg(long, value_name = "FOLDER", default_value = "/proc", hide = true)]
     pub(crate) proc: PathBuf,
 
@@ -105,7 +105,7 @@ impl Config {
 fn attribute(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, command)) if !name.is_empty() => Ok((name.to_owned(), command.to_owned())),
-        _ => Err(format!("`{text}` is no NAME=COMMAND; write for example Site='cat /etc/site'")),
+        _ => Err(format!("`{text}` is not of the form NAME=COMMAND; write for example Site='cat /etc/site'")),
     }
 }
 

@@ -36,7 +36,7 @@ impl<K: Speaks> Agent<K> {
         match self.cluster.publish(&patch, self.within()).await {
             Answer::Done(found) => self.see(found),
             Answer::Refused(why) | Answer::Lost(why) => {
-                tracing::warn!(why, "not published; it is tried again");
+                tracing::warn!(why, "values could not be published; retrying");
                 self.rest_until = Instant::now() + REST;
             }
         }
@@ -47,7 +47,7 @@ impl<K: Speaks> Agent<K> {
         match duty {
             Duty::Halt(claim) => {
                 if let Some((_, job)) = self.works.remove(&claim) {
-                    tracing::info!(claim, "the work stops");
+                    tracing::info!(claim, "stopping the work");
                     job.end(if self.is_alone() {
                         self.config.stop().min(self.silence() / 6)
                     } else {
@@ -60,7 +60,7 @@ impl<K: Speaks> Agent<K> {
             Duty::End(claim) => {
                 let ended = self.write(&claim, patches::end(&claim)).await;
                 if ended && self.works.remove(&claim).is_some() {
-                    tracing::info!(claim, "its end is told");
+                    tracing::info!(claim, "reporting the end of the work");
                 }
                 ended
             }
@@ -81,7 +81,9 @@ impl<K: Speaks> Agent<K> {
         };
         let vote = self.judge(offer, claim, measured);
         let Ok(ballot) = std::fs::read_to_string("/proc/sys/kernel/random/uuid") else {
-            tracing::error!("no random word for a ballot: /proc/sys/kernel/random/uuid cannot be read");
+            tracing::error!(
+                "cannot vote: no random word for a ballot, because /proc/sys/kernel/random/uuid cannot be read"
+            );
             return false;
         };
         tracing::info!(claim, ?vote, "voted");
@@ -91,7 +93,7 @@ impl<K: Speaks> Agent<K> {
     /// What the offer's ad says of a claim, on values as they are now.
     fn judge(&self, offer: &K, claim: &str, measured: &Measured) -> Verdict {
         if offer.offer_fields().claim_policy != ClaimPolicy::Agent {
-            return Verdict::no("this offer does not ask its agent any more");
+            return Verdict::no("the offer no longer asks its agent");
         }
         if let Some(why) = measured.failures.first() {
             return Verdict::no(why);
@@ -114,7 +116,7 @@ impl<K: Speaks> Agent<K> {
                 true
             }
             Answer::Refused(why) | Answer::Lost(why) => {
-                tracing::warn!(claim, why, "not written; the offer is read again");
+                tracing::warn!(claim, why, "the status could not be written; reading the offer again");
                 match self.cluster.read(self.within()).await {
                     Answer::Done(Some(found)) => self.see(found),
                     Answer::Done(None) => self.gone(),
@@ -140,12 +142,12 @@ impl<K: Speaks> Agent<K> {
         ];
         match Job::begin(self.config.run.as_deref(), environment, claim, self.done.clone()) {
             Ok(job) => {
-                tracing::info!(claim, r#match = entry.match_key, "the work goes on");
+                tracing::info!(claim, r#match = entry.match_key, "starting the work");
                 self.works.insert(claim.to_owned(), (Work { offer: uid, ended: false }, job));
                 true
             }
             Err(error) => {
-                tracing::error!(%error, "the work cannot be started");
+                tracing::error!(%error, "the work could not be started");
                 false
             }
         }

@@ -24,7 +24,7 @@ pub(crate) fn read(output: &str, feature: &str) -> Result<Usage, String> {
     });
     let Some(said) = head else { return Err(silence(output, feature)) };
     let Some(in_use) = in_use(&said) else {
-        return Err(format!("of feature {feature} the license server says: {said}"));
+        return Err(format!("the license server reports for feature {feature}: {said}"));
     };
     let of_feature = lines.take_while(|line| !line.trim_start().starts_with("Users of "));
     Ok(Usage { in_use, holders: of_feature.filter_map(holder).collect() })
@@ -52,8 +52,8 @@ fn silence(output: &str, feature: &str) -> String {
     let said = ["Error", "rror getting status", "not running", "Cannot connect", "No such feature"];
     let line = output.lines().find(|line| said.iter().any(|words| line.contains(words)));
     match line {
-        Some(line) => format!("the license server says nothing of feature {feature}: {}", line.trim()),
-        None => format!("the license server says nothing of feature {feature}"),
+        Some(line) => format!("the license server reports nothing for feature {feature}: {}", line.trim()),
+        None => format!("the license server reports nothing for feature {feature}"),
     }
 }
 
@@ -133,15 +133,15 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
             Error getting status: Cannot connect to license server system. (-15,570:115 \"Operation now in progress\")\n";
         let error = read(down, "sim_app").unwrap_err();
         assert!(
-            error.starts_with("the license server says nothing of feature sim_app: Error getting status: "),
+            error.starts_with("the license server reports nothing for feature sim_app: Error getting status: "),
             "{error}"
         );
         let error = read(OUTPUT, "old").unwrap_err();
         assert_eq!(
             error,
-            "of feature old the license server says: (Error: 5 licenses, unsupported by licensed server)"
+            "the license server reports for feature old: (Error: 5 licenses, unsupported by licensed server)"
         );
-        assert_eq!(read("", "x").unwrap_err(), "the license server says nothing of feature x");
+        assert_eq!(read("", "x").unwrap_err(), "the license server reports nothing for feature x");
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) async fn measure(config: &Config, memory: &mut Memory) -> Measured {
         }
         (_, _, Some(command)) => {
             let number = |text: String| {
-                text.trim().parse().map_err(|_| format!("`{command}` prints `{}`, which is no number", text.trim()))
+                text.trim().parse().map_err(|_| format!("`{command}` prints `{}`, which is not a number", text.trim()))
             };
             Some(printed(command).await.and_then(number).map(Seats::External))
         }
@@ -109,7 +109,7 @@ async fn printed(command: &str) -> Result<String, String> {
         true => Ok(text),
         false => {
             let said = String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("nothing").to_owned();
-            Err(format!("`{command}` failed; it says: {said}"))
+            Err(format!("`{command}` failed; it printed: {said}"))
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn begin(claim: &str) -> Value {
 pub(crate) fn resume(claim: &str, now: &str) -> Value {
     json!([
         {"op": "test", "path": path(claim, "activity"), "value": "Active"},
-        {"op": "add", "path": path(claim, "voteReason"), "value": format!("goes on since {now}, after a pause of its agent")},
+        {"op": "add", "path": path(claim, "voteReason"), "value": format!("continued at {now}, after an interruption of the agent")},
     ])
 }
 

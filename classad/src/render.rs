@@ -49,7 +49,7 @@ const NEAR_MAX: usize = 60;
 /// let source = "a and b";
 /// let remarks = read_expr(source, Dialect::Gangmatch).diagnostics;
 /// let text = render(&remarks, source, "job.ad", Colour::Never);
-/// assert!(text.starts_with("error[word-operator]: `and` is no operator\n --> job.ad:1:3\n"));
+/// assert!(text.starts_with("error[word-operator]: `and` is not an operator\n --> job.ad:1:3\n"));
 /// assert!(text.ends_with("= help: write `&&`\n"));
 /// ```
 #[must_use]

@@ -47,17 +47,17 @@ mod tests {
 
     #[test]
     fn and() {
-        assert_snapshot!(expr(r#"a and b"#), @r#"line 1, column 3: `and` is no operator; write `&&`"#);
+        assert_snapshot!(expr(r#"a and b"#), @r#"line 1, column 3: `and` is not an operator; write `&&`"#);
     }
 
     #[test]
     fn or() {
-        assert_snapshot!(expr(r#"a OR b"#), @r#"line 1, column 3: `OR` is no operator; write `||`"#);
+        assert_snapshot!(expr(r#"a OR b"#), @r#"line 1, column 3: `OR` is not an operator; write `||`"#);
     }
 
     #[test]
     fn not() {
-        assert_snapshot!(expr(r#"not a"#), @r#"line 1, column 1: `not` is no operator; write `!`"#);
+        assert_snapshot!(expr(r#"not a"#), @r#"line 1, column 1: `not` is not an operator; write `!`"#);
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn in_() {
-        assert_snapshot!(expr(r#"Owner in {"ann"}"#), @r#"line 1, column 7: `in` is no operator; write `member(x, list)`"#);
+        assert_snapshot!(expr(r#"Owner in {"ann"}"#), @r#"line 1, column 7: `in` is not an operator; write `member(x, list)`"#);
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn two_commas() {
-        assert_snapshot!(expr(r#"{ 1,, 2 }"#), @r#"line 1, column 5: nothing stands between two commas; remove one comma"#);
+        assert_snapshot!(expr(r#"{ 1,, 2 }"#), @r#"line 1, column 5: there is nothing between two commas; remove one comma"#);
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn hexadecimal() {
-        assert_snapshot!(expr(r#"0x1F"#), @r#"line 1, column 1: `0x1F` is hexadecimal, which the language does not have; write `31`"#);
+        assert_snapshot!(expr(r#"0x1F"#), @r#"line 1, column 1: `0x1F` is hexadecimal, which is not supported; write `31`"#);
     }
 
     #[test]
@@ -180,12 +180,12 @@ mod tests {
 
     #[test]
     fn reserved_word() {
-        assert_snapshot!(ad(r#"[ Error = 1 ]"#), @r#"line 1, column 3: `Error` is a reserved word and no attribute name; write `'Error'`"#);
+        assert_snapshot!(ad(r#"[ Error = 1 ]"#), @r#"line 1, column 3: `Error` is a reserved word, not an attribute name; write `'Error'`"#);
     }
 
     #[test]
     fn reserved_word_after_a_dot() {
-        assert_snapshot!(expr(r#"job.is"#), @r#"line 1, column 5: `is` is a reserved word and no attribute name; write `'is'`"#);
+        assert_snapshot!(expr(r#"job.is"#), @r#"line 1, column 5: `is` is a reserved word, not an attribute name; write `'is'`"#);
     }
 
     #[test]
@@ -210,17 +210,17 @@ mod tests {
 
     #[test]
     fn elif() {
-        assert_snapshot!(expr(r#"a > 1 ? 2 elif a > 0 ? 1 : 0"#), @r#"line 1, column 11: `elif` is no operator; write `condition ? a : b`; a chain is `c1 ? a : c2 ? b : c`"#);
+        assert_snapshot!(expr(r#"a > 1 ? 2 elif a > 0 ? 1 : 0"#), @r#"line 1, column 11: `elif` is not an operator; write `condition ? a : b`; a chain is `c1 ? a : c2 ? b : c`"#);
     }
 
     #[test]
     fn if_then() {
-        assert_snapshot!(expr(r#"if a then b"#), @r#"line 1, column 1: `if` is no operator; write `condition ? a : b`"#);
+        assert_snapshot!(expr(r#"if a then b"#), @r#"line 1, column 1: `if` is not an operator; write `condition ? a : b`"#);
     }
 
     #[test]
     fn half_a_conditional() {
-        assert_snapshot!(expr(r#"a ? b"#), @r#"line 1, column 6: expected `:` and what holds otherwise, found the end of the text; write `condition ? a : b`"#);
+        assert_snapshot!(expr(r#"a ? b"#), @r#"line 1, column 6: expected `:` and the value otherwise, found the end of the text; write `condition ? a : b`"#);
     }
 
     #[test]
@@ -270,15 +270,15 @@ mod tests {
 
     #[test]
     fn bad_time() {
-        assert_snapshot!(expr(r#"absTime("noon")"#), @r#"line 1, column 1: `noon` is no time for `absTime`; write `absTime("2004-01-31T12:34:56Z")`"#);
+        assert_snapshot!(expr(r#"absTime("noon")"#), @r#"line 1, column 1: `noon` is not a valid time for `absTime`; write `absTime("2004-01-31T12:34:56Z")`"#);
     }
 
     #[test]
     fn nul() {
-        assert_snapshot!(expr(r#""a\0""#), @r#"line 1, column 3: escape stands for the character NUL, which no string and no name may contain; leave it out"#);
-        assert_snapshot!(expr("\"a\0\""), @r#"line 1, column 3: found the character NUL, which no string and no name may contain; leave it out"#);
-        assert_snapshot!(json(r#"{"A": "a\u0000"}"#), @r#"line 1, column 9: escape stands for the character NUL, which no string and no name may contain; leave it out"#);
-        assert_snapshot!(json("{\"A\0\": 1}"), @r#"line 1, column 4: found the character NUL, which no string and no name may contain; leave it out"#);
+        assert_snapshot!(expr(r#""a\0""#), @r#"line 1, column 3: escape stands for the character NUL, which strings and names cannot contain; remove it"#);
+        assert_snapshot!(expr("\"a\0\""), @r#"line 1, column 3: found the character NUL, which strings and names cannot contain; remove it"#);
+        assert_snapshot!(json(r#"{"A": "a\u0000"}"#), @r#"line 1, column 9: escape stands for the character NUL, which strings and names cannot contain; remove it"#);
+        assert_snapshot!(json("{\"A\0\": 1}"), @r#"line 1, column 4: found the character NUL, which strings and names cannot contain; remove it"#);
     }
 
     #[test]
@@ -308,27 +308,27 @@ mod tests {
 
     #[test]
     fn look_ahead() {
-        assert_snapshot!(expr(r#"regexp("a(?!b)", x)"#), @r#"line 1, column 10: `(?!` is negative look-ahead, which patterns here do not have; write a second condition: `regexp(a, x) && !regexp(b, x)`"#);
+        assert_snapshot!(expr(r#"regexp("a(?!b)", x)"#), @r#"line 1, column 10: `(?!` is negative look-ahead, which is not supported; write a second condition: `regexp(a, x) && !regexp(b, x)`"#);
     }
 
     #[test]
     fn back_reference() {
-        assert_snapshot!(expr(r#"regexp("(a|b)\\1", x)"#), @r#"line 1, column 8: `\1` is a back-reference, which patterns here do not have; write the alternatives out: `(aa|bb)` instead of `([ab])\1`"#);
+        assert_snapshot!(expr(r#"regexp("(a|b)\\1", x)"#), @r#"line 1, column 8: `\1` is a back-reference, which is not supported; write the alternatives out: `(aa|bb)` instead of `([ab])\1`"#);
     }
 
     #[test]
     fn possessive_quantifier() {
-        assert_snapshot!(expr(r#"regexp("a*+", x)"#), @r#"line 1, column 11: `+` is a possessive quantifier, which patterns here do not have; leave out the second `+`"#);
+        assert_snapshot!(expr(r#"regexp("a*+", x)"#), @r#"line 1, column 11: `+` is a possessive quantifier, which is not supported; leave out the second `+`"#);
     }
 
     #[test]
     fn atomic_group() {
-        assert_snapshot!(expr(r#"regexps("(?>a)", x, "b")"#), @r#"line 1, column 10: `(?>` is an atomic group, which patterns here do not have; write `(?:...)`: matching takes linear time without it"#);
+        assert_snapshot!(expr(r#"regexps("(?>a)", x, "b")"#), @r#"line 1, column 10: `(?>` is an atomic group, which is not supported; write `(?:...)`: matching takes linear time without it"#);
     }
 
     #[test]
     fn end_before_a_newline() {
-        assert_snapshot!(expr(r#"regexp("a\\Z", x)"#), @r#"line 1, column 8: `\Z` is an anchor before a last newline, which patterns here do not have; write `\\n?\\z`"#);
+        assert_snapshot!(expr(r#"regexp("a\\Z", x)"#), @r#"line 1, column 8: `\Z` is an anchor before a last newline, which is not supported; write `\\n?\\z`"#);
     }
 
     #[test]
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn broken_pattern() {
-        assert_snapshot!(expr(r#"regexp("a(b", x)"#), @r#"warning: line 1, column 9: `a(b` is no pattern that can be matched here; check its brackets and escapes; a pattern has at most 1024 bytes"#);
+        assert_snapshot!(expr(r#"regexp("a(b", x)"#), @r#"warning: line 1, column 9: `a(b` is not a supported pattern; check its brackets and escapes; a pattern has at most 1024 bytes"#);
     }
 
     #[test]
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn no_value() {
-        assert_snapshot!(ad(r#"[ Cpus = ; Memory = 2 ]"#), @r#"line 1, column 10: expected an expression, found `;`; write a value after `=`, or take the attribute out"#);
+        assert_snapshot!(ad(r#"[ Cpus = ; Memory = 2 ]"#), @r#"line 1, column 10: expected an expression, found `;`; write a value after `=`, or remove the attribute"#);
     }
 
     #[test]
@@ -437,7 +437,7 @@ mod tests {
     fn several_at_once() {
         assert_snapshot!(ad("[ a = 1 +;\n  b = 2;\n  c = x and y;\n  = 3;\n  d = 08 ]"), @r#"
         line 1, column 10: expected an expression, found `;`; an operator needs an expression on either side
-        line 3, column 9: `and` is no operator; write `&&`
+        line 3, column 9: `and` is not an operator; write `&&`
         line 4, column 3: expected an attribute name, found `=`; write `Name = value;`
         line 5, column 7: `08` begins with a zero, but there are no octal numbers; write `8`
         "#);
@@ -446,8 +446,8 @@ mod tests {
     #[test]
     fn long_form() {
         assert_snapshot!(long("Cpus = 4\nMemory 2048\nArch = \"INTEL\" or\n"), @r#"
-        line 2, column 1: this line is no attribute; write `Name = value`, or put the ad in brackets: `[ Name = value ]`
-        line 3, column 16: `or` is no operator; write `||`
+        line 2, column 1: this line is not an attribute; write `Name = value`, or put the ad in brackets: `[ Name = value ]`
+        line 3, column 16: `or` is not an operator; write `||`
         "#);
     }
 
@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     fn json_broken() {
-        assert_snapshot!(json(r#"{"Cpus": 4,}"#), @r#"line 1, column 11: comma before the end; take the comma out"#);
+        assert_snapshot!(json(r#"{"Cpus": 4,}"#), @r#"line 1, column 11: comma before the end; remove the comma"#);
         assert_snapshot!(json(r#"{"Cpus" = 4}"#), @r#"line 1, column 9: expected `:` after the attribute name, found `=`; JSON has `:` between name and value"#);
         assert_snapshot!(json(r#"{"Cpus": 4; "Disk": 1}"#), @r#"line 1, column 11: expected `,` or the `}` for `{` of line 1, column 1, found `;`; JSON has `,` between attributes"#);
         assert_snapshot!(json(r#"{"Cpus": x > 4}"#), @r#"line 1, column 10: expected a value, found `x`; write an expression as `"/Expr(...)/"`, a string with `"` around it"#);
@@ -466,7 +466,7 @@ mod tests {
         assert_snapshot!(json(r#"{"Cpus": 010}"#), @r#"line 1, column 10: expected a value, found `010`; write numbers as `1`, `-0.5` or `1e3`"#);
         assert_snapshot!(json(r#"{"Cpus": 'a'}"#), @r#"line 1, column 10: expected a value, found `'`; write `"` around strings"#);
         assert_snapshot!(json("{\"A\": \"a\nb\"}"), @r#"line 1, column 9: a string of JSON cannot hold a line break or another control character; write `\u000a`"#);
-        assert_snapshot!(json(r#"{"A": "\x41"}"#), @r#"line 1, column 8: `\x` stands for no character; JSON has the escapes \" \\ \/ \b \f \n \r \t and \u0041"#);
+        assert_snapshot!(json(r#"{"A": "\x41"}"#), @r#"line 1, column 8: `\x` is not a valid escape sequence; JSON has the escapes \" \\ \/ \b \f \n \r \t and \u0041"#);
         assert_snapshot!(json(r#"{"A": "a"#), @r#"line 1, column 7: missing closing quote: the string that begins here does not end; write `"` where it ends; a `"` inside is written `\"`"#);
         assert_snapshot!(json(r#"{"A": 1} {"B": 2}"#), @r#"line 1, column 10: expected the end of the text, found `{`"#);
         assert_snapshot!(json(r#"{"A": 9223372036854775808}"#), @r#"line 1, column 7: attribute `A`: `9223372036854775808` does not fit an integer of 64 bits; write `9223372036854775808.0`"#);
@@ -480,8 +480,8 @@ mod tests {
 
     #[test]
     fn forms_that_are_not_read() {
-        assert_snapshot!(long("apiVersion: v1\n"), @"line 1, column 1: this line is no attribute; this looks like YAML; of a manifest, give the ad alone, or write `Name = value`");
-        assert_snapshot!(long("<c><a n=\"A\"><i>1</i></a></c>"), @"line 1, column 1: this line is no attribute; the XML form is not read; give what `condor_status -long` prints");
+        assert_snapshot!(long("apiVersion: v1\n"), @"line 1, column 1: this line is not an attribute; it looks like YAML; pass only the ad of a manifest, or write `Name = value`");
+        assert_snapshot!(long("<c><a n=\"A\"><i>1</i></a></c>"), @"line 1, column 1: this line is not an attribute; the XML form is not supported; pass the output of `condor_status -long`");
     }
 
     #[test]
@@ -491,7 +491,7 @@ mod tests {
 
     #[test]
     fn second_ad() {
-        assert_snapshot!(long("A = 1\n\nA = 2\nB = 1\n"), @r#"line 3, column 1: a second ad begins here, since an empty line ends an ad; take the empty line out, or keep one of the ads"#);
+        assert_snapshot!(long("A = 1\n\nA = 2\nB = 1\n"), @r#"line 3, column 1: a second ad begins here, since an empty line ends an ad; remove the empty line, or keep one of the ads"#);
     }
 
     #[test]
@@ -509,7 +509,7 @@ mod tests {
         error[unexpected-token]: expected an expression, found `]`
         --> job.ad:1:13008
          = note: the line is long; there it goes on `]`
-         = help: write a value after `=`, or take the attribute out
+         = help: write a value after `=`, or remove the attribute
         ");
     }
 

@@ -104,7 +104,7 @@ impl Operator {
         let operator = async {
             watch::start(&read_only(&client), &cache, &config.reach(), &health.rights).await;
             health.set_ready();
-            tracing::info!(identity, "all kinds are listed");
+            tracing::info!(identity, "caches of all kinds are synced");
             if config.leader_elect {
                 elector = Some(stand(&client, &config, &identity, &leadership, clock, stopped));
             }

@@ -17,86 +17,87 @@ use crate::leader::Timing;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "gangmatch-controller", version)]
 pub struct Config {
-    /// The kubeconfig to use; without it the one of the pod, or of the user.
+    /// The kubeconfig file. Default: that of the pod or of the user.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// Where /livez and /readyz are served.
+    /// The address on which /livez, /readyz and /metrics are served.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     pub(crate) listen: SocketAddr,
 
-    /// The longest time between two negotiation cycles, in seconds; a change of an ad starts one at once.
+    /// The longest time between two negotiation cycles, in seconds. A change of an ad starts a cycle immediately.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     cycle_seconds: u64,
 
-    /// How long changes are gathered before a cycle, in milliseconds.
+    /// How long changes are collected before a cycle, in milliseconds.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 50)]
     debounce_milliseconds: u64,
 
-    /// What a negotiation cycle may cost, in steps of the evaluator: a million take some seconds. Namespaces have equal shares; what
-    /// some do not need is for the others.
+    /// The budget of a negotiation cycle, in steps of the evaluator; a million steps take some seconds. All
+    /// namespaces have equal shares. Other namespaces can use the steps that a namespace does not need.
     #[arg(long, value_name = "COUNT", default_value_t = 250_000, value_parser = clap::value_parser!(u64).range(1000..))]
     pub(crate) cycle_steps_max: u64,
 
-    /// After how many seconds a negotiation cycle is ended with what it has found.
+    /// The longest time of a negotiation cycle, in seconds. After that, it ends with the gangs found so far.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=60))]
     cycle_limit_seconds: u64,
 
-    /// The most gangs that are being claimed at the same time, from the Match to its decision; others wait. The ends of claims are not
-    /// counted.
+    /// The largest number of gangs that are claimed at the same time, from the Match to its decision. Other gangs
+    /// wait. Claims that are ending do not count.
     #[arg(long, value_name = "COUNT", default_value_t = 64)]
     pub(crate) claims_max: usize,
 
-    /// How long the work of a claim that has ended is given to stop, in seconds: then its pods are deleted, and without any it is taken
-    /// for stopped, whatever its own controller says.
+    /// How long a workload may take to stop after its claim has ended, in seconds. After that, its pods are deleted,
+    /// and a workload without pods counts as stopped, whatever its own controller reports.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     stop_timeout_seconds: u64,
 
-    /// Whether `spec.owner` is what the API server's policy has stamped, or anybody's word and so not to be believed.
+    /// Whether `spec.owner` can be trusted, because the admission policy of the chart sets or checks it.
     #[arg(long, value_enum, default_value_t = Owners::Stamped)]
     pub(crate) owner_trust: Owners,
 
-    /// Whether controllers elect one of them by a Lease, and the others write nothing. Without it there must be only one.
+    /// Whether controllers elect a leader with a Lease, while the others write nothing. If false, there must be only
+    /// one controller.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub(crate) leader_elect: bool,
 
-    /// Where the Lease is; without it the namespace of the pod, or of the kubeconfig.
+    /// The namespace of the Lease. Default: the namespace of the pod or of the kubeconfig.
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
     pub(crate) lease_namespace: Option<String>,
 
-    /// How long a leader may be silent, in seconds: then another one takes over. It writes nothing any more after two thirds
-    /// of that.
+    /// How long a leader may be silent before another replica takes over, in seconds. It stops writing after two
+    /// thirds of that time.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..=300))]
     lease_seconds: u64,
 
-    /// What this process is called in the Lease; a mark of its own is added.
+    /// The name of this process in the Lease; a unique suffix is added.
     #[arg(long, value_name = "NAME", env = "POD_NAME", default_value = "gangmatch-controller")]
     name: String,
 
-    /// Whether workloads are started: batch Jobs, JobSets and Pods. Without it none is looked at, and a Job that wants one is not
-    /// accepted.
+    /// Whether workloads (batch Jobs, JobSets and Pods) are started. If false, the controller does not read any, and
+    /// a Job with a workload is not accepted.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     workloads: bool,
 
-    /// The only namespaces in which they are; without it, all.
+    /// The namespaces in which workloads are started. Default: all namespaces.
     #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
     workload_namespaces: Vec<String>,
 
-    /// How gangs are searched for. Both ways find the same ones; the plain one is slow, and for diagnosis.
+    /// How to search for gangs. Both ways find the same gangs; the plain search is slow, and is meant for diagnosis.
     #[arg(long, value_enum, default_value_t = SearchBy::Index)]
     pub(crate) search: SearchBy,
 
-    /// How log lines are written.
+    /// The format of log lines.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
 }
 
-/// Who vouches for `spec.owner`.
+/// Which part of the cluster guarantees `spec.owner`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Owners {
     /// The admission policy of the chart.
     Stamped,
-    /// Nobody: `Owner` is undefined in every ad.
+    /// Nothing: `Owner` is undefined in every ad.
     None,
 }
 
@@ -112,7 +113,7 @@ impl From<Owners> for OwnerTrust {
 /// How gangs are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SearchBy {
-    /// By indexes over all ads.
+    /// With indexes over all ads.
     Index,
     /// One ad after the other.
     Plain,
@@ -130,9 +131,9 @@ impl From<SearchBy> for Engine {
 /// The form of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object on each line.
     Json,
 }
 

@@ -66,9 +66,12 @@ impl Rights {
                 let before = std::mem::replace(&mut *self.missing(), found.clone());
                 match found {
                     Some(missing) if before.as_ref() != Some(&missing) => {
-                        tracing::error!(missing, "not ready: rights are missing; compare the roles with the chart's");
+                        tracing::error!(
+                            missing,
+                            "not ready: rights are missing; compare the roles with those of the chart"
+                        );
                     }
-                    None if before.is_some() => tracing::info!("all rights are there again"),
+                    None if before.is_some() => tracing::info!("all rights are available again"),
                     _ => {}
                 }
                 sleep(LEAST).await;

@@ -8,17 +8,17 @@ pub mod types {
     pub const ACCEPTED: &str = "Accepted";
     /// Job: whether a gang was found.
     pub const MATCHED: &str = "Matched";
-    /// Job and Match: whether everybody in the gang is claimed.
+    /// Job and Match: whether all members of the gang are claimed.
     pub const CLAIMED: &str = "Claimed";
-    /// Job: whether the work has started.
+    /// Job: whether the workload has started.
     pub const STARTED: &str = "Started";
-    /// Job: whether the job is over.
+    /// Job: whether the job is finished.
     pub const FINISHED: &str = "Finished";
-    /// Offers: whether the offer can be taken.
+    /// Offers: whether the offer can be claimed.
     pub const READY: &str = "Ready";
-    /// Offers with an agent: whether the agent's lease is fresh.
+    /// Offers with an agent: whether the agent renews its Lease in time.
     pub const ALIVE: &str = "Alive";
-    /// Offers: whether more is claimed than there is.
+    /// Offers: whether more is claimed than the capacity.
     pub const OVERCOMMITTED: &str = "Overcommitted";
     /// Match: whether all its members are reserved.
     pub const RESERVED: &str = "Reserved";
@@ -30,96 +30,96 @@ pub mod types {
 pub mod reasons {
     // Reasons of `Accepted`.
 
-    /// The ad is understood.
+    /// The ad is accepted.
     pub const ACCEPTED: &str = "Accepted";
-    /// The ad is understood, but not everything in it counts: the message says what.
+    /// The ad is accepted, but a part of it is ignored: the message names the part.
     pub const ACCEPTED_WITH_WARNINGS: &str = "AcceptedWithWarnings";
-    /// Text in the ad is not in the language: the message names field, line and column.
+    /// A text in the ad is not valid ClassAd: the message names field, line and column.
     pub const PARSE_ERROR: &str = "ParseError";
-    /// An attribute is written twice, whatever its case: the message names both places.
+    /// An attribute is defined twice; names ignore case. The message names both places.
     pub const DUPLICATE_ATTRIBUTE: &str = "DuplicateAttribute";
     /// A port is not well formed.
     pub const INVALID_PORT: &str = "InvalidPort";
     /// A regular expression is refused, or would be read differently from PCRE.
     pub const UNSUPPORTED_REGEX: &str = "UnsupportedRegex";
-    /// A constraint is false whoever the partner is.
+    /// A constraint is false for every possible partner.
     pub const NEVER_TRUE: &str = "NeverTrue";
-    /// The workload would be refused by the API server.
+    /// The API server would refuse the workload.
     pub const WORKLOAD_INVALID: &str = "WorkloadInvalid";
     /// Workloads are not started in this namespace: the controller has no rights there.
     pub const WORKLOADS_DISABLED: &str = "WorkloadsDisabled";
-    /// The ad is larger than one may be: the message says how large both are.
+    /// The ad is too large: the message states its size and the limit.
     pub const AD_TOO_LARGE: &str = "AdTooLarge";
-    /// Together with older large ads of its namespace, or of all, the ad takes more memory than there is for them. It is looked at
-    /// again when there is room.
+    /// The ad does not fit into the memory budget for large ads of its namespace, or of all namespaces. It is
+    /// accepted when there is room.
     pub const NAMESPACE_OVER_BUDGET: &str = "NamespaceOverBudget";
-    /// A MachineClass: its capacity comes to nothing.
+    /// A MachineClass: its capacity has no resource.
     pub const INVALID_CAPACITY: &str = "InvalidCapacity";
 
     // Reasons of a Job's `Matched`.
 
     /// A gang was found.
     pub const GANG_FOUND: &str = "GangFound";
-    /// No cycle has looked at the job yet.
+    /// No negotiation cycle has evaluated the job yet.
     pub const PENDING_EVALUATION: &str = "PendingEvaluation";
     /// The ad is not accepted; also of an offer's `Ready`.
     pub const NOT_ACCEPTED: &str = "NotAccepted";
-    /// The owner paused the job; also why a Match was aborted or released.
+    /// The job is suspended; also why a Match was aborted or released.
     pub const SUSPENDED: &str = "Suspended";
     /// The job waits after a rejection.
     pub const BACKING_OFF: &str = "BackingOff";
     /// No offer satisfies the job's own constraint at some port.
     pub const NO_CANDIDATES: &str = "NoCandidates";
-    /// Offers that the job would take refuse it.
+    /// Offers that the job would accept refuse it.
     pub const REFUSED_BY_OFFERS: &str = "RefusedByOffers";
-    /// Every port has candidates, but no choice of them fits together.
+    /// Every port has candidates, but no combination of them forms a gang.
     pub const NO_CONSISTENT_GANG: &str = "NoConsistentGang";
-    /// Everybody who would do is taken.
+    /// All offers that would match are claimed.
     pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
-    /// Others were served first in this cycle.
+    /// Other jobs got the offers in this cycle.
     pub const WAITING_FOR_TURN: &str = "WaitingForTurn";
-    /// The job's own constraint takes more than an evaluation may: the message names the port and the constraint.
+    /// The job's own constraint exceeds the limits of an evaluation: the message names the port and the constraint.
     pub const EXPRESSION_TOO_EXPENSIVE: &str = "ExpressionTooExpensive";
-    /// The search was cut off before it was complete.
+    /// The search ran out of steps before it was complete.
     pub const SEARCH_BUDGET_EXHAUSTED: &str = "SearchBudgetExhausted";
 
     // Reasons of `Claimed` and `Reserved`.
 
-    /// Everybody is claimed.
+    /// All members are claimed.
     pub const COMMITTED: &str = "Committed";
     /// Members are being reserved.
     pub const RESERVING: &str = "Reserving";
-    /// Everybody is reserved; agents have not all voted.
+    /// All members are reserved; some agents have not voted yet.
     pub const AWAITING_VOTES: &str = "AwaitingVotes";
-    /// Everybody is reserved.
+    /// All members are reserved.
     pub const ALL_RESERVED: &str = "AllReserved";
 
     // Reasons of a Job's `Started`.
 
-    /// The batch Job was started.
+    /// The workload was started.
     pub const WORKLOAD_STARTED: &str = "WorkloadStarted";
-    /// There is nothing to start: whoever watches the job starts its own.
+    /// The job has no workload; a program that watches the job starts its own.
     pub const NO_WORKLOAD: &str = "NoWorkload";
-    /// The batch Job is being made or started.
+    /// The workload is being created or started.
     pub const WORKLOAD_PENDING: &str = "WorkloadPending";
-    /// The API server refused the batch Job.
+    /// The API server refused the workload.
     pub const WORKLOAD_REFUSED: &str = "WorkloadRefused";
     /// No pod was ready or finished in time; also why a Match was released.
     pub const START_TIMED_OUT: &str = "StartTimedOut";
 
     // Reasons of a Job's `Finished`; the first three also of a Match's `Released`.
 
-    /// The work ended well.
+    /// The workload succeeded.
     pub const COMPLETED: &str = "Completed";
-    /// The work ended badly.
+    /// The workload failed.
     pub const WORKLOAD_FAILED: &str = "WorkloadFailed";
-    /// The owner said so.
+    /// The owner set spec.done.
     pub const DONE: &str = "Done";
-    /// The claim was held as long as it may be; also of a Match's `Released`.
+    /// The claim was held for activeDeadlineSeconds; also of a Match's `Released`.
     pub const CLAIM_EXPIRED: &str = "ClaimExpired";
-    /// The job waited unclaimed as long as it may.
+    /// The job waited for matchTimeoutSeconds without a claim.
     pub const MATCH_TIMED_OUT: &str = "MatchTimedOut";
-    /// The job was rejected as often as it may be.
+    /// The job was rejected more than retry.limit times.
     pub const RETRY_LIMIT_REACHED: &str = "RetryLimitReached";
 
     // Reasons of an offer's `Ready`.
@@ -130,11 +130,11 @@ pub mod reasons {
     pub const CLAIMED: &str = "Claimed";
     /// All of it is taken.
     pub const FULL: &str = "Full";
-    /// It wants jobs of other namespaces, but its namespace lacks the label gangmatch.dev/offers=cluster.
+    /// It allows jobs of other namespaces, but its namespace lacks the label gangmatch.dev/offers=cluster.
     pub const NAMESPACE_NOT_TRUSTED: &str = "NamespaceNotTrusted";
-    /// The owner wants no new claims.
+    /// The owner set stopPolicy Hold.
     pub const DRAINING: &str = "Draining";
-    /// The owner wants everybody off.
+    /// The owner set stopPolicy HoldAndDrain.
     pub const EVICTING: &str = "Evicting";
     /// Its agent is silent; also why a Match was released.
     pub const AGENT_LOST: &str = "AgentLost";
@@ -153,19 +153,19 @@ pub mod reasons {
     pub const LEASE_RENEWED: &str = "LeaseRenewed";
     /// The agent has not renewed its lease in time.
     pub const LEASE_EXPIRED: &str = "LeaseExpired";
-    /// The agent has not been heard of (Unknown).
+    /// The agent has no Lease yet (Unknown).
     pub const NO_LEASE: &str = "NoLease";
 
     // Reasons of an offer's `Overcommitted`.
 
-    /// More is claimed than there is: capacity was lowered, or more is used outside.
+    /// More is claimed than the capacity: the capacity was lowered, or the external usage has grown.
     pub const CLAIMS_EXCEED_CAPACITY: &str = "ClaimsExceedCapacity";
-    /// What is claimed is there.
+    /// The claims fit the capacity.
     pub const WITHIN_CAPACITY: &str = "WithinCapacity";
 
     // Reasons of a Match's `Released`.
 
-    /// The claim stands.
+    /// The claim is active.
     pub const ACTIVE: &str = "Active";
     /// The job was deleted; also why a Match was aborted.
     pub const JOB_DELETED: &str = "JobDeleted";
@@ -173,12 +173,12 @@ pub mod reasons {
     pub const MATCH_DELETED: &str = "MatchDeleted";
     /// An offer was deleted.
     pub const MEMBER_LOST: &str = "MemberLost";
-    /// An offer's owner wanted everybody off.
+    /// An owner set stopPolicy HoldAndDrain.
     pub const EVICTED: &str = "Evicted";
 
     // Reasons for which a Match is aborted.
 
-    /// Somebody else took what there was.
+    /// Another claim took the capacity.
     pub const CAPACITY_TAKEN: &str = "CapacityTaken";
     /// An ad had changed since it was matched.
     pub const STALE_AD: &str = "StaleAd";
@@ -190,7 +190,7 @@ pub mod reasons {
     pub const NOT_ALLOWED: &str = "NotAllowed";
     /// A member voted no.
     pub const REJECTED: &str = "Rejected";
-    /// Not everybody had answered in time.
+    /// Not all members had voted in time.
     pub const RESERVE_TIMED_OUT: &str = "ReserveTimedOut";
     /// Another Match holds the job.
     pub const JOB_TAKEN: &str = "JobTaken";
@@ -199,11 +199,11 @@ pub mod reasons {
 /// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holds {
-    /// It does.
+    /// The condition holds.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
-    /// Nobody has looked yet.
+    /// It was not evaluated yet.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! The kind Job (gmj): turns what somebody needs together into fields.
+//! The kind Job (gmj): turns the partners that a job needs together into fields.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::{AdFields, ExprText, JobStatus, bounded, rules, schemas};
     category = "gangmatch",
     status = "JobStatus",
     derive = "PartialEq",
-    doc = "A Job (gmj) is a classified ad that asks for partners: machines, licenses, all of them together or none.",
+    doc = "A Job (gmj) is a classified ad that asks for partners, such as machines and licenses. It gets all of them together, or none.",
     printcolumn = r#"{"name":"Phase","type":"string","jsonPath":".status.phase"}"#,
     printcolumn = r#"{"name":"Members","type":"string","jsonPath":".status.members"}"#,
     printcolumn = r#"{"name":"Why","type":"string","jsonPath":".status.why"}"#,
@@ -38,39 +38,40 @@ pub struct JobSpec {
     #[serde(flatten)]
     pub ad: AdFields,
 
-    /// How good a whole gang is, over all port labels: the larger the better. Replaces the sum of the ports' ranks. At most 16384
-    /// characters. Unit: the author's. Example: cpu.KFlops / 1E3 - 10 * license.Price
+    /// The rank of a whole gang, as an expression over all port labels; larger is better. It replaces the sum of the
+    /// ranks of the ports. At most 16384 characters. Unit: chosen by the author. Example: cpu.KFlops / 1E3 - 10 *
+    /// license.Price
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gang_rank: Option<ExprText>,
 
-    /// Order among the jobs of one submitter, -1000 to 1000: the larger the sooner. Example: 10
+    /// The order among the jobs of one namespace, -1000 to 1000: a job with a larger value is matched earlier.
+    /// Example: 10
     #[serde(default)]
     #[schemars(range(min = -1000, max = 1000))]
     pub priority: i32,
 
-    /// True: give the claim back and wait until it is false again. Example: true
+    /// True: the claim is released, and the job is not matched until the value is false again. Example: true
     #[serde(default)]
     pub suspend: bool,
 
-    /// True: the work is finished, release everything. Final. Example: true
+    /// True: the job is finished and its claim is released. Cannot be set back to false. Example: true
     #[serde(default)]
     #[schemars(extend("x-kubernetes-validations" = rules::done()))]
     pub done: bool,
 
-    /// Longest time that the claim is held, in seconds; then it is released and the job is finished. Absent: no limit.
-    /// Example: 3600
+    /// The longest time that the claim is held, in seconds. After that, the claim is released and the job is
+    /// finished. Absent: no limit. Example: 3600
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub active_deadline_seconds: Option<i32>,
 
-    /// Longest time in all that the job waits unclaimed, in seconds, without the time in which it is suspended; then it is
-    /// finished. Absent: it waits for ever.
-    /// Example: 86400
+    /// The longest total time that the job waits to be claimed, in seconds, not counting the time in which it is
+    /// suspended. After that, the job is finished. Absent: no limit. Example: 86400
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub match_timeout_seconds: Option<i32>,
 
-    /// Longest time that one attempt may take from the first reserve to the last vote, in seconds, 5 to 3600. Example: 30
+    /// The longest time from the first reserve to the last vote of one attempt, in seconds, 5 to 3600. Example: 30
     #[serde(default = "reserve_timeout_seconds")]
     #[schemars(range(min = 5, max = 3600))]
     pub reserve_timeout_seconds: i32,
@@ -79,8 +80,8 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 
-    /// What is started once everybody is claimed. Absent: nothing; whoever watches the job starts its own. Example: {workloadRef:
-    /// {name: simulate}}
+    /// The workload that is started when all members are claimed. Absent: gangmatch starts nothing, and a program
+    /// that watches the job starts its own workload. Example: {workloadRef: {name: simulate}}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
 
@@ -112,18 +113,19 @@ impl Default for JobSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// How many rejections in a row the job survives; one more and it is finished. Starts that took too long count, too. It is counted
-    /// anew once the job's work has started; without a workload, once it was claimed. Absent: no limit. Example: 10
+    /// How many rejections in a row are allowed; after one more, the job is finished. A start that takes too long
+    /// also counts as a rejection. The count starts again when the workload has started or, for a job without a
+    /// workload, when the job is claimed. Absent: no limit. Example: 10
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub limit: Option<i32>,
 
-    /// First pause after a rejection, in seconds; it doubles each time. Example: 5
+    /// The pause after the first rejection, in seconds; it doubles with each further rejection. Example: 5
     #[serde(default = "backoff_seconds")]
     #[schemars(range(min = 0))]
     pub backoff_seconds: i32,
 
-    /// Longest pause, in seconds. Example: 300
+    /// The longest pause, in seconds. Example: 300
     #[serde(default = "max_backoff_seconds")]
     #[schemars(range(min = 0))]
     pub max_backoff_seconds: i32,
@@ -135,30 +137,32 @@ impl Default for Retry {
     }
 }
 
-/// What is started once everybody is claimed: either a template or a reference.
+/// The workload that is started when all members are claimed: either a template or a reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::workload()))]
 pub struct Workload {
-    /// The template of a batch/v1 Job (metadata and spec of a JobTemplateSpec) that is made, started and deleted for each
-    /// claim. Example: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: sim, image: sim:1}]}}}}
+    /// The template of a batch/v1 Job (metadata and spec of a JobTemplateSpec) that is created, started and deleted
+    /// for each claim. Example: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: sim, image:
+    /// sim:1}]}}}}
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "bounded::map")]
     #[schemars(schema_with = "schemas::free_object")]
     pub job_template: Option<BTreeMap<String, Value>>,
 
-    /// Work of the same namespace that is held, and is let go: a suspended batch/v1 Job or JobSet, a Pod behind the scheduling gate
-    /// gangmatch.dev/hold. Example: {name: simulate}
+    /// An existing workload in the same namespace that is held until the job is claimed: a suspended batch/v1 Job or
+    /// JobSet, or a Pod with the scheduling gate gangmatch.dev/hold. Example: {name: simulate}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_ref: Option<WorkloadRef>,
 
-    /// Environment of the containers made from the template, by name; at most 64. Expressions that see every port's partner by its
-    /// label, as gangRank does; what is undefined is not set. Example: {LM_LICENSE_FILE: license.Server}
+    /// Environment variables of the containers that are created from the template, by name; at most 64. The values
+    /// are expressions that can read the partner at every port by its label, as in gangRank. A variable with an
+    /// undefined value is not set. Example: {LM_LICENSE_FILE: license.Server}
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 64))]
     pub env: BTreeMap<String, ExprText>,
 
-    /// Longest time from the start until a pod is ready or finished, in seconds; then the claim is given back and the job is
-    /// matched again. Example: 300
+    /// The longest time from the start until a pod is ready or has finished, in seconds. After that, the claim is
+    /// released and the job is matched again. Example: 300
     #[serde(default = "start_timeout_seconds")]
     #[schemars(range(min = 1))]
     pub start_timeout_seconds: i32,
@@ -175,26 +179,26 @@ impl Default for Workload {
     }
 }
 
-/// Work in the same namespace that somebody else has made.
+/// A workload in the same namespace that was created by another program or by a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = rules::workload_ref()))]
 pub struct WorkloadRef {
-    /// What it is. Example: Pod
+    /// The kind of the workload. Example: Pod
     #[serde(default)]
     pub kind: WorkKind,
 
-    /// Its name. Example: simulate
+    /// The name of the workload. Example: simulate
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 }
 
-/// What can work for a claim.
+/// The kinds of workload that a claim can start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum WorkKind {
     /// A batch/v1 Job.
     #[default]
     Job,
-    /// A jobset.x-k8s.io/v1alpha2 JobSet, where there are any.
+    /// A jobset.x-k8s.io/v1alpha2 JobSet, if the cluster has that kind.
     JobSet,
     /// A Pod.
     Pod,

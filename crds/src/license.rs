@@ -1,4 +1,4 @@
-//! The kind License (gml): turns seats of a program, and on which hosts they are valid, into fields.
+//! The kind License (gml): turns the seats of a program, and the hosts on which they are valid, into fields.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::CustomResource;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AdFields, ExprText, Offer, OfferFields, OfferKind, OfferStatus, Res, rules, schemas};
 
-/// What a License offers: its ad, how many seats there are, and who may take them.
+/// The spec of a License: its ad, the number of seats, and the terms on which they can be claimed.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "gangmatch.dev",
@@ -19,7 +19,7 @@ use crate::{AdFields, ExprText, Offer, OfferFields, OfferKind, OfferStatus, Res,
     category = "gangmatch",
     status = "OfferStatus",
     derive = "PartialEq",
-    doc = "A License (gml) is the classified ad of seats of a program: for whom and on which hosts they are valid.",
+    doc = "A License (gml) is a classified ad that offers seats of a program. It states who may use them and on which hosts they are valid.",
     printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#,
     printcolumn = r#"{"name":"Used","type":"string","jsonPath":".status.used"}"#,
     printcolumn = r#"{"name":"External","type":"integer","jsonPath":".status.externalUsage.seats"}"#,
@@ -34,18 +34,19 @@ pub struct LicenseSpec {
     #[serde(flatten)]
     pub ad: AdFields,
 
-    /// How much there is of each resource; at most 8. Units: seats whole, others the owner's. May be changed at any time; claims
-    /// that stand are kept. Example: {seats: 10}
+    /// The amount of each resource; at most 8 resources. Units: seats are whole numbers, the owner chooses the
+    /// others. Can be changed at any time; existing claims are kept. Example: {seats: 10}
     #[serde(default = "one_seat")]
     #[schemars(schema_with = "schemas::amounts")]
     pub capacity: Res,
 
-    /// How it is taken.
+    /// The terms on which it can be claimed.
     #[serde(flatten)]
     pub offer: OfferFields,
 
-    /// Claims for which this expression over requester has the same value hold one seat together. Undefined: a seat of its own;
-    /// error: no match. At most 4096 characters. Example: `requester.Members[0].NodeName`
+    /// An expression over requester. Claims for which it has the same value hold one seat together. Undefined: the
+    /// claim holds a seat of its own. Error: no match. At most 4096 characters. Example:
+    /// `requester.Members[0].NodeName`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxLength" = 4096))]
     pub shared_by: Option<ExprText>,

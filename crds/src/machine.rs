@@ -1,4 +1,4 @@
-//! The kind Machine (gmm): turns a host, and on which terms it is taken, into fields.
+//! The kind Machine (gmm): turns a host, and the terms on which it can be claimed, into fields.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::CustomResource;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AdFields, Offer, OfferFields, OfferKind, OfferStatus, Res, rules, schemas};
 
-/// What a Machine offers: its ad, how much there is, and who may take it.
+/// The spec of a Machine: its ad, its capacity, and the terms on which it can be claimed.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "gangmatch.dev",
@@ -19,7 +19,7 @@ use crate::{AdFields, Offer, OfferFields, OfferKind, OfferStatus, Res, rules, sc
     category = "gangmatch",
     status = "OfferStatus",
     derive = "PartialEq",
-    doc = "A Machine (gmm) is the classified ad of a host: what it is, who may use it, and whom its owner prefers.",
+    doc = "A Machine (gmm) is a classified ad that offers a host. It describes the host, and states who may use it and which jobs its owner prefers.",
     printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#,
     printcolumn = r#"{"name":"Used","type":"string","jsonPath":".status.used"}"#,
     printcolumn = r#"{"name":"Owner","type":"string","jsonPath":".spec.owner"}"#,
@@ -36,17 +36,19 @@ pub struct MachineSpec {
     #[serde(flatten)]
     pub ad: AdFields,
 
-    /// How much there is of each resource; at most 8. Units: slots whole, cpus whole, memory in MiB, others the owner's. May be
-    /// changed at any time; claims that stand are kept. Example: {cpus: 16, memory: 65536}
+    /// The amount of each resource; at most 8 resources. Units: slots and cpus are whole numbers, memory is in MiB,
+    /// the owner chooses the others. Can be changed at any time; existing claims are kept. Example: {cpus: 16,
+    /// memory: 65536}
     #[serde(default = "one_slot")]
     #[schemars(schema_with = "schemas::amounts")]
     pub capacity: Res,
 
-    /// How it is taken.
+    /// The terms on which it can be claimed.
     #[serde(flatten)]
     pub offer: OfferFields,
 
-    /// The cluster's node that this machine is; immutable. Setting it needs the verb advertise on that node. Example: node-17
+    /// The name of the node of the cluster that this machine is; immutable. To set it, a user needs the verb
+    /// advertise on that node. Example: node-17
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub node_name: Option<String>,

@@ -1,4 +1,5 @@
-//! The kind MachineClass (gmc): turns which nodes become Machines, and on whose terms, into fields.
+//! The kind MachineClass (gmc): turns the nodes that become Machines, and the terms on which they can be claimed,
+//! into fields.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,8 @@ use serde_json::Value;
 
 use crate::{AdFields, ExprText, OfferFields, rules, schemas};
 
-/// Which nodes become Machines, and on whose terms. What the node itself says is added to each Machine's attributes; what is
-/// written here wins.
+/// The spec of a MachineClass: which nodes become Machines, and on which terms. The attributes of the node are added
+/// to each Machine; an attribute that is written here takes precedence.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "gangmatch.dev",
@@ -22,7 +23,7 @@ use crate::{AdFields, ExprText, OfferFields, rules, schemas};
     category = "gangmatch",
     status = "MachineClassStatus",
     derive = "PartialEq",
-    doc = "A MachineClass (gmc) makes a Machine of every node that it selects, and keeps it in line with the node.",
+    doc = "A MachineClass (gmc) creates a Machine for every node that it selects, and keeps it up to date with the node.",
     printcolumn = r#"{"name":"Namespace","type":"string","jsonPath":".spec.namespace"}"#,
     printcolumn = r#"{"name":"Nodes","type":"integer","jsonPath":".status.nodes"}"#,
     printcolumn = r#"{"name":"Machines","type":"integer","jsonPath":".status.machines"}"#,
@@ -33,53 +34,55 @@ use crate::{AdFields, ExprText, OfferFields, rules, schemas};
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::machine_class_spec()))]
 pub struct MachineClassSpec {
-    /// The labels of the nodes that are meant. An empty selector means every node. A node that several classes mean belongs to the
-    /// oldest of them. Example: {matchLabels: {pool: lab}}
+    /// The labels of the nodes that become Machines. An empty selector selects every node. A node that several
+    /// classes select belongs to the oldest of them. Example: {matchLabels: {pool: lab}}
     #[schemars(schema_with = "schemas::label_selector")]
     pub selector: LabelSelector,
 
-    /// Where the Machines are made; immutable. Example: grid
+    /// The namespace in which the Machines are created; immutable. Example: grid
     #[schemars(length(min = 1, max = 63))]
     pub namespace: String,
 
-    /// The ad, but for what is known of the node. Not as text.
+    /// The ad, without the attributes of the node. It cannot be written as text.
     #[serde(flatten)]
     pub ad: AdFields,
 
-    /// How much there is of each resource; at most 8. Expressions over the node's attributes; one that gives no whole number is
-    /// left out. Absent: one slot. Example: {cpus: Cpus - 2, memory: Memory - 4096}
+    /// The amount of each resource, as expressions over the attributes of the node; at most 8 resources. A resource
+    /// whose expression does not give a whole number is left out. Absent: one slot. Example: {cpus: Cpus - 2, memory:
+    /// Memory - 4096}
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 8))]
     pub capacity: BTreeMap<String, ExprText>,
 
-    /// What pods on these nodes may tolerate, once they are claimed; at most 16. Example: [{key: lab, operator: Exists, effect:
-    /// NoSchedule}]
+    /// The tolerations that are added to pods on these nodes once the nodes are claimed; at most 16. Example: [{key:
+    /// lab, operator: Exists, effect: NoSchedule}]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"))]
     pub tolerations: Vec<Toleration>,
 
-    /// How they are taken. `stopPolicy` is what a new Machine begins with; on one that is there it is left alone.
+    /// The terms on which the Machines can be claimed. `stopPolicy` applies to new Machines only; the stopPolicy of
+    /// an existing Machine is not changed.
     #[serde(flatten)]
     pub offer: OfferFields,
 }
 
-/// One taint, or several, that pods may tolerate.
+/// A toleration: the taint, or the taints, that pods may tolerate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Toleration {
-    /// The taint's key; absent with operator Exists: every taint. Example: lab
+    /// The key of the taint. Absent, with operator Exists: every taint. Example: lab
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 316))]
     pub key: String,
-    /// Exists, or Equal, which compares the value too. Absent: Equal. Example: Exists
+    /// Exists, or Equal, which also compares the value. Absent: Equal. Example: Exists
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 16))]
     pub operator: String,
-    /// The taint's value. Example: eda
+    /// The value of the taint. Example: eda
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 63))]
     pub value: String,
-    /// The taint's effect; absent: all. Example: NoSchedule
+    /// The effect of the taint. Absent: all effects. Example: NoSchedule
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 32))]
     pub effect: String,
@@ -95,23 +98,23 @@ impl Toleration {
     }
 }
 
-/// What became of a class; written by the controller.
+/// The status of a MachineClass. Written by the controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MachineClassStatus {
-    /// The metadata.generation that this status speaks of. Example: 3
+    /// The metadata.generation that this status was computed for. Example: 3
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// How many nodes belong to it. Example: 20
+    /// How many nodes belong to the class. Example: 20
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<i32>,
 
-    /// How many of them have their Machine. Example: 20
+    /// How many of these nodes have their Machine. Example: 20
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machines: Option<i32>,
 
-    /// Accepted. Example: [{type: Accepted, status: "True", reason: Accepted}]
+    /// The condition Accepted. Example: [{type: Accepted, status: "True", reason: Accepted}]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schemas::conditions")]
     pub conditions: Vec<Condition>,

@@ -1,4 +1,4 @@
-//! The kind Match (gmatch): turns one gang and its claim, the record of the transaction, into fields.
+//! The kind Match (gmatch): turns one gang and its claim into fields.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub const ANNOTATION_MADE: &str = "gangmatch.dev/made-for";
 /// All annotations that the controller reads.
 pub const ANNOTATIONS: [&str; 4] = [ANNOTATION_MATCH, ANNOTATION_MEMBERS, ANNOTATION_CREATOR, ANNOTATION_MADE];
 
-/// Which gang was found, and how; written once, by the controller.
+/// The spec of a Match: which gang was found, and how. Written once, by the controller.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "gangmatch.dev",
@@ -44,7 +44,7 @@ pub const ANNOTATIONS: [&str; 4] = [ANNOTATION_MATCH, ANNOTATION_MEMBERS, ANNOTA
     category = "gangmatch",
     status = "MatchStatus",
     derive = "PartialEq",
-    doc = "A Match (gmatch) records one gang, a job and everybody who works for it, and the claim on all of them.",
+    doc = "A Match (gmatch) records one gang (a job and its partners) and the claim on all its members.",
     printcolumn = r#"{"name":"Decision","type":"string","jsonPath":".status.decision"}"#,
     printcolumn = r#"{"name":"Root","type":"string","jsonPath":".spec.members[0].name"}"#,
     printcolumn = r#"{"name":"Members","type":"string","jsonPath":".spec.summary"}"#,
@@ -56,29 +56,30 @@ pub const ANNOTATIONS: [&str; 4] = [ANNOTATION_MATCH, ANNOTATION_MEMBERS, ANNOTA
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::match_spec()))]
 pub struct MatchSpec {
-    /// The how-manieth Match of its root this is, from 1. Example: 2
+    /// The attempt number, from 1: how many Matches the root has had, including this one. Example: 2
     #[schemars(range(min = 0))]
     pub attempt: i32,
 
     /// The negotiation cycle that found the gang. Example: {id: c1842, time: 2026-11-21T14:00:00Z, seed: 7}
     pub cycle: Cycle,
 
-    /// The leadership under which it was made. Example: 48211
+    /// The epoch of the leader that created the Match. Example: 48211
     pub epoch: i64,
 
-    /// Longest time from the first reserve to the last vote, in seconds. Example: 30
+    /// The longest time from the first reserve to the last vote, in seconds. Example: 30
     pub reserve_timeout_seconds: i64,
 
-    /// Who is in the gang, port by port; at most 1024 characters. Example: cpu=grid/foo license=eda/sim
+    /// The members of the gang, port by port; at most 1024 characters. Example: cpu=grid/foo license=eda/sim
     #[schemars(length(max = 1024))]
     pub summary: String,
 
-    /// How good the gang is, a number printed. Unit: the ads'. Example: "23.893"
+    /// The rank of the gang, a number as text. Unit: that of the ads. Example: "23.893"
     #[schemars(length(max = 64))]
     pub rank: String,
 
-    /// Everybody in the gang, 2 to 16, parents before children; the first is the root. Example: [{id: 0, kind: Job, namespace:
-    /// grid, name: sim}, {id: 1, kind: Machine, namespace: grid, name: foo, parent: 0, parentPort: cpu, port: other}]
+    /// All members of the gang, 2 to 16, parents before children; the first is the root. Example: [{id: 0, kind: Job,
+    /// namespace: grid, name: sim}, {id: 1, kind: Machine, namespace: grid, name: foo, parent: 0, parentPort: cpu,
+    /// port: other}]
     #[schemars(extend("minItems" = 2, "maxItems" = 16, "x-kubernetes-list-type" = "atomic"))]
     pub members: Vec<Member>,
 }
@@ -89,10 +90,10 @@ pub struct Cycle {
     /// Its name; at most 63 characters. Example: c1842
     #[schemars(length(max = 63))]
     pub id: String,
-    /// The time that expressions saw, RFC 3339. Example: 2026-11-21T14:00:00Z
+    /// The value of time() in expressions, RFC 3339. Example: 2026-11-21T14:00:00Z
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub time: Time,
-    /// What random numbers in expressions were drawn from. Example: 7
+    /// The seed of random numbers in expressions. Example: 7
     pub seed: i64,
 }
 
@@ -115,9 +116,9 @@ pub struct Member {
     /// Its metadata.uid. Example: 0d9e3c52-7a1b-4f6f-8a11-2f7b0c9d8e7f
     #[schemars(length(max = 36))]
     pub uid: String,
-    /// The metadata.generation of it that was matched. Example: 3
+    /// The metadata.generation of the ad that was matched. Example: 3
     pub generation: i64,
-    /// The id of the member that it works for; absent for the root. Example: 0
+    /// The id of its parent, the member whose port it fills; absent for the root. Example: 0
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 15))]
     pub parent: Option<i32>,
@@ -129,75 +130,76 @@ pub struct Member {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub port: Option<String>,
-    /// What the claim holds of it, in the units of its capacity; absent for the root. Example: {slots: 1}
+    /// How much of it the claim holds, in the units of its capacity; absent for the root. Example: {slots: 1}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schemas::holding")]
     pub allocation: Option<Res>,
-    /// Its share key, if it holds a seat together with others. Example: node-17
+    /// Its share key, if the claim shares a seat with other claims. Example: node-17
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub share: Option<String>,
-    /// Who answers for it; absent for the root. Example: Auto
+    /// How it answers a claim; absent for the root. Example: Auto
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ClaimPolicy")]
     pub claim_policy: Option<ClaimPolicy>,
-    /// Of an offer: the values of the attributes that the job's own expressions name, none that are private; at most 32.
-    /// Example: {Memory: 64, Arch: INTEL}
+    /// For an offer: the values of the attributes that the expressions of the job read, without private attributes;
+    /// at most 32. ALWAYS EMPTY in this version. Example: {Memory: 64, Arch: INTEL}
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schemas::free_values")]
     pub values: BTreeMap<String, Value>,
 }
 
-/// What became of a gang; written by the controller.
+/// The status of a Match. Written by the controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MatchStatus {
-    /// The transaction's one register: Pending, then Committed or Aborted; Committed, then Released. Example: Committed
+    /// The decision on the claim: Pending, then Committed or Aborted; Committed, then Released. Example: Committed
     #[serde(skip_serializing_if = "Decision::is_default")]
     #[schemars(extend("default" = "Pending", "x-kubernetes-validations" = rules::decision()))]
     pub decision: Decision,
 
-    /// Why, as one word; at most 63 characters. Example: CapacityTaken
+    /// The reason for the decision, as one word; at most 63 characters. Example: CapacityTaken
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub reason: Option<String>,
 
-    /// Why, as a sentence; at most 1024 characters. Example: license eda/sim has 0 of 10 seats free
+    /// The reason for the decision, as a sentence; at most 1024 characters. Example: license eda/sim has 0 of 10
+    /// seats free
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub message: Option<String>,
 
-    /// When it was committed, RFC 3339. Example: 2026-11-21T14:00:01Z
+    /// When the claim was committed, RFC 3339. Example: 2026-11-21T14:00:01Z
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub committed_at: Option<Time>,
 
-    /// When it was released, RFC 3339. Example: 2026-11-21T15:00:00Z
+    /// When the claim was released, RFC 3339. Example: 2026-11-21T15:00:00Z
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub released_at: Option<Time>,
 
-    /// Votes as they were when it was decided: for people, the offers' entries are what counts. At most 16. Example: [{id: 1,
-    /// vote: Accepted}]
+    /// The votes at the time of the decision, for information only; the entries of the offers are authoritative. At
+    /// most 16. Example: [{id: 1, vote: Accepted}]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"))]
     pub members: Vec<MemberVote>,
 
-    /// Reserved, Claimed, Released. Example: [{type: Claimed, status: "True", reason: Committed}]
+    /// The conditions Reserved, Claimed and Released. Example: [{type: Claimed, status: "True", reason: Committed}]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schemas::conditions")]
     pub conditions: Vec<Condition>,
 }
 
-/// What was decided about a gang.
+/// The decision on a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum Decision {
-    /// Nothing yet: members are being reserved and asked.
+    /// Not decided yet: the members are being reserved, and agents are voting.
     #[default]
     Pending,
-    /// Everybody is claimed.
+    /// All members are claimed.
     Committed,
-    /// Nobody is.
+    /// No member is claimed.
     Aborted,
     /// The claim has ended.
     Released,
@@ -219,17 +221,17 @@ impl Decision {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MemberVote {
-    /// The member's id. Example: 1
+    /// The id of the member. Example: 1
     #[schemars(range(min = 0, max = 15), extend("default" = Option::<()>::None))]
     pub id: i32,
     /// Its vote. Example: Rejected
     #[schemars(extend("default" = Option::<()>::None))]
     pub vote: Vote,
-    /// Why, as one word. Example: Rejected
+    /// The reason, as one word. Example: Rejected
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 63))]
     pub reason: String,
-    /// Why, in the agent's words; at most 256 characters. Example: somebody is at the keyboard
+    /// The reason, written by the agent; at most 256 characters. Example: somebody is at the keyboard
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 256))]
     pub message: String,

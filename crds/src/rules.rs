@@ -1,7 +1,7 @@
 //! Turns what must hold of an object into the CEL rules that the API server enforces.
 //!
-//! Every rule has a message of its own and, where one field is to blame, its path: whoever gets a refusal tells
-//! the rules apart by the message (with "contains": the server puts `Invalid value: ...:` in front).
+//! Every rule has a message of its own and, where one field is to blame, its path. Programs recognize a rule by its message
+//! (with "contains", because the server writes `Invalid value: ...:` before it).
 
 use kube::core::Rule;
 
@@ -19,7 +19,7 @@ pub mod message {
     pub const ACTIVE: &str = "an active claim is not removable";
     /// C6: an entry on an offer with an agent was born with a vote.
     pub const NO_VOTE_AT_BIRTH: &str = "no vote at birth: the agent has not been asked";
-    /// An offer's epoch was to be set back: somebody leads who has taken over since.
+    /// An offer's epoch was to be set back: another replica has become the leader since.
     pub const EPOCH: &str = "an epoch never goes back";
     /// E1: match, allocation or share of an entry were to be changed.
     pub const TERMS: &str = "terms are immutable: match, allocation, share";
@@ -64,7 +64,7 @@ pub(crate) fn ad_spec() -> Vec<Rule> {
         Rule::new(SPEC_OWNER).message("owner is immutable").field_path(".owner"),
         Rule::new(SPEC_FORM).message("use either classad or the fields, not both").field_path(".classad"),
         Rule::new(SPEC_PORTS)
-            .message("with ports, constraint, rank and request belong on the ports")
+            .message("constraint, rank and request are not allowed beside ports: write them in the ports")
             .field_path(".ports"),
     ]
 }
@@ -72,7 +72,7 @@ pub(crate) fn ad_spec() -> Vec<Rule> {
 /// The rules on a License's spec: those of an ad, and that claimPolicy Agent names an agent.
 pub(crate) fn offer_spec() -> Vec<Rule> {
     let mut rules = ad_spec();
-    rules.push(Rule::new(SPEC_AGENT).message("claimPolicy Agent needs an agent").field_path(".agent"));
+    rules.push(Rule::new(SPEC_AGENT).message("agent is required with claimPolicy Agent").field_path(".agent"));
     rules
 }
 
@@ -86,8 +86,11 @@ pub(crate) fn machine_spec() -> Vec<Rule> {
 /// The rules on a MachineClass's spec: those of an offer, that the ad is not text, and that the namespace stays.
 pub(crate) fn machine_class_spec() -> Vec<Rule> {
     let mut rules = offer_spec();
-    rules
-        .push(Rule::new("!has(self.classad)").message("of a class the ad is written in fields").field_path(".classad"));
+    rules.push(
+        Rule::new("!has(self.classad)")
+            .message("classad is not allowed in a class: use the fields")
+            .field_path(".classad"),
+    );
     rules.push(
         Rule::new("self.__namespace__ == oldSelf.__namespace__")
             .message("namespace is immutable")
@@ -98,7 +101,7 @@ pub(crate) fn machine_class_spec() -> Vec<Rule> {
 
 /// The rule on the list of ports.
 pub(crate) fn ports() -> Vec<Rule> {
-    vec![Rule::new(PORT_LABELS).message("port labels differ, whatever their case")]
+    vec![Rule::new(PORT_LABELS).message("port labels must be unique; case is ignored")]
 }
 
 /// The rule on a port's label.
@@ -110,14 +113,18 @@ pub(crate) fn label() -> Vec<Rule> {
 pub(crate) fn allowed_namespaces() -> Vec<Rule> {
     vec![
         Rule::new("(self.from == 'Selector') == has(self.selector)")
-            .message("selector belongs to from: Selector, and only to it")
+            .message("selector is required with from: Selector, and not allowed otherwise")
             .field_path(".selector"),
     ]
 }
 
 /// The rule on the reference to a workload: the name of a batch Job becomes a label.
 pub(crate) fn workload_ref() -> Vec<Rule> {
-    vec![Rule::new("self.kind == 'Pod' || size(self.name) <= 63").message("at most 63 characters").field_path(".name")]
+    vec![
+        Rule::new("self.kind == 'Pod' || size(self.name) <= 63")
+            .message("name is too long: at most 63 characters")
+            .field_path(".name"),
+    ]
 }
 
 /// The rule on a Job's workload.
@@ -231,7 +238,9 @@ pub(crate) fn match_spec() -> Vec<Rule> {
         && self.members.all(m, self.members.exists_one(n, n.uid == m.uid))";
     vec![
         Rule::new("self == oldSelf").message("a match's spec is immutable"),
-        Rule::new(tree).message("members form one tree, parents first, nobody twice").field_path(".members"),
+        Rule::new(tree)
+            .message("members must form one tree: parents come first, and no member appears twice")
+            .field_path(".members"),
     ]
 }
 

@@ -140,7 +140,7 @@ mod tests {
             "port `other`: the constraint is too expensive to evaluate (more than 1,000,000 steps): \
              `size(evalInEachContext(countMatches(a > 3,L),L)) > other.Memory`"
         );
-        assert!(hint.starts_with("make the constraint smaller"), "{hint}");
+        assert!(hint.starts_with("simplify the constraint"), "{hint}");
         for expr in [
             "sum(evalInEachContext(sum(L.a), L)) > other.Memory",
             "countMatches(countMatches(a > other.Memory, L) > 5, L) > 0",

@@ -294,8 +294,8 @@ mod tests {
     fn a_request_is_told_from_a_size() {
         let machine = "[Requirements = true]";
         for (request, said) in [
-            ("[slots = 0]", "1 asked for what is no amount"),
-            ("[gpus = 1]", "1 without a resource that is asked for"),
+            ("[slots = 0]", "1 with an invalid requested amount"),
+            ("[gpus = 1]", "1 without a requested resource"),
             ("[slots = 2]", "1 too small for the request"),
         ] {
             let job = format!("[Requirements = true; Request = {request}]");

@@ -11,7 +11,7 @@ mod texts;
 
 use clap::{Parser, Subcommand};
 
-/// Gangs of jobs, machines and licenses: what would match, and why not.
+/// Gangs of jobs, machines and licenses: which would match, and why others do not.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-gangmatch", bin_name = "kubectl gangmatch", version)]
 struct Arguments {
@@ -21,19 +21,19 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Print the Matches that would be made of a folder of manifests, and why the other jobs wait. Needs no cluster.
+    /// Print the Matches that would be created for a folder of manifests, and why the other jobs wait. Needs no cluster.
     #[command(after_help = command::match_::AFTER_HELP)]
     Match(command::match_::Arguments),
-    /// Print everything that is wrong in manifests, or probably not meant. Needs no cluster.
+    /// Print all mistakes in manifests, including expressions that are valid but probably not intended. Needs no cluster.
     #[command(after_help = command::lint::AFTER_HELP)]
     Lint(command::lint::Arguments),
-    /// Lay out ads and expressions for people.
+    /// Format ads and expressions.
     #[command(after_help = command::fmt::AFTER_HELP)]
     Fmt(command::fmt::Arguments),
-    /// Write ads in another form: brackets, HTCondor's long form, JSON.
+    /// Convert ads into another form: brackets, HTCondor's long form or JSON.
     #[command(after_help = command::convert::AFTER_HELP)]
     Convert(command::convert::Arguments),
-    /// Write manifests for HTCondor's submit files and dumps of its machines.
+    /// Convert submit files and machine ads of HTCondor into manifests.
     #[command(after_help = command::import::AFTER_HELP)]
     Import(command::import::Arguments),
     /// Print the value of an expression.

@@ -89,7 +89,7 @@ pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> anyhow::Result<(Vec<Do
     }
     if listing.files.is_empty() {
         let left_out = listing.folders_left_out > 0;
-        let hint = if left_out { ", only folders, which are read with -R" } else { "" };
+        let hint = if left_out { ", only folders; use -R to read them" } else { "" };
         bail!("no .yaml, .yml or .json file in {}{hint}", join(paths));
     }
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
@@ -148,11 +148,11 @@ fn text_of(file: &Path) -> Result<String, String> {
     };
     read.map_err(|error| format!("cannot be read: {error}"))?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
-        return Err(format!("is larger than {} MiB; no manifest is", FILE_BYTES_MAX / 1024 / 1024));
+        return Err(format!("is larger than {} MiB, the limit for a manifest", FILE_BYTES_MAX / 1024 / 1024));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        format!("is no text: byte {at} is not UTF-8; give the manifest, not what it is packed in")
+        format!("is not text: byte {at} is not UTF-8; pass the manifest itself, not an archive")
     })
 }
 
@@ -194,7 +194,7 @@ fn document(source: Source, part: &str, documents: &mut Vec<Document>, problems:
         Ok(value @ Value::Object(_)) => documents.push(Document { source, value }),
         Ok(other) => {
             let text =
-                format!("found {}, which is no object; a manifest begins with apiVersion and kind", kind(&other));
+                format!("found {}, which is not an object; a manifest begins with apiVersion and kind", kind(&other));
             problems.push(Problem { place, text });
         }
         Err(error) => {
@@ -202,7 +202,7 @@ fn document(source: Source, part: &str, documents: &mut Vec<Document>, problems:
             let column = error.location().map_or(1, |at| at.column());
             let place = Place { line: source.begin + line.saturating_sub(1), ..place };
             let what = yaml_problem(&error.to_string());
-            problems.push(Problem { place, text: format!("no YAML: column {column}: {what}") });
+            problems.push(Problem { place, text: format!("invalid YAML: column {column}: {what}") });
         }
     }
 }
@@ -233,7 +233,7 @@ fn yaml_problem(message: &str) -> String {
     };
     if let Some(key) = what.strip_prefix("duplicate mapping key: ") {
         let key = key.split(',').next().unwrap_or(key);
-        return format!("`{key}` is written twice; take one of them out");
+        return format!("`{key}` is written twice; remove one of them");
     }
     let hints = [
         ("mapping values are not allowed", "put a text with `: ` in it between single quotes"),

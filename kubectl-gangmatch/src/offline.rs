@@ -128,7 +128,7 @@ impl Loader<'_> {
         } else if api.starts_with("gangmatch.dev/") || similar(api, [API].into_iter()).is_some() {
             self.problem(source, "apiVersion", format!("apiVersion: found `{api}`; write {API}"));
         } else if ["Machine", "License", "Match"].contains(&kind) {
-            let text = format!("{kind}: passed over, because its apiVersion is `{api}` and not {API}");
+            let text = format!("{kind}: ignored, because its apiVersion is `{api}` and not {API}");
             self.warnings.push(Problem { place: source.field("apiVersion", 1), text });
         }
     }
@@ -164,7 +164,10 @@ impl Loader<'_> {
             }
         };
         if let Some(first) = self.sources.get(&(kind, key.clone())) {
-            let text = format!("{who} is written at {} already; that one counts, take one of them out", first.start());
+            let text = format!(
+                "{who} is already defined at {}; the first definition is used, so remove one of them",
+                first.start()
+            );
             self.problems.push(Problem { place: source.start(), text });
             return None;
         }

@@ -137,7 +137,7 @@ fn expression(path: &str, value: &Value, schema: &Value, findings: &mut Vec<Find
         Value::Bool(_) | Value::Number(_) => {
             findings.push(expected(path, value, &format!("an expression as text: quote it, \"{value}\"")));
         }
-        Value::Null => findings.push(expected(path, value, "an expression, or take the field out")),
+        Value::Null => findings.push(expected(path, value, "an expression, or remove the field")),
         _ => findings.push(expected(path, value, "an expression as text, such as `cpu.Memory >= 64`")),
     }
 }

@@ -203,7 +203,7 @@ mod tests {
             "spec:\n  attributes:\n    A: null\n",
             1,
             &[
-                "error: <stdin>:6: Job default/sim: spec.attributes.A: found null, which is no literal; take the attribute out, or write `undefined` in spec.expressions",
+                "error: <stdin>:6: Job default/sim: spec.attributes.A: found null, which is not a literal; remove the attribute, or write `undefined` in spec.expressions",
             ],
         );
     }
@@ -215,7 +215,7 @@ mod tests {
             "spec:\n  ports:\n  - label: my\n",
             1,
             &[
-                "error: <stdin>:6: Job default/sim: spec.ports[0]: the label `my` is a word of the language; choose another, such as `cpu`",
+                "error: <stdin>:6: Job default/sim: spec.ports[0]: the label `my` is a reserved word; choose another, such as `cpu`",
             ],
         );
     }
@@ -227,7 +227,7 @@ mod tests {
             "spec:\n  ports:\n  - label: cpu\n  - label: CPU\n",
             1,
             &[
-                "error: <stdin>:7: Job default/sim: spec.ports[1]: the label `CPU` is taken by port 0; labels ignore case, write another",
+                "error: <stdin>:7: Job default/sim: spec.ports[1]: the label `CPU` is already used by port 0; case is ignored in labels, so choose another",
             ],
         );
     }
@@ -238,7 +238,9 @@ mod tests {
             JOB,
             "spec:\n  classad: \"[A = 1]\"\n  rank: other.A\n",
             1,
-            &["error: <stdin>:6: Job default/sim: spec.rank: spec.classad is there too; write the ad in one of them"],
+            &[
+                "error: <stdin>:6: Job default/sim: spec.rank: not allowed together with spec.classad; write the ad in one of them",
+            ],
         );
     }
 
@@ -249,7 +251,7 @@ mod tests {
             "spec:\n  constraint: other.A == 1\n  ports: [{label: cpu}]\n",
             1,
             &[
-                "error: <stdin>:5: Job default/sim: spec.constraint: spec.ports is there too; write it as spec.ports[0].constraint",
+                "error: <stdin>:5: Job default/sim: spec.constraint: not allowed together with spec.ports; write it as spec.ports[0].constraint",
             ],
         );
     }
@@ -295,7 +297,7 @@ mod tests {
             "spec:\n  constraint: \"\"\n",
             1,
             &[
-                "error: <stdin>:5: Job default/sim: spec.constraint: line 1, column 1: found nothing; write an expression such as `true`, or take the field out",
+                "error: <stdin>:5: Job default/sim: spec.constraint: line 1, column 1: found nothing; write an expression such as `true`, or remove the field",
             ],
         );
     }
@@ -319,7 +321,7 @@ mod tests {
             "spec:\n  attributes: {Memory: 1}\n  expressions: {memory: 1 + 1}\n",
             1,
             &[
-                "error: <stdin>:6: Job default/sim: spec.expressions.memory: `memory` is written at spec.attributes.Memory already; names ignore case, so take one of them out",
+                "error: <stdin>:6: Job default/sim: spec.expressions.memory: `memory` is already defined at spec.attributes.Memory; case is ignored in names, so remove one of them",
             ],
         );
     }
@@ -331,7 +333,7 @@ mod tests {
             "spec: {constraint: other.Memory > 1}\n---\napiVersion: gangmatch.dev/v1alpha1\nkind: Job\nmetadata: {name: sim}\nspec: {constraint: other.Memory > 1}\n",
             1,
             &[
-                "error: <stdin>:6: Job default/sim is written at <stdin>:1 already; that one counts, take one of them out",
+                "error: <stdin>:6: Job default/sim is already defined at <stdin>:1; the first definition is used, so remove one of them",
             ],
         );
     }
@@ -343,7 +345,7 @@ mod tests {
             "just text\n",
             1,
             &[
-                "error: <stdin>:1: found the text `just text`, which is no object; a manifest begins with apiVersion and kind",
+                "error: <stdin>:1: found the text `just text`, which is not an object; a manifest begins with apiVersion and kind",
             ],
         );
     }
@@ -385,7 +387,7 @@ mod tests {
             "spec:\n\tpriority: 1\n",
             1,
             &[
-                "error: <stdin>:5: no YAML: column 2: tabs disallowed within this context (block indentation); indent with spaces, not with tabs",
+                "error: <stdin>:5: invalid YAML: column 2: tabs disallowed within this context (block indentation); indent with spaces, not with tabs",
             ],
         );
     }
@@ -396,7 +398,7 @@ mod tests {
             JOB,
             "spec:\n  priority: 1\n  priority: 2\n",
             1,
-            &["error: <stdin>:6: no YAML: column 3: `priority` is written twice; take one of them out"],
+            &["error: <stdin>:6: invalid YAML: column 3: `priority` is written twice; remove one of them"],
         );
     }
 
@@ -407,7 +409,7 @@ mod tests {
             "spec:\n  constraint: other.A == 1 ? B : C\n",
             1,
             &[
-                "error: <stdin>:5: no YAML: column 32: mapping values are not allowed in this context; put a text with `: ` in it between single quotes",
+                "error: <stdin>:5: invalid YAML: column 32: mapping values are not allowed in this context; put a text with `: ` in it between single quotes",
             ],
         );
     }
@@ -419,7 +421,7 @@ mod tests {
             "spec:\n  constraint: \"other.A == \"x\"\"\n",
             1,
             &[
-                r#"error: <stdin>:5: no YAML: column 28: invalid trailing content after double-quoted scalar; put a text with `"` in it between single quotes"#,
+                r#"error: <stdin>:5: invalid YAML: column 28: invalid trailing content after double-quoted scalar; put a text with `"` in it between single quotes"#,
             ],
         );
     }
@@ -431,7 +433,7 @@ mod tests {
             "spec:\n  constraint: \"other.A\n",
             1,
             &[
-                "error: <stdin>:6: no YAML: column 1: invalid indentation in multiline quoted scalar; the closing quote may be missing above",
+                "error: <stdin>:6: invalid YAML: column 1: invalid indentation in multiline quoted scalar; the closing quote may be missing above",
             ],
         );
     }
@@ -443,7 +445,7 @@ mod tests {
             "apiVersion: foo/v1\nkind: Machine\nmetadata: {name: m}\n",
             0,
             &[
-                "warning: <stdin>:1: Machine: passed over, because its apiVersion is `foo/v1` and not gangmatch.dev/v1alpha1",
+                "warning: <stdin>:1: Machine: ignored, because its apiVersion is `foo/v1` and not gangmatch.dev/v1alpha1",
             ],
         );
     }
@@ -455,7 +457,7 @@ mod tests {
             "spec:\n  attributes: {Type: Machine}\n  constraint: other.Memory > 1\n",
             0,
             &[
-                r#"warning: <stdin>:5: Job default/sim: spec.attributes.Type is `"Machine"`, which is not used: the system says `"Job"`"#,
+                r#"warning: <stdin>:5: Job default/sim: spec.attributes.Type is `"Machine"`, which is ignored: the system sets `"Job"`"#,
             ],
         );
     }
@@ -467,7 +469,7 @@ mod tests {
             "spec:\n  classad: |\n    [ Requirements = true;\n      Ports = {[Label = cpu]} ]\n",
             0,
             &[
-                "warning: <stdin>:6: Job default/sim: spec.classad: Requirements: constrains nobody, since the ad has ports; write it as the constraint of a port",
+                "warning: <stdin>:6: Job default/sim: spec.classad: Requirements: has no effect, because the ad has ports; write it as the constraint of a port",
             ],
         );
     }
@@ -503,8 +505,8 @@ mod tests {
         assert_eq!(
             said(&output),
             [
-                "error: ./a.yaml: is no text: byte 4 is not UTF-8; give the manifest, not what it is packed in",
-                "error: ./b.yaml:2: no YAML: column 1: invalid indentation in multiline quoted scalar; the closing quote may be missing above",
+                "error: ./a.yaml: is not text: byte 4 is not UTF-8; pass the manifest itself, not an archive",
+                "error: ./b.yaml:2: invalid YAML: column 1: invalid indentation in multiline quoted scalar; the closing quote may be missing above",
                 "error: ./b.yaml:4: License: metadata.name: missing; write a name such as `sim`",
                 "error: ./b.yaml:4: License: spec: missing; write it",
             ]
@@ -518,7 +520,7 @@ mod tests {
         let nested = folder("nested", &[("below/job.yaml", JOB.as_bytes())]);
         for (folder, arguments, message) in [
             (&empty, ["-f", "."], "error: no .yaml, .yml or .json file in ."),
-            (&nested, ["-f", "."], "error: no .yaml, .yml or .json file in ., only folders, which are read with -R"),
+            (&nested, ["-f", "."], "error: no .yaml, .yml or .json file in ., only folders; use -R to read them"),
             (&empty, ["-f", "nosuch.yaml"], "error: cannot read nosuch.yaml: No such file or directory (os error 2)"),
         ] {
             let output = in_folder(folder, &arguments);
@@ -535,6 +537,6 @@ mod tests {
         let file = std::fs::OpenOptions::new().write(true).open(folder.join("job.yaml")).unwrap();
         file.set_len(65 * 1024 * 1024).unwrap();
         let output = in_folder(&folder, &["-f", "job.yaml"]);
-        assert_eq!(said(&output), ["error: job.yaml: is larger than 64 MiB; no manifest is"]);
+        assert_eq!(said(&output), ["error: job.yaml: is larger than 64 MiB, the limit for a manifest"]);
     }
 }

@@ -100,8 +100,8 @@ mod tests {
             ("[{\"a\": 1}, 2]", " --> standard input:1:12\n"),
             ("{ [ a = 1 ], 2 }", " --> standard input:1:14\n"),
             ("[ a = 1 ], [ b = 2 ]", " --> standard input:1:10\n"),
-            ("", "error: standard input: there is no ad in it\n"),
-            ("# nothing\n", "error: standard input: there is no ad in it\n"),
+            ("", "error: standard input: the file has no ad\n"),
+            ("# nothing\n", "error: standard input: the file has no ad\n"),
         ] {
             let (out, errors, status) = convert("json", input);
             assert!(out.is_empty() && errors.contains(want) && status == 1, "{input}: {out}{errors}{status}");

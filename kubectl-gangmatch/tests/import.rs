@@ -38,7 +38,7 @@ mod tests {
             ),
             ("nonsense\nqueue\n", "standard input:1: found `nonsense`; write `command = value`, or `queue`"),
             ("requirements = (\nqueue\n", "standard input:1: "),
-            ("", "standard input: there is no ad in it, and no line `queue`"),
+            ("", "standard input: the file has no ad and no line `queue`"),
         ] {
             let output = run(&["-"], input);
             let said = String::from_utf8(output.stderr).unwrap();

@@ -90,7 +90,7 @@ warning[impossible-comparison]: comparing with `undefined` is never true
     fn lint_tells_what_the_controller_refuses() {
         let text = WRONG.replace("cpu.Memory < 1024", "regexp(\"a(?=b)\", cpu.Name)");
         let (out, _, status) = run(&["lint", "-f", "-"], &text);
-        assert!(out.contains("`(?=` is look-ahead, which patterns here do not have") && status == 1, "{out}");
+        assert!(out.contains("`(?=` is look-ahead, which is not supported") && status == 1, "{out}");
     }
 
     #[test]
@@ -112,7 +112,9 @@ warning[impossible-comparison]: comparing with `undefined` is never true
         assert_eq!(run(&["fmt", "--write", path.to_str().unwrap()], "").2, 0);
         assert_eq!(std::fs::read_to_string(path).unwrap(), want);
         let (out, errors, status) = run(&["fmt", "-"], "a and b");
-        assert!(out.is_empty() && errors.starts_with("error[word-operator]: `and` is no operator\n") && status == 1);
+        assert!(
+            out.is_empty() && errors.starts_with("error[word-operator]: `and` is not an operator\n") && status == 1
+        );
     }
 
     #[test]

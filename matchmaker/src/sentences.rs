@@ -20,7 +20,9 @@ pub fn why(unmatched: &Unmatched) -> String {
     match unmatched.exhausted {
         0 => why,
         _ if matches!(unmatched.verdict, Verdict::TooExpensive { .. }) => why,
-        _ => format!("{why}; evaluations ran out of depth or fuel, which counts as a no: make the constraints cheaper"),
+        _ => format!(
+            "{why}; some evaluations exceeded their limits, which counts as a refusal: simplify the constraints"
+        ),
     }
 }
 
@@ -28,8 +30,8 @@ fn verdict(unmatched: &Unmatched) -> String {
     let port = |number: usize| unmatched.ports.get(number).cloned().unwrap_or_default();
     match &unmatched.verdict {
         Verdict::Unusable(problem) => problem.clone(),
-        Verdict::Limit(Limit::Members) => "a gang for this ad has more members than gangs may have".to_owned(),
-        Verdict::Limit(Limit::Depth) => "a gang for this ad is deeper than gangs may be".to_owned(),
+        Verdict::Limit(Limit::Members) => "a gang for this ad would have too many members".to_owned(),
+        Verdict::Limit(Limit::Depth) => "a gang for this ad would be nested too deeply".to_owned(),
         Verdict::Never { port: number, core } => never(&port(*number), core),
         Verdict::TooExpensive { port: number, limit, most, text } => {
             let what = too_much(*limit, *most);
@@ -45,10 +47,12 @@ fn verdict(unmatched: &Unmatched) -> String {
         }
         Verdict::NoConsistentGang => inconsistent(unmatched),
         Verdict::WaitingForCapacity => waiting(unmatched),
-        Verdict::BackingOff => "the only ads that fit refused a short while ago; they are asked again soon".to_owned(),
-        Verdict::GaveUp => "the search ran out of steps, its own or those of its namespace in this cycle; \
-                            give the constraints an equality that narrows them, without `eval`"
-            .to_owned(),
+        Verdict::BackingOff => "the only matching ads refused this job recently; they are tried again later".to_owned(),
+        Verdict::GaveUp => {
+            "the search ran out of steps, either those of the job or those of its namespace in this cycle; \
+                            narrow the constraints with an equality that does not use `eval`"
+                .to_owned()
+        }
     }
 }
 
@@ -57,9 +61,9 @@ pub fn hint(unmatched: &Unmatched) -> String {
     match &unmatched.verdict {
         Verdict::Never { .. } => return "change the constraint: no ad can satisfy it".to_owned(),
         Verdict::TooExpensive { .. } => {
-            return "make the constraint smaller, or the lists and texts it goes through".to_owned();
+            return "simplify the constraint, or shorten the lists and texts that it reads".to_owned();
         }
-        Verdict::Limit(_) => return "ask for fewer partners, or let the operator raise the limit".to_owned(),
+        Verdict::Limit(_) => return "ask for fewer partners".to_owned(),
         _ => {}
     }
     let (Verdict::NoCandidates { port: number } | Verdict::RefusedByOffers { port: number }) = &unmatched.verdict
@@ -68,7 +72,7 @@ pub fn hint(unmatched: &Unmatched) -> String {
     };
     let Some(port) = unmatched.ports.get(*number) else { return String::new() };
     if port.candidates == 0 {
-        return "create Machine and License ads, or let their owners allow this namespace: allowedNamespaces"
+        return "create Machine and License ads, or ask their owners to allow this namespace in spec.allowedNamespaces"
             .to_owned();
     }
     if let Some(hint) = unmatched.relaxations.first().and_then(|way| relaxation(unmatched, way)) {
@@ -78,16 +82,16 @@ pub fn hint(unmatched: &Unmatched) -> String {
     match (&unmatched.verdict, never) {
         (Verdict::NoCandidates { .. }, Some(part)) => format!("no ad satisfies `{}`", part.text),
         (Verdict::NoCandidates { .. }, None) => {
-            "each part of the constraint is true of some ad, but all parts of none; relax one".to_owned()
+            "each part of the constraint is true of some ad, but no ad meets all parts; relax one of them".to_owned()
         }
         _ if port.misfits.no_amount > 0 => "write each amount as a whole number of at least 1".to_owned(),
         _ if port.misfits.not_offered > 0 => {
-            format!("{} not have a resource that is asked for", ads(port.misfits.not_offered, "does", "do"))
+            format!("{} not have a requested resource", ads(port.misfits.not_offered, "does", "do"))
         }
         _ if port.too_small > 0 => {
-            format!("{} less in all than is asked for", ads(port.too_small, "has", "have"))
+            format!("{} less capacity than is requested", ads(port.too_small, "has", "have"))
         }
-        _ => "the owners decide: compare your ad with what their constraints ask".to_owned(),
+        _ => "compare your ad with the constraints of the owners".to_owned(),
     }
 }
 
@@ -105,7 +109,7 @@ fn relaxation(unmatched: &Unmatched, way: &Relaxation) -> Option<String> {
     let offers = way.offers.map_or_else(String::new, |offers| format!(" {}", ads(offers, "fits", "fit")));
     match texts.as_slice() {
         [ConjunctCount { text, nearest: Some(nearest), .. }] => Some(format!(
-            "without `{text}`{offers}; with {} in the place of its number {}",
+            "without `{text}`{offers}; with {} instead of its number, {}",
             nearest.value,
             ads(nearest.offers, "does", "do")
         )),
@@ -159,8 +163,8 @@ fn never(port: &PortCount, core: &[usize]) -> String {
     let texts: Vec<String> =
         core.iter().filter_map(|part| port.conjuncts.get(*part)).map(|part| format!("`{}`", part.text)).collect();
     match texts.len() {
-        0 => format!("port `{}`: the constraint is true of no ad that could be", port.label),
-        1 => format!("port `{}`: {} is true of no ad that could be", port.label, texts.join("")),
+        0 => format!("port `{}`: the constraint can never be true", port.label),
+        1 => format!("port `{}`: {} can never be true", port.label, texts.join("")),
         _ => format!("port `{}`: {} cannot be true together", port.label, texts.join(" and ")),
     }
 }
@@ -176,7 +180,7 @@ fn disagreement(unmatched: &Unmatched, join: &JoinWhy) -> String {
     let mut texts: Vec<String> =
         join.conjuncts.iter().filter_map(|part| parts.get(*part)).map(|part| format!("`{}`", part.text)).collect();
     if join.owners {
-        texts.push("what their owners ask".to_owned());
+        texts.push("the constraints of their owners".to_owned());
     }
     format!(
         "{} for `{}` and {} for `{}`, but no two of them agree on {}",
@@ -195,7 +199,7 @@ fn inconsistent(unmatched: &Unmatched) -> String {
         return format!("port `{}`: {needs} missing", port.label);
     }
     let labels: Vec<String> = unmatched.ports.iter().map(|port| format!("`{}`", port.label)).collect();
-    format!("ports {} can each be bound, but no ads fit together", labels.join(", "))
+    format!("each of the ports {} has candidates, but no combination of them is a gang", labels.join(", "))
 }
 
 fn no_candidates(port: &PortCount) -> String {
@@ -216,12 +220,12 @@ fn refused(port: &PortCount) -> String {
     let told = misfits.no_amount + misfits.not_offered + misfits.no_seat;
     let mut parts = Vec::new();
     for (count, what) in [
-        (port.refused_by_job, "not what the job wants"),
+        (port.refused_by_job, "refused by the job's constraint"),
         (port.refused_by_offer.saturating_sub(port.too_expensive), "refused by their owner's constraint"),
         (port.too_expensive, "refused because their own constraint is too expensive to evaluate"),
-        (misfits.no_amount, "asked for what is no amount"),
-        (misfits.not_offered, "without a resource that is asked for"),
-        (misfits.no_seat, "with a sharedBy that is an error"),
+        (misfits.no_amount, "with an invalid requested amount"),
+        (misfits.not_offered, "without a requested resource"),
+        (misfits.no_seat, "whose sharedBy is an error"),
         (port.too_small.saturating_sub(told), "too small for the request"),
     ] {
         if count > 0 {

@@ -1,4 +1,4 @@
-{{/* There is one gangmatch in a cluster, so its objects have fixed names. */}}
+{{/* A cluster has only one gangmatch, so its objects have fixed names. */}}
 {{- define "gangmatch.selector" -}}
 app.kubernetes.io/name: gangmatch
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -19,7 +19,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end }}
 
-{{/* Whether the API server can stamp owners: Kubernetes 1.36 and newer. */}}
+{{/* Whether the API server can set owners: Kubernetes 1.36 and newer. */}}
 {{- define "gangmatch.stamps" -}}
 {{- if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}true{{ end }}
 {{- end }}
@@ -46,12 +46,12 @@ ask for two rights at most. Arguments: the name of the variable, the subresource
 {{ include "gangmatch.right" (dict "name" "controller" "subresource" "claims" "verb" "update") }}
 {{- end }}
 
-{{/* The same in the whole cluster, whatever the request is about. */}}
+{{/* The same right in the whole cluster, independent of the request. */}}
 {{- define "gangmatch.isController" -}}
 authorizer.group('gangmatch.dev').resource('matches').subresource('claims').check('update').allowed()
 {{- end }}
 
-{{/* Binds a policy to everything it matches. Argument: the policy's name. */}}
+{{/* Binds a policy to everything that it matches. Argument: the name of the policy. */}}
 {{- define "gangmatch.binding" -}}
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -65,16 +65,16 @@ spec:
   validationActions: [Deny]
 {{- end }}
 
-{{/* What the controller may do with workloads, where it may. */}}
+{{/* The rights of the controller on workloads. */}}
 {{- define "gangmatch.workRules" -}}
-# Jobs that ask for labelled workloads, made for whoever has created those.
+# Jobs for labelled workloads, created in the name of the user who created the workload.
 - apiGroups: [gangmatch.dev]
   resources: [jobs]
   verbs: [create]
 - apiGroups: [gangmatch.dev]
   resources: [jobs/owner]
   verbs: [impersonate]
-# What works for a claim: batch Jobs made from templates; others, and JobSets, started and suspended.
+# Workloads of claims: batch Jobs that are created from templates; other batch Jobs, and JobSets, that are started and suspended.
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, list, watch, create, update, patch, delete]
@@ -84,8 +84,8 @@ spec:
 - apiGroups: [jobset.x-k8s.io]
   resources: [jobsets]
   verbs: [get, list, watch, patch]
-# Pods that ask for a gang themselves: their gate is taken away, and they are deleted when their claim ends before them. All
-# others are only looked at.
+# Pods with the label gangmatch.dev/ad: their scheduling gate is removed, and they are deleted when their claim ends first. All other
+# pods are only read.
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, patch, delete]

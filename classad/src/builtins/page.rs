@@ -15,7 +15,7 @@ const SUBJECTS: [(&str, &str); 10] = [
     ("stringListSize", "Strings that are lists"),
     ("time", "Times"),
     ("eval", "Expressions"),
-    ("envV1ToV2", "HTCondor's texts"),
+    ("envV1ToV2", "HTCondor's strings"),
 ];
 
 /// The manual's page of built-in functions, in Markdown.
@@ -24,9 +24,9 @@ pub fn builtins_page() -> String {
     let mut page = String::from(
         "<!-- Generated from the table of functions in classad/src/builtins; do not edit. -->\n\
          # Built-in functions\n\n\
-         Names ignore case. A function that does not exist, or the wrong number of arguments, is ERROR. Most functions give\n\
-         ERROR for an argument that is ERROR or of the wrong kind, and UNDEFINED for one that is UNDEFINED; those that ask for\n\
-         the kind of a value give true or false.\n",
+         Case is ignored in names. A call of an unknown function, or with the wrong number of arguments, is ERROR. Most functions\n\
+         give ERROR for an argument that is ERROR or of the wrong kind, and UNDEFINED for one that is UNDEFINED. Functions that\n\
+         test the kind of a value give true or false.\n",
     );
     for builtin in BUILTINS {
         if let Some((_, subject)) = SUBJECTS.iter().find(|(first, _)| *first == builtin.name) {

@@ -96,7 +96,7 @@ pub(crate) fn refusal(pattern: &str, options: &str, substitutes: bool, work: &mu
     if ready.compile().is_none() {
         return Some(Refusal {
             code: "bad-regex",
-            message: format!("`{}` is no pattern that can be matched here", shown(pattern)),
+            message: format!("`{}` is not a supported pattern", shown(pattern)),
             hint: "check its brackets and escapes; a pattern has at most 1024 bytes",
             start: 0,
             end: pattern.len(),
@@ -114,7 +114,7 @@ fn shown(pattern: &str) -> String {
 fn unsupported(pattern: &str, start: usize, length: usize, what: &str, hint: &'static str) -> Option<Refusal> {
     let end = (start + length).min(pattern.len());
     let text = pattern.get(start..end).unwrap_or_default();
-    let message = format!("`{text}` is {what}, which patterns here do not have");
+    let message = format!("`{text}` is {what}, which is not supported");
     Some(Refusal { code: "unsupported-regex", message, hint, start, end })
 }
 

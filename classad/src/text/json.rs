@@ -99,7 +99,7 @@ impl<'t> Scan<'_, 't> {
             return Err(self.report.error("empty-name", span, "the attribute has no name".into(), None));
         }
         if self.dialect == Dialect::Gangmatch && mistake::looks_like_time(&text) {
-            let message = format!("`{text}` looks like a time, and is no attribute name");
+            let message = format!("`{text}` looks like a time, which cannot be an attribute name");
             return Err(self.report.error("quoted-time", span, message, None));
         }
         Ok(Name::new(text))
@@ -129,7 +129,7 @@ impl<'t> Scan<'_, 't> {
                     self.at += 1;
                     self.blanks();
                     if self.peek() == Some(close) {
-                        let hint = Some("take the comma out".to_owned());
+                        let hint = Some("remove the comma".to_owned());
                         return Err(self.report.error("trailing-comma", comma, "comma before the end".into(), hint));
                     }
                 }

@@ -87,7 +87,7 @@ fn escape(report: &mut Report<'_>, start: usize, end: &mut usize) -> Result<char
         Some(character) => Ok(character),
         None => {
             let text = report.source().get(start..*end).unwrap_or_default();
-            let message = format!("`{}` stands for no character", printable(text));
+            let message = format!("`{}` is not a valid escape sequence", printable(text));
             let hint = Some("JSON has the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\u0041".to_owned());
             Err(report.error("json", span, message, hint))
         }

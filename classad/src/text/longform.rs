@@ -23,7 +23,7 @@ pub(crate) fn ad(dialect: Dialect, report: &mut Report<'_>) -> Result<Ad, Report
             "second-ad",
             span,
             "a second ad begins here, since an empty line ends an ad".into(),
-            Some("take the empty line out, or keep one of the ads".into()),
+            Some("remove the empty line, or keep one of the ads".into()),
         ));
     }
     Ok(first.map(|(ad, _)| ad).unwrap_or_default())
@@ -87,7 +87,7 @@ fn attribute(
             return Err(report.error(
                 "no-attribute",
                 first.span,
-                "this line is no attribute".into(),
+                "this line is not an attribute".into(),
                 Some(instead(&first.kind, &second.kind).into()),
             ));
         }
@@ -101,9 +101,11 @@ fn attribute(
 fn instead(first: &TokenKind, second: &TokenKind) -> &'static str {
     match (first, second) {
         (TokenKind::Name(_), TokenKind::Colon) => {
-            "this looks like YAML; of a manifest, give the ad alone, or write `Name = value`"
+            "it looks like YAML; pass only the ad of a manifest, or write `Name = value`"
         }
-        (TokenKind::Operator(BinaryOp::Less), _) => "the XML form is not read; give what `condor_status -long` prints",
+        (TokenKind::Operator(BinaryOp::Less), _) => {
+            "the XML form is not supported; pass the output of `condor_status -long`"
+        }
         _ => "write `Name = value`, or put the ad in brackets: `[ Name = value ]`",
     }
 }

@@ -34,10 +34,10 @@ pub(crate) enum Nul {
 /// `"\0"`
 pub(crate) fn nul(report: &mut Report<'_>, span: Span, how: Nul) -> Reported {
     let message = match how {
-        Nul::Escape => "escape stands for the character NUL, which no string and no name may contain",
-        Nul::Byte => "found the character NUL, which no string and no name may contain",
+        Nul::Escape => "escape stands for the character NUL, which strings and names cannot contain",
+        Nul::Byte => "found the character NUL, which strings and names cannot contain",
     };
-    report.error("nul", span, message.into(), Some("leave it out".into()))
+    report.error("nul", span, message.into(), Some("remove it".into()))
 }
 
 /// `"\351"`
@@ -117,11 +117,9 @@ fn leading_zero(text: &str) -> Remark {
     let prefixed = digits.get(1..2).is_some_and(|letter| letter.eq_ignore_ascii_case("x"));
     let hexadecimal = digits.get(2..).and_then(|digits| i64::from_str_radix(digits, 16).ok()).filter(|_| prefixed);
     match hexadecimal {
-        Some(value) => (
-            "number",
-            format!("`{text}` is hexadecimal, which the language does not have"),
-            Some(format!("write `{value}`")),
-        ),
+        Some(value) => {
+            ("number", format!("`{text}` is hexadecimal, which is not supported"), Some(format!("write `{value}`")))
+        }
         None => {
             let decimal = digits.trim_start_matches('0');
             let decimal = if decimal.is_empty() { "0" } else { decimal };

@@ -144,7 +144,7 @@ impl<'p, 't> Parser<'p, 't> {
         let expr = if self.accept(&TokenKind::Question).is_some() {
             let then = self.expr()?;
             if self.accept(&TokenKind::Colon).is_none() {
-                return Err(syntax::unexpected(self, "`:` and what holds otherwise"));
+                return Err(syntax::unexpected(self, "`:` and the value otherwise"));
             }
             let otherwise = self.expr()?;
             let span = condition.span().to(otherwise.span());

@@ -34,14 +34,14 @@ fn instead(parser: &Parser<'_, '_>, expected: &str) -> Option<&'static str> {
     let before = parser.previous().map(|before| &before.kind);
     match (expected, before) {
         ("an expression", None) => Some("write one, such as `true`"),
-        ("an expression", Some(TokenKind::Assign)) => Some("write a value after `=`, or take the attribute out"),
+        ("an expression", Some(TokenKind::Assign)) => Some("write a value after `=`, or remove the attribute"),
         ("an expression", Some(TokenKind::Operator(BinaryOp::Remainder))) => {
             Some("`%` is the remainder of a division; write 30 percent as `0.3`")
         }
         ("an expression", Some(TokenKind::Operator(_))) => Some("an operator needs an expression on either side"),
         ("an attribute name", _) => Some("write `Name = value;`"),
         ("`=` after the attribute name", _) => Some("write `Name = value;`"),
-        ("`:` and what holds otherwise", _) => Some("write `condition ? a : b`"),
+        ("`:` and the value otherwise", _) => Some("write `condition ? a : b`"),
         _ => None,
     }
 }
@@ -126,7 +126,7 @@ fn familiar(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
             "remove the comma before the bracket".to_owned(),
         ),
         TokenKind::Comma if before == Some(&TokenKind::Comma) => {
-            ("trailing-comma", "nothing stands between two commas".to_owned(), "remove one comma".to_owned())
+            ("trailing-comma", "there is nothing between two commas".to_owned(), "remove one comma".to_owned())
         }
         TokenKind::Operator(BinaryOp::BitAnd) if touches && before == Some(&TokenKind::Operator(BinaryOp::And)) => {
             ("operator", "there is no operator `&&&`".to_owned(), "write `&&`".to_owned())
@@ -188,7 +188,7 @@ fn word_operator(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &To
             return Some(parser.report.error("missing-operator", span, message, Some(hint)));
         }
     };
-    let message = format!("`{word}` is no operator");
+    let message = format!("`{word}` is not an operator");
     Some(parser.report.error("word-operator", span, message, Some(hint.to_owned())))
 }
 
@@ -218,8 +218,9 @@ fn word_before(parser: &Parser<'_, '_>) -> Option<(Span, String, &'static str)> 
 fn word_before_operand(parser: &mut Parser<'_, '_>) -> Option<Reported> {
     let (span, word, hint) = word_before(parser)?;
     let operand = parser.peek().kind.starts_operand();
-    operand
-        .then(|| parser.report.error("word-operator", span, format!("`{word}` is no operator"), Some(hint.to_owned())))
+    operand.then(|| {
+        parser.report.error("word-operator", span, format!("`{word}` is not an operator"), Some(hint.to_owned()))
+    })
 }
 
 /// The text is an ad only if it begins with a bracket.
@@ -282,7 +283,7 @@ pub(crate) fn bad_time(report: &mut Report<'_>, span: Span, function: &Name, tex
     } else {
         "write `relTime(\"1+02:03:04\")`: days, hours, minutes, seconds"
     };
-    report.error("bad-time", span, format!("`{text}` is no time for `{function}`"), Some(hint.to_owned()))
+    report.error("bad-time", span, format!("`{text}` is not a valid time for `{function}`"), Some(hint.to_owned()))
 }
 
 /// `[a = 1; A = 2]`
@@ -399,7 +400,7 @@ pub(crate) fn reserved_name(parser: &mut Parser<'_, '_>, token: &Token) -> Optio
         parser.report.error(
             "reserved-word",
             token.span,
-            format!("`{text}` is a reserved word and no attribute name"),
+            format!("`{text}` is a reserved word, not an attribute name"),
             Some(format!("write `'{text}'`")),
         )
     })

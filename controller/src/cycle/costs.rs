@@ -60,13 +60,13 @@ impl Negotiator {
         {
             tracing::warn!(
                 namespace = &**namespace,
-                "its jobs exceeded their share of the cycle's steps; it gets less for a while"
+                "the jobs of the namespace exceeded its share of the steps in a cycle; its share is reduced for some time"
             );
         }
         for namespace in cycle.barred.iter().filter(|namespace| self.search.costly_offers.remember(namespace, now_ms)) {
             tracing::warn!(
                 namespace,
-                "the expressions of its offers cost jobs of other namespaces too much; these offers are left out for a while"
+                "the expressions of the namespace's offers were too expensive for jobs of other namespaces; these offers are excluded for some time"
             );
         }
         let now = self.claims.context.clock.now();

@@ -57,17 +57,17 @@ impl Negotiator {
     pub(super) fn end_cycle(&mut self, done: Option<Done>) -> bool {
         self.health.cycle_ends();
         let Some(Done { pool, mut cycle, mut findings, occasion, engine, sees_all, returning, took }) = done else {
-            tracing::error!("the cycle came to an untimely end; the next one begins anew");
+            tracing::error!("the negotiation cycle failed; the next cycle starts from scratch");
             return false;
         };
         self.search.engine = engine;
         for root in cycle.disagreements.iter().filter_map(|root| pool.ad(*root)) {
-            tracing::error!(job = %root.key, "the index found a gang that is none; the plain search was asked instead");
+            tracing::error!(job = %root.key, "verification refused a gang that the index found; the plain search was used instead");
         }
         let (gangs, unmatched) = (cycle.gangs.len(), cycle.unmatched.len());
         tracing::debug!(cycle = occasion.cycle, gangs, unmatched, "negotiated");
         for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
-            tracing::warn!(job = %root.key, "the search ran out of steps: the gang may not be the best one");
+            tracing::warn!(job = %root.key, "the search ran out of steps; the gang may not be the best one");
         }
         self.count_cycle(&pool, &cycle, &findings, took);
         let found_ms = self.claims.context.now_ms();

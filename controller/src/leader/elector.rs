@@ -111,7 +111,7 @@ impl Elector {
             let over = released && matches!(answer, Answer::Written(_));
             self.candidate.answered(answer, sent_ms, self.now_ms());
             if over {
-                tracing::info!("lease given back");
+                tracing::info!("lease released");
                 return;
             }
         }
@@ -135,7 +135,7 @@ impl Elector {
         let answered = match timeout(Duration::from_millis(self.timing.request_ms()), request).await {
             Ok(answered) => answered,
             Err(_) => {
-                tracing::warn!(lease = NAME, "no answer about the lease in time");
+                tracing::warn!(lease = NAME, "request for the lease timed out");
                 return Answer::Lost;
             }
         };
@@ -150,7 +150,7 @@ impl Elector {
             }
             Err(Error::Api(status)) if matches!(status.code, 404 | 409) => Answer::Conflict,
             Err(error) => {
-                tracing::warn!(lease = NAME, %error, "no answer about the lease that counts");
+                tracing::warn!(lease = NAME, %error, "request for the lease failed");
                 Answer::Lost
             }
         }

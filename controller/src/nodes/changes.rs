@@ -142,7 +142,7 @@ fn one(
     let mut made = machine(class, node)?;
     if made.spec.capacity.is_empty() {
         let message = format!(
-            "spec.capacity: of node {} it comes to nothing: write expressions over its attributes that are whole numbers of at least 0",
+            "spec.capacity: no resource remains for node {}: write expressions over its attributes whose values are whole numbers of at least 0",
             node.name
         );
         return Err(Rejected { reason: crds::conditions::reasons::INVALID_CAPACITY, message });
@@ -150,7 +150,7 @@ fn one(
     let Some(held) = held else { return Ok(Some(Change::Create(Box::new(made)))) };
     if class_of(held) != Some(uid.as_str()) {
         let message = format!(
-            "{key}: a Machine of this name is there that this class has not made; delete it, or leave its node out"
+            "{key}: a Machine with this name already exists and was not created by this class; delete it, or exclude its node"
         );
         return Err(Rejected { reason: crds::conditions::reasons::DUPLICATE_NODE, message });
     }
@@ -286,7 +286,7 @@ pub(super) mod tests {
         small.metadata.generation = Some(2);
         with(&mut objects, small);
         let (writes, said) = problem(&objects, &mut settled);
-        assert!(writes == 0 && said.unwrap().starts_with("spec.capacity: of node n1 it comes to nothing"));
+        assert!(writes == 0 && said.unwrap().starts_with("spec.capacity: no resource remains for node n1"));
     }
 
     #[test]
@@ -310,6 +310,6 @@ pub(super) mod tests {
         let plan = plan(&objects, &mut settled);
         assert!(plan.changes.is_empty());
         let problem = plan.tallies["lab"].problem.as_ref().unwrap();
-        assert!(problem.message.starts_with("grid/n1: a Machine of this name is there"), "{problem}");
+        assert!(problem.message.starts_with("grid/n1: a Machine with this name already exists"), "{problem}");
     }
 }

@@ -68,7 +68,7 @@ impl MachineReconciler {
             self.pause = Pause::default();
             return;
         };
-        tracing::warn!(writes = lost.len(), first, "Machines of nodes not written; they are tried again");
+        tracing::warn!(writes = lost.len(), first, "Machines of nodes could not be written; retrying");
         self.pause.begin(RESTS.pause_ms(self.pause.times(), 0), context.now_ms());
     }
 }
@@ -115,7 +115,7 @@ async fn write(context: &Context, change: Change) -> Option<String> {
             }
         }
         Change::Delete { key, uid } => {
-            tracing::info!(machine = %key, "its node is gone, or belongs to no class: the Machine goes");
+            tracing::info!(machine = %key, "its node is deleted or belongs to no class; deleting the Machine");
             lost(context.cluster.delete::<Machine>(&key, &uid).await)
         }
     }

@@ -68,7 +68,7 @@ fn with_closed(why: &str, verdict: &Verdict, closed: usize) -> String {
         return cut(why, WHY_MAX);
     }
     let are = if closed == 1 { "offer is" } else { "offers are" };
-    let told = format!("; {closed} {are} closed now and not tried: see the condition Ready");
+    let told = format!("; {closed} {are} not available and were not tried: see their condition Ready");
     format!("{}{told}", cut(why, WHY_MAX.saturating_sub(told.len())))
 }
 
@@ -105,7 +105,7 @@ mod tests {
     fn closed_offers_are_told_of_where_there_are_no_others() {
         let (none, busy) = (Verdict::NoCandidates { port: 0 }, Verdict::WaitingForCapacity);
         let why = with_closed("nobody", &none, 2);
-        assert_eq!(why, "nobody; 2 offers are closed now and not tried: see the condition Ready");
+        assert_eq!(why, "nobody; 2 offers are not available and were not tried: see their condition Ready");
         assert_eq!(with_closed("nobody", &none, 0), "nobody");
         assert_eq!(with_closed("taken", &busy, 2), "taken");
         assert_eq!(with_closed(&"ü".repeat(300), &none, 1).chars().count(), 256);

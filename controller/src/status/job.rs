@@ -116,7 +116,7 @@ fn awaited(found: &Match) -> String {
     let voters = found.spec.members.iter().filter(|member| member.claim_policy == Some(ClaimPolicy::Agent));
     let names: Vec<String> =
         voters.map(|member| format!("{} {}/{}", member.kind, member.namespace, member.name)).collect();
-    if names.is_empty() { String::new() } else { cut(&format!("agents vote: {}", names.join(", ")), 1024) }
+    if names.is_empty() { String::new() } else { cut(&format!("waiting for the votes of {}", names.join(", ")), 1024) }
 }
 
 /// Everybody is claimed.
@@ -141,10 +141,10 @@ pub(crate) fn job_claimed(held: &Held<Job>, found: &Match, match_uid: &str, now:
             types::STARTED,
             Holds::True,
             reasons::NO_WORKLOAD,
-            "start the work yourself; set spec.done at its end",
+            "the job has no workload: start your own program, and set spec.done when it has ended",
         ),
         Some(_) if draft.status.workload.is_some() => {}
-        Some(_) => draft.say(types::STARTED, Holds::False, reasons::WORKLOAD_PENDING, "the batch Job is being started"),
+        Some(_) => draft.say(types::STARTED, Holds::False, reasons::WORKLOAD_PENDING, "the workload is being started"),
     }
     draft.done()
 }

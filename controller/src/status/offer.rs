@@ -19,7 +19,7 @@ pub(crate) fn offer_status(offer: OfferRef<'_>, ledger: OfferStatus, objects: &O
     let (accepted, accepted_reason, accepted_message) = acceptance(offer.ad());
     let overcommitted = match over {
         Some((name, all)) => {
-            (Holds::True, reasons::CLAIMS_EXCEED_CAPACITY, format!("{} of {all} {name} are taken", usage.used(name)))
+            (Holds::True, reasons::CLAIMS_EXCEED_CAPACITY, format!("{} of {all} {name} are in use", usage.used(name)))
         }
         None => (Holds::False, reasons::WITHIN_CAPACITY, String::new()),
     };
@@ -74,7 +74,7 @@ fn readiness(
     let wants_others = fields.allowed_namespaces.as_ref().is_some_and(|allowed| allowed.from != NamespacesFrom::Same);
     let message = match wants_others && !trusted(&namespace, &objects.namespaces) {
         true => format!(
-            "only jobs of namespace {namespace} may take it: the namespace lacks the label gangmatch.dev/offers=cluster"
+            "only jobs in namespace {namespace} can claim it: the namespace lacks the label gangmatch.dev/offers=cluster"
         ),
         false => String::new(),
     };
@@ -96,7 +96,7 @@ fn alive(offer: OfferRef<'_>, life: Life) -> (Holds, &'static str, String) {
             (Holds::False, reasons::LEASE_EXPIRED, format!("Lease {lease} was not renewed for {seconds} s"))
         }
         Life::Unknown | Life::Absent => {
-            (Holds::Unknown, reasons::NO_LEASE, format!("there is no Lease {lease} that somebody holds"))
+            (Holds::Unknown, reasons::NO_LEASE, format!("there is no Lease {lease} with a holder"))
         }
     }
 }
@@ -109,7 +109,7 @@ fn node(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)
         NodeTrouble::NotReady => (reasons::NODE_NOT_READY, format!("node {name} is not ready")),
         NodeTrouble::Cordoned => (reasons::NODE_CORDONED, format!("node {name} is cordoned")),
         NodeTrouble::Duplicate(first) => {
-            (reasons::DUPLICATE_NODE, format!("node {name} is offered by the older Machine {first} already"))
+            (reasons::DUPLICATE_NODE, format!("node {name} is already offered by the older Machine {first}"))
         }
     })
 }

@@ -121,7 +121,7 @@ impl Watcher {
                     }
                     let _ = self.listed.try_send(());
                 }
-                Err(error) => tracing::warn!(%error, "it could not be asked whether there are JobSets"),
+                Err(error) => tracing::warn!(%error, "could not check whether the kind JobSet exists"),
             }
             tokio::time::sleep(JOB_SETS_EVERY).await;
         }
@@ -133,7 +133,7 @@ impl Watcher {
         let ends = |error: &watcher::Error| is_unreadable(error) || may_go && is_not_served(error);
         let ended = self.follow::<K, K::Kind>(Ok, ends).await;
         if ended.is_some_and(|error| is_unreadable(&error)) {
-            tracing::error!(kind = %K::Kind::kind(&()), "an object cannot be read; from now on each is read by itself");
+            tracing::error!(kind = %K::Kind::kind(&()), "an object cannot be parsed; from now on, objects are parsed one by one");
             let one_by_one = |guarded: Guarded<K::Kind>| guarded.0;
             let ends = |error: &watcher::Error| may_go && is_not_served(error);
             self.follow::<K, _>(one_by_one, ends).await;
@@ -184,9 +184,9 @@ impl Watcher {
                 Err(error) if ends(&error) => return Some(error),
                 Err(error) if has_status(&error, 403) => {
                     self.rights.doubt();
-                    tracing::error!(kind = name, %error, "no right to watch: compare the roles with the chart's; tried again");
+                    tracing::error!(kind = name, %error, "no right to watch; compare the roles with those of the chart; retrying");
                 }
-                Err(error) => tracing::warn!(kind = name, %error, "watch interrupted; it starts again"),
+                Err(error) => tracing::warn!(kind = name, %error, "watch interrupted; restarting it"),
             }
         }
         None
@@ -236,7 +236,7 @@ async fn watch_leases(api: Api<Heartbeat>, cache: Arc<Cache>, listed: mpsc::Send
             }
             Ok(watcher::Event::Delete(lease)) => cache.saw_lease(ObjectKey::of(&lease), None),
             Ok(watcher::Event::InitApply(_) | watcher::Event::Apply(_)) => {}
-            Err(error) => tracing::warn!(kind = "Lease", %error, "watch interrupted; it starts again"),
+            Err(error) => tracing::warn!(kind = "Lease", %error, "watch interrupted; restarting it"),
         }
     }
 }
@@ -250,7 +250,7 @@ fn take_in<K: Watched>(cache: &Cache, object: Result<K::Kind, Box<Unreadable>>, 
                 invalid.metadata.namespace.as_deref().unwrap_or(""),
                 invalid.metadata.name.as_deref().unwrap_or(""),
             );
-            tracing::error!(kind = name, object = %key, error = invalid.error, "object cannot be read; it takes no part");
+            tracing::error!(kind = name, object = %key, error = invalid.error, "object cannot be parsed; ignoring it");
             cache.update(|all| K::remove(all, &key));
         }
     }

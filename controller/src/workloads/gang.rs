@@ -134,7 +134,7 @@ fn asked(found: &Match, job: &Job, objects: &Objects, engine: &Engine, now: Time
         let fits = value.len() <= VALUE_MAX && size <= left;
         left = left.saturating_sub(if fits { size } else { 0 });
         if !fits {
-            tracing::warn!(r#match = %ObjectKey::of(found), name, bytes = value.len(), "a variable of spec.workload.env is too long; it is not set");
+            tracing::warn!(r#match = %ObjectKey::of(found), name, bytes = value.len(), "a variable in spec.workload.env is too long and is not set");
         }
         fits
     };

@@ -68,36 +68,35 @@ impl Problem {
         let (noun, namespace) = (noun(work.kind), &work.key.namespace);
         match self {
             Problem::AdMissing { ad } => format!(
-                "this {noun} is held, and no job.gangmatch.dev `{ad}` is in the namespace {namespace}: create it, or name another \
-                 one in the label gangmatch.dev/ad"
+                "this {noun} is held, but job.gangmatch.dev `{ad}` does not exist in namespace {namespace}: create it, or name \
+                 another one in the label gangmatch.dev/ad"
             ),
             Problem::AdTooLarge { ad } => format!(
-                "this {noun} is held, and job.gangmatch.dev `{ad}` in the namespace {namespace} is too large: its condition Accepted \
-                 says what to do"
+                "this {noun} is held, but job.gangmatch.dev `{ad}` in namespace {namespace} is too large: its condition Accepted \
+                 states what to do"
             ),
             Problem::NotHeld { asked_for_by: Some(job) } => format!(
-                "somebody has let this {noun} go before its gang was claimed, and job.gangmatch.dev `{job}` still asks for one: \
+                "this {noun} was released before its gang was claimed, and job.gangmatch.dev `{job}` is still waiting for a gang: \
                  delete that Job, or {}",
                 hold(work.kind)
             ),
             Problem::NotHeld { asked_for_by: None } => format!(
-                "this {noun} is not held, and nothing is claimed for it: to have that done, {}; else take the label \
-                 gangmatch.dev/ad off",
+                "this {noun} is not held, so nothing is claimed for it: {}, or remove the label gangmatch.dev/ad",
                 hold(work.kind)
             ),
             Problem::ManagedElsewhere { why } => format!("nothing is claimed for this {noun}: {why}"),
             Problem::OwnerUnknown { made_by: Some(maker) } => format!(
-                "nothing is claimed for this {noun}: it was made by {maker}, and it is not known who has created that. Write a \
-                 job.gangmatch.dev with workloadRef for it instead of the label gangmatch.dev/ad; or put the label on a batch Job or a \
-                 JobSet"
+                "nothing is claimed for this {noun}: it was created by {maker}, and the user who created that is not known. \
+                 Create a job.gangmatch.dev with workloadRef for it instead of the label gangmatch.dev/ad, or put the label on a \
+                 batch Job or a JobSet"
             ),
             Problem::OwnerUnknown { made_by: None } => format!(
-                "nothing is claimed for this {noun}: it is not known who has created it. Write your user name into the annotation \
-                 gangmatch.dev/created-by, or create it anew"
+                "nothing is claimed for this {noun}: the user who created it is not known. Write your user name into the annotation \
+                 gangmatch.dev/created-by, or create it again"
             ),
             Problem::Finished { job, why } => format!(
-                "this {noun} stays held: job.gangmatch.dev `{job}`, which asked for it, is finished ({why}). Delete that Job, and \
-                 it is asked for once more; or delete this {noun}"
+                "this {noun} stays held: its job.gangmatch.dev `{job}` is finished ({why}). Delete that Job to wait for a gang again, \
+                 or delete this {noun}"
             ),
         }
     }
@@ -108,7 +107,7 @@ const fn hold(kind: WorkKind) -> &'static str {
     match kind {
         WorkKind::Job | WorkKind::JobSet => "set spec.suspend to true",
         WorkKind::Pod => {
-            "create it anew with the label (a Pod can be held from its creation on only, by the scheduling gate gangmatch.dev/hold)"
+            "create it again with the label (a Pod can be held only from its creation on, by the scheduling gate gangmatch.dev/hold)"
         }
     }
 }
@@ -117,24 +116,24 @@ const fn hold(kind: WorkKind) -> &'static str {
 pub(crate) fn not_held(kind: WorkKind, name: &str) -> (&'static str, String) {
     let what = match kind {
         WorkKind::Job | WorkKind::JobSet => "set its spec.suspend to true",
-        WorkKind::Pod => "create it anew with the scheduling gate gangmatch.dev/hold",
+        WorkKind::Pod => "create it again with the scheduling gate gangmatch.dev/hold",
     };
     ("NotHeld", format!("the {} `{name}` is not held: {what}. {WAITS}", noun(kind)))
 }
 
 /// The same for one whose workload is not there.
 pub(crate) fn not_there(kind: WorkKind, name: &str) -> (&'static str, String) {
-    ("WorkloadMissing", format!("there is no {} `{name}` in this namespace: create it. {WAITS}", noun(kind)))
+    ("WorkloadMissing", format!("the {} `{name}` does not exist in this namespace: create it. {WAITS}", noun(kind)))
 }
 
 /// The same for a batch Job under the name of the one that is to be made, which no controller has made.
 pub(crate) fn name_taken(name: &str) -> (&'static str, String) {
-    let what = "is not made from this job's template, and has the name that the one from the template gets: delete it";
+    let what = "was not created from the template of this job, but has the name that gangmatch needs: delete it";
     ("WorkloadNameTaken", format!("the batch Job `{name}` {what}. {WAITS}"))
 }
 
 /// For how long.
-const WAITS: &str = "The claim waits for it, spec.workload.startTimeoutSeconds at most";
+const WAITS: &str = "The claim waits for it, at most spec.workload.startTimeoutSeconds";
 
 #[cfg(test)]
 mod tests {
@@ -148,10 +147,10 @@ mod tests {
         for (text, words) in [
             (said(WorkKind::Job, Problem::NotHeld { asked_for_by: None }), "this batch Job is not held"),
             (said(WorkKind::JobSet, Problem::NotHeld { asked_for_by: None }), "set spec.suspend to true"),
-            (said(WorkKind::Pod, Problem::NotHeld { asked_for_by: None }), "create it anew with the label"),
-            (said(WorkKind::Pod, Problem::NotHeld { asked_for_by }), "delete that Job, or create it anew"),
+            (said(WorkKind::Pod, Problem::NotHeld { asked_for_by: None }), "create it again with the label"),
+            (said(WorkKind::Pod, Problem::NotHeld { asked_for_by }), "delete that Job, or create it again"),
             (not_held(WorkKind::Job, "mine").1, "the batch Job `mine` is not held: set its spec.suspend to true"),
-            (not_there(WorkKind::Pod, "mine").1, "there is no Pod `mine` in this namespace: create it"),
+            (not_there(WorkKind::Pod, "mine").1, "the Pod `mine` does not exist in this namespace: create it"),
             (said(WorkKind::Pod, finished), "is finished (MatchTimedOut, too long). Delete that Job"),
         ] {
             assert!(text.contains(words), "{text}");

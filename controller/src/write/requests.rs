@@ -169,7 +169,7 @@ impl Cluster {
             for found in &page.unreadable {
                 let name = found.metadata.name.as_deref().unwrap_or("");
                 let namespace = found.metadata.namespace.as_deref().unwrap_or("");
-                tracing::error!(kind = %K::kind(&()), namespace, name, error = found.error, "object cannot be read; it is left out");
+                tracing::error!(kind = %K::kind(&()), namespace, name, error = found.error, "object cannot be parsed; ignoring it");
             }
             page.items.into_iter().for_each(&mut take);
             match page.next {

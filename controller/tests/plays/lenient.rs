@@ -166,7 +166,7 @@ fn e2_a_template_with_other_metadata_is_not_accepted() {
         .until("it is told why", |stage| {
             let job = stage.get("jobs", "j").unwrap_or_default();
             job.to_string()
-                .contains("spec.template.metadata.creationTimestamp: a template has labels and annotations only")
+                .contains("spec.template.metadata.creationTimestamp: a template can have only labels and annotations")
         })
         .unwrap();
     stage.pass(3_000);

@@ -33,13 +33,13 @@ impl Draft {
     pub(crate) fn set(&mut self, name: &str, place: String, expr: Expr) -> Result<(), Rejected> {
         if name.is_empty() || name.contains('\0') {
             let message = format!(
-                "{place}: an attribute's name has characters, and none of them is NUL; write one such as `Memory`"
+                "{place}: the name of an attribute must not be empty or contain the character NUL; write a name such as `Memory`"
             );
             return Err(Rejected::new(reasons::PARSE_ERROR, &message));
         }
         if let Some(first) = self.place(name) {
             let message = format!(
-                "{place}: {} is written at {first} already; names ignore case, so take one of them out",
+                "{place}: {} is already defined at {first}; case is ignored in names, so remove one of them",
                 message::quote(name)
             );
             return Err(Rejected::new(reasons::DUPLICATE_ATTRIBUTE, &message));

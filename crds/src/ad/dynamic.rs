@@ -25,11 +25,11 @@ pub(crate) fn apply(draft: &mut Draft, fields: &OfferFields, status: Option<&Off
     for (name, json) in status.iter().flat_map(|status| &status.attributes) {
         let place = message::path("status.attributes", name);
         let Some(declared) = declaration(fields, name) else {
-            draft.warnings.push(format!("{place} is not used: declare it in spec.dynamicAttributes"));
+            draft.warnings.push(format!("{place} is ignored: declare it in spec.dynamicAttributes"));
             continue;
         };
         if system::OFFER.iter().any(|taken| taken.eq_ignore_ascii_case(name)) {
-            draft.warnings.push(format!("{place} is not used: the name is the system's, choose another"));
+            draft.warnings.push(format!("{place} is ignored: this name is reserved for the system; choose another"));
             continue;
         }
         match value(json, declared.type_) {
@@ -41,7 +41,7 @@ pub(crate) fn apply(draft: &mut Draft, fields: &OfferFields, status: Option<&Off
             None => {
                 let found = message::quote(&json.to_string());
                 draft.warnings.push(format!(
-                    "{place} is {found}, which is not used: it is declared as {}",
+                    "{place} is {found}, which is ignored: it is declared as {}",
                     wanted(declared.type_)
                 ));
             }

@@ -26,7 +26,7 @@ fn nested(place: &str, json: &Json, depth_left: usize) -> Result<Expr, Rejected>
     Ok(match json {
         Json::Null => {
             let what =
-                "found null, which is no literal; take the attribute out, or write `undefined` in spec.expressions";
+                "found null, which is not a literal; remove the attribute, or write `undefined` in spec.expressions";
             return Err(refused(place, what));
         }
         Json::Bool(flag) => Expr::literal(Value::Boolean(*flag)),
@@ -44,7 +44,7 @@ fn nested(place: &str, json: &Json, depth_left: usize) -> Result<Expr, Rejected>
                 if let Some(first) = names.get(&name) {
                     let first = message::path(place, Name::as_str(first));
                     let what = format!(
-                        "{inner}: {} is written at {first} already; names ignore case, so take one of them out",
+                        "{inner}: {} is already defined at {first}; case is ignored in names, so remove one of them",
                         message::quote(key)
                     );
                     return Err(Rejected::new(reasons::DUPLICATE_ATTRIBUTE, &what));
@@ -52,7 +52,7 @@ fn nested(place: &str, json: &Json, depth_left: usize) -> Result<Expr, Rejected>
                 if key.is_empty() || key.contains('\0') {
                     return Err(refused(
                         &inner,
-                        "a name has characters, and none of them is NUL; write one such as `Memory`",
+                        "a name must not be empty or contain the character NUL; write a name such as `Memory`",
                     ));
                 }
                 attributes.push((name.clone(), nested(&inner, value, deeper)?));
@@ -80,7 +80,7 @@ fn number(place: &str, number: &Number) -> Result<Value, Rejected> {
 
 fn string(place: &str, text: &str) -> Result<Value, Rejected> {
     if text.contains('\0') {
-        return Err(refused(place, "found the character NUL in the text, which no string may contain; take it out"));
+        return Err(refused(place, "found the character NUL, which strings cannot contain; remove it"));
     }
     Ok(Value::String(text.into()))
 }

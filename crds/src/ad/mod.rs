@@ -136,7 +136,7 @@ fn one_form(fields: &AdFields) -> Result<(), Rejected> {
     ];
     match other.iter().find(|(_, given)| *given) {
         Some((field, _)) => {
-            let message = format!("spec.{field}: spec.classad is there too; write the ad in one of them");
+            let message = format!("spec.{field}: not allowed together with spec.classad; write the ad in one of them");
             Err(Rejected::new(reasons::PARSE_ERROR, &message))
         }
         None => Ok(()),

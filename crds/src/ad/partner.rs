@@ -21,8 +21,8 @@ pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
     let says = attributes.as_ref().is_some_and(|all| !all.is_empty())
         || expressions.as_ref().is_some_and(|all| !all.is_empty());
     if !names && !says {
-        let message = "spec: the job names no partner; write `constraint`, such as other.Type == \"Machine\", or `request`, or `ports` \
-                       (`constraint: \"true\"` takes any offer, even a license)";
+        let message = "spec: the job asks for no partner; write `constraint`, such as other.Type == \"Machine\", or `request`, or `ports` \
+                       (`constraint: \"true\"` accepts any offer, even a license)";
         return Err(Rejected::new(reasons::INVALID_PORT, message));
     }
     let any = |(place, condition): (String, Expr)| {
@@ -30,7 +30,7 @@ pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
     };
     let of_any: Vec<String> = conditions(draft).into_iter().filter_map(any).collect();
     draft.warnings.extend(of_any.iter().map(|place| {
-        format!("{place}: is true of any offer, even of a license; write which ones, such as other.Type == \"Machine\"")
+        format!("{place}: accepts any offer, even a license; restrict it, for example with other.Type == \"Machine\"")
     }));
     Ok(())
 }
@@ -48,7 +48,7 @@ pub(super) fn check(draft: &mut Draft) -> Result<(), Rejected> {
         };
         let found = message::quote(&condition.to_string());
         let advice = "write a comparison such as `other.Memory >= 64`, or `true` for any partner";
-        let message = format!("{place}: found {found}, which is {what} and no condition; {advice}");
+        let message = format!("{place}: found {found}, which is {what}, not a condition; {advice}");
         return Err(Rejected::new(reasons::INVALID_PORT, &message));
     }
     Ok(())

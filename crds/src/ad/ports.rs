@@ -52,17 +52,14 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
         let label = label(&place, port)?;
         if let Some(first) = seen.insert(label.to_ascii_lowercase(), index) {
             let what = format!(
-                "the label {} is taken by port {first}; labels ignore case, write another",
+                "the label {} is already used by port {first}; case is ignored in labels, so choose another",
                 message::quote(&label)
             );
             return Err(invalid(&place, &what));
         }
         let given = |name: &str| port.as_ad().is_some_and(|ad| ad.get(name).is_some());
         if given("Constraint") && given("Requirements") {
-            return Err(invalid(
-                &place,
-                "found Constraint and Requirements, which mean the same; take one of them out",
-            ));
+            return Err(invalid(&place, "found Constraint and Requirements, which mean the same; remove one of them"));
         }
     }
     if list.is_empty() {
@@ -71,7 +68,7 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
     for name in ["Requirements", "Constraint"] {
         if let Some(place) = draft.place(name) {
             let what =
-                format!("{place}: constrains nobody, since the ad has ports; write it as the constraint of a port");
+                format!("{place}: has no effect, because the ad has ports; write it as the constraint of a port");
             draft.warnings.push(what);
         }
     }
@@ -105,10 +102,7 @@ fn label(place: &str, port: &Expr) -> Result<String, Rejected> {
         return Err(invalid(place, &what));
     }
     if RESERVED.contains(&label.to_ascii_lowercase().as_str()) {
-        return Err(invalid(
-            place,
-            &format!("the label {quoted} is a word of the language; choose another, such as `cpu`"),
-        ));
+        return Err(invalid(place, &format!("the label {quoted} is a reserved word; choose another, such as `cpu`")));
     }
     Ok(label)
 }

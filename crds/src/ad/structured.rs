@@ -48,8 +48,7 @@ fn expressions(draft: &mut Draft, field: &str, map: Option<&BTreeMap<String, Exp
 
 fn implicit_port(draft: &mut Draft, fields: &AdFields) -> Result<(), Rejected> {
     if let Some(place) = draft.place("Constraint") {
-        let warning =
-            format!("{place}: constrains nobody here, it is an attribute like any other; write spec.constraint");
+        let warning = format!("{place}: is an ordinary attribute here and not the constraint; write spec.constraint");
         draft.warnings.push(warning);
     }
     match &fields.constraint {
@@ -90,7 +89,7 @@ fn ports(draft: &mut Draft, fields: &AdFields, list: &[Port]) -> Result<(), Reje
         ("request", fields.request.is_some()),
     ];
     if let Some((field, _)) = beside.iter().find(|(_, given)| *given) {
-        let what = format!("spec.{field}: spec.ports is there too; write it as spec.ports[0].{field}");
+        let what = format!("spec.{field}: not allowed together with spec.ports; write it as spec.ports[0].{field}");
         return Err(Rejected::new(reasons::INVALID_PORT, &what));
     }
     let mut exprs = Vec::new();
@@ -114,7 +113,7 @@ fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, Reje
     ];
     for (name, field) in fields {
         if let Some(found) = own.place(name) {
-            let what = format!("{found}: this is no attribute of a port; write it as {place}.{field}");
+            let what = format!("{found}: not an attribute of a port; write it as {place}.{field}");
             return Err(Rejected::new(reasons::INVALID_PORT, &what));
         }
     }

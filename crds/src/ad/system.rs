@@ -84,7 +84,7 @@ fn strip_ports(draft: &mut Draft, names: &[&'static str]) {
             if let Some(written) = own.remove(name) {
                 let found = message::quote(&written.to_string());
                 warnings.push(format!(
-                    "{place}[{index}]: {name} is {found}, which is not used: the name is the system's, choose another"
+                    "{place}[{index}]: {name} is {found}, which is ignored: this name is reserved for the system; choose another"
                 ));
             }
         }
@@ -100,16 +100,16 @@ fn overruled(place: &str, name: &str, written: &Expr, value: Option<&Expr>) -> S
     let found = message::quote(&written.to_string());
     match value {
         Some(value) => {
-            format!("{place} is {found}, which is not used: the system says {}", message::quote(&value.to_string()))
+            format!("{place} is {found}, which is ignored: the system sets {}", message::quote(&value.to_string()))
         }
         None if name == ENGINE => {
-            format!("{place} is {found}, which is not used: the system sets it at each match")
+            format!("{place} is {found}, which is ignored: the system sets it in each match")
         }
         None if name == RESERVED => {
             format!(
-                "{place} is {found}, which is not used: the name is reserved, and whether a request fits is tested by itself"
+                "{place} is {found}, which is ignored: this name is reserved; whether a request fits is checked automatically"
             )
         }
-        None => format!("{place} is {found}, which is not used: the system says `undefined`"),
+        None => format!("{place} is {found}, which is ignored: the system sets `undefined`"),
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn expression(place: &str, text: &ExprText, warnings: &mut Vec<String
     let source = text.text();
     if source.trim().is_empty() {
         let what = format!(
-            "{place}: line 1, column 1: found nothing; write an expression such as `true`, or take the field out"
+            "{place}: line 1, column 1: found nothing; write an expression such as `true`, or remove the field"
         );
         return Err(Rejected::new(reasons::PARSE_ERROR, &what));
     }
@@ -33,7 +33,7 @@ pub(crate) fn ad(source: &str) -> Result<Draft, Rejected> {
     if ad.get("Ports").is_none() && ad.get("Constraint").is_some() {
         if ad.get("Requirements").is_some() {
             warnings.push(format!(
-                "{PLACE}: Constraint is not used, since Requirements is there too; take one of them out"
+                "{PLACE}: Constraint is ignored, because Requirements is also defined; remove one of them"
             ));
         } else if let Some(expr) = ad.remove("Constraint") {
             ad.insert("Requirements".into(), expr);

@@ -63,18 +63,18 @@ pub(super) fn check(job: &Job) -> Result<(), Rejected> {
 /// What is wrong with a template, after its path.
 fn template_problem(template: &BTreeMap<String, Value>) -> Option<String> {
     if let Some(name) = template.keys().find(|name| !["metadata", "spec"].contains(&name.as_str())) {
-        return Some(format!(".{name}: a JobTemplateSpec has metadata and spec only"));
+        return Some(format!(".{name}: a JobTemplateSpec has only metadata and spec; remove it"));
     }
     let whole = Value::Object(template.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
     if let Err(error) = serde_json::from_value::<JobTemplateSpec>(whole.clone()) {
-        return Some(format!(": no JobTemplateSpec: {error}"));
+        return Some(format!(": not a valid JobTemplateSpec: {error}"));
     }
     let has = |path: &str| whole.pointer(path).is_some_and(|value| !value.is_null());
     for (path, why) in [
-        ("/spec/selector", "the batch Job's own controller makes the selector; take it out"),
-        ("/spec/manualSelector", "the batch Job's own controller makes the selector; take it out"),
-        ("/spec/managedBy", "another controller would not say when the work ends; take it out"),
-        ("/spec/template/spec/nodeName", "the node is the claimed machine's; take it out"),
+        ("/spec/selector", "Kubernetes sets the selector of a batch Job; remove it"),
+        ("/spec/manualSelector", "Kubernetes sets the selector of a batch Job; remove it"),
+        ("/spec/managedBy", "the Job controller of Kubernetes must manage the batch Job; remove it"),
+        ("/spec/template/spec/nodeName", "gangmatch chooses the node; remove it"),
     ] {
         if has(path) {
             return Some(format!("{}: {why}", path.replace('/', ".")));
@@ -84,7 +84,7 @@ fn template_problem(template: &BTreeMap<String, Value>) -> Option<String> {
         return Some(problem);
     }
     if let Some(place) = reserved_key(&whole) {
-        return Some(format!("{place}: labels and annotations of {GROUP} are written by the controller; take it out"));
+        return Some(format!("{place}: only the controller can set labels and annotations of {GROUP}; remove it"));
     }
     let containers = whole.pointer("/spec/template/spec/containers").and_then(Value::as_array);
     if containers.is_none_or(Vec::is_empty) {
@@ -112,11 +112,13 @@ fn metadata_problem(template: &Value) -> Option<String> {
             |(name, value): &(&String, &Value)| !["labels", "annotations"].contains(&name.as_str()) && !value.is_null();
         if let Some((name, _)) = all.into_iter().flatten().find(is_other) {
             let why = match name.as_str() {
-                "ownerReferences" | "finalizers" if place == ".metadata" => "the batch Job goes with its Match",
-                "ownerReferences" | "finalizers" => "the pods are the batch Job's",
-                _ => "a template has labels and annotations only",
+                "ownerReferences" | "finalizers" if place == ".metadata" => {
+                    "gangmatch deletes the batch Job with its Match"
+                }
+                "ownerReferences" | "finalizers" => "the batch Job owns its pods",
+                _ => "a template can have only labels and annotations",
             };
-            return Some(format!("{place}.{name}: {why}; take it out"));
+            return Some(format!("{place}.{name}: {why}; remove it"));
         }
     }
     None
@@ -138,8 +140,8 @@ fn grace_problem(template: &Value) -> Option<String> {
         (seconds > GRACE_SECONDS_MAX).then_some((place, seconds))
     })?;
     Some(format!(
-        ".spec.template.spec{place}.terminationGracePeriodSeconds: found {seconds}; write {GRACE_SECONDS_MAX} or less: so long others \
-         wait for what its pods have"
+        ".spec.template.spec{place}.terminationGracePeriodSeconds: found {seconds}; write {GRACE_SECONDS_MAX} or less: other \
+         jobs may have to wait that long for the seats of its pods"
     ))
 }
 
@@ -179,8 +181,8 @@ mod tests {
         let others = json!({"labels": {"team": "eda", "e2e.gangmatch.dev/ends": "1s"}, "annotations": {"a": "b"}});
         assert_eq!(problem(with(others.clone(), others)), None);
         let table = [
-            (json!({"template": {}}), ".template: a JobTemplateSpec has metadata and spec only"),
-            (json!({"spec": {"completions": "two"}}), ": no JobTemplateSpec: "),
+            (json!({"template": {}}), ".template: a JobTemplateSpec has only metadata and spec; remove it"),
+            (json!({"spec": {"completions": "two"}}), ": not a valid JobTemplateSpec: "),
             (pod(json!({})), ".spec.template.spec.containers: found none"),
             (pod(json!({"containers": good["containers"]})), ".spec.template.spec.restartPolicy: found Always"),
             (json!({"spec": {"managedBy": "me", "template": {"spec": good}}}), ".spec.managedBy: "),
@@ -231,7 +233,7 @@ mod tests {
                 (with(json!({}), json!({name: value})), format!(".spec.template.metadata.{name}: ")),
             ] {
                 let found = found.unwrap();
-                assert!(found.starts_with(&place) && found.ends_with("; take it out"), "{found}");
+                assert!(found.starts_with(&place) && found.ends_with("; remove it"), "{found}");
             }
         }
         let printed = json!({"creationTimestamp": null, "labels": {"team": "eda"}});

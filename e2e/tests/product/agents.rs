@@ -138,7 +138,7 @@ fn an_agent_publishes_votes_and_works_until_the_job_is_done() {
     let here = Stage::shared().namespace("accepts");
     here.apply(&voting(&here, "m", LONG));
     let why = here.wait_reason("gmm/m", "Ready", "AgentLost");
-    assert_eq!(why, format!("there is no Lease {}/gangmatch-machine-m that somebody holds", here.name));
+    assert_eq!(why, format!("there is no Lease {}/gangmatch-machine-m with a holder", here.name));
     let load = Load::new(&here);
     let _agent = Agent::start(&here, "Machine", "m", &[&load.flag(), OFTEN]);
     here.wait("gmm/m", "Ready");
@@ -256,7 +256,7 @@ fn an_agent_that_was_killed_goes_on_from_what_it_finds() {
     agent.restart();
     here.until("the work to begin again", || begun(2));
     assert_eq!(register(&here, "gmm/m", "activity"), "Active");
-    assert!(register(&here, "gmm/m", "voteReason").starts_with("goes on since 20"));
+    assert!(register(&here, "gmm/m", "voteReason").starts_with("continued at 20"));
     assert_eq!(here.list("gmatch").len(), 1, "one claim all the time");
     std::fs::write(folder.join("end"), "").unwrap();
     here.wait_reason("gmj/j", "Finished", "Completed");
@@ -486,10 +486,10 @@ fn an_agent_writes_nothing_but_what_is_its_own() {
     let status = |patch: &str| {
         format!("kubectl -n grid patch gmm foo --subresource=status --type=merge -p '{{\"status\": {patch}}}'")
     };
-    refused(&status(r#"{"epoch": 9}"#), "of an offer's status an agent writes");
+    refused(&status(r#"{"epoch": 9}"#), "an agent can write only votes");
     refused(
         &status(r#"{"claims": {"u": {"match": "n/m", "allocation": {"slots": 1}, "vote": "Pending"}}}"#),
-        "neither adds nor removes",
+        "cannot add or remove",
     );
     refused("kubectl -n grid get gmm", "forbidden");
     refused("kubectl -n grid get gmatch", "forbidden");

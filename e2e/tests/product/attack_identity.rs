@@ -136,7 +136,10 @@ fn a5_a_label_of_another_namespace_ends_nobodys_job() {
         ),
         (pod("x", &json!({"labels": {MARK: claim.1}})), "written by"),
         (pod("x", &json!({"annotations": {"gangmatch.dev/members": "License/a/l/u"}})), "written by"),
-        (batch("x", &json!({"annotations": {"gangmatch.dev/created-by": "alice"}}), &json!({})), "created-by is you"),
+        (
+            batch("x", &json!({"annotations": {"gangmatch.dev/created-by": "alice"}}), &json!({})),
+            "created-by must be your",
+        ),
     ] {
         let told = refused(&far, "bob", &object);
         assert!(told.contains(word), "{told}");
@@ -333,7 +336,7 @@ fn a16_pods_of_a_batch_job_are_whose_the_batch_job_is() {
         let all = here.kubectl(&["describe", "pods", "-l", "app=web"], None);
         all.contains("OwnerUnknown").then_some(all)
     });
-    assert!(all.contains("it was made by ReplicaSet `web`"), "{all}");
+    assert!(all.contains("it was created by ReplicaSet `web`"), "{all}");
     assert_eq!(here.list("gmj").len(), 2);
 }
 
@@ -369,7 +372,7 @@ fn a4_everything_in_one_namespace_is_not_the_controller() {
     let of = |given: Option<&str>| forged(&here, "js", given, (&here, "l"));
     for found in [of(None), of(Some("any"))] {
         let told = refused(&here, "star", &found);
-        assert!(told.contains("a Match is made by the controller"), "{told}");
+        assert!(told.contains("only the controller can create or change a Match"), "{told}");
     }
     for (object, what) in
         [("gml/l", json!({"used": "0/1"})), ("gmj/js", json!({"workload": {"name": "x", "uid": "y"}}))]
@@ -483,7 +486,7 @@ fn e4_status_requests_write_neither_marks_nor_creators() {
                 let told = as_user(&here, "star", &arguments, None);
                 let is_refused = told
                     .as_ref()
-                    .is_err_and(|told| told.contains("gangmatch only") || told.contains("created-by is you"));
+                    .is_err_and(|told| told.contains("gangmatch only") || told.contains("created-by must be your"));
                 assert!(is_refused, "{object} {further:?} {metadata}: {told:?}");
             }
         }

@@ -342,7 +342,7 @@ fn e2_a_template_with_metadata_of_its_own_is_not_accepted() {
     here.apply(&[machine("m"), object("Job", "j", &spec).to_string()].concat());
     let why = here.wait_reason("gmj/j", "Accepted", "WorkloadInvalid");
     assert!(
-        why.contains(".spec.template.metadata.creationTimestamp: a template has labels and annotations only"),
+        why.contains(".spec.template.metadata.creationTimestamp: a template can have only labels and annotations"),
         "{why}"
     );
     assert_eq!(here.entries("gmm/m"), 0);

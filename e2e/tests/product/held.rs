@@ -152,7 +152,7 @@ fn a_workload_whose_ad_is_missing_is_told_so() {
         let described = here.kubectl(&["describe", "pod", "mine"], None);
         described.contains("AdMissing").then_some(described)
     });
-    assert!(described.contains("no job.gangmatch.dev `no-such-ad` is in the namespace"), "{described}");
+    assert!(described.contains("job.gangmatch.dev `no-such-ad` does not exist in namespace"), "{described}");
     // Once the ad is there, all is well.
     ad(&here, &["cpu"]);
     here.kubectl(&["label", "pod", "mine", "--overwrite", "gangmatch.dev/ad=needs-sim"], None);
@@ -189,7 +189,7 @@ fn a_label_that_comes_too_late_is_answered_by_what_to_do_instead() {
     here.wait("job.batch/late", "jsonpath={.status.ready}=1");
     here.kubectl(&["label", "pod/mine", "job.batch/late", "gangmatch.dev/ad=needs-sim"], None);
     let described = told(&here, "pod/mine", "NotHeld");
-    assert!(described.contains("create it anew with the label"), "{described}");
+    assert!(described.contains("create it again with the label"), "{described}");
     let described = told(&here, "job.batch/late", "NotHeld");
     assert!(described.contains("set spec.suspend to true"), "{described}");
     // Nothing was done to them, and nothing is left of it.
@@ -213,7 +213,7 @@ fn a_workload_stays_held_when_its_job_is_finished_and_is_told_how_to_go_on() {
     here.wait_reason(&job, "Finished", "MatchTimedOut");
     let described = told(&here, "pod/mine", "JobFinished");
     let name = job.trim_start_matches("gmj/");
-    assert!(described.contains(&format!("job.gangmatch.dev `{name}`, which asked for it, is finished")), "{described}");
+    assert!(described.contains(&format!("its job.gangmatch.dev `{name}` is finished")), "{described}");
     assert_eq!(gates(&here.get("pod/mine")), ["gangmatch.dev/hold"]);
     // As it says there: without that Job it is asked for once more.
     node(&here, "m");

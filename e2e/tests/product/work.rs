@@ -78,7 +78,7 @@ fn a_job_whose_workload_is_not_held_or_not_there_is_told_so() {
     }
     for (name, words) in [
         ("one", "the batch Job `runs` is not held: set its spec.suspend to true"),
-        ("two", "there is no batch Job `missing` in this namespace: create it"),
+        ("two", "the batch Job `missing` does not exist in this namespace: create it"),
     ] {
         here.until(words, || here.kubectl(&["describe", "gmj", name], None).contains(words).then_some(()));
     }
@@ -309,7 +309,7 @@ fn on_a_machine_that_is_drained_work_goes_on_and_none_begins() {
     here.wait_reason("gmm/m", "Ready", "Draining");
     here.apply(&of("b"));
     let why = here.wait_reason("gmj/b", "Matched", "NoCandidates");
-    assert!(why.ends_with("; 1 offer is closed now and not tried: see the condition Ready"), "{why}");
+    assert!(why.ends_with("; 1 offer is not available and were not tried: see their condition Ready"), "{why}");
     assert_eq!(text(&running(&here).remove(0), "/spec/nodeName"), node, "its work goes on");
     assert_eq!(text(&here.get("gmj/a"), "/status/phase"), "Running");
     here.merge("gmj/a", r#"{"spec": {"done": true}}"#);

@@ -13,37 +13,37 @@ use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-The form of the input is told by what it begins with: `[ Name` and `{ [` are brackets, `{ \"` and `[ {` JSON, anything
-else is the long form. Ads keep their number and order. Comments are lost, which is said on standard error.
+The beginning of the input decides its form: `[ Name` and `{ [` mean brackets, `{ \"` and `[ {` mean JSON, and anything
+else means the long form. Ads keep their number and order. Comments are lost, which is reported on standard error.
 
 Examples:
   condor_status -long | kubectl gangmatch convert --to classad
   kubectl gangmatch convert --to json machine.ad
 
 Exit status:
-  0  everything was converted
-  1  a text cannot be read, has no ad, or cannot be written in that form; nothing is printed then
-  2  a wrong option, no such file";
+  0  all ads were converted
+  1  a text cannot be parsed, has no ad, or cannot be written in that form; nothing is printed
+  2  an option is wrong, or a file does not exist";
 
 /// What to convert, and into what.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The form to write.
+    /// The form of the output.
     #[arg(long, value_enum, value_name = "FORM")]
     to: Target,
 
-    /// Files with ads, in any form; - or none for standard input.
+    /// Files with ads, in any form; - or no file means standard input.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Target {
-    /// An object; of several ads, a list of objects.
+    /// A JSON object; for several ads, a list of objects.
     Json,
-    /// One attribute a line, an empty line between ads.
+    /// One attribute on each line, and an empty line between ads.
     Long,
-    /// In brackets, laid out as by `fmt`.
+    /// In brackets, formatted as by `fmt`.
     Classad,
 }
 
@@ -92,7 +92,7 @@ fn one(file: &Path) -> anyhow::Result<Option<Vec<(String, Ad)>>> {
     write!(std::io::stderr(), "{}", render(&reading.diagnostics, &text, &name, colour()))?;
     let Some(ads) = reading.read else { return Ok(None) };
     if ads.is_empty() {
-        writeln!(std::io::stderr(), "error: {name}: there is no ad in it")?;
+        writeln!(std::io::stderr(), "error: {name}: the file has no ad")?;
         return Ok(None);
     }
     debug_assert!(reading.diagnostics.iter().all(|one| one.severity == Severity::Warning), "errors leave no ads");

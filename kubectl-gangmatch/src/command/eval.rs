@@ -17,30 +17,30 @@ Examples:
   kubectl gangmatch eval 'other.Memory >= Size' --ad job.ad --target machine.ad
 
 Exit status:
-  0  the expression has a value, be it undefined or error
-  1  the expression or an ad cannot be read, or evaluation runs out of a limit
-  2  a wrong option, no such file";
+  0  the expression has a value, which may be undefined or error
+  1  the expression or an ad cannot be parsed, or the evaluation exceeds a limit
+  2  an option is wrong, or a file does not exist";
 
 /// What to evaluate, and among which ads.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The expression, or - for standard input.
+    /// The expression; - means standard input.
     #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     expr: String,
 
-    /// The ad that bare names are looked for in, in any form: brackets, long form, JSON.
+    /// A file with the ad in which the expression is evaluated, in any form: brackets, long form or JSON.
     #[arg(long, visible_alias = "my", value_name = "FILE")]
     ad: Option<PathBuf>,
 
-    /// The partner's ad: what `other` and `TARGET` mean.
+    /// A file with the ad of the partner, to which `other` and `TARGET` refer.
     #[arg(long, value_name = "FILE")]
     target: Option<PathBuf>,
 
-    /// What `time()` says, RFC 3339; without it, now.
+    /// The value of `time()`, RFC 3339. Default: the current time.
     #[arg(long, value_name = "TIME")]
     now: Option<jiff::Timestamp>,
 
-    /// The value as the language writes it, or as HTCondor's JSON.
+    /// The form of the value: as in the language, or HTCondor's JSON.
     #[arg(short, long, value_enum, default_value_t = Shape::Text)]
     output: Shape,
 }

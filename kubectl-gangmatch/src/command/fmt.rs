@@ -14,25 +14,25 @@ use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-Comments are kept. Laying out twice changes nothing.
+Comments are kept. Formatting a formatted text changes nothing.
 
 Exit status:
-  0  everything was laid out; with --check: everything is laid out
-  1  a text cannot be read; with --check: a text would change
-  2  a wrong option, no such file";
+  0  all texts were formatted; with --check: no text would change
+  1  a text cannot be parsed; with --check: a text would change
+  2  an option is wrong, or a file does not exist";
 
 /// What to lay out, and where to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Files with an ad, in any form, or with an expression; - or none for standard input.
+    /// Files with an ad in any form, or with an expression; - or no file means standard input.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Change the files instead of printing.
+    /// Change the files instead of printing the formatted text.
     #[arg(short, long, conflicts_with = "check")]
     write: bool,
 
-    /// Print the names of files that would change, and nothing else.
+    /// Print only the names of files that would change.
     #[arg(long)]
     check: bool,
 }

@@ -17,13 +17,13 @@ use crate::screen::shown;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-Besides what the controller refuses: conditions that are never true, pairs that exclude each other, comparisons with
-undefined, names that look misspelt.
+In addition to mistakes that the controller refuses, it finds conditions that are never true, pairs of conditions that
+exclude each other, comparisons with undefined, and names that look misspelled.
 
 Exit status:
-  0  nothing to remark
-  1  findings
-  2  a wrong option, no such file, nothing to read";
+  0  there are no findings
+  1  there are findings
+  2  an option is wrong, a file does not exist, or there is no manifest";
 
 /// Remarks of the reader, which the objects' own warnings tell already.
 const TOLD: [&str; 3] = ["unsupported-regex", "bad-regex", "regex-end"];
@@ -53,15 +53,15 @@ const SYSTEM: [&str; 18] = [
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A file or folder of manifests, or - for standard input; may be given several times.
+    /// A file or folder with manifests; - means standard input. Can be repeated.
     #[arg(short, long = "filename", value_name = "PATH", required = true)]
     filename: Vec<PathBuf>,
 
-    /// Read the folders below, too.
+    /// Also read folders inside folders.
     #[arg(short = 'R', long)]
     recursive: bool,
 
-    /// Sentences with the lines they are about, or data.
+    /// The form of the findings: text with the lines in question, or JSON.
     #[arg(short, long, value_enum, default_value_t = Shape::Text)]
     output: Shape,
 }

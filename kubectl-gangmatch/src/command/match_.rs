@@ -19,47 +19,47 @@ use crate::table::table;
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 Exit status:
-  0  everything was read, whether it matched or not
-  1  something in the manifests is wrong; the rest was matched
-  2  nothing could be done: a wrong option, no such file, nothing to read
+  0  all manifests were read, whether jobs matched or not
+  1  there is a mistake in the manifests; the other manifests were matched
+  2  an option is wrong, a file does not exist, or there is no manifest
 
-Matches and reasons go to standard output, errors and warnings to standard error, each with file and line.";
+Matches and reasons are printed to standard output; errors and warnings are printed to standard error, with file and line.";
 
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A file or folder of manifests, or - for standard input; may be given several times.
+    /// A file or folder with manifests; - means standard input. Can be repeated.
     #[arg(short, long = "filename", value_name = "PATH", required = true)]
     filename: Vec<PathBuf>,
 
-    /// Read the folders below, too.
+    /// Also read folders inside folders.
     #[arg(short = 'R', long)]
     recursive: bool,
 
-    /// The namespace of objects that name none.
+    /// The namespace of objects that have none.
     #[arg(short, long, value_name = "NAME", default_value = "default")]
     namespace: String,
 
-    /// Who creates the objects: what a cluster would stamp as `Owner`.
+    /// The user who creates the objects, which a cluster would record as `Owner`.
     #[arg(long = "as", value_name = "USER", default_value = "you")]
     owner: String,
 
-    /// What `time()` says, RFC 3339; without it, now.
+    /// The value of `time()`, RFC 3339. Default: the current time.
     #[arg(long, value_name = "TIME")]
     now: Option<jiff::Timestamp>,
 
-    /// How gangs are searched for. Both ways find the same ones; the plain one is slow, and for diagnosis.
+    /// How to search for gangs. Both ways find the same gangs; the plain search is slow, and is meant for diagnosis.
     #[arg(long, value_enum, default_value_t = SearchBy::Index)]
     search: SearchBy,
 
-    /// A table, or the Matches as they would be written.
+    /// The form of the output: a table, or the Matches in JSON or YAML.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SearchBy {
-    /// By indexes over all ads.
+    /// With indexes over all ads.
     Index,
     /// One ad after the other.
     Plain,

@@ -19,7 +19,7 @@ use crate::output::line;
 pub(crate) use self::figures::draw;
 
 const PAGE: &str = "docs/performance.md";
-const HEADS: &str = "| workload | prefers | matched | cold ms (must, stretch) | cycle ms (must, stretch) | without the second look | cycle / scalar pair | \
+const HEADS: &str = "| workload | prefers | matched | cold ms (must, stretch) | cycle ms (must, stretch) | without verification | cycle / scalar pair | \
     after 1 % changed, of a cycle | gangs as before | questions | steps | classes | bytes an ad in the engine | bytes of the ad itself | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 const HARD: &str = "| pool | jobs x offers | matched | cycle ms | of a scalar scan | search | classes | questions | steps | peak MB |\n\

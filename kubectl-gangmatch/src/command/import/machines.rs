@@ -34,7 +34,7 @@ pub(super) fn machines(name: &str, text: &str) -> Result<Imported, String> {
     let reading = read_ads(text, Dialect::Gangmatch);
     let Some(ads) = reading.read.filter(|ads| !ads.is_empty()) else {
         let first = reading.diagnostics.iter().find(|found| found.severity == Severity::Error);
-        let why = first.map_or_else(|| "there is no ad in it, and no line `queue`".to_owned(), ToString::to_string);
+        let why = first.map_or_else(|| "the file has no ad and no line `queue`".to_owned(), ToString::to_string);
         return Err(format!("{name}: {why}"));
     };
     let mut imported = Imported::default();

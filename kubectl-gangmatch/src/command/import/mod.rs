@@ -15,44 +15,44 @@ use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-A file with a line `queue` is a submit file; anything else is taken for ads, as `condor_status -long` prints them.
-What cannot be taken over is said on standard error, with the line.
+A file with a line `queue` is a submit file. Any other file must contain ads, as `condor_status -long` prints them.
+Parts that cannot be converted are reported on standard error, with their lines.
 
   submit file                       becomes
   queue N                           N Jobs
-  requirements, rank                constraint and rank of the port `machine`: names that the job does not have are the machine's
+  requirements, rank                constraint and rank of the port `machine`; names that the job does not define refer to the machine
   request_cpus, request_memory      the request of that port
-  concurrency_limits = vcs:2        a port `vcs` for a License with App == \"vcs\", 2 seats of it
+  concurrency_limits = vcs:2        a port `vcs` for 2 seats of a License with App == \"vcs\"
   +Attribute, My.Attribute          an attribute
   executable, arguments, environment, container_image, docker_image
-                                    a workload, if there is an image: one of these two, or --image
+                                    a workload, if an image is given by one of the last two or by --image
 
   ad of a machine                   becomes
   Cpus, Memory of the whole slot    the capacity
-  Requirements, Rank                constraint and rank: names that the machine does not have are the job's
-  what is of the moment             nothing: addresses, counters, times of the last update
+  Requirements, Rank                constraint and rank; names that the machine does not define refer to the job
+  addresses, counters, times        nothing
 
 Examples:
   condor_status -long | kubectl gangmatch import - > machines.yaml
   kubectl gangmatch import --image example.org/sim:1 sim.sub > jobs.yaml
 
 Exit status:
-  0  everything was taken over, or said to be left out
-  1  a file cannot be read as either; nothing is printed then
-  2  a wrong option, no such file";
+  0  every part was converted, or reported as left out
+  1  a file is neither a submit file nor contains ads; nothing is printed
+  2  an option is wrong, or a file does not exist";
 
 /// What to import.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The image in which the executables of submit files run; without it, and if the file names none, Jobs have no workload.
+    /// The image for the executables of submit files. Without it, a Job has a workload only if its submit file names an image.
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
 
-    /// Say nothing of what is left out.
+    /// Do not report what is left out.
     #[arg(long)]
     quiet: bool,
 
-    /// Submit files, and files with ads; - for standard input.
+    /// Submit files and files with ads; - means standard input.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }

@@ -68,7 +68,7 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
             let count: u32 = match count {
                 "" => 1,
                 digits => digits.parse().map_err(|_| {
-                    format!("{place}: found `queue {digits}`; write `queue` and a number: lists are not taken over")
+                    format!("{place}: found `queue {digits}`; write `queue` and a number: lists are not supported")
                 })?,
             };
             for _ in 0..count {
@@ -202,7 +202,7 @@ fn read(place: &str, text: &str) -> Result<classad::Expr, String> {
     let reading = read_expr(text, Dialect::Gangmatch);
     reading.read.ok_or_else(|| {
         let first = reading.diagnostics.iter().find(|found| found.severity == Severity::Error);
-        format!("{place}: {}", first.map_or_else(|| "no expression".to_owned(), ToString::to_string))
+        format!("{place}: {}", first.map_or_else(|| "not an expression".to_owned(), ToString::to_string))
     })
 }
 
