@@ -1,4 +1,4 @@
-//! The second look at gangs: the evaluator is asked again exactly where something that it reads is new.
+//! Gangs are verified: the evaluator is asked again exactly where something that it reads is new.
 
 #[cfg(test)]
 mod tests {

@@ -26,9 +26,9 @@ pub(crate) struct Candidates {
     /// The offer classes that have candidates, in order.
     met: Vec<usize>,
     /// Conditions that are asked row by row: the root's.
-    cold: Vec<PredId>,
+    per_row: Vec<PredId>,
     /// And those of the offer classes that have any, with their places in `plan.theirs`.
-    theirs_cold: Vec<(usize, Vec<PredId>)>,
+    theirs_per_row: Vec<(usize, Vec<PredId>)>,
     /// Made when it is needed.
     order: Option<Order>,
     /// The largest score of a row that is not open.
@@ -58,13 +58,13 @@ impl Candidates {
         let (mut may, mut open) = (Bits::none(rows), Bits::none(rows));
         let own = Filters::of(&plan.own, known);
         let wanted = own.wanted(&plan, admitted, &mut open, known);
-        let (mut reflective, mut theirs_cold) = (false, Vec::new());
+        let (mut reflective, mut theirs_per_row) = (false, Vec::new());
         for (place, theirs) in plan.theirs.iter().enumerate() {
             let Some(offer_class) = known.table.offer_classes.list.get(theirs.offer_class) else { continue };
             if plan.own.never || !offer_class.rows.meets(wanted.as_ref().unwrap_or(admitted)) {
                 continue;
             }
-            let sieve = Filters::of(&theirs.demand, known);
+            let filters = Filters::of(&theirs.demand, known);
             let Some(offer_class) = known.table.offer_classes.list.get(theirs.offer_class) else { continue };
             let mut sets = vec![&offer_class.rows];
             match &wanted {
@@ -73,10 +73,10 @@ impl Candidates {
             }
             let unknown = known.ranks.open(theirs.rank);
             let opaque = offer_class.deep || offer_class.reflective || theirs.rank == Rank::Opaque;
-            if sieve.open || opaque || unknown.is_some() {
+            if filters.open || opaque || unknown.is_some() {
                 let mut rows = Bits::none(rows);
                 rows.or_meet(&sets);
-                sieve.narrow(&theirs.demand, &mut rows, &mut open, known.preds);
+                filters.narrow(&theirs.demand, &mut rows, &mut open, known.preds);
                 if opaque {
                     open.or(&rows);
                 }
@@ -86,11 +86,11 @@ impl Candidates {
                 reflective |= offer_class.reflective && rows.any();
                 may.or(&rows);
             } else {
-                sets.extend(sieve.hot.iter().filter_map(|pred| known.preds.known(*pred)).map(|answer| &answer.yes));
+                sets.extend(filters.bulk.iter().filter_map(|pred| known.preds.known(*pred)).map(|answer| &answer.yes));
                 may.or_meet(&sets);
             }
-            if !sieve.cold.is_empty() {
-                theirs_cold.push((place, sieve.cold));
+            if !filters.per_row.is_empty() {
+                theirs_per_row.push((place, filters.per_row));
             }
         }
         if let Some(unknown) = known.ranks.open(plan.rank) {
@@ -103,10 +103,10 @@ impl Candidates {
         open.and(&may);
         // Until they have been looked at, scores may differ.
         let (most, varies) = (Score::default(), true);
-        let (may, cold) = (Arc::new(may), own.cold);
+        let (may, per_row) = (Arc::new(may), own.per_row);
         let (met, order) = (Vec::new(), None);
         let mut candidates =
-            Candidates { plan, ask, may, open, reflective, met, cold, theirs_cold, order, most, varies };
+            Candidates { plan, ask, may, open, reflective, met, per_row, theirs_per_row, order, most, varies };
         candidates.open_joins(known);
         candidates.meet(known);
         candidates.bound(known);
@@ -115,10 +115,10 @@ impl Candidates {
 
     /// Asks of all rows what was to be asked row by row.
     pub(crate) fn decide(&mut self, known: &mut Known<'_>) {
-        for pred in std::mem::take(&mut self.cold) {
+        for pred in std::mem::take(&mut self.per_row) {
             self.keep(pred, None, known);
         }
-        for (place, preds) in std::mem::take(&mut self.theirs_cold) {
+        for (place, preds) in std::mem::take(&mut self.theirs_per_row) {
             let offer_class = self.plan.theirs.get(place).map(|theirs| theirs.offer_class);
             for pred in preds {
                 self.keep(pred, offer_class, known);
@@ -189,13 +189,13 @@ impl Candidates {
 
     /// Whether conditions that are asked row by row let a row pass; only the evaluator knows about open ones, which pass.
     pub(crate) fn passes(&self, row: u32, known: &mut Known<'_>) -> bool {
-        if self.cold.is_empty() && self.theirs_cold.is_empty() {
+        if self.per_row.is_empty() && self.theirs_per_row.is_empty() {
             return true;
         }
         let place = self.theirs(row, known.table).map_or(usize::MAX, |(place, _)| place);
-        let known_cold = self.theirs_cold.binary_search_by_key(&place, |(place, _)| *place).ok();
-        let theirs = known_cold.and_then(|place| self.theirs_cold.get(place)).map_or(&[][..], |(_, preds)| preds);
-        let mut each = self.cold.iter().chain(theirs);
+        let known_cold = self.theirs_per_row.binary_search_by_key(&place, |(place, _)| *place).ok();
+        let theirs = known_cold.and_then(|place| self.theirs_per_row.get(place)).map_or(&[][..], |(_, preds)| preds);
+        let mut each = self.per_row.iter().chain(theirs);
         let open = self.open.get(as_usize(row));
         each.all(|pred| match known.preds.holds(*pred, as_usize(row), known.table) {
             Some(truth) => truth,
@@ -399,26 +399,26 @@ fn same(rank: Rank) -> Option<FixedPoint> {
 /// The conditions of a demand by how they are asked.
 struct Filters {
     /// Those that are answered for all rows at once.
-    hot: Vec<PredId>,
+    bulk: Vec<PredId>,
     /// Those that are left to be asked row by row.
-    cold: Vec<PredId>,
+    per_row: Vec<PredId>,
     /// Of some rows only the evaluator knows.
     open: bool,
 }
 
 impl Filters {
     fn of(demand: &Predicates, known: &mut Known<'_>) -> Filters {
-        let mut sieve = Filters { hot: Vec::new(), cold: Vec::new(), open: demand.opaque };
+        let mut filters = Filters { bulk: Vec::new(), per_row: Vec::new(), open: demand.opaque };
         for pred in &demand.preds {
             match known.preds.answer(*pred, known.table) {
                 Some(answer) => {
-                    sieve.open |= answer.open.is_some();
-                    sieve.hot.push(*pred);
+                    filters.open |= answer.open.is_some();
+                    filters.bulk.push(*pred);
                 }
-                None => sieve.cold.push(*pred),
+                None => filters.per_row.push(*pred),
             }
         }
-        sieve
+        filters
     }
 
     /// What is left of the admitted rows, if it pays to work that out before offer classes are looked at.
@@ -428,7 +428,7 @@ impl Filters {
             self.narrow(&plan.own, &mut wanted, open, known.preds);
             return Some(wanted);
         }
-        if plan.theirs.len() <= FEW || self.hot.is_empty() {
+        if plan.theirs.len() <= FEW || self.bulk.is_empty() {
             return None;
         }
         let (mut wanted, mut sets) = (Bits::none(admitted.len()), Vec::new());
@@ -440,12 +440,12 @@ impl Filters {
     /// The sets whose common rows pass, if none is open.
     fn sets<'k>(&self, admitted: &'k Bits, sets: &mut Vec<&'k Bits>, preds: &'k Preds) {
         sets.push(admitted);
-        sets.extend(self.hot.iter().filter_map(|pred| preds.known(*pred)).map(|answer| &answer.yes));
+        sets.extend(self.bulk.iter().filter_map(|pred| preds.known(*pred)).map(|answer| &answer.yes));
     }
 
     /// Takes out of `rows` what is refused, and adds to `open` what is not known.
     fn narrow(&self, demand: &Predicates, rows: &mut Bits, open: &mut Bits, preds: &Preds) {
-        for answer in self.hot.iter().filter_map(|pred| preds.known(*pred)) {
+        for answer in self.bulk.iter().filter_map(|pred| preds.known(*pred)) {
             match &answer.open {
                 None => rows.and(&answer.yes),
                 Some(unknown) => {

@@ -39,7 +39,7 @@ pub(crate) struct Pool {
     /// Rows that could give something, whatever is asked.
     pub(crate) giving: Bits,
     /// Rows with equal capacity, and one of them.
-    shelves: Vec<(usize, Bits)>,
+    capacities: Vec<(usize, Bits)>,
     admitted: BTreeMap<String, Bits>,
     homes: BTreeMap<String, Bits>,
     pub(crate) answers: Answers,
@@ -84,12 +84,12 @@ impl Pool {
             capacity.is_some_and(|capacity| !capacity.is_empty() && capacity.values().all(|amount| *amount >= 1))
         };
         let giving = Bits::of(rows, |row| live(row) && gives(row));
-        let mut shelves: BTreeMap<u32, (usize, Bits)> = BTreeMap::new();
+        let mut capacities: BTreeMap<u32, (usize, Bits)> = BTreeMap::new();
         for row in table.live.iter() {
             let place = place(as_usize(row));
             let Some(terms) = known.availability.terms_at(place) else { continue };
-            let shelf = shelves.entry(terms).or_insert_with(|| (place, Bits::none(rows)));
-            shelf.1.set(as_usize(row), true);
+            let equal = capacities.entry(terms).or_insert_with(|| (place, Bits::none(rows)));
+            equal.1.set(as_usize(row), true);
         }
         let alike = alike(known);
         Pool {
@@ -100,7 +100,7 @@ impl Pool {
             deep,
             firsts,
             giving,
-            shelves: shelves.into_values().collect(),
+            capacities: capacities.into_values().collect(),
             admitted: BTreeMap::new(),
             homes: BTreeMap::new(),
             answers: Answers::default(),
@@ -131,7 +131,7 @@ impl Pool {
             return fits.clone();
         }
         let mut fits = Bits::none(known.table.rows.len());
-        for (place, rows) in &self.shelves {
+        for (place, rows) in &self.capacities {
             if known.availability.take_of(ask, *place).is_some() {
                 fits.or(rows);
             }
