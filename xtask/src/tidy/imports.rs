@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 /// Who may import whom, of our own crates, tests included. Nobody imports a program.
-const IMPORTS: [(&str, &[&str]); 17] = [
+const IMPORTS: [(&str, &[&str]); 18] = [
     ("classad", &[]),
     ("claiming", &[]),
     ("matchmaker", &["classad"]),
@@ -16,6 +16,7 @@ const IMPORTS: [(&str, &[&str]); 17] = [
     ("controller", &["apiserver", "auditor", "classad", "claiming", "gangindex", "matchmaker", "crds", "pool"]),
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["classad", "gangindex", "matchmaker", "crds", "pool"]),
+    ("simulator", &["classad", "claiming", "gangindex", "matchmaker"]),
     ("e2e", &["crds", "testbed"]),
     ("testbed", &[]),
     ("apiserver", &["crds", "testbed"]),

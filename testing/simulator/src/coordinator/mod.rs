@@ -1,0 +1,370 @@
+//! One coordinator: what it has seen, which claims it drives, and whether it leads. The pure parts are those of the product.
+
+mod cycle;
+pub mod shell;
+pub mod view;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use claiming::{Action, Claim, Event, Reason, step};
+
+use crate::coordinator::shell::{Desk, Next, Stage};
+use crate::coordinator::view::{Seen, View, is_haunted, views};
+use crate::objects::{Body, Key, Stored, Uid};
+use crate::planted::Planted;
+use crate::server::{Answer, Patch, Verb};
+
+/// How long an undecided claim may take.
+const RESERVE_MS: u64 = 5_000;
+/// How long a claim rests after an action came to nothing.
+const REST_MS: u64 = 500;
+/// A leader renews its lease this often, steps down this long after the last renewal, and is followed after this long.
+pub const RENEW_MS: u64 = 2_000;
+const STEP_DOWN_MS: u64 = 5_000;
+const FOLLOW_MS: u64 = 8_000;
+/// An agent whose lease was not seen renewed for this long is silent.
+pub const SILENT_MS: u64 = 6_000;
+/// How long an offer that refused a job is left out.
+const BACK_OFF_MS: u64 = 2_000;
+
+/// A coordinator.
+pub struct Coordinator {
+    /// Its number.
+    pub number: u8,
+    /// Everything it has seen.
+    pub seen: Seen,
+    /// The epoch under which it leads.
+    pub leads: Option<u64>,
+    /// It leads whatever the lease says.
+    pub usurps: bool,
+    /// A mistake that was put in.
+    pub planted: Planted,
+    drives: BTreeMap<Key, Drive>,
+    calls: BTreeMap<u64, (Key, Option<Action>, Stage)>,
+    /// When the calls about its lease were sent: an answer counts from then on, however late it is read.
+    lease_calls: BTreeMap<u64, u64>,
+    first_seen: BTreeMap<Uid, u64>,
+    alive: BTreeMap<u8, (u64, u64)>,
+    refusals: BTreeMap<(Uid, u8), u64>,
+    proven: BTreeSet<Uid>,
+    buried: BTreeMap<Key, u64>,
+    lease: (u64, u64),
+    renewed_ms: u64,
+    token: u64,
+}
+
+/// One claim under way.
+struct Drive {
+    claim: Claim,
+    view: View,
+    waiting: u32,
+    failed: bool,
+    rests_until_ms: u64,
+}
+
+/// A request, and by which number its answer is known.
+pub type Request = (u64, Verb);
+
+impl Coordinator {
+    /// One that has seen this and drives nothing.
+    pub fn new(number: u8, seen: Seen, usurps: bool, planted: Planted) -> Coordinator {
+        Coordinator {
+            number,
+            seen,
+            leads: None,
+            usurps,
+            planted,
+            drives: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            lease_calls: BTreeMap::new(),
+            first_seen: BTreeMap::new(),
+            alive: BTreeMap::new(),
+            refusals: BTreeMap::new(),
+            proven: BTreeSet::new(),
+            buried: BTreeMap::new(),
+            lease: (0, 0),
+            renewed_ms: 0,
+            token: 0,
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.drives.is_empty()
+    }
+
+    /// Takes in an object that was read or watched; an older state never replaces a newer one.
+    pub fn learn(&mut self, stored: &Rc<Stored>, now_ms: u64) {
+        let newer = |known: u64| known >= stored.version;
+        let is_known = self.seen.get(&stored.key).is_some_and(|known| newer(known.version));
+        if is_known || self.buried.get(&stored.key).copied().is_some_and(newer) {
+            return;
+        }
+        if let (Key::Alive(offer), Body::Lease(_, renewals)) = (stored.key, &stored.body) {
+            self.alive.insert(offer, (*renewals, now_ms));
+        }
+        self.seen.insert(stored.key, stored.clone());
+    }
+
+    /// Takes in that an object was deleted. An answer that was under way may still show it: that does not bring it back.
+    pub fn forget(&mut self, key: Key, version: u64) {
+        if self.planted != Planted::Resurrects {
+            self.buried.insert(key, version);
+        }
+        if self.seen.get(&key).is_some_and(|known| known.version < version) {
+            self.seen.remove(&key);
+        }
+    }
+
+    /// What is due now: the lease, claims that have a next step, new gangs.
+    pub fn round(&mut self, now_ms: u64, lead: bool) -> Vec<Request> {
+        let mut requests = Vec::new();
+        if lead {
+            requests.extend(self.keep_lead(now_ms));
+        }
+        if self.usurps && self.leads.is_none() {
+            self.leads = Some(0);
+        }
+        if self.leads.is_some() {
+            requests.extend(self.prove());
+            requests.extend(self.take_seats());
+            self.drive_due(now_ms, &mut requests);
+            self.find_gangs(now_ms, &mut requests);
+        }
+        requests
+    }
+
+    fn keep_lead(&mut self, now_ms: u64) -> Option<Request> {
+        if self.usurps {
+            return None;
+        }
+        if self.leads.is_some() && now_ms.saturating_sub(self.renewed_ms) > STEP_DOWN_MS {
+            self.step_down();
+        }
+        let verb = match self.leads {
+            Some(_) => Verb::Patch(Key::Leader, Patch::Renew { version: self.lease.0, holder: self.number }),
+            None => Verb::Get(Key::Leader),
+        };
+        Some(self.lease_call(verb, now_ms))
+    }
+
+    fn lease_call(&mut self, verb: Verb, now_ms: u64) -> Request {
+        let request = self.call(Key::Leader, None, Stage::Write, verb);
+        self.lease_calls.insert(request.0, now_ms);
+        request
+    }
+
+    fn step_down(&mut self) {
+        self.leads = None;
+        self.drives.clear();
+        // what they have asked for is answered to nobody
+        self.calls.retain(|_, (_, action, _)| action.is_none());
+    }
+
+    fn lease_answered(&mut self, sent_ms: u64, answer: &Answer, now_ms: u64) -> Option<Request> {
+        let Answer::Done(stored) = answer else {
+            if self.leads.is_some() && matches!(answer, Answer::Refused(_)) {
+                self.step_down();
+            }
+            return None;
+        };
+        let Body::Lease(holder, _) = stored.body else { return None };
+        if holder == self.number {
+            // a write of its own that has won, whatever became of its answer
+            if now_ms.saturating_sub(sent_ms) <= STEP_DOWN_MS && stored.version >= self.lease.0 {
+                self.leads.get_or_insert(stored.version);
+                (self.lease, self.renewed_ms) = ((stored.version, now_ms), sent_ms);
+            }
+            return None;
+        }
+        if stored.version != self.lease.0 {
+            self.lease = (stored.version, now_ms);
+        }
+        let free = holder == u8::MAX || now_ms.saturating_sub(self.lease.1) > FOLLOW_MS;
+        free.then(|| {
+            let verb = Verb::Patch(Key::Leader, Patch::Renew { version: self.lease.0, holder: self.number });
+            self.lease_call(verb, now_ms)
+        })
+    }
+
+    /// An offer is open once it was seen, after it was read, that nobody can be at work on a former one of its name.
+    fn prove(&mut self) -> Option<Request> {
+        let asked = self.calls.values().any(|(key, _, _)| matches!(key, Key::Offer(_)));
+        let unproven = self.seen.values().find(|one| one.offer().is_some() && !self.proven.contains(&one.uid));
+        let key = unproven.filter(|_| !asked)?.key;
+        Some(self.call(key, None, Stage::List, Verb::List))
+    }
+
+    /// Shared seats on which nobody sits: those who left last may each have seen the other one.
+    fn take_seats(&mut self) -> Option<Request> {
+        let mut offers = self.seen.values().filter_map(|stored| Some((stored.key, stored.offer()?)));
+        let (key, share) = offers.find_map(|(key, offer)| {
+            let used = |share: &String| offer.claims.values().any(|entry| entry.share.as_ref() == Some(share));
+            Some((key, offer.shared.keys().find(|share| !used(share))?.clone()))
+        })?;
+        Some(self.call(key, None, Stage::Write, Verb::Patch(key, Patch::TakeSeat { share })))
+    }
+
+    fn drive_due(&mut self, now_ms: u64, requests: &mut Vec<Request>) {
+        self.drives.retain(|_, drive| drive.waiting > 0 || drive.rests_until_ms > now_ms);
+        for (uid, view) in views(&self.seen) {
+            if self.planted == Planted::NoSweeper && view.found.is_none() || self.drives.contains_key(&view.key) {
+                continue;
+            }
+            let claim = self.claim(&view, uid, now_ms);
+            let event = view.leaving(&self.seen).map_or(Event::Tick, Event::Exit);
+            if !step(claim.clone(), event, now_ms).1.is_empty() {
+                self.begin(view, claim, event, now_ms, requests);
+            }
+        }
+    }
+
+    fn claim(&mut self, view: &View, uid: Uid, now_ms: u64) -> Claim {
+        let first = if uid == 0 { now_ms } else { *self.first_seen.entry(uid).or_insert(now_ms) };
+        let silent = |offer: u8| {
+            let since = self.alive.get(&offer).map_or(now_ms, |(_, since)| *since);
+            now_ms.saturating_sub(since) > SILENT_MS || self.planted == Planted::LosesAlive
+        };
+        let mut claim = view.claim(&self.seen, first.saturating_add(RESERVE_MS), silent);
+        if self.planted == Planted::BelievesAbsence && view.found.is_none() {
+            claim.decision = claiming::Decision::Missing;
+        }
+        claim.epoch = self.leads.unwrap_or(0);
+        claim.newest_epoch = view.found.as_ref().map_or(0, |found| found.epoch);
+        claim
+    }
+
+    fn begin(&mut self, view: View, claim: Claim, event: Event, now_ms: u64, requests: &mut Vec<Request>) {
+        let key = view.key;
+        self.drives.insert(key, Drive { claim, view, waiting: 0, failed: false, rests_until_ms: 0 });
+        self.take_in(key, event, now_ms, requests);
+    }
+
+    /// One event into a claim; the requests of the actions that it asks for.
+    fn take_in(&mut self, key: Key, event: Event, now_ms: u64, requests: &mut Vec<Request>) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            let Some(drive) = self.drives.get_mut(&key) else { return };
+            drive.failed |= matches!(event, Event::Failed(_));
+            let (claim, mut actions) = step(drive.claim.clone(), event, now_ms);
+            drive.claim = claim;
+            if drive.claim.exit.is_none()
+                && let Some(reason) = drive.view.leaving(&self.seen)
+            {
+                let (claim, more) = step(drive.claim.clone(), Event::Exit(reason), now_ms);
+                drive.claim = claim;
+                actions.extend(more);
+            }
+            for action in actions {
+                self.note_refusal(key, action, now_ms);
+                let Some(desk) = self.desk(key, now_ms) else { return };
+                match desk.begin(action) {
+                    Next::Ask(verb, stage) => requests.push(self.call(key, Some(action), stage, verb)),
+                    Next::Done(event) => events.push(event),
+                }
+            }
+        }
+        if let Some(drive) = self.drives.get_mut(&key).filter(|drive| drive.waiting == 0) {
+            match drive.failed {
+                true => drive.rests_until_ms = now_ms.saturating_add(REST_MS),
+                false => drop(self.drives.remove(&key)),
+            }
+        }
+    }
+
+    /// After a no the job is not matched with these offers for a while.
+    fn note_refusal(&mut self, key: Key, action: Action, now_ms: u64) {
+        let Action::Abort(reason) = action else { return };
+        let Some(drive) = self.drives.get(&key) else { return };
+        if matches!(reason, Reason::CapacityTaken | Reason::StaleAd | Reason::Rejected | Reason::ReserveTimedOut) {
+            let pairs = drive.view.legs.iter().map(|leg| (drive.view.root.1, leg.offer));
+            let until = now_ms.saturating_add(BACK_OFF_MS);
+            self.refusals.extend(pairs.collect::<Vec<_>>().into_iter().map(|pair| (pair, until)));
+        }
+    }
+
+    fn desk(&self, key: Key, now_ms: u64) -> Option<Desk<'_>> {
+        let drive = self.drives.get(&key)?;
+        Some(Desk {
+            view: &drive.view,
+            seen: &self.seen,
+            holds: drive.claim.holds(),
+            alive: &self.alive,
+            now_ms,
+            epoch: self.leads.unwrap_or(0),
+            planted: self.planted,
+        })
+    }
+
+    fn call(&mut self, key: Key, action: Option<Action>, stage: Stage, verb: Verb) -> Request {
+        self.token += 1;
+        self.calls.insert(self.token, (key, action, stage));
+        if action.is_some()
+            && let Some(drive) = self.drives.get_mut(&key)
+        {
+            drive.waiting += 1;
+        }
+        (self.token, verb)
+    }
+
+    /// An answer; what it leads to.
+    pub fn answered(&mut self, token: u64, answer: &Answer, now_ms: u64) -> Vec<Request> {
+        let Some((key, action, stage)) = self.calls.remove(&token) else { return Vec::new() };
+        match answer {
+            Answer::Done(stored) => self.learn(stored, now_ms),
+            Answer::Listed(all) => all.iter().for_each(|stored| self.learn(stored, now_ms)),
+            _ => {}
+        }
+        let Some(action) = action else {
+            if key == Key::Leader {
+                let sent_ms = self.lease_calls.remove(&token).unwrap_or(0);
+                return self.lease_answered(sent_ms, answer, now_ms).into_iter().collect();
+            }
+            if let Answer::Listed(all) = answer {
+                let offers = all.iter().filter_map(|one| Some((one, one.offer()?)));
+                let clean =
+                    offers.filter(|(one, _)| matches!(one.key, Key::Offer(name) if !is_haunted(name, one.uid, all)));
+                let clean: Vec<Uid> =
+                    clean.map(|(one, _)| one.uid).filter(|uid| self.seen.values().any(|one| one.uid == *uid)).collect();
+                self.proven.extend(clean);
+            }
+            return Vec::new();
+        };
+        if matches!(answer, Answer::Refused("epoch")) {
+            // somebody has led since: to go on under the old epoch would be refused for ever
+            self.step_down();
+        }
+        let mut requests = Vec::new();
+        let Some(drive) = self.drives.get_mut(&key) else { return requests };
+        drive.waiting = drive.waiting.saturating_sub(1);
+        if let (Action::CreateMatch, Answer::Done(stored)) = (action, answer)
+            && let (true, Some(found)) = (matches!(stage, Stage::Write), stored.found())
+        {
+            drive.view = View::of(stored.uid, key, found);
+            self.first_seen.insert(stored.uid, now_ms);
+        }
+        if matches!(answer, Answer::Missing) {
+            self.gone(key, action, &stage);
+        }
+        let Some(desk) = self.desk(key, now_ms) else { return requests };
+        match desk.go_on(action, stage, answer) {
+            Next::Ask(verb, stage) => requests.push(self.call(key, Some(action), stage, verb)),
+            Next::Done(event) => self.take_in(key, event, now_ms, &mut requests),
+        }
+        requests
+    }
+
+    /// The server says that what was asked for is not there: so it is forgotten, without waiting for the watch.
+    fn gone(&mut self, key: Key, action: Action, stage: &Stage) {
+        let Some(drive) = self.drives.get(&key) else { return };
+        let keys = match (action, stage) {
+            (Action::ReadDecision | Action::Commit | Action::Abort(_) | Action::Release(_), Stage::Write) => vec![key],
+            (Action::StopWork | Action::ClearWork | Action::StartWork(_), _) => vec![drive.view.batch_key()],
+            _ => Vec::new(),
+        };
+        for key in keys {
+            self.seen.remove(&key);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Runs histories by seed: one in full, or many until one goes wrong.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use simulator::{Plan, Planted, run, shrink};
+
+/// Runs gangmatch's engine and claims in a world in memory.
+#[derive(Parser)]
+struct Arguments {
+    /// The first seed.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How many seeds to run; with one, its history is printed.
+    #[arg(long, default_value_t = 1)]
+    count: u64,
+    /// Make the plan of a history that goes wrong as small as it gets.
+    #[arg(long)]
+    shrink: bool,
+    /// A mistake to put in, to see it found.
+    #[arg(long, value_enum, default_value_t)]
+    planted: Planted,
+}
+
+fn main() -> Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let mut out = std::io::stdout().lock();
+    let (mut events, mut committed) = (0u64, 0u64);
+    for seed in arguments.seed..arguments.seed.saturating_add(arguments.count) {
+        let plan = Plan::new(seed, arguments.planted);
+        let outcome = run(&plan, false);
+        events += outcome.events;
+        committed += outcome.committed;
+        if outcome.wrong.is_none() && arguments.count > 1 {
+            continue;
+        }
+        let plan = if arguments.shrink && outcome.wrong.is_some() { shrink(&plan) } else { plan };
+        let outcome = run(&plan, true);
+        for line in &outcome.log {
+            writeln!(out, "{line}")?;
+        }
+        writeln!(out, "{plan:#?}")?;
+        writeln!(
+            out,
+            "{} events, {} writes, {} ms, {} committed, {} aborted",
+            outcome.events, outcome.writes, outcome.ended_ms, outcome.committed, outcome.aborted
+        )?;
+        match outcome.wrong {
+            Some(wrong) => {
+                writeln!(out, "seed {seed}: {wrong}")?;
+                return Ok(ExitCode::FAILURE);
+            }
+            None => writeln!(out, "seed {seed}: everything holds")?,
+        }
+    }
+    if arguments.count > 1 {
+        writeln!(out, "{} histories hold: {events} events, {committed} claims that stood", arguments.count)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,172 @@
+//! A seed into a plan: who there is, what people do and what goes wrong, and when. A plan can be made smaller.
+
+use crate::chance::Chance;
+use crate::planted::Planted;
+
+/// When people and faults leave the world alone.
+pub const CALM_MS: u64 = 25_000;
+
+/// One history, but for the chances of single messages.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where it comes from.
+    pub seed: u64,
+    /// How many coordinators.
+    pub coordinators: u8,
+    /// All lead at once.
+    pub usurpers: bool,
+    /// The offers: whether an agent speaks for it, and its capacity.
+    pub offers: Vec<(bool, i64)>,
+    /// The jobs: whether it has a batch Job.
+    pub jobs: Vec<bool>,
+    /// Of a thousand messages, how many are lost, come twice, come late.
+    pub lost: u64,
+    /// See `lost`.
+    pub twice: u64,
+    /// See `lost`.
+    pub late: u64,
+    /// How far watches lag behind, at most.
+    pub lag_ms: u64,
+    /// What happens.
+    pub happenings: Vec<(u64, Happening)>,
+    /// A mistake that is put in.
+    pub planted: Planted,
+}
+
+/// What people do, and what goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "each is what its name says; numbers name coordinators, jobs and offers; times in milliseconds"
+)]
+pub enum Happening {
+    Crash(u8),
+    Pause(u8, u64),
+    AgentDies(u8, u64),
+    Suspend(u8),
+    Resume(u8),
+    Done(u8),
+    DeleteJob(u8),
+    MakeJob(u8),
+    DeleteMatch(u8),
+    DeleteBatch(u8),
+    DeleteOffer(u8),
+    MakeOffer(u8),
+    Evict(u8),
+    Drain(u8),
+    Open(u8),
+    Capacity(u8, i64),
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn new(seed: u64, planted: Planted) -> Plan {
+        let mut chance = Chance::new(seed);
+        let faults = !chance.permille(100);
+        let often = |chance: &mut Chance, most: u64| if faults { chance.below(most) } else { 0 };
+        let coordinators = if faults { 1 + chance.below(3) as u8 } else { 1 };
+        let usurpers = faults && chance.permille(400);
+        let offers = (0..chance.between(2, 4)).map(|_| (chance.permille(400), 1 + chance.below(2) as i64)).collect();
+        let jobs: Vec<bool> = (0..chance.between(1, 3)).map(|_| chance.permille(500)).collect();
+        let mut plan = Plan {
+            seed,
+            coordinators,
+            usurpers,
+            offers,
+            jobs,
+            lost: often(&mut chance, 80),
+            twice: often(&mut chance, 60),
+            late: often(&mut chance, 150),
+            lag_ms: 5 + often(&mut chance, 1_500),
+            happenings: Vec::new(),
+            planted,
+        };
+        if faults {
+            let count = chance.between(1, 10);
+            // much of it while the first claims are made
+            let when = |chance: &mut Chance| {
+                if chance.permille(600) { chance.between(100, 4_000) } else { chance.between(500, CALM_MS - 2_000) }
+            };
+            plan.happenings = (0..count).map(|_| (when(&mut chance), plan.happening(&mut chance))).collect();
+            plan.complete(&mut chance);
+            plan.happenings.sort_by_key(|(time, _)| *time);
+        }
+        plan
+    }
+
+    fn happening(&self, chance: &mut Chance) -> Happening {
+        let coordinator = chance.below(u64::from(self.coordinators)) as u8;
+        let job = chance.below(self.jobs.len() as u64) as u8;
+        let offer = chance.below(self.offers.len() as u64) as u8;
+        match chance.below(24) {
+            0..=3 => Happening::Crash(coordinator),
+            4..=6 => Happening::Pause(coordinator, chance.between(500, 12_000)),
+            7 | 8 => Happening::AgentDies(offer, chance.between(500, 12_000)),
+            9 | 10 => Happening::Suspend(job),
+            11 => Happening::Done(job),
+            12 => Happening::DeleteJob(job),
+            13..=17 => Happening::DeleteMatch(job),
+            18 => Happening::DeleteBatch(job),
+            19 | 20 => Happening::DeleteOffer(offer),
+            21 => Happening::Evict(offer),
+            22 => Happening::Drain(offer),
+            _ => Happening::Capacity(offer, chance.below(3) as i64),
+        }
+    }
+
+    /// What was taken away comes back, mostly.
+    fn complete(&mut self, chance: &mut Chance) {
+        let mut more = Vec::new();
+        for (time, happening) in &self.happenings {
+            let back = match happening {
+                Happening::Suspend(job) => Happening::Resume(*job),
+                Happening::DeleteJob(job) => Happening::MakeJob(*job),
+                Happening::DeleteOffer(offer) => Happening::MakeOffer(*offer),
+                Happening::Evict(offer) | Happening::Drain(offer) => Happening::Open(*offer),
+                _ => continue,
+            };
+            if chance.permille(800) {
+                more.push((time.saturating_add(chance.between(10, 4_000)).min(CALM_MS - 1_000), back));
+            }
+        }
+        self.happenings.extend(more);
+    }
+
+    /// Plans that are this one, with one thing less.
+    pub fn smaller(&self) -> Vec<Plan> {
+        let mut all = Vec::new();
+        for place in 0..self.happenings.len() {
+            let mut plan = self.clone();
+            plan.happenings.remove(place);
+            all.push(plan);
+        }
+        let mut change = |change: &dyn Fn(&mut Plan)| {
+            let mut plan = self.clone();
+            change(&mut plan);
+            all.push(plan);
+        };
+        if self.jobs.len() > 1 {
+            change(&|plan| plan.jobs.truncate(plan.jobs.len() - 1));
+        }
+        if self.offers.len() > 2 {
+            change(&|plan| plan.offers.truncate(plan.offers.len() - 1));
+        }
+        if self.coordinators > 1 {
+            change(&|plan| plan.coordinators -= 1);
+        }
+        for (number, (agent, _)) in self.offers.iter().enumerate().filter(|(_, offer)| offer.0) {
+            change(&|plan| plan.offers.iter_mut().skip(number).take(1).for_each(|offer| offer.0 = !*agent));
+        }
+        for (zero, is_set) in [(0, self.lost > 0), (1, self.twice > 0), (2, self.late > 0), (3, self.lag_ms > 5)] {
+            if is_set {
+                change(&|plan| match zero {
+                    0 => plan.lost = 0,
+                    1 => plan.twice = 0,
+                    2 => plan.late = 0,
+                    _ => plan.lag_ms = 5,
+                });
+            }
+        }
+        all
+    }
+}

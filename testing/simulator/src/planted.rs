@@ -1,0 +1,51 @@
+//! Mistakes that can be put in, to see that they are found: a check that cannot fail proves nothing.
+
+/// One mistake, of the server or of a coordinator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Planted {
+    /// None.
+    #[default]
+    Nothing,
+    /// The server does not refuse what goes over the capacity.
+    NoCapacityRule,
+    /// The server lets entries be removed whose work goes on, and coordinators try.
+    RemovesActive,
+    /// The server lets a register be turned twice, and coordinators do not test it.
+    DecidesTwice,
+    /// Coordinators reserve by name, whatever object is there.
+    NoUidTest,
+    /// Coordinators take what they have seen for what stands.
+    ConfirmsFromCache,
+    /// Coordinators do not look for work before they give back.
+    LooksForNoWork,
+    /// Coordinators do not look for entries before they give the job back.
+    LooksForNoEntries,
+    /// Coordinators take a Match for gone that they have not seen.
+    BelievesAbsence,
+    /// Coordinators take an agent for silent that is not.
+    LosesAlive,
+    /// Batch Jobs are started as they are made.
+    StartsAtOnce,
+    /// Nobody looks after what is left of deleted Matches.
+    NoSweeper,
+    /// An answer that was under way brings back what was deleted in the meantime.
+    Resurrects,
+}
+
+impl Planted {
+    /// All of them but none.
+    pub const ALL: [Planted; 12] = [
+        Planted::NoCapacityRule,
+        Planted::RemovesActive,
+        Planted::DecidesTwice,
+        Planted::NoUidTest,
+        Planted::ConfirmsFromCache,
+        Planted::LooksForNoWork,
+        Planted::LooksForNoEntries,
+        Planted::BelievesAbsence,
+        Planted::LosesAlive,
+        Planted::StartsAtOnce,
+        Planted::NoSweeper,
+        Planted::Resurrects,
+    ];
+}

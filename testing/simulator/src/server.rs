@@ -1,0 +1,253 @@
+//! A request into what it changes and what is answered: guarded patches, rules, uids and versions, as the API server does it.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use claiming::{Activity, Agent, Reason, Vote};
+
+use crate::objects::{Body, Decision, Entry, Key, Stored, Uid};
+use crate::planted::Planted;
+use crate::rules::refuses;
+
+/// What somebody asks of the server.
+#[derive(Clone, Debug)]
+pub enum Verb {
+    /// Read one object as it is now.
+    Get(Key),
+    /// Read all offers and jobs as they are now.
+    List,
+    /// Read the batch Jobs of a Match as they are now.
+    ListWork(Uid),
+    /// Make an object.
+    Create(Key, Body),
+    /// Change one.
+    Patch(Key, Patch),
+    /// Delete one, if its uid is this.
+    Delete(Key, Uid),
+}
+
+/// A guarded change.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each is one write of docs/claiming.md, with what it tests")]
+pub enum Patch {
+    ReserveRoot { uid: Uid, generation: u64, claim: (Key, Uid) },
+    TellRoot { claim: Uid },
+    FreeRoot { claim: Uid, finished: bool },
+    Reserve { uid: Uid, generation: u64, claim: Uid, entry: Entry, epoch: u64 },
+    Ask { claim: Uid },
+    TellAgent { claim: Uid, ballot: u64 },
+    StopAgent { claim: Uid },
+    MarkLost { claim: Uid },
+    Free { claim: Uid, with_seat: bool },
+    TakeSeat { share: String },
+    Vote { claim: Uid, vote: Vote, ballot: u64 },
+    Act { claim: Uid, activity: Activity },
+    Decide { uid: Uid, from: Decision, to: Decision, reason: Option<Reason> },
+    Start { uid: Uid },
+    Suspend { uid: Uid },
+    Renew { version: u64, holder: u8 },
+}
+
+/// What the server answers.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Done, or read; and what is there now.
+    Done(Rc<Stored>),
+    /// What was listed.
+    Listed(Vec<Rc<Stored>>),
+    /// No object of that name.
+    Missing,
+    /// One of that name is there.
+    Exists,
+    /// A test failed, or this rule says no.
+    Refused(&'static str),
+    /// Nobody knows.
+    Lost,
+}
+
+/// What the server stores.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
+    /// All objects.
+    pub objects: BTreeMap<Key, Rc<Stored>>,
+    /// Counts changes.
+    pub version: u64,
+    /// A mistake that was put in.
+    pub planted: Planted,
+    /// Counts objects.
+    pub uids: Uid,
+}
+
+/// A failed test.
+const TEST: &str = "test";
+
+impl Server {
+    /// Does what is asked; the change, if there is one, is the object before and after.
+    pub fn ask(&mut self, verb: &Verb) -> (Answer, Option<Change>) {
+        match verb {
+            Verb::Get(key) => (self.objects.get(key).cloned().map_or(Answer::Missing, Answer::Done), None),
+            Verb::List => (Answer::Listed(self.objects.values().cloned().collect()), None),
+            Verb::ListWork(uid) => {
+                let of = |stored: &&Rc<Stored>| stored.batch().is_some_and(|batch| batch.of == *uid);
+                (Answer::Listed(self.objects.values().filter(of).cloned().collect()), None)
+            }
+            Verb::Create(key, _) if self.objects.contains_key(key) => (Answer::Exists, None),
+            Verb::Create(key, body) => {
+                self.uids += 1;
+                let change = self.put(*key, self.uids, 1, body.clone());
+                (change.after.clone().map_or(Answer::Missing, Answer::Done), Some(change))
+            }
+            Verb::Patch(key, patch) => self.patch(*key, patch),
+            Verb::Delete(key, uid) => match self.objects.get(key) {
+                Some(stored) if stored.uid == *uid => {
+                    let before = self.objects.remove(key);
+                    self.version += 1;
+                    (Answer::Missing, Some(Change { key: *key, before, after: None, version: self.version }))
+                }
+                Some(_) => (Answer::Refused(TEST), None),
+                None => (Answer::Missing, None),
+            },
+        }
+    }
+
+    /// What an object's owner does to it: counted as a new generation.
+    pub fn edit(&mut self, key: Key, edit: impl FnOnce(&mut Body)) -> Option<Change> {
+        let stored = self.objects.get(&key)?.clone();
+        let mut body = stored.body.clone();
+        edit(&mut body);
+        (body != stored.body).then(|| self.put(key, stored.uid, stored.generation + 1, body))
+    }
+
+    fn put(&mut self, key: Key, uid: Uid, generation: u64, body: Body) -> Change {
+        self.version += 1;
+        let after = Rc::new(Stored { key, uid, generation, version: self.version, body });
+        let before = self.objects.insert(key, after.clone());
+        Change { key, before, after: Some(after), version: self.version }
+    }
+
+    fn patch(&mut self, key: Key, patch: &Patch) -> (Answer, Option<Change>) {
+        let Some(stored) = self.objects.get(&key).cloned() else { return (Answer::Missing, None) };
+        let mut body = stored.body.clone();
+        if apply(&stored, &mut body, patch, self.planted).is_none() {
+            return (Answer::Refused(TEST), None);
+        }
+        if let Some(rule) = refuses(Some(&stored.body), &body, self.planted) {
+            return (Answer::Refused(rule), None);
+        }
+        if body == stored.body {
+            return (Answer::Done(stored), None);
+        }
+        let change = self.put(key, stored.uid, stored.generation, body);
+        (change.after.clone().map_or(Answer::Missing, Answer::Done), Some(change))
+    }
+}
+
+/// An object before and after a write.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Which one.
+    pub key: Key,
+    /// What it was; `None` if it was not there.
+    pub before: Option<Rc<Stored>>,
+    /// What it is; `None` if it is gone.
+    pub after: Option<Rc<Stored>>,
+    /// When, in the server's count.
+    pub version: u64,
+}
+
+/// The patch, done to the body; `None` if a test fails.
+fn apply(stored: &Stored, body: &mut Body, patch: &Patch, planted: Planted) -> Option<()> {
+    let any_object = planted == Planted::NoUidTest;
+    let is_it = |uid: &Uid, generation: &u64| any_object || (stored.uid, stored.generation) == (*uid, *generation);
+    match (body, patch) {
+        (Body::Job(job), Patch::ReserveRoot { uid, generation, claim }) => {
+            is_it(uid, generation).then_some(())?;
+            job.claim = Some(*claim);
+        }
+        (Body::Job(job), Patch::TellRoot { claim }) => {
+            (job.claim?.1 == *claim).then_some(())?;
+            job.told = true;
+        }
+        (Body::Job(job), Patch::FreeRoot { claim, finished }) => {
+            (job.claim?.1 == *claim).then_some(())?;
+            job.claim = None;
+            job.told = false;
+            job.finished |= *finished;
+        }
+        (Body::Offer(offer), Patch::Reserve { uid, generation, claim, entry, epoch }) => {
+            is_it(uid, generation).then_some(())?;
+            if let Some(key) = &entry.share {
+                offer.shared.entry(key.clone()).or_insert(entry.takes);
+            }
+            offer.claims.insert(*claim, entry.clone());
+            offer.epoch = *epoch;
+        }
+        (Body::Offer(offer), Patch::Free { claim, with_seat }) => {
+            let entry = offer.claims.remove(claim);
+            if let Some(share) = entry.and_then(|entry| entry.share).filter(|_| *with_seat) {
+                offer.shared.remove(&share);
+            }
+        }
+        (Body::Offer(offer), Patch::TakeSeat { share }) => {
+            offer.shared.remove(share);
+        }
+        (Body::Offer(offer), patch) => registers(offer.claims.get_mut(&patch.claim()?)?, patch)?,
+        (Body::Match(found), Patch::Decide { uid, from, to, reason }) => {
+            (stored.uid == *uid).then_some(())?;
+            (found.decision == *from || planted == Planted::DecidesTwice).then_some(())?;
+            found.decision = *to;
+            found.reason = *reason;
+        }
+        (Body::Batch(batch), Patch::Start { uid }) => {
+            (stored.uid == *uid).then_some(())?;
+            batch.suspended = false;
+        }
+        (Body::Batch(batch), Patch::Suspend { uid }) => {
+            (stored.uid == *uid).then_some(())?;
+            batch.suspended = true;
+        }
+        (Body::Lease(who, renewals), Patch::Renew { version, holder }) => {
+            (*version == 0 || stored.version == *version).then_some(())?;
+            *who = *holder;
+            *renewals += 1;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+impl Patch {
+    fn claim(&self) -> Option<Uid> {
+        match self {
+            Patch::Ask { claim }
+            | Patch::TellAgent { claim, .. }
+            | Patch::StopAgent { claim }
+            | Patch::MarkLost { claim }
+            | Patch::Vote { claim, .. }
+            | Patch::Act { claim, .. } => Some(*claim),
+            _ => None,
+        }
+    }
+}
+
+fn registers(entry: &mut Entry, patch: &Patch) -> Option<()> {
+    let known = entry.ballot;
+    let agent: &mut Agent = entry.agent.as_mut()?;
+    match patch {
+        Patch::Ask { .. } => agent.asked = true,
+        Patch::TellAgent { ballot, .. } => {
+            (agent.vote == Vote::Accepted && known == *ballot).then_some(())?;
+            agent.committed = true;
+        }
+        Patch::StopAgent { .. } => agent.release = true,
+        Patch::MarkLost { .. } => agent.activity = Activity::Lost,
+        Patch::Vote { vote, ballot, .. } => {
+            (agent.vote == Vote::Pending && agent.asked).then_some(())?;
+            agent.vote = *vote;
+            entry.ballot = *ballot;
+        }
+        Patch::Act { activity, .. } => agent.activity = *activity,
+        _ => return None,
+    }
+    Some(())
+}

@@ -1,0 +1,456 @@
+//! A plan into its history: one queue of events in virtual time, one server, and everybody who talks to it.
+
+mod ending;
+mod people;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::rc::Rc;
+
+use crate::agent::Minder;
+use crate::chance::Chance;
+use crate::coordinator::{Coordinator, Request};
+use crate::invariants::{AtWork, Chronicle};
+use crate::objects::{Body, Job, Key, Stored};
+use crate::plan::{CALM_MS, Happening, Plan};
+use crate::server::{Answer, Change, Patch, Server, Verb};
+use crate::world::people::offer;
+
+/// A call that was not answered by then is lost.
+const DEADLINE_MS: u64 = 5_000;
+/// The world has come to rest if nothing was written for this long, and must have by the end.
+const REST_MS: u64 = 12_000;
+const END_MS: u64 = CALM_MS + 180_000;
+
+/// Who talks to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    Coordinator(u8),
+    Agent(u8),
+}
+
+#[derive(Debug)]
+enum Event {
+    Arrives { from: Who, life: u32, token: u64, verb: Rc<Verb>, answered: bool },
+    Answered { to: Who, life: u32, token: u64, answer: Answer },
+    Watched { by: Who, life: u32, key: Key, stored: Option<Rc<Stored>>, version: u64 },
+    Relisted { by: u8, life: u32 },
+    Round { of: Who, lead: bool },
+    Happens(Happening),
+    Batch(Key),
+}
+
+struct Later {
+    at_ms: u64,
+    order: u64,
+    event: Event,
+}
+
+impl PartialEq for Later {
+    fn eq(&self, other: &Later) -> bool {
+        (self.at_ms, self.order) == (other.at_ms, other.order)
+    }
+}
+impl Eq for Later {}
+impl PartialOrd for Later {
+    fn partial_cmp(&self, other: &Later) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Later {
+    fn cmp(&self, other: &Later) -> std::cmp::Ordering {
+        (self.at_ms, self.order).cmp(&(other.at_ms, other.order))
+    }
+}
+
+/// What a history came to.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// What went wrong, first.
+    pub wrong: Option<String>,
+    /// Events that happened.
+    pub events: u64,
+    /// Writes that changed something, leases aside.
+    pub writes: u64,
+    /// Matches that were committed; that were aborted.
+    pub committed: u64,
+    /// See `committed`.
+    pub aborted: u64,
+    /// When it came to rest.
+    pub ended_ms: u64,
+    /// What happened, if it was to be written down.
+    pub log: Vec<String>,
+}
+
+/// The world.
+pub struct World {
+    plan: Plan,
+    chance: Chance,
+    now_ms: u64,
+    order: u64,
+    queue: BinaryHeap<Reverse<Later>>,
+    server: Server,
+    coordinators: Vec<Coordinator>,
+    lives: Vec<u32>,
+    paused_ms: Vec<u64>,
+    watched_ms: BTreeMap<(bool, u8, u8), u64>,
+    rounds: Vec<bool>,
+    agents: Vec<Option<Minder>>,
+    agent_rounds: Vec<bool>,
+    chronicle: Chronicle,
+    last_write_ms: u64,
+    outcome: Outcome,
+    logs: bool,
+}
+
+/// Runs a plan to its end.
+pub fn run(plan: &Plan, logs: bool) -> Outcome {
+    let mut world = World::new(plan, logs);
+    world.begin();
+    while world.outcome.wrong.is_none() {
+        let Some(Reverse(later)) = world.queue.pop() else { break };
+        world.now_ms = later.at_ms;
+        world.outcome.events += 1;
+        let rested = world.now_ms.saturating_sub(world.last_write_ms.max(CALM_MS)) > REST_MS;
+        if rested || world.now_ms > END_MS {
+            world.end(rested);
+            break;
+        }
+        world.happens(later.event);
+    }
+    world.outcome.ended_ms = world.now_ms;
+    world.outcome
+}
+
+impl World {
+    fn new(plan: &Plan, logs: bool) -> World {
+        let count = usize::from(plan.coordinators);
+        let agents =
+            plan.offers.iter().enumerate().map(|(number, (agent, _))| agent.then(|| Minder::new(number as u8)));
+        World {
+            plan: plan.clone(),
+            chance: Chance::new(plan.seed ^ 0x5eed),
+            now_ms: 0,
+            order: 0,
+            queue: BinaryHeap::new(),
+            server: Server { planted: plan.planted, ..Server::default() },
+            coordinators: Vec::new(),
+            lives: vec![0; count],
+            paused_ms: vec![0; count],
+            watched_ms: BTreeMap::new(),
+            rounds: vec![false; count],
+            agents: agents.collect(),
+            agent_rounds: vec![false; plan.offers.len()],
+            chronicle: Chronicle::default(),
+            last_write_ms: 0,
+            outcome: Outcome::default(),
+            logs,
+        }
+    }
+
+    fn begin(&mut self) {
+        let plan = self.plan.clone();
+        self.makes(Key::Leader, Body::Lease(u8::MAX, 0));
+        for (number, (agent, capacity)) in plan.offers.iter().enumerate() {
+            let name = number as u8;
+            self.makes(Key::Offer(name), offer(*agent, *capacity));
+            if *agent {
+                self.makes(Key::Alive(name), Body::Lease(name, 0));
+                self.later(0, Event::Round { of: Who::Agent(name), lead: true });
+            }
+        }
+        for (number, workload) in plan.jobs.iter().enumerate() {
+            self.makes(Key::Job(number as u8), Body::Job(Job { workload: *workload, ..Job::default() }));
+        }
+        for number in 0..plan.coordinators {
+            let seen = self.server.objects.clone();
+            self.coordinators.push(Coordinator::new(number, seen, plan.usurpers, plan.planted));
+            self.later(u64::from(number) * 7, Event::Round { of: Who::Coordinator(number), lead: true });
+        }
+        for (at_ms, happening) in plan.happenings {
+            self.order += 1;
+            self.queue.push(Reverse(Later { at_ms, order: self.order, event: Event::Happens(happening) }));
+        }
+    }
+
+    fn later(&mut self, in_ms: u64, event: Event) {
+        self.order += 1;
+        self.queue.push(Reverse(Later { at_ms: self.now_ms + in_ms, order: self.order, event }));
+    }
+
+    fn happens(&mut self, event: Event) {
+        match event {
+            Event::Arrives { from, life, token, verb, answered } => self.arrives(from, life, token, &verb, answered),
+            Event::Answered { to, life, token, answer } => self.answered(to, life, token, answer),
+            Event::Watched { by, life, key, stored, version } if life == self.life(by) => {
+                self.watched(by, key, stored, version);
+            }
+            Event::Relisted { by, life } if life == self.life(Who::Coordinator(by)) => self.relisted(by),
+            Event::Watched { .. } | Event::Relisted { .. } => {}
+            Event::Round { of, lead } => self.round(of, lead),
+            Event::Happens(happening) => self.befalls(happening),
+            Event::Batch(key) => self.batch(key),
+        }
+    }
+
+    fn is_calm(&self) -> bool {
+        self.now_ms >= CALM_MS
+    }
+
+    /// Sends a request on its way, with whatever becomes of it.
+    fn sends(&mut self, from: Who, requests: Vec<Request>) {
+        for (token, verb) in requests {
+            let life = self.life(from);
+            let verb = Rc::new(verb);
+            let (lost, twice, late) =
+                if self.is_calm() { (0, 0, 0) } else { (self.plan.lost, self.plan.twice, self.plan.late) };
+            let mut travel = self.chance.between(1, 15);
+            let mut answered = true;
+            if self.chance.permille(late) {
+                // slow, or so slow that nobody waits for the answer any more
+                answered = self.chance.permille(600);
+                let (low, high) = if answered { (100, DEADLINE_MS - 500) } else { (DEADLINE_MS, 4 * DEADLINE_MS) };
+                travel = self.chance.between(low, high);
+            }
+            if self.chance.permille(lost) {
+                answered = false;
+                if self.chance.permille(500) {
+                    travel = u64::MAX;
+                }
+            }
+            if self.chance.permille(twice) {
+                let again = self.chance.between(5, 3 * DEADLINE_MS);
+                self.later(again, Event::Arrives { from, life, token, verb: verb.clone(), answered: false });
+            }
+            if !answered {
+                self.later(DEADLINE_MS, Event::Answered { to: from, life, token, answer: Answer::Lost });
+            }
+            if travel < u64::MAX {
+                self.later(travel, Event::Arrives { from, life, token, verb, answered });
+            }
+        }
+    }
+
+    fn life(&self, who: Who) -> u32 {
+        match who {
+            Who::Coordinator(number) => self.lives.get(usize::from(number)).copied().unwrap_or(0),
+            Who::Agent(_) => 0,
+        }
+    }
+
+    fn arrives(&mut self, from: Who, life: u32, token: u64, verb: &Verb, answered: bool) {
+        let (answer, change) = self.server.ask(verb);
+        if self.logs
+            && (std::env::var_os("GETS").is_some()
+                || !matches!(verb, Verb::Get(_) | Verb::Patch(_, Patch::Renew { .. })))
+        {
+            let text = match &answer {
+                Answer::Done(stored) => format!("done, version {}", stored.version),
+                Answer::Listed(all) => format!("{} objects", all.len()),
+                other => format!("{other:?}"),
+            };
+            self.log(format!("{from:?} {verb:?}: {text}"));
+        }
+        if answered {
+            let travel = self.chance.between(1, 10);
+            self.later(travel, Event::Answered { to: from, life, token, answer });
+        }
+        if let Some(change) = change {
+            self.changed(change);
+        }
+    }
+
+    fn log(&mut self, text: String) {
+        if self.logs {
+            self.outcome.log.push(format!("{:6} {text}", self.now_ms));
+        }
+    }
+
+    /// A change: checked, and on its way to everybody who watches.
+    fn changed(&mut self, change: Change) {
+        if !matches!(change.key, Key::Leader | Key::Alive(_)) {
+            self.last_write_ms = self.now_ms;
+            self.outcome.writes += 1;
+            self.outcome.wrong =
+                self.chronicle.note(&change).or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
+            self.count(&change);
+        }
+        if let Key::Batch(..) = change.key {
+            let wait = self.chance.between(20, 400);
+            self.later(wait, Event::Batch(change.key));
+        }
+        for number in 0..self.plan.coordinators {
+            self.tells(Who::Coordinator(number), &change);
+        }
+        if let Key::Offer(name) = change.key
+            && self.agents.get(usize::from(name)).is_some_and(Option::is_some)
+        {
+            self.tells(Who::Agent(name), &change);
+        }
+    }
+
+    fn count(&mut self, change: &Change) {
+        let decision =
+            |stored: &Option<Rc<Stored>>| stored.as_ref().and_then(|stored| stored.found()).map(|found| found.decision);
+        let (before, after) = (decision(&change.before), decision(&change.after));
+        if before != after && before.is_some() {
+            self.outcome.committed += u64::from(after == Some(crate::objects::Decision::Committed));
+            self.outcome.aborted += u64::from(after == Some(crate::objects::Decision::Aborted));
+        }
+    }
+
+    /// Watches of one kind come in order; kinds do not wait for each other.
+    fn tells(&mut self, by: Who, change: &Change) {
+        let kind = match change.key {
+            Key::Job(_) => 0,
+            Key::Offer(_) => 1,
+            Key::Match(..) => 2,
+            Key::Batch(..) => 3,
+            Key::Alive(_) | Key::Leader => 4,
+        };
+        let lag = if self.is_calm() { 5 } else { 1 + self.chance.below(self.plan.lag_ms) };
+        let place = match by {
+            Who::Coordinator(number) => (true, number, kind),
+            Who::Agent(number) => (false, number, kind),
+        };
+        let at_ms = self.watched_ms.get(&place).copied().unwrap_or(0).max(self.now_ms + lag);
+        self.watched_ms.insert(place, at_ms);
+        self.order += 1;
+        let life = self.life(by);
+        let event = Event::Watched { by, life, key: change.key, stored: change.after.clone(), version: change.version };
+        self.queue.push(Reverse(Later { at_ms, order: self.order, event }));
+    }
+
+    /// If a coordinator is paused, until when.
+    fn paused(&self, who: Who) -> Option<u64> {
+        let Who::Coordinator(number) = who else { return None };
+        let until = self.paused_ms.get(usize::from(number)).copied().unwrap_or(0);
+        (until > self.now_ms).then(|| until - self.now_ms)
+    }
+
+    fn watched(&mut self, by: Who, key: Key, stored: Option<Rc<Stored>>, version: u64) {
+        if let Some(wait) = self.paused(by) {
+            let life = self.life(by);
+            return self.later(wait, Event::Watched { by, life, key, stored, version });
+        }
+        let now_ms = self.now_ms;
+        match by {
+            Who::Coordinator(number) => {
+                let Some(coordinator) = self.coordinators.get_mut(usize::from(number)) else { return };
+                match stored {
+                    Some(stored) => coordinator.learn(&stored, now_ms),
+                    None => coordinator.forget(key, version),
+                }
+                if !matches!(key, Key::Alive(_) | Key::Leader) {
+                    self.wake(number, 50);
+                }
+            }
+            Who::Agent(number) => {
+                if let Some(Some(agent)) = self.agents.get_mut(usize::from(number)) {
+                    agent.watched(stored);
+                    self.wake_agent(number, 20);
+                }
+            }
+        }
+    }
+
+    fn wake(&mut self, number: u8, in_ms: u64) {
+        if let Some(asked) = self.rounds.get_mut(usize::from(number)).filter(|asked| !**asked) {
+            *asked = true;
+            self.later(in_ms, Event::Round { of: Who::Coordinator(number), lead: false });
+        }
+    }
+
+    fn wake_agent(&mut self, number: u8, in_ms: u64) {
+        if let Some(asked) = self.agent_rounds.get_mut(usize::from(number)).filter(|asked| !**asked) {
+            *asked = true;
+            self.later(in_ms, Event::Round { of: Who::Agent(number), lead: false });
+        }
+    }
+
+    fn round(&mut self, of: Who, lead: bool) {
+        if let Some(wait) = self.paused(of) {
+            return self.later(wait, Event::Round { of, lead });
+        }
+        let now_ms = self.now_ms;
+        let requests = match of {
+            Who::Coordinator(number) => {
+                let Some(coordinator) = self.coordinators.get_mut(usize::from(number)) else { return };
+                if !lead && let Some(asked) = self.rounds.get_mut(usize::from(number)) {
+                    *asked = false;
+                }
+                coordinator.round(now_ms, lead)
+            }
+            Who::Agent(number) => {
+                if !lead && let Some(asked) = self.agent_rounds.get_mut(usize::from(number)) {
+                    *asked = false;
+                }
+                let Some(Some(agent)) = self.agents.get_mut(usize::from(number)) else { return };
+                agent.round(now_ms, &mut self.chance).into_iter().collect()
+            }
+        };
+        self.sends(of, requests);
+        if lead {
+            self.later(1_000, Event::Round { of, lead });
+        }
+        if matches!(of, Who::Agent(_)) {
+            self.outcome.wrong =
+                self.outcome.wrong.take().or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
+        }
+    }
+
+    fn answered(&mut self, to: Who, life: u32, token: u64, answer: Answer) {
+        if let Some(wait) = self.paused(to) {
+            return self.later(wait, Event::Answered { to, life, token, answer });
+        }
+        if self.life(to) != life {
+            return;
+        }
+        let now_ms = self.now_ms;
+        match to {
+            Who::Coordinator(number) => {
+                let Some(coordinator) = self.coordinators.get_mut(usize::from(number)) else { return };
+                let requests = coordinator.answered(token, &answer, now_ms);
+                self.wake(number, 100);
+                self.sends(to, requests);
+            }
+            Who::Agent(number) => {
+                if let Some(Some(agent)) = self.agents.get_mut(usize::from(number)) {
+                    agent.answered(token, &answer, now_ms, &mut self.chance);
+                    self.wake_agent(number, 20);
+                }
+                self.outcome.wrong =
+                    self.outcome.wrong.take().or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
+            }
+        }
+    }
+
+    fn at_work(&self) -> AtWork {
+        let works = |agent: &Minder| agent.works.map(|(claim, object)| (agent.offer, object, claim));
+        self.agents.iter().flatten().filter_map(works).collect()
+    }
+
+    /// The Job controller looks at a batch Job: pods come, end, go.
+    fn batch(&mut self, key: Key) {
+        let Some(batch) = self.server.objects.get(&key).and_then(|stored| stored.batch()).cloned() else { return };
+        let mut next = batch.clone();
+        if !batch.suspended && !batch.runs && !batch.finished {
+            next.runs = true;
+        } else if batch.suspended && batch.runs {
+            next.runs = false;
+        } else if batch.runs && self.chance.permille(200) {
+            (next.runs, next.finished) = (false, true);
+        } else if !batch.runs {
+            return;
+        }
+        let changed = next != batch;
+        if changed && let Some(change) = self.server.edit(key, |body| *body = Body::Batch(next)) {
+            self.log(format!("batch controller {key:?}: runs {}", !batch.runs));
+            self.changed(change);
+        }
+        if !changed {
+            let wait = self.chance.between(200, 2_000);
+            self.later(wait, Event::Batch(key));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! A hundred thousand histories hold, and every mistake that is put in is found.
+#![cfg(test)]
+
+use simulator::{Plan, Planted, run, shrink};
+
+/// How many, all in all. `GANGMATCH_SEED` begins elsewhere.
+const HISTORIES: u64 = 100_000;
+
+fn histories(part: u64, parts: u64) {
+    let first: u64 = std::env::var("GANGMATCH_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    let (mut events, mut stood) = (0, 0);
+    for seed in (first + part..first + HISTORIES).step_by(usize::try_from(parts).unwrap()) {
+        let plan = Plan::new(seed, Planted::Nothing);
+        let outcome = run(&plan, false);
+        events += outcome.events;
+        stood += outcome.committed;
+        if let Some(wrong) = outcome.wrong {
+            panic!("cargo run -p simulator -- --seed {seed} --shrink\n{wrong}\n{:#?}", shrink(&plan));
+        }
+    }
+    println!("{} histories: {events} events, {stood} claims that stood", HISTORIES / parts);
+    assert!(stood > HISTORIES / parts, "only {stood} claims stood: hardly anything was tried");
+}
+
+#[test]
+fn one_half_of_the_histories_holds() {
+    histories(0, 2);
+}
+
+#[test]
+fn the_other_half_of_the_histories_holds() {
+    histories(1, 2);
+}
+
+/// A check that cannot fail proves nothing.
+#[test]
+fn every_mistake_is_found() {
+    for planted in Planted::ALL {
+        let found = (0..20_000).find_map(|seed| run(&Plan::new(seed, planted), false).wrong.map(|wrong| (seed, wrong)));
+        let (seed, wrong) = found.unwrap_or_else(|| panic!("{planted:?} was not found"));
+        println!("{planted:?}: seed {seed}: {wrong}");
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_history() {
+    for seed in 0..50 {
+        let plan = Plan::new(seed, Planted::Nothing);
+        assert_eq!(run(&plan, true).log, run(&plan, true).log, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_shrunk_plan_still_goes_wrong() {
+    let plan = Plan::new(0, Planted::NoSweeper);
+    let seed = (0..100).find(|seed| run(&Plan::new(*seed, plan.planted), false).wrong.is_some()).unwrap();
+    let small = shrink(&Plan::new(seed, plan.planted));
+    assert!(run(&small, false).wrong.is_some());
+    assert!(small.happenings.len() <= Plan::new(seed, plan.planted).happenings.len());
+}
