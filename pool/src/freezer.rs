@@ -9,7 +9,9 @@ use matchmaker::{AdKey, Consent, PoolAd, Role, Root, Snapshot};
 
 use crate::consent::consent;
 use crate::objects::{Objects, OfferRef};
-use crate::snapshot::{Outlook, Standing, ad_key, forgotten, haunted, is_open, may_ask, offer_ad};
+use crate::snapshot::{
+    CycleInputs, JobState, ad_key, forgotten, is_open, job_state, offer_ad, recreated_under_live_claims,
+};
 
 /// Freezes what is known, again and again. What it remembers saves time and changes no snapshot.
 #[derive(Debug, Default)]
@@ -38,7 +40,7 @@ struct Terms {
 /// What all offers of a snapshot have to do with.
 struct Around<'a> {
     objects: &'a Objects,
-    outlook: &'a Outlook,
+    inputs: &'a CycleInputs,
     /// Offers that are closed for what others do: by key and uid.
     closed: BTreeSet<(AdKey, String)>,
     asked: BTreeSet<&'a AdKey>,
@@ -46,30 +48,30 @@ struct Around<'a> {
 
 impl Freezer {
     /// The snapshot of what is known now.
-    pub fn freeze(&mut self, objects: &Objects, outlook: &Outlook) -> Snapshot {
+    pub fn freeze(&mut self, objects: &Objects, inputs: &CycleInputs) -> Snapshot {
         // Jobs come first, as their kind does in the order of keys.
         let jobs = objects.jobs.iter().filter_map(|(_, held)| held.ad.as_ref().ok()?.asks.clone());
         let mut all: Vec<Arc<PoolAd>> = jobs.collect();
-        self.offers = self.offers(objects, outlook);
+        self.offers = self.offers(objects, inputs);
         all.extend(self.offers.iter().map(|(ad, _)| ad.clone()));
         let mut snapshot = match self.snapshot.take().filter(|last| is_of(last, &all)) {
             Some(snapshot) => snapshot,
             None => Snapshot::of(all),
         };
         self.snapshot = Some(snapshot.clone());
-        ask(&mut snapshot, objects, outlook);
+        ask(&mut snapshot, objects, inputs);
         snapshot
     }
 
     /// The offers as they are now, in the order of their keys.
-    fn offers(&mut self, objects: &Objects, outlook: &Outlook) -> Vec<(Arc<PoolAd>, MadeOf)> {
+    fn offers(&mut self, objects: &Objects, inputs: &CycleInputs) -> Vec<(Arc<PoolAd>, MadeOf)> {
         let mut before = std::mem::take(&mut self.offers).into_iter().peekable();
         // Of the last snapshot's offers, the one with this key. All keys are asked for in their order.
         let mut known = |key: &AdKey| {
             while before.next_if(|(ad, _)| ad.key < *key).is_some() {}
             before.next_if(|(ad, _)| ad.key == *key)
         };
-        let around = Around::of(objects, outlook);
+        let around = Around::of(objects, inputs);
         let licenses = objects.licenses.iter().map(|(key, held)| (key, OfferRef::License(held)));
         let machines = objects.machines.iter().map(|(key, held)| (key, OfferRef::Machine(held)));
         let now = licenses.chain(machines).filter_map(|(key, found)| {
@@ -88,17 +90,17 @@ fn is_of(snapshot: &Snapshot, ads: &[Arc<PoolAd>]) -> bool {
 }
 
 impl<'a> Around<'a> {
-    fn of(objects: &'a Objects, outlook: &'a Outlook) -> Around<'a> {
-        let mut closed = haunted(objects);
+    fn of(objects: &'a Objects, inputs: &'a CycleInputs) -> Around<'a> {
+        let mut closed = recreated_under_live_claims(objects);
         let forgotten = forgotten(objects).into_iter().filter_map(|(_, member)| objects.offer_of(member));
         closed.extend(forgotten.map(|offer| (ad_key(offer.kind(), &offer.key()), offer.uid().to_owned())));
-        let asked = outlook.flights.iter().flat_map(|flight| flight.asks.iter().map(|(offer, _)| offer)).collect();
-        Around { objects, outlook, closed, asked }
+        let asked = inputs.flights.iter().flat_map(|flight| flight.asks.iter().map(|(offer, _)| offer)).collect();
+        Around { objects, inputs, closed, asked }
     }
 
     fn terms(&self, found: OfferRef<'_>, key: &AdKey) -> Terms {
         let closed = !self.closed.is_empty() && self.closed.contains(&(key.clone(), found.uid().to_owned()));
-        Terms { open: !closed && is_open(found, self.objects, self.outlook), in_flight: self.asked.contains(key) }
+        Terms { open: !closed && is_open(found, self.objects, self.inputs), in_flight: self.asked.contains(key) }
     }
 
     /// Whether this is what would be made of an offer now. Gangs in flight come and go: then it is made anew.
@@ -122,7 +124,7 @@ impl<'a> Around<'a> {
     }
 
     fn make(&self, found: OfferRef<'_>, terms: Terms) -> Option<(Arc<PoolAd>, MadeOf)> {
-        let mut ad = offer_ad(found, self.objects, self.outlook)?;
+        let mut ad = offer_ad(found, self.objects, self.inputs)?;
         if let Role::Offers(offer) = &mut ad.role {
             offer.open = terms.open;
         }
@@ -135,13 +137,13 @@ impl<'a> Around<'a> {
 }
 
 /// Puts in who asks, and how much everybody holds.
-fn ask(snapshot: &mut Snapshot, objects: &Objects, outlook: &Outlook) {
+fn ask(snapshot: &mut Snapshot, objects: &Objects, inputs: &CycleInputs) {
     let jobs = objects.jobs.iter().filter(|(_, held)| held.ad.is_ok());
     let (mut roots, mut submitter) = (Vec::new(), Arc::<str>::default());
     // Jobs come first in a snapshot, in the order of their keys, as they do among the objects.
     for ((place, ad), (key, held)) in snapshot.ads().zip(jobs) {
-        let waits = || !outlook.held_back.contains(&ad.uid) && may_ask(held, objects) == Standing::Waits;
-        if !outlook.returning.contains(&ad.uid) && !waits() {
+        let waits = || !inputs.held_back.contains(&ad.uid) && job_state(held, objects) == JobState::Waits;
+        if !inputs.returning.contains(&ad.uid) && !waits() {
             continue;
         }
         let since = held.object.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
@@ -153,7 +155,7 @@ fn ask(snapshot: &mut Snapshot, objects: &Objects, outlook: &Outlook) {
             submitter: Arc::clone(&submitter),
             priority: held.object.spec.priority,
             since,
-            exclusions: outlook.exclusions.get(&ad.uid).cloned().unwrap_or_default(),
+            exclusions: inputs.exclusions.get(&ad.uid).cloned().unwrap_or_default(),
         });
     }
     snapshot.roots = roots;

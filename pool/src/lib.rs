@@ -37,12 +37,12 @@ pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJ
 pub use key::ObjectKey;
 pub use matches::Matches;
 pub use node::{NodeFacts, NodeTrouble, Nodes, node_trouble};
-pub use objects::{Held, Objects, OfferRef, OwnerTrust, Shelf};
+pub use objects::{AdStore, Held, Objects, OfferRef, OwnerTrust};
 pub use reach::Reach;
 pub use recall::{Recalled, gang_of};
 pub use record::{Occasion, record};
 pub use sent::{Guarded, Heartbeat, Lean, Page, Sent, Unreadable, lean_metadata};
-pub use snapshot::{Flight, Outlook, Standing, admits, forgotten, may_ask, returning, snapshot};
+pub use snapshot::{CycleInputs, Flight, JobState, admits, forgotten, job_state, returning, snapshot};
 pub use usage::{usage, usage_without, used_text};
 pub use whose::{Whose, is_foreign};
 pub use work::{Controller, Origin, WorkObject, has_finished, noun};

@@ -42,27 +42,27 @@ pub enum OwnerTrust {
 
 /// The objects of one kind.
 #[derive(Clone, Debug)]
-pub struct Shelf<K> {
+pub struct AdStore<K> {
     held: BTreeMap<ObjectKey, Held<K>>,
     /// Keys by the node that they are.
     by_node: BTreeMap<String, BTreeSet<ObjectKey>>,
     by_uid: BTreeMap<String, ObjectKey>,
     /// Those that have changed since somebody asked.
     changed: BTreeSet<ObjectKey>,
-    buried: Buried,
+    deleted: Tombstones,
     owners: OwnerTrust,
     reach: Reach,
     budget: Budget,
 }
 
-impl<K> Default for Shelf<K> {
+impl<K> Default for AdStore<K> {
     fn default() -> Self {
-        Shelf {
+        AdStore {
             held: BTreeMap::new(),
             by_node: BTreeMap::new(),
             by_uid: BTreeMap::new(),
             changed: BTreeSet::new(),
-            buried: Buried::default(),
+            deleted: Tombstones::default(),
             owners: OwnerTrust::default(),
             reach: Reach::default(),
             budget: Budget::default(),
@@ -78,7 +78,7 @@ impl<K> Held<K> {
     }
 }
 
-impl<K: Advertises + Clone> Shelf<K> {
+impl<K: Advertises + Clone> AdStore<K> {
     /// Takes in an object as it was seen, unless what is held is newer. The ad is made anew only if it changed.
     pub fn put(&mut self, object: K) {
         self.take_in(object);
@@ -94,7 +94,7 @@ impl<K: Advertises + Clone> Shelf<K> {
         let held = self.held.get(&key);
         let is_same = |held: &Held<K>| !held.is_stripped() && *held.object == object;
         let known = held.is_some_and(|held| is_newer(held.object.as_ref(), &object) || is_same(held));
-        if known || self.buried.holds(&object) {
+        if known || self.deleted.holds(&object) {
             return false;
         }
         let ad = match held.filter(|held| !held.is_stripped() && held.object.same_ad(&object)) {
@@ -207,7 +207,7 @@ impl<K: Advertises + Clone> Shelf<K> {
         self.by_node.get(node).into_iter().flatten().filter_map(|key| self.held.get(key))
     }
 
-    fn copy_missing(&mut self, key: &ObjectKey, from: &Shelf<K>) {
+    fn copy_missing(&mut self, key: &ObjectKey, from: &AdStore<K>) {
         if let (None, Some(held)) = (self.held.get(key), from.held.get(key)) {
             let held = Held { object: held.object.clone(), ad: held.ad.clone() };
             self.held.insert(key.clone(), held);
@@ -224,12 +224,12 @@ impl<K: Advertises + Clone> Shelf<K> {
     }
 
     /// Forgets an object that was deleted: what was read of it before and comes in late does not bring it back.
-    pub fn bury(&mut self, object: &K) {
+    pub fn delete(&mut self, object: &K) {
         let key = ObjectKey::of(object);
         if self.held.get(&key).is_some_and(|held| held.object.uid() == object.uid()) {
             self.remove(&key);
         }
-        self.buried.take(object);
+        self.deleted.take(object);
     }
 
     /// Forgets all objects that `keep` does not name.
@@ -251,7 +251,7 @@ impl<K: Advertises + Clone> Shelf<K> {
 
 /// The uids of objects that were deleted last: more than can be deleted while an answer is under way.
 #[derive(Clone, Debug, Default)]
-struct Buried(Arc<Uids>);
+struct Tombstones(Arc<Uids>);
 
 #[derive(Clone, Debug, Default)]
 struct Uids {
@@ -259,7 +259,7 @@ struct Uids {
     in_order: VecDeque<String>,
 }
 
-impl Buried {
+impl Tombstones {
     const MOST: usize = 4096;
 
     fn take<K: ResourceExt>(&mut self, object: &K) {
@@ -268,7 +268,7 @@ impl Buried {
         if all.known.insert(uid.clone()) {
             all.in_order.push_back(uid);
         }
-        if all.in_order.len() > Buried::MOST
+        if all.in_order.len() > Tombstones::MOST
             && let Some(oldest) = all.in_order.pop_front()
         {
             all.known.remove(&oldest);
@@ -293,11 +293,11 @@ fn is_newer<K: ResourceExt>(held: &K, other: &K) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
     /// The jobs.
-    pub jobs: Shelf<Job>,
+    pub jobs: AdStore<Job>,
     /// The machines.
-    pub machines: Shelf<Machine>,
+    pub machines: AdStore<Machine>,
     /// The licenses.
-    pub licenses: Shelf<License>,
+    pub licenses: AdStore<License>,
     /// The Matches.
     pub matches: Matches,
     /// The labels of all namespaces.
@@ -311,7 +311,7 @@ pub struct Objects {
     /// What is known of the agents of offers, by kind and key. Whoever is not in it is not known yet.
     pub agents: Arc<BTreeMap<(OfferKind, ObjectKey), Life>>,
     pub(crate) namespaces_changed: bool,
-    buried: Buried,
+    deleted: Tombstones,
 }
 
 /// An offer of either kind.
@@ -432,7 +432,7 @@ impl Objects {
         let key = ObjectKey::of(&object);
         let held = self.matches.get(&key);
         let known = held.is_some_and(|held| is_newer(held.as_ref(), &object) || **held == object);
-        if known || self.buried.holds(&object) {
+        if known || self.deleted.holds(&object) {
             return false;
         }
         self.matches.put(key, object);
@@ -468,13 +468,13 @@ impl Objects {
         true
     }
 
-    /// Forgets a Match that was deleted, as [`Shelf::bury`] does.
+    /// Forgets a Match that was deleted, as [`AdStore::delete`] does.
     pub fn bury_match(&mut self, object: &Match) {
         let key = ObjectKey::of(object);
         if self.matches.get(&key).is_some_and(|held| held.uid() == object.uid()) {
             self.matches.remove(&key);
         }
-        self.buried.take(object);
+        self.deleted.take(object);
     }
 
     /// Takes over an object that is not here, if it is there.

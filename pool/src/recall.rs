@@ -6,7 +6,7 @@ use matchmaker::{Ask, Edge, Gang, PoolAd, Role, Score, Snapshot};
 
 use crate::key::ObjectKey;
 use crate::objects::Objects;
-use crate::snapshot::{Outlook, offer_ad};
+use crate::snapshot::{CycleInputs, offer_ad};
 use crate::usage::usage_without;
 
 /// A recorded gang over a snapshot of just its members.
@@ -38,7 +38,7 @@ fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> 
     let key = ObjectKey::new(&member.namespace, &member.name);
     let ad = match objects.offer_of(member) {
         Some(found) => {
-            let mut ad = offer_ad(found, objects, &Outlook::default())?;
+            let mut ad = offer_ad(found, objects, &CycleInputs::default())?;
             if let Role::Offers(offer) = &mut ad.role {
                 offer.usage = usage_without(found.status(), match_uid);
             }

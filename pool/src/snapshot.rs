@@ -26,7 +26,7 @@ pub struct Flight {
 
 /// What the caller knows beside the objects.
 #[derive(Clone, Debug, Default)]
-pub struct Outlook {
+pub struct CycleInputs {
     /// Gangs in flight.
     pub flights: Vec<Flight>,
     /// Uids of jobs that are not to be matched in this cycle.
@@ -35,14 +35,14 @@ pub struct Outlook {
     /// those behind them. Gangs that are found for them are not to be claimed.
     pub returning: BTreeSet<String>,
     /// Uids of offers of which it is not known yet whether somebody is at work on a former one of the name.
-    pub unproven: BTreeSet<String>,
+    pub unverified: BTreeSet<String>,
     /// Offers that refused a job and are not to be asked again yet, by the job's uid.
     pub exclusions: BTreeMap<String, BTreeSet<AdKey>>,
 }
 
 /// Where a job stands between its making and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum JobState {
     /// It waits for a gang.
     Waits,
     /// Its ad is none.
@@ -56,7 +56,7 @@ pub enum Standing {
 }
 
 /// Where a job stands.
-pub fn may_ask(held: &Held<Job>, objects: &Objects) -> Standing {
+pub fn job_state(held: &Held<Job>, objects: &Objects) -> JobState {
     let job = held.object.as_ref();
     let status = job.status.as_ref();
     let finished = status.is_some_and(|status| {
@@ -64,15 +64,15 @@ pub fn may_ask(held: &Held<Job>, objects: &Objects) -> Standing {
             || conditions::find(&status.conditions, types::FINISHED).is_some_and(|found| found.status == "True")
     });
     if status.is_some_and(|status| status.claim.is_some()) || has_open_match(job, objects) {
-        Standing::Held
+        JobState::Held
     } else if finished || job.spec.done || job.metadata.deletion_timestamp.is_some() {
-        Standing::Finished
+        JobState::Finished
     } else if held.ad.is_err() {
-        Standing::NotAccepted
+        JobState::NotAccepted
     } else if job.spec.suspend {
-        Standing::Suspended
+        JobState::Suspended
     } else {
-        Standing::Waits
+        JobState::Waits
     }
 }
 
@@ -109,13 +109,13 @@ fn has_open_match(job: &Job, objects: &Objects) -> bool {
 
 /// Freezes what is known. Every accepted offer is in it, open or not, so that "busy" and "closed" can be told apart; every
 /// accepted job is in it; those that wait are its roots.
-pub fn snapshot(objects: &Objects, outlook: &Outlook) -> Snapshot {
-    Freezer::default().freeze(objects, outlook)
+pub fn snapshot(objects: &Objects, inputs: &CycleInputs) -> Snapshot {
+    Freezer::default().freeze(objects, inputs)
 }
 
 /// Offers that were made again under a name whose former claims are not over: whoever works under one of those may still
 /// do so, and the new ledger does not show it. By key and uid.
-pub(crate) fn haunted(objects: &Objects) -> BTreeSet<(AdKey, String)> {
+pub(crate) fn recreated_under_live_claims(objects: &Objects) -> BTreeSet<(AdKey, String)> {
     let over = |found: &crds::Match| {
         let decision = found.status.as_ref().map(|status| status.decision).unwrap_or_default();
         let root = found.spec.members.first();
@@ -178,7 +178,7 @@ pub(crate) fn ad_key(kind: impl Into<AdKind>, key: &ObjectKey) -> AdKey {
 }
 
 /// An offer as the engine sees it, gangs in flight counted; `None` if its ad was not accepted.
-pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook) -> Option<PoolAd> {
+pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, inputs: &CycleInputs) -> Option<PoolAd> {
     let prepared = found.ad().as_ref().ok()?;
     let key = ad_key(found.kind(), &found.key());
     let mut usage = usage(found.status());
@@ -186,7 +186,7 @@ pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook
         let name = flight.match_key.to_string();
         found.status().is_some_and(|status| status.claims.values().any(|entry| entry.match_key == name))
     };
-    for flight in outlook.flights.iter().filter(|flight| !booked(flight)) {
+    for flight in inputs.flights.iter().filter(|flight| !booked(flight)) {
         for (_, ask) in flight.asks.iter().filter(|(taken, _)| *taken == key) {
             usage.take(ask);
         }
@@ -198,7 +198,7 @@ pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook
         usage,
         shared_by: prepared.shared_by.clone(),
         consent: consent(fields.allowed_namespaces.as_ref(), &key.namespace, &objects.namespaces),
-        open: is_open(found, objects, outlook),
+        open: is_open(found, objects, inputs),
     };
     Some(PoolAd {
         key,
@@ -211,7 +211,7 @@ pub(crate) fn offer_ad(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook
 
 /// Whether new claims may be made on an offer: it is open, whoever speaks for it is there, its node has nothing against it, and
 /// nobody works on a former one of its name.
-pub(crate) fn is_open(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook) -> bool {
+pub(crate) fn is_open(found: OfferRef<'_>, objects: &Objects, inputs: &CycleInputs) -> bool {
     let fields = found.fields();
     let speaks = || {
         let life = objects.agent(found.kind(), &found.key());
@@ -225,5 +225,5 @@ pub(crate) fn is_open(found: OfferRef<'_>, objects: &Objects, outlook: &Outlook)
         && found.metadata().deletion_timestamp.is_none()
         && speaks()
         && node_trouble(found, objects).is_none()
-        && !outlook.unproven.contains(found.uid())
+        && !inputs.unverified.contains(found.uid())
 }

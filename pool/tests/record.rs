@@ -8,7 +8,7 @@ mod tests {
     use crds::{LABEL_ATTEMPT, LABEL_ROOT_UID, Match};
     use gangindex::negotiate;
     use matchmaker::{Config, Disagreement, Gang, Snapshot, verify};
-    use pool::{ObjectKey, Objects, Occasion, Outlook, gang_of, record, snapshot};
+    use pool::{CycleInputs, ObjectKey, Objects, Occasion, gang_of, record, snapshot};
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};
 
@@ -29,7 +29,7 @@ mod tests {
     }
 
     fn matched(objects: &Objects) -> (Snapshot, Gang, Match) {
-        let snapshot = snapshot(objects, &Outlook::default());
+        let snapshot = snapshot(objects, &CycleInputs::default());
         let mut gangs = negotiate(&snapshot, &Config::product(), 0).gangs;
         let gang = gangs.remove(0);
         let found = record(objects, &snapshot, &gang, &occasion()).unwrap();

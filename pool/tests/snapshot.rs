@@ -14,12 +14,14 @@ mod tests {
     };
     use gangindex::negotiate;
     use matchmaker::{AdKey, Ask, Config};
-    use pool::{Flight, Life, ObjectKey, Objects, Occasion, Outlook, Standing, forgotten, may_ask, record, snapshot};
+    use pool::{
+        CycleInputs, Flight, JobState, Life, ObjectKey, Objects, Occasion, forgotten, job_state, record, snapshot,
+    };
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};
 
-    fn matched(objects: &Objects, outlook: &Outlook) -> usize {
-        negotiate(&snapshot(objects, outlook), &Config::product(), 0).gangs.len()
+    fn matched(objects: &Objects, inputs: &CycleInputs) -> usize {
+        negotiate(&snapshot(objects, inputs), &Config::product(), 0).gangs.len()
     }
 
     fn slot() -> Res {
@@ -48,7 +50,7 @@ mod tests {
         late.metadata.uid = Some("first".to_owned());
         late.metadata.resource_version = Some("7".to_owned());
         all.machines.put(late.clone());
-        all.machines.bury(&late);
+        all.machines.delete(&late);
         all.machines.put(late.clone());
         assert!(all.machines.get(&key).is_none());
         late.metadata.uid = Some("second".to_owned());
@@ -59,14 +61,14 @@ mod tests {
     #[test]
     fn a_label_of_the_namespace_lets_its_offers_out() {
         let here = objects(&[job("j", &[])], &[placed(open_to_all(machine("m")), "far")], &[]);
-        assert_eq!(matched(&here, &Outlook::default()), 0, "the admin has not said so");
+        assert_eq!(matched(&here, &CycleInputs::default()), 0, "the admin has not said so");
         let mut trusted = here.clone();
         let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
         trusted.namespaces.insert("far".to_owned(), labels);
-        assert_eq!(matched(&trusted, &Outlook::default()), 1);
+        assert_eq!(matched(&trusted, &CycleInputs::default()), 1);
         let mut silent = objects(&[job("j", &[])], &[placed(machine("m"), "far")], &[]);
         silent.namespaces = trusted.namespaces.clone();
-        assert_eq!(matched(&silent, &Outlook::default()), 0, "the owner has not said so");
+        assert_eq!(matched(&silent, &CycleInputs::default()), 0, "the owner has not said so");
     }
 
     #[test]
@@ -77,8 +79,8 @@ mod tests {
         spoken_for.spec.offer.claim_policy = ClaimPolicy::Agent;
         for closed in [drained, spoken_for] {
             let objects = objects(&[job("j", &[])], &[closed], &[]);
-            assert_eq!(snapshot(&objects, &Outlook::default()).ads().count(), 2);
-            assert_eq!(matched(&objects, &Outlook::default()), 0);
+            assert_eq!(snapshot(&objects, &CycleInputs::default()).ads().count(), 2);
+            assert_eq!(matched(&objects, &CycleInputs::default()), 0);
         }
     }
 
@@ -96,7 +98,7 @@ mod tests {
             offered.spec.offer.claim_policy = policy;
             let mut here = objects(&[job("j", &[])], &[offered], &[]);
             here.agents = lives(life);
-            assert_eq!(matched(&here, &Outlook::default()), open, "{policy:?}, {life:?}");
+            assert_eq!(matched(&here, &CycleInputs::default()), open, "{policy:?}, {life:?}");
         }
     }
 
@@ -104,8 +106,8 @@ mod tests {
     fn an_offer_that_is_not_proven_free_is_closed() {
         let here = objects(&[job("j", &[])], &[machine("m")], &[]);
         let uid = here.machines.iter().next().unwrap().1.object.metadata.uid.clone().unwrap();
-        let outlook = Outlook { unproven: BTreeSet::from([uid]), ..Outlook::default() };
-        assert_eq!((matched(&here, &outlook), matched(&here, &Outlook::default())), (0, 1));
+        let inputs = CycleInputs { unverified: BTreeSet::from([uid]), ..CycleInputs::default() };
+        assert_eq!((matched(&here, &inputs), matched(&here, &CycleInputs::default())), (0, 1));
     }
 
     #[test]
@@ -116,13 +118,13 @@ mod tests {
             machine.status = Some(OfferStatus { claims, ..OfferStatus::default() });
             objects(&[job("a", &[]), job("b", &[])], &[machine], &[])
         };
-        let outlook = Outlook { flights: vec![flight("x-1", "m")], ..Outlook::default() };
-        assert_eq!(matched(&roomy(BTreeMap::new()), &Outlook::default()), 2);
-        assert_eq!(matched(&roomy(BTreeMap::new()), &outlook), 1);
+        let inputs = CycleInputs { flights: vec![flight("x-1", "m")], ..CycleInputs::default() };
+        assert_eq!(matched(&roomy(BTreeMap::new()), &CycleInputs::default()), 2);
+        assert_eq!(matched(&roomy(BTreeMap::new()), &inputs), 1);
         let entry = ClaimEntry { match_key: "n/x-1".to_owned(), allocation: slot(), ..ClaimEntry::default() };
         let shown = roomy(BTreeMap::from([("uid-x-1".to_owned(), entry)]));
-        assert_eq!(matched(&shown, &outlook), 1, "once, not twice");
-        assert_eq!(matched(&shown, &Outlook::default()), 1);
+        assert_eq!(matched(&shown, &inputs), 1, "once, not twice");
+        assert_eq!(matched(&shown, &CycleInputs::default()), 1);
     }
 
     #[test]
@@ -131,21 +133,21 @@ mod tests {
             let mut job = job("j", &[]);
             change(&mut job);
             let objects = objects(&[job], &[machine("m")], &[]);
-            let standing = may_ask(objects.jobs.get(&ObjectKey::new("n", "j")).unwrap(), &objects);
-            assert_eq!(matched(&objects, &Outlook::default()), usize::from(standing == Standing::Waits));
-            standing
+            let state = job_state(objects.jobs.get(&ObjectKey::new("n", "j")).unwrap(), &objects);
+            assert_eq!(matched(&objects, &CycleInputs::default()), usize::from(state == JobState::Waits));
+            state
         };
-        assert_eq!(change(|_| {}), Standing::Waits);
-        assert_eq!(change(|job| job.spec.suspend = true), Standing::Suspended);
-        assert_eq!(change(|job| job.spec.done = true), Standing::Finished);
-        assert_eq!(change(|job| job.spec.ad.constraint = expr("1 +")), Standing::NotAccepted);
+        assert_eq!(change(|_| {}), JobState::Waits);
+        assert_eq!(change(|job| job.spec.suspend = true), JobState::Suspended);
+        assert_eq!(change(|job| job.spec.done = true), JobState::Finished);
+        assert_eq!(change(|job| job.spec.ad.constraint = expr("1 +")), JobState::NotAccepted);
         let claimed = |job: &mut Job| {
             let claim = JobClaim { match_name: "j-1".to_owned(), uid: "u".to_owned() };
             job.status = Some(JobStatus { claim: Some(claim), ..JobStatus::default() });
         };
-        assert_eq!(change(claimed), Standing::Held);
+        assert_eq!(change(claimed), JobState::Held);
         let objects = objects(&[job("j", &[])], &[machine("m")], &[]);
-        let held_back = Outlook { held_back: BTreeSet::from(["uid-j".to_owned()]), ..Outlook::default() };
+        let held_back = CycleInputs { held_back: BTreeSet::from(["uid-j".to_owned()]), ..CycleInputs::default() };
         assert_eq!(matched(&objects, &held_back), 0);
     }
 
@@ -159,22 +161,22 @@ mod tests {
         };
         let mut objects = objects(&[version("10", true)], &[machine("m")], &[]);
         objects.jobs.put(version("9", false));
-        assert_eq!(matched(&objects, &Outlook::default()), 0, "9 is older than 10");
+        assert_eq!(matched(&objects, &CycleInputs::default()), 0, "9 is older than 10");
         objects.jobs.put(version("11", false));
-        assert_eq!(matched(&objects, &Outlook::default()), 1);
+        assert_eq!(matched(&objects, &CycleInputs::default()), 1);
     }
 
     #[test]
     fn an_ad_that_is_none_is_no_offer() {
         let broken = license("l", 1, &[port("my", "true")]);
         let objects = objects(&[job("j", &[])], &[], &[broken]);
-        assert_eq!(snapshot(&objects, &Outlook::default()).ads().count(), 1);
+        assert_eq!(snapshot(&objects, &CycleInputs::default()).ads().count(), 1);
     }
 
     #[test]
     fn an_offer_that_has_lost_a_claim_is_closed_until_it_is_back() {
         let mut objects = objects(&[job("j", &[])], &[], &[license("l", 2, &[])]);
-        let pool = snapshot(&objects, &Outlook::default());
+        let pool = snapshot(&objects, &CycleInputs::default());
         let cycle = negotiate(&pool, &Config::product(), 0);
         let occasion = Occasion { cycle: "1".to_owned(), time: jiff::Timestamp::UNIX_EPOCH, seed: 1, epoch: 1 };
         let mut found = record(&objects, &pool, &cycle.gangs[0], &occasion).unwrap();
@@ -184,8 +186,10 @@ mod tests {
             found.status = Some(MatchStatus { decision, ..MatchStatus::default() });
             objects.put_match(found.clone());
             assert_eq!(forgotten(&objects).len(), lost, "{decision:?}");
-            let next =
-                matched(&objects, &Outlook { held_back: BTreeSet::from(["uid-j".to_owned()]), ..Outlook::default() });
+            let next = matched(
+                &objects,
+                &CycleInputs { held_back: BTreeSet::from(["uid-j".to_owned()]), ..CycleInputs::default() },
+            );
             assert_eq!(next, 1 - lost, "{decision:?}");
         }
         found.status = Some(MatchStatus { decision: Decision::Committed, ..MatchStatus::default() });
@@ -195,6 +199,6 @@ mod tests {
         let claims = BTreeMap::from([("u".to_owned(), entry)]);
         restored.status = Some(OfferStatus { claims, ..OfferStatus::default() });
         objects.licenses.put(restored);
-        assert_eq!(matched(&objects, &Outlook::default()), 1, "one seat is left, and only the other job asks");
+        assert_eq!(matched(&objects, &CycleInputs::default()), 1, "one seat is left, and only the other job asks");
     }
 }

@@ -28,8 +28,9 @@ pub(crate) fn broken(state: &State, setting: &Setting) -> Option<&'static str> {
         if committed && !is_whole(state, setting, gang, true) {
             return Some("I3: a claim stands without all its members");
         }
-        let untold = |offer: &Offer| offer.works[gang] && offer.entries[gang].is_some_and(|entry| !entry.committed);
-        if (works[gang] && !state.stood[gang]) || state.offers.iter().any(untold) {
+        let never_reported =
+            |offer: &Offer| offer.works[gang] && offer.entries[gang].is_some_and(|entry| !entry.committed);
+        if (works[gang] && !state.stood[gang]) || state.offers.iter().any(never_reported) {
             return Some("I4: work without a commit");
         }
         if works[gang] && !is_whole(state, setting, gang, false) {

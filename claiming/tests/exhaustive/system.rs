@@ -223,12 +223,12 @@ pub(crate) fn may_be_found(state: &State, setting: &Setting, gang: usize) -> boo
     let wanted = setting.gangs[gang];
     let job = state.roots[wanted.root].life >= wanted.root_life;
     let offers = wanted.legs.iter().all(|leg| state.offers[leg.offer].life >= leg.life);
-    let haunted = |leg: &crate::setting::Member| {
+    let recreated_under_live_claims = |leg: &crate::setting::Member| {
         leg.life == 2
             && (0..setting.gangs.len()).any(|other| {
                 let names = setting.gangs[other].legs.iter().any(|old| old.offer == leg.offer && old.life == 1);
                 names && state.registers[other] != Register::Unborn && !state.seen[other].exorcised
             })
     };
-    job && offers && !wanted.legs.iter().any(haunted)
+    job && offers && !wanted.legs.iter().any(recreated_under_live_claims)
 }

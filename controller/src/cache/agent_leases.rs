@@ -8,7 +8,7 @@ use pool::{Life, ObjectKey, Objects, lease_key};
 /// Since when each Lease is what it is.
 #[derive(Debug, Default)]
 pub(crate) struct AgentLeases {
-    seen: BTreeMap<ObjectKey, Pulse>,
+    seen: BTreeMap<ObjectKey, Heartbeat>,
     /// When all Leases had been listed: from then on one that is not seen is not there.
     listed_ms: Option<u64>,
     /// The Leases whose renewal would change something.
@@ -20,7 +20,7 @@ pub(crate) struct AgentLeases {
 }
 
 #[derive(Debug)]
-struct Pulse {
+struct Heartbeat {
     /// A digest of what it says. `None`: it was deleted, or nobody holds it.
     held: Option<u64>,
     since_ms: u64,
@@ -34,7 +34,7 @@ impl AgentLeases {
     pub(crate) fn listed(&mut self, all: &BTreeSet<ObjectKey>, now_ms: u64) {
         self.listed_ms.get_or_insert(now_ms);
         self.heard = true;
-        self.seen.iter_mut().filter(|(key, _)| !all.contains(*key)).for_each(|(_, pulse)| pulse.held = None);
+        self.seen.iter_mut().filter(|(key, _)| !all.contains(*key)).for_each(|(_, heartbeat)| heartbeat.held = None);
     }
 
     /// Takes in a Lease as it was seen, by a digest of what it says; `None`: there is none, or nobody holds it. Whether somebody waits
@@ -49,7 +49,7 @@ impl AgentLeases {
             }
             Some(known) if known.held == held => return false,
             _ if held.is_none() => return false,
-            _ => drop(self.seen.insert(key, Pulse { held, since_ms: now_ms })),
+            _ => drop(self.seen.insert(key, Heartbeat { held, since_ms: now_ms })),
         }
         self.heard |= awaited;
         awaited
@@ -57,10 +57,12 @@ impl AgentLeases {
 
     /// What a Lease says of an agent that may be silent for so long; and until when that holds if nothing is seen.
     pub(crate) fn life(&self, key: &ObjectKey, silence_ms: u64, now_ms: u64) -> (Life, Option<u64>) {
-        let pulse = self.seen.get(key);
-        let Some(since_ms) = pulse.map(|pulse| pulse.since_ms).or(self.listed_ms) else { return (Life::Unknown, None) };
+        let heartbeat = self.seen.get(key);
+        let Some(since_ms) = heartbeat.map(|heartbeat| heartbeat.since_ms).or(self.listed_ms) else {
+            return (Life::Unknown, None);
+        };
         let until_ms = since_ms.saturating_add(silence_ms).saturating_add(1);
-        match (pulse.is_some_and(|pulse| pulse.held.is_some()), now_ms < until_ms) {
+        match (heartbeat.is_some_and(|heartbeat| heartbeat.held.is_some()), now_ms < until_ms) {
             (true, true) => (Life::Renewed, Some(until_ms)),
             (true, false) => (Life::Expired, None),
             (false, true) => (Life::Unknown, Some(until_ms)),
@@ -91,7 +93,7 @@ impl AgentLeases {
             all.insert((offer.kind(), offer.key()), life);
         }
         // Leases that are gone and belong to no offer are forgotten: any tenant can make them, one name after the other.
-        self.seen.retain(|lease, pulse| pulse.held.is_some() || named.contains(lease));
+        self.seen.retain(|lease, heartbeat| heartbeat.held.is_some() || named.contains(lease));
         self.next_ms = next;
         (Some(all), next)
     }
@@ -108,56 +110,59 @@ mod tests {
         serde_json::from_value::<pool::Heartbeat>(serde_json::json!({"spec": spec})).unwrap().held
     }
 
-    fn life(pulses: &AgentLeases, now_ms: u64) -> Life {
-        pulses.life(&ObjectKey::new("n", "l"), SILENCE_MS, now_ms).0
+    fn life(heartbeats: &AgentLeases, now_ms: u64) -> Life {
+        heartbeats.life(&ObjectKey::new("n", "l"), SILENCE_MS, now_ms).0
     }
 
     #[test]
     fn a_lease_counts_from_its_last_change_that_was_seen() {
-        let mut pulses = AgentLeases::default();
+        let mut heartbeats = AgentLeases::default();
         let key = || ObjectKey::new("n", "l");
-        pulses.saw(key(), lease("a", 0), 5);
-        assert_eq!((life(&pulses, 5 + SILENCE_MS), life(&pulses, 6 + SILENCE_MS)), (Life::Renewed, Life::Expired));
-        pulses.saw(key(), lease("a", 0), 10_000);
-        assert_eq!(life(&pulses, 6 + SILENCE_MS), Life::Expired, "seen again is not renewed");
-        pulses.saw(key(), lease("a", 1), 11_000);
-        assert_eq!(life(&pulses, 11_000 + SILENCE_MS), Life::Renewed);
+        heartbeats.saw(key(), lease("a", 0), 5);
+        assert_eq!(
+            (life(&heartbeats, 5 + SILENCE_MS), life(&heartbeats, 6 + SILENCE_MS)),
+            (Life::Renewed, Life::Expired)
+        );
+        heartbeats.saw(key(), lease("a", 0), 10_000);
+        assert_eq!(life(&heartbeats, 6 + SILENCE_MS), Life::Expired, "seen again is not renewed");
+        heartbeats.saw(key(), lease("a", 1), 11_000);
+        assert_eq!(life(&heartbeats, 11_000 + SILENCE_MS), Life::Renewed);
     }
 
     #[test]
     fn one_that_is_given_back_or_deleted_is_not_held_and_falls_silent_in_its_time() {
         for given_back in [None, lease("", 2)] {
-            let mut pulses = AgentLeases::default();
+            let mut heartbeats = AgentLeases::default();
             let key = || ObjectKey::new("n", "l");
-            pulses.saw(key(), lease("a", 1), 5);
-            pulses.saw(key(), given_back, 6);
-            assert_eq!((life(&pulses, 7), life(&pulses, 6 + SILENCE_MS)), (Life::Unknown, Life::Absent));
-            pulses.saw(key(), lease("a", 1), 60_000);
-            assert_eq!(life(&pulses, 60_001), Life::Renewed, "it is back");
+            heartbeats.saw(key(), lease("a", 1), 5);
+            heartbeats.saw(key(), given_back, 6);
+            assert_eq!((life(&heartbeats, 7), life(&heartbeats, 6 + SILENCE_MS)), (Life::Unknown, Life::Absent));
+            heartbeats.saw(key(), lease("a", 1), 60_000);
+            assert_eq!(life(&heartbeats, 60_001), Life::Renewed, "it is back");
         }
     }
 
     #[test]
     fn one_that_was_never_seen_is_absent_only_after_its_time() {
-        let mut pulses = AgentLeases::default();
-        assert_eq!(life(&pulses, 1_000_000), Life::Unknown, "nothing was listed yet");
-        pulses.listed(&BTreeSet::new(), 1_000_000);
-        pulses.listed(&BTreeSet::new(), 2_000_000);
-        assert_eq!(life(&pulses, 1_000_000 + SILENCE_MS), Life::Unknown);
-        assert_eq!(life(&pulses, 1_000_001 + SILENCE_MS), Life::Absent);
+        let mut heartbeats = AgentLeases::default();
+        assert_eq!(life(&heartbeats, 1_000_000), Life::Unknown, "nothing was listed yet");
+        heartbeats.listed(&BTreeSet::new(), 1_000_000);
+        heartbeats.listed(&BTreeSet::new(), 2_000_000);
+        assert_eq!(life(&heartbeats, 1_000_000 + SILENCE_MS), Life::Unknown);
+        assert_eq!(life(&heartbeats, 1_000_001 + SILENCE_MS), Life::Absent);
     }
 
     #[test]
     fn leases_that_come_and_go_without_an_offer_are_forgotten() {
-        let (mut pulses, objects) = (AgentLeases::default(), Objects::default());
+        let (mut heartbeats, objects) = (AgentLeases::default(), Objects::default());
         for number in 0..100 {
             let key = ObjectKey::new("n", &format!("gangmatch-machine-{number}"));
-            pulses.saw(key.clone(), lease("a", 0), 5);
-            pulses.saw(key, None, 6);
+            heartbeats.saw(key.clone(), lease("a", 0), 5);
+            heartbeats.saw(key, None, 6);
         }
-        assert_eq!(pulses.seen.len(), 100);
-        pulses.lives(&objects, false, 7);
-        assert_eq!(pulses.seen.len(), 0);
+        assert_eq!(heartbeats.seen.len(), 100);
+        heartbeats.lives(&objects, false, 7);
+        assert_eq!(heartbeats.seen.len(), 0);
     }
 
     #[test]
@@ -165,17 +170,20 @@ mod tests {
         let mut objects = Objects::default();
         let agent = serde_json::json!({"claimPolicy": "Agent", "agent": {"username": "a", "leaseDurationSeconds": 20}});
         objects.machines.put(crate::testing::fixtures::machine(&agent, &serde_json::json!({})));
-        let mut pulses = AgentLeases::default();
+        let mut heartbeats = AgentLeases::default();
         let key = || ObjectKey::new("ns", "gangmatch-machine-machine");
         let only = |(lives, next): Lives| (lives.unwrap_or_default().into_values().collect::<Vec<_>>(), next);
-        assert_eq!(only(pulses.lives(&objects, true, 0)).0, [Life::Unknown]);
-        assert!(pulses.saw(key(), lease("a", 1), 5));
-        assert_eq!(only(pulses.lives(&objects, false, 6)), (vec![Life::Renewed], Some(6 + SILENCE_MS)));
-        assert!(!pulses.saw(key(), lease("a", 2), 7), "it is alive: nothing changes");
-        assert_eq!(pulses.lives(&objects, false, 8), (None, Some(6 + SILENCE_MS)), "and nobody looks");
-        assert_eq!(only(pulses.lives(&objects, false, 6 + SILENCE_MS)), (vec![Life::Renewed], Some(8 + SILENCE_MS)));
-        assert_eq!(only(pulses.lives(&objects, false, 8 + SILENCE_MS)), (vec![Life::Expired], None));
-        assert!(pulses.saw(key(), lease("a", 3), 9 + SILENCE_MS));
-        assert_eq!(only(pulses.lives(&objects, false, 9 + SILENCE_MS)).0, [Life::Renewed]);
+        assert_eq!(only(heartbeats.lives(&objects, true, 0)).0, [Life::Unknown]);
+        assert!(heartbeats.saw(key(), lease("a", 1), 5));
+        assert_eq!(only(heartbeats.lives(&objects, false, 6)), (vec![Life::Renewed], Some(6 + SILENCE_MS)));
+        assert!(!heartbeats.saw(key(), lease("a", 2), 7), "it is alive: nothing changes");
+        assert_eq!(heartbeats.lives(&objects, false, 8), (None, Some(6 + SILENCE_MS)), "and nobody looks");
+        assert_eq!(
+            only(heartbeats.lives(&objects, false, 6 + SILENCE_MS)),
+            (vec![Life::Renewed], Some(8 + SILENCE_MS))
+        );
+        assert_eq!(only(heartbeats.lives(&objects, false, 8 + SILENCE_MS)), (vec![Life::Expired], None));
+        assert!(heartbeats.saw(key(), lease("a", 3), 9 + SILENCE_MS));
+        assert_eq!(only(heartbeats.lives(&objects, false, 9 + SILENCE_MS)).0, [Life::Renewed]);
     }
 }

@@ -18,7 +18,7 @@ const UNTOLD_MS: u64 = 5_000;
 pub(crate) struct OfferVerification {
     proven: BTreeSet<String>,
     /// The uids of offers that are not to be given away yet.
-    unproven: BTreeSet<String>,
+    unverified: BTreeSet<String>,
     looking: bool,
     /// When the look began that is under way.
     began_ms: u64,
@@ -33,15 +33,15 @@ impl OfferVerification {
     /// Takes in which offers have changed.
     pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects, now_ms: u64) {
         let changed = changes.offers().filter_map(|(kind, key)| objects.offer(kind, key)).map(OfferRef::uid);
-        self.unproven.extend(changed.filter(|uid| !self.proven.contains(*uid)).map(str::to_owned));
-        if !self.unproven.is_empty() {
+        self.unverified.extend(changed.filter(|uid| !self.proven.contains(*uid)).map(str::to_owned));
+        if !self.unverified.is_empty() {
             self.since_ms.get_or_insert(now_ms);
         }
     }
 
     /// The uids of offers that are not to be given away yet.
-    pub(crate) fn unproven(&self) -> BTreeSet<String> {
-        self.unproven.clone()
+    pub(crate) fn unverified(&self) -> BTreeSet<String> {
+        self.unverified.clone()
     }
 
     /// Whether a look is under way for which a cycle should wait.
@@ -52,7 +52,7 @@ impl OfferVerification {
     /// Whether a cycle sees what there is: all offers are proven, or those that are not keep coming. As long as none is, nothing is known.
     pub(crate) fn sees_all(&self, now_ms: u64) -> bool {
         let is_old = |since: u64| now_ms >= since.saturating_add(UNTOLD_MS);
-        self.unproven.is_empty() || (self.has_looked && self.since_ms.is_some_and(is_old))
+        self.unverified.is_empty() || (self.has_looked && self.since_ms.is_some_and(is_old))
     }
 
     /// Begins a look, if one is due; for which uids.
@@ -60,9 +60,9 @@ impl OfferVerification {
         if self.looking || now_ms < self.rest_until_ms {
             return None;
         }
-        self.looking = !self.unproven.is_empty();
+        self.looking = !self.unverified.is_empty();
         self.began_ms = now_ms;
-        self.looking.then(|| self.unproven.clone())
+        self.looking.then(|| self.unverified.clone())
     }
 
     /// Ends it. What was found is known to everybody by now; what has gone is forgotten.
@@ -74,15 +74,15 @@ impl OfferVerification {
         self.proven.extend(proven.into_iter().flatten());
         let known: BTreeSet<&str> = objects.offers().map(OfferRef::uid).collect();
         self.proven.retain(|uid| known.contains(uid.as_str()));
-        self.unproven.retain(|uid| known.contains(uid.as_str()) && !self.proven.contains(uid));
-        if self.unproven.is_empty() {
+        self.unverified.retain(|uid| known.contains(uid.as_str()) && !self.proven.contains(uid));
+        if self.unverified.is_empty() {
             self.since_ms = None;
         }
     }
 
     /// When the next look may begin, if one is wanted; or when a cycle does not wait for the one under way any more.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        let rests = !self.looking && !self.unproven.is_empty();
+        let rests = !self.looking && !self.unverified.is_empty();
         let awaited = self.looking.then(|| self.began_ms.saturating_add(CYCLE_WAITS_MS));
         rests.then_some(self.rest_until_ms).or(awaited).filter(|at| *at > now_ms)
     }
@@ -115,16 +115,16 @@ mod tests {
         objects.machines.put(again);
         note(&mut proofs, &mut objects);
         proofs.end(Some(wanted), &objects, 0, 5);
-        assert_eq!(proofs.unproven(), BTreeSet::from(["u-again".to_owned()]));
+        assert_eq!(proofs.unverified(), BTreeSet::from(["u-again".to_owned()]));
         assert_eq!((proofs.begin(5), proofs.next_ms(5)), (None, Some(55)));
         assert!(
             !proofs.sees_all(UNTOLD_MS - 1) && proofs.sees_all(UNTOLD_MS),
-            "offers that keep coming keep nobody untold"
+            "offers that keep coming keep nobody never_reported"
         );
         let wanted = proofs.begin(55);
         proofs.end(wanted, &objects, 55, 56);
-        assert!(proofs.unproven().is_empty());
+        assert!(proofs.unverified().is_empty());
         proofs.end(None, &objects, 60, 61);
-        assert!(proofs.unproven().is_empty(), "a look that failed takes nothing back");
+        assert!(proofs.unverified().is_empty(), "a look that failed takes nothing back");
     }
 }

@@ -31,7 +31,7 @@ impl Step<'_> {
             }
             Answer::Denied(refused) => {
                 self.context.metrics.claims.matches_not_taken.inc();
-                self.hold_off(&refused.message);
+                self.back_off(&refused.message);
                 Err(self.waits(refused.message, Retry::OfJob))
             }
             Answer::Exists => match self.context.cluster.get::<Match>(&self.view.key).await {
@@ -47,7 +47,7 @@ impl Step<'_> {
 
     /// Lets the job pause, since the server refuses its Match, and reports that. The offers are free again at once: nothing was
     /// reserved.
-    fn hold_off(&self, message: &str) {
+    fn back_off(&self, message: &str) {
         let Some(job) = self.job() else { return };
         let about = (self.view.root.uid.as_str(), self.view.root.generation);
         let note = format!("its Match cannot be written: {message}");

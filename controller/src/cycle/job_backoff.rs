@@ -11,10 +11,10 @@ use crate::status::{Finding, cut};
 
 /// What is remembered, by the job's uid. Kept in memory only: losing it costs one attempt.
 #[derive(Debug, Default)]
-pub(crate) struct JobBackoff(BTreeMap<String, HoldOff>);
+pub(crate) struct JobBackoff(BTreeMap<String, Paused>);
 
 #[derive(Debug)]
-struct HoldOff {
+struct Paused {
     pause: Pause,
     /// The generation of the job that it was about.
     generation: i64,
@@ -47,11 +47,11 @@ impl JobBackoff {
         now_ms: u64,
     ) -> u64 {
         let (uid, generation) = job;
-        let same = |known: &&HoldOff| known.generation == generation && known.cause == cause;
+        let same = |known: &&Paused| known.generation == generation && known.cause == cause;
         let mut pause = self.0.get(uid).filter(same).map(|known| known.pause.clone()).unwrap_or_default();
         let jitter = jitter(uid, i32::try_from(pause.times()).unwrap_or(i32::MAX));
         let pause_ms = pause.begin(backoff.pause_ms(pause.times(), jitter).max(PAUSE_MIN_MS), now_ms);
-        let held = HoldOff { pause, generation, why: why.to_owned(), cause };
+        let held = Paused { pause, generation, why: why.to_owned(), cause };
         self.0.insert(uid.to_owned(), held);
         pause_ms
     }

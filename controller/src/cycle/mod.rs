@@ -17,7 +17,7 @@ use std::time::Duration;
 use crds::Match;
 use gangindex::Engine;
 use matchmaker::{Gang, Snapshot};
-use pool::{Changes, Freezer, ObjectKey, Objects, Occasion, Standing, may_ask, record};
+use pool::{Changes, Freezer, JobState, ObjectKey, Objects, Occasion, job_state, record};
 use tokio::time::Instant;
 
 use crate::claims::{Claims, DirtyClaims, Known, View, lost_entries, newest_epoch_of};
@@ -220,7 +220,7 @@ impl Negotiator {
 
     /// Begins to write the statuses that are due.
     fn write_statuses(&mut self, objects: &Objects, searching: bool) {
-        self.hold_off(objects);
+        self.back_off(objects);
         let findings = Findings { all: &self.last.findings, searching: searching || !self.last.saw_all };
         self.statuses.begin(&self.claims.context, &self.claims.in_flight, objects, &findings);
         let metrics = &self.claims.context.metrics;
@@ -323,7 +323,7 @@ impl Negotiator {
     }
 
     /// What is said of the jobs whose Match the server would not take.
-    fn hold_off(&mut self, objects: &Objects) {
+    fn back_off(&mut self, objects: &Objects) {
         let now_ms = self.claims.context.now_ms();
         let held = {
             let mut job_backoff = self.claims.job_backoff.lock();
@@ -386,7 +386,7 @@ fn generation(uid: &str, objects: &Objects) -> Option<i64> {
 fn still_waits(found: &Match, objects: &Objects) -> bool {
     let Some(root) = found.spec.members.first() else { return false };
     let job = objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name));
-    job.is_some_and(|held| may_ask(held, objects) == Standing::Waits)
+    job.is_some_and(|held| job_state(held, objects) == JobState::Waits)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use matchmaker::{AdKey, Config as Settings, Cycle, PoolAd, Snapshot, Stop, WhyNot};
-use pool::{Objects, Occasion, Outlook, Standing, may_ask, returning};
+use pool::{CycleInputs, JobState, Objects, Occasion, job_state, returning};
 use tokio::time::Instant;
 
 use super::running::{Done, Running};
@@ -21,8 +21,8 @@ const CYCLE_REST_MAX_MS: u64 = 500;
 impl Negotiator {
     /// Starts a cycle on what is known now; none if nobody waits.
     pub(super) fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
-        let outlook = self.outlook(objects);
-        let mut pool = self.search.freezer.freeze(objects, &outlook);
+        let inputs = self.inputs(objects);
+        let mut pool = self.search.freezer.freeze(objects, &inputs);
         let now_ms = self.claims.context.now_ms();
         (pool.frugal, pool.barred) =
             (self.search.costly_jobs.pausing(now_ms), self.search.costly_offers.pausing(now_ms));
@@ -47,7 +47,7 @@ impl Negotiator {
             let begun = Instant::now();
             let cycle = engine.negotiate(&pool, &settings, now.as_second());
             let findings = findings(&pool, &cycle, now);
-            let (returning, took) = (outlook.returning, begun.elapsed());
+            let (returning, took) = (inputs.returning, begun.elapsed());
             Done { pool, cycle, findings, occasion, engine, sees_all, returning, took }
         });
         Some(Running::begin(cycle, stop, self.config.cycle_limit()))
@@ -127,7 +127,7 @@ impl Negotiator {
         metrics.set_unmatched(&unmatched);
     }
 
-    fn outlook(&self, objects: &Objects) -> Outlook {
+    fn inputs(&self, objects: &Objects) -> CycleInputs {
         let offer = |key: &AdKey| objects.offer_at(key)?.metadata().generation;
         let mut refusals = self.claims.offer_backoff.lock();
         let exclusions = refusals.exclusions(self.claims.context.now_ms(), |uid| generation(uid, objects), offer);
@@ -135,15 +135,15 @@ impl Negotiator {
         let mut job_backoff = self.claims.job_backoff.lock();
         held_back.extend(job_backoff.held(self.claims.context.now_ms(), |uid| generation(uid, objects)).into_keys());
         held_back.extend(self.claims.stalls().paused(self.claims.context.now_ms()));
-        let unproven = self.claims.verification.lock().unproven();
+        let unverified = self.claims.verification.lock().unverified();
         let mut returning = returning(objects);
         // What was freed just now may be known here before its claim has landed.
         let landing = self.claims.in_flight.written_jobs().into_iter();
         returning.extend(landing.filter(|uid| {
             let job = objects.jobs.by_uid(uid);
-            job.is_some_and(|(_, held)| may_ask(held, objects) == Standing::Waits)
+            job.is_some_and(|(_, held)| job_state(held, objects) == JobState::Waits)
         }));
-        Outlook { flights: self.claims.in_flight.gangs(), held_back, returning, exclusions, unproven }
+        CycleInputs { flights: self.claims.in_flight.gangs(), held_back, returning, exclusions, unverified }
     }
 }
 

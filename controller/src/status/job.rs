@@ -9,7 +9,7 @@ use crds::{ClaimPolicy, Job, JobClaim, JobPhase, JobStatus, Match, Refusal, cond
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
-use pool::{Held, Standing, WorkObject};
+use pool::{Held, JobState, WorkObject};
 
 use crate::metrics::Metrics;
 use crate::status::finding::{Finding, cut};
@@ -221,40 +221,35 @@ fn rejected(draft: &mut Draft<'_>, ended: &Ended) {
 }
 
 /// A job that no Match holds: where it stands, and what the last cycle found about it.
-pub(crate) fn job_waiting(
-    held: &Held<Job>,
-    standing: Standing,
-    finding: Option<&Finding>,
-    now: Timestamp,
-) -> JobStatus {
+pub(crate) fn job_waiting(held: &Held<Job>, state: JobState, finding: Option<&Finding>, now: Timestamp) -> JobStatus {
     let job = held.object.as_ref();
     let mut draft = Draft::of(job, now);
     accepted(&mut draft, held);
-    match standing {
-        Standing::NotAccepted => {
+    match state {
+        JobState::NotAccepted => {
             let message = held.ad.as_ref().err().map(|rejected| rejected.message.clone()).unwrap_or_default();
             draft.status.why = Some(cut(&message, 256));
             draft.status.unmatched = None;
             draft.say(types::MATCHED, Holds::False, reasons::NOT_ACCEPTED, "the ad was not accepted");
         }
-        Standing::Suspended => {
+        JobState::Suspended => {
             waiting::end(&mut draft.status, now);
             draft.status.why = None;
             draft.status.unmatched = None;
             draft.say(types::MATCHED, Holds::False, reasons::SUSPENDED, "spec.suspend is true");
         }
-        Standing::Waits => {
+        JobState::Waits => {
             waiting::begin(job, &mut draft.status, now);
             waits(&mut draft, finding);
             times_out(&mut draft);
         }
-        Standing::Finished if job.spec.done && !draft.holds(types::FINISHED) => {
+        JobState::Finished if job.spec.done && !draft.holds(types::FINISHED) => {
             draft.status.why = None;
             draft.status.unmatched = None;
             draft.say(types::MATCHED, Holds::False, reasons::DONE, "finished before it was claimed");
             draft.finish(reasons::DONE, "spec.done is true");
         }
-        Standing::Finished | Standing::Held => {}
+        JobState::Finished | JobState::Held => {}
     }
     draft.done()
 }

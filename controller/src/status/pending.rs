@@ -93,10 +93,10 @@ impl Pending {
             return;
         }
         let held = objects.jobs.get(&whose.1).filter(|_| whose.0 == AdKind::Job);
-        let untold =
+        let never_reported =
             held.is_some_and(|held| held.object.status.as_ref().is_none_or(|status| status.conditions.is_empty()));
         let namespace = whose.1.namespace.clone();
-        if untold { self.queue.push_urgent(&namespace, whose) } else { self.queue.push(&namespace, whose) }
+        if never_reported { self.queue.push_urgent(&namespace, whose) } else { self.queue.push(&namespace, whose) }
     }
 
     /// The next updates that are due, as many as there is room for.
@@ -190,7 +190,7 @@ mod tests {
 
     use jiff::Timestamp;
     use matchmaker::Config;
-    use pool::{Freezer, Outlook, snapshot};
+    use pool::{CycleInputs, Freezer, snapshot};
 
     use crds::AdKind;
 
@@ -247,12 +247,12 @@ mod tests {
         let mut kept = 0;
         for seed in 0..10 {
             let (mut churn, mut freezer) = (Churn::new(seed), Freezer::default());
-            let mut before = snapshot(&churn.objects, &Outlook::default());
+            let mut before = snapshot(&churn.objects, &CycleInputs::default());
             let settings = Config::product();
             for step in 0..60 {
                 churn.turn();
-                let now = freezer.freeze(&churn.objects, &Outlook::default());
-                let fresh = snapshot(&churn.objects, &Outlook::default());
+                let now = freezer.freeze(&churn.objects, &CycleInputs::default());
+                let fresh = snapshot(&churn.objects, &CycleInputs::default());
                 assert_eq!(format!("{now:?}"), format!("{fresh:?}"), "seed {seed}, step {step}");
                 assert_eq!(
                     format!("{:?}", gangindex::negotiate(&now, &settings, BEGIN)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use claiming::Reason;
 use jiff::Timestamp;
-use pool::{Objects, WorkObject, may_ask};
+use pool::{Objects, WorkObject, job_state};
 use serde_json::{Value, json};
 
 use super::{
@@ -23,7 +23,7 @@ fn waiting(spec: &Value, status: &Value, finding: Option<&Finding>) -> JobStatus
     let mut objects = Objects::default();
     objects.jobs.put(job(spec, status));
     let held = objects.jobs.get(&key("job")).unwrap();
-    job_waiting(held, may_ask(held, &objects), finding, NOW)
+    job_waiting(held, job_state(held, &objects), finding, NOW)
 }
 
 /// A cycle has found nothing; another one is under way or not.
@@ -90,7 +90,7 @@ fn mere_counts_are_not_written_again_but_other_blame_is() {
     other.why = "one refused".into();
     assert_eq!(waiting(&json!({}), &told, Some(&other)).why.as_deref(), Some("3 taken"), "not yet");
     let held = held_job(job(&json!({}), &told));
-    let later = job_waiting(&held, pool::Standing::Waits, Some(&other), at(30));
+    let later = job_waiting(&held, pool::JobState::Waits, Some(&other), at(30));
     assert_eq!(later.why.as_deref(), Some("one refused"));
 }
 
@@ -178,7 +178,7 @@ fn nothing_is_written_twice() {
     assert_eq!(first.iter().map(|update| update.kind.as_str()).collect::<Vec<_>>(), ["Job", "Machine", "License"]);
     for (key, held) in objects.clone().jobs.iter() {
         let mut job = crds::Job::clone(&held.object);
-        job.status = Some(job_waiting(held, may_ask(held, &objects), None, NOW));
+        job.status = Some(job_waiting(held, job_state(held, &objects), None, NOW));
         assert_eq!(key.name, "job");
         objects.jobs.put(job);
     }
@@ -261,7 +261,7 @@ fn a_job_that_is_rejected_too_often_is_finished_and_says_so() {
     assert_eq!(find(&second.conditions, "Finished").unwrap().message, why);
     assert_eq!(second.why.as_deref(), Some(why));
     let over = held_job(after(&spec, &second));
-    assert_eq!(may_ask(&over, &Objects::default()), pool::Standing::Finished);
+    assert_eq!(job_state(&over, &Objects::default()), pool::JobState::Finished);
     let unlimited = job_freed(&after(&json!({}), &first), &rejected(Reason::CapacityTaken), NOW);
     assert_eq!((unlimited.rejections, unlimited.phase), (Some(2), Some(JobPhase::Pending)));
 }
@@ -300,7 +300,7 @@ fn work_that_is_taken_back_as_it_starts_was_never_said_to_have_started() {
 
 fn wait_until(spec: &Value, status: &JobStatus, second: i64) -> JobStatus {
     let held = held_job(after(spec, status));
-    job_waiting(&held, may_ask(&held, &Objects::default()), Some(&busy(3)), at(second))
+    job_waiting(&held, job_state(&held, &Objects::default()), Some(&busy(3)), at(second))
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn what_a_job_waited_before_it_was_seen_counts() {
     early.metadata.creation_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(900)));
     let mut objects = Objects::default();
     objects.jobs.put(early);
-    let first = job_waiting(objects.jobs.get(&key("job")).unwrap(), pool::Standing::Waits, None, at(950));
+    let first = job_waiting(objects.jobs.get(&key("job")).unwrap(), pool::JobState::Waits, None, at(950));
     let mut seen = crds::Job::clone(&objects.jobs.get(&key("job")).unwrap().object);
     seen.status = Some(first);
     objects.jobs.put(seen);
@@ -351,7 +351,7 @@ fn words_of_chance_do_not_write_in_every_cycle() {
     };
     let told = |status: &JobStatus, finding: &Finding, second: i64| {
         let held = held_job(after(&json!({}), status));
-        job_waiting(&held, pool::Standing::Waits, Some(finding), at(second))
+        job_waiting(&held, pool::JobState::Waits, Some(finding), at(second))
     };
     let mut status = told(&JobStatus::default(), &found("NoCandidates", 0, 100), 100);
     let mut writes = 0;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crds::{AdKind, Job, OfferStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use pool::{Held, ObjectKey, Objects, OfferRef, Standing, Whose, may_ask};
+use pool::{Held, JobState, ObjectKey, Objects, OfferRef, Whose, job_state};
 
 use crate::status::job::retells_at;
 use crate::status::waiting::left;
@@ -74,7 +74,7 @@ pub(crate) fn job_next(
     if under_way.contains(&uid) || job.metadata.deletion_timestamp.is_some() {
         return Next::default();
     }
-    let standing = may_ask(held, objects);
+    let state = job_state(held, objects);
     let from = job.status.clone().unwrap_or_default();
     let finding = findings.all.get(&uid).map(Arc::as_ref);
     let claim = from
@@ -82,14 +82,14 @@ pub(crate) fn job_next(
         .as_ref()
         .map(|claim| (&claim.uid, ObjectKey::new(&job.namespace().unwrap_or_default(), &claim.match_name)));
     let work = claim.as_ref().and_then(|(uid, key)| work_of(Whose { uid, key, job: Some(job) }, objects));
-    let to = match (standing, work) {
-        (Standing::Held, Some(batch)) => job_working(job, batch, now),
-        (Standing::Held, None) => return Next::default(),
-        (Standing::Waits, _) if finding.is_none() => match findings.comes_by(job, now) {
+    let to = match (state, work) {
+        (JobState::Held, Some(batch)) => job_working(job, batch, now),
+        (JobState::Held, None) => return Next::default(),
+        (JobState::Waits, _) if finding.is_none() => match findings.comes_by(job, now) {
             Some(by) => return Next { update: None, at: Some(by) },
-            None => job_waiting(held, standing, None, now),
+            None => job_waiting(held, state, None, now),
         },
-        _ => job_waiting(held, standing, finding, now),
+        _ => job_waiting(held, state, finding, now),
     };
     if from != to {
         let version = job.resource_version().unwrap_or_default();
@@ -98,7 +98,7 @@ pub(crate) fn job_next(
         return Next { update: update(AdKind::Job, ObjectKey::of(job), &uid, ops, news), at: None };
     }
     let second = now.as_second();
-    let waits = standing == Standing::Waits;
+    let waits = state == JobState::Waits;
     let timeout = left(job, &from, now).filter(|_| waits).map(|left| second.saturating_add(left));
     let retold = finding.filter(|_| waits).and_then(|found| retells_at(&from, job.metadata.generation, found, second));
     Next { update: None, at: timeout.into_iter().chain(retold).filter(|at| *at > second).min() }

@@ -177,7 +177,7 @@ impl Watcher {
                 Ok(watcher::Event::Delete(object)) => {
                     let key = ObjectKey::of(&object);
                     cache.update(|all| match read(object) {
-                        Ok(gone) => K::bury(&gone, all),
+                        Ok(gone) => K::delete(&gone, all),
                         Err(_) => K::remove(all, &key),
                     });
                 }

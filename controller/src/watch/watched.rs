@@ -41,32 +41,32 @@ pub(crate) trait Watched: Send + 'static {
     /// Takes it in; whether anything that counts is new.
     fn put(object: Self::Kind, objects: &mut Objects) -> bool;
     fn remove(objects: &mut Objects, key: &ObjectKey);
-    fn bury(object: &Self::Kind, objects: &mut Objects) {
+    fn delete(object: &Self::Kind, objects: &mut Objects) {
         Self::remove(objects, &ObjectKey::of(object));
     }
     fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool);
 }
 
-/// The three kinds of ads are kept alike, each on its shelf.
+/// The three kinds of ads are kept alike, each on its store.
 macro_rules! kept_on {
-    ($kind:ty, $shelf:ident) => {
+    ($kind:ty, $store:ident) => {
         impl Watched for $kind {
             type Kind = Sent<$kind>;
 
             fn put(object: Sent<$kind>, objects: &mut Objects) -> bool {
-                objects.$shelf.take_in(object.0)
+                objects.$store.take_in(object.0)
             }
 
             fn remove(objects: &mut Objects, key: &ObjectKey) {
-                objects.$shelf.remove(key);
+                objects.$store.remove(key);
             }
 
-            fn bury(object: &Sent<$kind>, objects: &mut Objects) {
-                objects.$shelf.bury(&object.0);
+            fn delete(object: &Sent<$kind>, objects: &mut Objects) {
+                objects.$store.delete(&object.0);
             }
 
             fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-                objects.$shelf.retain(keep);
+                objects.$store.retain(keep);
             }
         }
     };
@@ -87,7 +87,7 @@ impl Watched for Match {
         objects.matches.remove(key);
     }
 
-    fn bury(object: &Sent<Match>, objects: &mut Objects) {
+    fn delete(object: &Sent<Match>, objects: &mut Objects) {
         objects.bury_match(&object.0);
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct Cluster {
 }
 
 /// What an answer of the server comes in.
-type Answered = Box<dyn Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Send + Unpin>;
+type AnswerBody = Box<dyn Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Send + Unpin>;
 
 /// Connects with a kubeconfig file, or with what the surroundings offer. The library's own retries are off: each write here is
 /// followed up by a look at what it did.
@@ -53,7 +53,7 @@ pub(crate) async fn connect(kubeconfig: Option<&Path>, identity: &str) -> anyhow
     // Which of several replicas it was, in the server's audit log.
     let agent = format!("gangmatch-controller/{} ({identity})", env!("CARGO_PKG_VERSION"));
     config.headers.push((axum::http::header::USER_AGENT, agent.parse()?));
-    let shallow = |body: Answered| {
+    let shallow = |body: AnswerBody| {
         let mut shallow = Shallow::default();
         body.map_frame(move |frame| frame.map_data(|piece| shallow.pass(piece)))
     };

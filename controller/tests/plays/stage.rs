@@ -253,7 +253,7 @@ impl Stage {
         }
         self.now_ms = until;
         self.server.set_time(beginning() + SignedDuration::from_millis(until));
-        self.bury();
+        self.restart_killed();
         self.due();
         let revision = self.server.revision();
         if self.others && (revision != self.reacted || until % 1000 == 0) {
@@ -275,7 +275,7 @@ impl Stage {
     }
 
     /// Takes away who was killed; somebody starts it again.
-    fn bury(&mut self) {
+    fn restart_killed(&mut self) {
         for process in &self.processes {
             let mut line = process.wire.line();
             self.struck |= line.struck;

@@ -9,7 +9,7 @@ use crds::Match;
 use gangindex::Engine;
 use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
-use pool::{Objects, Occasion, Outlook, record, snapshot};
+use pool::{CycleInputs, Objects, Occasion, record, snapshot};
 
 use crate::manifests;
 use crate::offline::{Loaded, Stamp, load};
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
     problems.extend(wrong);
     problems.sort();
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
-    let pool = snapshot(&objects, &Outlook::default());
+    let pool = snapshot(&objects, &CycleInputs::default());
     let cycle = Engine::from(arguments.search).negotiate(&pool, &Config::product(), now.as_second());
     let occasion = Occasion { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
     let matches: Vec<Match> = cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &occasion)).collect();

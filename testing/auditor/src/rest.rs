@@ -4,7 +4,7 @@ use crds::conditions::{self, reasons, types};
 use crds::{Decision, Match};
 use gangindex::negotiate;
 use matchmaker::Config;
-use pool::{Objects, Outlook, Standing, may_ask, snapshot};
+use pool::{CycleInputs, JobState, Objects, job_state, snapshot};
 
 use crate::checks::gathered;
 use crate::world::decision;
@@ -62,7 +62,7 @@ fn names(found: &Match, key: &Key, uid: &str) -> bool {
 
 /// The jobs that wait though the engine finds a gang, and those that are not told why they wait.
 fn in_vain(objects: &Objects, now: i64) -> Vec<(Key, String)> {
-    let pool = snapshot(objects, &Outlook::default());
+    let pool = snapshot(objects, &CycleInputs::default());
     let cycle = negotiate(&pool, &Config::product(), now);
     let roots = cycle.gangs.iter().filter_map(|gang| pool.ad(gang.root()?));
     let mut all: Vec<(Key, String)> = roots
@@ -73,7 +73,7 @@ fn in_vain(objects: &Objects, now: i64) -> Vec<(Key, String)> {
             )
         })
         .collect();
-    for (key, held) in objects.jobs.iter().filter(|(_, held)| may_ask(held, objects) == Standing::Waits) {
+    for (key, held) in objects.jobs.iter().filter(|(_, held)| job_state(held, objects) == JobState::Waits) {
         let status = held.object.status.as_ref();
         let matched = status.and_then(|status| conditions::find(&status.conditions, types::MATCHED));
         let told = matched.is_some_and(|found| found.status == "False" && found.reason != reasons::PENDING_EVALUATION);

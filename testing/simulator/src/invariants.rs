@@ -95,10 +95,10 @@ impl Chronicle {
         let twice = objects.iter().find(other);
         twice
             .map(|(offer, _)| format!("I5: offer {offer} is worked on for a former object of its name, too"))
-            .or_else(|| self.standing(server))
+            .or_else(|| self.state(server))
     }
 
-    fn standing(&self, server: &Server) -> Option<String> {
+    fn state(&self, server: &Server) -> Option<String> {
         let mut roots: Vec<Uid> = Vec::new();
         for stored in server.objects.values() {
             let Some(found) = stored.found().filter(|found| found.decision == Decision::Committed) else { continue };

@@ -14,7 +14,7 @@ pub struct Plan {
     /// How many coordinators.
     pub coordinators: u8,
     /// All lead at once.
-    pub usurpers: bool,
+    pub lease_ignorer: bool,
     /// The offers: whether an agent speaks for it, and its capacity.
     pub offers: Vec<(bool, i64)>,
     /// The jobs: whether it has a batch Job.
@@ -65,13 +65,13 @@ impl Plan {
         let faults = !chance.permille(100);
         let often = |chance: &mut Chance, most: u64| if faults { chance.below(most) } else { 0 };
         let coordinators = if faults { 1 + chance.below(3) as u8 } else { 1 };
-        let usurpers = faults && chance.permille(400);
+        let lease_ignorer = faults && chance.permille(400);
         let offers = (0..chance.between(2, 4)).map(|_| (chance.permille(400), 1 + chance.below(2) as i64)).collect();
         let jobs: Vec<bool> = (0..chance.between(1, 3)).map(|_| chance.permille(500)).collect();
         let mut plan = Plan {
             seed,
             coordinators,
-            usurpers,
+            lease_ignorer,
             offers,
             jobs,
             lost: often(&mut chance, 80),

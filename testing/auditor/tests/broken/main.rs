@@ -289,8 +289,8 @@ fn what_is_left_over_at_rest_is_found() {
     assert_eq!(gone.broken_at_rest(), only(NoLeak), "entries of a Match that is gone");
     let seat = until(At::Committed).then(license(), |license| license["status"]["shared"] = json!({"x": {"seats": 1}}));
     assert_eq!(seat.broken_at_rest(), only(NoLeak), "an empty seat");
-    let untold = until(At::Committed).then_deleted(job());
-    assert_eq!(untold.broken_at_rest(), only(NoLeak), "a claim whose job is gone");
+    let never_reported = until(At::Committed).then_deleted(job());
+    assert_eq!(never_reported.broken_at_rest(), only(NoLeak), "a claim whose job is gone");
 }
 
 #[test]

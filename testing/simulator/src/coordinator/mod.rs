@@ -10,7 +10,7 @@ use std::rc::Rc;
 use claiming::{Action, Claim, Event, Reason, step};
 
 use crate::coordinator::shell::{Desk, Next, Stage};
-use crate::coordinator::view::{Seen, View, is_haunted, views};
+use crate::coordinator::view::{Seen, View, is_recreated_under_live_claims, views};
 use crate::objects::{Body, Key, Stored, Uid};
 use crate::planted::Planted;
 use crate::server::{Answer, Patch, Verb};
@@ -37,7 +37,7 @@ pub struct Coordinator {
     /// The epoch under which it leads.
     pub leads: Option<u64>,
     /// It leads whatever the lease says.
-    pub usurps: bool,
+    pub ignores_lease: bool,
     /// A mistake that was put in.
     pub planted: Planted,
     drives: BTreeMap<Key, Drive>,
@@ -48,7 +48,7 @@ pub struct Coordinator {
     alive: BTreeMap<u8, (u64, u64)>,
     refusals: BTreeMap<(Uid, u8), u64>,
     proven: BTreeSet<Uid>,
-    buried: BTreeMap<Key, u64>,
+    deleted: BTreeMap<Key, u64>,
     lease: (u64, u64),
     renewed_ms: u64,
     token: u64,
@@ -68,12 +68,12 @@ pub type Request = (u64, Verb);
 
 impl Coordinator {
     /// One that has seen this and drives nothing.
-    pub fn new(number: u8, seen: Seen, usurps: bool, planted: Planted) -> Coordinator {
+    pub fn new(number: u8, seen: Seen, ignores_lease: bool, planted: Planted) -> Coordinator {
         Coordinator {
             number,
             seen,
             leads: None,
-            usurps,
+            ignores_lease,
             planted,
             drives: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -82,7 +82,7 @@ impl Coordinator {
             alive: BTreeMap::new(),
             refusals: BTreeMap::new(),
             proven: BTreeSet::new(),
-            buried: BTreeMap::new(),
+            deleted: BTreeMap::new(),
             lease: (0, 0),
             renewed_ms: 0,
             token: 0,
@@ -98,7 +98,7 @@ impl Coordinator {
     pub fn learn(&mut self, stored: &Rc<Stored>, now_ms: u64) {
         let newer = |known: u64| known >= stored.version;
         let is_known = self.seen.get(&stored.key).is_some_and(|known| newer(known.version));
-        if is_known || self.buried.get(&stored.key).copied().is_some_and(newer) {
+        if is_known || self.deleted.get(&stored.key).copied().is_some_and(newer) {
             return;
         }
         if let (Key::Alive(offer), Body::Lease(_, renewals)) = (stored.key, &stored.body) {
@@ -110,7 +110,7 @@ impl Coordinator {
     /// Takes in that an object was deleted. An answer that was under way may still show it: that does not bring it back.
     pub fn forget(&mut self, key: Key, version: u64) {
         if self.planted != Planted::Resurrects {
-            self.buried.insert(key, version);
+            self.deleted.insert(key, version);
         }
         if self.seen.get(&key).is_some_and(|known| known.version < version) {
             self.seen.remove(&key);
@@ -123,7 +123,7 @@ impl Coordinator {
         if lead {
             requests.extend(self.keep_lead(now_ms));
         }
-        if self.usurps && self.leads.is_none() {
+        if self.ignores_lease && self.leads.is_none() {
             self.leads = Some(0);
         }
         if self.leads.is_some() {
@@ -136,7 +136,7 @@ impl Coordinator {
     }
 
     fn keep_lead(&mut self, now_ms: u64) -> Option<Request> {
-        if self.usurps {
+        if self.ignores_lease {
             return None;
         }
         if self.leads.is_some() && now_ms.saturating_sub(self.renewed_ms) > STEP_DOWN_MS {
@@ -191,8 +191,8 @@ impl Coordinator {
     /// An offer is open once it was seen, after it was read, that nobody can be at work on a former one of its name.
     fn prove(&mut self) -> Option<Request> {
         let asked = self.calls.values().any(|(key, _, _)| matches!(key, Key::Offer(_)));
-        let unproven = self.seen.values().find(|one| one.offer().is_some() && !self.proven.contains(&one.uid));
-        let key = unproven.filter(|_| !asked)?.key;
+        let unverified = self.seen.values().find(|one| one.offer().is_some() && !self.proven.contains(&one.uid));
+        let key = unverified.filter(|_| !asked)?.key;
         Some(self.call(key, None, Stage::List, Verb::List))
     }
 
@@ -324,7 +324,7 @@ impl Coordinator {
             if let Answer::Listed(all) = answer {
                 let offers = all.iter().filter_map(|one| Some((one, one.offer()?)));
                 let clean =
-                    offers.filter(|(one, _)| matches!(one.key, Key::Offer(name) if !is_haunted(name, one.uid, all)));
+                    offers.filter(|(one, _)| matches!(one.key, Key::Offer(name) if !is_recreated_under_live_claims(name, one.uid, all)));
                 let clean: Vec<Uid> =
                     clean.map(|(one, _)| one.uid).filter(|uid| self.seen.values().any(|one| one.uid == *uid)).collect();
                 self.proven.extend(clean);

@@ -246,7 +246,7 @@ impl Desk<'_> {
         })
     }
 
-    /// The second look: everybody is who he was, and still takes part.
+    /// The verification: everybody is who he was, and still takes part.
     fn check(&self) -> Event {
         let job = self.view.job(self.seen);
         if job.is_none_or(|stored| stored.generation != self.view.root.2) {

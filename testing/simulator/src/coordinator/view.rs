@@ -185,7 +185,7 @@ pub fn waits(stored: &Stored, seen: &Seen) -> bool {
 }
 
 /// Whether a claim on a former object of this offer's name is not over: whoever works there may still do so.
-pub fn is_haunted(offer: u8, uid: Uid, listed: &[Rc<Stored>]) -> bool {
+pub fn is_recreated_under_live_claims(offer: u8, uid: Uid, listed: &[Rc<Stored>]) -> bool {
     let claimed = |of: Uid| {
         listed.iter().any(|other| other.job().is_some_and(|job| job.claim.is_some_and(|claim| claim.1 == of)))
     };

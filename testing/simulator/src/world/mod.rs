@@ -164,7 +164,7 @@ impl World {
         }
         for number in 0..plan.coordinators {
             let seen = self.server.objects.clone();
-            self.coordinators.push(Coordinator::new(number, seen, plan.usurpers, plan.planted));
+            self.coordinators.push(Coordinator::new(number, seen, plan.lease_ignorer, plan.planted));
             self.later(u64::from(number) * 7, Event::Round { of: Who::Coordinator(number), lead: true });
         }
         for (at_ms, happening) in plan.happenings {
@@ -188,7 +188,7 @@ impl World {
             Event::Relisted { by, life } if life == self.life(Who::Coordinator(by)) => self.relisted(by),
             Event::Watched { .. } | Event::Relisted { .. } => {}
             Event::Round { of, lead } => self.round(of, lead),
-            Event::Happens(happening) => self.befalls(happening),
+            Event::Happens(happening) => self.inject(happening),
             Event::Batch(key) => self.batch(key),
         }
     }

@@ -9,7 +9,7 @@ use crate::server::Verb;
 use crate::world::{Event, Who, World};
 
 impl World {
-    pub(super) fn befalls(&mut self, happening: Happening) {
+    pub(super) fn inject(&mut self, happening: Happening) {
         self.log(format!("{happening:?}"));
         match happening {
             Happening::Crash(number) => self.crash(number),
@@ -63,7 +63,7 @@ impl World {
         let Some(old) = self.coordinators.get_mut(place) else { return };
         let is_stale = self.chance.permille(500);
         let seen = if is_stale { std::mem::take(&mut old.seen) } else { self.server.objects.clone() };
-        *old = Coordinator::new(number, seen, self.plan.usurpers, self.plan.planted);
+        *old = Coordinator::new(number, seen, self.plan.lease_ignorer, self.plan.planted);
         self.lives.iter_mut().skip(place).take(1).for_each(|life| *life += 1);
         let wait = self.chance.between(50, 2_000);
         let until = self.now_ms + wait;
