@@ -120,6 +120,7 @@ pub struct Agent {
 
 /// One attribute that an agent may publish.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct DynamicAttribute {
     /// The name of the attribute: a letter or underscore, then letters, digits or underscores; at most 63 characters.
     /// Example: LoadAvg

@@ -166,7 +166,7 @@ fn capacity_lowered_under_use_is_told() {
     let offer = objects.offer("License", &key("license")).unwrap();
     let next = offer_status(offer, offer.status().cloned().unwrap_or_default(), &objects, NOW);
     let told = find(&next.conditions, "Overcommitted").unwrap();
-    assert_eq!((told.reason.as_str(), told.message.as_str()), ("ClaimsExceedCapacity", "1 of 0 seats are taken"));
+    assert_eq!((told.reason.as_str(), told.message.as_str()), ("ClaimsExceedCapacity", "1 of 0 seats are in use"));
 }
 
 #[test]
