@@ -89,7 +89,7 @@ impl Desk<'_> {
             Action::Release(reason) => self.decide(Decision::Released, Some(reason)),
             // it has committed, so it must stand
             Action::ReadDecision if self.planted == Planted::ConfirmsFromCache && self.view.found.is_some() => {
-                Next::Done(Event::DecisionRead(self.view.record()))
+                Next::Done(Event::DecisionRead(claiming::Decision::Committed))
             }
             Action::ReadDecision if self.planted == Planted::BelievesAbsence && self.view.found.is_none() => {
                 Next::Done(Event::DecisionRead(claiming::Decision::Gone))
