@@ -188,7 +188,7 @@ fn a_leader_that_sees_a_newer_epoch_steps_down_and_leads_again_under_a_higher_on
     let patch = format!(r#"{{"status": {{"epoch": {newer}}}}}"#);
     here.kubectl(&["patch", "gmm/m", "--subresource=status", "--type=merge", "-p", &patch], None);
     let log = || std::fs::read_to_string(stage.controller.log()).unwrap();
-    here.until("the term to be given up", || log().contains("somebody has led since").then_some(()));
+    here.until("the term to be given up", || log().contains("another replica has led since").then_some(()));
     here.apply(&job("j", "sim"));
     here.wait("gmj/j", "Claimed");
     assert!(epoch() >= newer, "and what it writes is not older");
