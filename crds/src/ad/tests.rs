@@ -437,7 +437,10 @@ fn ports_in_text_are_checked_alike() {
     refused("[ Ports = { [ Label = 1 + 1 ] } ]", &["spec.classad: Ports[0]", "`1 + 1`"]);
     refused("[ Ports = { [ Label = a ], [ Label = \"A\" ] } ]", &["spec.classad: Ports[1]", "port 0"]);
     refused("[ Ports = { [ Label = other ] } ]", &["`other`"]);
-    refused("[ Ports = { [ Label = a; Constraint = 1; Requirements = 1 ] } ]", &["spec.classad: Ports[0]", "remove one"]);
+    refused(
+        "[ Ports = { [ Label = a; Constraint = 1; Requirements = 1 ] } ]",
+        &["spec.classad: Ports[0]", "remove one"],
+    );
     let ad = job(json!({"classad": "[ Requirements = true; Ports = { [ Label = a ] } ]"})).unwrap();
     check_warned(&ad, &["spec.classad: Requirements: has no effect"]);
 }
