@@ -4,7 +4,11 @@
 //! the rules of the paper. For tests only: no program that is shipped depends on this crate.
 
 mod gangs;
+mod gridcam;
 mod language;
+mod policy;
+mod rntree;
+mod summary;
 
 use serde_json::Value;
 
@@ -18,6 +22,10 @@ use serde_json::Value;
 pub fn answer(request: &Value) -> Value {
     match request.get("op").and_then(Value::as_str) {
         Some("gang") => gangs::answer(request),
+        Some("decay" | "quota" | "shares" | "order" | "victims") => policy::answer(request),
+        Some("placing" | "gridcam" | "trace") => gridcam::answer(request),
+        Some("rntree") => rntree::answer(request),
+        Some("summary" | "merge") => summary::answer(request),
         _ => language::answer(request),
     }
 }

@@ -1,0 +1,1 @@
+//! Matching algorithms over a queue of jobs, and the simulator GridCAM.

@@ -1,0 +1,10 @@
+//! Random numbers from a seed, and statistics of samples.
+//!
+//! Every experiment and simulation of this repository draws from [`Random`], so that a seed gives the same run everywhere: the logarithm and
+//! the cosine come from `libm` and not from the platform.
+
+mod random;
+mod statistics;
+
+pub use random::Random;
+pub use statistics::{deviation, mean, percentile, standard_error};

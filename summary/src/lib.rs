@@ -1,0 +1,1 @@
+//! Summaries of pools: what is certainly not there.
