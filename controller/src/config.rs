@@ -35,7 +35,7 @@ pub struct Config {
 
     /// The budget of a negotiation cycle, in steps of the evaluator; a million steps take some seconds. All
     /// namespaces have equal shares. Other namespaces can use the steps that a namespace does not need.
-    #[arg(long, value_name = "COUNT", default_value_t = 250_000, value_parser = clap::value_parser!(u64).range(1000..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1000..))]
     pub(crate) cycle_steps_max: u64,
 
     /// The longest time of a negotiation cycle, in seconds. After that, it ends with the gangs found so far.

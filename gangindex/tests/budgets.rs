@@ -174,6 +174,25 @@ mod tests {
     }
 
     #[test]
+    fn b9_steps_that_find_nothing_are_counted_and_explanations_of_such_a_submitter_cost_little() {
+        let sums: Vec<String> = (1..=60).map(|level| format!("s{level} = s{0} + s{0}", level - 1)).collect();
+        let never =
+            |number: usize| format!("[s0 = 1; {}; Requirements = s60 > (other.M + {number}) * 1E30]", sums.join("; "));
+        let mut pool = Pool::default().machines(60).jobs("carol", 3, "[Requirements = other.M == -1]");
+        for number in 0..5 {
+            pool = pool.job("bob", &format!("b{number}"), &never(number));
+        }
+        let (_, cycle, _) = run(&pool, &config());
+        let [(namespace, steps)] = &cycle.fruitless[..] else { panic!("{:?}", cycle.fruitless) };
+        assert!(&**namespace == "bob" && *steps >= 5 * 60, "{steps}");
+        pool.frugal.insert("bob".into());
+        let (_, frugal, _) = run(&pool, &config());
+        let [(_, little)] = &frugal.fruitless[..] else { panic!("{:?}", frugal.fruitless) };
+        assert!(*little < 1000 && 5 * little < *steps, "{little} of {steps}");
+        assert_eq!(frugal.unmatched.iter().filter(|why| why.verdict != Verdict::GaveUp).count(), 3, "carol's");
+    }
+
+    #[test]
     fn its_other_jobs_are_served_all_the_same() {
         let one = "[Requirements = eval(\"other.Memory\") >= 3]";
         let pool = Pool::default().machines(60).jobs("bob", 3, &eight_ports()).job("bob", "z", one);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How much fuel counts as one step: more than looking at a usual edge takes.
-pub const FUEL_OF_A_STEP: u64 = 100;
+pub const FUEL_OF_A_STEP: u64 = 50;
 
 /// What part of a cycle's steps may go, each, into reading new ads into an index and into explanations.
 pub const SIDE_SHARE: u64 = 4;
@@ -18,7 +18,7 @@ pub const SIDE_SHARE: u64 = 4;
 pub(crate) const FAIR_FUEL: u64 = 1000;
 
 /// What part of its share a submitter gets that has exceeded its budget lately.
-const FRUGAL: u64 = 64;
+const FRUGAL: u64 = 256;
 /// So many steps it gets in any case.
 const FRUGAL_MIN: u64 = 200;
 
@@ -92,6 +92,8 @@ struct Account {
     name: Arc<str>,
     share: u64,
     spent: u64,
+    /// What of it found no gang: searches that failed, and saying why.
+    fruitless: u64,
     /// It gets a small part of its share: it has exceeded its budget lately.
     frugal: bool,
     /// Something of it was not done for want of steps.
@@ -103,12 +105,12 @@ impl Accounts {
     pub(crate) fn of<'n>(names: impl Iterator<Item = &'n Arc<str>>, frugal: &BTreeSet<String>, total: u64) -> Accounts {
         let account = |name: &Arc<str>| {
             let frugal = !frugal.is_empty() && frugal.contains(&**name);
-            Account { name: Arc::clone(name), share: 0, spent: 0, frugal, exceeded: false }
+            Account { name: Arc::clone(name), share: 0, spent: 0, fruitless: 0, frugal, exceeded: false }
         };
         let mut accounts = Accounts { list: names.map(account).collect(), total };
         let equal = total / u64::try_from(accounts.list.len()).unwrap_or(u64::MAX).max(1);
         for account in &mut accounts.list {
-            account.share = if account.frugal { (equal / FRUGAL).max(FRUGAL_MIN).min(equal) } else { equal };
+            account.share = if account.frugal { frugal_part(equal) } else { equal };
         }
         accounts
     }
@@ -121,6 +123,16 @@ impl Accounts {
     /// The name of a submitter.
     pub fn name(&self, submitter: usize) -> Arc<str> {
         self.list.get(submitter).map_or_else(|| Arc::from(""), |account| Arc::clone(&account.name))
+    }
+
+    /// Whether a submitter gets only a small part of its share.
+    pub(crate) fn is_frugal(&self, submitter: usize) -> bool {
+        self.list.get(submitter).is_some_and(|account| account.frugal)
+    }
+
+    /// What a submitter has spent.
+    pub(crate) fn spent(&self, submitter: usize) -> u64 {
+        self.list.get(submitter).map_or(0, |account| account.spent)
     }
 
     /// What is left of a submitter's share.
@@ -138,6 +150,19 @@ impl Accounts {
         if let Some(account) = self.list.get_mut(submitter) {
             account.spent = account.spent.saturating_add(steps);
         }
+    }
+
+    /// So many steps of a submitter have found nothing.
+    pub(crate) fn waste(&mut self, submitter: usize, steps: u64) {
+        if let Some(account) = self.list.get_mut(submitter) {
+            account.fruitless = account.fruitless.saturating_add(steps);
+        }
+    }
+
+    /// The submitters that have spent steps on roots without a gang, and how many.
+    pub(crate) fn fruitless(&self) -> Vec<(Arc<str>, u64)> {
+        let list = self.list.iter().filter(|account| account.fruitless > 0);
+        list.map(|account| (Arc::clone(&account.name), account.fruitless)).collect()
     }
 
     /// Something of this submitter is not done for want of steps.
@@ -170,6 +195,11 @@ impl Accounts {
     pub(crate) fn exceeded(&self) -> Vec<Arc<str>> {
         self.list.iter().filter(|account| account.exceeded).map(|account| Arc::clone(&account.name)).collect()
     }
+}
+
+/// What a submitter gets of a share if it has exceeded its budget lately.
+pub(crate) fn frugal_part(share: u64) -> u64 {
+    (share / FRUGAL).max(FRUGAL_MIN).min(share)
 }
 
 #[cfg(test)]

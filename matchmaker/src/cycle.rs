@@ -23,6 +23,9 @@ pub struct Cycle {
     pub gave_up: Vec<AdId>,
     /// Submitters some of whose roots were not searched to the end: together they cost more than their share.
     pub over_budget: Vec<Arc<str>>,
+    /// The steps that submitters have spent on roots without a gang: on searches, and on reasons that no index knows. Not those that have
+    /// spent none.
+    pub fruitless: Vec<(Arc<str>, u64)>,
     /// Namespaces whose offers were left out in the end, but for their own jobs: their expressions cost others too much.
     pub barred: BTreeSet<String>,
     /// Roots that were not looked at, since the cycle was ended from outside.
@@ -58,9 +61,13 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
                 continue;
             }
             // 3. Find its best gang.
+            let before = round.accounts.spent(turn.submitter);
             let found = finder.best(&mut run, &turn, &mut round);
             if found.disagreed {
                 round.cycle.disagreements.push(turn.ad);
+            }
+            if found.gang.is_none() {
+                round.accounts.waste(turn.submitter, round.accounts.spent(turn.submitter) - before);
             }
             if config.stop.is_set() && found.gave_up && round.cycle.ended_at.is_none() {
                 round.cycle.ended_at = Some(turn.ad);
@@ -90,5 +97,6 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
     if config.explains {
         explain(finder, &mut run, &mut round, &failed);
     }
+    round.cycle.fruitless = round.accounts.fruitless();
     round.cycle
 }

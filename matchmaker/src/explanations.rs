@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::budget::SIDE_SHARE;
+use crate::budget::{Accounts, SIDE_SHARE, frugal_part};
 use crate::finder::{Asked, Explained, Finder, Round, Turn};
 use crate::model::{AdKey, Root, Snapshot};
 use crate::why_not::Unmatched;
@@ -29,6 +29,10 @@ impl Failed {
     }
 }
 
+/// What part of a cycle's steps may go into reasons that an index knows: where thousands of jobs wait, it is the turn of some of them
+/// in each cycle.
+const INDEXED_SHARE: u64 = 32;
+
 /// What explanations have cost so far.
 struct Costs {
     /// By the number of a submitter.
@@ -40,9 +44,19 @@ struct Costs {
 }
 
 impl Costs {
-    fn limit(&self, submitter: usize, last: bool) -> u64 {
+    /// A share of `steps` for each of so many submitters.
+    fn of(steps: u64, submitters: usize) -> Costs {
+        let share = steps / u64::try_from(submitters).unwrap_or(u64::MAX).max(1);
+        Costs { spent: BTreeMap::new(), share, left: steps }
+    }
+
+    fn limit(&self, submitter: usize, accounts: &Accounts, last: bool) -> u64 {
         let spent = self.spent.get(&submitter).copied().unwrap_or(0);
-        if last { self.left } else { self.share.saturating_sub(spent).min(self.left) }
+        match accounts.is_frugal(submitter) {
+            true => frugal_part(self.share).saturating_sub(spent).min(self.left),
+            false if last => self.left,
+            false => self.share.saturating_sub(spent).min(self.left),
+        }
     }
 
     fn pay(&mut self, submitter: usize, steps: u64) {
@@ -58,9 +72,8 @@ impl Costs {
 pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &mut Round<'_>, failed: &[Failed]) {
     let (snapshot, config) = (round.snapshot, round.config);
     let submitters: BTreeSet<usize> = failed.iter().map(|failed| failed.submitter).collect();
-    let steps = config.cycle_steps_max / SIDE_SHARE;
-    let share = steps / u64::try_from(submitters.len()).unwrap_or(u64::MAX).max(1);
-    let mut costs = Costs { spent: BTreeMap::new(), share, left: steps };
+    let mut costs = Costs::of(config.cycle_steps_max / SIDE_SHARE, submitters.len());
+    let mut indexed = Costs::of(config.cycle_steps_max / INDEXED_SHARE, submitters.len());
     let order = in_turn(finder.explained(), failed, snapshot);
     let mut whys = vec![None; failed.len()];
     let mut latest: BTreeMap<usize, &AdKey> = BTreeMap::new();
@@ -69,10 +82,19 @@ pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &m
         for place in order.iter().copied() {
             let (Some(failed), Some(why)) = (failed.get(place), whys.get_mut(place)) else { continue };
             let Some(root) = failed.root(snapshot).filter(|_| why.is_none()) else { continue };
-            let steps_max = if config.stop.is_set() { 0 } else { costs.limit(failed.submitter, last) };
+            let may = |costs: &Costs| costs.limit(failed.submitter, &round.accounts, last);
+            let waits = config.stop.is_set() || may(&indexed) == 0;
+            let steps_max = if waits { 0 } else { may(&costs) };
+            // What is cut short is no explanation as long as a later cycle has more steps for it.
+            let last = last && !round.accounts.is_frugal(failed.submitter);
             let asked = Asked { root, number: failed.root, gave_up: failed.gave_up, steps_max, last };
             let answer = finder.why(run, &asked, round);
             costs.pay(failed.submitter, answer.steps);
+            if answer.why.as_ref().is_some_and(|why| why.indexed) {
+                indexed.pay(failed.submitter, answer.steps);
+            } else {
+                round.accounts.waste(failed.submitter, answer.steps);
+            }
             complete &= answer.why.is_some();
             *why = answer.why;
             if let Some(ad) = snapshot.ad(root.ad).filter(|_| answer.steps > 0) {

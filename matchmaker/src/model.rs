@@ -270,7 +270,7 @@ impl Config {
             members_max: 16,
             depth_max: 4,
             steps_max: 2_000_000,
-            cycle_steps_max: 250_000,
+            cycle_steps_max: 100_000,
             owner_steps_max: 20_000,
             stop: Stop::default(),
             limits: Limits::default(),

@@ -74,7 +74,10 @@ impl Step<'_> {
         let is_started_pod = work.kind == WorkKind::Pod && !work.suspended;
         if work.kind == WorkKind::Job && work.deleting {
             // It is deleted, and kept by finalizers: nothing more is made for it.
-            return cluster.patch_work(work.kind, &work.key, &without_label).await.map(drop);
+            return match cluster.patch_work(work.kind, &work.key, &without_label).await {
+                Answer::Denied(_) if self.is_time_over(work) => Answer::Done(()),
+                answer => answer.map(drop),
+            };
         }
         if work.made || is_started_pod {
             return cluster.delete_work(work).await;
@@ -103,8 +106,13 @@ impl Step<'_> {
         if work.kind == WorkKind::Pod {
             return Ok(());
         }
-        if !work.suspended && self.suspend(work).await? == Suspended::Gone {
-            return Ok(());
+        let suspended = if work.suspended { Suspended::Done } else { self.suspend(work).await? };
+        match suspended {
+            Suspended::Done => {}
+            Suspended::Gone => return Ok(()),
+            Suspended::MakesNoMore => {
+                return self.stop_by_force(work, self.claims.stop_by_ms(&self.view.uid, &work.uid)).await;
+            }
         }
         let latest = {
             let objects = self.context.cache.lock();
@@ -142,6 +150,9 @@ impl Step<'_> {
             answer => {
                 // the server refuses whatever would change it, or its author has made it so that it cannot be read back
                 if matches!(answer, Answer::Denied(_)) && self.is_time_over(work) {
+                    if work.kind == WorkKind::Job && work.deleting {
+                        return Ok(Suspended::MakesNoMore);
+                    }
                     tracing::warn!(work = %work.key, "its claim is over, and it cannot be suspended: it is deleted");
                     cluster.delete_work(work).await;
                 }
@@ -198,6 +209,8 @@ enum Suspended {
     Done,
     /// It is not there any more.
     Gone,
+    /// A batch Job that cannot be suspended, but is deleted and kept by finalizers: nothing more is made for it.
+    MakesNoMore,
 }
 
 impl Claims {

@@ -7,12 +7,16 @@ use matchmaker::{AdId, Cycle, Snapshot};
 use pool::Objects;
 
 use super::{Negotiator, generation};
+use crate::cycle::backoff::Backoff;
 use crate::cycle::job_backoff::Cause;
-use crate::cycle::overdrafts::PAUSES;
 use crate::status::Finding;
 
 /// How long no cycle begins after one that found something for jobs whose former claims are at their ends.
 const RETURNING_MS: u64 = 100;
+/// How long a job waits whose search was cut short: the first pause, and the longest.
+const PAUSES: Backoff = Backoff::new(5_000, 300_000);
+/// What part of a cycle's steps a namespace may spend on jobs that find nothing before its share is reduced.
+const FRUITLESS_PART: u64 = 16;
 
 impl Negotiator {
     /// Leaves alone the jobs whose former claims are at their ends: what was found for them is theirs in the next cycle. Says
@@ -55,14 +59,7 @@ impl Negotiator {
                 findings.insert(ad.uid.clone(), known.clone());
             }
         }
-        for namespace in
-            cycle.over_budget.iter().filter(|namespace| self.search.costly_jobs.remember(namespace, now_ms))
-        {
-            tracing::warn!(
-                namespace = &**namespace,
-                "the jobs of the namespace exceeded its share of the steps in a cycle; its share is reduced for some time"
-            );
-        }
+        self.reduce_shares(cycle, now_ms);
         for namespace in cycle.barred.iter().filter(|namespace| self.search.costly_offers.remember(namespace, now_ms)) {
             tracing::warn!(
                 namespace,
@@ -86,6 +83,26 @@ impl Negotiator {
                 self.config.cycle_steps_max
             );
             job_backoff.reword(&ad.uid, why);
+        }
+    }
+
+    /// Gives namespaces a smaller share whose jobs cost too much: in this cycle, or for nothing in the last few.
+    fn reduce_shares(&mut self, cycle: &Cycle, now_ms: u64) {
+        let costly = &mut self.search.costly_jobs;
+        for namespace in cycle.over_budget.iter().filter(|namespace| costly.remember(namespace, now_ms)) {
+            tracing::warn!(
+                namespace = &**namespace,
+                "the jobs of the namespace exceeded its share of the steps in a cycle; its share is reduced for some time"
+            );
+        }
+        let most = self.config.cycle_steps_max / FRUITLESS_PART;
+        let fruitless = cycle.fruitless.iter();
+        for (namespace, steps) in fruitless.filter(|(namespace, steps)| costly.spend(namespace, *steps, most, now_ms)) {
+            tracing::warn!(
+                namespace = &**namespace,
+                steps,
+                "searches for jobs of the namespace took many steps and found nothing; its share of the steps is reduced for some time"
+            );
         }
     }
 }

@@ -71,6 +71,10 @@ struct Search {
     freezer: Freezer,
     /// Before that no cycle begins: the last one took long.
     rest_until_ms: u64,
+    /// How many reasons cycles still have to find though nothing has changed; none if something has changed since the last one.
+    reasons_due: Option<usize>,
+    /// When the next cycle begins to find them.
+    reasons_at_ms: Option<u64>,
     /// Namespaces whose jobs, or whose offers, have cost too much lately.
     costly_jobs: Overdrafts,
     costly_offers: Overdrafts,
@@ -121,6 +125,8 @@ impl Negotiator {
             engine: config.search.into(),
             freezer: Freezer::default(),
             rest_until_ms: 0,
+            reasons_due: None,
+            reasons_at_ms: None,
             costly_jobs: Overdrafts::default(),
             costly_offers: Overdrafts::default(),
         };
@@ -154,7 +160,7 @@ impl Negotiator {
             tokio::select! {
                 () = self.claims.context.cache.changed() => {
                     tokio::time::sleep(gather).await;
-                    due = true;
+                    (due, self.search.reasons_due) = (true, None);
                 }
                 done = finished(&mut running) => due |= self.end_cycle(done),
                 () = self.statuses.written(&self.claims.context) => {}
@@ -348,7 +354,8 @@ impl Negotiator {
         let stale = self.last.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
         let rested = Some(self.search.rest_until_ms).filter(|_| due);
         let repair = Some(self.upkeep.repair_at_ms).filter(|_| self.upkeep.may_be_wiped);
-        let ahead = stale.into_iter().chain(rested).chain(repair).filter(|then| *then > now);
+        let ahead =
+            stale.into_iter().chain(rested).chain(repair).chain(self.search.reasons_at_ms).filter(|then| *then > now);
         let next = refusals
             .into_iter()
             .chain(job_backoff)

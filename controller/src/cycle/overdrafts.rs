@@ -1,5 +1,5 @@
-//! Namespaces that exceeded their budget in a cycle, into pauses during which they get little: longer each time, so that no
-//! change of a costly ad gives it a new start.
+//! Namespaces that exceeded their budget, in one cycle or by small amounts in each, into pauses during which they get little: longer
+//! each time, so that no change of a costly ad gives it a new start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,38 +7,66 @@ use crate::cycle::backoff::{Backoff, Pause};
 
 /// What is remembered, by namespace. Kept in memory only: losing it costs a cycle.
 #[derive(Debug, Default)]
-pub(crate) struct Overdrafts(BTreeMap<String, Pause>);
+pub(crate) struct Overdrafts(BTreeMap<String, Account>);
+
+/// What one namespace has spent lately, and its pause if that was too much.
+#[derive(Debug, Default)]
+struct Account {
+    pause: Pause,
+    /// Steps that found nothing, less those that the time since then makes up for.
+    steps: u64,
+    /// When that was, in milliseconds.
+    at_ms: u64,
+}
+
+impl Account {
+    fn steps_at(&self, now_ms: u64, most: u64) -> u64 {
+        let made_up = now_ms.saturating_sub(self.at_ms).saturating_mul(most) / RECOVERY_MS;
+        self.steps.saturating_sub(made_up)
+    }
+}
 
 /// The first pause, and the longest.
-pub(crate) const PAUSES: Backoff = Backoff::new(5_000, 300_000);
+const PAUSES: Backoff = Backoff::new(60_000, 600_000);
+/// How long it takes until all that a namespace may spend for nothing may be spent anew.
+const RECOVERY_MS: u64 = 16_000;
 /// How long after its pause a namespace counts as one that has done it before.
-const REMEMBERED_MS: u64 = 600_000;
+const REMEMBERED_MS: u64 = 1_200_000;
 
 impl Overdrafts {
     /// Remembers that a namespace exceeded its budget, unless it is in a pause; says whether a pause begins.
     pub(crate) fn remember(&mut self, namespace: &str, now_ms: u64) -> bool {
         self.forget(now_ms);
-        let pause = self.0.entry(namespace.to_owned()).or_default();
-        let begins = !pause.lasts(now_ms);
+        let account = self.0.entry(namespace.to_owned()).or_default();
+        let begins = !account.pause.lasts(now_ms);
         if begins {
-            pause.lengthen(PAUSES, namespace, now_ms);
+            account.pause.lengthen(PAUSES, namespace, now_ms);
+            account.steps = 0;
         }
         begins
     }
 
+    /// Counts steps of a namespace that found nothing, and remembers it once they are more than `most`. Says whether a pause begins.
+    pub(crate) fn spend(&mut self, namespace: &str, steps: u64, most: u64, now_ms: u64) -> bool {
+        let account = self.0.entry(namespace.to_owned()).or_default();
+        (account.steps, account.at_ms) = (account.steps_at(now_ms, most).saturating_add(steps), now_ms);
+        account.steps > most && self.remember(namespace, now_ms)
+    }
+
     fn forget(&mut self, now_ms: u64) {
-        self.0.retain(|_, pause| now_ms < pause.until_ms().saturating_add(REMEMBERED_MS));
+        self.0.retain(|_, account| now_ms < account.at_ms.max(account.pause.until_ms()).saturating_add(REMEMBERED_MS));
     }
 
     /// The namespaces that are in a pause.
     pub(crate) fn pausing(&mut self, now_ms: u64) -> BTreeSet<String> {
         self.forget(now_ms);
-        self.0.iter().filter(|(_, pause)| pause.lasts(now_ms)).map(|(namespace, _)| namespace.clone()).collect()
+        let pausing = self.0.iter().filter(|(_, account)| account.pause.lasts(now_ms));
+        pausing.map(|(namespace, _)| namespace.clone()).collect()
     }
 
     /// When the next pause ends, if one is running.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        self.0.values().map(Pause::until_ms).filter(|until| *until > now_ms).min()
+        self.0.values().map(|account| account.pause.until_ms()).filter(|until| *until > now_ms).min()
     }
 }
 
@@ -61,6 +89,18 @@ mod tests {
         assert!(pauses.windows(2).all(|two| two[0] < two[1]), "{pauses:?}");
         now += REMEMBERED_MS;
         assert!(all.pausing(now).is_empty() && all.remember("bob", now));
-        assert!(all.next_ms(now).unwrap() - now <= 5_000, "it begins again");
+        assert!(all.next_ms(now).unwrap() - now <= 60_000, "it begins again");
+    }
+
+    #[test]
+    fn a_little_in_each_cycle_is_too_much_in_the_end_and_seldom_is_not() {
+        let mut all = Overdrafts::default();
+        let begins =
+            |all: &mut Overdrafts, every_ms: u64| (0..100).find(|cycle| all.spend("bob", 400, 1000, cycle * every_ms));
+        assert_eq!(begins(&mut all, 200), Some(2));
+        assert_eq!(all.pausing(400), BTreeSet::from(["bob".to_owned()]));
+        assert!(!all.spend("bob", 4000, 1000, 600), "it is in its pause");
+        assert_eq!(begins(&mut Overdrafts::default(), 10_000), None);
+        assert!(Overdrafts::default().spend("bob", 1001, 1000, 0), "at once");
     }
 }

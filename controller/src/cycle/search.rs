@@ -15,8 +15,10 @@ use crate::metrics::{count, level};
 use crate::status::{Finding, finding};
 
 /// How many times as long as a cycle takes, the next one is put off; and for how long at most.
-const CYCLES_APART: u64 = 3;
+const CYCLES_APART: u64 = 1;
 const CYCLE_REST_MAX_MS: u64 = 500;
+/// How long after a cycle that had not steps enough for all reasons the next one begins, if nothing else asks for it.
+const REASONS_EVERY_MS: u64 = 500;
 
 impl Negotiator {
     /// Starts a cycle on what is known now; none if nobody waits.
@@ -65,6 +67,7 @@ impl Negotiator {
             tracing::error!(job = %root.key, "verification refused a gang that the index found; the plain search was used instead");
         }
         let (gangs, unmatched) = (cycle.gangs.len(), cycle.unmatched.len());
+        let reasons = (unmatched, cycle.unexplained.len());
         tracing::debug!(cycle = occasion.cycle, gangs, unmatched, "negotiated");
         for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
             tracing::warn!(job = %root.key, "the search ran out of steps; the gang may not be the best one");
@@ -82,7 +85,16 @@ impl Negotiator {
         }
         self.last.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
         self.hand_on(&objects);
+        self.continue_reasons(reasons, found_ms);
         again || !cycle.skipped.is_empty()
+    }
+
+    /// Plans another cycle for the reasons for which this one had not steps enough, until it was the turn of every job once since
+    /// something has changed.
+    fn continue_reasons(&mut self, (found, missing): (usize, usize), now_ms: u64) {
+        let due = self.search.reasons_due.map_or(missing, |due| due.saturating_sub(found).min(missing));
+        self.search.reasons_due = Some(due);
+        self.search.reasons_at_ms = (due > 0).then(|| now_ms.saturating_add(REASONS_EVERY_MS));
     }
 
     /// Takes over what a cycle has found about the jobs that stay without a gang: those are told of whom it says something else

@@ -1,5 +1,6 @@
 //! Claims that have ended and cannot give back what they have: they keep nobody else waiting, and ask for next to nothing meanwhile.
 
+use apiserver::Verb;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -214,6 +215,28 @@ fn a8_a_batch_job_that_is_deleted_and_kept_while_its_pods_run_ends_in_time_after
     stage.merge("machines", "m0", &json!({"stopPolicy": "HoldAndDrain"}));
     stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
     assert!(stage.now_ms - begun < 26_000, "after {} ms", stage.now_ms - begun);
+    stage.verdict().unwrap();
+}
+
+/// The same, and the API server refuses every change of it: its pods are deleted, and then it has ended.
+#[test]
+fn a8_a_batch_job_that_is_deleted_and_kept_and_refuses_every_change_ends_in_time_after_an_eviction() {
+    let mut stage = Stage::new(None, Twist::None);
+    at_work(&mut stage, &["--stop-timeout-seconds=20"]);
+    stage.others = false;
+    let batches = format!("/apis/batch/v1/namespaces/{HERE}/jobs");
+    let path = format!("{batches}/{}", stage.list(&batches)[0]["metadata"]["name"].as_str().unwrap());
+    let answer = stage.ask(&Method::PATCH, &path, &json!({"metadata": {"finalizers": ["bob.io/keep"]}}));
+    assert!(answer.code < 300 && stage.ask(&Method::DELETE, &path, &Value::Null).code < 300, "{}", answer.body);
+    stage.processes[0].wire.line().refuses = Some(|call| call.verb == Verb::Patch && call.group == "batch");
+    stage.pass(5_000);
+    let begun = stage.now_ms;
+    stage.merge("machines", "m0", &json!({"stopPolicy": "HoldAndDrain"}));
+    stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
+    assert!(stage.now_ms - begun < 60_000, "after {} ms", stage.now_ms - begun);
+    let before = stage.requests();
+    stage.pass(60_000);
+    assert!(stage.requests() - before < 60, "{}", stage.requests() - before);
     stage.verdict().unwrap();
 }
 

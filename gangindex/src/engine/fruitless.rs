@@ -19,7 +19,7 @@ use super::{Indexed, as_u64};
 use crate::table::{Bits, Changes, SnapshotDiff, Table, as_usize};
 
 /// How many searches are remembered.
-const SEARCHES_MAX: usize = 4096;
+const SEARCHES_MAX: usize = 16_384;
 
 /// For how many cycles a search is remembered that nobody asks for.
 const CYCLES_MAX: u64 = 16;
@@ -184,8 +184,15 @@ impl Fruitless {
 }
 
 impl Indexed {
-    /// Whether the search of a root is known to find nothing. Its submitter pays for the look.
-    pub(super) fn is_fruitless(&mut self, run: &Run<'_>, class: usize, turn: &Turn<'_>, round: &mut Round<'_>) -> bool {
+    /// Whether the search of a root is known to find nothing. Its submitter pays for the look: `steps`, and for the rows.
+    pub(super) fn is_fruitless(
+        &mut self,
+        run: &Run<'_>,
+        class: usize,
+        turn: &Turn<'_>,
+        steps: u64,
+        round: &mut Round<'_>,
+    ) -> bool {
         if self.fruitless.is_empty() {
             return false;
         }
@@ -199,7 +206,7 @@ impl Indexed {
         };
         let less = Less { exclusions: &turn.root.exclusions, owners: &round.owners, config: round.config };
         let (known, rows) = self.fruitless.knows(root, &less, &reach);
-        let steps = 1 + as_u64(rows / ROWS_OF_A_STEP);
+        let steps = steps + as_u64(rows / ROWS_OF_A_STEP);
         round.accounts.pay(turn.submitter, steps);
         self.stats.steps += steps;
         self.stats.fruitless += u64::from(known);

@@ -17,6 +17,9 @@ const NOTHING: Found = Found { gang: None, gave_up: false, short: false, disagre
 /// The submitter has no steps left to find out.
 const SHORT: Found = Found { gang: None, gave_up: true, short: true, disagreed: false };
 
+/// How many rows a star looks at in about the time of a step.
+const ROWS_OF_A_STEP: u64 = 16;
+
 /// How many choices are listed in about the time of a step.
 const CHOICES_OF_A_STEP: usize = 256;
 /// How many choices may be listed at a time, for all classes, but that one class may always have its own: some 100 bytes each.
@@ -60,12 +63,15 @@ impl Indexed {
         class.star = class.star && class.ports.iter().skip(1).all(is_whole);
         let is_star = class.star;
         let meets_itself = self.meets_itself(run, number, turn);
-        if is_star
-            && !turn.excludes
-            && !meets_itself
-            && let Some(found) = self.star(run, turn, round)
-        {
-            return found;
+        if is_star && !turn.excludes && !meets_itself {
+            // Among thousands of jobs that wait, a look at what has gained is much cheaper than one at every row.
+            if self.is_fruitless(run, number, turn, 0, round) {
+                run.classes.get_mut(number).into_iter().for_each(|class| class.exhausted = true);
+                return NOTHING;
+            }
+            if let Some(found) = self.star(run, turn, round) {
+                return found;
+            }
         }
         run.choices_held = make_room(&mut run.classes, &run.candidate_sets, number, run.choices_held);
         let found = self.guided(run, number, turn, round);
@@ -116,6 +122,9 @@ impl Indexed {
         }
         let Some(score) = score else {
             class.exhausted = true;
+            if class.progress.steps - before >= round.config.fruitless_steps_min / ROWS_OF_A_STEP {
+                self.remember_fruitless(turn, round);
+            }
             return Some(NOTHING);
         };
         let rows = &class.progress.rows;
@@ -136,7 +145,7 @@ impl Indexed {
         if steps_max == 0 {
             return SHORT;
         }
-        if self.is_fruitless(run, class, turn, round) {
+        if self.is_fruitless(run, class, turn, 1, round) {
             return NOTHING;
         }
         let Run { classes, candidate_sets, .. } = run;
