@@ -238,7 +238,7 @@ mod tests {
         let snapshot = pool.jobs("carol", 2, "[Requirements = other.M == 9999]").snapshot();
         let (mut engine, config) = (Indexed::new(), Config { cycle_steps_max: 900, ..config() });
         let (mut told, mut cycles) = (BTreeSet::new(), 0);
-        while told.len() < 402 && cycles < 20 {
+        while told.len() < 402 && cycles < 60 {
             let cycle = engine.negotiate(&snapshot, &config, 0);
             assert_eq!(cycle.unmatched.len() + cycle.unexplained.len(), 402);
             let names = |roots: &mut dyn Iterator<Item = matchmaker::AdId>| -> Vec<String> {
