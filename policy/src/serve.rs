@@ -11,7 +11,7 @@ use crate::quota::Quotas;
 pub struct Served {
     /// Places of the jobs in the list given, in the order in which they were served.
     pub served: Vec<(usize, Pass)>,
-    /// The other jobs, as things are after the cycle.
+    /// The other jobs, as things were when it was their turn.
     pub unserved: BTreeMap<usize, Unserved>,
 }
 
@@ -28,19 +28,18 @@ pub enum Unserved {
 #[must_use]
 pub fn serve(quotas: Quotas<'_>, jobs: &[Waiting], takes: &[Amounts]) -> Served {
     let mut order = Order::new(quotas, jobs);
-    let mut served = Vec::new();
+    let mut outcome = Served::default();
     while let Some(turn) = order.next() {
-        let found = takes.get(turn.job).filter(|takes| order.quotas().fits(takes) && order.quotas().allows(turn.own_roots, takes));
-        match found {
-            None => order.not_found(turn),
-            Some(takes) => served.extend(order.found(turn, takes).then_some((turn.job, turn.pass))),
+        let none = Amounts::new();
+        let takes = takes.get(turn.job).unwrap_or(&none);
+        let is_there = order.quotas().fits(takes);
+        if !is_there || !order.quotas().allows(turn.own_roots, takes) {
+            let why = if is_there { Unserved::QuotaExceeded } else { Unserved::WaitingForCapacity };
+            outcome.unserved.insert(turn.job, why);
+            order.not_found(turn);
+        } else if order.found(turn, takes) {
+            outcome.served.push((turn.job, turn.pass));
         }
     }
-    let mut unserved: BTreeMap<usize, Unserved> = takes
-        .iter()
-        .map(|takes| if order.quotas().fits(takes) { Unserved::QuotaExceeded } else { Unserved::WaitingForCapacity })
-        .enumerate()
-        .collect();
-    unserved.retain(|job, _| served.iter().all(|(other, _)| other != job));
-    Served { served, unserved }
+    outcome
 }

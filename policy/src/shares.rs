@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::amounts::{Amount, Amounts, CHARGE, Counter};
-use crate::quota::{Quotas, round_up_largest};
+use crate::proportion::round_up_largest;
+use crate::quota::Quotas;
 use crate::tree::{Node, Tree};
 
 /// The part of a pool with this much charge, in micros, that each account deserves, with all below it. `demands` states by account what its own

@@ -69,8 +69,7 @@ fn divisions(asked: &Asked, shares: &Shares) -> Vec<(Amount, Vec<Part>)> {
         let mut parts = parts(Some(name));
         let share = shares[name] - parts.iter().map(|part| part.share).sum::<Amount>();
         let demand = own(asked, name);
-        // What an account cannot pass on, as it asks for less itself, stays with it.
-        parts.push(Part { weight: 1000, floor: 0, demand, share: share.min(demand) });
+        parts.push(Part { weight: 1000, floor: 0, demand, share });
         divisions.push((shares[name], parts));
     }
     divisions

@@ -70,14 +70,14 @@ pub(crate) fn outcome(cycle: &Cycle, mistake: Option<OrderMistake>) -> Outcome {
     let waiting = (0..cycle.jobs.len()).collect();
     let mut run = Run { usage: forest.clone(), forest, cycle, waiting, mistake };
     let mut outcome = Outcome::default();
-    let mut silent = BTreeSet::new();
     for pass in [Pass::Guarantee, Pass::Fair] {
         let mut ended = BTreeSet::new();
         while let Some(account) = run.next(pass, &ended) {
             let job = run.first_job(&account);
             let (takes, total) = (&cycle.takes[job], &cycle.pool.total);
             let allowed = mistake == Some(OrderMistake::NoQuotas) || allows(&run.forest, total, &account, takes);
-            let is_found = fits(&run.forest, total, takes) && allowed;
+            let is_there = fits(&run.forest, total, takes);
+            let is_found = is_there && allowed;
             let path = run.forest.path(&account);
             let is_guaranteed = path.iter().any(|node| !guaranteeing(&run.forest, total, node, takes).is_empty());
             if is_found && pass == Pass::Guarantee && !is_guaranteed {
@@ -85,21 +85,20 @@ pub(crate) fn outcome(cycle: &Cycle, mistake: Option<OrderMistake>) -> Outcome {
                 continue;
             }
             run.waiting.retain(|other| *other != job);
+            if !is_found {
+                let why = if is_there { Unserved::QuotaExceeded } else { Unserved::WaitingForCapacity };
+                outcome.unserved.insert(job, why);
+            }
             if is_found {
                 run.forest.hold(&account, takes, 1);
                 outcome.served.push((job, pass));
             } else if mistake == Some(OrderMistake::SilentBehind) {
-                silent.extend(run.waiting.iter().copied().filter(|other| cycle.jobs[*other].account == account));
                 run.waiting.retain(|other| cycle.jobs[*other].account != account);
             } else if mistake == Some(OrderMistake::StopsAtFirst) {
+                let others = run.waiting.iter().filter(|other| cycle.jobs[**other].account == account);
+                outcome.unserved.extend(others.map(|other| (*other, Unserved::WaitingForCapacity)));
                 run.waiting.retain(|other| cycle.jobs[*other].account != account);
             }
-        }
-    }
-    for (job, takes) in cycle.takes.iter().enumerate() {
-        if !silent.contains(&job) && outcome.served.iter().all(|(other, _)| *other != job) {
-            let fits = fits(&run.forest, &cycle.pool.total, takes);
-            outcome.unserved.insert(job, if fits { Unserved::QuotaExceeded } else { Unserved::WaitingForCapacity });
         }
     }
     outcome
