@@ -79,7 +79,11 @@ fn remaining(distance: u128, elapsed: i128, half_life: i128) -> i128 {
     let Some(shift) = u32::try_from(whole).ok().filter(|shift| *shift < 64) else { return 0 };
     let exponent = (part << 32) / half_life;
     let bits = (0..32).rev().map(|place| (exponent >> place) & 1 == 1);
-    let factor = ROOTS.iter().zip(bits).filter(|(_, is_set)| *is_set).fold(1_u128 << 62, |product, (root, _)| (product * root) >> 62);
+    let factor = ROOTS
+        .iter()
+        .zip(bits)
+        .filter(|(_, is_set)| *is_set)
+        .fold(1_u128 << 62, |product, (root, _)| (product * root) >> 62);
     // 128 bits by 62 bits: the upper and the lower half apart. The result is no larger than `distance`.
     let (upper, lower) = (distance >> 64, distance & u128::from(u64::MAX));
     let product = ((upper * factor) << 2) + ((lower * factor) >> 62);

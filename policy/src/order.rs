@@ -105,9 +105,8 @@ impl<'t> Order<'t> {
                 queues.entry(own_roots).or_default().push(index);
             }
         }
-        let rank = |index: &usize| {
-            jobs.get(*index).map(|job| (std::cmp::Reverse(job.priority), job.since, job.key.as_str()))
-        };
+        let rank =
+            |index: &usize| jobs.get(*index).map(|job| (std::cmp::Reverse(job.priority), job.since, job.key.as_str()));
         let in_order = |mut queue: Vec<usize>| {
             queue.sort_by_key(rank);
             VecDeque::from(queue)
@@ -203,7 +202,8 @@ impl<'t> Order<'t> {
         let tree = self.quotas.tree();
         for (node, parent) in tree.path(own_roots).filter_map(|node| Some((node, tree.parent(node)?))) {
             let place = self.is_ready(node).then(|| Place { normalized_usage: self.normalized_usage(node), node });
-            let (Some(former), Some(siblings)) = (self.places.get_mut(node.place()), self.ready.get_mut(parent.place()))
+            let (Some(former), Some(siblings)) =
+                (self.places.get_mut(node.place()), self.ready.get_mut(parent.place()))
             else {
                 continue;
             };
@@ -216,7 +216,8 @@ impl<'t> Order<'t> {
 
     /// Whether a job waits for this pass at own roots, or below an account.
     fn is_ready(&self, node: Node) -> bool {
-        let waits = |queue: &VecDeque<usize>| !queue.is_empty() && (self.pass == Pass::Fair || !self.through.contains(&node));
+        let waits =
+            |queue: &VecDeque<usize>| !queue.is_empty() && (self.pass == Pass::Fair || !self.through.contains(&node));
         self.queues.get(&node).is_some_and(waits) || self.ready.get(node.place()).is_some_and(|below| !below.is_empty())
     }
 

@@ -10,9 +10,7 @@ use std::cmp::Reverse;
 use crate::amounts::Amount;
 
 use self::model::charge;
-pub use self::model::{
-    Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal,
-};
+pub use self::model::{Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal};
 use self::selection::victims;
 
 impl Preemption<'_> {
@@ -49,7 +47,8 @@ impl Preemption<'_> {
     fn cost(&self, choice: &Choice) -> (Mode, usize, Reverse<Amount>, Amount) {
         let victims = || choice.victims.iter().filter_map(|place| self.gangs.get(*place));
         let ranks: Amount = victims().map(|gang| gang.rank).sum();
-        let lost = victims().map(|gang| charge(&gang.takes) * (Amount::from(self.now) - Amount::from(gang.since))).sum();
+        let lost =
+            victims().map(|gang| charge(&gang.takes) * (Amount::from(self.now) - Amount::from(gang.since))).sum();
         (choice.mode, choice.victims.len(), Reverse(ranks), lost)
     }
 }

@@ -92,7 +92,9 @@ impl<'t> Quotas<'t> {
     /// The counters that guarantee a gang at one node: it takes of them, they have a `min` there, and with the gang no more is held
     /// than is granted. If one of them is exceeded, none does.
     pub(crate) fn guaranteeing<'a>(&self, node: Node, takes: &'a Amounts) -> Vec<&'a Counter> {
-        let with_min = |(counter, amount): (&'a Counter, Amount)| self.row(node, counter).filter(|row| row.min > 0).map(|row| (counter, row, amount));
+        let with_min = |(counter, amount): (&'a Counter, Amount)| {
+            self.row(node, counter).filter(|row| row.min > 0).map(|row| (counter, row, amount))
+        };
         let of_node: Vec<(&Counter, &Row, Amount)> = taken(takes).filter_map(with_min).collect();
         let is_within = of_node.iter().all(|(_, row, amount)| row.held + amount <= row.grant);
         of_node.into_iter().filter(|_| is_within).map(|(counter, ..)| counter).collect()
@@ -115,7 +117,10 @@ impl<'t> Quotas<'t> {
     #[must_use]
     pub fn has_open_guarantee(&self, own_roots: Node) -> bool {
         let is_open = |node: Node| {
-            self.tables.values().filter_map(|table| table.rows.get(node.place())).any(|row| row.min > 0 && row.held < row.grant)
+            self.tables
+                .values()
+                .filter_map(|table| table.rows.get(node.place()))
+                .any(|row| row.min > 0 && row.held < row.grant)
         };
         self.tree.path(own_roots).any(is_open)
     }

@@ -30,7 +30,8 @@ pub fn shares<'t>(tree: &'t Tree, total: Amount, demands: &BTreeMap<String, Amou
     }
     for node in tree.top_down() {
         let children = tree.children(node);
-        let claimants: Vec<Claimant> = children.iter().map(|child| claimant(&quotas, *child, of(&demand, *child))).collect();
+        let claimants: Vec<Claimant> =
+            children.iter().map(|child| claimant(&quotas, *child, of(&demand, *child))).collect();
         for (child, part) in children.iter().zip(fill(&claimants, of(&share, node))) {
             if let Some(share) = share.get_mut(child.place()) {
                 *share = part;

@@ -81,9 +81,8 @@ impl Tree {
         let own_roots = self.accounts.iter().enumerate();
         self.nodes.extend(own_roots.map(|(index, own)| entry(Some(account_node(index)), Account::WEIGHT, own.usage)));
         let placed = self.accounts.iter().zip(parents);
-        self.nodes.extend(
-            placed.map(|(own, parent)| entry(Some(parent.map_or(Node::POOL, account_node)), own.weight, 0)),
-        );
+        self.nodes
+            .extend(placed.map(|(own, parent)| entry(Some(parent.map_or(Node::POOL, account_node)), own.weight, 0)));
         for node in (0..self.nodes.len()).map(Node) {
             if let Some(parent) = self.parent(node).and_then(|parent| self.nodes.get_mut(parent.0)) {
                 parent.children.push(node);

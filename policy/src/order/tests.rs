@@ -53,7 +53,11 @@ fn the_normalized_usage_orders_as_the_quotient_does() {
     for (one, other) in weights.iter().flat_map(|one| weights.iter().map(move |other| (one, other))) {
         for (used, others) in amounts.iter().flat_map(|used| amounts.iter().map(move |others| (used, others))) {
             let exact = (used * other).cmp(&(others * one));
-            assert_eq!(normalized(*used, *one).cmp(&normalized(*others, *other)), exact, "{used}/{one}, {others}/{other}");
+            assert_eq!(
+                normalized(*used, *one).cmp(&normalized(*others, *other)),
+                exact,
+                "{used}/{one}, {others}/{other}"
+            );
         }
     }
     // The closest two quotients there are.
@@ -63,7 +67,8 @@ fn the_normalized_usage_orders_as_the_quotient_does() {
 #[test]
 fn a_gang_that_is_not_guaranteed_ends_the_pass_but_keeps_its_place() {
     let quota = crate::account::Quota { min: Some(2), ..Default::default() };
-    let tree = Tree::new([Account { quotas: [("seats".into(), quota)].into(), ..Account::named("a") }, Account::named("b")]);
+    let tree =
+        Tree::new([Account { quotas: [("seats".into(), quota)].into(), ..Account::named("a") }, Account::named("b")]);
     let job = |account: &str, key: &str| Waiting { key: key.into(), account: account.into(), priority: 0, since: 0 };
     let jobs = [job("b", "b1"), job("a", "a1"), job("a", "a2")];
     let seats = |seats| taken_by_gang(0, Amounts::from([("seats".into(), seats)]));

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::model::{Candidate, ClaimedGang, Mode, Preemption, Preemptor, Refusal, charge};
 use super::mode::{Legality, Victim};
+use super::model::{Candidate, ClaimedGang, Mode, Preemption, Preemptor, Refusal, charge};
 use super::short::Short;
 
 /// Places of the gangs that end for a candidate, in the order in which they are chosen, and the last of their modes.

@@ -65,7 +65,8 @@ impl Table {
         }
         for node in tree.top_down() {
             let children = tree.children(node);
-            let wanted: Vec<Amount> = children.iter().map(|child| wanted.get(child.place()).copied().unwrap_or(0)).collect();
+            let wanted: Vec<Amount> =
+                children.iter().map(|child| wanted.get(child.place()).copied().unwrap_or(0)).collect();
             let grant = self.rows.get(node.place()).map_or(0, |row| row.grant);
             for (child, granted) in children.iter().zip(in_proportion(&wanted, grant)) {
                 if let Some(row) = self.rows.get_mut(child.place()) {
@@ -101,8 +102,9 @@ impl Table {
             let Some(row) = self.rows.get_mut(node.place()) else { continue };
             row.held += amount;
             row.aside_below += more_aside;
-            let before = std::mem::replace(&mut row.aside, row.set_aside());
-            more_aside = row.aside - before;
+            let aside = row.set_aside();
+            more_aside = aside - row.aside;
+            row.aside = aside;
         }
     }
 }

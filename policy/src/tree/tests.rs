@@ -1,10 +1,8 @@
 use super::*;
 
 fn tree(parents: &[(&str, Option<&str>)]) -> Tree {
-    let account = |(name, parent): &(&str, Option<&str>)| Account {
-        parent: parent.map(str::to_owned),
-        ..Account::named(name)
-    };
+    let account =
+        |(name, parent): &(&str, Option<&str>)| Account { parent: parent.map(str::to_owned), ..Account::named(name) };
     Tree::new(parents.iter().map(account))
 }
 

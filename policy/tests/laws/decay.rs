@@ -17,10 +17,12 @@ struct Life {
 fn life() -> impl Strategy<Value = Life> {
     let micros = || prop_oneof![Just(0), 0..1_000_000_000_i128, Just(10_i128.pow(19))];
     let times = prop::collection::vec(0..10_000_000_i64, 1..6);
-    (micros(), micros(), prop_oneof![60..100_000_i64, Just(31_536_000)], times).prop_map(|(usage, held, half_life, mut times)| {
-        times.sort_unstable();
-        Life { usage, held, half_life, times }
-    })
+    (micros(), micros(), prop_oneof![60..100_000_i64, Just(31_536_000)], times).prop_map(
+        |(usage, held, half_life, mut times)| {
+            times.sort_unstable();
+            Life { usage, held, half_life, times }
+        },
+    )
 }
 
 /// A wrong or the right formula: usage, what is held, seconds, half-life.
@@ -60,7 +62,8 @@ fn lies_between(life: &Life, formula: Formula) -> bool {
 fn sums_are_usages_of_sums(life: &Life, formula: Formula) -> bool {
     let part = life.usage / 3;
     life.times.iter().all(|time| {
-        let parts = formula(part, 0, *time, life.half_life) + formula(life.usage - part, life.held, *time, life.half_life);
+        let parts =
+            formula(part, 0, *time, life.half_life) + formula(life.usage - part, life.held, *time, life.half_life);
         is_near(parts, formula(life.usage, life.held, *time, life.half_life), life.usage.max(life.held))
     })
 }
@@ -137,15 +140,16 @@ struct History {
 }
 
 fn history() -> impl Strategy<Value = History> {
-    let member = (0..3_u8, 0..4_000_000_i128, prop::option::of(0..2_u8)).prop_map(|(offer, charge, share)| MemberCharge {
-        offer: format!("o{offer}"),
-        charge,
-        share: share.map(|key| format!("h{key}")),
+    let member = (0..3_u8, 0..4_000_000_i128, prop::option::of(0..2_u8)).prop_map(|(offer, charge, share)| {
+        MemberCharge { offer: format!("o{offer}"), charge, share: share.map(|key| format!("h{key}")) }
     });
     let claim = (0..2_000_i64, prop::option::of(0..1_000_i64), prop::collection::vec(member, 0..3))
         .prop_map(|(from, length, members)| Claim { from, to: length.map(|length| from + length), members });
-    (prop::collection::vec(claim, 0..5), 60..4_000_i64, 1..3_000_i64)
-        .prop_map(|(claims, half_life, now)| History { claims, half_life, now })
+    (prop::collection::vec(claim, 0..5), 60..4_000_i64, 1..3_000_i64).prop_map(|(claims, half_life, now)| History {
+        claims,
+        half_life,
+        now,
+    })
 }
 
 fn held_at(claims: &[Claim], time: i64) -> Amount {

@@ -34,7 +34,8 @@ fn listing_does_not_matter(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> 
 fn everybody_is_told(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> bool {
     let outcome = serve(cycle);
     let served: BTreeSet<usize> = outcome.served.iter().map(|(job, _)| *job).collect();
-    served.len() == outcome.served.len() && (0..cycle.jobs.len()).all(|job| served.contains(&job) != outcome.unserved.contains_key(&job))
+    served.len() == outcome.served.len()
+        && (0..cycle.jobs.len()).all(|job| served.contains(&job) != outcome.unserved.contains_key(&job))
 }
 
 /// The holdings after each gang, from before the first one on.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use policy::{
-    Account, Amount, Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Quotas, Refusal,
-    Tree, taken_by_gang,
+    Account, Amount, Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Quotas,
+    Refusal, Tree, taken_by_gang,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
@@ -33,10 +33,11 @@ fn resources(most: Amount) -> impl Strategy<Value = BTreeMap<String, Amount>> {
 }
 
 fn members(most: Amount) -> impl Strategy<Value = Vec<GangMember>> {
-    let member = move |offer: &'static str| {
-        (resources(most), prop_oneof![2 => Just(0_i128), 1 => 0..3_i128])
-            .prop_map(move |(amounts, rank)| GangMember { offer: offer.to_owned(), amounts, rank })
-    };
+    let member =
+        move |offer: &'static str| {
+            (resources(most), prop_oneof![2 => Just(0_i128), 1 => 0..3_i128])
+                .prop_map(move |(amounts, rank)| GangMember { offer: offer.to_owned(), amounts, rank })
+        };
     subsequence(OFFERS.to_vec(), 1..=3).prop_flat_map(move |offers| offers.into_iter().map(member).collect::<Vec<_>>())
 }
 
@@ -44,25 +45,30 @@ fn gang(number: usize) -> impl Strategy<Value = (Index, ClaimedGang)> {
     let takes = (amount("charge", 4), amounts(3)).prop_map(|(charge, takes)| taken_by_gang(charge, takes));
     let age = select(vec![0, 299, 300, 599, 600, 1_200, 90_000]);
     let job = (any::<Index>(), -1..3_i64, age, 0..3_u32, -1..2_i128, prop::bool::weighted(0.8));
-    (job, takes, members(2)).prop_map(move |((account, priority, age, preemptions, rank, requirements), takes, members)| {
-        let gang = ClaimedGang {
-            name: format!("g{number}"),
-            account: String::new(),
-            priority,
-            since: 100_000 - age,
-            preemptions,
-            takes,
-            rank,
-            requirements,
-            members,
-        };
-        (account, gang)
-    })
+    (job, takes, members(2)).prop_map(
+        move |((account, priority, age, preemptions, rank, requirements), takes, members)| {
+            let gang = ClaimedGang {
+                name: format!("g{number}"),
+                account: String::new(),
+                priority,
+                since: 100_000 - age,
+                preemptions,
+                takes,
+                rank,
+                requirements,
+                members,
+            };
+            (account, gang)
+        },
+    )
 }
 
 fn candidate() -> impl Strategy<Value = Candidate> {
-    (0..2_i128, amount("charge", 3), amounts(3), members(3))
-        .prop_map(|(own, charge, takes, members)| Candidate { own, takes: taken_by_gang(charge, takes), members })
+    (0..2_i128, amount("charge", 3), amounts(3), members(3)).prop_map(|(own, charge, takes, members)| Candidate {
+        own,
+        takes: taken_by_gang(charge, takes),
+        members,
+    })
 }
 
 fn world() -> impl Strategy<Value = World> {
@@ -74,8 +80,10 @@ fn world() -> impl Strategy<Value = World> {
     (pool(), gangs, reasons, 1..5_usize, free, preemptor, candidates).prop_map(
         |(mut pool, gangs, reasons, max_victims, free, (account, priority), candidates)| {
             let name = |index: &Index, pool: &Pool| index.get(&pool.accounts).name.clone();
-            let gangs: Vec<ClaimedGang> =
-                gangs.into_iter().map(|(account, gang)| ClaimedGang { account: name(&account, &pool), ..gang }).collect();
+            let gangs: Vec<ClaimedGang> = gangs
+                .into_iter()
+                .map(|(account, gang)| ClaimedGang { account: name(&account, &pool), ..gang })
+                .collect();
             let preemptor = Preemptor { account: name(&account, &pool), priority };
             pool.accounts = holding(&pool.accounts, &gangs);
             let permitted = Permitted { reasons, min_runtime_seconds: 300, max_victims };
@@ -97,7 +105,13 @@ fn holding(accounts: &[Account], gangs: &[ClaimedGang]) -> Vec<Account> {
 fn product(world: &World) -> Result<Choice, Refusal> {
     let tree = Tree::new(world.pool.accounts.clone());
     let quotas = Quotas::new(&tree, &world.pool.total);
-    let view = Preemption { permitted: &world.permitted, now: world.now, quotas: &quotas, free: &world.free, gangs: &world.gangs };
+    let view = Preemption {
+        permitted: &world.permitted,
+        now: world.now,
+        quotas: &quotas,
+        free: &world.free,
+        gangs: &world.gangs,
+    };
     view.choose(&world.preemptor, &world.candidates)
 }
 
@@ -109,7 +123,8 @@ fn fits(world: &World, candidate: &Candidate, gone: &[usize]) -> bool {
     candidate.members.iter().all(|member| {
         member.amounts.iter().all(|(resource, takes)| {
             let of = |member: &GangMember| member.amounts.get(resource).copied().unwrap_or(0);
-            let ended = gone.iter().flat_map(|gang| &world.gangs[*gang].members).filter(|other| other.offer == member.offer);
+            let ended =
+                gone.iter().flat_map(|gang| &world.gangs[*gang].members).filter(|other| other.offer == member.offer);
             let free = world.free.get(&member.offer).and_then(|free| free.get(resource)).copied().unwrap_or(0);
             *takes <= (free + ended.map(of).sum::<Amount>()).max(0)
         })
@@ -117,7 +132,8 @@ fn fits(world: &World, candidate: &Candidate, gone: &[usize]) -> bool {
 }
 
 fn the_whole_gang_then_fits(world: &World, choose: Choose<'_>) -> bool {
-    choose(world).is_ok_and(|choice| fits(world, &world.candidates[choice.candidate], &choice.victims)) || choose(world).is_err()
+    choose(world).is_ok_and(|choice| fits(world, &world.candidates[choice.candidate], &choice.victims))
+        || choose(world).is_err()
 }
 
 fn no_victim_could_be_spared(world: &World, choose: Choose<'_>) -> bool {
@@ -145,14 +161,20 @@ fn whoever_could_is_found(world: &World, choose: Choose<'_>) -> bool {
     let may_end = |gang: &ClaimedGang| {
         let offered = |held: &GangMember| candidate.members.iter().find(|wanted| wanted.offer == held.offer);
         let is_contested = |held: &GangMember| {
-            let free = |resource: &String| world.free.get(&held.offer).and_then(|free| free.get(resource)).copied().unwrap_or(0);
+            let free = |resource: &String| {
+                world.free.get(&held.offer).and_then(|free| free.get(resource)).copied().unwrap_or(0)
+            };
             let short = |(resource, amount): (&String, &Amount)| {
-                *amount > 0 && offered(held).is_some_and(|wanted| wanted.amounts.get(resource).is_some_and(|takes| *takes > free(resource)))
+                *amount > 0
+                    && offered(held)
+                        .is_some_and(|wanted| wanted.amounts.get(resource).is_some_and(|takes| *takes > free(resource)))
             };
             held.amounts.iter().any(short)
         };
         let contested = || gang.members.iter().filter(|held| is_contested(held));
-        let all = |holds: fn(Amount, Amount) -> bool| contested().all(|held| offered(held).is_some_and(|wanted| holds(wanted.rank, held.rank)));
+        let all = |holds: fn(Amount, Amount) -> bool| {
+            contested().all(|held| offered(held).is_some_and(|wanted| holds(wanted.rank, held.rank)))
+        };
         let is_old = world.now - gang.since >= world.permitted.min_runtime_seconds * (1 << gang.preemptions.min(20));
         let by_rank = world.permitted.reasons.contains(&Mode::Rank) && all(|ours, theirs| ours > theirs);
         let by_priority = world.permitted.reasons.contains(&Mode::Priority)
@@ -169,14 +191,19 @@ fn whoever_could_is_found(world: &World, choose: Choose<'_>) -> bool {
 /// What the pool and the maximum of each account above the preemptor allow is not exceeded by the gang, once the victims are gone.
 fn no_maximum_is_exceeded(world: &World, choose: Choose<'_>) -> bool {
     let Ok(choice) = choose(world) else { return true };
-    let left: Vec<ClaimedGang> =
-        (0..world.gangs.len()).filter(|gang| !choice.victims.contains(gang)).map(|gang| world.gangs[gang].clone()).collect();
+    let left: Vec<ClaimedGang> = (0..world.gangs.len())
+        .filter(|gang| !choice.victims.contains(gang))
+        .map(|gang| world.gangs[gang].clone())
+        .collect();
     let forest = Forest::of(&holding(&world.pool.accounts, &left));
     let takes = &world.candidates[choice.candidate].takes;
     COUNTERS.iter().all(|counter| {
         let takes = takes.get(*counter).copied().unwrap_or(0);
         let rooms = Rooms::of(&forest, &world.pool.total, counter);
-        let caps = forest.path(&world.preemptor.account).into_iter().filter_map(|node| Some(rooms.quota(node).max? - rooms.held(node)));
+        let caps = forest
+            .path(&world.preemptor.account)
+            .into_iter()
+            .filter_map(|node| Some(rooms.quota(node).max? - rooms.held(node)));
         let free = rooms.total.map(|total| total - forest.held_by_all(counter));
         takes == 0 || caps.chain(free).all(|room| takes <= room)
     })
@@ -196,7 +223,8 @@ fn turned(world: &World, choice: &Choice, victim: usize) -> World {
         requirements: true,
         members: candidate.members.clone(),
     };
-    let stay = (0..world.gangs.len()).filter(|gang| !choice.victims.contains(gang)).map(|gang| world.gangs[gang].clone());
+    let stay =
+        (0..world.gangs.len()).filter(|gang| !choice.victims.contains(gang)).map(|gang| world.gangs[gang].clone());
     let gangs: Vec<ClaimedGang> = stay.chain([newcomer]).collect();
     let mut free = world.free.clone();
     let mut change = |members: &[GangMember], sign: Amount| {

@@ -41,7 +41,12 @@ fn nothing_is_below_0(pool: &Pool, counter: &'static str, mistake: Option<QuotaM
 }
 
 /// After each account takes all it may.
-fn after_each(pool: &Pool, counter: &'static str, mistake: Option<QuotaMistake>, holds: impl Fn(&Forest, &Forest, &str) -> bool) -> bool {
+fn after_each(
+    pool: &Pool,
+    counter: &'static str,
+    mistake: Option<QuotaMistake>,
+    holds: impl Fn(&Forest, &Forest, &str) -> bool,
+) -> bool {
     let before = Forest::of(&pool.accounts);
     let rooms = rooms(&before, pool, counter, mistake);
     before.names().iter().all(|name| {
@@ -102,14 +107,19 @@ fn everybody_can_have_its_grant(pool: &Pool, counter: &'static str, mistake: Opt
         Account { parent: None, quotas, held: Amounts::new(), ..account.clone() }
     };
     let mut forest = Forest { accounts: Forest::of(&pool.accounts).accounts.iter().map(flat).collect() };
-    let grants: Vec<Amount> = forest.names().iter().map(|name| rooms(&forest, pool, counter, mistake).grant(name)).collect();
+    let grants: Vec<Amount> =
+        forest.names().iter().map(|name| rooms(&forest, pool, counter, mistake).grant(name)).collect();
     let halves: Vec<(String, Amount)> =
         forest.names().iter().zip(grants.iter()).map(|(name, grant)| ((*name).to_owned(), grant / 2)).collect();
     for (name, half) in halves {
         forest.hold(&name, &Amounts::from([(counter.into(), half)]), 1);
     }
     let rooms = rooms(&forest, pool, counter, mistake);
-    forest.names().iter().zip(grants).all(|(name, grant)| rooms.available(name).is_none_or(|room| rooms.held(name) + room >= grant))
+    forest
+        .names()
+        .iter()
+        .zip(grants)
+        .all(|(name, grant)| rooms.available(name).is_none_or(|room| rooms.held(name) + room >= grant))
 }
 
 const LAWS: [(&str, Law, QuotaMistake); 7] = [
@@ -123,7 +133,11 @@ const LAWS: [(&str, Law, QuotaMistake); 7] = [
 ];
 
 /// Makes gangs hold and give back, one after the other, and compares each time with what a recomputation gives.
-fn updates_are_recomputations(pool: &Pool, changes: &[(usize, Amounts)], update: fn(&mut Quotas<'_>, &str, &Amounts)) -> bool {
+fn updates_are_recomputations(
+    pool: &Pool,
+    changes: &[(usize, Amounts)],
+    update: fn(&mut Quotas<'_>, &str, &Amounts),
+) -> bool {
     let tree = Tree::new(pool.accounts.clone());
     let mut quotas = Quotas::new(&tree, &pool.total);
     let mut forest = Forest::of(&pool.accounts);
@@ -198,11 +212,14 @@ fn each_law_finds_its_mistake() {
     // An update that takes at the account above misses what the account itself holds.
     let wrong: fn(&mut Quotas<'_>, &str, &Amounts) = |quotas, name, takes| {
         let tree = quotas.tree();
-        let parent = tree.accounts().iter().find(|account| account.name == name).and_then(|account| account.parent.clone());
+        let parent =
+            tree.accounts().iter().find(|account| account.name == name).and_then(|account| account.parent.clone());
         take(quotas, parent.filter(|parent| tree.account(parent).is_some()).as_deref().unwrap_or(name), takes);
     };
     let worlds = (pool(), changes());
-    assert!(counterexample(&worlds, 1_000, |(pool, changes)| updates_are_recomputations(pool, changes, wrong)).is_some());
+    assert!(
+        counterexample(&worlds, 1_000, |(pool, changes)| updates_are_recomputations(pool, changes, wrong)).is_some()
+    );
 }
 
 #[test]

@@ -19,7 +19,11 @@ struct Asked {
 fn asked() -> impl Strategy<Value = Asked> {
     let demands = NAMES.map(|name| amount("charge", 12).prop_map(move |demand| (name.to_owned(), demand)));
     let total = prop_oneof![amount("charge", 40), 0..50_i128];
-    (pool(), total, demands).prop_map(|(pool, total, demands)| Asked { pool, total, demands: demands.into_iter().collect() })
+    (pool(), total, demands).prop_map(|(pool, total, demands)| Asked {
+        pool,
+        total,
+        demands: demands.into_iter().collect(),
+    })
 }
 
 type Shares = BTreeMap<String, Amount>;
@@ -96,7 +100,8 @@ fn nothing_left_over(amount: Amount, parts: &[Part]) -> bool {
 
 /// Between floor and demand, shares differ from their weights by less than one unit each.
 fn by_weight(_: Amount, parts: &[Part]) -> bool {
-    let between: Vec<&Part> = parts.iter().filter(|part| part.floor + 1 < part.share && part.share + 1 < part.demand).collect();
+    let between: Vec<&Part> =
+        parts.iter().filter(|part| part.floor + 1 < part.share && part.share + 1 < part.demand).collect();
     let near = |one: &Part, other: &Part| {
         (one.share * other.weight - other.share * one.weight).abs() <= one.weight + other.weight
     };

@@ -29,7 +29,9 @@ pub(crate) struct Cycle {
 /// Small whole numbers; of charge they are whole charges, and some odd micros.
 pub(crate) fn amount(counter: &'static str, most: Amount) -> BoxedStrategy<Amount> {
     if counter == "charge" {
-        (0..=most, prop_oneof![3 => Just(0), 1 => 0..1_000_000_i128]).prop_map(|(whole, odd)| whole * 1_000_000 + odd).boxed()
+        (0..=most, prop_oneof![3 => Just(0), 1 => 0..1_000_000_i128])
+            .prop_map(|(whole, odd)| whole * 1_000_000 + odd)
+            .boxed()
     } else {
         (0..=most).boxed()
     }
@@ -81,7 +83,10 @@ pub(crate) fn cycle() -> impl Strategy<Value = Cycle> {
             .enumerate()
             .map(|(number, (account, priority, since, charge, takes))| {
                 let account = account.get(&pool.accounts).name.clone();
-                (Waiting { key: format!("j{}", (number * 7) % 12), account, priority, since }, taken_by_gang(charge, takes))
+                (
+                    Waiting { key: format!("j{}", (number * 7) % 12), account, priority, since },
+                    taken_by_gang(charge, takes),
+                )
             })
             .unzip();
         Cycle { pool, jobs, takes }
@@ -89,7 +94,11 @@ pub(crate) fn cycle() -> impl Strategy<Value = Cycle> {
 }
 
 /// A world for which a law fails, out of so many; the same ones each time.
-pub(crate) fn counterexample<S: Strategy>(worlds: &S, count: usize, holds: impl Fn(&S::Value) -> bool) -> Option<S::Value> {
+pub(crate) fn counterexample<S: Strategy>(
+    worlds: &S,
+    count: usize,
+    holds: impl Fn(&S::Value) -> bool,
+) -> Option<S::Value> {
     let mut runner = TestRunner::deterministic();
     (0..count).map(|_| worlds.new_tree(&mut runner).unwrap().current()).find(|world| !holds(world))
 }

@@ -154,7 +154,8 @@ impl Run<'_> {
         let first = jobs.min_by_key(|job| {
             let waiting = &self.cycle.jobs[*job];
             let since = if self.mistake == Some(OrderMistake::YoungestFirst) { -waiting.since } else { waiting.since };
-            let key = if self.mistake == Some(OrderMistake::AsListed) { format!("{job:02}") } else { waiting.key.clone() };
+            let key =
+                if self.mistake == Some(OrderMistake::AsListed) { format!("{job:02}") } else { waiting.key.clone() };
             (-waiting.priority, since, key)
         });
         first.unwrap()

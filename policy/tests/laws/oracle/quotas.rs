@@ -71,7 +71,8 @@ impl<'w> Rooms<'w> {
         let rest = there_is - siblings.iter().map(|child| floor(child)).sum::<Amount>();
         // Siblings before it: those with a larger remainder, and those with the same one and a smaller name.
         let own = remainder(name);
-        let before = siblings.iter().filter(|child| remainder(child) > own || (remainder(child) == own && **child < name));
+        let before =
+            siblings.iter().filter(|child| remainder(child) > own || (remainder(child) == own && **child < name));
         floor(name) + Amount::from((before.count() as Amount) < rest)
     }
 

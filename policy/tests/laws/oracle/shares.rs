@@ -132,6 +132,8 @@ fn consistent(children: &[Child], states: &[usize], amount: Amount) -> Option<Ve
         1 => level * child.weight >= child.demand * weight,
         _ => level * child.weight >= child.floor * weight && level * child.weight <= child.demand * weight,
     };
-    let part = |(child, state): (&Child, &usize)| ([child.floor * weight, child.demand * weight, level * child.weight][*state], weight);
+    let part = |(child, state): (&Child, &usize)| {
+        ([child.floor * weight, child.demand * weight, level * child.weight][*state], weight)
+    };
     both().all(is_right).then(|| both().map(part).collect())
 }

@@ -38,7 +38,8 @@ struct Try<'w> {
 pub(crate) fn choose(world: &World, mistake: Option<VictimMistake>) -> Result<Choice, Refusal> {
     let mut places: Vec<usize> = (0..world.candidates.len()).collect();
     places.sort_by_key(|place| Reverse(world.candidates[*place].own));
-    let results: Vec<(usize, Result<Choice, Refusal>)> = places.iter().map(|place| (*place, of_one(world, *place, mistake))).collect();
+    let results: Vec<(usize, Result<Choice, Refusal>)> =
+        places.iter().map(|place| (*place, of_one(world, *place, mistake))).collect();
     let working: Vec<&Choice> = results.iter().filter_map(|(_, result)| result.as_ref().ok()).collect();
     let own = |choice: &Choice| world.candidates[choice.candidate].own;
     let most = working.iter().map(|choice| own(choice)).max();
@@ -222,7 +223,8 @@ impl Try<'_> {
     }
 
     fn is_above_share(&self, gang: &ClaimedGang) -> bool {
-        let chosen = self.chosen.iter().filter(|(mode, _)| *mode == Mode::Share).map(|(_, place)| &self.world.gangs[*place]);
+        let chosen =
+            self.chosen.iter().filter(|(mode, _)| *mode == Mode::Share).map(|(_, place)| &self.world.gangs[*place]);
         let preemptor = &self.world.preemptor.account;
         let left = self.left(Some(gang));
         chosen.chain([gang]).all(|victim| {
