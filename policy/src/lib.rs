@@ -5,16 +5,17 @@
 //!
 //! # How it decides
 //!
-//! **Usage** ([`Usage`]). An account is charged while its claims are held ([`charge`]). Its usage approaches what it holds, and half of the distance is left after
-//! each half-life: `usage(t) = held + (usage(t0) - held) * 2^-((t - t0) / half_life)`. This is HTCondor's real user priority in closed form (HTCondor
-//! Manual, *User Priorities and Negotiation*; Slurm's multifactor plugin decays its raw usage likewise). Three numbers store it, and nothing has to be written while
-//! nothing changes. A new leader reconstructs it from them and the known claims ([`Usage::taken_over`]).
+//! **Usage** ([`Usage`]). An account is charged while its claims are held ([`charge`]). Its usage approaches what it holds, and half of the
+//! distance is left after each half-life: `usage(t) = held + (usage(t0) - held) * 2^-((t - t0) / half_life)`. This is HTCondor's real user
+//! priority in closed form (HTCondor Manual, *User Priorities and Negotiation*; Slurm's multifactor plugin decays its raw usage likewise).
+//! Three numbers store it, and nothing has to be written while nothing changes. A new leader reconstructs it from them and the known claims
+//! ([`Usage::taken_over`]).
 //!
-//! **Tree** ([`Tree`]). Accounts form a tree below the pool. An account may have gangs of its own and accounts below it: its *own roots* are then one more
-//! child, with the empty name and the weight 1000. The usage of a node is the sum of what is below it.
+//! **Tree** ([`Tree`]). Accounts form a tree below the pool. An account may have gangs of its own and accounts below it: its *own roots* are
+//! then one more child, with the empty name and the weight 1000. The usage of a node is the sum of what is below it.
 //!
-//! **Quotas** ([`Quotas`]). Per account and counter, `min` is guaranteed, `max` is never exceeded, and `lend` is how much of what is guaranteed others may use
-//! meanwhile; Kueue says nominal quota, borrowing limit and lending limit. Of one counter:
+//! **Quotas** ([`Quotas`]). Per account and counter, `min` is guaranteed, `max` is never exceeded, and `lend` is how much of what is
+//! guaranteed others may use meanwhile; Kueue says nominal quota, borrowing limit and lending limit. Of one counter:
 //!
 //! ```text
 //! wanted(n)    = min(max(min(n), sum of wanted below n), max(n))
@@ -23,18 +24,20 @@
 //! available(a) = the least of max(n) - held(n) at a and above it, and of what is left in the pool beside all that is set aside for others
 //! ```
 //!
-//! **Order** ([`Order`]). The next job is found from the pool down: the child with the smallest normalized usage, `(usage + held) / weight`, then the smaller name; in the account
-//! the highest priority, then the oldest job. What a gang takes counts at once. So the slices of HTCondor's negotiator are approached one gang at a time. First come accounts that do
-//! not hold what is guaranteed to them, with gangs that are guaranteed ([`Pass::Guarantee`]), then all.
+//! **Order** ([`Order`]). The next job is found from the pool down: the child with the smallest normalized usage, `(usage + held) / weight`,
+//! then the smaller name; in the account the highest priority, then the oldest job. What a gang takes counts at once. So the slices of
+//! HTCondor's negotiator are approached one gang at a time. First come accounts that do not hold what is guaranteed to them, with gangs that
+//! are guaranteed ([`Pass::Guarantee`]), then all.
 //!
-//! **Shares** ([`shares`]). What an account deserves is the weighted max-min fair part of the pool: water-filling (Bertsekas and Gallager, *Data Networks*, section 6.5.2), with grants as floors and what is asked for
-//! as ceilings. It is for display; the order does not use it.
+//! **Shares** ([`shares`]). What an account deserves is the weighted max-min fair part of the pool: water-filling (Bertsekas and Gallager,
+//! *Data Networks*, section 6.5.2), with grants as floors and what is asked for as ceilings. It is for display; the order does not use it.
 //!
-//! **Victims** ([`Preemption`]). A gang may be preempted by rank (every offer in question prefers the newcomer), to reclaim what is guaranteed, by share, or by priority
-//! within one account ([`Mode`]). Victims are whole gangs, chosen in one visit of a fixed order. Those that are not needed after all are spared, and nothing is preempted unless the whole gang then fits and is
-//! within its quotas. As in HTCondor, offers decide by their rank, and the administrator by `requirements` and `rank` (`PREEMPTION_REQUIREMENTS`, `PREEMPTION_RANK`).
-//! Each time that a job is preempted, it is left alone for twice as long when it runs again, so that preemption ends even where ranks are circular.
-//! With the modes Rank and Priority, victims are found whenever some would do; with Reclaim and Share a set may be missed.
+//! **Victims** ([`Preemption`]). A gang may be preempted by rank (every offer in question prefers the newcomer), to reclaim what is
+//! guaranteed, by share, or by priority within one account ([`Mode`]). Victims are whole gangs, chosen in one visit of a fixed order. Those
+//! that are not needed after all are spared, and nothing is preempted unless the whole gang then fits and is within its quotas. As in
+//! HTCondor, offers decide by their rank, and the administrator by `requirements` and `rank` (`PREEMPTION_REQUIREMENTS`, `PREEMPTION_RANK`).
+//! Each time that a job is preempted, it is left alone for twice as long when it runs again, so that preemption ends even where ranks are
+//! circular. With the modes Rank and Priority, victims are found whenever some would do; with Reclaim and Share a set may be missed.
 //!
 //! # Laws and their tests
 //!

@@ -39,8 +39,9 @@ pub struct Turn {
     pub pass: Pass,
 }
 
-/// The queue of a cycle. In turn, from the pool down, it chooses the child with the smallest normalized usage, then the smaller name, below which a job
-/// waits; in the account the highest priority, then the oldest, then the smaller key. What a gang takes counts at once, for its account and all above it.
+/// The queue of a cycle. In turn, from the pool down, it chooses the child with the smallest normalized usage, then the smaller name, below
+/// which a job waits; in the account the highest priority, then the oldest, then the smaller key. What a gang takes counts at once, for its
+/// account and all above it.
 ///
 /// A caller asks for the [`next`](Order::next) turn, searches a gang within the quotas, and reports either [`found`](Order::found) or
 /// [`not_found`](Order::not_found). A turn takes O(depth * log(accounts)).

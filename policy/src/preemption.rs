@@ -16,8 +16,8 @@ use self::selection::victims;
 impl Preemption<'_> {
     /// The best choice for a job among gangs that it could have.
     ///
-    /// Of those that it prefers most and that victims can be found for, it is the one with the mildest mode, the fewest victims, the largest sum of their ranks, and
-    /// the least work lost, measured in charge times seconds.
+    /// Of those that it prefers most and that victims can be found for, it is the one with the mildest mode, the fewest victims, the largest
+    /// sum of their ranks, and the least work lost, measured in charge times seconds.
     ///
     /// # Errors
     /// Why there is none: what the first candidate, in the order of preference, failed by.

@@ -27,8 +27,8 @@ pub(crate) fn round_up_largest(parts: &[(Amount, Amount)], sum: Amount) -> Vec<A
     rounded
 }
 
-/// Quotient and remainder of `value * numerator / denominator`, all at least 0, the numerator below the denominator. It is exact even where the product has
-/// more than 128 bits: schoolbook division, bit by bit.
+/// Quotient and remainder of `value * numerator / denominator`, all at least 0, the numerator below the denominator. It is exact even where
+/// the product has more than 128 bits: schoolbook division, bit by bit.
 fn scaled(value: Amount, numerator: Amount, denominator: Amount) -> (Amount, Amount) {
     let (mut quotient, mut remainder) = (0, 0);
     for place in (0..128 - value.leading_zeros()).rev() {

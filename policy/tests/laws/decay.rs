@@ -215,5 +215,9 @@ fn no_source_uses_floating_point() {
 }
 
 fn uses_floating_point(source: &str) -> bool {
-    ["f32", "f64", "powf", "powi", "exp2"].iter().any(|word| source.contains(word))
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let words = source.split(|letter| !is_letter(letter)).filter(|word| !word.starts_with("0x"));
+    let is_float =
+        |word: &str| ["f32", "f64"].iter().any(|end| word.ends_with(end)) || ["powf", "powi", "exp2"].contains(&word);
+    words.into_iter().any(is_float)
 }
