@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::amounts::{Amount, Amounts, Counter};
 
-/// Who is charged for gangs: one node of the tree of accounts. Usage and held amounts are its own, without those of accounts below it.
+/// A party that is charged for gangs: one node of the tree of accounts. Usage and held amounts are its own, without those of accounts below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// Unique.

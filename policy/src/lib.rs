@@ -1,7 +1,7 @@
 //! Fair share, quotas and preemption: which job is served next, how much each account may hold, and which gangs have to end for another one.
 //!
 //! Every operation is a function from values to values. It knows accounts, amounts and gangs by name, and neither ads nor Kubernetes nor the clock.
-//! All arithmetic is exact, on integers or with 64 binary places; nothing uses floating point. Amounts of charge are in micros.
+//! All arithmetic is on integers, and on 64 binary places for usage; nothing uses floating point. Amounts of charge are in micros.
 //!
 //! # How it decides
 //!
@@ -20,7 +20,7 @@
 //! ```text
 //! wanted(n)    = min(max(min(n), sum of wanted below n), max(n))
 //! grant(n)     = wanted(n), or its part of the parent's grant in proportion to that; the pool's grant is what there is
-//! aside(n)     = max(grant(n) - lend(n) - held(n), sum of aside below n)             what nobody else may take
+//! aside(n)     = max(grant(n) - lend(n) - held(n), sum of aside below n)             what is kept from all others
 //! available(a) = the least of max(n) - held(n) at a and above it, and of what is left in the pool beside all that is set aside for others
 //! ```
 //!
@@ -58,7 +58,7 @@
 //! | Q4 nothing is taken that is not there | `quotas.rs::nothing_is_taken_that_is_not_there` |
 //! | Q5 what is available never grows within a cycle | `quotas.rs::a_room_never_grows` |
 //! | Q6 what is set aside stays there | `quotas.rs::what_is_set_aside_stays_there` |
-//! | Q7 in a flat pool that lends nothing, each account can have its grant | `quotas.rs::everybody_can_have_its_grant` |
+//! | Q7 in a flat pool that lends nothing, each account can have its grant | `quotas.rs::each_account_can_have_its_grant` |
 //! | an update along one path is what a recomputation gives | `quotas.rs::updates_are_recomputations` |
 //! | S1 shares sum to no more than there is | `shares.rs::no_more_than_there_is` |
 //! | S2 no share exceeds what is asked for | `shares.rs::no_more_than_asked_for` |
@@ -66,15 +66,15 @@
 //! | S4 nothing is left over while an account asks for more | `shares.rs::nothing_left_over` |
 //! | S5 between floor and demand, shares are by weight | `shares.rs::by_weight` |
 //! | O1 the order of the input does not matter | `order.rs::listing_does_not_matter` |
-//! | O2 each job is served or told why not | `order.rs::everybody_is_told` |
-//! | O3 a job that is served has room | `order.rs::who_is_served_has_room` |
-//! | O4 a job that waits has none | `order.rs::who_waits_has_none` |
-//! | O5 within an account no job passes one that takes the same | `order.rs::nobody_passes_an_equal` |
+//! | O2 each job is served, or there is a reason why not | `order.rs::every_job_is_accounted_for` |
+//! | O3 a job that is served has room | `order.rs::a_job_that_is_served_has_room` |
+//! | O4 a job that waits has none | `order.rs::a_job_that_waits_has_none` |
+//! | O5 within an account no job passes one that takes the same | `order.rs::no_job_passes_an_equal_one` |
 //! | O6 the order is that of the definition | `order.rs::is_that_of_the_definition` |
 //! | V1 the whole gang fits once the victims are gone | `preemption.rs::the_whole_gang_then_fits` |
 //! | V2 no victim could be spared | `preemption.rs::no_victim_could_be_spared` |
-//! | V3 no victim is too young | `preemption.rs::nobody_is_too_young` |
-//! | V4 with Rank and Priority, victims are found if there are any | `preemption.rs::whoever_could_is_found` |
+//! | V3 no victim is too young | `preemption.rs::no_victim_is_too_young` |
+//! | V4 with Rank and Priority, victims are found if there are any | `preemption.rs::victims_are_found_if_there_are_any` |
 //! | V5 no maximum is exceeded | `preemption.rs::no_maximum_is_exceeded` |
 //! | V6 two gangs never preempt each other by share | `preemption.rs::no_ping_pong_by_share` |
 //! | V7 preemption by share ends | `preemption.rs::preemption_by_share_ends` |

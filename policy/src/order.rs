@@ -28,7 +28,7 @@ pub enum Pass {
     Fair,
 }
 
-/// Whose turn it is.
+/// The turn of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The place of the job in the list given.
@@ -124,13 +124,13 @@ impl<'t> Order<'t> {
         order
     }
 
-    /// What the gangs held and those found so far leave to whom.
+    /// The quotas, with what the gangs found so far take.
     #[must_use]
     pub fn quotas(&self) -> &Quotas<'t> {
         &self.quotas
     }
 
-    /// Whose turn it is: the same until something is reported of it. None after the last pass.
+    /// The next turn: the same one until it is reported what came of it. None after the last pass.
     #[expect(clippy::should_implement_trait, reason = "an iterator would not be told what was found")]
     pub fn next(&mut self) -> Option<Turn> {
         loop {

@@ -47,8 +47,9 @@ impl Preemption<'_> {
     fn cost(&self, choice: &Choice) -> (Mode, usize, Reverse<Amount>, Amount) {
         let victims = || choice.victims.iter().filter_map(|place| self.gangs.get(*place));
         let ranks: Amount = victims().map(|gang| gang.rank).sum();
-        let lost =
-            victims().map(|gang| charge(&gang.takes) * (Amount::from(self.now) - Amount::from(gang.since))).sum();
+        let lost = victims()
+            .map(|gang| charge(&gang.takes).saturating_mul(Amount::from(self.now) - Amount::from(gang.since)))
+            .sum();
         (choice.mode, choice.victims.len(), Reverse(ranks), lost)
     }
 }

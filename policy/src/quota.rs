@@ -53,7 +53,7 @@ impl<'t> Quotas<'t> {
         self.row(node, counter).map_or(0, |row| row.grant)
     }
 
-    /// How much of the grant of a node, or of grants below it, nobody else may use meanwhile.
+    /// How much of the grant of a node, or of grants below it, is kept from all others.
     #[must_use]
     pub fn aside(&self, node: Node, counter: &str) -> Amount {
         self.row(node, counter).map_or(0, |row| row.aside)
@@ -70,7 +70,7 @@ impl<'t> Quotas<'t> {
         below_caps.chain(table.free_for(self.tree, own_roots)).min().map(|least| least.max(0))
     }
 
-    /// How much of a counter the pool has left, whoever it is set aside for; absent: no limit.
+    /// How much of a counter the pool has left, what is set aside included; absent: no limit.
     #[must_use]
     pub fn free(&self, counter: &str) -> Option<Amount> {
         let table = self.tables.get(counter)?;

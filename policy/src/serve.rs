@@ -6,7 +6,7 @@ use crate::amounts::Amounts;
 use crate::order::{Order, Pass, Waiting};
 use crate::quota::Quotas;
 
-/// Who was served, and why the others were not.
+/// Which jobs were served, and why the others were not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Places of the jobs in the list given, in the order in which they were served.

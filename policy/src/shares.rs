@@ -68,7 +68,7 @@ fn demand(tree: &Tree, own: &BTreeMap<String, Amount>) -> Vec<Amount> {
     demand
 }
 
-/// One of those among whom an amount is divided.
+/// One of those among which an amount is divided.
 #[derive(Clone, Copy, Debug)]
 struct Claimant {
     weight: Amount,
@@ -95,7 +95,7 @@ fn fill(claimants: &[Claimant], amount: Amount) -> Vec<Amount> {
     round_up_largest(&claimants.iter().map(part).collect::<Vec<_>>(), amount)
 }
 
-/// The level per weight, as a fraction, at which claimants who ask for more than an amount get exactly that.
+/// The level per weight, as a fraction, at which claimants that ask for more than an amount get exactly that.
 fn level(claimants: &[Claimant], amount: Amount) -> (Amount, Amount) {
     // Below floor / weight a claimant gets its floor, above demand / weight its demand, and between them level * weight.
     let starts = claimants.iter().map(|claimant| (claimant.floor, claimant, true));

@@ -39,7 +39,8 @@ impl Usage {
         Usage { value: FixedPoint::of_micros(value), since, held, half_life: 86_400 }
     }
 
-    /// The same usage with another half-life, in seconds, at least 1, which holds from the stored time on.
+    /// The same usage with another half-life, in seconds, at least 1, which counts from the stored time on: one that changes at some time is to be
+    /// set after [`Usage::hold`] at that time.
     #[must_use]
     pub fn with_half_life(self, seconds: i64) -> Usage {
         Usage { half_life: seconds.max(1), ..self }

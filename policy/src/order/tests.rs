@@ -1,3 +1,5 @@
+//! The order of small pools, and how many comparisons a turn costs.
+
 use std::cell::Cell;
 
 use super::*;

@@ -12,9 +12,9 @@ pub enum Mode {
     None,
     /// Every offer in question ranks the preemptor strictly higher.
     Rank,
-    /// The preemptor takes back what is guaranteed to it, from whoever borrows it.
+    /// The preemptor takes back what is guaranteed to it, from an account that has borrowed it.
     Reclaim,
-    /// The preemptor's part of the tree has the smaller normalized usage, even afterwards.
+    /// The preemptor's part of the tree holds less for its weight, even afterwards.
     Share,
     /// Both are charged to the same account, and the preemptor has the higher priority.
     Priority,
@@ -59,7 +59,8 @@ pub struct ClaimedGang {
 pub struct GangMember {
     /// The offer.
     pub offer: String,
-    /// By resource: what a candidate takes of the offer, or what the end of a claimed gang gives back.
+    /// By resource: what a candidate takes of the offer, or what the end of a claimed gang gives back. A seat that it shares with a gang that
+    /// stays is not given back.
     pub amounts: BTreeMap<String, Amount>,
     /// The rank that the offer gives to the job.
     pub rank: Amount,
@@ -85,7 +86,7 @@ pub struct Candidate {
     pub members: Vec<GangMember>,
 }
 
-/// Which candidate, at whose expense.
+/// Which candidate, with which victims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The place of the candidate in the list given.

@@ -21,7 +21,7 @@ pub(super) struct Row {
     lend: Option<Amount>,
     pub(super) held: Amount,
     pub(super) grant: Amount,
-    /// What nobody else may take.
+    /// What is kept from all others.
     pub(super) aside: Amount,
     /// The sum of what is set aside at its children.
     aside_below: Amount,
@@ -110,7 +110,7 @@ impl Table {
 }
 
 impl Row {
-    /// What nobody else may take: of its grant, what is neither lent nor held, or what is set aside below it.
+    /// What is kept from all others: of its grant, what is neither lent nor held, or what is set aside below it.
     fn set_aside(&self) -> Amount {
         let own = self.lend.map_or(0, |lend| (self.grant - lend - self.held).max(0));
         own.max(self.aside_below)

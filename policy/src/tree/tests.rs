@@ -1,3 +1,5 @@
+//! Accounts and their stated parents into the tree that they make.
+
 use super::*;
 
 fn tree(parents: &[(&str, Option<&str>)]) -> Tree {

@@ -168,7 +168,7 @@ fn run(claims: &[Claim], to: i64, half_life: i64) -> (Amount, Amount) {
     (usage.at(to), usage.held())
 }
 
-/// The first claim ends, and its Match is deleted, after the usage was stored in the middle, and before somebody takes over.
+/// The first claim ends, and its Match is deleted, after the usage was stored in the middle, and before a new leader takes over.
 fn errs_by_no_more(history: &History, take_over: fn(Usage, &[Claim], i64) -> Usage) -> bool {
     let stored_at = history.now / 2;
     let claims: Vec<Claim> = history.claims.iter().filter(|claim| claim.from <= stored_at).cloned().collect();

@@ -31,7 +31,7 @@ fn listing_does_not_matter(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> 
     keys(cycle) == keys(&turned)
 }
 
-fn everybody_is_told(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> bool {
+fn every_job_is_accounted_for(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> bool {
     let outcome = serve(cycle);
     let served: BTreeSet<usize> = outcome.served.iter().map(|(job, _)| *job).collect();
     served.len() == outcome.served.len()
@@ -54,19 +54,19 @@ fn has_room(cycle: &Cycle, forest: &Forest, job: usize) -> bool {
     fits(forest, &cycle.pool.total, takes) && allows(forest, &cycle.pool.total, &cycle.jobs[job].account, takes)
 }
 
-fn who_is_served_has_room(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> bool {
+fn a_job_that_is_served_has_room(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> bool {
     let outcome = serve(cycle);
     replay(cycle, &outcome).iter().zip(&outcome.served).all(|(before, (job, _))| has_room(cycle, before, *job))
 }
 
-fn who_waits_has_none(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> bool {
+fn a_job_that_waits_has_none(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> bool {
     let outcome = serve(cycle);
     let last = replay(cycle, &outcome).pop().unwrap();
     outcome.unserved.keys().all(|job| !has_room(cycle, &last, *job))
 }
 
 /// A job before another one of its account that takes the same is served if that is, and earlier.
-fn nobody_passes_an_equal(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> bool {
+fn no_job_passes_an_equal_one(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -> bool {
     let outcome = serve(cycle);
     let turn = |job: usize| outcome.served.iter().position(|(served, _)| *served == job).unwrap_or(usize::MAX);
     let rank = |job: usize| (-cycle.jobs[job].priority, cycle.jobs[job].since, &cycle.jobs[job].key);
@@ -83,10 +83,10 @@ fn is_that_of_the_definition(cycle: &Cycle, serve: &dyn Fn(&Cycle) -> Outcome) -
 
 const LAWS: [(&str, Law, OrderMistake); 6] = [
     ("O1", listing_does_not_matter, OrderMistake::AsListed),
-    ("O2", everybody_is_told, OrderMistake::SilentBehind),
-    ("O3", who_is_served_has_room, OrderMistake::NoQuotas),
-    ("O4", who_waits_has_none, OrderMistake::StopsAtFirst),
-    ("O5", nobody_passes_an_equal, OrderMistake::YoungestFirst),
+    ("O2", every_job_is_accounted_for, OrderMistake::SilentBehind),
+    ("O3", a_job_that_is_served_has_room, OrderMistake::NoQuotas),
+    ("O4", a_job_that_waits_has_none, OrderMistake::StopsAtFirst),
+    ("O5", no_job_passes_an_equal_one, OrderMistake::YoungestFirst),
     ("O6", is_that_of_the_definition, OrderMistake::Forgets),
 ];
 

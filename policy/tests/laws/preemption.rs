@@ -165,7 +165,7 @@ fn no_victim_could_be_spared(world: &World, choose: Choose<'_>) -> bool {
     })
 }
 
-fn nobody_is_too_young(world: &World, choose: Choose<'_>) -> bool {
+fn no_victim_is_too_young(world: &World, choose: Choose<'_>) -> bool {
     let Ok(choice) = choose(world) else { return true };
     choice.victims.iter().all(|victim| {
         let gang = &world.gangs[*victim];
@@ -174,7 +174,7 @@ fn nobody_is_too_young(world: &World, choose: Choose<'_>) -> bool {
 }
 
 /// With Rank and Priority alone: if the candidate fits once all that may be preempted are gone, victims are found.
-fn whoever_could_is_found(world: &World, choose: Choose<'_>) -> bool {
+fn victims_are_found_if_there_are_any(world: &World, choose: Choose<'_>) -> bool {
     let mut world = world.clone();
     world.permitted.reasons.retain(|mode| matches!(mode, Mode::Rank | Mode::Priority));
     world.candidates.truncate(1);
@@ -296,7 +296,7 @@ fn preemption_by_share_ends(world: &World, choose: Choose<'_>) -> bool {
         };
         let asking: Vec<World> = choice.victims.iter().map(|victim| turned(&world, &choice, *victim)).collect();
         let Some(next) = asking.first() else {
-            // It fits without victims, and nobody else changes.
+            // It fits without victims, and nothing else changes.
             let Some(next) = waiting.pop() else { return true };
             world = World { preemptor: next.preemptor, candidates: next.candidates, ..world };
             continue;
@@ -352,8 +352,8 @@ fn the_doubling_is_a_bound(_: &World, choose: Choose<'_>) -> bool {
 const LAWS: [(&str, Law, VictimMistake); 8] = [
     ("V1", the_whole_gang_then_fits, VictimMistake::OneResource),
     ("V2", no_victim_could_be_spared, VictimMistake::NobodySpared),
-    ("V3", nobody_is_too_young, VictimMistake::NoDoubling),
-    ("V4", whoever_could_is_found, VictimMistake::FirstOnly),
+    ("V3", no_victim_is_too_young, VictimMistake::NoDoubling),
+    ("V4", victims_are_found_if_there_are_any, VictimMistake::FirstOnly),
     ("V5", no_maximum_is_exceeded, VictimMistake::NoQuotas),
     ("V6", no_ping_pong_by_share, VictimMistake::WithoutCandidate),
     ("V7", preemption_by_share_ends, VictimMistake::WithoutCandidate),

@@ -99,7 +99,7 @@ fn what_is_set_aside_stays_there(pool: &Pool, counter: &'static str, mistake: Op
 }
 
 /// In a flat pool in which all hold no more than their grants and nothing is lent, each can have its grant.
-fn everybody_can_have_its_grant(pool: &Pool, counter: &'static str, mistake: Option<QuotaMistake>) -> bool {
+fn each_account_can_have_its_grant(pool: &Pool, counter: &'static str, mistake: Option<QuotaMistake>) -> bool {
     let flat = |account: &Account| {
         let stated = account.quotas.get(counter).copied().unwrap_or_default();
         let quota = Quota { lend: Some(0), ..stated };
@@ -129,7 +129,7 @@ const LAWS: [(&str, Law, QuotaMistake); 7] = [
     ("Q4", nothing_is_taken_that_is_not_there, QuotaMistake::PoolUnlimited),
     ("Q5", a_room_never_grows, QuotaMistake::AsideUntilUsed),
     ("Q6", what_is_set_aside_stays_there, QuotaMistake::NearestSiblingsOnly),
-    ("Q7", everybody_can_have_its_grant, QuotaMistake::OwnAsideToo),
+    ("Q7", each_account_can_have_its_grant, QuotaMistake::OwnAsideToo),
 ];
 
 /// Makes gangs hold and give back, one after the other, and compares each time with what a recomputation gives.

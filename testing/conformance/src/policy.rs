@@ -111,11 +111,9 @@ fn order(request: &Value) -> Value {
 
 fn victims(request: &Value) -> Value {
     let gangs: Vec<ClaimedGang> = list(&request["claims"]).iter().map(gang).collect();
-    let preemptor = Preemptor {
-        account: text(&request["preemptor"]["account"]),
-        priority: whole(&request["preemptor"]["priority"]),
-    };
-    let candidates: Vec<Candidate> = list(&request["preemptor"]["candidates"]).iter().map(candidate).collect();
+    let asking = &request["preemptor"];
+    let preemptor = Preemptor { account: text(&asking["account"]), priority: whole(&asking["priority"]) };
+    let candidates: Vec<Candidate> = list(&asking["candidates"]).iter().map(candidate).collect();
     let offers = list(&request["offers"]);
     let free = offers.iter().map(|offer| (text(&offer["name"]), resources(&offer["free"]))).collect();
     let permitted = &request["policy"];

@@ -105,7 +105,7 @@ pub(crate) fn outcome(cycle: &Cycle, mistake: Option<OrderMistake>) -> Outcome {
 }
 
 impl Run<'_> {
-    /// The account whose turn it is.
+    /// The account that is next.
     fn next(&self, pass: Pass, ended: &BTreeSet<String>) -> Option<String> {
         let waits = |account: &str| {
             let has_job = self.waiting.iter().any(|job| self.cycle.jobs[*job].account == account);

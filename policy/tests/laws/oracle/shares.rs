@@ -122,7 +122,7 @@ fn consistent(children: &[Child], states: &[usize], amount: Amount) -> Option<Ve
     let fixed: Amount = both().map(|(child, state)| [child.floor, child.demand, 0][*state]).sum();
     let weight: Amount = both().map(|(child, state)| [0, 0, child.weight][*state]).sum();
     if weight == 0 || fixed > amount {
-        // Without anybody at the level there is room only for the floors.
+        // If none is at the level, there is room only for the floors.
         let all_floors = states.iter().all(|state| *state == 0) && fixed == amount;
         return all_floors.then(|| children.iter().map(|child| (child.floor, 1)).collect());
     }

@@ -1,4 +1,4 @@
-//! Who is preempted, as the rules read.
+//! Which gangs are preempted, as the rules read.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::preemption::World;
 pub(crate) enum VictimMistake {
     /// One resource that is short is enough.
     OneResource,
-    /// Whoever is not needed after all is not spared.
+    /// A gang that is not needed after all is not spared.
     NobodySpared,
     /// Each gang is left alone for the same time.
     NoDoubling,
@@ -61,7 +61,7 @@ fn of_one(world: &World, place: usize, mistake: Option<VictimMistake>) -> Result
     let mut attempt = Try { world, candidate, forest, chosen: Vec::new(), mistake };
     // 1. What is short.
     let short = attempt.short(&[]);
-    // 2. Who may be preempted, in order.
+    // 2. What may be preempted, in order.
     let mut legal: Vec<(Mode, usize)> =
         (0..world.gangs.len()).filter_map(|gang| Some((attempt.mode(&world.gangs[gang], &short)?, gang))).collect();
     legal.sort_by_key(|(mode, place)| {
