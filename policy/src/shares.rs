@@ -17,7 +17,8 @@ use crate::tree::{Node, Tree};
 /// use policy::{Account, Tree, shares};
 /// let accounts = [("a", 1000), ("b", 2000), ("c", 3000)].map(|(name, weight)| Account { weight, ..Account::named(name) });
 /// let demands = ["a", "b", "c"].map(|name| (name.to_owned(), 1_000)).into();
-/// let shares = shares(&Tree::new(accounts), 120, &demands);
+/// let tree = Tree::new(accounts);
+/// let shares = shares(&tree, 120, &demands);
 /// assert_eq!(shares.into_iter().collect::<Vec<_>>(), [("a", 20), ("b", 40), ("c", 60)]);
 /// ```
 #[must_use]
