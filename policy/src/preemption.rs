@@ -1,0 +1,55 @@
+//! Preemption: which gangs have to end so that a waiting job can have one.
+
+mod mode;
+mod model;
+mod selection;
+mod short;
+
+use std::cmp::Reverse;
+
+use crate::amounts::Amount;
+
+use self::model::charge;
+pub use self::model::{Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal};
+use self::selection::victims;
+
+impl Preemption<'_> {
+    /// The best choice for a job among gangs that it could have.
+    ///
+    /// Of those that it prefers most and that victims can be found for, it is the one with the mildest mode, the fewest victims, the largest
+    /// sum of their ranks, and the least work lost, measured in charge times seconds.
+    ///
+    /// # Errors
+    /// Why there is none: what the first candidate, in the order of preference, failed by.
+    pub fn choose(&self, preemptor: &Preemptor, candidates: &[Candidate]) -> Result<Choice, Refusal> {
+        let mut by_preference: Vec<(usize, &Candidate)> = candidates.iter().enumerate().collect();
+        by_preference.sort_by_key(|(_, candidate)| Reverse(candidate.own));
+        let mut best: Option<(Amount, Choice)> = None;
+        let mut refusal = None;
+        for (place, candidate) in by_preference {
+            if best.as_ref().is_some_and(|(own, _)| *own > candidate.own) {
+                break;
+            }
+            match victims(self, preemptor, candidate) {
+                Err(why) => refusal = refusal.or(Some(why)),
+                Ok((victims, mode)) => {
+                    let choice = Choice { candidate: place, victims, mode };
+                    if best.as_ref().is_none_or(|(_, best)| self.cost(&choice) < self.cost(best)) {
+                        best = Some((candidate.own, choice));
+                    }
+                }
+            }
+        }
+        best.map(|(_, choice)| choice).ok_or(refusal.unwrap_or(Refusal::NoCandidate))
+    }
+
+    /// What one choice is compared by with another one for the same job: the smaller the better.
+    fn cost(&self, choice: &Choice) -> (Mode, usize, Reverse<Amount>, Amount) {
+        let victims = || choice.victims.iter().filter_map(|place| self.gangs.get(*place));
+        let ranks: Amount = victims().map(|gang| gang.rank).sum();
+        let lost = victims()
+            .map(|gang| charge(&gang.takes).saturating_mul(Amount::from(self.now) - Amount::from(gang.since)))
+            .sum();
+        (choice.mode, choice.victims.len(), Reverse(ranks), lost)
+    }
+}

@@ -1,0 +1,151 @@
+//! Whether a gang may be preempted, and why.
+
+use std::cmp::Ordering;
+
+use crate::amounts::{CHARGE, normalized};
+use crate::quota::Quotas;
+use crate::tree::{Node, Tree};
+
+use super::model::{Candidate, ClaimedGang, Mode, Preemption, Preemptor, charge};
+use super::short::Short;
+
+/// A gang that may be preempted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Victim<'w> {
+    pub(super) mode: Mode,
+    /// Its place in the list of claimed gangs.
+    pub(super) place: usize,
+    pub(super) gang: &'w ClaimedGang,
+    /// The own roots of its account.
+    own_roots: Node,
+}
+
+/// What decides about further victims of one candidate: those chosen so far, and what is held without them.
+pub(super) struct Legality<'w> {
+    view: &'w Preemption<'w>,
+    preemptor: &'w Preemptor,
+    candidate: &'w Candidate,
+    /// The own roots of the preemptor's account.
+    own_roots: Node,
+    chosen: Vec<Victim<'w>>,
+    left: Quotas<'w>,
+}
+
+impl<'w> Legality<'w> {
+    /// With nothing chosen yet.
+    pub(super) fn new(
+        view: &'w Preemption<'w>,
+        preemptor: &'w Preemptor,
+        candidate: &'w Candidate,
+        own_roots: Node,
+    ) -> Legality<'w> {
+        Legality { view, preemptor, candidate, own_roots, chosen: Vec::new(), left: view.quotas.clone() }
+    }
+
+    fn tree(&self) -> &'w Tree {
+        self.view.quotas.tree()
+    }
+
+    /// The victims chosen, in that order.
+    pub(super) fn chosen(&self) -> &[Victim<'w>] {
+        &self.chosen
+    }
+
+    /// Their gangs.
+    pub(super) fn gangs(&self) -> impl Iterator<Item = &'w ClaimedGang> {
+        self.chosen.iter().map(|victim| victim.gang)
+    }
+
+    /// What is held without them.
+    pub(super) fn left(&self) -> &Quotas<'w> {
+        &self.left
+    }
+
+    /// Chooses a victim.
+    pub(super) fn choose(&mut self, victim: Victim<'w>) {
+        self.left.give_back(victim.own_roots, &victim.gang.takes);
+        self.chosen.push(victim);
+    }
+
+    /// Takes a choice back, by its place among those chosen.
+    pub(super) fn spare(&mut self, index: usize) {
+        let victim = self.chosen.remove(index);
+        self.left.take(victim.own_roots, &victim.gang.takes);
+    }
+
+    /// A claimed gang as a victim in the first mode in which it may be preempted, if there is one.
+    pub(super) fn victim(&self, place: usize, gang: &'w ClaimedGang, short: &Short<'_>) -> Option<Victim<'w>> {
+        let own_roots = self.tree().own_roots(&gang.account)?;
+        let ranks = self.compare_ranks(gang, short);
+        let modes = [Mode::Rank, Mode::Reclaim, Mode::Share, Mode::Priority];
+        let permitted = modes.into_iter().filter(|mode| self.view.permitted.reasons.contains(mode));
+        permitted.map(|mode| Victim { mode, place, gang, own_roots }).find(|victim| match victim.mode {
+            Mode::Rank => ranks == Ordering::Greater,
+            _ => ranks != Ordering::Less && gang.requirements && self.is_legal(victim),
+        })
+    }
+
+    /// Whether a victim may be preempted in its mode, given those chosen before it. Ranks and requirements do not depend on these.
+    pub(super) fn is_legal(&self, victim: &Victim<'_>) -> bool {
+        match victim.mode {
+            Mode::None => false,
+            Mode::Rank => true,
+            Mode::Reclaim => !self.is_protected(victim) && self.has_borrowed(victim),
+            Mode::Share => !self.is_protected(victim) && self.stays_above(victim),
+            Mode::Priority => victim.own_roots == self.own_roots && self.preemptor.priority > victim.gang.priority,
+        }
+    }
+
+    /// How the offers that a gang has and the candidate lacks rank the preemptor, compared with the gang: the least of it.
+    fn compare_ranks(&self, gang: &ClaimedGang, short: &Short<'_>) -> Ordering {
+        let contested = gang.members.iter().filter(|held| short.is_held_with(held));
+        let compared = contested.flat_map(|held| {
+            let wanted = self.candidate.members.iter().filter(move |wanted| wanted.offer == held.offer);
+            wanted.map(move |wanted| wanted.rank.cmp(&held.rank))
+        });
+        compared.min().unwrap_or(Ordering::Less)
+    }
+
+    /// The two branches below the lowest account common to the preemptor and a victim: ours and theirs. None if both have the same account.
+    fn branches(&self, victim: &Victim<'_>) -> Option<(Node, Node)> {
+        self.tree().branches(self.own_roots, victim.own_roots)
+    }
+
+    /// The nodes from own roots up to a branch.
+    fn side(&self, own_roots: Node, branch: Node) -> impl Iterator<Item = Node> {
+        let common = self.tree().parent(branch);
+        self.tree().path(own_roots).take_while(move |node| Some(*node) != common)
+    }
+
+    /// Whether a victim holds by a guarantee on its own side: at an account at or above it, something that it takes is within the grant.
+    fn is_protected(&self, victim: &Victim<'_>) -> bool {
+        self.branches(victim).is_some_and(|(_, theirs)| {
+            self.side(victim.own_roots, theirs).any(|node| self.left.is_within_guarantee(node, &victim.gang.takes))
+        })
+    }
+
+    /// Whether the candidate is guaranteed on our side, and a victim has some of what guarantees it, of which its branch holds more than its grant.
+    fn has_borrowed(&self, victim: &Victim<'_>) -> bool {
+        let Some((ours, theirs)) = self.branches(victim) else { return false };
+        let ours = self.side(self.own_roots, ours);
+        let mut guaranteeing = ours.flat_map(|node| self.left.guaranteeing(node, &self.candidate.takes));
+        guaranteeing.any(|counter| {
+            let is_taken = victim.gang.takes.get(counter).is_some_and(|amount| *amount > 0);
+            is_taken && self.left.held(theirs, counter) > self.left.grant(theirs, counter)
+        })
+    }
+
+    /// Whether a victim, and each chosen by share before it, would leave its branch above ours if it alone were put back: by held charge over
+    /// weight, with the candidate on our side.
+    fn stays_above(&self, victim: &Victim<'_>) -> bool {
+        let by_share = self.chosen.iter().filter(|chosen| chosen.mode == Mode::Share);
+        by_share.chain([victim]).all(|put_back| {
+            let Some((ours, theirs)) = self.branches(put_back) else { return false };
+            let is_there = self.tree().path(victim.own_roots).any(|node| node == theirs);
+            let without_all = self.left.held(theirs, CHARGE) - if is_there { charge(&victim.gang.takes) } else { 0 };
+            let with_candidate = self.view.quotas.held(ours, CHARGE) + charge(&self.candidate.takes);
+            let normalized_theirs = normalized(without_all + charge(&put_back.gang.takes), self.tree().weight(theirs));
+            normalized_theirs > normalized(with_candidate, self.tree().weight(ours))
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! One counter in the tree of accounts.
+
+use crate::amounts::{Amount, Counter};
+use crate::proportion::in_proportion;
+use crate::tree::{Node, Tree};
+
+/// What every node holds and is granted of one counter.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    /// What the pool has; absent: no limit.
+    pub(super) total: Option<Amount>,
+    /// By node.
+    pub(super) rows: Vec<Row>,
+}
+
+/// One counter at one node, with all below it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Row {
+    pub(super) min: Amount,
+    pub(super) max: Option<Amount>,
+    lend: Option<Amount>,
+    pub(super) held: Amount,
+    pub(super) grant: Amount,
+    /// What is kept from all others.
+    pub(super) aside: Amount,
+    /// The sum of what is set aside at its children.
+    aside_below: Amount,
+}
+
+impl Table {
+    /// The table of a counter of which the pool has so much.
+    pub(super) fn new(tree: &Tree, counter: &Counter, total: Option<Amount>) -> Table {
+        let mut table = Table { total, rows: vec![Row::default(); tree.len()] };
+        for node in tree.top_down() {
+            let Some(row) = table.rows.get_mut(node.place()) else { continue };
+            let quota = tree.stated(node).and_then(|account| account.quotas.get(counter)).copied().unwrap_or_default();
+            let least_0 = |amount: Amount| amount.max(0);
+            row.min = quota.min.map_or(0, least_0);
+            (row.max, row.lend) = (quota.max.map(least_0), quota.lend.map(least_0));
+            row.held = tree.held_here(node, counter);
+        }
+        let wanted = table.wanted(tree);
+        table.grant(tree, &wanted);
+        for node in tree.top_down().rev() {
+            table.settle(tree, node);
+        }
+        table
+    }
+
+    /// What each node wants to be guaranteed: its own minimum or the sum of those below it, and no more than its maximum.
+    fn wanted(&self, tree: &Tree) -> Vec<Amount> {
+        let mut wanted = vec![0; self.rows.len()];
+        for node in tree.top_down().rev() {
+            let below = sum(tree.children(node), &wanted);
+            let (Some(row), Some(own)) = (self.rows.get(node.place()), wanted.get_mut(node.place())) else { continue };
+            *own = row.max.map_or(row.min.max(below), |max| row.min.max(below).min(max));
+        }
+        wanted
+    }
+
+    /// Grants what is wanted, from the pool down; where a parent has less than its children want, in proportion to that.
+    fn grant(&mut self, tree: &Tree, wanted: &[Amount]) {
+        if let Some(pool) = self.rows.first_mut() {
+            pool.grant = self.total.map_or_else(|| sum(tree.children(Node::POOL), wanted), |total| total.max(0));
+        }
+        for node in tree.top_down() {
+            let children = tree.children(node);
+            let wanted: Vec<Amount> =
+                children.iter().map(|child| wanted.get(child.place()).copied().unwrap_or(0)).collect();
+            let grant = self.rows.get(node.place()).map_or(0, |row| row.grant);
+            for (child, granted) in children.iter().zip(in_proportion(&wanted, grant)) {
+                if let Some(row) = self.rows.get_mut(child.place()) {
+                    row.grant = granted;
+                }
+            }
+        }
+    }
+
+    /// What is free for a gang at these own roots: what the pool has left, less what is set aside beside its path; absent: no limit.
+    pub(super) fn free_for(&self, tree: &Tree, own_roots: Node) -> Option<Amount> {
+        let row = |node: Node| self.rows.get(node.place());
+        let beside = |node: Node| Some(row(tree.parent(node)?)?.aside_below - row(node)?.aside);
+        let free = self.total? - row(Node::POOL)?.held;
+        Some(free - tree.path(own_roots).filter_map(beside).sum::<Amount>())
+    }
+
+    /// Adds what a node holds, and what is set aside at it, to its parent; all below it is done.
+    fn settle(&mut self, tree: &Tree, node: Node) {
+        let Some(row) = self.rows.get_mut(node.place()) else { return };
+        row.aside = row.set_aside();
+        let (held, aside) = (row.held, row.aside);
+        if let Some(parent) = tree.parent(node).and_then(|parent| self.rows.get_mut(parent.place())) {
+            parent.held += held;
+            parent.aside_below += aside;
+        }
+    }
+
+    /// Own roots hold so much more: updates them and all above them.
+    pub(super) fn change(&mut self, tree: &Tree, own_roots: Node, amount: Amount) {
+        let mut more_aside = 0;
+        for node in tree.path(own_roots) {
+            let Some(row) = self.rows.get_mut(node.place()) else { continue };
+            row.held += amount;
+            row.aside_below += more_aside;
+            let aside = row.set_aside();
+            more_aside = aside - row.aside;
+            row.aside = aside;
+        }
+    }
+}
+
+impl Row {
+    /// What is kept from all others: of its grant, what is neither lent nor held, or what is set aside below it.
+    fn set_aside(&self) -> Amount {
+        let own = self.lend.map_or(0, |lend| (self.grant - lend - self.held).max(0));
+        own.max(self.aside_below)
+    }
+}
+
+fn sum(nodes: &[Node], amounts: &[Amount]) -> Amount {
+    nodes.iter().filter_map(|node| amounts.get(node.place())).sum()
+}

@@ -1,0 +1,45 @@
+//! A whole cycle on a pool that only counts.
+
+use std::collections::BTreeMap;
+
+use crate::amounts::Amounts;
+use crate::order::{Order, Pass, Waiting};
+use crate::quota::Quotas;
+
+/// Which jobs were served, and why the others were not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Places of the jobs in the list given, in the order in which they were served.
+    pub served: Vec<(usize, Pass)>,
+    /// The other jobs, as things were when it was their turn.
+    pub unserved: BTreeMap<usize, Unserved>,
+}
+
+/// Why a job was not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unserved {
+    /// The pool has too little left of something.
+    WaitingForCapacity,
+    /// A quota forbids it.
+    QuotaExceeded,
+}
+
+/// Serves jobs, each with what its gang takes, in a pool in which a gang is found whenever there is as much of everything as it takes.
+#[must_use]
+pub fn serve(quotas: Quotas<'_>, jobs: &[Waiting], takes: &[Amounts]) -> Served {
+    let mut order = Order::new(quotas, jobs);
+    let mut outcome = Served::default();
+    while let Some(turn) = order.next() {
+        let none = Amounts::new();
+        let takes = takes.get(turn.job).unwrap_or(&none);
+        let is_there = order.quotas().fits(takes);
+        if !is_there || !order.quotas().allows(turn.own_roots, takes) {
+            let why = if is_there { Unserved::QuotaExceeded } else { Unserved::WaitingForCapacity };
+            outcome.unserved.insert(turn.job, why);
+            order.not_found(turn);
+        } else if order.found(turn, takes) {
+            outcome.served.push((turn.job, turn.pass));
+        }
+    }
+    outcome
+}

@@ -1,0 +1,278 @@
+//! The tree of accounts.
+
+use std::collections::BTreeMap;
+
+use crate::account::Account;
+use crate::amounts::{Amount, Counter};
+
+/// A node of the tree: the pool, an account, or the *own roots* of an account, which stand for its own gangs beside the accounts
+/// below it. Among siblings, nodes are ordered as their names are; own roots have the empty name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Node(usize);
+
+impl Node {
+    /// The root of the tree.
+    pub const POOL: Node = Node(0);
+
+    /// Its place in a list of all nodes.
+    pub(crate) fn place(self) -> usize {
+        self.0
+    }
+}
+
+/// Why an account is below the pool and not where its parent says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misplaced {
+    /// There is no such parent.
+    ParentMissing,
+    /// It is its own ancestor.
+    ParentLoop,
+    /// It would be more than 8 levels below the pool.
+    TooDeep,
+}
+
+/// How many levels of accounts there are at most.
+const LEVELS: usize = 8;
+
+/// The accounts as a tree, with the pool as its root and own roots as its leaves.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    accounts: Vec<Account>,
+    misplaced: Vec<Option<Misplaced>>,
+    nodes: Vec<Entry>,
+    /// Each node before its children.
+    top_down: Vec<Node>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    parent: Option<Node>,
+    children: Vec<Node>,
+    weight: Amount,
+    /// Of the whole subtree.
+    usage: Amount,
+}
+
+impl Tree {
+    /// The tree of accounts in any order. Of two with the same name the later one counts.
+    #[must_use]
+    pub fn new(accounts: impl IntoIterator<Item = Account>) -> Tree {
+        let by_name: BTreeMap<String, Account> =
+            accounts.into_iter().map(|account| (account.name.clone(), account)).collect();
+        let accounts: Vec<Account> = by_name.into_values().collect();
+        let (parents, misplaced) = Parents::of(&accounts);
+        let mut tree = Tree { nodes: Vec::new(), top_down: Vec::new(), accounts, misplaced };
+        tree.link(&parents);
+        tree.sum_usage();
+        tree
+    }
+
+    /// Makes the nodes: first the pool, then the own roots of all accounts, then the accounts, both by name. So siblings are in order.
+    fn link(&mut self, parents: &[Option<usize>]) {
+        let count = self.accounts.len();
+        let account_node = |index: usize| Node(1 + count + index);
+        let entry = |parent, weight: i64, usage| Entry {
+            parent,
+            children: Vec::new(),
+            weight: Amount::from(weight.clamp(1, 1_000_000)),
+            usage,
+        };
+        self.nodes.push(entry(None, Account::WEIGHT, 0));
+        let own_roots = self.accounts.iter().enumerate();
+        self.nodes.extend(own_roots.map(|(index, own)| entry(Some(account_node(index)), Account::WEIGHT, own.usage)));
+        let placed = self.accounts.iter().zip(parents);
+        self.nodes
+            .extend(placed.map(|(own, parent)| entry(Some(parent.map_or(Node::POOL, account_node)), own.weight, 0)));
+        for node in (0..self.nodes.len()).map(Node) {
+            if let Some(parent) = self.parent(node).and_then(|parent| self.nodes.get_mut(parent.0)) {
+                parent.children.push(node);
+            }
+        }
+        self.top_down.push(Node::POOL);
+        for next in 0..self.nodes.len() {
+            let children = self.top_down.get(next).map_or(&[][..], |node| self.children(*node)).to_vec();
+            self.top_down.extend(children);
+        }
+    }
+
+    fn sum_usage(&mut self) {
+        for index in (0..self.top_down.len()).rev() {
+            let Some(node) = self.top_down.get(index).copied() else { continue };
+            let usage = self.usage(node);
+            if let Some(parent) = self.parent(node).and_then(|parent| self.nodes.get_mut(parent.0)) {
+                parent.usage += usage;
+            }
+        }
+    }
+
+    /// The accounts, by name.
+    #[must_use]
+    pub fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    /// The node of an account; absent if there is no such account.
+    #[must_use]
+    pub fn account(&self, name: &str) -> Option<Node> {
+        self.index(name).map(|index| Node(1 + self.accounts.len() + index))
+    }
+
+    /// The node at which the gangs of an account are; absent if there is no such account.
+    #[must_use]
+    pub fn own_roots(&self, name: &str) -> Option<Node> {
+        self.index(name).map(|index| Node(1 + index))
+    }
+
+    /// Why an account is not where its parent says, if so.
+    #[must_use]
+    pub fn misplaced(&self, name: &str) -> Option<Misplaced> {
+        self.misplaced.get(self.index(name)?).copied().flatten()
+    }
+
+    fn index(&self, name: &str) -> Option<usize> {
+        self.accounts.binary_search_by(|account| account.name.as_str().cmp(name)).ok()
+    }
+
+    /// The account of a node; absent for the pool and for own roots.
+    pub(crate) fn stated(&self, node: Node) -> Option<&Account> {
+        node.0.checked_sub(1 + self.accounts.len()).and_then(|index| self.accounts.get(index))
+    }
+
+    /// What the gangs at a node hold themselves, of one counter: something only at own roots.
+    pub(crate) fn held_here(&self, node: Node, counter: &Counter) -> Amount {
+        let account = node.0.checked_sub(1).and_then(|index| self.accounts.get(index));
+        account.and_then(|account| account.held.get(counter)).copied().unwrap_or(0)
+    }
+
+    /// The node above; absent for the pool.
+    pub(crate) fn parent(&self, node: Node) -> Option<Node> {
+        self.nodes.get(node.0).and_then(|entry| entry.parent)
+    }
+
+    /// The nodes below, by name.
+    pub(crate) fn children(&self, node: Node) -> &[Node] {
+        self.nodes.get(node.0).map_or(&[], |entry| &entry.children)
+    }
+
+    /// The weight of a node among its siblings.
+    pub(crate) fn weight(&self, node: Node) -> Amount {
+        self.nodes.get(node.0).map_or(1, |entry| entry.weight)
+    }
+
+    /// What was used in the subtree of a node, in micros.
+    pub(crate) fn usage(&self, node: Node) -> Amount {
+        self.nodes.get(node.0).map_or(0, |entry| entry.usage)
+    }
+
+    /// All nodes, each before those below it.
+    pub(crate) fn top_down(&self) -> impl DoubleEndedIterator<Item = Node> {
+        self.top_down.iter().copied()
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// A node and all above it, up to the pool.
+    pub(crate) fn path(&self, node: Node) -> impl Iterator<Item = Node> {
+        std::iter::successors(Some(node), |node| self.parent(*node))
+    }
+
+    /// The two children of the lowest common ancestor that are on the paths of two own roots; absent if these are the same.
+    pub(crate) fn branches(&self, one: Node, other: Node) -> Option<(Node, Node)> {
+        let down = |node| {
+            let mut path: Vec<Node> = self.path(node).collect();
+            path.reverse();
+            path
+        };
+        down(one).into_iter().zip(down(other)).find(|(one, other)| one != other)
+    }
+}
+
+/// The parents of accounts while the tree is made.
+struct Parents {
+    of: Vec<Option<usize>>,
+    misplaced: Vec<Option<Misplaced>>,
+}
+
+impl Parents {
+    /// The parent of each account, by place, and why it is not the stated one.
+    fn of(accounts: &[Account]) -> (Vec<Option<usize>>, Vec<Option<Misplaced>>) {
+        let mut parents = Parents { of: Vec::new(), misplaced: vec![None; accounts.len()] };
+        for (index, account) in accounts.iter().enumerate() {
+            let found = account.parent.as_ref().map(|name| accounts.binary_search_by(|other| other.name.cmp(name)));
+            parents.of.push(found.and_then(Result::ok));
+            if found.is_some_and(|found| found.is_err()) {
+                parents.cut(index, Misplaced::ParentMissing);
+            }
+        }
+        parents.cut_loops();
+        parents.cut_deep();
+        (parents.of, parents.misplaced)
+    }
+
+    fn get(&self, index: usize) -> Option<usize> {
+        self.of.get(index).copied().flatten()
+    }
+
+    fn cut(&mut self, index: usize, why: Misplaced) {
+        if let (Some(parent), Some(misplaced)) = (self.of.get_mut(index), self.misplaced.get_mut(index)) {
+            (*parent, *misplaced) = (None, Some(why));
+        }
+    }
+
+    /// Puts every account of a loop below the pool; those below a loop stay below it.
+    fn cut_loops(&mut self) {
+        // In which walk an account was first visited: a walk that comes back to one of its own has found a loop.
+        let mut walks: Vec<Option<usize>> = vec![None; self.of.len()];
+        for start in 0..self.of.len() {
+            let mut next = Some(start);
+            while let Some(index) = next {
+                match walks.get_mut(index) {
+                    Some(walk @ None) => *walk = Some(start),
+                    Some(Some(walk)) if *walk == start => {
+                        self.cut_loop(index);
+                        break;
+                    }
+                    _ => break,
+                }
+                next = self.get(index);
+            }
+        }
+    }
+
+    /// Follows the parents from an account of a loop, and cuts each, until it comes back to one that was cut.
+    fn cut_loop(&mut self, start: usize) {
+        let mut next = Some(start);
+        while let Some(index) = next {
+            next = self.get(index);
+            if next.is_some() {
+                self.cut(index, Misplaced::ParentLoop);
+            }
+        }
+    }
+
+    /// Puts every account that has too many above it below the pool, with what is below it. There are no loops any more.
+    fn cut_deep(&mut self) {
+        let mut levels: Vec<Option<usize>> = vec![None; self.of.len()];
+        for start in 0..self.of.len() {
+            let level = |levels: &[Option<usize>], index: usize| levels.get(index).copied().flatten();
+            let mut path = vec![start];
+            path.extend(std::iter::successors(self.get(start), |index| self.get(*index)));
+            for index in path.into_iter().rev().filter(|index| level(&levels, *index).is_none()).collect::<Vec<_>>() {
+                let mut own = self.get(index).and_then(|parent| level(&levels, parent)).unwrap_or(0) + 1;
+                if own > LEVELS {
+                    self.cut(index, Misplaced::TooDeep);
+                    own = 1;
+                }
+                if let Some(level) = levels.get_mut(index) {
+                    *level = Some(own);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
