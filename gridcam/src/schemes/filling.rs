@@ -36,7 +36,7 @@ pub(crate) fn place(window: &Window<'_>, max_wait: u64) -> Assignment {
 /// The places of the numbers whose sum is the largest that does not exceed `limit`; of several such sets the one with the earliest places.
 /// Dynamic programming over all sums (Bellman 1957): its memory is `limit` bytes for each number.
 fn fullest(numbers: &[u64], limit: u64) -> Vec<usize> {
-    let limit = limit.min(numbers.iter().sum());
+    let limit = limit.min(numbers.iter().copied().fold(0, u64::saturating_add));
     // For each place, the sums that the numbers from there on can have.
     let mut sums: Vec<Sums> = vec![Sums::zero(limit)];
     for number in numbers.iter().rev() {

@@ -131,7 +131,7 @@ impl<'c> Flow<'c> {
         let mut cluster_from: BTreeMap<usize, usize> = BTreeMap::new();
         let mut queue = VecDeque::from([class]);
         while let Some(current) = queue.pop_front() {
-            for &cluster in self.classes.get(current).map_or(&[][..], |class| &class.clusters) {
+            for &cluster in self.classes.get(current).map_or(&[][..], |class| class.clusters.as_slice()) {
                 if self.full.contains(&cluster) || cluster_from.contains_key(&cluster) {
                     continue;
                 }

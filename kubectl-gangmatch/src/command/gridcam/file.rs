@@ -7,13 +7,15 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::durations::{Milliseconds, short};
-use super::plan::{Cluster, JOBS_MAX, Named, Plan, Source};
+use super::plan::{Cluster, JOBS_MAX, Named, Plan, JobSource};
 use crate::locate;
 use crate::manifests::yaml_problem;
 use crate::texts::{self, Text};
 
 /// The largest cluster: filling looks at every number of processors.
 const CPUS_MAX: u64 = 1_000_000;
+/// The most windows of a run.
+const WINDOWS_MAX: u64 = 100_000_000;
 /// How long a job waits before `Collective` places it first, if the file does not say.
 const MAX_WAIT: Milliseconds = Milliseconds(1_800_000);
 
@@ -174,6 +176,10 @@ impl Reader<'_> {
         }
         let source = self.source(&from, path);
         let schemes = self.schemes(&from.schemes);
+        for (number, scheme) in schemes.iter().enumerate().filter(|(_, scheme)| from.until.0 / scheme.window.max(1) > WINDOWS_MAX) {
+            let until = short(from.until.0);
+            self.wrong(&format!("schemes[{number}].window"), &format!("`{}` has more than {WINDOWS_MAX} windows in {until}; write a longer one", scheme.name));
+        }
         self.check_names("clusters", from.clusters.iter().map(|cluster| cluster.name.as_str()).collect());
         for (number, cluster) in from.clusters.iter().enumerate().filter(|(_, cluster)| cluster.cpus > CPUS_MAX) {
             self.wrong(&format!("clusters[{number}].cpus"), &format!("found {}; write at most {CPUS_MAX}", cluster.cpus));
@@ -206,7 +212,7 @@ impl Reader<'_> {
         }
     }
 
-    fn source(&mut self, from: &Description, path: &Path) -> Option<Source> {
+    fn source(&mut self, from: &Description, path: &Path) -> Option<JobSource> {
         let drawn = [("arrival", from.arrival.is_some()), ("service", from.service.is_some()), ("job", from.job.is_some())];
         if let Some(trace) = &from.trace {
             if let Some((field, _)) = drawn.into_iter().find(|(_, there)| *there) {
@@ -216,7 +222,7 @@ impl Reader<'_> {
                 self.wrong("runs", "a trace has one run, because nothing is drawn; leave it out");
             }
             let file = path.parent().unwrap_or(Path::new("")).join(trace);
-            return self.trace(&file).map(Source::Trace);
+            return self.trace(&file).map(JobSource::Trace);
         }
         if let Some((field, _)) = drawn.into_iter().find(|(_, there)| !there) {
             self.wrong(field, "is missing; write arrival, service and job, or a trace");
@@ -234,7 +240,7 @@ impl Reader<'_> {
         if gridcam::arrivals(&laws, from.seed, from.until.0, JOBS_MAX).len() == JOBS_MAX {
             self.wrong("arrival", &format!("{JOBS_MAX} jobs or more arrive in {}; write a longer time between them", short(from.until.0)));
         }
-        Some(Source::Laws(Box::new(laws)))
+        Some(JobSource::Laws(Box::new(laws)))
     }
 
     fn duration(&mut self, field: &str, drawn: Drawn<Milliseconds>) -> Distribution {

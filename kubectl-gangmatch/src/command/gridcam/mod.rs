@@ -17,15 +17,15 @@ use gridcam::{Amounts, Arrival, Freeze, Grid, Metrics, Outcome, Summary, arrival
 
 use crate::screen::{Screen, shown};
 use crate::texts;
-use plan::{Named, Plan, Source};
+use plan::{Named, Plan, JobSource};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 The file describes clusters, jobs and schemes; docs/gridcam.md has all fields. The same file gives the same output.
 
 Examples:
-  kubectl gangmatch gridcam -f examples/gridcam/table-5.1.yaml
-  kubectl gangmatch gridcam -f examples/gridcam/freeze.yaml --scheme FCFS --runs 1 --jobs-out jobs.jsonl
+  kubectl gangmatch gridcam -f examples/gridcam/workloads/table-5.1.yaml
+  kubectl gangmatch gridcam -f examples/gridcam/workloads/freeze.yaml --scheme FCFS-blocked --runs 1 --jobs-out jobs.jsonl
 
 Exit status:
   0  all runs were simulated
@@ -135,7 +135,7 @@ fn chosen(mut plan: Plan, arguments: &Arguments) -> anyhow::Result<Plan> {
         }
     }
     plan.schemes.retain(|scheme| arguments.scheme.is_empty() || arguments.scheme.contains(&scheme.name));
-    if let Source::Trace(_) = plan.source {
+    if let JobSource::Trace(_) = plan.source {
         if arguments.runs.is_some() || arguments.seed.is_some() {
             bail!("--runs and --seed have no effect on a trace, in which nothing is drawn; leave them out");
         }
@@ -154,8 +154,8 @@ fn play<'p>(plan: &Plan, scheme: &'p Named, free: &[Amounts]) -> Played<'p> {
 
 fn one(plan: &Plan, scheme: &Named, grid: &Grid<'_>, seed: u64) -> Run {
     let jobs = match &plan.source {
-        Source::Laws(laws) => arrivals(laws, seed, plan.until, plan::JOBS_MAX),
-        Source::Trace(jobs) => jobs.clone(),
+        JobSource::Laws(laws) => arrivals(laws, seed, plan.until, plan::JOBS_MAX),
+        JobSource::Trace(jobs) => jobs.clone(),
     };
     let mut slowest = Duration::ZERO;
     let outcomes = simulate(&jobs, grid, &mut |window| {

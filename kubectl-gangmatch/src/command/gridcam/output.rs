@@ -4,7 +4,7 @@ use gridcam::{Amounts, Estimate, Metrics, Outcome, State, Summary};
 use serde_json::{Value, json};
 
 use super::durations::{clock, short};
-use super::plan::{Plan, Source};
+use super::plan::{Plan, JobSource};
 use super::{Played, Run};
 
 /// One row for each scheme, and a line for each whose queue stood still.
@@ -39,9 +39,9 @@ fn heading(plan: &Plan, played: &[Played<'_>]) -> String {
     let mut parts = vec![plan.name.clone(), short(plan.until)];
     let jobs = played.first().map(|scheme| format!("{:.0} jobs", scheme.summary.submitted.mean)).unwrap_or_default();
     match (&plan.source, plan.runs) {
-        (Source::Trace(_), _) => parts.extend(["a trace".to_owned(), jobs]),
-        (Source::Laws(_), 1) => parts.extend([format!("1 run, seed {}", plan.seed), jobs]),
-        (Source::Laws(_), runs) => {
+        (JobSource::Trace(_), _) => parts.extend(["a trace".to_owned(), jobs]),
+        (JobSource::Laws(_), 1) => parts.extend([format!("1 run, seed {}", plan.seed), jobs]),
+        (JobSource::Laws(_), runs) => {
             let last = plan.seeds().last().unwrap_or(plan.seed);
             parts.extend([format!("{runs} runs, seeds {}..{last}", plan.seed), format!("{jobs} a run")]);
         }

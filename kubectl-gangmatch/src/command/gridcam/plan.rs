@@ -13,12 +13,12 @@ pub(super) struct Plan {
     pub(super) until: u64,
     pub(super) timeout: Option<u64>,
     pub(super) clusters: Vec<Cluster>,
-    pub(super) source: Source,
+    pub(super) source: JobSource,
     pub(super) schemes: Vec<Named>,
 }
 
 /// Where jobs come from.
-pub(super) enum Source {
+pub(super) enum JobSource {
     /// Each run draws its own.
     Laws(Box<Laws>),
     /// They are given.
