@@ -241,8 +241,14 @@ mod tests {
     use super::*;
 
     fn chart(across_by_tens: bool, errors: &[f64]) -> String {
-        let curve = Curve { name: "a < b".to_owned(), points: vec![(0.0, 0.5), (100.0, 1000.0)], errors: errors.to_vec(), dashed: false };
-        Chart { title: "t".to_owned(), across: "x", up: "y", curves: vec![curve], across_by_tens, ..Chart::default() }.svg()
+        let curve = Curve {
+            name: "a < b".to_owned(),
+            points: vec![(0.0, 0.5), (100.0, 1000.0)],
+            errors: errors.to_vec(),
+            dashed: false,
+        };
+        Chart { title: "t".to_owned(), across: "x", up: "y", curves: vec![curve], across_by_tens, ..Chart::default() }
+            .svg()
     }
 
     #[test]

@@ -69,13 +69,21 @@ pub fn arrivals(laws: &Laws, seed: u64, until: u64, most: usize) -> Vec<Arrival>
 }
 
 /// Seconds in whole milliseconds, rounded down; 0 of what is negative.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates: negative and enormous values stay in range")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates: negative and enormous values stay in range"
+)]
 fn milliseconds(seconds: f64) -> u64 {
     (seconds * 1000.0) as u64
 }
 
 /// The nearest whole amount, a half rounded up, and at least 1.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates: negative and enormous values stay in range")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates: negative and enormous values stay in range"
+)]
 fn amount(value: f64) -> u64 {
     ((value + 0.5).floor() as u64).max(1)
 }

@@ -136,7 +136,8 @@ pub fn freeze(jobs: &[Arrival], grid: &Grid<'_>, outcomes: &[Outcome]) -> Option
             *free = free.without(job.amounts);
         }
     }
-    let behind: Vec<&Outcome> = outcomes.iter().filter(waits).filter(|one| arrival(one).is_some_and(|job| fits(job, &free))).collect();
+    let behind: Vec<&Outcome> =
+        outcomes.iter().filter(waits).filter(|one| arrival(one).is_some_and(|job| fits(job, &free))).collect();
     let last_start = outcomes.iter().filter_map(|outcome| outcome.placed).map(|(start, _)| start).max();
     let since = head.at.max(last_start.unwrap_or(0));
     (!behind.is_empty()).then(|| Freeze { since, job: first.job, behind: count(&behind) })

@@ -5,8 +5,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use gridcam::{
-        Amounts, Arrival, Assignment, Grid, Metrics, Outcome, Pick, Request, Scheme, State, Window, best, freeze, relaxation,
-        simulate,
+        Amounts, Arrival, Assignment, Grid, Metrics, Outcome, Pick, Request, Scheme, State, Window, best, freeze,
+        relaxation, simulate,
     };
     use proptest::prelude::*;
 
@@ -75,12 +75,15 @@ mod tests {
     /// The smallest value of the dual program: a price v for a processor of each cluster, and for each job what is missing to 1. Prices of
     /// an optimal solution are 0 or 1/q of some job, so all of them can be tried.
     fn dual(window: &Window<'_>) -> f64 {
-        let mut prices: Vec<f64> = window.jobs.iter().filter(|job| job.amounts.cpus > 0).map(|job| 1.0 / job.amounts.cpus as f64).collect();
+        let mut prices: Vec<f64> =
+            window.jobs.iter().filter(|job| job.amounts.cpus > 0).map(|job| 1.0 / job.amounts.cpus as f64).collect();
         prices.push(0.0);
         let tuples = prices.len().pow(u32::try_from(window.free.len()).unwrap());
         let value = |tuple: usize| {
-            let price = |cluster: usize| prices[tuple / prices.len().pow(u32::try_from(cluster).unwrap()) % prices.len()];
-            let rent: f64 = (0..window.free.len()).map(|cluster| price(cluster) * window.free[cluster].cpus as f64).sum();
+            let price =
+                |cluster: usize| prices[tuple / prices.len().pow(u32::try_from(cluster).unwrap()) % prices.len()];
+            let rent: f64 =
+                (0..window.free.len()).map(|cluster| price(cluster) * window.free[cluster].cpus as f64).sum();
             let missing = |job: &Request<'_>| {
                 let fits = |cluster: &usize| job.accepts(*cluster) && job.amounts.fit(window.free[*cluster]);
                 let least = (0..window.free.len()).filter(fits).map(price).fold(f64::INFINITY, f64::min);
@@ -115,7 +118,9 @@ mod tests {
                 outcomes[job] = Some(Outcome { job, state: State::Waiting, placed: None });
             }
             for outcome in outcomes.iter_mut().flatten() {
-                if outcome.state == State::Waiting && grid.timeout.is_some_and(|timeout| jobs[outcome.job].at + timeout <= now) {
+                if outcome.state == State::Waiting
+                    && grid.timeout.is_some_and(|timeout| jobs[outcome.job].at + timeout <= now)
+                {
                     outcome.state = State::TimedOut;
                 }
             }
@@ -124,7 +129,14 @@ mod tests {
                 let queue: Vec<usize> = order.iter().copied().filter(waits).collect();
                 let mut shown = window(jobs, &free);
                 let all = shown.jobs;
-                shown.jobs = queue.iter().map(|job| Request { priority: all[*job].priority + raised[*job], waited: now - jobs[*job].at, ..all[*job] }).collect();
+                shown.jobs = queue
+                    .iter()
+                    .map(|job| Request {
+                        priority: all[*job].priority + raised[*job],
+                        waited: now - jobs[*job].at,
+                        ..all[*job]
+                    })
+                    .collect();
                 let assignment = scheme.place(&shown);
                 free = left(&shown, &assignment).unwrap();
                 for place in assignment.raised {

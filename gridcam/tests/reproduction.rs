@@ -2,9 +2,7 @@
 
 #[cfg(test)]
 mod tests {
-    use gridcam::{
-        Amounts, Distribution, Grid, Law, Laws, Metrics, Pick, Scheme, Summary, arrivals, freeze, simulate,
-    };
+    use gridcam::{Amounts, Distribution, Grid, Law, Laws, Metrics, Pick, Scheme, Summary, arrivals, freeze, simulate};
 
     const HOUR: u64 = 3_600_000;
     const SECOND: u64 = 1000;
@@ -59,7 +57,12 @@ mod tests {
             (FILLING, 1, "73.2 + 24.0, 83 s", "93.2 + 5.2, 351 s"),
         ] {
             let clusters = clusters();
-            let grid = |hours| Grid { clusters: &clusters, window: window * SECOND, until: hours * HOUR, timeout: Some(2 * HOUR) };
+            let grid = |hours| Grid {
+                clusters: &clusters,
+                window: window * SECOND,
+                until: hours * HOUR,
+                timeout: Some(2 * HOUR),
+            };
             assert_eq!(shown(&mean(&laws(0.0), &grid(2), scheme, 20).0), two, "{scheme:?}");
             assert_eq!(shown(&mean(&laws(0.0), &grid(10), scheme, 10).0), ten, "{scheme:?}");
         }

@@ -27,7 +27,8 @@ mod tests {
 
     #[test]
     fn table_4_1_has_four_places_for_five_jobs() {
-        let accepted = [&[1][..], &[0], &[0, 1], &[0, 1, 4], &[2, 3, 4]].map(|all| all.iter().copied().collect::<BTreeSet<usize>>());
+        let accepted = [&[1][..], &[0], &[0, 1], &[0, 1, 4], &[2, 3, 4]]
+            .map(|all| all.iter().copied().collect::<BTreeSet<usize>>());
         let request = |accepts| Request { accepts: Some(accepts), ..Request::of(cpus(1)) };
         let window = Window { jobs: accepted.iter().map(request).collect(), free: vec![cpus(1); 5] };
         assert_eq!(Scheme::Srfm.place(&window).clusters, [Some(1), Some(0), None, Some(4), Some(2)]);

@@ -94,7 +94,8 @@ schemes:
 
     #[test]
     fn every_run_is_in_json_and_csv() {
-        let json: Value = serde_json::from_str(&printed(&["-o", "json", "--runs", "2", "--seed", "5"], WORKLOAD)).unwrap();
+        let json: Value =
+            serde_json::from_str(&printed(&["-o", "json", "--runs", "2", "--seed", "5"], WORKLOAD)).unwrap();
         let runs = &json["schemes"][0]["runs"];
         assert_eq!((&runs[0]["seed"], &runs[1]["seed"], &runs[1]["submitted"]), (&5.into(), &6.into(), &9.into()));
         assert_eq!(
@@ -114,7 +115,10 @@ schemes:
         let jobs = std::fs::read_to_string(jobs).unwrap();
         assert_eq!(jobs.lines().count(), 9);
         let first: Value = serde_json::from_str(jobs.lines().next().unwrap()).unwrap();
-        assert_eq!((&first["id"], &first["state"], &first["cluster"]), (&"j0".into(), &"completed".into(), &"A".into()));
+        assert_eq!(
+            (&first["id"], &first["state"], &first["cluster"]),
+            (&"j0".into(), &"completed".into(), &"A".into())
+        );
         for name in ["completed.svg", "waits.svg", "used.svg"] {
             assert!(std::fs::read_to_string(charts.join(name)).unwrap().ends_with("</svg>\n"), "{name}");
         }
@@ -131,12 +135,19 @@ schemes:
             std::fs::write(folder.join("jobs.jsonl"), trace).unwrap();
             run(&["gridcam", "-o", "csv", "-f", file.to_str().unwrap()], "")
         };
-        let output = simulate("{\"arrival\": 0.5, \"service\": 10, \"cpus\": 2}\n\n{\"arrival\": 2, \"service\": 99, \"cpus\": 1}\n");
+        let output = simulate(
+            "{\"arrival\": 0.5, \"service\": 10, \"cpus\": 2}\n\n{\"arrival\": 2, \"service\": 99, \"cpus\": 1}\n",
+        );
         assert!(text(output.stdout).ends_with("\nFCFS,1,2,1,1,0,0,4.750,9.000,9.000,4.750,\n"));
-        let output = simulate("{\"arrival\": 1, \"service\": 1}\n{\"arrival\": -1, \"service\": 1}\n{\"arrival\": 1, \"service\": 1, \"manifest\": \"a.yaml\"}\n");
+        let output = simulate(
+            "{\"arrival\": 1, \"service\": 1}\n{\"arrival\": -1, \"service\": 1}\n{\"arrival\": 1, \"service\": 1, \"manifest\": \"a.yaml\"}\n",
+        );
         let said = text(output.stderr);
         assert!(said.contains("jobs.jsonl:2: arrival: found -1; write seconds, 0 or more\n"), "{said}");
-        assert!(said.contains("jobs.jsonl:3: manifest: manifests are not simulated; write cpus, disk and memory\n"), "{said}");
+        assert!(
+            said.contains("jobs.jsonl:3: manifest: manifests are not simulated; write cpus, disk and memory\n"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -144,25 +155,68 @@ schemes:
         assert!(said("until: 10m", "untill: 10m").starts_with("error: standard input:2: column 1: unknown field"));
         assert!(said("window: 1s", "windw: 1s").starts_with("error: standard input:10: column 34: unknown field"));
         assert!(said("constant: {value: 2}", "constant: {vlue: 2}").starts_with("error: standard input:5: column "));
-        assert!(said("until: 10m", "until: 10").contains("standard input:2: column 8: found `10`, which is no duration; write 90s, 2h or 1d"));
+        assert!(
+            said("until: 10m", "until: 10")
+                .contains("standard input:2: column 8: found `10`, which is no duration; write 90s, 2h or 1d")
+        );
     }
 
     #[test]
     fn what_does_not_fit_together_is_said_with_its_line() {
         for (of, instead, error) in [
             ("window: 1s", "window: 0s", "standard input:10: schemes[0].window: found 0; write a duration such as 1s"),
-            ("cpus: 2}\n- {name: B", "cpus: 2}\n- {name: A", "standard input:8: clusters[1].name: `A` is there twice; rename one of them"),
-            ("arrival: {constant: {value: 1m}}\n", "", "standard input:1: arrival: is missing; write arrival, service and job, or a trace"),
-            ("placing: Fcfs", "placing: Collective", "schemes[0].placing: Collective of clusters counts processors; write `weight: Charge`"),
-            ("placing: Fcfs", "placing: InTurn", "schemes[0].placing: InTurn is for manifests, which are not simulated; write Fcfs"),
-            ("placing: Fcfs", "placing: Lbm, blocked: true", "schemes[0].blocked: has an effect on `placing: Fcfs` only; leave it out"),
-            ("name: small", "offers: [machines/]", "standard input:1: offers: manifests are not simulated; write `clusters`, and `job` or `trace`"),
-            ("name: small", "jobs: [{weight: 3}]", "standard input:1: jobs: manifests are not simulated; write `clusters`, and `job` or `trace`"),
+            (
+                "cpus: 2}\n- {name: B",
+                "cpus: 2}\n- {name: A",
+                "standard input:8: clusters[1].name: `A` is there twice; rename one of them",
+            ),
+            (
+                "arrival: {constant: {value: 1m}}\n",
+                "",
+                "standard input:1: arrival: is missing; write arrival, service and job, or a trace",
+            ),
+            (
+                "placing: Fcfs",
+                "placing: Collective",
+                "schemes[0].placing: Collective of clusters counts processors; write `weight: Charge`",
+            ),
+            (
+                "placing: Fcfs",
+                "placing: InTurn",
+                "schemes[0].placing: InTurn is for manifests, which are not simulated; write Fcfs",
+            ),
+            (
+                "placing: Fcfs",
+                "placing: Lbm, blocked: true",
+                "schemes[0].blocked: has an effect on `placing: Fcfs` only; leave it out",
+            ),
+            (
+                "name: small",
+                "offers: [machines/]",
+                "standard input:1: offers: manifests are not simulated; write `clusters`, and `job` or `trace`",
+            ),
+            (
+                "name: small",
+                "jobs: [{weight: 3}]",
+                "standard input:1: jobs: manifests are not simulated; write `clusters`, and `job` or `trace`",
+            ),
             ("name: small", "runs: 0", "standard input:1: runs: found 0; write a number from 1 to 10000"),
             ("name: small", "neverFits: 2", "standard input:1: neverFits: found 2; write a share from 0 to 1"),
-            ("value: 1m", "value: 0s", "standard input:3: arrival: 1000000 jobs or more arrive in 10m; write a longer time between them"),
-            ("constant: {value: 2}", "uniform: {from: 2, to: 1}", "standard input:5: job.cpus: `to` is less than `from`: 1 < 2"),
-            ("constant: {value: 2}", "uniform: {from: 1.5, to: 3, whole: true}", "job.cpus: `whole` needs whole numbers in `from` and `to`"),
+            (
+                "value: 1m",
+                "value: 0s",
+                "standard input:3: arrival: 1000000 jobs or more arrive in 10m; write a longer time between them",
+            ),
+            (
+                "constant: {value: 2}",
+                "uniform: {from: 2, to: 1}",
+                "standard input:5: job.cpus: `to` is less than `from`: 1 < 2",
+            ),
+            (
+                "constant: {value: 2}",
+                "uniform: {from: 1.5, to: 3, whole: true}",
+                "job.cpus: `whole` needs whole numbers in `from` and `to`",
+            ),
         ] {
             let said = said(of, instead);
             assert!(said.contains(error), "{instead}: {said}");
@@ -172,8 +226,14 @@ schemes:
     #[test]
     fn an_option_that_is_wrong_is_refused() {
         for (arguments, error) in [
-            (&["gridcam", "-f", "examples/gridcam/workloads/freeze.yaml", "--scheme", "SRMF"][..], "error: there is no scheme `SRMF` in the file; there are FCFS-blocked, FCFS, SRFM, LBM\n"),
-            (&["match", "-f", "examples/gridcam/figure-1.1.yaml", "--placing", "Lbm", "--blocked"], "error: --blocked and --pick have an effect on --placing Fcfs only; leave them out\n"),
+            (
+                &["gridcam", "-f", "examples/gridcam/workloads/freeze.yaml", "--scheme", "SRMF"][..],
+                "error: there is no scheme `SRMF` in the file; there are FCFS-blocked, FCFS, SRFM, LBM\n",
+            ),
+            (
+                &["match", "-f", "examples/gridcam/figure-1.1.yaml", "--placing", "Lbm", "--blocked"],
+                "error: --blocked and --pick have an effect on --placing Fcfs only; leave them out\n",
+            ),
         ] {
             let output = run(arguments, "");
             assert_eq!((text(output.stderr).as_str(), output.status.code()), (error, Some(2)));
@@ -183,14 +243,34 @@ schemes:
     #[test]
     fn jobs_and_offers_outside_the_model_are_refused_by_name() {
         let head = "apiVersion: gangmatch.dev/v1alpha1\n";
-        let machine = |spec: &str| format!("{head}kind: Machine\nmetadata: {{name: foo}}\nspec: {{constraint: 'other.Type == \"Job\"', {spec}}}\n---\n");
+        let machine = |spec: &str| {
+            format!(
+                "{head}kind: Machine\nmetadata: {{name: foo}}\nspec: {{constraint: 'other.Type == \"Job\"', {spec}}}\n---\n"
+            )
+        };
         let ports = |ports: &str| format!("{head}kind: Job\nmetadata: {{name: sim}}\nspec: {{ports: [{ports}]}}\n");
         let port = "{label: a, constraint: 'a.Type == \"Machine\"', request: {cpus: \"2\"}}";
         for (offer, job, error) in [
-            ("capacity: {cpus: 4}", ports(&[port, &port.replace('a', "b")].join(", ")), "error: Job default/sim: has 2 ports; --placing takes jobs with one port\n"),
-            ("capacity: {cpus: 4, gpus: 1}", ports(port), "error: Machine default/foo: has the capacity `gpus`; --placing counts cpus, disk and memory\n"),
-            ("capacity: {memory: 4}", ports(port), "error: Machine default/foo: has no capacity `cpus`; write one, such as `capacity: {cpus: 16}`\n"),
-            ("capacity: {cpus: 4}, sharedBy: requester.Owner", ports(port), "error: Machine default/foo: has `sharedBy`; --placing counts every claim by itself\n"),
+            (
+                "capacity: {cpus: 4}",
+                ports(&[port, &port.replace('a', "b")].join(", ")),
+                "error: Job default/sim: has 2 ports; --placing takes jobs with one port\n",
+            ),
+            (
+                "capacity: {cpus: 4, gpus: 1}",
+                ports(port),
+                "error: Machine default/foo: has the capacity `gpus`; --placing counts cpus, disk and memory\n",
+            ),
+            (
+                "capacity: {memory: 4}",
+                ports(port),
+                "error: Machine default/foo: has no capacity `cpus`; write one, such as `capacity: {cpus: 16}`\n",
+            ),
+            (
+                "capacity: {cpus: 4}, sharedBy: requester.Owner",
+                ports(port),
+                "error: Machine default/foo: has `sharedBy`; --placing counts every claim by itself\n",
+            ),
         ] {
             let output = run(&["match", "-f", "-", "--placing", "Srfm"], &format!("{}{job}", machine(offer)));
             assert_eq!((text(output.stderr).as_str(), output.status.code()), (error, Some(1)));

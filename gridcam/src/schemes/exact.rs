@@ -47,7 +47,11 @@ impl Search<'_> {
 }
 
 /// The largest count that is not above a value, but for the error of its sum.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the value of a relaxation is a number of jobs")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value of a relaxation is a number of jobs"
+)]
 fn whole_part(value: f64) -> usize {
     (value + 1e-6).floor() as usize
 }

@@ -18,7 +18,8 @@ pub(crate) fn place(window: &Window<'_>) -> Assignment {
         placing.assign(job, cluster);
     }
     for job in placing.waiting() {
-        if let Some(cluster) = placing.fitting(job).next() {
+        let first = placing.fitting(job).next();
+        if let Some(cluster) = first {
             placing.assign(job, cluster);
         }
     }

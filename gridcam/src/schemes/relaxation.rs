@@ -155,7 +155,8 @@ impl<'c> Flow<'c> {
     fn augment(&mut self, path: &[(usize, usize)], wanted: u64) -> u64 {
         let spare = path.last().and_then(|(_, last)| self.spare.get_mut(*last));
         let held = |cluster: usize, class: usize| self.holders.get(cluster).and_then(|held| held.get(&class)).copied();
-        let given_up = path.iter().zip(path.iter().skip(1)).map(|((_, cluster), (class, _))| held(*cluster, *class).unwrap_or(0));
+        let given_up =
+            path.iter().zip(path.iter().skip(1)).map(|((_, cluster), (class, _))| held(*cluster, *class).unwrap_or(0));
         let moved = given_up.fold(wanted, u64::min).min(spare.as_deref().copied().unwrap_or(0));
         if let Some(spare) = spare {
             *spare -= moved;

@@ -30,7 +30,7 @@ impl Desire {
 
 /// The product of six numbers, in digits of 64 bits, the highest first.
 fn product(one: &[u64; 3], other: &[u64; 3]) -> [u64; 6] {
-    let mut digits = [0, 0, 0, 0, 0, 1];
+    let mut digits: [u64; 6] = [0, 0, 0, 0, 0, 1];
     for factor in one.iter().chain(other) {
         let mut carry = 0;
         for digit in digits.iter_mut().rev() {

@@ -95,7 +95,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let pool = snapshot(&objects, &CycleInputs::default());
     let result = match arguments.placing.scheme()? {
-        None => Ok(Outcome::Cycle(Engine::from(arguments.search).negotiate(&pool, &Config::product(), now.as_second()))),
+        None => {
+            Ok(Outcome::Cycle(Engine::from(arguments.search).negotiate(&pool, &Config::product(), now.as_second())))
+        }
         Some(scheme) => placing::place(&pool, scheme, &Config::product(), now.as_second()).map(Outcome::Placed),
     };
     let refused = match &result {
@@ -139,7 +141,8 @@ fn print(out: &mut impl Write, output: Output, printed: &Printed<'_>) -> anyhow:
         Outcome::Cycle(cycle) => &cycle.gangs,
         Outcome::Placed(placed) => &placed.gangs,
     };
-    let matches = gangs.iter().filter_map(|gang| record(printed.objects, printed.pool, gang, &occasion)).collect::<Vec<Match>>();
+    let matches =
+        gangs.iter().filter_map(|gang| record(printed.objects, printed.pool, gang, &occasion)).collect::<Vec<Match>>();
     match output {
         Output::Table => print_table(&mut Screen(out), printed, &matches)?,
         Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,

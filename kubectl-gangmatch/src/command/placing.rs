@@ -144,7 +144,10 @@ impl Wish {
         let mut wish: Option<Wish> = None;
         for gang in plain::gangs(pool, root, usize::MAX, config, now) {
             let [_, partner] = gang.members.as_slice() else {
-                return Err(format!("{}: its partners need partners of their own, which --placing does not take", ad.key));
+                return Err(format!(
+                    "{}: its partners need partners of their own, which --placing does not take",
+                    ad.key
+                ));
             };
             let Ok(number) = offers.binary_search(&partner.ad) else { continue };
             let amounts = amounts(|name| partner.ask.allocation.get(name).copied());

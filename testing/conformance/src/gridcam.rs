@@ -71,13 +71,17 @@ fn placing(request: &Value) -> Option<Value> {
         _ => scheme(request)?.place(&window),
     };
     let name = |all: &[Value], number: usize| all.get(number).map(|one| id(one).to_owned()).unwrap_or_default();
-    let pairs = placed.iter().enumerate().filter_map(|(job, cluster)| Some((name(jobs, job), json!(name(clusters, (*cluster)?)))));
+    let pairs = placed
+        .iter()
+        .enumerate()
+        .filter_map(|(job, cluster)| Some((name(jobs, job), json!(name(clusters, (*cluster)?)))));
     let assigned: Map<String, Value> = pairs.collect();
     let raised: Vec<String> = raised.into_iter().map(|job| name(jobs, job)).collect();
     let mut answer = json!({ "assigned": assigned, "raised": raised });
     if request["algorithm"] == "lbm" {
         let relaxation = gridcam::relaxation(&window);
-        let solution = relaxation.requests.iter().map(|(job, cluster, r)| json!([name(jobs, *job), name(clusters, *cluster), r]));
+        let solution =
+            relaxation.requests.iter().map(|(job, cluster, r)| json!([name(jobs, *job), name(clusters, *cluster), r]));
         answer["solution"] = solution.collect();
         answer["value"] = json!(relaxation.value);
     }

@@ -9,7 +9,8 @@ mod tests {
 
     /// The cases of one op; none, loudly, where they are absent.
     fn cases(op: &str) -> Vec<Value> {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance/collective/cases-visible.jsonl");
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("../../../shared/conformance/collective/cases-visible.jsonl");
         let Ok(text) = std::fs::read_to_string(&path) else {
             eprintln!("SKIPPED, NOTHING WAS TESTED: no {}", path.display());
             return Vec::new();
@@ -24,7 +25,10 @@ mod tests {
             .iter()
             .filter_map(|case| {
                 let mut request = case.clone();
-                request.as_object_mut().unwrap().retain(|name, _| !["want", "model", "group", "note"].contains(&name.as_str()));
+                request
+                    .as_object_mut()
+                    .unwrap()
+                    .retain(|name, _| !["want", "model", "group", "note"].contains(&name.as_str()));
                 let bad = judge(case, &conformance::answer(&request)).err()?;
                 Some(format!("{}: {bad}", case["id"]))
             })
@@ -52,7 +56,8 @@ mod tests {
             let accepted = job.get("accepts").is_none_or(|accepted| list(accepted).contains(&cluster["id"]));
             for amount in ["cpus", "disk", "memory"] {
                 let left = cluster[amount].as_u64().unwrap().checked_sub(job[amount].as_u64().unwrap());
-                let left = left.filter(|_| accepted).ok_or_else(|| format!("{} does not fit {}", job["id"], cluster["id"]))?;
+                let left =
+                    left.filter(|_| accepted).ok_or_else(|| format!("{} does not fit {}", job["id"], cluster["id"]))?;
                 cluster[amount] = json!(left);
             }
         }
@@ -82,9 +87,14 @@ mod tests {
     #[test]
     fn simulations_end_as_the_cases_say() {
         check("gridcam", |case, got| {
-            let jobs = |answer: &Value| list(&answer["jobs"]).iter().map(ToString::to_string).collect::<BTreeSet<String>>();
+            let jobs =
+                |answer: &Value| list(&answer["jobs"]).iter().map(ToString::to_string).collect::<BTreeSet<String>>();
             same(&got["metrics"], &case["want"]["metrics"])?;
-            if jobs(got) == jobs(&case["want"]) { Ok(()) } else { Err(format!("{}, not {}", got["jobs"], case["want"]["jobs"])) }
+            if jobs(got) == jobs(&case["want"]) {
+                Ok(())
+            } else {
+                Err(format!("{}, not {}", got["jobs"], case["want"]["jobs"]))
+            }
         });
     }
 

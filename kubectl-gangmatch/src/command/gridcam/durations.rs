@@ -27,7 +27,8 @@ pub(super) fn parse(text: &str) -> Option<Milliseconds> {
 impl<'de> Deserialize<'de> for Milliseconds {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Milliseconds, D::Error> {
         let text = String::deserialize(from)?;
-        parse(&text).ok_or_else(|| D::Error::custom(format!("found `{text}`, which is no duration; write 90s, 2h or 1d")))
+        parse(&text)
+            .ok_or_else(|| D::Error::custom(format!("found `{text}`, which is no duration; write 90s, 2h or 1d")))
     }
 }
 
@@ -72,7 +73,10 @@ mod tests {
 
     #[test]
     fn durations_are_printed_as_they_would_be_written() {
-        assert_eq!(["1s", "2m", "1d", "90m", "1500ms"].map(|text| short(parse(text).unwrap().0)), ["1s", "2m", "1d", "90m", "1500ms"]);
+        assert_eq!(
+            ["1s", "2m", "1d", "90m", "1500ms"].map(|text| short(parse(text).unwrap().0)),
+            ["1s", "2m", "1d", "90m", "1500ms"]
+        );
         assert_eq!(clock(15_007_900), "04:10:07");
         assert_eq!(clock(90_000_000), "25:00:00");
     }

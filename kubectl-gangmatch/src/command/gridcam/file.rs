@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::durations::{Milliseconds, short};
-use super::plan::{Cluster, JOBS_MAX, Named, Plan, JobSource};
+use super::plan::{Cluster, JOBS_MAX, JobSource, Named, Plan};
 use crate::locate;
 use crate::manifests::yaml_problem;
 use crate::texts::{self, Text};
@@ -67,10 +67,30 @@ struct JobEntry {
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 enum Drawn<T> {
-    Constant { value: T, min: Option<T>, max: Option<T> },
-    Exponential { mean: T, min: Option<T>, max: Option<T> },
-    Uniform { from: T, to: T, #[serde(default)] whole: bool, min: Option<T>, max: Option<T> },
-    Gaussian { mean: T, sigma: T, min: Option<T>, max: Option<T> },
+    Constant {
+        value: T,
+        min: Option<T>,
+        max: Option<T>,
+    },
+    Exponential {
+        mean: T,
+        min: Option<T>,
+        max: Option<T>,
+    },
+    Uniform {
+        from: T,
+        to: T,
+        #[serde(default)]
+        whole: bool,
+        min: Option<T>,
+        max: Option<T>,
+    },
+    Gaussian {
+        mean: T,
+        sigma: T,
+        min: Option<T>,
+        max: Option<T>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -176,13 +196,21 @@ impl Reader<'_> {
         }
         let source = self.source(&from, path);
         let schemes = self.schemes(&from.schemes);
-        for (number, scheme) in schemes.iter().enumerate().filter(|(_, scheme)| from.until.0 / scheme.window.max(1) > WINDOWS_MAX) {
+        for (number, scheme) in
+            schemes.iter().enumerate().filter(|(_, scheme)| from.until.0 / scheme.window.max(1) > WINDOWS_MAX)
+        {
             let until = short(from.until.0);
-            self.wrong(&format!("schemes[{number}].window"), &format!("`{}` has more than {WINDOWS_MAX} windows in {until}; write a longer one", scheme.name));
+            self.wrong(
+                &format!("schemes[{number}].window"),
+                &format!("`{}` has more than {WINDOWS_MAX} windows in {until}; write a longer one", scheme.name),
+            );
         }
         self.check_names("clusters", from.clusters.iter().map(|cluster| cluster.name.as_str()).collect());
         for (number, cluster) in from.clusters.iter().enumerate().filter(|(_, cluster)| cluster.cpus > CPUS_MAX) {
-            self.wrong(&format!("clusters[{number}].cpus"), &format!("found {}; write at most {CPUS_MAX}", cluster.cpus));
+            self.wrong(
+                &format!("clusters[{number}].cpus"),
+                &format!("found {}; write at most {CPUS_MAX}", cluster.cpus),
+            );
         }
         let cluster = |entry: ClusterEntry| {
             let ClusterEntry { name, cpus, disk, memory } = entry;
@@ -213,7 +241,8 @@ impl Reader<'_> {
     }
 
     fn source(&mut self, from: &Description, path: &Path) -> Option<JobSource> {
-        let drawn = [("arrival", from.arrival.is_some()), ("service", from.service.is_some()), ("job", from.job.is_some())];
+        let drawn =
+            [("arrival", from.arrival.is_some()), ("service", from.service.is_some()), ("job", from.job.is_some())];
         if let Some(trace) = &from.trace {
             if let Some((field, _)) = drawn.into_iter().find(|(_, there)| *there) {
                 self.wrong(field, "the trace says this already; leave it out, or the trace");
@@ -238,7 +267,10 @@ impl Reader<'_> {
             never_fits: from.never_fits,
         };
         if gridcam::arrivals(&laws, from.seed, from.until.0, JOBS_MAX).len() == JOBS_MAX {
-            self.wrong("arrival", &format!("{JOBS_MAX} jobs or more arrive in {}; write a longer time between them", short(from.until.0)));
+            self.wrong(
+                "arrival",
+                &format!("{JOBS_MAX} jobs or more arrive in {}; write a longer time between them", short(from.until.0)),
+            );
         }
         Some(JobSource::Laws(Box::new(laws)))
     }
@@ -366,8 +398,12 @@ impl<T> Drawn<T> {
     fn map<U>(self, unit: impl Fn(T) -> U) -> Drawn<U> {
         let bound = |bound: Option<T>| bound.map(&unit);
         match self {
-            Drawn::Constant { value, min, max } => Drawn::Constant { value: unit(value), min: bound(min), max: bound(max) },
-            Drawn::Exponential { mean, min, max } => Drawn::Exponential { mean: unit(mean), min: bound(min), max: bound(max) },
+            Drawn::Constant { value, min, max } => {
+                Drawn::Constant { value: unit(value), min: bound(min), max: bound(max) }
+            }
+            Drawn::Exponential { mean, min, max } => {
+                Drawn::Exponential { mean: unit(mean), min: bound(min), max: bound(max) }
+            }
             Drawn::Uniform { from, to, whole, min, max } => {
                 Drawn::Uniform { from: unit(from), to: unit(to), whole, min: bound(min), max: bound(max) }
             }

@@ -17,7 +17,7 @@ use gridcam::{Amounts, Arrival, Freeze, Grid, Metrics, Outcome, Summary, arrival
 
 use crate::screen::{Screen, shown};
 use crate::texts;
-use plan::{Named, Plan, JobSource};
+use plan::{JobSource, Named, Plan};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\

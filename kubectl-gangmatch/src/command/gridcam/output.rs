@@ -4,20 +4,31 @@ use gridcam::{Amounts, Estimate, Metrics, Outcome, State, Summary};
 use serde_json::{Value, json};
 
 use super::durations::{clock, short};
-use super::plan::{Plan, JobSource};
+use super::plan::{JobSource, Plan};
 use super::{Played, Run};
 
 /// One row for each scheme, and a line for each whose queue stood still.
 pub(super) fn table(plan: &Plan, played: &[Played<'_>], timing: bool) -> String {
     let mut headings = vec![
-        "SCHEME", "WINDOW", "COMPLETED", "RUNNING", "WAITING", "TIMED OUT", "WAIT AVG", "WAIT P95", "WAIT MAX", "WAIT OF ALL", "USED",
+        "SCHEME",
+        "WINDOW",
+        "COMPLETED",
+        "RUNNING",
+        "WAITING",
+        "TIMED OUT",
+        "WAIT AVG",
+        "WAIT P95",
+        "WAIT MAX",
+        "WAIT OF ALL",
+        "USED",
     ];
     if timing {
         headings.push("PLACING MAX");
     }
     let several = plan.runs > 1;
     let row = |scheme: &Played<'_>| {
-        let Summary { completed, running, waiting, timed_out, wait, p95_wait, max_wait, wait_all, used, .. } = scheme.summary;
+        let Summary { completed, running, waiting, timed_out, wait, p95_wait, max_wait, wait_all, used, .. } =
+            scheme.summary;
         let mut row = vec![scheme.scheme.name.clone(), short(scheme.scheme.window)];
         row.extend([completed, running, waiting, timed_out].map(|share| estimate(share, several, "%")));
         row.extend([wait, p95_wait, max_wait, wait_all].map(|wait| estimate(wait, several, "s")));
@@ -59,9 +70,17 @@ fn stood_still(plan: &Plan, scheme: &Played<'_>) -> Option<String> {
         1 => "stood still".to_owned(),
         runs => format!("stood still in {} of {runs} runs; seed {}:", frozen.len(), first.seed),
     };
-    let jobs = if freeze.behind == 1 { "1 job that fits is".to_owned() } else { format!("{} jobs that fit are", freeze.behind) };
+    let jobs = if freeze.behind == 1 {
+        "1 job that fits is".to_owned()
+    } else {
+        format!("{} jobs that fit are", freeze.behind)
+    };
     let name = &scheme.scheme.name;
-    Some(format!("{name} {which} from {} on: j{} fits no cluster, and {jobs} behind it\n", clock(freeze.since), freeze.job))
+    Some(format!(
+        "{name} {which} from {} on: j{} fits no cluster, and {jobs} behind it\n",
+        clock(freeze.since),
+        freeze.job
+    ))
 }
 
 /// A mean with its error, where there is one; small ones with a decimal.
@@ -137,7 +156,8 @@ pub(super) fn csv(played: &[Played<'_>]) -> String {
             let name = scheme.scheme.name.replace('"', "\"\"");
             let name = if name.contains([',', '"', '\n']) { format!("\"{name}\"") } else { name };
             let Metrics { submitted, completed, running, waiting, timed_out, p95_wait, max_wait, .. } = run.metrics;
-            let counts = [run.seed, submitted, completed, running, waiting, timed_out].map(|count| count.to_string()).join(",");
+            let counts =
+                [run.seed, submitted, completed, running, waiting, timed_out].map(|count| count.to_string()).join(",");
             let average = run.metrics.average_wait() / 1000.0;
             let of_all = run.metrics.average_wait_all() / 1000.0;
             let since = run.freeze.map(|freeze| thousandths(freeze.since)).unwrap_or_default();
