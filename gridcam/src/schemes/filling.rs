@@ -1,5 +1,7 @@
 //! Filling: the batch algorithm that uses most processors, and not the one that starts most jobs.
 
+use std::collections::BTreeMap;
+
 use crate::model::{Assignment, Placing, Window};
 use crate::schemes::Pick;
 
@@ -7,7 +9,7 @@ use crate::schemes::Pick;
 const JOBS_MAX: usize = 40;
 
 /// Jobs that have waited `max_wait` go first, in order, each where the fewest processors are free. Then the clusters, the fewest free
-/// processors first: each gets those of the waiting jobs that together use most of its processors.
+/// processors first: each gets those of the waiting jobs that together use most of its processors. Then whatever still fits.
 pub(crate) fn place(window: &Window<'_>, max_wait: u64) -> Assignment {
     let mut placing = Placing::new(window);
     for job in window.order() {
@@ -30,52 +32,36 @@ pub(crate) fn place(window: &Window<'_>, max_wait: u64) -> Assignment {
             }
         }
     }
+    for job in placing.waiting() {
+        if let Some(cluster) = Pick::BestFit.of(&placing, job) {
+            placing.assign(job, cluster);
+        }
+    }
     placing.done()
 }
 
-/// The places of the numbers whose sum is the largest that does not exceed `limit`; of several such sets the one with the earliest places.
-/// Dynamic programming over all sums (Bellman 1957): its memory is `limit` bytes for each number.
+/// The places of the numbers whose sum is the largest that does not exceed `limit`. Of several such sets it is one whose last place is
+/// the earliest. Dynamic programming over all sums (Bellman 1957): its memory is a word for each sum up to `limit`.
 fn fullest(numbers: &[u64], limit: u64) -> Vec<usize> {
     let limit = limit.min(numbers.iter().copied().fold(0, u64::saturating_add));
-    // For each place, the sums that the numbers from there on can have.
-    let mut sums: Vec<Sums> = vec![Sums::zero(limit)];
-    for number in numbers.iter().rev() {
-        let later = sums.last().map_or_else(|| Sums::zero(limit), |later| later.with(*number));
-        sums.push(later);
-    }
-    let mut left = sums.last().and_then(|all| (0..=limit).rev().find(|sum| all.has(*sum))).unwrap_or(0);
-    let mut chosen = Vec::new();
-    for ((place, number), later) in numbers.iter().enumerate().zip(sums.iter().rev().skip(1)) {
-        if let Some(rest) = left.checked_sub(*number)
-            && later.has(rest)
-        {
-            chosen.push(place);
-            left = rest;
+    // For each sum that some of the numbers so far have: the last of them and the sum without it.
+    let mut reached: BTreeMap<u64, Option<(usize, u64)>> = BTreeMap::from([(0, None)]);
+    for (place, number) in numbers.iter().enumerate() {
+        let before: Vec<u64> = reached.keys().copied().collect();
+        for rest in before {
+            if let Some(sum) = rest.checked_add(*number).filter(|sum| *sum <= limit) {
+                reached.entry(sum).or_insert(Some((place, rest)));
+            }
         }
     }
+    let mut chosen = Vec::new();
+    let mut last = reached.last_key_value().and_then(|(_, last)| *last);
+    while let Some((place, rest)) = last {
+        chosen.push(place);
+        last = reached.get(&rest).copied().flatten();
+    }
+    chosen.reverse();
     chosen
-}
-
-/// A set of sums from 0 to a limit.
-struct Sums(Vec<bool>);
-
-impl Sums {
-    /// The sum of no numbers.
-    fn zero(limit: u64) -> Sums {
-        let length = usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(1);
-        Sums((0..length).map(|sum| sum == 0).collect())
-    }
-
-    /// These sums, and each with this number added to it.
-    fn with(&self, number: u64) -> Sums {
-        let shift = usize::try_from(number).unwrap_or(usize::MAX);
-        let shifted = std::iter::repeat_n(&false, shift.min(self.0.len())).chain(&self.0);
-        Sums(self.0.iter().zip(shifted).map(|(without, with)| *without || *with).collect())
-    }
-
-    fn has(&self, sum: u64) -> bool {
-        usize::try_from(sum).ok().and_then(|sum| self.0.get(sum)).copied().unwrap_or(false)
-    }
 }
 
 #[cfg(test)]
@@ -89,7 +75,8 @@ mod tests {
             (&[5, 5, 5], 10, &[0, 1]),
             (&[3, 7, 7, 3], 10, &[0, 1]),
             (&[4, 4], 3, &[]),
-            (&[0, 2], 2, &[0, 1]),
+            (&[4, 2, 6, 4], 8, &[1, 2]),
+            (&[0, 2], 2, &[1]),
             (&[], 9, &[]),
         ] {
             assert_eq!(fullest(numbers, limit), chosen, "{numbers:?} into {limit}");

@@ -20,7 +20,8 @@ pub struct Relaxation {
     pub requests: Vec<(usize, usize, f64)>,
 }
 
-/// An optimal solution of the relaxation; always the same one for the same window.
+/// An optimal solution of the relaxation; always the same one for the same window. Of jobs that are the same to the program the first in
+/// order get most, and small clusters are filled first, so that the large ones are left to wide jobs.
 #[must_use]
 pub fn relaxation(window: &Window<'_>) -> Relaxation {
     let order = window.order();
@@ -42,6 +43,7 @@ pub fn relaxation(window: &Window<'_>) -> Relaxation {
 /// Jobs that are the same to the program: they ask for the same number of processors and fit the same clusters.
 struct Class {
     cpus: u64,
+    /// The fewest free processors first.
     clusters: Vec<usize>,
     /// In order.
     jobs: Vec<usize>,
@@ -53,7 +55,9 @@ fn classes(window: &Window<'_>, order: &[usize]) -> Vec<Class> {
     let mut numbers: BTreeMap<(u64, Vec<usize>), usize> = BTreeMap::new();
     let mut classes: Vec<Class> = Vec::new();
     for &job in order {
-        let (cpus, clusters) = (placing.job(job).amounts.cpus, placing.fitting(job).collect::<Vec<_>>());
+        let cpus = placing.job(job).amounts.cpus;
+        let mut clusters: Vec<usize> = placing.fitting(job).collect();
+        clusters.sort_by_key(|cluster| placing.free(*cluster).cpus);
         if clusters.is_empty() {
             continue;
         }
