@@ -192,7 +192,7 @@ fn left_over(out: &mut impl Write, pool: &Snapshot, placed: &Placed) -> anyhow::
         writeln!(out)?;
     }
     if let Some(bound) = placed.bound {
-        writeln!(out, "The relaxation comes to {bound:.3}: more jobs cannot be matched at once.")?;
+        writeln!(out, "The relaxation comes to {bound:.3}: no assignment matches more jobs.")?;
     }
     Ok(())
 }

@@ -32,9 +32,9 @@ impl<'de> Deserialize<'de> for Milliseconds {
     }
 }
 
-/// A duration in its largest unit that needs no fraction.
+/// A duration in its largest unit up to hours that needs no fraction.
 pub(super) fn short(milliseconds: u64) -> String {
-    let unit = UNITS.iter().rev().find(|(_, unit)| milliseconds.is_multiple_of(*unit));
+    let unit = UNITS.iter().rev().skip(1).find(|(_, unit)| milliseconds.is_multiple_of(*unit));
     let (name, unit) = unit.copied().unwrap_or(("ms", 1));
     format!("{}{name}", milliseconds / unit)
 }
@@ -74,8 +74,8 @@ mod tests {
     #[test]
     fn durations_are_printed_as_they_would_be_written() {
         assert_eq!(
-            ["1s", "2m", "1d", "90m", "1500ms"].map(|text| short(parse(text).unwrap().0)),
-            ["1s", "2m", "1d", "90m", "1500ms"]
+            ["1s", "2m", "24h", "90m", "1500ms"].map(|text| short(parse(text).unwrap().0)),
+            ["1s", "2m", "24h", "90m", "1500ms"]
         );
         assert_eq!(clock(15_007_900), "04:10:07");
         assert_eq!(clock(90_000_000), "25:00:00");
