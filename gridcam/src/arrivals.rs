@@ -19,10 +19,10 @@ pub struct Laws {
     pub service: Distribution,
     /// How many processors it asks for.
     pub cpus: Distribution,
-    /// How much disk space.
-    pub disk: Distribution,
-    /// How much memory.
-    pub memory: Distribution,
+    /// How much disk space; `None`: it asks for none.
+    pub disk: Option<Distribution>,
+    /// How much memory; `None`: it asks for none.
+    pub memory: Option<Distribution>,
     /// The share of jobs, from 0 to 1, that ask for a million processors instead.
     pub never_fits: f64,
 }
@@ -58,8 +58,8 @@ pub fn arrivals(laws: &Laws, seed: u64, until: u64, most: usize) -> Vec<Arrival>
         }
         let drawn = Amounts {
             cpus: amount(laws.cpus.draw(&mut cpus)),
-            disk: amount(laws.disk.draw(&mut disk)),
-            memory: amount(laws.memory.draw(&mut memory)),
+            disk: laws.disk.map_or(0, |law| amount(law.draw(&mut disk))),
+            memory: laws.memory.map_or(0, |law| amount(law.draw(&mut memory))),
         };
         let amounts = if never.unit() < laws.never_fits { Amounts { cpus: NEVER_FITS, ..drawn } } else { drawn };
         let service = milliseconds(laws.service.draw(&mut service)).max(1);

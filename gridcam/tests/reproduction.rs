@@ -17,8 +17,8 @@ mod tests {
             arrival: Law::Exponential(60.0).into(),
             service: uniform(10.0, 3600.0),
             cpus: Law::Whole(2, 30).into(),
-            disk: uniform(1000.0, 10_000.0),
-            memory: uniform(100.0, 1000.0),
+            disk: Some(uniform(1000.0, 10_000.0)),
+            memory: Some(uniform(100.0, 1000.0)),
             never_fits,
         }
     }

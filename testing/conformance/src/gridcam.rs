@@ -154,8 +154,8 @@ fn trace(request: &Value) -> Option<Value> {
         arrival: law("arrival")?,
         service: law("service")?,
         cpus: law("cpus")?,
-        disk: law("disk")?,
-        memory: law("memory")?,
+        disk: Some(law("disk")?),
+        memory: Some(law("memory")?),
         never_fits: 0.0,
     };
     let most = request["most"].as_u64().and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);

@@ -257,13 +257,12 @@ impl Reader<'_> {
             self.wrong(field, "is missing; write arrival, service and job, or a trace");
         }
         let (arrival, service, job) = (from.arrival?, from.service?, from.job.as_ref()?);
-        let none = Distribution::from(Law::Constant(0.0));
         let laws = Laws {
             arrival: self.duration("arrival", arrival),
             service: self.duration("service", service),
             cpus: self.amount("job.cpus", job.cpus),
-            disk: job.disk.map_or(none, |disk| self.amount("job.disk", disk)),
-            memory: job.memory.map_or(none, |memory| self.amount("job.memory", memory)),
+            disk: job.disk.map(|disk| self.amount("job.disk", disk)),
+            memory: job.memory.map(|memory| self.amount("job.memory", memory)),
             never_fits: from.never_fits,
         };
         if gridcam::arrivals(&laws, from.seed, from.until.0, JOBS_MAX).len() == JOBS_MAX {
