@@ -82,8 +82,10 @@ fn placing(request: &Value) -> Option<Value> {
         let relaxation = gridcam::relaxation(&window);
         let solution =
             relaxation.requests.iter().map(|(job, cluster, r)| json!([name(jobs, *job), name(clusters, *cluster), r]));
-        answer["solution"] = solution.collect();
-        answer["value"] = json!(relaxation.value);
+        if let Value::Object(fields) = &mut answer {
+            fields.insert("solution".to_owned(), solution.collect());
+            fields.insert("value".to_owned(), json!(relaxation.value));
+        }
     }
     Some(answer)
 }

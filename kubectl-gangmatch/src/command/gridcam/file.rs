@@ -97,7 +97,7 @@ enum Drawn<T> {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct SchemeEntry {
     name: String,
-    placing: Placing,
+    placing: PlacingEntry,
     window: Milliseconds,
     blocked: Option<bool>,
     pick: Option<PickEntry>,
@@ -106,7 +106,7 @@ struct SchemeEntry {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-enum Placing {
+enum PlacingEntry {
     Fcfs,
     Srfm,
     SrfmPrinted,
@@ -314,10 +314,10 @@ impl Reader<'_> {
                 self.wrong(&path("window"), "found 0; write a duration such as 1s");
             }
             let unused = [
-                ("blocked", entry.blocked.is_some(), Placing::Fcfs),
-                ("pick", entry.pick.is_some(), Placing::Fcfs),
-                ("weight", entry.weight.is_some(), Placing::Collective),
-                ("maxWait", entry.max_wait.is_some(), Placing::Collective),
+                ("blocked", entry.blocked.is_some(), PlacingEntry::Fcfs),
+                ("pick", entry.pick.is_some(), PlacingEntry::Fcfs),
+                ("weight", entry.weight.is_some(), PlacingEntry::Collective),
+                ("maxWait", entry.max_wait.is_some(), PlacingEntry::Collective),
             ];
             for (field, _, of) in unused.into_iter().filter(|(_, there, of)| *there && *of != entry.placing) {
                 self.wrong(&path(field), &format!("has an effect on `placing: {of:?}` only; leave it out"));
@@ -328,18 +328,18 @@ impl Reader<'_> {
                 Some(PickEntry::BestFit) => Pick::BestFit,
             };
             let scheme = match entry.placing {
-                Placing::Fcfs => Scheme::Fcfs { pick, blocked: entry.blocked.unwrap_or(false) },
-                Placing::Srfm => Scheme::Srfm,
-                Placing::SrfmPrinted => Scheme::SrfmPrinted,
-                Placing::Lbm => Scheme::Lbm,
-                Placing::Collective if entry.weight == Some(Weight::Charge) => {
+                PlacingEntry::Fcfs => Scheme::Fcfs { pick, blocked: entry.blocked.unwrap_or(false) },
+                PlacingEntry::Srfm => Scheme::Srfm,
+                PlacingEntry::SrfmPrinted => Scheme::SrfmPrinted,
+                PlacingEntry::Lbm => Scheme::Lbm,
+                PlacingEntry::Collective if entry.weight == Some(Weight::Charge) => {
                     Scheme::Filling { max_wait: entry.max_wait.unwrap_or(MAX_WAIT).0 }
                 }
-                Placing::Collective => {
+                PlacingEntry::Collective => {
                     self.wrong(&path("placing"), "Collective of clusters counts processors; write `weight: Charge`");
                     continue;
                 }
-                Placing::InTurn => {
+                PlacingEntry::InTurn => {
                     self.wrong(&path("placing"), "InTurn is for manifests, which are not simulated; write Fcfs");
                     continue;
                 }
