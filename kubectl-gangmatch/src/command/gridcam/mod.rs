@@ -135,10 +135,8 @@ fn chosen(mut plan: Plan, arguments: &Arguments) -> anyhow::Result<Plan> {
         }
     }
     plan.schemes.retain(|scheme| arguments.scheme.is_empty() || arguments.scheme.contains(&scheme.name));
-    if let JobSource::Trace(_) = plan.source {
-        if arguments.runs.is_some() || arguments.seed.is_some() {
-            bail!("--runs and --seed have no effect on a trace, in which nothing is drawn; leave them out");
-        }
+    if matches!(plan.source, JobSource::Trace(_)) && (arguments.runs.is_some() || arguments.seed.is_some()) {
+        bail!("--runs and --seed have no effect on a trace, in which nothing is drawn; leave them out");
     }
     plan.runs = arguments.runs.unwrap_or(plan.runs);
     plan.seed = arguments.seed.unwrap_or(plan.seed);
