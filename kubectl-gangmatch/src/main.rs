@@ -36,6 +36,9 @@ enum Verb {
     /// Convert submit files and machine ads of HTCondor into manifests.
     #[command(after_help = command::import::AFTER_HELP)]
     Import(command::import::Arguments),
+    /// Simulate jobs that arrive over time and are matched in windows, under several schemes. Needs no cluster.
+    #[command(after_help = command::gridcam::AFTER_HELP)]
+    Gridcam(command::gridcam::Arguments),
     /// Print the value of an expression.
     #[command(after_help = command::eval::AFTER_HELP)]
     Eval(command::eval::Arguments),
@@ -50,6 +53,7 @@ fn main() -> std::process::ExitCode {
         Verb::Fmt(arguments) => command::fmt::run(&arguments, &mut out),
         Verb::Convert(arguments) => command::convert::run(&arguments, &mut out),
         Verb::Import(arguments) => command::import::run(&arguments, &mut out),
+        Verb::Gridcam(arguments) => command::gridcam::run(&arguments, &mut out),
         Verb::Eval(arguments) => command::eval::run(&arguments, &mut out),
     };
     match done {

@@ -224,7 +224,7 @@ pub(crate) fn kind(value: &Value) -> String {
 }
 
 /// The reader's message without its own place, and what to write instead where that is known.
-fn yaml_problem(message: &str) -> String {
+pub(crate) fn yaml_problem(message: &str) -> String {
     let first = message.lines().next().unwrap_or("");
     let first = first.strip_prefix("error: ").unwrap_or(first);
     let what = match first.strip_prefix("line ").and_then(|rest| rest.split_once(": ")) {

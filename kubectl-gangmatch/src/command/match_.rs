@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
 use pool::{CycleInputs, Objects, Occasion, record, snapshot};
 
+use crate::command::placing::{self, Placed};
 use crate::manifests;
 use crate::offline::{Loaded, Stamp, load};
 use crate::screen::{Screen, shown};
@@ -52,6 +53,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = SearchBy::Index)]
     search: SearchBy,
 
+    #[command(flatten)]
+    placing: placing::Options,
+
     /// The form of the output: a table, or the Matches in JSON or YAML.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -90,16 +94,22 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
     problems.sort();
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let pool = snapshot(&objects, &CycleInputs::default());
-    let cycle = Engine::from(arguments.search).negotiate(&pool, &Config::product(), now.as_second());
-    let occasion = Occasion { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
-    let matches: Vec<Match> = cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &occasion)).collect();
-    match arguments.output {
-        Output::Table => print(&mut Screen(out), &objects, &pool, &cycle, &matches)?,
-        Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,
-        Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&list(&matches))?)?,
-    }
+    let result = match arguments.placing.scheme()? {
+        None => {
+            Ok(Outcome::Cycle(Engine::from(arguments.search).negotiate(&pool, &Config::product(), now.as_second())))
+        }
+        Some(scheme) => placing::place(&pool, scheme, &Config::product(), now.as_second()).map(Outcome::Placed),
+    };
+    let refused = match &result {
+        Ok(outcome) => {
+            print(out, arguments.output, &Printed { objects: &objects, pool: &pool, outcome, now })?;
+            &[][..]
+        }
+        Err(refused) => refused.as_slice(),
+    };
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).chain(refused.iter().cloned()).collect();
     for problem in &problems {
-        writeln!(std::io::stderr(), "error: {}", shown(&problem.to_string()))?;
+        writeln!(std::io::stderr(), "error: {}", shown(problem))?;
     }
     for warning in &warnings {
         writeln!(std::io::stderr(), "warning: {}", shown(&warning.to_string()))?;
@@ -111,13 +121,37 @@ fn list(matches: &[Match]) -> serde_json::Value {
     serde_json::json!({"apiVersion": "v1", "kind": "List", "items": matches})
 }
 
-fn print(
-    out: &mut impl Write,
-    objects: &Objects,
-    pool: &Snapshot,
-    cycle: &Cycle,
-    matches: &[Match],
-) -> anyhow::Result<()> {
+/// What was made of the manifests: by a negotiation cycle, or by `--placing`.
+enum Outcome {
+    Cycle(Cycle),
+    Placed(Placed),
+}
+
+/// What is printed.
+struct Printed<'p> {
+    objects: &'p Objects,
+    pool: &'p Snapshot,
+    outcome: &'p Outcome,
+    now: jiff::Timestamp,
+}
+
+fn print(out: &mut impl Write, output: Output, printed: &Printed<'_>) -> anyhow::Result<()> {
+    let occasion = Occasion { cycle: "offline".to_owned(), time: printed.now, seed: 0, epoch: 0 };
+    let gangs = match printed.outcome {
+        Outcome::Cycle(cycle) => &cycle.gangs,
+        Outcome::Placed(placed) => &placed.gangs,
+    };
+    let matches =
+        gangs.iter().filter_map(|gang| record(printed.objects, printed.pool, gang, &occasion)).collect::<Vec<Match>>();
+    match output {
+        Output::Table => print_table(&mut Screen(out), printed, &matches)?,
+        Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,
+        Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&list(&matches))?)?,
+    }
+    Ok(())
+}
+
+fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -> anyhow::Result<()> {
     let row = |found: &Match| {
         let job = found.spec.members.first().map(|root| format!("{}/{}", root.namespace, root.name));
         let rank: f64 = found.spec.rank.parse().unwrap_or(0.0);
@@ -128,12 +162,38 @@ fn print(
         write!(out, "{}", table(&["JOB", "MATCH", "MEMBERS", "RANK"], &rows, 0))?;
         writeln!(out)?;
     }
-    for unmatched in &cycle.unmatched {
-        waiting(out, pool, unmatched)?;
+    match printed.outcome {
+        Outcome::Cycle(cycle) => {
+            for unmatched in &cycle.unmatched {
+                waiting(out, printed.pool, unmatched)?;
+            }
+        }
+        Outcome::Placed(placed) => left_over(out, printed.pool, placed)?,
     }
-    let (jobs, offers) = (objects.jobs.iter().count(), objects.offers().count());
-    let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (jobs, offers) = (printed.objects.jobs.iter().count(), printed.objects.offers().count());
     writeln!(out, "{} of {} matched, with {}.", matches.len(), count(jobs, "job"), count(offers, "offer"))?;
+    Ok(())
+}
+
+fn count(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The jobs that `--placing` left without an offer.
+fn left_over(out: &mut impl Write, pool: &Snapshot, placed: &Placed) -> anyhow::Result<()> {
+    for (job, offers) in &placed.waiting {
+        let key = pool.ad(*job).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
+        match offers {
+            0 => writeln!(out, "{key} waits: it fits no offer")?,
+            offers => writeln!(out, "{key} waits: it fits {} before others are placed", count(*offers, "offer"))?,
+        }
+    }
+    if !placed.waiting.is_empty() {
+        writeln!(out)?;
+    }
+    if let Some(bound) = placed.bound {
+        writeln!(out, "The relaxation comes to {bound:.3}: no assignment matches more jobs.")?;
+    }
     Ok(())
 }
 

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
+use chart::{Chart, Curve};
 use serde_json::Value;
 use testbed::repository;
 
-use super::svg::{Chart, Curve};
 use super::workloads::Program;
 use crate::output::{line, step};
 
@@ -67,7 +67,7 @@ fn charts(points: &[Point]) -> [(&'static str, Chart); 6] {
     let curve = |name: &str, of: &str, density: &str, selectivity: u32| {
         let wanted = points.iter().filter(|point| point.density == density && point.selectivity == selectivity);
         let points = wanted.map(|point| (f64::from(point.n), point.count(of))).collect();
-        Curve { name: name.to_owned(), points, dashed: of == "engine" }
+        Curve { name: name.to_owned(), points, dashed: of == "engine", ..Curve::default() }
     };
     let family = |of: &str, densities: &[&str]| -> Vec<Curve> {
         let each = |density: &str| SELECTIVITIES.map(|s| curve(&format!("L = {density}, S = {s}"), of, density, s));
@@ -83,8 +83,8 @@ fn charts(points: &[Point]) -> [(&'static str, Chart); 6] {
         across: "N (jobs = workstations)",
         up: "probes",
         curves,
-        by_tens: false,
         marks,
+        ..Chart::default()
     };
     let orders = |density: &str| {
         vec![curve("left to right", "ltr", density, 1), curve("dynamic", "dynamic", density, 1), ours(density)]

@@ -2,7 +2,6 @@
 
 mod figures;
 mod rows;
-mod svg;
 mod times;
 mod workloads;
 

@@ -1,8 +1,8 @@
 //! The paper's figures of elapsed time: its algorithms without and with an index, beside what its text states.
 
 use anyhow::Result;
+use chart::{Chart, Curve};
 
-use super::svg::{Chart, Curve};
 use super::workloads::{Program, number};
 use crate::output::step;
 
@@ -22,8 +22,9 @@ pub(super) fn charts(program: &Program) -> Result<[(&'static str, Chart); 2]> {
         across: "N (jobs = workstations)",
         up: "seconds",
         curves,
-        by_tens: true,
+        up_by_tens: true,
         marks,
+        ..Chart::default()
     };
     let (worst, at_most) =
         (vec![(500.0, 800.0, "the paper: 800 s")], vec![(4000.0, 580.0, "the paper: at most 580 s")]);
@@ -48,7 +49,7 @@ fn family(program: &Program, sizes: &[u32], whose: &str, options: &[&str]) -> Re
                     };
                     sizes.iter().map(time).collect::<Result<Vec<_>>>()
                 })?;
-            curves.push(Curve { name, points, dashed: !whose.is_empty() });
+            curves.push(Curve { name, points, dashed: !whose.is_empty(), ..Curve::default() });
         }
     }
     Ok(curves)
