@@ -1,10 +1,14 @@
 //! Turns a developer's verb into builds, a control plane, tests or generated files.
 
 mod bench;
+mod cargo;
+mod chart_values;
 mod check;
 mod conformance;
 mod demo;
 mod generate;
+mod manifests;
+mod notice;
 mod output;
 mod plane;
 mod run;
@@ -63,6 +67,8 @@ enum Verb {
         #[arg(long)]
         check: bool,
     },
+    /// Write deploy/install.yaml, the chart as one plain manifest.
+    Manifests(manifests::Arguments),
     /// Measure the engine on generated workloads, and print a table of it beside what is wanted.
     Bench {
         /// Leave out the workloads of 100,000 jobs.
@@ -173,6 +179,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Check => check::run()?,
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,
+        Verb::Manifests(arguments) => manifests::run(&arguments)?,
         Verb::Bench { quick, write } => bench::run(quick, write)?,
         Verb::Chaos { minutes, seed, elect, attacks } => return run::chaos(minutes, seed, elect, attacks),
         Verb::Attack { only, samples, scale } => return run::attack(only.as_deref(), samples, scale),
