@@ -7,6 +7,7 @@ mod check;
 mod conformance;
 mod demo;
 mod generate;
+mod licenses;
 mod manifests;
 mod notice;
 mod output;
@@ -66,6 +67,12 @@ enum Verb {
         /// Compare instead of writing.
         #[arg(long)]
         check: bool,
+    },
+    /// Write the texts of the licences of all crates that a release contains into one file.
+    Licenses {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
     /// Write deploy/install.yaml, the chart as one plain manifest.
     Manifests(manifests::Arguments),
@@ -179,6 +186,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Check => check::run()?,
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,
+        Verb::Licenses { file } => licenses::write(&file)?,
         Verb::Manifests(arguments) => manifests::run(&arguments)?,
         Verb::Bench { quick, write } => bench::run(quick, write)?,
         Verb::Chaos { minutes, seed, elect, attacks } => return run::chaos(minutes, seed, elect, attacks),
