@@ -94,17 +94,24 @@ fn render(helm: &Path, values: &[String]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The manifest: the namespace, then what Helm rendered without the labels that are Helm's own.
+/// The manifest: the namespace, then what Helm rendered without the labels that are Helm's own, and without blank lines between documents.
 fn manifest(rendered: &str) -> String {
     let namespace = product::NAMESPACE;
     let mut text = format!("{HEADER}---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: {namespace}\n");
-    for line in rendered.lines() {
+    for line in rendered.lines().map(str::trim_end) {
         let of_helm = OF_HELM.iter().any(|label| line.trim_start().starts_with(label));
-        if !of_helm && !line.starts_with("# Source: ") {
-            text.push_str(line.trim_end());
+        if of_helm || line.starts_with("# Source: ") {
+            continue;
+        }
+        if line == "---" {
+            text.truncate(text.trim_end().len());
             text.push('\n');
         }
+        text.push_str(line);
+        text.push('\n');
     }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
     text
 }
 
@@ -116,10 +123,10 @@ mod tests {
     fn the_manifest_begins_with_the_namespace_and_has_no_labels_of_helm() {
         let rendered = "---\n# Source: gangmatch/templates/a.yaml\nkind: A\nmetadata:\n  labels:\n    \
                         app.kubernetes.io/name: gangmatch\n    app.kubernetes.io/managed-by: Helm\n    \
-                        helm.sh/chart: gangmatch-0.1.0\n  # why\n";
+                        helm.sh/chart: gangmatch-0.1.0\n  # why\n\n\n---\nkind: B\n\n";
         let text = manifest(rendered);
         let rest = "kind: Namespace\nmetadata:\n  name: gangmatch-system\n---\nkind: A\nmetadata:\n  labels:\n    \
-                    app.kubernetes.io/name: gangmatch\n  # why\n";
+                    app.kubernetes.io/name: gangmatch\n  # why\n---\nkind: B\n";
         assert!(text.ends_with(rest), "{text}");
     }
 }
