@@ -22,15 +22,21 @@ fn the_plain_manifest_installs_everything_at_once_and_again_without_a_change() {
     let folder = repository::root().join("deploy").display().to_string();
     // An object of a kind that the same manifest defines would need a second attempt; there is none.
     plane.kubectl_text(&["apply", "-k", &folder], None).unwrap();
-    plane.kubectl_text(&["wait", "crd/jobs.gangmatch.dev", "--for=condition=Established", "--timeout=60s"], None).unwrap();
-    let machine = r#"{"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": {"name": "m"}, "spec": {}}"#;
+    plane
+        .kubectl_text(&["wait", "crd/jobs.gangmatch.dev", "--for=condition=Established", "--timeout=60s"], None)
+        .unwrap();
+    let machine =
+        r#"{"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": {"name": "m"}, "spec": {}}"#;
     let owner = until("the policy that records owners", LIMIT, || {
         let create = ["create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.owner}"];
         let answer = plane.kubectl(&create, Some(machine))?;
         let owner = String::from_utf8_lossy(&answer.stdout).into_owned();
         Ok((answer.status.success() && !owner.is_empty()).then_some(owner))
     });
-    assert_eq!(owner.unwrap(), plane.kubectl_text(&["auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"], None).unwrap());
+    assert_eq!(
+        owner.unwrap(),
+        plane.kubectl_text(&["auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"], None).unwrap()
+    );
     let again = plane.kubectl_text(&["apply", "-k", &folder], None).unwrap();
     let changed: Vec<&str> = again.lines().filter(|line| !line.ends_with(" unchanged")).collect();
     assert!(changed.is_empty(), "{}", changed.join("\n"));
@@ -49,9 +55,14 @@ fn rendered(arguments: &[&str]) -> Result<String, String> {
 fn optional_objects_are_rendered_when_they_are_asked_for() {
     let plain = rendered(&[]).unwrap();
     assert!(!plain.contains("ServiceMonitor") && !plain.contains("gangmatch-metrics"), "off by default");
-    let monitored = rendered(&["--set", "serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus"]).unwrap();
-    assert!(monitored.contains("kind: ServiceMonitor") && monitored.contains("    release: prometheus\n"), "{monitored}");
-    let object = r#"extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"of-{{ .Release.Name }}"}}]"#;
+    let monitored =
+        rendered(&["--set", "serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus"]).unwrap();
+    assert!(
+        monitored.contains("kind: ServiceMonitor") && monitored.contains("    release: prometheus\n"),
+        "{monitored}"
+    );
+    let object =
+        r#"extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"of-{{ .Release.Name }}"}}]"#;
     assert!(rendered(&["--set-json", object]).unwrap().contains("  name: of-gangmatch\n"));
     let digest = format!("sha256:{}", "ab".repeat(32));
     let image = format!("image: gangmatch/controller@{digest}\n");

@@ -33,7 +33,7 @@ and claims. [Operation](../../docs/operation.md) describes how the controller be
 
 /// One value that users can set.
 #[derive(Debug, PartialEq, Eq)]
-struct Row {
+struct DocumentedValue {
     /// The keys from the outermost to the value's own.
     path: Vec<String>,
     about: String,
@@ -47,7 +47,7 @@ pub(crate) fn text() -> Result<String> {
     let values = fs::read_to_string(repository::root().join(VALUES)).context(VALUES)?;
     let defaults: Value = serde_saphyr::from_str(&values).context(VALUES)?;
     let mut text = format!("{HEADER}| value | default | meaning |\n|---|---|---|\n");
-    for Row { path, about } in rows(&values)? {
+    for DocumentedValue { path, about } in rows(&values)? {
         let default = defaults.pointer(&format!("/{}", path.join("/"))).with_context(|| path.join("."))?;
         let cell = |text: &str| text.replace('|', "\\|");
         text.push_str(&format!("| `{}` | `{}` | {} |\n", path.join("."), cell(&default.to_string()), cell(&about)));
@@ -57,7 +57,7 @@ pub(crate) fn text() -> Result<String> {
 
 /// The keys with a comment `# -- ...` in front of them, in the order of the file. A comment goes on in the lines below it that begin
 /// with `#`. What is below such a key belongs to its default.
-fn rows(values: &str) -> Result<Vec<Row>> {
+fn rows(values: &str) -> Result<Vec<DocumentedValue>> {
     let mut rows = Vec::new();
     let mut outer: Vec<(usize, String)> = Vec::new();
     let mut documented: Option<usize> = None;
@@ -83,7 +83,7 @@ fn rows(values: &str) -> Result<Vec<Row>> {
         documented = (!about.is_empty()).then_some(indent);
         if documented.is_some() {
             let path = outer.iter().map(|(_, key)| key.clone()).collect();
-            rows.push(Row { path, about: std::mem::take(&mut about) });
+            rows.push(DocumentedValue { path, about: std::mem::take(&mut about) });
         } else if !value.trim().is_empty() {
             bail!("{VALUES}: line {}: `{key}` has no comment; write `# -- ` and what it means above it", number + 1);
         }
@@ -98,10 +98,10 @@ mod tests {
     use serde_json::Value;
     use testbed::repository;
 
-    use super::{Row, VALUES, rows};
+    use super::{DocumentedValue, VALUES, rows};
 
-    fn row(path: &[&str], about: &str) -> Row {
-        Row { path: path.iter().map(|&key| key.to_owned()).collect(), about: about.to_owned() }
+    fn row(path: &[&str], about: &str) -> DocumentedValue {
+        DocumentedValue { path: path.iter().map(|&key| key.to_owned()).collect(), about: about.to_owned() }
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
         leaves(&schema, &[], &mut known);
         let rows = rows(&read(VALUES)).unwrap();
         assert!(rows.len() > 20, "only {} values", rows.len());
-        for Row { path, .. } in &rows {
+        for DocumentedValue { path, .. } in &rows {
             assert!(known.iter().any(|one| one.starts_with(path)), "values.schema.json does not know {path:?}");
         }
         // Helm gives each chart the value `global`.

@@ -75,7 +75,7 @@ enum Verb {
         file: PathBuf,
     },
     /// Write deploy/install.yaml, the chart as one plain manifest.
-    Manifests(manifests::Arguments),
+    Manifests(manifests::Manifests),
     /// Measure the engine on generated workloads, and print a table of it beside what is wanted.
     Bench {
         /// Leave out the workloads of 100,000 jobs.

@@ -36,7 +36,7 @@ resources:
 
 /// What is rendered, and by which program.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct Manifests {
     /// Compare with deploy/ instead of writing.
     #[arg(long, conflicts_with_all = ["output", "set"])]
     check: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 /// When Helm cannot be had or refuses the values, a file cannot be written, or `--check` finds a difference.
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) fn run(arguments: &Manifests) -> Result<()> {
     let helm = match &arguments.helm {
         Some(helm) => helm.clone(),
         None => plane::build()?.path("helm"),

@@ -88,7 +88,10 @@ fn component(line: &str) -> Result<Option<Component>> {
 fn table(components: &BTreeSet<Component>) -> String {
     let width = |text: fn(&Component) -> &str| components.iter().map(|one| text(one).len()).max().unwrap_or(0);
     let (names, versions) = (width(|one| &one.name), width(|one| &one.version));
-    components.iter().map(|Component { name, version, license }| format!("{name:names$}  {version:versions$}  {license}\n")).collect()
+    components
+        .iter()
+        .map(|Component { name, version, license }| format!("{name:names$}  {version:versions$}  {license}\n"))
+        .collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,10 @@ fn claim(here: &Namespace, name: &str) -> [Value; 4] {
     let job = here.get(&format!("gmj/{name}"));
     let uid = text(&job, "/status/claim/uid");
     let found = here.get(&format!("gmatch/{}", text(&job, "/status/claim/match")));
-    assert_eq!((text(&found, "/metadata/uid"), text(&found, "/status/decision")), (uid.clone(), "Committed".to_owned()));
+    assert_eq!(
+        (text(&found, "/metadata/uid"), text(&found, "/status/decision")),
+        (uid.clone(), "Committed".to_owned())
+    );
     let entry = |offer: &str| here.get(offer).pointer(&format!("/status/claims/{uid}")).cloned().unwrap_or_default();
     let entries = [entry("gmm/m"), entry("gml/l")];
     assert!(entries.iter().all(Value::is_object), "{entries:?}");
