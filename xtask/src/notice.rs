@@ -81,7 +81,7 @@ fn component(line: &str) -> Result<Option<Component>> {
         bail!("crate {name} {version} declares no licence: find out its licence, or do without the crate");
     }
     // The slash is how licences were written before SPDX expressions.
-    let license = if license.contains(" OR ") { license.to_owned() } else { license.replace('/', " OR ") };
+    let license = license.split('/').map(str::trim).collect::<Vec<_>>().join(" OR ");
     Ok(Some(Component { name: name.to_owned(), version: version.to_owned(), license }))
 }
 
@@ -110,6 +110,7 @@ mod tests {
         assert_eq!(read("axum v0.8.9|MIT"), Some(of("axum", "0.8.9", "MIT")));
         assert_eq!(read("axum v0.8.9|MIT (*)"), Some(of("axum", "0.8.9", "MIT")));
         assert_eq!(read("a v1.0.0|MIT/Apache-2.0"), Some(of("a", "1.0.0", "MIT OR Apache-2.0")));
+        assert_eq!(read("a v1.0.0|Apache-2.0 / MIT"), Some(of("a", "1.0.0", "Apache-2.0 OR MIT")));
         assert_eq!(read("classad v0.1.0 (/src/gangmatch/classad)|Apache-2.0"), None);
     }
 
