@@ -37,9 +37,14 @@ fn the_plain_manifest_installs_everything_at_once_and_again_without_a_change() {
         owner.unwrap(),
         plane.kubectl_text(&["auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"], None).unwrap()
     );
-    let again = plane.kubectl_text(&["apply", "-k", &folder], None).unwrap();
-    let changed: Vec<&str> = again.lines().filter(|line| !line.ends_with(" unchanged")).collect();
-    assert!(changed.is_empty(), "{}", changed.join("\n"));
+    let generations = || {
+        let each = r#"jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.generation}{"\n"}{end}"#;
+        plane.kubectl_text(&["get", "-k", &folder, "-o", each], None).unwrap()
+    };
+    let before = generations();
+    assert!(before.contains("CustomResourceDefinition jobs.gangmatch.dev 1\n"), "{before}");
+    plane.kubectl_text(&["apply", "-k", &folder], None).unwrap();
+    assert_eq!(generations(), before);
 }
 
 /// What `helm template` prints for the chart with these arguments, or its message.
