@@ -14,6 +14,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,targe
 
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /gangmatch-controller /gangmatch-agent /
+COPY LICENSE NOTICE /licenses/
 # `nonroot`, as a number, so that Kubernetes can check runAsNonRoot.
 USER 65532:65532
 EXPOSE 8080

@@ -38,7 +38,8 @@ struct Shown {
 
 fn documents() -> Vec<Document> {
     let root = repository::root();
-    let mut paths = vec![root.join("README.md"), root.join("CONTRIBUTING.md"), root.join("SECURITY.md")];
+    let outer = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "charts/gangmatch/README.md"];
+    let mut paths = outer.map(|path| root.join(path)).to_vec();
     for folder in ["docs", "docs/decisions", "examples"] {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();

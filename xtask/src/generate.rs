@@ -1,4 +1,4 @@
-//! Turns the Kubernetes types into the files that are generated from them, or compares.
+//! Turns the Kubernetes types, the chart's values and the dependencies into the files that are generated from them, or compares.
 
 use std::fs;
 
@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use testbed::repository;
 
 use crate::output::{line, step};
+use crate::{chart_values, notice};
 
 /// Writes what differs.
 pub(crate) fn write() -> Result<()> {
@@ -41,5 +42,8 @@ pub(crate) fn check() -> Result<()> {
 fn stale() -> Result<Vec<crds::Generated>> {
     let root = repository::root();
     let differs = |file: &crds::Generated| fs::read_to_string(root.join(&file.path)).ok().as_ref() != Some(&file.text);
-    Ok(crds::generated().into_iter().filter(differs).collect())
+    let mut files = crds::generated();
+    files.push(crds::Generated { path: chart_values::PATH.to_owned(), text: chart_values::text()? });
+    files.push(crds::Generated { path: notice::PATH.to_owned(), text: notice::text()? });
+    Ok(files.into_iter().filter(differs).collect())
 }

@@ -1,10 +1,15 @@
 //! Turns a developer's verb into builds, a control plane, tests or generated files.
 
 mod bench;
+mod cargo;
+mod chart_values;
 mod check;
 mod conformance;
 mod demo;
 mod generate;
+mod licenses;
+mod manifests;
+mod notice;
 mod output;
 mod plane;
 mod run;
@@ -63,6 +68,14 @@ enum Verb {
         #[arg(long)]
         check: bool,
     },
+    /// Write the texts of the licences of all crates that a release contains into one file.
+    Licenses {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Write deploy/install.yaml, the chart as one plain manifest.
+    Manifests(manifests::Manifests),
     /// Measure the engine on generated workloads, and print a table of it beside what is wanted.
     Bench {
         /// Leave out the workloads of 100,000 jobs.
@@ -173,6 +186,8 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Check => check::run()?,
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,
+        Verb::Licenses { file } => licenses::write(&file)?,
+        Verb::Manifests(arguments) => manifests::run(&arguments)?,
         Verb::Bench { quick, write } => bench::run(quick, write)?,
         Verb::Chaos { minutes, seed, elect, attacks } => return run::chaos(minutes, seed, elect, attacks),
         Verb::Attack { only, samples, scale } => return run::attack(only.as_deref(), samples, scale),

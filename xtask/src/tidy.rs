@@ -12,12 +12,12 @@ mod tests;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use self::imports::Reached;
+use crate::cargo;
 
 /// Folders that are not ours to judge, wherever they are.
 const SKIPPED: [&str; 4] = ["target", ".git", ".work", "node_modules"];
@@ -98,27 +98,16 @@ fn read(root: &Path, folder: &Path, sources: &mut Vec<Source>) -> Result<()> {
 }
 
 fn metadata(root: &Path) -> Result<Value> {
-    Ok(serde_json::from_str(&cargo(root, &["metadata", "--no-deps", "--format-version", "1"])?)?)
+    Ok(serde_json::from_str(&cargo::text(root, &["metadata", "--no-deps", "--format-version", "1"])?)?)
 }
 
 /// Asked of each crate by itself: in the workspace as a whole, the programs switch features of shared packages on.
 fn reached(root: &Path) -> Result<Reached> {
     let mut reached = Reached::new();
     for (member, _) in imports::LIMITED {
-        let tree = cargo(root, &["tree", "--package", member, "--edges", "normal,build", "--prefix", "none"])?;
+        let tree = cargo::text(root, &["tree", "--package", member, "--edges", "normal,build", "--prefix", "none"])?;
         let names = tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned);
         reached.insert(member.to_owned(), names.collect());
     }
     Ok(reached)
-}
-
-fn cargo(root: &Path, arguments: &[&str]) -> Result<String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.arg("--quiet").args(arguments).current_dir(root).stdin(Stdio::null());
-    let output = command.output().context("cargo does not start")?;
-    if !output.status.success() {
-        bail!("`cargo {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(String::from_utf8(output.stdout)?)
 }

@@ -22,4 +22,5 @@ mod repairs;
 mod rights;
 mod stage;
 mod tenants;
+mod upgrade;
 mod work;
