@@ -110,7 +110,11 @@ pub(crate) fn regexp_member<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, s
 }
 
 /// `stringList_regexpMember(pattern, list [, delimiters [, options]])`
-pub(crate) fn string_list_regexp_member<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+pub(crate) fn string_list_regexp_member<'e>(
+    evaluator: &mut Evaluator<'e>,
+    call: &'e Call,
+    scope: ScopeId,
+) -> Outcome<'e> {
     let arguments = evaluator.eval_all(&call.arguments, scope)?;
     let text = |index: usize| match arguments.get(index) {
         Some(Lazy::String(text)) => Some(text.clone()),

@@ -85,8 +85,9 @@ impl Indexed {
         let most = TABLES_MIN.max(TABLES_PER_AD * ads).max(2 * self.tables_bytes);
         // Columns that were made while there were few rows take more now.
         let columns = self.tables.table.column_bytes(ads).max(self.plans.roots.column_bytes(ads));
-        let short =
-            [&self.tables.table.account.room, &self.tables.ranks.room, &self.plans.roots.room].iter().any(|room| room.is_short);
+        let short = [&self.tables.table.account.room, &self.tables.ranks.room, &self.plans.roots.room]
+            .iter()
+            .any(|room| room.is_short);
         bytes > most || columns > room_of_all(ads) || short && self.cycles > CYCLES_SHORT
     }
 

@@ -170,7 +170,9 @@ impl Availability {
         if self.shared_by.is_empty() {
             return Bits::none(table.rows.len());
         }
-        Bits::of(table.rows.len(), |row| table.live.get(row) && self.stocked_row(row, table).is_some_and(|own| own.shared))
+        Bits::of(table.rows.len(), |row| {
+            table.live.get(row) && self.stocked_row(row, table).is_some_and(|own| own.shared)
+        })
     }
 
     /// The rows that a root of a namespace may be bound to now.

@@ -195,7 +195,8 @@ impl JobColumns {
 
     /// What is remembered takes in memory, about. What columns take has a limit of its own.
     pub(crate) fn bytes(&self) -> usize {
-        PART_BYTES * self.codes.len() + HEAD_BYTES * (self.head_ids.len() + self.term_ids.len() + self.lists.examples.len())
+        PART_BYTES * self.codes.len()
+            + HEAD_BYTES * (self.head_ids.len() + self.term_ids.len() + self.lists.examples.len())
     }
 
     /// The number of a namespace.

@@ -115,7 +115,11 @@ impl Exprs {
             Some(id) => id,
             None => {
                 self.work += READING * words;
-                let reads = if conditions.is_empty() { ReadsId(self.reads.id(&Arc::new(Reads::of(expr)))) } else { self.join(conditions) };
+                let reads = if conditions.is_empty() {
+                    ReadsId(self.reads.id(&Arc::new(Reads::of(expr))))
+                } else {
+                    self.join(conditions)
+                };
                 let id = ExprId(as_u32(self.list.len()));
                 self.list.push(KnownExpr { expr: expr.clone(), reads, before: latest });
                 self.by_hash.insert(hash, id);

@@ -1,7 +1,9 @@
 //! Counts the rows of one port by the reason for which they are refused.
 
 use classad::{BinaryOp, Expr, conjuncts};
-use matchmaker::{AdId, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount};
+use matchmaker::{
+    AdId, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount,
+};
 
 use super::explainer::Step;
 use super::parts::Answered;

@@ -1,10 +1,10 @@
 //! A trie of attribute names: most ads have the names of an earlier one, in the same order, and so its shape.
 
+use super::scan::Scan;
+use super::sharing::Sharing;
 use crate::ad::Shape;
 use crate::name::{Name, is_reserved};
 use crate::text::parser::Interner;
-use super::scan::Scan;
-use super::sharing::Sharing;
 
 /// How many names may follow the same names before all of them are dropped: they are searched one by one.
 const FOLLOWERS_MAX: usize = 32;

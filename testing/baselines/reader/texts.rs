@@ -1,7 +1,7 @@
 //! Expressions by their texts, as a radix trie: a lookup follows the source, so the end of the expression need not be known first.
 
-use crate::expr::Expr;
 use super::scan::Scan;
+use crate::expr::Expr;
 
 /// A radix trie: texts with a common prefix share its nodes.
 #[derive(Debug)]
