@@ -427,20 +427,16 @@ impl<'s> Assembly<'s> {
     pub fn gang(&mut self) -> Gang {
         let mut score = Score::default();
         let gang_rank = self.gang_rank();
-        for seat in &self.seats {
-            match seat.edge {
-                Some(edge) if edge.parent() == 0 => {
-                    if gang_rank.is_none() {
-                        score.own += seat.ranks.parent;
-                    }
-                    score.partners += seat.ranks.child;
-                }
-                Some(_) => {
-                    score.deeper += seat.ranks.parent;
-                    score.deeper += seat.ranks.child;
-                }
-                None => {}
+        for (edge, ranks) in self.seats.iter().filter_map(|seat| Some((seat.edge?, seat.ranks))) {
+            if edge.parent() > 0 {
+                score.deeper += ranks.parent;
+                score.deeper += ranks.child;
+                continue;
             }
+            if gang_rank.is_none() {
+                score.own += ranks.parent;
+            }
+            score.partners += ranks.child;
         }
         score.own += gang_rank.unwrap_or_default();
         let member = |seat: &BoundMember<'_>| Member { ad: seat.id, edge: seat.edge, ask: seat.ask.clone() };

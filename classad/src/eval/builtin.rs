@@ -53,13 +53,19 @@ impl fmt::Display for Arity {
     }
 }
 
+/// See [`Body::Values`].
+pub(crate) type OfValues = for<'e> fn(&mut Evaluator<'e>, &[Lazy<'e>]) -> Outcome<'e>;
+
+/// See [`Body::Exprs`].
+pub(crate) type OfExprs = for<'e> fn(&mut Evaluator<'e>, &'e Call, ScopeId) -> Outcome<'e>;
+
 /// Implementation of a function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// A predicate on the value of the only argument.
     Test(fn(&Lazy<'_>) -> bool),
     /// A function of the values of the arguments.
-    Values(for<'e> fn(&mut Evaluator<'e>, &[Lazy<'e>]) -> Outcome<'e>),
+    Values(OfValues),
     /// A function of the expressions of the arguments, in the scope of the call.
-    Exprs(for<'e> fn(&mut Evaluator<'e>, &'e Call, ScopeId) -> Outcome<'e>),
+    Exprs(OfExprs),
 }
