@@ -1,4 +1,4 @@
-//! Named expressions into an ad: source order for printing, a sorted index for lookup.
+//! The ad: named expressions in source order, with a hash table for lookup.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use crate::name::{self, Name};
 /// A classified advertisement: attributes in source order, looked up without regard to case.
 ///
 /// Cloning is O(1); changing a shared ad copies it first.
-// One piece of memory: a pool is made of ads. INVARIANT: as many expressions as the shape has names, in its order.
+// One allocation, because a pool consists of ads. INVARIANT: as many expressions as the shape has names, in its order.
 #[derive(Clone)]
 pub struct Ad(ThinArc<Shape, Expr>);
 
@@ -26,18 +26,18 @@ struct Names {
     list: Vec<Name>,
     // INVARIANT: one entry for each name, ordered by hash, then by name; no two names are equal.
     index: Vec<Entry>,
-    /// For ads of usual size, a place in the list plus one for each name, at its hash or behind it; 0 where there is none.
-    /// Larger ads have no table: many names could be made to collide there, and a search in the index cannot be slowed down.
+    /// Hash table with linear probing, for ads of usual size: the place of each name plus one; 0 for a free entry.
+    /// Larger ads use the index, which no choice of names can make slow.
     table: Vec<u8>,
-    /// The place of the name that was first removed from this shape while it was shared, and what was left: where one ad
-    /// goes, the others of its shape go too, and share that shape again.
+    /// The place of the name that was first removed from this shape while it was shared, and the remaining shape: when the same name is
+    /// removed from other ads of this shape, they share the result, too.
     smaller: OnceLock<(usize, Shape)>,
 }
 
 /// How many names an ad with a table may have.
 const TABLE_NAMES_MAX: usize = 100;
 
-/// How many entries a table has for each name, at least: with so many free ones, most searches end at the first.
+/// How many entries a table has for each name, at least: with so many free entries, most searches end at the first.
 const TABLE_SPARSE: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ struct Entry {
     place: usize,
 }
 
-/// Where in a table of this size a search for a hash begins.
+/// The entry in a table of this size where a search for a hash begins.
 fn slot(hash: u64, size: usize) -> usize {
     let mixed = usize::try_from(hash ^ (hash >> 32)).unwrap_or(usize::MAX);
     mixed & size.wrapping_sub(1)
@@ -103,7 +103,7 @@ impl Ad {
         old
     }
 
-    /// Takes an attribute out and returns its expression.
+    /// Removes an attribute and returns its expression.
     pub fn remove(&mut self, name: &str) -> Option<Expr> {
         let at = self.names().find(name, name::folded_hash(name)).ok()?;
         let mut values = self.values().to_vec();
@@ -120,12 +120,12 @@ impl Ad {
         self.values().get(place)
     }
 
-    /// The same for a name whose hash is known.
+    /// The expression of the attribute `name`, whose hash is known.
     pub(crate) fn get_name(&self, name: &Name) -> Option<&Expr> {
         self.values().get(self.place(name)?)
     }
 
-    /// Where among the attributes, in source order, the one called `name` stands.
+    /// The place of the attribute `name` among all, in source order.
     #[must_use]
     pub fn place(&self, name: &Name) -> Option<usize> {
         self.names().place(name.as_str(), name.folded(), |own| own == name)
@@ -137,8 +137,8 @@ impl Ad {
         self.values().get(place)
     }
 
-    /// A number that tells lists of names apart for as long as both ads live: where it is equal, every name has the same
-    /// [`Ad::place`]. Ads from one [`Reader`](crate::Reader) with the same names share it.
+    /// A number that identifies the list of names while the ad lives: in ads with equal numbers, every name has the same
+    /// [`Ad::place`]. Copies of an ad share it.
     #[must_use]
     pub fn shape_id(&self) -> usize {
         self.0.header.header.id()
@@ -161,7 +161,7 @@ impl Ad {
         self.names().list.iter().zip(self.values())
     }
 
-    /// The same in an order that the order in the source has no say in.
+    /// The attributes in an order that does not depend on the source order.
     pub(crate) fn by_name(&self) -> impl Iterator<Item = (&Name, &Expr)> {
         let names = self.names();
         names.index.iter().filter_map(|entry| Some((names.list.get(entry.place)?, self.at(entry.place)?)))
@@ -228,12 +228,6 @@ impl Shape {
         let (known, smaller) = names.smaller.get_or_init(|| (place, without()));
         *self = if *known == place { smaller.clone() } else { without() };
         place
-    }
-
-    /// Whether these are the names, spelling by spelling.
-    pub(crate) fn is(&self, names: &[Name]) -> bool {
-        let same = |(left, right): (&Name, &Name)| left.as_str() == right.as_str();
-        self.0.list.len() == names.len() && self.0.list.iter().zip(names).all(same)
     }
 }
 

@@ -1,20 +1,19 @@
-//! Two ads into whether each accepts the other, as HTCondor asks it.
+//! The bilateral match of two ads, as HTCondor evaluates it.
 
 use std::sync::LazyLock;
 
 use crate::ad::Ad;
 use crate::dialect::Dialect;
 use crate::eval::arena::Arena;
-use crate::eval::evaluator::Evaluator;
+use crate::eval::evaluation;
 use crate::eval::lazy::Lazy;
 use crate::eval::limits::{Context, Exhausted};
-use crate::eval::scope::ScopeId;
-use crate::eval::scope::{Env, FrameId};
+use crate::eval::scope::{Env, FrameId, ScopeId};
 use crate::name::Name;
 use crate::text::parse_ad;
 use crate::value::Value;
 
-/// What two ads say about each other.
+/// The `Requirements` and `Rank` of two ads, each evaluated against the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bilateral {
     /// The left ad's `Requirements`.
@@ -47,7 +46,7 @@ impl Bilateral {
     }
 }
 
-/// The ads that HTCondor puts around the two: what `.x`, `LEFT` and the like reach in a match.
+/// The ads that HTCondor puts around the two ads of a match: what `.x`, `LEFT` and similar names find there.
 struct Surroundings {
     both: Ad,
     left: Ad,
@@ -79,7 +78,7 @@ pub fn bilateral(left: &Ad, right: &Ad, context: &Context) -> Bilateral {
 
 type Answer = Result<Value, Exhausted>;
 
-/// What `own` says about `other`. Its own ad is always `LEFT`, as when HTCondor asks one ad about a candidate.
+/// `Requirements` and `Rank` of `own`, evaluated against `other`. `own` is always `LEFT`, as when HTCondor tests a candidate.
 fn one_sided(own: &Ad, other: &Ad, context: &Context) -> (Answer, Answer) {
     let around = &*SURROUNDINGS;
     let mut env = Env::new();
@@ -99,7 +98,7 @@ fn one_sided(own: &Ad, other: &Ad, context: &Context) -> (Answer, Answer) {
 /// The value of `frame.name`.
 fn selected(env: &Env<'_>, frame: FrameId, name: &str, context: &Context) -> Answer {
     let arena = Arena::default();
-    Evaluator::new(env, context, &arena).run(|evaluator| {
+    evaluation(env, context, &arena).run(|evaluator| {
         let value = evaluator.select(&Lazy::Ad(ScopeId(frame.index())), &Name::new(name))?;
         evaluator.force(&value)
     })

@@ -1,9 +1,9 @@
-//! Slots in the tree for data that only the evaluator understands, so that the tree need not know it.
+//! Slots in the tree for data of the functions, whose types the tree does not know.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-/// Cache of one call, shared by all copies of the call: empty until the first evaluation fills it, absent where nothing is kept.
+/// Cache of one call, shared by all copies of the call: empty until the first evaluation fills it; absent for most functions.
 #[derive(Clone, Default)]
 pub(crate) struct CallCache(Option<Arc<OnceLock<Box<dyn Any + Send + Sync>>>>);
 
@@ -13,17 +13,17 @@ impl CallCache {
         Self(Some(Arc::default()))
     }
 
-    /// Whether something can be kept here.
+    /// Whether a value can be stored.
     pub(crate) fn is_free(&self) -> bool {
         self.0.as_ref().is_some_and(|cell| cell.get().is_none())
     }
 
-    /// What is kept, if it is of this type.
+    /// The value, if it is of this type.
     pub(crate) fn get<T: 'static>(&self) -> Option<&T> {
         self.0.as_ref()?.get()?.downcast_ref()
     }
 
-    /// Keeps a value, unless there is one already: another thread may have been quicker.
+    /// Stores a value, unless another thread has stored one.
     pub(crate) fn set<T: Send + Sync + 'static>(&self, value: T) {
         if let Some(cell) = &self.0 {
             let _ = cell.set(Box::new(value));

@@ -1,4 +1,4 @@
-//! Seconds since 1970 into dates of the Gregorian calendar, and back, for every year that fits.
+//! Conversion between seconds since 1970 and dates of the Gregorian calendar, for every year that fits.
 
 /// Seconds of a day.
 pub(crate) const DAY: i64 = 86_400;
@@ -6,13 +6,17 @@ pub(crate) const DAY: i64 = 86_400;
 /// A second of the calendar, without a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Civil {
+    /// Of the Gregorian calendar.
     pub(crate) year: i64,
     /// From 1.
     pub(crate) month: i64,
     /// From 1.
     pub(crate) day: i64,
+    /// From 0.
     pub(crate) hour: i64,
+    /// From 0.
     pub(crate) minute: i64,
+    /// From 0.
     pub(crate) second: i64,
     /// From 0.
     pub(crate) day_of_year: i64,

@@ -1,6 +1,7 @@
-//! What is wrong with a text, into sentences with line and column.
+//! Diagnostics: what is wrong with a text, with line and column.
 
 use std::fmt;
+use std::ops::Deref;
 
 /// A stretch of source text, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,26 +100,24 @@ impl fmt::Display for Diagnostic {
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
+    /// These diagnostics, in source order.
     // INVARIANT: the list is not empty; the callers have counted an error.
     pub(crate) fn new(list: Vec<Diagnostic>) -> Self {
         Self(list)
-    }
-
-    /// The first remark in the text.
-    #[must_use]
-    pub fn first(&self) -> Option<&Diagnostic> {
-        self.0.first()
-    }
-
-    /// All remarks, in source order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
-        self.0.iter()
     }
 
     /// All remarks, in source order.
     #[must_use]
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.0
+    }
+}
+
+impl Deref for Diagnostics {
+    type Target = [Diagnostic];
+
+    fn deref(&self) -> &[Diagnostic] {
+        &self.0
     }
 }
 

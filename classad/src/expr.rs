@@ -1,6 +1,7 @@
-//! The one tree: what the parser builds is what is evaluated, taken apart, explained and printed.
+//! The syntax tree: the same tree is parsed, evaluated, analysed and printed.
 
 mod equality;
+pub(crate) mod paths;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,20 +20,20 @@ use crate::value::Value;
 /// Cloning is O(1). Equality ignores spans. Dropping, comparing and printing use no stack in proportion to the depth of
 /// the tree, so that a sum of a million terms is only slow.
 #[derive(Clone)]
-// Counted without weak references: a pool is made of nodes.
+// Counted without weak references: a pool consists of nodes.
 pub struct Expr(Counted<Node>);
 
 struct Node {
     kind: Kind,
-    /// The span in half the room. Places beyond 4 GiB count as the end of all texts.
+    /// The span in half the memory. Places beyond 4 GiB count as the end of the text.
     start: u32,
     end: u32,
 }
 
-// A pool is made of nodes: with its count, one fits what allocators hand out as 64 bytes.
+// A pool consists of nodes: with its count, a node fits the 64 bytes that an allocator provides.
 const _: () = assert!(size_of::<Node>() <= 40, "a node must stay small");
 
-/// The direct parts of an expression. Most have few, which take no memory of their own.
+/// The direct parts of an expression. Up to three need no allocation.
 pub type Children<'e> = SmallVec<[&'e Expr; 3]>;
 
 /// What an expression is.
@@ -408,7 +409,7 @@ impl Expr {
         }
     }
 
-    /// How many nodes the tree has, parts that stand in it twice counted twice; one more than `most` if there are more.
+    /// The number of nodes of the tree, a part that occurs twice counted twice; `most + 1` if there are more than `most`.
     #[must_use]
     pub fn nodes_within(&self, most: usize) -> usize {
         let mut nodes = 0;
@@ -426,21 +427,15 @@ impl Expr {
         nodes
     }
 
-    /// Tells two places of trees apart for as long as both live. Expressions from one [`Reader`](crate::Reader) with the same
-    /// text share it.
+    /// A number that identifies the node among all that are live. Copies of an expression share it.
     #[must_use]
     pub fn id(&self) -> usize {
-        self.address()
-    }
-
-    /// Tells two places of the tree apart for as long as both live.
-    pub(crate) fn address(&self) -> usize {
         Counted::as_ptr(&self.0) as usize
     }
 }
 
 impl Kind {
-    /// Moves the children out, so that they can be dropped one after the other instead of one inside the other.
+    /// Moves the children out, so that they are dropped in a loop and not by recursion.
     fn take_children(&mut self, into: &mut Vec<Expr>) {
         match std::mem::replace(self, Kind::Literal(Value::Undefined)) {
             Kind::Literal(_) | Kind::Attribute { .. } | Kind::Ad(_) => {}

@@ -1,7 +1,7 @@
-//! Text into the same text laid out for people: every word and every comment kept, lines broken where they are too long.
+//! The formatter: every token and every comment is kept, and lines are broken where they are too long.
 //!
-//! The layout depends on the words and on whether a comment stands on a line of its own, never on how the text was broken
-//! before; so laying out twice changes nothing.
+//! The layout depends on the tokens and on whether a comment has a line of its own, never on the line breaks of the text; so
+//! formatting twice changes nothing.
 
 mod layout;
 mod scan;
@@ -10,10 +10,10 @@ mod tree;
 use crate::diagnostic::Diagnostics;
 use crate::dialect::Dialect;
 use crate::text::lexer::Escapes;
-use crate::text::write::write_ads;
+use crate::text::write::json_text;
 use crate::text::{Form, lexer, parse_expr, read_ad, read_ads};
 
-/// The text of an ad in any form, or of an expression, laid out for people, with a newline at its end.
+/// Formats the text of an ad in any form, or of an expression; the result ends with a newline.
 ///
 /// An ad in brackets has one attribute a line, long expressions are broken before their loosest operators. The long form
 /// keeps its lines, JSON is indented.
@@ -81,7 +81,7 @@ fn json(text: &str, dialect: Dialect) -> Result<String, Diagnostics> {
     Ok(match as_written {
         Ok(value) => format!("{value:#}\n"),
         // Several objects, one after the other, or deeper inside each other than the library reads.
-        Err(_) => write_ads(&ads, Form::Json).unwrap_or_default(),
+        Err(_) => json_text(&ads),
     })
 }
 

@@ -20,8 +20,8 @@
 //! # Ok::<(), classad::Diagnostics>(())
 //! ```
 //!
-//! UNDEFINED and ERROR are values. Evaluation is total and bounded: what runs out of depth or fuel is [`Exhausted`],
-//! which no expression can catch. Time and chance come from the [`Context`] alone.
+//! UNDEFINED and ERROR are values. Evaluation is total and bounded: an evaluation that runs out of depth or fuel is
+//! [`Exhausted`], which no expression can catch. Time and random numbers come from the [`Context`] alone.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -38,27 +38,37 @@ mod expr;
 mod format;
 mod name;
 mod render;
+mod spelling;
 mod text;
 mod value;
+mod write;
+
+/// A parser for the many ads of a benchmark: part of the crate `baselines`, and compiled for it and for tests only.
+#[cfg(feature = "reader")]
+#[path = "../../testing/baselines/reader/mod.rs"]
+mod reader;
 
 pub use ad::Ad;
 pub use analysis::{
     Cost, Never, conjuncts, constant, contradictions, cost, is_pure, is_reflective, lint, lint_ad, never_true,
-    references, similar,
 };
 pub use bilateral::{Bilateral, bilateral};
-pub use builtins::{Arity, BUILTINS, Builtin, TextTest, builtins_page};
+pub use builtins::{BUILTINS, TextTest, builtins_page};
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Related, Severity, Span};
 pub use dialect::Dialect;
 pub use eval::bill::Bill;
+pub use eval::builtin::{Arity, Builtin};
 pub use eval::limits::{Context, Exhausted, Limit, Limits};
 pub use eval::scope::{Env, FrameId, Mark};
 pub use eval::{eval, eval_attribute, eval_billed};
+pub use expr::paths::references;
 pub use expr::{BinaryOp, Call, Children, Expr, Kind, UnaryOp};
 pub use format::{format, has_comments};
 pub use name::Name;
+#[cfg(feature = "reader")]
+pub use reader::Reader;
 pub use render::{Colour, Output, render};
-pub use text::reader::Reader;
-pub use text::write::{Unwritable, write_ads};
+pub use spelling::similar;
 pub use text::{Form, Reading, parse_ad, parse_any, parse_expr, parse_json, parse_long, read_ad, read_ads, read_expr};
 pub use value::Value;
+pub use write::{Unwritable, write_ads};

@@ -1,4 +1,4 @@
-//! Spelled attribute names into names that compare without regard to case.
+//! Attribute names, which compare without regard to case.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Remarks into the lines of source they are about, as compilers show them.
+//! Renders diagnostics with the lines of source they are about, as compilers do.
 
 use std::ffi::OsStr;
 

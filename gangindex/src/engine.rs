@@ -4,6 +4,7 @@ mod class;
 mod fruitless;
 mod prefetch;
 mod prepare;
+mod run;
 mod serve;
 
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ use crate::search::candidates::Known;
 use crate::search::verified::VerifiedCache;
 use crate::table::{Bits, Table, as_usize};
 use fruitless::Fruitless;
-use prepare::{Planned, Run};
+use run::{Planned, Run};
 
 /// Finds gangs by indexes over all ads, and remembers between cycles what depends on the ads alone. What it remembers never
 /// changes an answer.
@@ -50,7 +51,7 @@ struct Tables {
     preds: Preds,
     ranks: Ranks,
     availability: Availability,
-    /// Rows of which nothing is left for anybody.
+    /// Rows with no free amounts.
     full: Bits,
 }
 

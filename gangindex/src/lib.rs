@@ -1,6 +1,6 @@
 //! The index: finds the gangs that [`matchmaker::Plain`] defines, sooner, by way of a table of all ads.
 //!
-//! Nobody has to read it to know what a gang is. `table` -> `term` -> `index` -> `search`; `why` finds the reasons of all roots at
+//! The definition of a gang is in `matchmaker` alone. `table` -> `term` -> `index` -> `search`; `why` finds the reasons of all roots at
 //! once. The guide is `docs/engine.md`.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

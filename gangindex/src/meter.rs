@@ -9,6 +9,7 @@ pub(crate) struct Meter {
     used: u64,
     limit: u64,
     dry: bool,
+    /// Ends evaluations from outside.
     pub(crate) stop: Stop,
     /// Where evaluations put what they use.
     pub(crate) bill: Bill,
@@ -45,6 +46,7 @@ impl Meter {
         self.spend(sum);
     }
 
+    /// Counts the fuel of an evaluation.
     pub(crate) fn spend(&mut self, fuel: u64) {
         self.used = self.used.saturating_add(fuel);
     }

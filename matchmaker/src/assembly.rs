@@ -1,4 +1,4 @@
-//! A partial gang: members bound so far into what each of their expressions can see, and whether an edge holds.
+//! A partial gang: the members bound so far, what each of their expressions can see, and whether an edge holds.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,7 +7,7 @@ use classad::{Bill, Context, Env, Expr, FrameId, Limit, Mark, Value, eval_billed
 use crate::budget::{FAIR_FUEL, FUEL_OF_A_STEP, Owners};
 use crate::capacity::{Ask, Misfit, Unfit};
 use crate::gang::{Edge, Gang, Member};
-use crate::model::{AdId, AdKey, Config, Offer, PoolAd, Snapshot};
+use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::ports::Port;
 use crate::score::{FixedPoint, Score};
 
@@ -32,7 +32,7 @@ pub struct Assembly<'s> {
     /// The first of the root's own constraints that did, and how many times they did in all.
     costly: Cell<Option<Costly>>,
     costly_times: Cell<u64>,
-    /// How much fuel all evaluations have used, but for what others pay.
+    /// The fuel that all evaluations have used, except what other namespaces pay.
     fuel: Cell<u64>,
     bill: RefCell<Bill>,
     /// What offers of other namespaces pay; without it, the root pays for everything.
@@ -63,12 +63,12 @@ pub struct BoundMember<'s> {
     /// How many edges there are between the root and it.
     pub(crate) depth: usize,
     ask: Ask,
-    /// Why what is asked of it can never be had.
+    /// Why its capacity can never meet the request.
     pub(crate) misfit: Option<Misfit>,
     /// Its constraint ran out.
     pub(crate) ran_out: bool,
     ranks: EdgeRanks,
-    /// What its frames draw random numbers from, and are known by in bills.
+    /// The seed of `random()` in its frames; it also identifies them in bills.
     seed: u64,
     /// Where its frames begin.
     mark: Mark,
@@ -77,14 +77,14 @@ pub struct BoundMember<'s> {
     ports: Vec<FrameId>,
 }
 
-/// What both ends of an edge think of each other.
+/// The result of evaluating both ends of an edge.
 #[derive(Clone, Copy, Default)]
 struct EdgeRanks {
     parent: FixedPoint,
     child: FixedPoint,
 }
 
-/// What came of looking at one edge, worst first.
+/// The verdict on one edge, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EdgeOutcome {
     /// The constraint of the parent's port is not true of the child.
@@ -102,7 +102,7 @@ pub enum EdgeOutcome {
 }
 
 impl<'s> Assembly<'s> {
-    /// A gang of the root alone; `None` if the root can take no part.
+    /// A gang of the root alone; `None` if the root cannot be part of one.
     pub fn start(snapshot: &'s Snapshot, root: AdId, config: &'s Config, now: i64) -> Option<Assembly<'s>> {
         let context = Context { now, seed: config.seed, limits: config.limits, ..Context::default() };
         let mut assembly = Assembly {
@@ -132,6 +132,7 @@ impl<'s> Assembly<'s> {
         &self.seats
     }
 
+    /// The namespace of the root's ad.
     pub(crate) fn root_namespace(&self) -> &str {
         self.seats.first().map_or("", |seat| seat.ad.key.namespace.as_str())
     }
@@ -147,8 +148,7 @@ impl<'s> Assembly<'s> {
         let room = self.seats.len() < self.config.members_max
             && self.seats.get(parent).is_some_and(|parent| parent.depth < self.config.depth_max);
         let fresh = || self.seats.iter().all(|seat| seat.id != id);
-        let admits = |offer: &Offer| offer.open && offer.consent.admits(self.root_namespace());
-        let allowed = || ad.offer().is_some_and(admits) && !self.bars(ad);
+        let allowed = || ad.offer().is_some_and(|offer| offer.admits(self.root_namespace())) && !self.bars(ad);
         room && ad.ports.problem.is_none() && fresh() && allowed()
     }
 
@@ -427,20 +427,16 @@ impl<'s> Assembly<'s> {
     pub fn gang(&mut self) -> Gang {
         let mut score = Score::default();
         let gang_rank = self.gang_rank();
-        for seat in &self.seats {
-            match seat.edge {
-                Some(edge) if edge.parent() == 0 => {
-                    if gang_rank.is_none() {
-                        score.own += seat.ranks.parent;
-                    }
-                    score.partners += seat.ranks.child;
-                }
-                Some(_) => {
-                    score.deeper += seat.ranks.parent;
-                    score.deeper += seat.ranks.child;
-                }
-                None => {}
+        for (edge, ranks) in self.seats.iter().filter_map(|seat| Some((seat.edge?, seat.ranks))) {
+            if edge.parent() > 0 {
+                score.deeper += ranks.parent;
+                score.deeper += ranks.child;
+                continue;
             }
+            if gang_rank.is_none() {
+                score.own += ranks.parent;
+            }
+            score.partners += ranks.child;
         }
         score.own += gang_rank.unwrap_or_default();
         let member = |seat: &BoundMember<'_>| Member { ad: seat.id, edge: seat.edge, ask: seat.ask.clone() };

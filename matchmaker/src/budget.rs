@@ -178,7 +178,7 @@ impl Accounts {
         most.into_iter().for_each(|account| account.exceeded = true);
     }
 
-    /// Shares what nobody has spent among these submitters, but for the frugal ones.
+    /// Shares the unspent steps among these submitters, except the frugal ones.
     pub(crate) fn share_rest(&mut self, among: impl Iterator<Item = usize>) {
         let spent = self.list.iter().fold(0u64, |sum, account| sum.saturating_add(account.spent));
         let frugal = |number: &usize| self.list.get(*number).is_none_or(|account| account.frugal);

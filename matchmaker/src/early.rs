@@ -1,4 +1,4 @@
-//! A port into what of it can be looked at before the ad's earlier ports are bound.
+//! Finds the expressions of a port that can be evaluated before the ad's earlier ports are bound.
 //!
 //! A candidate may be bound through any of its ports, but an expression of port q may read the labels of ports before q,
 //! whose partners are still to be found. Where it does not, a refusal can be had at once instead of after a search below.
@@ -28,7 +28,7 @@ impl Early {
         if late.is_empty() {
             return Early::reading(port, false);
         }
-        // Who reads a word; each late one is looked up once.
+        // Which attributes read a word; each late one is looked up once.
         let mut readers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, expr) in port.iter() {
             let name = name.as_str().to_ascii_lowercase();

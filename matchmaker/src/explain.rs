@@ -1,4 +1,4 @@
-//! A root without a gang into the reason, by trying: all that the plain search sees, as counts.
+//! Explains a root without a gang by trying all that the plain search would try, and counting refusals.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ const STEPS_AFTER_GIVING_UP: u64 = 1_000;
 /// What no ad can ever satisfy of a root's constraints.
 type NeverTrue<'n> = &'n dyn Fn(&Ports, &Config) -> Option<Verdict>;
 
-/// Why a root has no gang in a pool: searches once more, within the steps of the question, as if nothing were taken and nobody had
+/// Why a root has no gang in a pool: searches once more, within the steps of the question, as if nothing were taken and no offer had
 /// refused.
 pub fn tried(asked: &Asked<'_>, pool: &Snapshot, config: &Config, now: i64, never: NeverTrue<'_>) -> Answer {
     let (why, ended) = explained(asked, pool, config, now, never);
@@ -150,7 +150,7 @@ fn told_parts(constraint: &Expr) -> Vec<Expr> {
     parts
 }
 
-/// What keeps a root from ever having a gang, whoever is there.
+/// What keeps a root from ever having a gang, whatever ads the pool has.
 pub fn bar(ports: &Ports, config: &Config) -> Option<Verdict> {
     if let Some(problem) = &ports.problem {
         return Some(Verdict::Unusable(problem.clone()));
@@ -213,7 +213,7 @@ fn note(seen: &mut Sights, place: (usize, AdId), new: Sight) {
         sight.misfit = new.misfit;
         sight.ran_out = new.ran_out;
     }
-    // Who was once part of a gang stays so, and who refuses lacks nothing.
+    // An ad that was once part of a gang stays so, and an ad that refuses lacks no partner.
     sight.met |= new.met;
     if sight.outcome < EdgeOutcome::Busy {
         sight.incomplete = (sight.incomplete || new.incomplete) && (new.outcome >= EdgeOutcome::Busy || !sight.met);
@@ -272,7 +272,7 @@ fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
     counts
 }
 
-/// The first port that nothing could be bound to, and whose no it was. A later port to which no ad was left, or which was
+/// The first port that nothing could be bound to, and which side refused. A later port to which no ad was left, or which was
 /// never reached, is no such port.
 pub fn structural(counts: &[PortCount]) -> Verdict {
     for (port, count) in counts.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Roots without a gang into reasons, within the steps of a cycle: what one submitter's explanations cost delays no other's.
+//! Explains roots without a gang within the steps of a cycle: one submitter's explanations do not delay another's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
+    /// The root of a turn that found no gang.
     pub(crate) fn of(turn: &Turn<'_>, gave_up: bool) -> Failed {
         Failed { root: turn.number, submitter: turn.submitter, gave_up }
     }

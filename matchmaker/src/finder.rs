@@ -1,40 +1,39 @@
-//! What a cycle asks of a search for gangs: whatever the way, the same answers.
+//! The interface between a cycle and a search for gangs. Every search gives the same results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::budget::{Accounts, Owners};
-use crate::cycle::Cycle;
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, Root, Snapshot};
-use crate::why_not::{Verdict, WhyNot};
+use crate::why_not::{Unmatched, Verdict, WhyNot};
 
-/// Finds the best gang of a root, given what the cycle has taken so far. [`Plain`](crate::Plain) defines the answer; any other
-/// finder must give the same one sooner.
+/// Finds the best gang of a root, given what the cycle has taken so far. [`Plain`](crate::Plain) defines the result; any other
+/// finder must find the same, but may be faster.
 pub trait Finder {
-    /// What it keeps for the length of one cycle.
+    /// Its data for one cycle.
     type Run<'s>;
 
-    /// Gets ready for a cycle. What that takes is paid from the accounts of the submitters.
+    /// Prepares a cycle, on account of the submitters.
     fn begin<'s>(&mut self, round: &mut Round<'s>) -> Self::Run<'s>;
 
     /// The best gang of a root as things are now.
     fn best<'s>(&mut self, run: &mut Self::Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Found;
 
-    /// The last gang of the cycle was just taken.
+    /// Is called when a gang has been added to the cycle: the last one.
     fn took(&mut self, run: &mut Self::Run<'_>, round: &mut Round<'_>);
 
-    /// Every root has had its turn.
+    /// Is called when every root has been searched.
     fn end(&mut self, run: &mut Self::Run<'_>, round: &mut Round<'_>);
 
     /// Why a root has no gang.
     fn why(&mut self, run: &mut Self::Run<'_>, asked: &Asked<'_>, round: &mut Round<'_>) -> Answer;
 
-    /// What is to be remembered of explanations until the next cycle.
+    /// What is kept of explanations until the next cycle.
     fn explained(&mut self) -> &mut Explained;
 }
 
-/// A root whose turn it is.
+/// A root that is to be searched.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn<'s> {
     /// Its number among the snapshot's roots.
@@ -43,31 +42,60 @@ pub struct Turn<'s> {
     pub ad: AdId,
     /// The number of its submitter.
     pub submitter: usize,
-    /// Some offers are not to be asked.
+    /// Some offers are excluded.
     pub excludes: bool,
-    /// Itself; what is said above is known without looking there.
+    /// The root itself; the fields above are copies, which are faster to read.
     pub root: &'s Root,
 }
 
-/// What a search for the best gang came to.
+/// The result of a search for the best gang.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The best gang seen.
+    /// The best gang that was found.
     pub gang: Option<Gang>,
     /// The steps ran out: a better one, or the only one, may have been missed.
     pub gave_up: bool,
-    /// They were those of its submitter: with more of them there may be another answer.
+    /// They were those of its submitter: with more of them the result may be another.
     pub short: bool,
-    /// The evaluator did not find the gang to be one that was found first; this is the plain search's.
+    /// The evaluator did not confirm the gang that was found first; this one is of the plain search.
     pub disagreed: bool,
 }
 
-/// A cycle under way: what it is given, what it may cost, and what it has come to so far.
+/// The result of one cycle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cycle {
+    /// The gangs found, in the order in which their roots were served.
+    pub gangs: Vec<Gang>,
+    /// The other roots and the reasons, as things are after the cycle, except for those below.
+    pub unmatched: Vec<Unmatched>,
+    /// Roots whose gang may not be the best one: the search ran out of steps before it had tried all gangs.
+    pub cut_short: Vec<AdId>,
+    /// Roots without a gang whose search was cut short.
+    pub gave_up: Vec<AdId>,
+    /// Submitters that exceeded their share of the steps, so that some of their roots were not searched completely.
+    pub over_budget: Vec<Arc<str>>,
+    /// The steps that submitters have spent on roots without a gang: on searches, and on reasons that only the evaluator finds. Without
+    /// submitters that have spent none.
+    pub fruitless: Vec<(Arc<str>, u64)>,
+    /// Namespaces whose offers were left out for jobs of other namespaces: their expressions cost others too much.
+    pub barred: BTreeSet<String>,
+    /// Roots that were not searched, because the cycle was ended from outside.
+    pub skipped: Vec<AdId>,
+    /// The root that was being searched when the cycle was ended from outside.
+    pub ended_at: Option<AdId>,
+    /// Roots without a gang and without a reason, for want of steps; later cycles find it.
+    pub unexplained: Vec<AdId>,
+    /// Roots with a gang of the index that the evaluator did not confirm, which is a defect of the index. The plain search served
+    /// them.
+    pub disagreements: Vec<AdId>,
+}
+
+/// A cycle in progress: its input, what it may cost, and its result so far.
 #[derive(Debug)]
 pub struct Round<'s> {
     /// The pool at the start.
     pub snapshot: &'s Snapshot,
-    /// What the operator has decided.
+    /// The settings of the operator.
     pub config: &'s Config,
     /// The time, in seconds since 1970.
     pub now: i64,
@@ -75,16 +103,16 @@ pub struct Round<'s> {
     pub accounts: Accounts,
     /// What the expressions of offers have cost others.
     pub owners: Owners,
-    /// What is not found now is not found in this cycle.
+    /// There will be no other search in this cycle.
     pub last: bool,
-    /// What was found so far.
+    /// The result so far.
     pub cycle: Cycle,
     /// What is left in the pool.
     pub left: Left,
 }
 
 impl<'s> Round<'s> {
-    /// A cycle that has just begun.
+    /// A cycle that begins.
     pub(crate) fn of<'n>(
         snapshot: &'s Snapshot,
         config: &'s Config,
@@ -98,7 +126,7 @@ impl<'s> Round<'s> {
         Round { snapshot, config, now, accounts, owners, last: false, cycle: Cycle::default(), left }
     }
 
-    /// Notes who has cost too much.
+    /// Records the submitters and the namespaces that have cost too much.
     pub(crate) fn end(&mut self) {
         if self.config.stop.is_set() {
             self.accounts.exceed_most();
@@ -113,16 +141,16 @@ impl<'s> Round<'s> {
     }
 }
 
-/// A pool with what the gangs of a cycle have taken. Most searches do without it: it is brought up to date when it is read.
+/// The pool and what the gangs of a cycle have taken. Most searches do not need it, so it is updated when it is read.
 #[derive(Debug)]
 pub struct Left {
     pool: Snapshot,
-    /// How many gangs have been counted.
+    /// How many gangs are subtracted.
     counted: usize,
 }
 
 impl Left {
-    /// The pool after these gangs, which are all of the cycle so far.
+    /// The pool after these gangs, which are all gangs of the cycle so far.
     pub fn after(&mut self, gangs: &[Gang]) -> &Snapshot {
         for member in gangs.iter().skip(self.counted).flat_map(|gang| &gang.members) {
             self.pool.take(member.ad, &member.ask);
@@ -132,7 +160,7 @@ impl Left {
     }
 }
 
-/// A root without a gang that is to be told why, and what the answer may cost.
+/// A root without a gang that is to be explained, and what the explanation may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// The root.
@@ -141,27 +169,27 @@ pub struct Asked<'a> {
     pub number: usize,
     /// The search for a gang was cut short.
     pub gave_up: bool,
-    /// How many steps the answer may take.
+    /// How many steps the explanation may take.
     pub steps_max: u64,
-    /// Later there will be no more steps: what is known then is the answer.
+    /// There will be no more steps later: an incomplete explanation counts.
     pub last: bool,
 }
 
-/// A reason, and its cost.
+/// A reason and its cost.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    /// Why there is no gang; none if it takes more steps to say so.
+    /// Why there is no gang; `None` if that takes more steps.
     pub why: Option<Arc<WhyNot>>,
-    /// What it took to find out.
+    /// How many steps that took.
     pub steps: u64,
 }
 
 impl Answer {
-    /// The answer to a question for which there are no steps.
+    /// The answer if there are no steps for it.
     pub fn for_nothing(asked: &Asked<'_>) -> Answer {
         Answer { why: asked.gave_up.then(|| Arc::new(WhyNot::of(Verdict::GaveUp))), steps: 0 }
     }
 }
 
-/// By submitter for whose roots there were not steps enough: the root that was explained last.
+/// By submitter with roots that were not explained for want of steps: the root that was explained last.
 pub type Explained = BTreeMap<Arc<str>, AdKey>;

@@ -1,4 +1,4 @@
-//! A gang into what one of its members may know of the one that it works for: the values that its own ad reads.
+//! What one member of a gang may know of its parent: the values that its own ad reads.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::gang::Gang;
 use crate::model::{Config, PoolAd, Snapshot};
 use crate::verify::assembled;
 
-/// The attributes of the one that a member works for, as far as the member's ad mentions them, with their values: what somebody
-/// who speaks for the member needs to judge. Nothing for the root, and nothing that is undefined or an error.
+/// The attributes of a member's parent that the member's ad mentions, with their values: what an agent that decides for
+/// the member needs to judge. Nothing for the root, and nothing that is undefined or an error.
 pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, member: usize) -> Vec<(Name, Value)> {
     let Some(bound) = gang.members.get(member) else { return Vec::new() };
     let (Some(edge), Some(ad)) = (bound.edge, snapshot.ad(bound.ad)) else { return Vec::new() };

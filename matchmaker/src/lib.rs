@@ -1,13 +1,12 @@
-//! What a gang is, who is served next, and what a "no" means: turns a frozen [`Snapshot`] of ads into a [`Cycle`] of gangs, and
-//! says for every other root why it waits.
+//! The definition of a gang, of the order in which roots are served, and of the reasons for "no gang": a frozen [`Snapshot`] of ads into
+//! a [`Cycle`] of gangs, with a reason for every other root.
 //!
-//! One function, [`negotiate`], over a [`Finder`] of gangs. It knows ClassAds and nothing of Kubernetes, of claims or of time:
-//! what it needs of those is in the snapshot. A gang is a tree of ads in which every port is bound, every edge is a bilateral
+//! It is one function, [`negotiate`], over a [`Finder`] of gangs. It knows ClassAds, and nothing of Kubernetes, claims or the clock:
+//! the snapshot contains what it needs of those. A gang is a tree of ads in which every port is bound, every edge is a bilateral
 //! match and every request fits (R. Raman, M. Livny, M. Solomon, *Policy Driven Heterogeneous Resource Co-Allocation with
 //! Gangmatching*, sections 4.1 and 4.2); the best gang of a root is the one with the largest [`Score`].
 //!
-//! [`Plain`] is the definition of what is found: all gangs, one after the other. The crate `gangindex` finds the same by way of a
-//! table of all ads.
+//! [`Plain`] defines what is found: it tries all gangs, one after the other. The crate `gangindex` finds the same by indexes.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod assembly;
@@ -23,6 +22,7 @@ mod gang;
 mod introduce;
 mod model;
 pub mod plain;
+mod plain_finder;
 mod ports;
 mod queue;
 mod score;
@@ -35,14 +35,14 @@ pub use assembly::{Assembly, BoundMember, EdgeOutcome};
 pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
 pub use consent::Consent;
-pub use cycle::{Cycle, negotiate};
+pub use cycle::negotiate;
 pub use explain::{bar, structural, tried};
-pub use finder::{Answer, Asked, Explained, Finder, Found, Left, Round, Turn};
+pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Turn};
 pub use gang::{Edge, Gang, Member, Members};
 pub use introduce::introduce;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
-pub use plain::Plain;
-pub use ports::{Port, PortLists, Ports};
+pub use plain_finder::Plain;
+pub use ports::{Port, Ports};
 pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};
 pub use share::{NoSeat, share_key};

@@ -1,4 +1,4 @@
-//! What the engine is given: the ads of a pool, who of them asks, and what of them is taken.
+//! The input of a cycle: the ads of a pool, the roots among them, and what is taken of the offers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -52,37 +52,37 @@ impl AdId {
 pub struct PoolAd {
     /// Its name.
     pub key: AdKey,
-    /// The uid of the object, which tells it from a namesake that was deleted.
+    /// The uid of the object, which distinguishes it from a deleted object of the same name.
     pub uid: String,
     /// The node it stands for, if any; partners at later ports see it in `Members`.
     pub node_name: Option<String>,
-    /// The ad with its ports taken apart.
+    /// The ad and its ports.
     pub ports: Arc<Ports>,
-    /// What it is in this pool.
+    /// Its role in this pool.
     pub role: Role,
 }
 
-/// What an ad is for the others.
+/// The role of an ad.
 #[derive(Clone, Debug)]
 pub enum Role {
-    /// It asks; it is never taken by another root.
+    /// A job: it is never taken by another root.
     Asks,
-    /// It can be taken.
+    /// An offer, which can be taken.
     Offers(Box<Offer>),
 }
 
 /// The owner's terms, beside the ad itself.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// What there is.
+    /// How much of each resource it has.
     pub capacity: Res,
-    /// What a claim takes of a resource that its request does not name.
+    /// How much a claim takes of a resource that its request does not name.
     pub default_request: Res,
     /// What is taken now, gangs in flight included.
     pub usage: Usage,
     /// Claims with the same value hold one seat together; reads `requester`.
     pub shared_by: Option<Expr>,
-    /// Whose jobs may meet it.
+    /// The namespaces of the jobs that may use it.
     pub consent: Consent,
     /// False while nothing new may be taken: draining, lost, not accepted.
     pub open: bool,
@@ -93,32 +93,32 @@ pub struct Offer {
 pub struct Root {
     /// Its ad.
     pub ad: AdId,
-    /// Who is charged; roots of one submitter best share the name.
+    /// The submitter, which is charged; roots of one submitter should share the string.
     pub submitter: Arc<str>,
-    /// Larger goes first among the roots of one submitter.
+    /// Roots with a larger priority go first among those of one submitter.
     pub priority: i32,
-    /// When it began to wait, in seconds since 1970; older goes first.
+    /// Since when it waits, in seconds since 1970; older roots go first.
     pub since: i64,
-    /// Offers that refused it and are not to be asked again yet.
+    /// Offers that refused it, and are not tried yet.
     pub exclusions: BTreeSet<AdKey>,
 }
 
-/// All that one cycle sees, frozen.
+/// The pool at the start of a cycle.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// In the order of their keys.
     ads: Arc<Vec<Arc<PoolAd>>>,
     /// What is taken of offers by gangs of this cycle, with what was taken before.
     taken: HashMap<AdId, Usage, RandomState>,
-    /// An ad with nothing in it, for expressions that stand in no ad.
+    /// An empty ad, for expressions that are not part of an ad.
     pub(crate) blank: Ad,
-    /// Who asks, in any order.
+    /// The roots, in any order.
     pub roots: Vec<Root>,
-    /// How many gangs each submitter holds now: who holds fewer is served first.
+    /// How many gangs each submitter holds now: the one with the fewest is served first.
     pub held: BTreeMap<String, u64>,
-    /// Submitters that get a small part of their share of the cycle's steps: they have exceeded it lately.
+    /// Submitters that get a small part of their share of the cycle's steps, because they have exceeded it lately.
     pub frugal: BTreeSet<String>,
-    /// Namespaces whose offers are left out, but for their own jobs: their expressions have cost others too much lately.
+    /// Namespaces whose offers are left out for jobs of other namespaces, because their expressions have cost others too much lately.
     pub barred: BTreeSet<String>,
 }
 
@@ -128,9 +128,9 @@ impl Snapshot {
         Snapshot::of(ads.into_iter().map(Arc::new).collect())
     }
 
-    /// The same of ads some of which may be in other snapshots too: an engine that has seen them knows them again.
+    /// A snapshot of ads that may be in other snapshots, too: an index recognizes the ads that it knows.
     pub fn of(mut ads: Vec<Arc<PoolAd>>) -> Snapshot {
-        // Mostly they stand in order already, and it takes long to look at all keys once more.
+        // They are mostly in order already, and comparing all keys takes long.
         if !ads.is_sorted_by(|one, next| one.key < next.key) {
             ads.sort_by(|a, b| a.key.cmp(&b.key));
             ads.dedup_by(|later, first| later.key == first.key);
@@ -138,13 +138,13 @@ impl Snapshot {
         Snapshot { ads: Arc::new(ads), ..Snapshot::default() }
     }
 
-    /// The same ads with the same of them taken, and nobody who asks.
+    /// The same ads with the same usage, without roots.
     pub fn without_roots(&self) -> Snapshot {
         let (ads, taken) = (Arc::clone(&self.ads), self.taken.clone());
         Snapshot { ads, taken, ..Snapshot::default() }
     }
 
-    /// The same ads with nothing taken by gangs of this cycle, and nobody who asks.
+    /// The same ads without what gangs of this cycle have taken, and without roots.
     pub(crate) fn as_it_began(&self) -> Snapshot {
         Snapshot { ads: Arc::clone(&self.ads), ..Snapshot::default() }
     }
@@ -155,7 +155,7 @@ impl Snapshot {
         &self.ads
     }
 
-    /// The offers of which gangs of this cycle have taken something, with all that is taken of them now, in no order.
+    /// The offers of which gangs of this cycle have taken something, with their usage now, in no order.
     pub fn taken(&self) -> impl Iterator<Item = (AdId, &Usage)> {
         self.taken.iter().map(|(id, usage)| (*id, usage))
     }
@@ -178,7 +178,7 @@ impl Snapshot {
     /// The ad at this place.
     #[inline]
     pub fn ad(&self, id: AdId) -> Option<&PoolAd> {
-        self.ad_at(id.0)
+        self.ads.get(id.0).map(|ad| &**ad)
     }
 
     /// All ads with their places, in order.
@@ -191,12 +191,6 @@ impl Snapshot {
     #[inline]
     pub fn shared(&self, id: AdId) -> Option<&Arc<PoolAd>> {
         self.ads.get(id.0)
-    }
-
-    /// The ad at this place.
-    #[inline]
-    pub fn ad_at(&self, place: usize) -> Option<&PoolAd> {
-        self.ads.get(place).map(|ad| &**ad)
     }
 
     /// What is taken of an offer, gangs of this cycle included.
@@ -212,8 +206,15 @@ impl Snapshot {
     }
 }
 
+impl Offer {
+    /// Whether a job of this namespace may take something of it now.
+    pub(crate) fn admits(&self, namespace: &str) -> bool {
+        self.open && self.consent.admits(namespace)
+    }
+}
+
 impl PoolAd {
-    /// An ad that asks.
+    /// The ad of a job.
     pub fn asking(key: AdKey, uid: &str, ad: &Ad) -> PoolAd {
         PoolAd { key, uid: uid.to_owned(), node_name: None, ports: Arc::new(Ports::of(ad)), role: Role::Asks }
     }
@@ -228,22 +229,21 @@ impl PoolAd {
     }
 }
 
-/// What the operator decides about a cycle.
+/// The settings of the operator for a cycle.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The most members of a gang, the root included.
     pub members_max: usize,
     /// The most edges between the root and a member.
     pub depth_max: usize,
-    /// The most candidates tried for one root before the search gives up.
+    /// The most candidates that are tried for one root.
     pub steps_max: u64,
-    /// The most steps of all searches of a cycle, where the index cannot answer alone; a quarter as many, each, are for reading new
-    /// ads into the index and for explanations. A candidate that the evaluator looks at is one step, and what evaluations cost
-    /// beyond the usual counts as steps, too. Each submitter has an equal share; what some do not need is shared by the others
-    /// when the cycle is done otherwise.
+    /// The most steps of all searches of a cycle that need the evaluator; a quarter as many, each, are for reading new ads into the
+    /// index and for explanations. A candidate that the evaluator checks is one step, and expensive evaluations count as more. Each
+    /// submitter has an equal share; at the end of the cycle, the others share the steps that some have not used.
     pub cycle_steps_max: u64,
-    /// The most steps that the expressions of one namespace's offers may cost jobs of other namespaces in a cycle, beyond what
-    /// is usual; then these offers are left out.
+    /// The most steps that expensive expressions of one namespace's offers may cost jobs of other namespaces in a cycle; then these
+    /// offers are left out.
     pub owner_steps_max: u64,
     /// Ends the cycle when it is set: gangs found by then stand.
     pub stop: Stop,
@@ -251,20 +251,19 @@ pub struct Config {
     pub limits: Limits,
     /// What `random()` starts from.
     pub seed: u64,
-    /// Whether roots without a gang are told why.
+    /// Whether roots without a gang are explained.
     pub explains: bool,
-    /// Whether the evaluator looks again at every gang that the indexes have found; conditions that it has found true of the
-    /// same values before are not asked again. Who does not want it here looks himself, see [`verify`](crate::verify()).
+    /// Whether the evaluator verifies every gang that the index has found, except for conditions that it has found true of the same
+    /// values before. If not, the caller should, see [`verify`](crate::verify()).
     pub verify_gangs: bool,
-    /// How many bytes answers may take, about, that are kept from cycle to cycle; beyond that they are worked out again.
+    /// About how many bytes cached results may take from cycle to cycle; beyond that they are computed again.
     pub answers_bytes_max: usize,
-    /// A search that found nothing is remembered if it took so many steps, and not made again until an offer that could matter
-    /// changes.
+    /// A search that took at least so many steps and found nothing is not repeated until an offer changes that could matter.
     pub fruitless_steps_min: u64,
 }
 
 impl Config {
-    /// The settings of the product.
+    /// The default settings.
     pub fn product() -> Config {
         Config {
             members_max: 16,

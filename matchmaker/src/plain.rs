@@ -1,50 +1,17 @@
-//! The plain search: a root into all its gangs, one after the other. The definition that every other search must meet.
+//! The plain search: all gangs of a root, one after the other. It defines what every other search must find.
 //!
-//! Read it aloud: take the next unbound port; try every ad, through every port of its own; bind the ports that this ad
-//! has before that one (unless it refuses whatever they are); then look at the edge from both sides; then bind the ports
-//! that it has after it; go on. With no port left the gang is complete. Going back undoes one step (section 5 of the gangmatching paper, "naive algorithm").
+//! Take the next unbound port; try every ad, through each of its own ports; bind the ports that this ad has before that one
+//! (unless the ad refuses in any case); then evaluate both sides of the edge; then bind the ports that the ad has after it;
+//! continue. With no port left the gang is complete. Backtracking undoes one step (the "naive algorithm" in section 5 of the
+//! gangmatching paper).
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::assembly::{Assembly, EdgeOutcome};
-use crate::explain::{contradiction, tried};
-use crate::finder::{Answer, Asked, Explained, Finder, Found, Round, Turn};
+use crate::finder::Found;
 use crate::gang::{Edge, Gang};
 use crate::model::{AdId, AdKey, Config, Snapshot};
-
-/// The plain search as a [`Finder`].
-#[derive(Debug, Default)]
-pub struct Plain {
-    explained: Explained,
-}
-
-impl Finder for Plain {
-    type Run<'s> = ();
-
-    fn begin(&mut self, _: &mut Round<'_>) {}
-
-    fn best(&mut self, (): &mut (), turn: &Turn<'_>, round: &mut Round<'_>) -> Found {
-        let (config, now) = (round.config, round.now);
-        best(round.pool(), turn.ad, &turn.root.exclusions, config, now)
-    }
-
-    fn took(&mut self, (): &mut (), _: &mut Round<'_>) {}
-
-    fn end(&mut self, (): &mut (), _: &mut Round<'_>) {}
-
-    fn why(&mut self, (): &mut (), asked: &Asked<'_>, round: &mut Round<'_>) -> Answer {
-        if asked.steps_max == 0 {
-            return Answer::for_nothing(asked);
-        }
-        let (config, now) = (round.config, round.now);
-        tried(asked, round.pool(), config, now, &contradiction)
-    }
-
-    fn explained(&mut self) -> &mut Explained {
-        &mut self.explained
-    }
-}
 
 /// The best gang of a root that avoids the excluded offers.
 pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, config: &Config, now: i64) -> Found {
@@ -75,13 +42,13 @@ pub fn gangs(snapshot: &Snapshot, root: AdId, cap: usize, config: &Config, now: 
     all
 }
 
-/// What a search tells its caller.
+/// Callbacks of a search.
 pub(crate) struct Visitor<'v> {
-    /// An edge was looked at: the assembly, the member at its lower end, the outcome. Says whether to go on with it.
+    /// An edge was evaluated: the assembly, the member at its lower end, the outcome. Returns whether to continue with it.
     pub(crate) outcome: &'v dyn Fn(&Assembly<'_>, usize, EdgeOutcome) -> bool,
-    /// An ad was seated at one of the root's ports, but has partners of its own to find before its edge is looked at.
+    /// An ad was added at one of the root's ports, but its own partners must be found before its edge is evaluated.
     pub(crate) waits: &'v dyn Fn(&Assembly<'_>, usize),
-    /// A gang is complete. Says whether to go on with others.
+    /// A gang is complete. Returns whether to continue with others.
     pub(crate) gang: &'v mut dyn FnMut(&mut Assembly<'_>) -> ControlFlow<()>,
 }
 
@@ -89,7 +56,7 @@ pub(crate) struct Visitor<'v> {
 pub(crate) struct Ended {
     /// It ran out of steps.
     pub(crate) gave_up: bool,
-    /// How many it took.
+    /// How many steps it took.
     pub(crate) steps: u64,
 }
 
@@ -112,7 +79,7 @@ pub(crate) fn search(
     Ended { gave_up: search.gave_up, steps: search.steps.saturating_add(search.assembly.cost()) }
 }
 
-/// What is still to be done for the gang at hand; the last one is next.
+/// What is still to be done for the current gang; the last task is next.
 #[derive(Clone, Copy)]
 enum Task {
     Fill { member: usize, port: usize },
@@ -130,7 +97,7 @@ struct Search<'s, 'v, 'w> {
 }
 
 impl<'s> Search<'s, '_, '_> {
-    /// Does the next task in every way it can be done. Leaves the agenda and the assembly as it found them.
+    /// Does the next task in every possible way. Leaves the agenda and the assembly unchanged.
     fn advance(&mut self, agenda: &mut Vec<Task>) -> ControlFlow<()> {
         let Some(task) = agenda.pop() else { return (self.visitor.gang)(&mut self.assembly) };
         let flow = match task {

@@ -1,17 +1,15 @@
-//! An ad into its ports: the bilateral matches it needs before it can be part of a gang.
+//! The ports of an ad: the bilateral matches that it needs before it can be part of a gang.
 
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use classad::{Ad, Expr, Name};
-use foldhash::fast::RandomState;
 
 use crate::early::Early;
 
 /// One port of an ad.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// The partner's name in this ad, from this port on.
+    /// The name of the partner in this ad, from this port on.
     pub label: Name,
     /// The attributes of the port itself: what a partner sees before the ad's own. Empty for the implicit port.
     pub attributes: Ad,
@@ -23,7 +21,7 @@ pub struct Port {
     pub request: Option<Expr>,
 }
 
-/// An ad, taken apart.
+/// An ad and its ports.
 #[derive(Clone, Debug)]
 pub struct Ports {
     /// The whole ad.
@@ -34,11 +32,11 @@ pub struct Ports {
     pub implicit: bool,
     /// Why the ad can take no part, if it cannot.
     pub problem: Option<String>,
-    /// What of each port can be looked at before earlier ones are bound; worked out when it is first asked for.
+    /// What of each port can be evaluated before earlier ports are bound; computed when it is first needed.
     early: OnceLock<Vec<Early>>,
 }
 
-/// Names that mean something else inside an expression, so that a label of that name could never be read.
+/// Names with another meaning in expressions, so that a label of that name could never be read.
 const RESERVED: [&str; 13] = [
     "my",
     "self",
@@ -55,7 +53,7 @@ const RESERVED: [&str; 13] = [
     "isnt",
 ];
 
-// Names that are looked for in every ad.
+// Attributes that are looked up in every ad.
 static PORTS: LazyLock<Name> = LazyLock::new(|| Name::new("Ports"));
 static LABEL: LazyLock<Name> = LazyLock::new(|| Name::new("Label"));
 static CONSTRAINT: LazyLock<Name> = LazyLock::new(|| Name::new("Constraint"));
@@ -66,7 +64,7 @@ static REQUEST: LazyLock<Name> = LazyLock::new(|| Name::new("Request"));
 static OTHER: LazyLock<Name> = LazyLock::new(|| Name::new("other"));
 static NOTHING: LazyLock<Ad> = LazyLock::new(Ad::new);
 
-/// The expression of an attribute that is looked for in every ad.
+/// The expression of such an attribute.
 fn expr<'a>(ad: &'a Ad, name: &Name) -> Option<&'a Expr> {
     ad.at(ad.place(name)?)
 }
@@ -74,11 +72,7 @@ fn expr<'a>(ad: &'a Ad, name: &Name) -> Option<&'a Expr> {
 impl Ports {
     /// The ports of an ad: its `Ports` list, or the implicit port if it has none.
     pub fn of(ad: &Ad) -> Ports {
-        let listed = expr(ad, &PORTS).map(Listed::of).unwrap_or_default();
-        Ports::from(ad, listed)
-    }
-
-    fn from(ad: &Ad, Listed { mut list, problem }: Listed) -> Ports {
+        let (mut list, problem) = expr(ad, &PORTS).map(listed).unwrap_or_default();
         let implicit = list.is_empty() && problem.is_none();
         if implicit {
             list = Arc::new([Port::implicit(ad)]);
@@ -86,14 +80,14 @@ impl Ports {
         Ports { body: ad.clone(), list, implicit, problem, early: OnceLock::new() }
     }
 
-    /// Whether what this ad shows through a port is known only when its earlier ports are bound, to those that read what port `at`
-    /// of `other` reads.
+    /// Whether the partner at port `at` of `other` reads something of this ad, through a port, that is known only when the earlier ports
+    /// of this ad are bound.
     pub fn is_seen_late(&self, port: usize, other: &Ports, at: usize) -> bool {
         let both = || Some((self.early(port)?, other.early(at)?));
         both().is_some_and(|(own, other)| !own.seen_from(other))
     }
 
-    /// What of a port can be looked at before earlier ones are bound.
+    /// What of a port can be evaluated before earlier ports are bound.
     pub(crate) fn early(&self, port: usize) -> Option<&Early> {
         let all = self.early.get_or_init(|| {
             if self.implicit {
@@ -107,60 +101,21 @@ impl Ports {
     }
 }
 
-/// What a `Ports` list comes to.
-#[derive(Clone, Debug, Default)]
-struct Listed {
-    /// The ports before the first that is not in order.
-    list: Arc<[Port]>,
-    problem: Option<String>,
-}
-
-impl Listed {
-    fn of(expr: &Expr) -> Listed {
-        let Some(entries) = expr.as_list() else {
-            let problem = format!("`Ports` is `{expr}`; write a list of ads: `{{ [Label = cpu; ...] }}`");
-            return Listed { problem: Some(problem), ..Listed::default() };
-        };
-        let mut list = Vec::with_capacity(entries.len());
-        for (number, entry) in entries.iter().enumerate() {
-            match Port::explicit(entry) {
-                Ok(port) => list.push(port),
-                Err(problem) => {
-                    return Listed { list: list.into(), problem: Some(format!("port {number}: {problem}")) };
-                }
-            }
+/// The ports of a `Ports` list, up to the first invalid one, and what is wrong with that.
+fn listed(expr: &Expr) -> (Arc<[Port]>, Option<String>) {
+    let Some(entries) = expr.as_list() else {
+        let problem = format!("`Ports` is `{expr}`; write a list of ads: `{{ [Label = cpu; ...] }}`");
+        return (Arc::default(), Some(problem));
+    };
+    let mut list = Vec::with_capacity(entries.len());
+    for (number, entry) in entries.iter().enumerate() {
+        match Port::explicit(entry) {
+            Ok(port) => list.push(port),
+            Err(problem) => return (list.into(), Some(format!("port {number}: {problem}"))),
         }
-        let problem = same_label_twice(&list);
-        Listed { list: list.into(), problem }
     }
-}
-
-/// Takes many ads apart: of those from one [`Reader`](classad::Reader), ads with the same list of ports share what it comes to.
-#[derive(Debug, Default)]
-pub struct PortLists {
-    /// By identity; the expression is kept so that its identity is not taken by another.
-    known: HashMap<usize, (Expr, Listed), RandomState>,
-}
-
-/// How many lists are remembered before all are forgotten.
-const LISTS_MAX: usize = 10_000;
-
-impl PortLists {
-    /// No list has been met yet.
-    pub fn new() -> PortLists {
-        PortLists::default()
-    }
-
-    /// The same as [`Ports::of`].
-    pub fn ports_of(&mut self, ad: &Ad) -> Ports {
-        let Some(list) = expr(ad, &PORTS) else { return Ports::from(ad, Listed::default()) };
-        if self.known.len() >= LISTS_MAX {
-            self.known.clear();
-        }
-        let of_list = || (list.clone(), Listed::of(list));
-        let (_, listed) = self.known.entry(list.id()).or_insert_with(of_list);
-        Ports::from(ad, listed.clone())
-    }
+    let problem = same_label_twice(&list);
+    (list.into(), problem)
 }
 
 impl Port {

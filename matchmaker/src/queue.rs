@@ -13,11 +13,11 @@ use crate::model::{AdId, Root, Snapshot};
 /// The roots that wait, by submitter, and what each submitter holds.
 pub(crate) struct Queue<'s> {
     roots: &'s [Root],
-    /// In the order of their names.
+    /// Sorted by name.
     submitters: Vec<Submitter>,
-    /// The submitters that wait, who holds the fewest gangs first: what they hold, and their number.
+    /// The submitters with waiting roots, the fewest gangs held first: how many, and the submitter's number.
     order: BTreeSet<(u64, usize)>,
-    /// Whose root was served last.
+    /// The number of the submitter of the root served last.
     last: usize,
     /// Roots that come once more when all others are done, with the numbers of their submitters.
     aside: Vec<(usize, Waiting)>,
@@ -27,11 +27,11 @@ struct Submitter {
     name: Arc<str>,
     /// Gangs that are held or were given in this cycle.
     gangs: u64,
-    /// The next one stands last.
+    /// Sorted so that the next one to serve is the last.
     waiting: Vec<Waiting>,
 }
 
-/// A root, who is served later first.
+/// A waiting root; the order is that of service, the last one smallest.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     priority: i32,
@@ -39,11 +39,12 @@ struct Waiting {
     ad: Reverse<AdId>,
     /// Its number among the snapshot's roots.
     number: u32,
-    /// Some offers are not to be asked.
+    /// It has exclusions: offers that refused it lately.
     excludes: bool,
 }
 
 impl<'s> Queue<'s> {
+    /// The roots of a snapshot.
     pub(crate) fn of(snapshot: &'s Snapshot) -> Queue<'s> {
         let mut named: Vec<(&Arc<str>, Vec<Waiting>)> = Vec::new();
         let (mut places, mut last): (HashMap<&str, usize, RandomState>, usize) = (HashMap::default(), 0);

@@ -1,8 +1,8 @@
-//! Rank values into exact sums: the same total in whatever order the ranks are added.
+//! Exact sums of rank values: the same total in whatever order the ranks are added.
 
 use classad::Value;
 
-/// A rank as a fixed-point number with 64 bits after the point.
+/// A rank as a fixed-point number with 64 fractional bits.
 ///
 /// Integers and finite reals keep their value, cut at 2^58 in size and at 2^-64 in precision; every other value counts
 /// 0. Addition is exact and associative, so two searches that add the same ranks in another order agree to the last bit,
@@ -32,25 +32,20 @@ impl FixedPoint {
         let (mantissa, shift) = if exponent == 0 { (fraction, -1074) } else { (fraction | (1 << 52), exponent - 1075) };
         let shift = shift + i64::from(POINT);
         let size = match u32::try_from(shift.unsigned_abs()) {
-            Ok(by) if by < 127 => {
-                if shift >= 0 {
-                    mantissa << by
-                } else {
-                    mantissa >> by
-                }
-            }
+            Ok(by) if by < 127 && shift >= 0 => mantissa << by,
+            Ok(by) if by < 127 => mantissa >> by,
             _ => 0,
         };
         FixedPoint(if real.is_sign_negative() { -size } else { size })
     }
 
-    /// The number of its smallest parts.
+    /// The number as a multiple of 2^-64.
     #[inline]
     pub fn bits(self) -> i128 {
         self.0
     }
 
-    /// The nearest real, for people and for the `rank` field of a Match.
+    /// The nearest real, for output and for the `rank` field of a Match.
     pub fn to_real(self) -> f64 {
         self.0 as f64 / 2f64.powi(64)
     }
@@ -67,17 +62,17 @@ impl std::ops::AddAssign for FixedPoint {
 /// How good a gang is, compared field by field in this order, larger first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score {
-    /// The root's wish: the sum of its ports' ranks, or its `GangRank` alone.
+    /// The preference of the root: the sum of its ports' ranks, or its `GangRank` alone.
     pub own: FixedPoint,
-    /// The partners' wish: the sum of their ports' ranks for the root.
+    /// The preference of its partners: the sum of their ports' ranks of the root.
     pub partners: FixedPoint,
     /// Both sides' ranks on every edge that does not touch the root.
     pub deeper: FixedPoint,
 }
 
 impl Score {
-    /// The sum, level by level. The order of scores does not change when the same is added to both: a sum of parts is
-    /// largest where each part is.
+    /// The sum, field by field. The order of scores does not change if the same is added to both, so a sum is largest where each of its
+    /// parts is.
     #[inline]
     pub fn plus(&self, other: &Score) -> Score {
         let mut sum = *self;

@@ -1,4 +1,4 @@
-//! A reason as data into one sentence for people. The only place where the engine's findings are worded.
+//! Writes a reason as one sentence for people. The only place where the engine's findings are worded.
 
 use crate::gang::Gang;
 use crate::model::Snapshot;
@@ -95,7 +95,7 @@ pub fn hint(unmatched: &Unmatched) -> String {
     }
 }
 
-/// The shortest way to a gang, if it is the root's author who can go it.
+/// The smallest change that leads to a gang, if the root's author can make it.
 fn relaxation(unmatched: &Unmatched, way: &Relaxation) -> Option<String> {
     let mut texts = Vec::new();
     for part in &way.parts {
@@ -169,7 +169,7 @@ fn never(port: &PortCount, core: &[usize]) -> String {
     }
 }
 
-/// Agreement between ports that nobody has, though somebody is fine at each.
+/// A join between ports that no pair of partners satisfies, though each port has candidates of its own.
 fn conflict(unmatched: &Unmatched, port: usize) -> Option<&JoinWhy> {
     unmatched.joins.iter().find(|join| join.port == port && join.before.1 > 0 && join.after.0 == 0)
 }

@@ -1,4 +1,4 @@
-//! The value of a License's `sharedBy` into the key under which its seat is kept.
+//! Converts the value of a License's `sharedBy` into the key under which its seat is kept.
 
 use classad::Value;
 use sha2::{Digest, Sha256};

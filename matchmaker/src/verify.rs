@@ -1,4 +1,4 @@
-//! A gang and the ads as they are now into a second opinion: does every edge still hold, with the same terms?
+//! Checks a gang again on the ads as they are now: does every edge still hold, with the same terms?
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -56,8 +56,7 @@ pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Re
         if ad.ports.problem.is_some() {
             return Err(Disagreement::Malformed);
         }
-        let allowed = ad.offer().is_some_and(|offer| offer.open && offer.consent.admits(assembly.root_namespace()));
-        if !allowed {
+        if !ad.offer().is_some_and(|offer| offer.admits(assembly.root_namespace())) {
             return Err(Disagreement::NotAllowed(ad.key.clone()));
         }
         assembly.seat(member.ad, ad, member.edge);
@@ -99,7 +98,7 @@ enum Look {
     Away,
 }
 
-/// Whether every member but the root hangs on an earlier one, no two on the same port, and no ad is there twice.
+/// Whether every member but the root is bound to an earlier one, no two to the same port, and no ad occurs twice.
 fn is_tree(gang: &Gang) -> bool {
     let (mut ads, mut taken) = (BTreeSet::new(), BTreeSet::new());
     gang.members.iter().enumerate().all(|(place, member)| {
@@ -111,7 +110,7 @@ fn is_tree(gang: &Gang) -> bool {
     })
 }
 
-/// Binds all ports of a member but the one it hangs on, and looks at that one in between, as the search does.
+/// Binds all ports of a member except the one that binds it to its parent, which is checked in between, as the search does.
 fn bind(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, look: Look) -> Result<(), Disagreement> {
     let seat = assembly.seats().get(member).ok_or(Disagreement::Malformed)?;
     let (ports, via, key) = (seat.ad.ports.list.len(), seat.edge.map(|edge| edge.child_port()), seat.ad.key.clone());

@@ -1,7 +1,7 @@
 //! Why a root has no gang, as data: verdict, counts, conflicts, and what could be left out. Worded elsewhere.
 //!
-//! Nothing in it is a value or a text of somebody else's ad, but for two things: how often owners said no, and the number
-//! at which a comparison of the root's own would be true of somebody who is open to it.
+//! Nothing in it is a value or a text of another ad, but for two things: how often owners said no, and the number
+//! at which a comparison of the root's own would be true of some offer that accepts the root.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::capacity::Misfit;
 use crate::model::AdId;
 
-/// A root without a gang. Roots that nobody can tell apart share one reason.
+/// A root without a gang. Roots that no expression can tell apart share one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmatched {
     /// The root's ad.
@@ -138,7 +138,7 @@ pub struct PortCount {
     pub incomplete: u64,
     /// Each part of the constraint, and of how many ads it is not true.
     pub conjuncts: Vec<ConjunctCount>,
-    /// The parts of the offers' constraints that refuse somebody whom the root wants, by the terms they stand in; empty if
+    /// The parts of the offers' constraints that refuse although the root wants the offer, by the terms they stand in; empty if
     /// that is not known.
     pub owners: Vec<OwnerCount>,
 }

@@ -1,4 +1,4 @@
-//! Expressions into a bound of what one evaluation of them takes.
+//! Computes a bound of what one evaluation of an expression can cost.
 
 use crate::expr::{Expr, Kind};
 

@@ -1,6 +1,7 @@
-//! Conditions on one name into the values that it may have where they hold: always too many rather than too few.
+//! Computes the values that a name can have where a condition on it holds: an upper bound, never too few.
 
 use crate::analysis::constant;
+use crate::expr::paths::path;
 use crate::expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
 use crate::value::Value;
 
@@ -155,7 +156,7 @@ fn within(expr: &Expr, nesting: usize) -> Option<(Expr, Domain)> {
 /// What can be compared twice with the same outcome: a path of names.
 fn subject(expr: &Expr) -> Option<Expr> {
     let expr = expr.unparenthesized();
-    super::path(expr).map(|_| expr.clone())
+    path(expr).map(|_| expr.clone())
 }
 
 /// `x > 5`, also when written `5 < x`.
@@ -258,7 +259,7 @@ fn refuted(expr: &Expr) -> Option<(Expr, Domain)> {
             Some((subject, domain))
         }
         Kind::Call(call) => {
-            let group = match (function(call), &*call.arguments) {
+            let group = match (call.builtin_name(), &*call.arguments) {
                 ("isUndefined", [_]) => Group::Undefined,
                 ("isError", [_]) => Group::Error,
                 _ => return None,
@@ -269,13 +270,9 @@ fn refuted(expr: &Expr) -> Option<(Expr, Domain)> {
     }
 }
 
-fn function(call: &Call) -> &'static str {
-    call.builtin().map_or("", |builtin| builtin.name)
-}
-
 /// `isString(x)`, `member(x, {"a", "b"})`
 fn called(call: &Call) -> Option<(Expr, Domain)> {
-    let groups: &[Group] = match (function(call), &*call.arguments) {
+    let groups: &[Group] = match (call.builtin_name(), &*call.arguments) {
         ("isUndefined", [_]) => &[Group::Undefined],
         ("isError", [_]) => &[Group::Error],
         ("isString", [_]) => &[Group::Text],

@@ -1,4 +1,4 @@
-//! Trees into remarks: conditions that cannot hold, names that look misspelt, patterns that mean something else.
+//! Warnings about a tree: conditions that cannot hold, names that look misspelt, patterns that mean something else.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,12 +6,14 @@ use foldhash::fast::RandomState;
 
 use crate::ad::Ad;
 use crate::analysis::never::{Never, contradictions, never_true};
-use crate::analysis::{conjuncts, constant, cost, path_span, similar};
+use crate::analysis::{conjuncts, constant, cost};
 use crate::builtins::regex_check::{self, Refusal};
 use crate::diagnostic::{Diagnostic, Position, Related, Severity, Span};
 use crate::eval::limits::Limits;
+use crate::expr::paths::{path_span, written_path};
 use crate::expr::{BinaryOp, Expr, Kind};
 use crate::name::Name;
+use crate::spelling::similar;
 use crate::value::Value;
 
 /// How many remarks are made at most.
@@ -190,7 +192,7 @@ impl<'s> Linter<'s> {
                     self.contradiction(&never);
                 }
             }
-            match super::written_path(expr) {
+            match written_path(expr) {
                 Ok((path, absolute)) => {
                     self.names(expr, &path, absolute);
                     continue;

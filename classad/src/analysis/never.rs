@@ -1,4 +1,4 @@
-//! Conditions into the proof that they are never true, if there is a simple one.
+//! Proves that a condition is never true, where there is a simple proof.
 
 use crate::analysis::domain::{self, Domain};
 use crate::analysis::{conjuncts, constant};

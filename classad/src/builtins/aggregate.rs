@@ -1,13 +1,13 @@
-//! Lists of numbers into one number.
+//! Functions that reduce a list of numbers: sum, average, minimum, maximum.
 
-use crate::builtins::argument;
+use crate::builtins::arguments::argument;
 use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
 use crate::eval::ops;
 use crate::expr::BinaryOp;
 use crate::value::to_real;
 
-/// The numbers of the list, UNDEFINED elements left out; or the value that the whole has instead.
+/// The numbers of the list without UNDEFINED elements; or the value of the call if there is no such list.
 fn numbers<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Bounded<Result<Vec<Lazy<'e>>, Lazy<'e>>> {
     let items = match argument(arguments, 0) {
         Lazy::Undefined => return Ok(Err(Lazy::Undefined)),
@@ -26,6 +26,7 @@ fn numbers<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Bounded
     Ok(Ok(numbers))
 }
 
+/// `sum(list)`
 pub(crate) fn sum<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(numbers(evaluator, arguments)?.map_or_else(|instead| instead, |numbers| total(&numbers)))
 }
@@ -35,6 +36,7 @@ fn total<'e>(numbers: &[Lazy<'e>]) -> Lazy<'e> {
     sum.unwrap_or(Lazy::Integer(0))
 }
 
+/// `avg(list)`
 pub(crate) fn avg<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let numbers = match numbers(evaluator, arguments)? {
         Err(instead) => return Ok(instead),
@@ -47,16 +49,9 @@ pub(crate) fn avg<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> 
     Ok(ops::binary(BinaryOp::Divide, &total(&numbers), &count))
 }
 
-pub(crate) fn min<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    extreme(evaluator, arguments, BinaryOp::Less)
-}
-
-pub(crate) fn max<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    extreme(evaluator, arguments, BinaryOp::Greater)
-}
-
-/// The first of the best numbers. Those that are compared become reals if one of them is a real, else integers: booleans too.
-fn extreme<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], better: BinaryOp) -> Outcome<'e> {
+/// `min(list)`, `max(list)`: the first of the best numbers. Numbers that are compared become reals if one of them is a real, else
+/// integers, booleans too.
+pub(crate) fn extreme<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], better: BinaryOp) -> Outcome<'e> {
     let numbers = match numbers(evaluator, arguments)? {
         Err(instead) => return Ok(instead),
         Ok(numbers) => numbers,

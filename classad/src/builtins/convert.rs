@@ -1,28 +1,25 @@
-//! Values into values of another type: string, int, real, bool; and tests of type.
+//! Conversions between types: string, int, real, bool.
 
 use std::sync::Arc;
 
-use crate::builtins::argument;
+use crate::builtins::arguments::argument;
 use crate::builtins::number::{as_real, prefix, whole};
 use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::{Chars, Items, Lazy};
 use crate::expr::{Expr, Kind};
 use crate::value::Value;
 
-/// What a node takes that is made to be printed: steps, and bytes.
+/// Steps of a node that is made to be printed.
 const WRITTEN: usize = 4;
+/// Bytes of such a node.
 const WRITTEN_BYTES: usize = 96;
 
-/// A value as text, or why there is none.
-pub(crate) enum Text<'e> {
-    Is(Chars<'e>),
-    Undefined,
-    Error,
-}
+/// A value as text; or UNDEFINED or ERROR if it is that.
+pub(crate) type Text<'e> = Result<Chars<'e>, Lazy<'e>>;
 
 impl<'e> Evaluator<'e> {
-    /// The expression that a value is written as: lists and ads with their expressions, not their values. Lists that were made
-    /// nest only so deep; what they share stands in the expression as often as it is printed.
+    /// The expression that a value is written as: lists and ads with their expressions, not their values. Computed lists have a
+    /// limited nesting; what they share is contained in the expression as often as it is printed.
     pub(crate) fn written(&mut self, value: &Lazy<'e>) -> Bounded<Expr> {
         self.spend(WRITTEN)?;
         self.take(WRITTEN_BYTES)?;
@@ -46,8 +43,7 @@ impl<'e> Evaluator<'e> {
     /// The value as `string()` has it.
     pub(crate) fn text(&mut self, value: &Lazy<'e>) -> Bounded<Text<'e>> {
         let text = match value {
-            Lazy::Undefined => return Ok(Text::Undefined),
-            Lazy::Error => return Ok(Text::Error),
+            Lazy::Undefined | Lazy::Error => return Ok(Err(value.clone())),
             Lazy::String(text) => text.clone(),
             Lazy::AbsTime { .. } | Lazy::RelTime(_) => {
                 // The text inside `absTime("...")`.
@@ -57,23 +53,16 @@ impl<'e> Evaluator<'e> {
             other => self.written_text(other)?.into(),
         };
         self.charge(text.len())?;
-        Ok(Text::Is(text))
+        Ok(Ok(text))
     }
 }
 
+/// `string(x)`
 pub(crate) fn string<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(match evaluator.text(argument(arguments, 0))? {
-        Text::Is(text) => Lazy::String(text),
-        Text::Undefined => Lazy::Undefined,
-        Text::Error => Lazy::Error,
-    })
+    Ok(evaluator.text(argument(arguments, 0))?.map_or_else(|instead| instead, Lazy::String))
 }
 
-pub(crate) fn int<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(integer(argument(arguments, 0)))
-}
-
-/// The value as `int()` has it.
+/// `int(x)`
 pub(crate) fn integer<'e>(value: &Lazy<'e>) -> Lazy<'e> {
     match value {
         Lazy::Undefined => Lazy::Undefined,
@@ -90,6 +79,7 @@ pub(crate) fn integer<'e>(value: &Lazy<'e>) -> Lazy<'e> {
     }
 }
 
+/// `real(x)`
 pub(crate) fn real<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
@@ -97,6 +87,7 @@ pub(crate) fn real<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome
     })
 }
 
+/// `bool(x)`
 pub(crate) fn boolean<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
@@ -106,44 +97,4 @@ pub(crate) fn boolean<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outc
         Lazy::RelTime(seconds) => Lazy::Boolean(*seconds != 0.0),
         other => other.truth().map_or(Lazy::Error, Lazy::Boolean),
     })
-}
-
-pub(crate) fn is_undefined<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Undefined)))
-}
-
-pub(crate) fn is_error<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Error)))
-}
-
-pub(crate) fn is_string<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::String(_))))
-}
-
-pub(crate) fn is_integer<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Integer(_))))
-}
-
-pub(crate) fn is_real<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Real(_))))
-}
-
-pub(crate) fn is_list<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::List(_))))
-}
-
-pub(crate) fn is_ad<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Ad(_))))
-}
-
-pub(crate) fn is_boolean<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::Boolean(_))))
-}
-
-pub(crate) fn is_abs_time<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::AbsTime { .. })))
-}
-
-pub(crate) fn is_rel_time<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(Lazy::Boolean(matches!(argument(arguments, 0), Lazy::RelTime(_))))
 }

@@ -1,6 +1,6 @@
 //! Environments and argument lists as HTCondor writes them, and what asks the host: without a host, nothing is known.
 
-use crate::builtins::{argument, strict};
+use crate::builtins::arguments::{argument, strict};
 use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
 

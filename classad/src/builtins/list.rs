@@ -1,11 +1,12 @@
-//! Lists searched and measured.
+//! Functions that search and measure lists.
 
-use crate::builtins::argument;
+use crate::builtins::arguments::argument;
 use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
 use crate::eval::{logic, ops};
 use crate::expr::BinaryOp;
 
+/// `size(x)`
 pub(crate) fn size<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
@@ -56,16 +57,9 @@ pub(crate) fn identical_member<'e>(evaluator: &mut Evaluator<'e>, arguments: &[L
     }
 }
 
-pub(crate) fn any_compare<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    compare_each(evaluator, arguments, true)
-}
-
-pub(crate) fn all_compare<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    compare_each(evaluator, arguments, false)
-}
-
-/// Compares element after element until one compares as `deciding`; an UNDEFINED comparison ends it with false.
-fn compare_each<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], deciding: bool) -> Outcome<'e> {
+/// `anyCompare(op, list, x)`, `allCompare(op, list, x)`: compares one element after the other until a comparison is `deciding`; an
+/// UNDEFINED comparison makes the result false.
+pub(crate) fn compare_each<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], deciding: bool) -> Outcome<'e> {
     let (op, list, wanted) = (argument(arguments, 0), argument(arguments, 1), argument(arguments, 2));
     let op = match op {
         Lazy::Undefined => return Ok(Lazy::Undefined),

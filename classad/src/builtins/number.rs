@@ -1,10 +1,10 @@
-//! Numbers into numbers: rounding, powers, steps, chance.
+//! Functions of numbers: rounding, powers, steps, random numbers.
 
-use crate::builtins::argument;
+use crate::builtins::arguments::argument;
 use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
 use crate::eval::scope::ScopeId;
-use crate::expr::{Call, Expr};
+use crate::expr::Call;
 use crate::value::to_real;
 
 /// The number at the start of a text as C reads it: blanks, sign, decimal or hexadecimal, `inf`, `nan`.
@@ -83,25 +83,15 @@ pub(crate) fn as_real(value: &Lazy) -> Option<f64> {
     }
 }
 
-fn rounded<'e>(value: &Lazy<'e>, round: fn(f64) -> f64) -> Outcome<'e> {
-    Ok(match value {
+/// `floor(x)`, `ceiling(x)`, `round(x)`
+pub(crate) fn rounded<'e>(arguments: &[Lazy<'e>], round: fn(f64) -> f64) -> Outcome<'e> {
+    Ok(match argument(arguments, 0) {
         Lazy::Integer(number) => Lazy::Integer(*number),
         other => as_real(other).map_or(Lazy::Error, |number| whole(round(number))),
     })
 }
 
-pub(crate) fn floor<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    rounded(argument(arguments, 0), f64::floor)
-}
-
-pub(crate) fn ceiling<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    rounded(argument(arguments, 0), f64::ceil)
-}
-
-pub(crate) fn round<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    rounded(argument(arguments, 0), f64::round_ties_even)
-}
-
+/// `pow(base, exponent)`
 pub(crate) fn pow<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     let (base, exponent) = (argument(arguments, 0), argument(arguments, 1));
     if let (Lazy::Integer(base), Lazy::Integer(exponent @ 0..)) = (base, exponent) {
@@ -150,10 +140,10 @@ fn multiple<'e>(value: &Lazy<'e>, number: f64, base: &Lazy<'e>) -> Lazy<'e> {
     }
 }
 
-/// `random()`: drawn from the context's seed, the frame's seed and the place of the call, so that it can be replayed.
-pub(crate) fn random<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+/// `random([bound])`: drawn from the context's seed, the frame's seed and the place of the call, so that it can be replayed.
+pub(crate) fn random<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let frame = evaluator.root_frame(scope);
-    let place = u64::try_from(expr.span().start).unwrap_or(u64::MAX);
+    let place = u64::try_from(evaluator.place()).unwrap_or(u64::MAX);
     let frame_seed = frame.map_or(0, |frame| evaluator.env.frame_seed(frame));
     let draw = mix(mix(evaluator.context.seed ^ frame_seed) ^ place);
     // The upper 53 bits are as many as a real keeps.

@@ -1,8 +1,9 @@
-//! The table of functions into a page of the manual.
+//! Writes the page of the manual that lists the functions.
 
 use std::fmt::Write;
 
-use crate::builtins::{Arity, BUILTINS, Builtin};
+use crate::builtins::BUILTINS;
+use crate::eval::builtin::{Arity, Builtin};
 
 /// The first function of each subject, in the order of the table.
 const SUBJECTS: [(&str, &str); 10] = [

@@ -1,4 +1,4 @@
-//! PCRE patterns into patterns of an engine that takes linear time.
+//! Compiles PCRE patterns, and charges for it.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::expr::Expr;
 /// How long a pattern may be, in bytes.
 const PATTERN_MAX: usize = 1024;
 
-/// A pattern compiled by an engine, as the cache of a call holds it; none if that engine does not take it.
+/// The entry in the cache of a call: a pattern compiled by an engine; `None` if that engine refuses it.
 struct Kept {
     engine: Engine,
     steps: usize,
-    // Shared, because a copy of a pattern would have to build its automaton anew.
+    // Shared, because a copy of a pattern would have to build its automaton again.
     regex: Option<Arc<Regex>>,
     _seat: Seat,
 }
 
-/// One of the places for patterns that are kept: each takes much more room than its text, so there are only so many in all.
+/// One of the places for cached patterns. Their number is limited, because a pattern takes much more memory than its text.
 struct Seat;
 
 static SEATS_TAKEN: AtomicUsize = AtomicUsize::new(0);
 const SEATS: usize = 1024;
 
-/// Patterns with more states are compiled anew each time.
+/// Patterns with more states are compiled each time.
 const KEPT_STATES_MAX: usize = 2_000;
 
 impl Seat {
@@ -43,30 +43,41 @@ impl Drop for Seat {
     }
 }
 
-/// Steps that it takes to compile a pattern, beside those for its states.
+/// Steps of compiling a pattern, beside those for its states.
 pub(crate) const COMPILE: usize = 2_000;
-/// Steps that it takes to compile one state.
+/// Steps of compiling one state.
 pub(crate) const COMPILE_STATE: usize = 48;
 
-/// The cache of a call: a place for a pattern, if the function has one and the pattern and the options are literals.
+/// The functions that match a pattern, and the place of the options among their arguments; the pattern is the first.
+const FUNCTIONS: [(&str, usize); 6] = [
+    ("regexp", 2),
+    ("regexpMember", 2),
+    ("regexps", 3),
+    ("replace", 3),
+    ("replaceAll", 3),
+    ("stringList_regexpMember", 3),
+];
+
+/// The place of the options among the arguments of a function, if it matches a pattern.
+pub(crate) fn options_at(function: &str) -> Option<usize> {
+    FUNCTIONS.iter().find(|(own, _)| own.eq_ignore_ascii_case(function)).map(|(_, place)| *place)
+}
+
+/// The cache of a call: for a compiled pattern, if the function matches one and the pattern and the options are literals.
 pub(crate) fn cache_for(function: &str, arguments: &[Expr]) -> CallCache {
-    let options_at = match function.to_ascii_lowercase().as_str() {
-        "regexp" | "regexpmember" => 2,
-        "regexps" | "replace" | "replaceall" | "stringlist_regexpmember" => 3,
-        _ => return CallCache::default(),
-    };
+    let Some(options_at) = options_at(function) else { return CallCache::default() };
     let literal = |index: usize| arguments.get(index).is_none_or(|argument| argument.as_literal().is_some());
     if literal(0) && literal(options_at) { CallCache::empty() } else { CallCache::default() }
 }
 
-/// The steps that [`compiled`] will be paid for work that an earlier evaluation has done.
+/// The steps of what [`compiled`] will charge that are for work of an earlier evaluation.
 pub(crate) fn done_before(cache: &CallCache, dialect: Dialect) -> usize {
     let kept = cache.get::<Kept>();
     kept.filter(|kept| kept.engine == Engine::of(dialect)).map_or(0, |kept| kept.steps)
 }
 
-/// The compiled pattern; literal arguments are the same at every evaluation, so the cached one is right. It is paid for as if it
-/// were compiled each time: whether it was cached makes no difference.
+/// The compiled pattern. Literal arguments are the same at every evaluation, so the cached one is right. The charge is as if it were
+/// compiled each time, so that the cache makes no difference.
 pub(crate) fn compiled<E>(
     cache: &CallCache,
     (pattern, options): (&str, &str),
@@ -96,16 +107,16 @@ pub(crate) fn compiled<E>(
     Ok(regex)
 }
 
-/// What a pattern is matched for.
+/// What the caller wants to know of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Whether it matches: what it matches does not matter.
+    /// Whether there is one.
     Truth,
-    /// The text that it matches.
+    /// Its text.
     Text,
 }
 
-/// A pattern that is ready to be read: what that takes is known.
+/// A translated pattern, which is not parsed yet: the cost of parsing is known.
 pub(crate) struct Ready<'p> {
     engine: Engine,
     pattern: &'p str,
@@ -114,7 +125,7 @@ pub(crate) struct Ready<'p> {
 }
 
 impl<'p> Ready<'p> {
-    /// A pattern that is translated for the engine of the dialect.
+    /// Translates a pattern for the engine of the dialect.
     pub(crate) fn of(pattern: &'p str, options: &'p str, wanted: Wanted, dialect: Dialect) -> Self {
         let engine = Engine::of(dialect);
         // Without multi-line mode PCRE's `$` matches before a last newline, too. Where nothing can follow it, and the
@@ -124,12 +135,12 @@ impl<'p> Ready<'p> {
         Self { engine, pattern, options, translated }
     }
 
-    /// Steps that it takes to read it, beyond what each pattern takes.
+    /// Steps of parsing it, beside those that each pattern takes.
     pub(crate) fn reading(&self) -> usize {
         self.translated.as_deref().map_or(0, |translated| regex_engine::reading(translated, self.options))
     }
 
-    /// The pattern as it was read: what it takes to compile it is known.
+    /// Parses it: then the cost of compiling it is known.
     pub(crate) fn read(self) -> Readied<'p> {
         let states = self.translated.as_deref().and_then(|translated| regex_engine::states(translated, self.options));
         let states = states.unwrap_or(self.pattern.len().min(PATTERN_MAX));
@@ -137,7 +148,7 @@ impl<'p> Ready<'p> {
     }
 }
 
-/// A pattern that is ready to be compiled.
+/// A parsed pattern: the cost of compiling is known.
 pub(crate) struct Readied<'p> {
     ready: Ready<'p>,
     /// About how many states its automaton will have.
@@ -145,17 +156,17 @@ pub(crate) struct Readied<'p> {
 }
 
 impl Readied<'_> {
-    /// What it takes to compile it.
+    /// Steps of compiling it.
     pub(crate) fn steps(&self) -> usize {
         if self.is_too_large() { COMPILE } else { COMPILE + COMPILE_STATE * self.states }
     }
 
-    /// Whether its text or its automaton is larger than may be: that is known without compiling it.
+    /// Whether its text or its automaton is too large, which is known before it is compiled.
     fn is_too_large(&self) -> bool {
         self.ready.pattern.len() > PATTERN_MAX || self.states > STATES_MAX
     }
 
-    /// The compiled pattern; none if it is wrong, too large or beyond regular languages.
+    /// Compiles it; `None` if it is invalid, too large or beyond regular languages.
     pub(crate) fn compile(self) -> Option<Regex> {
         if self.is_too_large() {
             return None;
@@ -165,7 +176,7 @@ impl Readied<'_> {
     }
 }
 
-/// Compiling ends where a pattern takes too much memory: with no more than about so many states.
+/// Patterns with more states are refused.
 const STATES_MAX: usize = 60_000;
 
 /// `(?m)`
@@ -173,7 +184,7 @@ fn has_inline_options(pattern: &str) -> bool {
     pattern.split("(?").skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '-'))
 }
 
-/// Whether what follows in a pattern can only match the empty text: closing parentheses, and alternatives to what was before.
+/// Whether the rest of a pattern can only match the empty text: closing parentheses, and alternatives to what precedes it.
 fn only_closes(tail: &str) -> bool {
     let mut rest = tail;
     loop {
@@ -192,7 +203,7 @@ fn only_closes(tail: &str) -> bool {
     }
 }
 
-/// The pattern with what PCRE reads differently written out; none for what the engine would misread.
+/// The pattern for the linear engine: constructs that have another meaning in PCRE are replaced. `None` if the engine would misread it.
 fn translated(pattern: &str, newline: bool) -> Option<String> {
     let mut out = String::new();
     let mut rest = pattern;
@@ -202,7 +213,7 @@ fn translated(pattern: &str, newline: bool) -> Option<String> {
         let was_quantified = std::mem::take(&mut quantified);
         match character {
             '\\' => {
-                let (written, length) = escape(tail, Place::Outside)?;
+                let (written, length) = escape(tail, EscapeContext::Outside)?;
                 out.push_str(&written);
                 rest = tail.get(length..)?;
                 continue;
@@ -236,7 +247,7 @@ fn translated(pattern: &str, newline: bool) -> Option<String> {
     Some(out)
 }
 
-/// `{2,3}` after its brace: as the engine wants it, and its length. Other braces stand for themselves.
+/// `{2,3}` after its brace: its translation, and its length. Other braces are literal.
 fn repetition(tail: &str) -> Option<(String, usize)> {
     let end = tail.find('}')?;
     let inside = tail.get(..end)?;
@@ -251,16 +262,17 @@ fn repetition(tail: &str) -> Option<(String, usize)> {
     Some((written, end + 1))
 }
 
+/// Where an escape stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum EscapeContext {
     Outside,
     InClass,
 }
 
-/// What follows a backslash: as the engine wants it, and its length. Classes are ASCII, as PCRE has them by default.
-fn escape(tail: &str, place: Place) -> Option<(String, usize)> {
+/// The text after a backslash: its translation, and its length. Classes are ASCII, as PCRE has them by default.
+fn escape(tail: &str, context: EscapeContext) -> Option<(String, usize)> {
     let letter = tail.chars().next()?;
-    let outside = place == Place::Outside;
+    let outside = context == EscapeContext::Outside;
     let plain = |text: &str| Some((text.to_owned(), 1));
     match letter {
         'd' if outside => plain("[0-9]"),
@@ -302,7 +314,7 @@ fn escape(tail: &str, place: Place) -> Option<(String, usize)> {
     }
 }
 
-/// A character class after its bracket, written to `out`; its length.
+/// Writes the translation of a character class, after its bracket, to `out`; returns its length.
 fn class(tail: &str, out: &mut String) -> Option<usize> {
     out.push('[');
     let mut at = 0;
@@ -326,7 +338,7 @@ fn class(tail: &str, out: &mut String) -> Option<usize> {
                 at += end;
             }
             '\\' => {
-                let (written, length) = escape(after, Place::InClass)?;
+                let (written, length) = escape(after, EscapeContext::InClass)?;
                 out.push_str(&written);
                 at += 1 + length;
             }

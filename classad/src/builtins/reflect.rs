@@ -1,61 +1,50 @@
-//! Functions that look at expressions instead of values.
+//! Functions of expressions instead of values.
 
 use std::collections::BTreeSet;
 
-use crate::analysis;
-use crate::builtins::convert::Text;
 use crate::builtins::pattern::{Wanted, compiled};
 use crate::cache::CallCache;
-use crate::eval::evaluator::{Bounded, Evaluator, Outcome, READ};
+use crate::eval::costs::READ;
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
 use crate::eval::lookup::{Found, Use};
 use crate::eval::scope::ScopeId;
+use crate::expr::paths::references;
 use crate::expr::{Call, Expr, Kind};
-use crate::text::parse_expr;
 
-/// Steps that it takes to begin to read an expression.
+/// Steps of parsing, beside those for the text.
 const PARSER: usize = 16;
-/// What a node takes that is searched for names: steps, and bytes.
+/// Steps of a node that is searched for names.
 const NODE: usize = 16;
+/// Bytes of such a node.
 const NODE_BYTES: usize = 64;
 
 /// `ifThenElse(condition, then, otherwise)`: only the chosen one is evaluated.
-pub(crate) fn if_then_else<'e>(
-    evaluator: &mut Evaluator<'e>,
-    _: &'e Expr,
-    call: &'e Call,
-    scope: ScopeId,
-) -> Outcome<'e> {
+pub(crate) fn if_then_else<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let [condition, then, otherwise] = &*call.arguments else { return Ok(Lazy::Error) };
-    match evaluator.eval(condition, scope)? {
-        Lazy::Undefined => Ok(Lazy::Undefined),
-        condition => match condition.truth() {
-            Some(true) => evaluator.eval(then, scope),
-            Some(false) => evaluator.eval(otherwise, scope),
-            None => Ok(Lazy::Error),
-        },
-    }
+    evaluator.choose(condition, then, otherwise, scope)
 }
 
 /// `debug(x)`: x; nothing is logged here.
-pub(crate) fn debug<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+pub(crate) fn debug<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     match &*call.arguments {
         [argument] => evaluator.eval(argument, scope),
         _ => Ok(Lazy::Error),
     }
 }
 
-/// `eval(x)`: the text of x read as an expression and evaluated here.
-pub(crate) fn eval<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+/// `eval(x)`: the text of x, parsed as an expression and evaluated here.
+pub(crate) fn eval<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let [argument] = &*call.arguments else { return Ok(Lazy::Error) };
     let value = evaluator.eval(argument, scope)?;
-    let Text::Is(text) = evaluator.text(&value)? else { return Ok(Lazy::Error) };
+    let Ok(text) = evaluator.text(&value)? else { return Ok(Lazy::Error) };
     // A tree takes many times the room of its text.
     const STEPS: usize = 4;
     const BYTES: usize = 128;
     evaluator.spend(text.len().saturating_mul(STEPS).saturating_add(PARSER))?;
     evaluator.take(text.len().saturating_mul(BYTES))?;
-    let Ok(expr) = parse_expr(&text, evaluator.context.dialect) else { return Ok(Lazy::Error) };
+    let parse = evaluator.parse;
+    let Some(expr) = parse(&text, evaluator.context.dialect) else { return Ok(Lazy::Error) };
     let expr = evaluator.keep(expr);
     evaluator.eval(expr, scope)
 }
@@ -63,17 +52,13 @@ pub(crate) fn eval<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Cal
 /// The attribute that a call's first argument names; none if it is no bare name.
 fn named<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Option<Found<'e>> {
     match call.arguments.first()?.kind() {
-        Kind::Attribute { name, absolute: false } => Some(evaluator.look_up(scope, name, Use::Bare)),
-        Kind::Attribute { name, absolute: true } => {
-            let root = evaluator.root(scope);
-            Some(evaluator.look_up(root, name, Use::Selected))
-        }
+        Kind::Attribute { name, absolute } => Some(evaluator.look_up_bare(name, *absolute, scope)),
         _ => None,
     }
 }
 
 /// `unparse(attribute)`: the text of its expression; an empty one for what the ad has no expression of by that name alone.
-pub(crate) fn unparse<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+pub(crate) fn unparse<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let is_path =
         |argument: &Expr| matches!(argument.kind(), Kind::Select { .. } | Kind::Attribute { absolute: true, .. });
     if call.arguments.first().is_some_and(is_path) {
@@ -89,12 +74,7 @@ pub(crate) fn unparse<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e 
 }
 
 /// `unresolved(attribute [, pattern])`: the names its expression needs that the ad does not have.
-pub(crate) fn unresolved<'e>(
-    evaluator: &mut Evaluator<'e>,
-    _: &'e Expr,
-    call: &'e Call,
-    scope: ScopeId,
-) -> Outcome<'e> {
+pub(crate) fn unresolved<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let (expr, at) = match named(evaluator, call, scope) {
         None => return Ok(Lazy::Error),
         Some(Found::Attribute(expr, at)) => (expr, at),
@@ -135,14 +115,14 @@ fn external<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr, scope: ScopeId) -
         let nodes = expr.nodes_within(evaluator.left() / NODE);
         evaluator.spend(nodes.saturating_mul(NODE))?;
         evaluator.take(nodes.saturating_mul(NODE_BYTES))?;
-        for reference in analysis::references(expr) {
+        for reference in references(expr) {
             let letters = reference.iter().map(|name| name.as_str().len()).sum::<usize>();
             evaluator.spend(letters / READ)?;
             evaluator.take(letters.saturating_mul(2))?;
             let Some(start) = reference.first() else { continue };
             match evaluator.look_up(scope, start, Use::Selected) {
                 Found::Attribute(inner, at) => {
-                    if seen.insert((inner.address(), at.0)) {
+                    if seen.insert((inner.id(), at.0)) {
                         pending.push((inner, at));
                     }
                 }
@@ -168,12 +148,7 @@ fn bare(path: &[&str]) -> String {
 }
 
 /// `evalInEachContext(expr, ads)`: the value of expr in each ad of a list.
-pub(crate) fn eval_in_each_context<'e>(
-    evaluator: &mut Evaluator<'e>,
-    _: &'e Expr,
-    call: &'e Call,
-    scope: ScopeId,
-) -> Outcome<'e> {
+pub(crate) fn eval_in_each_context<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     match each_context(evaluator, call, scope)? {
         Ok(values) => evaluator.list(values),
         Err(instead) => Ok(instead),
@@ -181,12 +156,7 @@ pub(crate) fn eval_in_each_context<'e>(
 }
 
 /// `countMatches(expr, ads)`: in how many ads of a list expr is true.
-pub(crate) fn count_matches<'e>(
-    evaluator: &mut Evaluator<'e>,
-    _: &'e Expr,
-    call: &'e Call,
-    scope: ScopeId,
-) -> Outcome<'e> {
+pub(crate) fn count_matches<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     match each_context(evaluator, call, scope)? {
         Ok(values) => Ok(Lazy::length(values.iter().filter(|value| value.truth() == Some(true)).count())),
         Err(Lazy::Undefined) => Ok(Lazy::Integer(0)),
@@ -194,7 +164,7 @@ pub(crate) fn count_matches<'e>(
     }
 }
 
-/// The values of the first argument in the ads of the second, or the value that the whole has instead.
+/// The values of the first argument in the ads of the second; or the value of the call if there is no such list.
 fn each_context<'e>(
     evaluator: &mut Evaluator<'e>,
     call: &'e Call,
@@ -222,15 +192,11 @@ fn each_context<'e>(
     Ok(Ok(values))
 }
 
-/// An attribute stands for its expression here: `countMatches(MY.RequireGPUs, TARGET.AvailableGPUs)`. Also where the
-/// expression stands.
+/// The expression to evaluate, and its scope. An attribute means its expression here:
+/// `countMatches(MY.RequireGPUs, TARGET.AvailableGPUs)`.
 fn expression_meant<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr, scope: ScopeId) -> Bounded<(&'e Expr, ScopeId)> {
     let found = match expr.unparenthesized().kind() {
-        Kind::Attribute { name, absolute: false } => evaluator.look_up(scope, name, Use::Bare),
-        Kind::Attribute { name, absolute: true } => {
-            let root = evaluator.root(scope);
-            evaluator.look_up(root, name, Use::Selected)
-        }
+        Kind::Attribute { name, absolute } => evaluator.look_up_bare(name, *absolute, scope),
         Kind::Select { base, name } => match evaluator.eval(base, scope)? {
             Lazy::Ad(base) => evaluator.look_up(base, name, Use::Selected),
             _ => Found::Nothing,

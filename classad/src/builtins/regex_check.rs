@@ -1,25 +1,28 @@
-//! Patterns into what this engine reads otherwise than PCRE, with what to write instead.
+//! Warnings and errors about patterns that mean something else, or nothing, to this engine than to PCRE.
 
-use crate::builtins::pattern::{COMPILE, Ready, Wanted};
+use crate::builtins::pattern::{COMPILE, Ready, Wanted, options_at};
 use crate::diagnostic::Span;
 use crate::dialect::Dialect;
 use crate::expr::{Call, Expr};
 use crate::value::Value;
 
-/// What is wrong with a pattern.
+/// Why a pattern is refused, or warned of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// `unsupported-regex`: PCRE gives it a meaning, this engine none. `regex-end`: `$` differs before a last newline.
     /// `bad-regex`: no engine reads it.
     pub(crate) code: &'static str,
+    /// What is wrong.
     pub(crate) message: String,
+    /// What to write instead.
     pub(crate) hint: &'static str,
-    /// The bytes of the pattern that are meant.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+    /// The first byte of the pattern that is meant, ...
+    start: usize,
+    /// ... and one past the last.
+    end: usize,
 }
 
-/// What opens a group that only a backtracking engine reads.
+/// Openings of groups that only a backtracking engine supports.
 const GROUPS: [(&str, &str, &str); 16] = [
     ("(?=", "look-ahead", LOOK),
     ("(?!", "negative look-ahead", "write a second condition: `regexp(a, x) && !regexp(b, x)`"),
@@ -43,21 +46,17 @@ const LOOK: &str = "write what must follow or precede into the pattern itself, w
 const NESTED: &str = "write the pattern out to the depth you need";
 const BACK: &str = "write the alternatives out: `(aa|bb)` instead of `([ab])\\1`";
 
-/// Steps that it may take to compile all patterns of a text of so many bytes: those after them are taken as they are.
+/// Steps that compiling all patterns of a text of `bytes` bytes may take; later patterns are not checked.
 pub(crate) fn work_for(bytes: usize) -> usize {
     const STEPS: usize = 120_000;
     const STEPS_OF_A_BYTE: usize = 60;
     bytes.saturating_mul(STEPS_OF_A_BYTE).saturating_add(STEPS)
 }
 
-/// The refusal of a call's literal pattern and where it stands. What it takes to compile it is subtracted from `work`.
+/// The refusal of a call's literal pattern, and the place of that. The steps of compiling it are subtracted from `work`.
 pub(crate) fn of_call(call: &Call, work: &mut usize) -> Option<(Span, Refusal)> {
-    let (options_at, substitutes) = match call.builtin().map(|builtin| builtin.name)? {
-        "regexp" | "regexpMember" => (2, false),
-        "stringList_regexpMember" => (3, false),
-        "regexps" | "replace" | "replaceAll" => (3, true),
-        _ => return None,
-    };
+    let options_at = options_at(call.builtin_name())?;
+    let substitutes = matches!(call.builtin_name(), "regexps" | "replace" | "replaceAll");
     let text = |expr: &Expr| expr.as_literal().and_then(Value::as_str).map(str::to_owned);
     let argument = call.arguments.first()?;
     let pattern = text(argument)?;
@@ -69,7 +68,7 @@ pub(crate) fn of_call(call: &Call, work: &mut usize) -> Option<(Span, Refusal)> 
     Some((place(argument.span(), &pattern, &refusal), refusal))
 }
 
-/// The part of a string literal, if nothing in the pattern is written with an escape.
+/// The place of a refusal in a string literal; the whole literal if the pattern contains escapes.
 fn place(literal: Span, pattern: &str, refusal: &Refusal) -> Span {
     if literal.end.saturating_sub(literal.start) == pattern.len() + 2 {
         Span::new(literal.start + 1 + refusal.start, literal.start + 1 + refusal.end)
@@ -78,8 +77,8 @@ fn place(literal: Span, pattern: &str, refusal: &Refusal) -> Span {
     }
 }
 
-/// Why the engine does not take a pattern as PCRE does; none if it does.
-pub(crate) fn refusal(pattern: &str, options: &str, substitutes: bool, work: &mut usize) -> Option<Refusal> {
+/// Why the engine does not take a pattern as PCRE does; `None` if it does.
+fn refusal(pattern: &str, options: &str, substitutes: bool, work: &mut usize) -> Option<Refusal> {
     let found = scan(pattern, options.contains('m'), substitutes);
     let unsupported = found.as_ref().is_some_and(|found| found.code == "unsupported-regex");
     if unsupported {
@@ -118,7 +117,7 @@ fn unsupported(pattern: &str, start: usize, length: usize, what: &str, hint: &'s
     Some(Refusal { code: "unsupported-regex", message, hint, start, end })
 }
 
-/// The first thing in the pattern that means something else to PCRE.
+/// The first construct in the pattern that has another meaning in PCRE.
 fn scan(pattern: &str, multi_line: bool, substitutes: bool) -> Option<Refusal> {
     let mut at = 0;
     let mut quantified = false;
@@ -174,7 +173,7 @@ fn end_of_text(pattern: &str, at: usize, substitutes: bool) -> Option<Refusal> {
     })
 }
 
-/// How long the escape at `at` is, or why it is refused.
+/// The length of the escape at `at`, or why it is refused.
 fn escape(pattern: &str, at: usize) -> Result<usize, Option<Refusal>> {
     let rest = pattern.get(at + 1..).unwrap_or_default();
     let Some(letter) = rest.chars().next() else { return Ok(1) };

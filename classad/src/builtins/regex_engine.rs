@@ -1,4 +1,4 @@
-//! Patterns at work: in linear time, or with the feature `pcre` and in HTCondor's dialect by bounded backtracking.
+//! Compiled patterns, which match in linear time; with the feature `pcre` and in HTCondor's dialect, by bounded backtracking.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -9,18 +9,16 @@ use regex_syntax::ast::parse::ParserBuilder as AstBuilder;
 use regex_syntax::ast::{self, Ast, ClassSetItem, Flag, FlagsItemKind};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-#[cfg(feature = "pcre")]
-use crate::builtins::regex_engine_pcre;
 use crate::dialect::Dialect;
-use crate::eval::evaluator::READ;
+use crate::eval::costs::READ;
 
 /// How much memory a compiled pattern may take, in bytes.
-pub(crate) const COMPILED_MAX: usize = 1 << 20;
+const COMPILED_MAX: usize = 1 << 20;
 
-/// How much memory the part of its automaton may take that is remembered while it matches.
-pub(crate) const CACHE_MAX: usize = 1 << 18;
+/// How much memory the cached part of its automaton may take while it matches.
+const CACHE_MAX: usize = 1 << 18;
 
-/// So many states are compared with a letter in one step.
+/// States that are compared with a letter in one step.
 const STATES_OF_A_STEP: usize = 8;
 
 /// Which engine matches.
@@ -34,7 +32,7 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// The engine of a dialect: what HTCondor matches is matched in its own dialect only, and only where that is built in.
+    /// The engine of a dialect: backtracking in HTCondor's dialect only, and only with the feature `pcre`.
     pub(crate) fn of(dialect: Dialect) -> Self {
         match dialect {
             #[cfg(feature = "pcre")]
@@ -56,21 +54,21 @@ pub(crate) struct Regex {
 enum Matcher {
     Linear(regex::Regex),
     #[cfg(feature = "pcre")]
-    Backtracking(regex_engine_pcre::Regex),
+    Backtracking(fancy_regex::Regex),
 }
 
-/// Steps that it takes to read a pattern that is written for the linear engine, beyond its length. Where letters of both cases
-/// match, each character of each class is looked up: a few bytes of pattern, and a million characters.
+/// Steps of parsing a pattern for the linear engine, beside those for its length. Without regard to case, each character of each class
+/// is looked up: a few bytes of pattern can mean a million characters.
 pub(crate) fn reading(translated: &str, options: &str) -> usize {
     let Ok(tree) = AstBuilder::new().ignore_whitespace(options.contains('x')).build().parse(translated) else {
         return 0;
     };
-    let cost = Reading { folds: options.contains('i'), tables: 0, characters: 0 };
+    let cost = ClassCost { folds: options.contains('i'), tables: 0, characters: 0 };
     ast::visit(&tree, cost).unwrap_or_else(|never| match never {})
 }
 
-/// What the classes of a pattern take to be read.
-struct Reading {
+/// The cost of parsing the character classes of a pattern.
+struct ClassCost {
     /// Letters of both cases match, somewhere.
     folds: bool,
     /// Classes that are tables of Unicode.
@@ -79,13 +77,14 @@ struct Reading {
     characters: usize,
 }
 
-/// All characters there are.
+/// The number of code points of Unicode.
 const CHARACTERS: usize = 0x11_0000;
-/// Steps that it takes to copy a table of Unicode, and characters that are looked up in one step: a pattern is read twice.
+/// Steps of copying a table of Unicode.
 const TABLE: usize = 500;
+/// Characters that are looked up in one step: a pattern is parsed twice.
 const CHARACTERS_OF_A_STEP: usize = 4;
 
-impl Reading {
+impl ClassCost {
     fn table(&mut self) {
         self.tables = self.tables.saturating_add(1);
         self.characters = self.characters.saturating_add(CHARACTERS);
@@ -96,7 +95,7 @@ impl Reading {
     }
 }
 
-impl ast::Visitor for Reading {
+impl ast::Visitor for ClassCost {
     type Output = usize;
     type Err = Infallible;
 
@@ -122,7 +121,7 @@ impl ast::Visitor for Reading {
                 self.table();
                 0
             }
-            // what is left out of a class inside another one is all the rest for the outer one
+            // A negated class inside another class contains all other characters.
             ClassSetItem::Bracketed(class) if class.negated => CHARACTERS,
             ClassSetItem::Ascii(class) if class.negated => CHARACTERS,
             ClassSetItem::Ascii(_) => 128,
@@ -133,7 +132,7 @@ impl ast::Visitor for Reading {
     }
 }
 
-/// About how many states the automaton of a pattern has that is written for the linear engine; none if it is wrong.
+/// About how many states the automaton of a pattern for the linear engine has; `None` if the pattern is invalid.
 pub(crate) fn states(translated: &str, options: &str) -> Option<usize> {
     let hir = ParserBuilder::new()
         .case_insensitive(options.contains('i'))
@@ -171,7 +170,7 @@ fn states_of(hir: &Hir) -> usize {
 /// Where the groups of one match are, the whole match first.
 pub(crate) type Groups = Vec<Option<Range<usize>>>;
 
-/// A compiled pattern: `translated` is written for the linear engine, `_pcre` as the author wrote it.
+/// Compiles a pattern: `translated` is the pattern for the linear engine, `_pcre` the pattern as the author wrote it.
 pub(crate) fn build(
     engine: Engine,
     translated: Option<&str>,
@@ -191,9 +190,31 @@ pub(crate) fn build(
             .ok()
             .map(Matcher::Linear),
         #[cfg(feature = "pcre")]
-        Engine::Backtracking => regex_engine_pcre::build(translated, _pcre, options).map(Matcher::Backtracking),
+        Engine::Backtracking => backtracking(translated, _pcre, options).map(Matcher::Backtracking),
     };
     matcher.map(|matcher| Regex { matcher, states })
+}
+
+/// How often one match may go back. A text that needs more does not match.
+#[cfg(feature = "pcre")]
+const BACKTRACKS_MAX: usize = 10_000;
+
+/// A pattern for the backtracking engine, which also matches what the linear engine refuses.
+#[cfg(feature = "pcre")]
+fn backtracking(translated: Option<&str>, pcre: &str, options: &str) -> Option<fancy_regex::Regex> {
+    let compile = |pattern: &str| {
+        fancy_regex::RegexBuilder::new(pattern)
+            .case_insensitive(options.contains('i'))
+            .multi_line(options.contains('m'))
+            .dot_matches_new_line(options.contains('s'))
+            .ignore_whitespace(options.contains('x'))
+            .backtrack_limit(BACKTRACKS_MAX)
+            .delegate_size_limit(COMPILED_MAX)
+            .delegate_dfa_size_limit(CACHE_MAX)
+            .build()
+            .ok()
+    };
+    translated.and_then(compile).or_else(|| compile(pcre))
 }
 
 impl Regex {
@@ -202,20 +223,21 @@ impl Regex {
         text.len().saturating_mul(self.states) / STATES_OF_A_STEP + text.len() / READ
     }
 
-    /// How long a text may be to be searched in so many steps.
+    /// The length of the longest text that can be searched in `steps` steps.
     pub(crate) fn length_max(&self, steps: usize) -> usize {
         steps.saturating_mul(STATES_OF_A_STEP) / (self.states + 1)
     }
 
+    /// Whether the pattern matches somewhere in the text.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         match &self.matcher {
             Matcher::Linear(regex) => regex.is_match(text),
             #[cfg(feature = "pcre")]
-            Matcher::Backtracking(regex) => regex.is_match(text),
+            Matcher::Backtracking(regex) => regex.is_match(text).unwrap_or(false),
         }
     }
 
-    /// All matches, one after the other.
+    /// All matches, in the order of the text.
     pub(crate) fn matches<'r>(&'r self, text: &'r str) -> Box<dyn Iterator<Item = Groups> + 'r> {
         match &self.matcher {
             Matcher::Linear(regex) => Box::new(
@@ -224,7 +246,10 @@ impl Regex {
                     .map(|captures| captures.iter().map(|group| group.map(|group| group.range())).collect()),
             ),
             #[cfg(feature = "pcre")]
-            Matcher::Backtracking(regex) => Box::new(regex.matches(text)),
+            Matcher::Backtracking(regex) => {
+                let found = regex.captures_iter(text).map_while(Result::ok);
+                Box::new(found.map(|captures| captures.iter().map(|group| group.map(|group| group.range())).collect()))
+            }
         }
     }
 }

@@ -1,15 +1,16 @@
-//! Texts searched with regular expressions, and rewritten.
+//! Functions that search and rewrite strings with regular expressions.
 
 use std::sync::Arc;
 
+use crate::builtins::arguments::strict;
 use crate::builtins::pattern::{self, Wanted};
 use crate::builtins::regex_engine::{Groups, Regex};
-use crate::builtins::strict;
 use crate::builtins::stringlist::{self, delimiters, items};
-use crate::eval::evaluator::{ALLOCATION, Bounded, Evaluator, Outcome, READ};
+use crate::eval::costs::{ALLOCATION, READ};
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::{Chars, Lazy};
 use crate::eval::scope::ScopeId;
-use crate::expr::{Call, Expr};
+use crate::expr::Call;
 
 /// The values of a call's arguments and its pattern at argument 0 with the options at `options_at`.
 struct Matching<'e> {
@@ -18,7 +19,7 @@ struct Matching<'e> {
     options: Chars<'e>,
 }
 
-/// Evaluates the arguments; the outer error is the value that the call has instead.
+/// Evaluates the arguments and compiles the pattern; the inner error is the value of the call if an argument is UNDEFINED or ERROR.
 fn prepare<'e>(
     evaluator: &mut Evaluator<'e>,
     call: &'e Call,
@@ -39,7 +40,10 @@ fn prepare<'e>(
         }
         _ => None,
     };
-    Ok(Ok(Matching { arguments, pattern, options }))
+    Ok(match strict(&arguments) {
+        Some(value) => Err(value),
+        None => Ok(Matching { arguments, pattern, options }),
+    })
 }
 
 /// The compiled pattern of a call. Compiling it takes fuel each time, and is on the bill once.
@@ -64,14 +68,11 @@ fn pay(evaluator: &mut Evaluator<'_>, pattern: &Regex, text: &str) -> Bounded<()
 }
 
 /// `regexp(pattern, text [, options])`
-pub(crate) fn regexp<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+pub(crate) fn regexp<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let matching = match prepare(evaluator, call, scope, 2)? {
         Ok(matching) => matching,
         Err(instead) => return Ok(instead),
     };
-    if let Some(value) = strict(&matching.arguments) {
-        return Ok(value);
-    }
     match (&matching.pattern, matching.arguments.get(1)) {
         (Some(pattern), Some(Lazy::String(text))) => {
             pay(evaluator, pattern, text)?;
@@ -82,19 +83,11 @@ pub(crate) fn regexp<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e C
 }
 
 /// `regexpMember(pattern, list [, options])`: an UNDEFINED element counts unless another one matches.
-pub(crate) fn regexp_member<'e>(
-    evaluator: &mut Evaluator<'e>,
-    _: &'e Expr,
-    call: &'e Call,
-    scope: ScopeId,
-) -> Outcome<'e> {
+pub(crate) fn regexp_member<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     let matching = match prepare(evaluator, call, scope, 2)? {
         Ok(matching) => matching,
         Err(instead) => return Ok(instead),
     };
-    if let Some(value) = strict(&matching.arguments) {
-        return Ok(value);
-    }
     let [Lazy::String(_), Lazy::List(list), ..] = matching.arguments.as_slice() else {
         return Ok(Lazy::Error);
     };
@@ -119,7 +112,6 @@ pub(crate) fn regexp_member<'e>(
 /// `stringList_regexpMember(pattern, list [, delimiters [, options]])`
 pub(crate) fn string_list_regexp_member<'e>(
     evaluator: &mut Evaluator<'e>,
-    _: &'e Expr,
     call: &'e Call,
     scope: ScopeId,
 ) -> Outcome<'e> {
@@ -148,22 +140,17 @@ pub(crate) fn string_list_regexp_member<'e>(
 }
 
 /// `regexps(pattern, text, substitute [, options])`: the substitute alone, unless option `f` asks for the full text.
-pub(crate) fn regexps<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+pub(crate) fn regexps<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     substitute(evaluator, call, scope, "")
 }
 
 /// `replace(pattern, text, substitute [, options])`: the full text with the first match replaced.
-pub(crate) fn replace<'e>(evaluator: &mut Evaluator<'e>, _: &'e Expr, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
+pub(crate) fn replace<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     substitute(evaluator, call, scope, "f")
 }
 
 /// `replaceAll(pattern, text, substitute [, options])`: the full text with every match replaced.
-pub(crate) fn replace_all<'e>(
-    evaluator: &mut Evaluator<'e>,
-    _: &'e Expr,
-    call: &'e Call,
-    scope: ScopeId,
-) -> Outcome<'e> {
+pub(crate) fn replace_all<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId) -> Outcome<'e> {
     substitute(evaluator, call, scope, "fg")
 }
 
@@ -172,9 +159,6 @@ fn substitute<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId,
         Ok(matching) => matching,
         Err(instead) => return Ok(instead),
     };
-    if let Some(value) = strict(&matching.arguments) {
-        return Ok(value);
-    }
     let (Some(pattern), [_, Lazy::String(text), Lazy::String(template), ..]) =
         (&matching.pattern, matching.arguments.as_slice())
     else {

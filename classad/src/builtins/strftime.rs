@@ -1,4 +1,4 @@
-//! A date and a pattern like `%Y-%m-%d` into text, in the C locale.
+//! Formats a date by a pattern like `%Y-%m-%d`, in the C locale.
 
 use std::fmt::Write;
 

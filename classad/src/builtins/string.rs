@@ -1,9 +1,8 @@
-//! Strings into strings: joining, cutting, comparing. Positions count bytes, letters are ASCII.
+//! Functions of strings: joining, cutting, comparing. Positions count bytes, letters are ASCII.
 
 use std::cmp::Ordering;
 
-use crate::builtins::argument;
-use crate::builtins::convert::Text;
+use crate::builtins::arguments::argument;
 use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::{Elements, Lazy};
 
@@ -12,9 +11,8 @@ pub(crate) fn strcat<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) 
     let mut whole = String::new();
     for value in arguments {
         match evaluator.text(value)? {
-            Text::Is(text) => whole.push_str(&text),
-            Text::Undefined => return Ok(Lazy::Undefined),
-            Text::Error => return Ok(Lazy::Error),
+            Ok(text) => whole.push_str(&text),
+            Err(instead) => return Ok(instead),
         }
         evaluator.fits(whole.len())?;
     }
@@ -28,9 +26,9 @@ pub(crate) fn join<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) ->
         [Lazy::Undefined] => return Ok(Lazy::Undefined),
         [separator, rest @ ..] => {
             let separator = match evaluator.text(separator)? {
-                Text::Is(text) => text,
-                Text::Undefined => "".into(),
-                Text::Error => return Ok(Lazy::Error),
+                Ok(text) => text,
+                Err(Lazy::Undefined) => "".into(),
+                Err(error) => return Ok(error),
             };
             match rest {
                 [Lazy::List(items)] => (separator, evaluator.items(items)?),
@@ -44,7 +42,7 @@ pub(crate) fn join<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) ->
     let mut defined = items.is_empty();
     for item in &*items {
         match evaluator.text(item)? {
-            Text::Is(text) => {
+            Ok(text) => {
                 // The reference separates only from what is there: an empty first item leaves no trace.
                 if !whole.is_empty() {
                     evaluator.charge(separator.len())?;
@@ -53,27 +51,23 @@ pub(crate) fn join<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) ->
                 whole.push_str(&text);
                 defined = true;
             }
-            Text::Undefined => {}
-            Text::Error => return Ok(Lazy::Error),
+            Err(Lazy::Undefined) => {}
+            Err(error) => return Ok(error),
         }
         evaluator.fits(whole.len())?;
     }
     if defined { evaluator.string(whole) } else { Ok(Lazy::Undefined) }
 }
 
-pub(crate) fn to_upper<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    changed(evaluator, arguments, str::to_ascii_uppercase)
-}
-
-pub(crate) fn to_lower<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    changed(evaluator, arguments, str::to_ascii_lowercase)
-}
-
-fn changed<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], change: fn(&str) -> String) -> Outcome<'e> {
+/// `toUpper(s)`, `toLower(s)`
+pub(crate) fn changed<'e>(
+    evaluator: &mut Evaluator<'e>,
+    arguments: &[Lazy<'e>],
+    change: fn(&str) -> String,
+) -> Outcome<'e> {
     match evaluator.text(argument(arguments, 0))? {
-        Text::Is(text) => evaluator.string(change(&text)),
-        Text::Undefined => Ok(Lazy::Undefined),
-        Text::Error => Ok(Lazy::Error),
+        Ok(text) => evaluator.string(change(&text)),
+        Err(instead) => Ok(instead),
     }
 }
 
@@ -101,15 +95,8 @@ pub(crate) fn substr<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) 
     evaluator.string(String::from_utf8_lossy(part))
 }
 
-pub(crate) fn strcmp<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    compared(evaluator, arguments, str::cmp)
-}
-
-pub(crate) fn stricmp<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    compared(evaluator, arguments, crate::name::compare)
-}
-
-fn compared<'e>(
+/// `strcmp(a, b)`, `stricmp(a, b)`: -1, 0 or 1.
+pub(crate) fn compared<'e>(
     evaluator: &mut Evaluator<'e>,
     arguments: &[Lazy<'e>],
     compare: fn(&str, &str) -> Ordering,
@@ -117,42 +104,29 @@ fn compared<'e>(
     let left = evaluator.text(argument(arguments, 0))?;
     let right = evaluator.text(argument(arguments, 1))?;
     Ok(match (left, right) {
-        (Text::Undefined, _) | (_, Text::Undefined) => Lazy::Undefined,
-        (Text::Error, _) | (_, Text::Error) => Lazy::Error,
-        (Text::Is(left), Text::Is(right)) => {
+        (Err(Lazy::Undefined), _) | (_, Err(Lazy::Undefined)) => Lazy::Undefined,
+        (Err(error), _) | (_, Err(error)) => error,
+        (Ok(left), Ok(right)) => {
             evaluator.compare(&left, &right)?;
-            sign(compare(&left, &right))
+            Lazy::Integer(match compare(&left, &right) {
+                Ordering::Less => -1,
+                Ordering::Equal => 0,
+                Ordering::Greater => 1,
+            })
         }
-    })
-}
-
-/// An order as -1, 0 or 1.
-pub(crate) fn sign<'e>(ordering: Ordering) -> Lazy<'e> {
-    Lazy::Integer(match ordering {
-        Ordering::Less => -1,
-        Ordering::Equal => 0,
-        Ordering::Greater => 1,
     })
 }
 
 /// `splitUserName("u@d")`: a name without `@` is a user.
 pub(crate) fn split_user_name<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    match argument(arguments, 0) {
-        Lazy::String(text) => {
-            let (user, domain) = text.split_once('@').unwrap_or((text, ""));
-            evaluator.strings([user, domain])
-        }
-        _ => Ok(Lazy::Error),
-    }
+    let Lazy::String(text) = argument(arguments, 0) else { return Ok(Lazy::Error) };
+    let (user, domain) = text.split_once('@').unwrap_or((text, ""));
+    evaluator.strings([user, domain])
 }
 
 /// `splitSlotName("slot1@host")`: a name without `@` is a host.
 pub(crate) fn split_slot_name<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    match argument(arguments, 0) {
-        Lazy::String(text) => {
-            let (slot, host) = text.split_once('@').unwrap_or(("", text));
-            evaluator.strings([slot, host])
-        }
-        _ => Ok(Lazy::Error),
-    }
+    let Lazy::String(text) = argument(arguments, 0) else { return Ok(Lazy::Error) };
+    let (slot, host) = text.split_once('@').unwrap_or(("", text));
+    evaluator.strings([slot, host])
 }

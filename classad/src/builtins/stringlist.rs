@@ -1,16 +1,17 @@
 //! Strings that list items between delimiters, as HTCondor's older attributes do.
 
-use crate::builtins::number::prefix;
-use crate::builtins::{argument, strict};
-use crate::eval::evaluator::{Bounded, Evaluator, Outcome, READ};
+use crate::builtins::arguments::{argument, strict};
+use crate::builtins::number::{prefix, whole};
+use crate::eval::costs::READ;
+use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::Lazy;
 use crate::value::to_real;
 
-/// What separates items unless a call says otherwise.
+/// The delimiters of items unless a call names others.
 pub(crate) const DELIMITERS: &str = " ,";
-/// The same where the functions for membership look for items.
+/// The default delimiters of the functions for membership.
 const MEMBER_DELIMITERS: &str = ", \t\r\n";
-/// The same for [`split`].
+/// The default delimiters of [`split`].
 const SPLIT_DELIMITERS: &str = ", \t";
 
 /// The items between delimiters, blanks around them and empty ones dropped.
@@ -34,7 +35,7 @@ pub(crate) fn pay(evaluator: &mut Evaluator<'_>, text: &str, delimiters: &str) -
     evaluator.take(text.len().saturating_mul(8))
 }
 
-/// The same for a list and delimiters among the arguments.
+/// Pays for the list and the delimiters among the arguments.
 fn pay_for<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Bounded<()> {
     match (text(arguments, 0), delimiters(arguments, 1)) {
         (Some(list), Some(delimiters)) => pay(evaluator, list, delimiters),
@@ -55,6 +56,7 @@ pub(crate) fn delimiters<'a>(arguments: &'a [Lazy<'_>], index: usize) -> Option<
     if arguments.len() <= index { Some(DELIMITERS) } else { text(arguments, index) }
 }
 
+/// `stringListSize(s)`
 pub(crate) fn size<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     pay_for(evaluator, arguments)?;
     Ok(match (text(arguments, 0), delimiters(arguments, 1)) {
@@ -66,17 +68,18 @@ pub(crate) fn size<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) ->
 /// The items as numbers, and whether all are written as integers.
 fn numbers(arguments: &[Lazy]) -> Option<(Vec<f64>, bool)> {
     let items = items(text(arguments, 0)?, delimiters(arguments, 1)?);
-    let whole = |item: &&str| item.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-'));
-    let integers = items.iter().all(whole);
+    let digits = |item: &&str| item.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-'));
+    let integers = items.iter().all(digits);
     let numbers = items.into_iter().map(prefix).collect::<Option<Vec<_>>>()?;
     Some((numbers, integers))
 }
 
 /// An integer if all items were, else a real.
 fn number<'e>(value: f64, integer: bool) -> Lazy<'e> {
-    if integer { crate::builtins::number::whole(value) } else { Lazy::Real(value) }
+    if integer { whole(value) } else { Lazy::Real(value) }
 }
 
+/// `stringListSum(s)`
 pub(crate) fn sum<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     pay_for(evaluator, arguments)?;
     Ok(match numbers(arguments) {
@@ -85,6 +88,7 @@ pub(crate) fn sum<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> 
     })
 }
 
+/// `stringListAvg(s)`
 pub(crate) fn avg<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     pay_for(evaluator, arguments)?;
     Ok(match numbers(arguments) {
@@ -98,34 +102,27 @@ pub(crate) fn avg<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> 
     })
 }
 
-pub(crate) fn min<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
+/// `stringListMin(s)`, `stringListMax(s)`
+pub(crate) fn extreme<'e>(
+    evaluator: &mut Evaluator<'e>,
+    arguments: &[Lazy<'e>],
+    better: fn(f64, f64) -> f64,
+) -> Outcome<'e> {
     pay_for(evaluator, arguments)?;
-    Ok(extreme(arguments, f64::min))
-}
-
-pub(crate) fn max<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    pay_for(evaluator, arguments)?;
-    Ok(extreme(arguments, f64::max))
-}
-
-fn extreme<'e>(arguments: &[Lazy<'e>], better: fn(f64, f64) -> f64) -> Lazy<'e> {
-    match numbers(arguments) {
+    Ok(match numbers(arguments) {
         None => Lazy::Error,
         Some((numbers, integers)) => {
             numbers.into_iter().reduce(better).map_or(Lazy::Undefined, |best| number(best, integers))
         }
-    }
+    })
 }
 
-pub(crate) fn member<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    has_member(evaluator, arguments, str::eq)
-}
-
-pub(crate) fn member_any_case<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    has_member(evaluator, arguments, str::eq_ignore_ascii_case)
-}
-
-fn has_member<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Outcome<'e> {
+/// `stringListMember(x, s)`, with or without regard to case.
+pub(crate) fn member<'e>(
+    evaluator: &mut Evaluator<'e>,
+    arguments: &[Lazy<'e>],
+    same: fn(&str, &str) -> bool,
+) -> Outcome<'e> {
     match forgiving(arguments) {
         Ok((wanted, list, delimiters)) => {
             pay(evaluator, list, delimiters)?;
@@ -160,16 +157,13 @@ fn text_or_empty<'a>(value: &'a Lazy<'_>) -> Option<&'a str> {
     }
 }
 
-pub(crate) fn subset<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    is_subset(evaluator, arguments, str::eq)
-}
-
-pub(crate) fn subset_any_case<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    is_subset(evaluator, arguments, str::eq_ignore_ascii_case)
-}
-
-/// An empty text is a subset of every list; a text of delimiters alone is none of any.
-fn is_subset<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], same: fn(&str, &str) -> bool) -> Outcome<'e> {
+/// `stringListSubsetMatch(a, b)`, with or without regard to case. An empty text is a subset of every list; a text of delimiters alone
+/// is a subset of none.
+pub(crate) fn subset<'e>(
+    evaluator: &mut Evaluator<'e>,
+    arguments: &[Lazy<'e>],
+    same: fn(&str, &str) -> bool,
+) -> Outcome<'e> {
     match forgiving(arguments) {
         Ok((part, whole, delimiters)) => {
             pay(evaluator, part, delimiters)?;
@@ -184,6 +178,7 @@ fn is_subset<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], same: fn
     }
 }
 
+/// `stringListsIntersect(a, b)`
 pub(crate) fn intersect<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
     if let Some(value) = strict(arguments) {
         return Ok(value);

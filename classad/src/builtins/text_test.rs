@@ -1,4 +1,4 @@
-//! Calls that ask one thing of a text, taken apart once for many texts.
+//! Predicates on one text, prepared once for many texts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::expr::{Expr, Kind};
 use crate::name::Name;
 use crate::value::Value;
 
-/// `regexp("^node", name)` or `stringListMember(name, "a, b")`: a question about one text, in which everything else is
-/// written out. Who asks it of thousands of texts need not have each call evaluated.
+/// A prepared predicate on one text: `regexp("^node", name)` or `stringListMember(name, "a, b")` with literals for all other arguments.
+/// It can be applied to thousands of texts without an evaluation for each.
 #[derive(Debug)]
 pub struct TextTest {
     name: Name,
     asks: Asks,
     /// A longer text may take more steps than the context allows.
     length_max: usize,
-    /// The fuel that taking the call apart has used.
+    /// The fuel that the preparation has used.
     fuel: usize,
 }
 
@@ -29,14 +29,14 @@ enum Asks {
     Listed(BTreeSet<Box<str>>),
 }
 
-/// Steps of such a call beside those for its text: one for each node, and one to find the attribute.
+/// Steps of such a call beside those for its text: one for each node, and one for finding the attribute.
 const STEPS: usize = 16;
-/// How deep it is.
+/// The depth of such a call.
 const DEPTH: usize = 4;
 
 impl TextTest {
-    /// The test that a call comes to under the limits and the dialect of a context; none of any other expression, or if the call
-    /// is wrong or too much for them.
+    /// Prepares a call under the limits and the dialect of a context; `None` for other expressions, and if the call is invalid or
+    /// exceeds the limits.
     #[must_use]
     pub fn of(expr: &Expr, context: &Context) -> Option<Self> {
         let Kind::Call(call) = expr.unparenthesized().kind() else { return None };
@@ -71,7 +71,7 @@ impl TextTest {
             pay(pattern.len() + options.len()).ok()?;
             let pattern =
                 pattern::compiled(&call.cache, (pattern, options), Wanted::Truth, context.dialect, &mut pay).ok()??;
-            // So much can be paid for when the pattern is.
+            // The fuel that is left after compiling the pattern.
             let length_max = pattern.length_max(fuel).min(context.limits.result_bytes);
             return Some(Self { name: attribute(1)?, asks: Asks::Pattern(pattern), length_max, fuel: all - fuel });
         }
@@ -85,20 +85,20 @@ impl TextTest {
         None
     }
 
-    /// The attribute whose text is asked about.
+    /// The attribute that contains the text.
     #[must_use]
     pub fn name(&self) -> &Name {
         &self.name
     }
 
-    /// The fuel that taking the call apart has used, once.
+    /// The fuel that the preparation has used, once.
     #[must_use]
     pub fn fuel(&self) -> usize {
         self.fuel
     }
 
-    /// About the fuel that asking of a text takes. An automaton that was built for the texts before takes a part of what the
-    /// evaluator charges, which counts with the worst.
+    /// About the fuel that a test of this text takes. An automaton that was built for earlier texts takes a part of what the evaluator
+    /// charges, which is the worst case.
     #[must_use]
     pub fn fuel_of(&self, text: &str) -> usize {
         const PART: usize = 8;
@@ -108,7 +108,7 @@ impl TextTest {
         }
     }
 
-    /// What the call's value is where the attribute is this text; none if only an evaluation can tell.
+    /// The value of the call if the attribute is this text; `None` if only an evaluation can tell.
     #[must_use]
     pub fn holds(&self, text: &str) -> Option<bool> {
         if text.len() > self.length_max {

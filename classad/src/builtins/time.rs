@@ -1,8 +1,9 @@
-//! Times made, taken apart and written. The only clock is the context.
+//! Functions that make, split and format times. The only clock is the context.
 
 use crate::ad::Ad;
-use crate::builtins::argument;
+use crate::builtins::arguments::argument;
 use crate::builtins::convert::integer;
+use crate::builtins::number::whole;
 use crate::builtins::strftime;
 use crate::calendar::{self, Civil};
 use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
@@ -10,22 +11,25 @@ use crate::eval::lazy::Lazy;
 use crate::expr::Expr;
 use crate::name::Name;
 use crate::text::time;
-use crate::value::Value;
-use crate::value::to_real;
+use crate::value::{Value, to_real};
 
+/// `time()`
 pub(crate) fn now<'e>(evaluator: &mut Evaluator<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::Integer(evaluator.context.now))
 }
 
+/// `currentTime()`
 pub(crate) fn current_time<'e>(evaluator: &mut Evaluator<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::AbsTime { seconds: evaluator.context.now, offset: evaluator.context.local_offset })
 }
 
+/// `dayTime()`
 pub(crate) fn day_time<'e>(evaluator: &mut Evaluator<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
     let local = evaluator.context.now.saturating_add(i64::from(evaluator.context.local_offset));
     Ok(Lazy::RelTime(to_real(local.rem_euclid(calendar::DAY))))
 }
 
+/// `timeZoneOffset()`
 pub(crate) fn time_zone_offset<'e>(evaluator: &mut Evaluator<'e>, _: &[Lazy<'e>]) -> Outcome<'e> {
     Ok(Lazy::RelTime(f64::from(evaluator.context.local_offset)))
 }
@@ -80,66 +84,30 @@ pub(crate) fn rel_time_as_real<'e>(_: &mut Evaluator<'e>, arguments: &[Lazy<'e>]
     })
 }
 
-/// A field of an absolute time in the local zone, or of a relative time (days, hours, minutes, seconds).
-fn field(
-    evaluator: &Evaluator<'_>,
-    arguments: &[Lazy<'_>],
+/// `getYear(t)` and similar functions: a field of an absolute time in the local zone, or of a relative time, which has days, hours,
+/// minutes and seconds.
+pub(crate) fn field<'e>(
+    evaluator: &Evaluator<'e>,
+    arguments: &[Lazy<'e>],
     of_date: fn(&Civil) -> Option<i64>,
-    of_length: fn((f64, f64, f64, f64)) -> Option<f64>,
-) -> Lazy<'static> {
-    match argument(arguments, 0) {
+    of_length: fn(&[f64; 4]) -> Option<f64>,
+) -> Outcome<'e> {
+    Ok(match argument(arguments, 0) {
         Lazy::AbsTime { seconds, .. } => {
             let local = seconds.saturating_add(i64::from(evaluator.context.local_offset));
             of_date(&Civil::new(local)).map_or(Lazy::Error, Lazy::Integer)
         }
         Lazy::RelTime(seconds) => {
-            let whole = seconds.trunc();
-            let parts = (
-                (whole / 86_400.0).trunc(),
-                (whole / 3600.0).trunc() % 24.0,
-                (whole / 60.0).trunc() % 60.0,
-                whole % 60.0,
-            );
-            of_length(parts).map_or(Lazy::Error, crate::builtins::number::whole)
+            let [days, hours, minutes] = clock(seconds.trunc());
+            of_length(&[days, hours, minutes, seconds.trunc() % 60.0]).map_or(Lazy::Error, whole)
         }
         _ => Lazy::Error,
-    }
+    })
 }
 
-pub(crate) fn get_year<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(evaluator, arguments, |date| Some(date.year), |_| None))
-}
-
-pub(crate) fn get_month<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(evaluator, arguments, |date| Some(date.month), |_| None))
-}
-
-pub(crate) fn get_day_of_year<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(evaluator, arguments, |date| Some(date.day_of_year), |_| None))
-}
-
-pub(crate) fn get_day_of_month<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(evaluator, arguments, |date| Some(date.day), |_| None))
-}
-
-pub(crate) fn get_day_of_week<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(evaluator, arguments, |date| Some(date.day_of_week), |_| None))
-}
-
-pub(crate) fn get_days<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(evaluator, arguments, |_| None, |length| Some(length.0)))
-}
-
-pub(crate) fn get_hours<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(evaluator, arguments, |date| Some(date.hour), |length| Some(length.1)))
-}
-
-pub(crate) fn get_minutes<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(evaluator, arguments, |date| Some(date.minute), |length| Some(length.2)))
-}
-
-pub(crate) fn get_seconds<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    Ok(field(evaluator, arguments, |date| Some(date.second), |length| Some(length.3)))
+/// The days, hours and minutes of a whole number of seconds.
+fn clock(seconds: f64) -> [f64; 3] {
+    [(seconds / 86_400.0).trunc(), (seconds / 3600.0).trunc() % 24.0, (seconds / 60.0).trunc() % 60.0]
 }
 
 /// `splitTime(t)`: the fields of a time as an ad.
@@ -175,17 +143,15 @@ fn date_fields(seconds: i64, offset: i32) -> Vec<(&'static str, Value)> {
 /// A negative length has its sign at the first field that is not zero.
 fn length_fields(seconds: f64) -> Vec<(&'static str, Value)> {
     let length = seconds.abs();
-    let whole = length.trunc();
-    let fields = [(whole / 86_400.0).trunc(), (whole / 3600.0).trunc() % 24.0, (whole / 60.0).trunc() % 60.0];
     let mut negative = seconds < 0.0;
     let mut signed = |field: f64| {
         let sign = if negative && field != 0.0 { -1.0 } else { 1.0 };
         negative &= field == 0.0;
         field * sign
     };
-    let [days, hours, minutes] = fields.map(&mut signed);
-    let rest = signed(whole % 60.0 + (length - whole));
-    let integer = |field: f64| match crate::builtins::number::whole(field) {
+    let [days, hours, minutes] = clock(length.trunc()).map(&mut signed);
+    let rest = signed(length.trunc() % 60.0 + (length - length.trunc()));
+    let integer = |field: f64| match whole(field) {
         Lazy::Integer(field) => Value::Integer(field),
         _ => Value::Error,
     };

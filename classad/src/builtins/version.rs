@@ -1,7 +1,6 @@
-//! Version texts compared: digits by their value, everything else by its bytes.
+//! Compares version strings: digits by their value, everything else by its bytes.
 
-use crate::builtins::argument;
-use crate::builtins::convert::Text;
+use crate::builtins::arguments::argument;
 use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
 use crate::eval::lazy::{Chars, Lazy};
 
@@ -47,44 +46,24 @@ fn texts<'e, const N: usize>(
     let mut error = false;
     for (place, argument) in texts.iter_mut().zip(arguments) {
         match evaluator.text(argument)? {
-            Text::Is(text) => *place = Some(text),
-            Text::Undefined => return Ok(Err(Lazy::Undefined)),
-            Text::Error => error = true,
+            Ok(text) => *place = Some(text),
+            Err(Lazy::Undefined) => return Ok(Err(Lazy::Undefined)),
+            Err(_) => error = true,
         }
     }
     Ok(if error { Err(Lazy::Error) } else { Ok(texts.map(|text| text.unwrap_or_else(|| "".into()))) })
 }
 
-/// The order of two versions, turned into a value.
-fn ordered<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>], value: fn(i64) -> Lazy<'e>) -> Outcome<'e> {
+/// `versioncmp(a, b)`, `versionLT(a, b)` and its like: a function of the order of two versions.
+pub(crate) fn ordered<'e>(
+    evaluator: &mut Evaluator<'e>,
+    arguments: &[Lazy<'e>],
+    value: fn(i64) -> Lazy<'e>,
+) -> Outcome<'e> {
     Ok(match texts(evaluator, [argument(arguments, 0), argument(arguments, 1)])? {
         Ok([left, right]) => value(natural(&left, &right)),
         Err(instead) => instead,
     })
-}
-
-pub(crate) fn compare<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(evaluator, arguments, Lazy::Integer)
-}
-
-pub(crate) fn less<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(evaluator, arguments, |order| Lazy::Boolean(order < 0))
-}
-
-pub(crate) fn less_equal<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(evaluator, arguments, |order| Lazy::Boolean(order <= 0))
-}
-
-pub(crate) fn greater<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(evaluator, arguments, |order| Lazy::Boolean(order > 0))
-}
-
-pub(crate) fn greater_equal<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(evaluator, arguments, |order| Lazy::Boolean(order >= 0))
-}
-
-pub(crate) fn equal<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) -> Outcome<'e> {
-    ordered(evaluator, arguments, |order| Lazy::Boolean(order == 0))
 }
 
 /// `version_in_range(v, min, max)`: an undefined version is an error, undefined bounds are not.

@@ -7,26 +7,28 @@ use crate::expr::Expr;
 /// A list of trees that can grow while its elements are borrowed.
 #[derive(Default)]
 pub(crate) struct Arena {
-    first: Place,
+    first: NextMade,
 }
 
-/// Where the next tree goes.
-pub(crate) type Place = OnceCell<Box<Made>>;
+/// The cell for the next tree.
+pub(crate) type NextMade = OnceCell<Box<Made>>;
 
-/// A tree, and where the next one goes.
+/// A tree, and the cell for the next one.
 pub(crate) struct Made {
+    /// The tree.
     pub(crate) expr: Expr,
-    pub(crate) next: Place,
+    /// Empty until another tree is made.
+    pub(crate) next: NextMade,
 }
 
 impl Arena {
-    /// Where the first tree goes.
-    pub(crate) fn start(&self) -> &Place {
+    /// The cell for the first tree.
+    pub(crate) fn start(&self) -> &NextMade {
         &self.first
     }
 }
 
-/// One after the other: as many trees as there are steps of fuel would not fit on the stack.
+/// Drops one tree after the other: as many trees as there are steps of fuel would not fit on the stack.
 impl Drop for Arena {
     fn drop(&mut self) {
         let mut next = self.first.take();

@@ -1,9 +1,6 @@
-//! Fuel, by the ad whose expressions used it.
+//! Fuel, by the ad that contains the expressions that used it.
 
-use crate::eval::evaluator::Evaluator;
-use crate::eval::scope::ScopeId;
-
-/// How much fuel evaluations used, by the [seed](crate::Env::seed) of the frame in which the expression stands: one that reads
+/// How much fuel evaluations used, by the [seed](crate::Env::seed) of the frame that contains the expression: an ad that reads
 /// a costly attribute of another ad does not pay for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bill(Vec<(u64, u64)>);
@@ -17,7 +14,7 @@ impl Bill {
         }
     }
 
-    /// Takes out all items: seeds and the fuel for each.
+    /// Removes and returns all items: seeds and the fuel for each.
     pub fn drain(&mut self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.drain(..)
     }
@@ -25,48 +22,6 @@ impl Bill {
     /// Moves all items of another bill here.
     pub(crate) fn add(&mut self, other: &mut Bill) {
         other.drain().for_each(|(seed, fuel)| self.note(seed, fuel));
-    }
-}
-
-impl Evaluator<'_> {
-    /// Begins a bill: what follows is for the ad of `scope`.
-    pub(crate) fn begin_bill(&mut self, scope: ScopeId) {
-        (self.payer, self.bill) = (self.seed(scope), Some(Bill::default()));
-    }
-
-    /// Puts what was used on `bill`.
-    pub(crate) fn end_bill(&mut self, bill: &mut Bill) {
-        bill.note(self.payer, self.fuel_before.saturating_sub(self.fuel));
-        self.bill.iter_mut().for_each(|own| bill.add(own));
-    }
-
-    /// So much of the fuel was used for work that an earlier evaluation has done: it is not on the bill.
-    pub(crate) fn leave_off_bill(&mut self, steps: usize) {
-        let steps = u64::try_from(steps).unwrap_or(u64::MAX);
-        self.fuel_before = self.fuel_before.saturating_sub(steps).max(self.fuel);
-    }
-
-    /// What is used from now on is for the ad of `scope`. Whom it was for before.
-    pub(super) fn bill_to(&mut self, scope: ScopeId) -> u64 {
-        let before = self.payer;
-        if self.bill.is_some() {
-            self.bill_back(self.seed(scope));
-        }
-        before
-    }
-
-    /// What is used from now on is for the ad with this seed.
-    pub(super) fn bill_back(&mut self, payer: u64) {
-        if let Some(bill) = self.bill.as_mut().filter(|_| payer != self.payer) {
-            bill.note(self.payer, self.fuel_before.saturating_sub(self.fuel));
-            (self.payer, self.fuel_before) = (payer, self.fuel);
-        }
-    }
-
-    /// The seed of the frame that a scope is, or stands in.
-    fn seed(&self, scope: ScopeId) -> u64 {
-        let mut chain = std::iter::successors(Some(scope), |at| self.parent(*at));
-        chain.find_map(|at| self.frame(at)).map_or(0, |frame| self.env.frame_seed(frame))
     }
 }
 

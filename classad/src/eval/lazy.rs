@@ -7,7 +7,7 @@ use crate::eval::scope::ScopeId;
 use crate::expr::Expr;
 use crate::value::Value;
 
-/// A value of which only the outermost layer is known.
+/// A value in weak head normal form: only its outermost layer is evaluated.
 #[derive(Clone, Debug)]
 pub(crate) enum Lazy<'e> {
     Undefined,
@@ -25,7 +25,7 @@ pub(crate) enum Lazy<'e> {
 /// The text of a string.
 #[derive(Clone, Debug)]
 pub(crate) enum Chars<'e> {
-    /// Of a literal in a tree: borrowed, because counting references takes longer than most comparisons.
+    /// The text of a literal: borrowed, because counting references takes longer than most comparisons.
     Written(&'e Arc<str>),
     /// Made by a function.
     Computed(Arc<str>),
@@ -34,15 +34,16 @@ pub(crate) enum Chars<'e> {
 /// The elements of a list.
 #[derive(Clone, Debug)]
 pub(crate) enum Items<'e> {
-    /// As written, with the scope they stand in.
+    /// Expressions, and the scope that contains them.
     Written(&'e Arc<[Expr]>, ScopeId),
     /// Made by a function or by a selection on a list.
     Computed(Arc<Computed<'e>>),
 }
 
-/// A list that was made.
+/// A list that was computed.
 #[derive(Debug)]
 pub(crate) struct Computed<'e> {
+    /// The elements.
     pub(crate) items: Vec<Lazy<'e>>,
     /// How deep computed lists nest in it, itself included: dropping it recurses to this depth.
     pub(crate) nesting: usize,
@@ -66,7 +67,7 @@ impl<'e> Deref for Elements<'e> {
 }
 
 impl Chars<'_> {
-    /// The text as an owned, counted one.
+    /// The text, shared by reference counting.
     pub(crate) fn shared(&self) -> Arc<str> {
         match self {
             Self::Written(text) => Arc::clone(text),
@@ -93,6 +94,7 @@ impl<T: Into<Arc<str>>> From<T> for Chars<'_> {
 }
 
 impl Items<'_> {
+    /// The number of elements.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Written(items, _) => items.len(),
@@ -100,7 +102,7 @@ impl Items<'_> {
         }
     }
 
-    /// How deep lists that were made nest in it.
+    /// How deep computed lists nest in it.
     pub(crate) fn nesting(&self) -> usize {
         match self {
             Self::Written(..) => 0,
@@ -116,7 +118,7 @@ impl<'e> Lazy<'e> {
     }
 
     /// The value of a literal. Literals are scalars, see [`Kind::Literal`](crate::Kind::Literal).
-    // Inlined, it would be put together byte by byte and then moved as a whole, for which the processor waits.
+    // Inlined, the value would be written byte by byte and then moved as a whole, for which the processor waits.
     #[inline(never)]
     pub(crate) fn scalar(value: &'e Value) -> Self {
         match value {
@@ -131,7 +133,7 @@ impl<'e> Lazy<'e> {
         }
     }
 
-    /// The whole value, if it is no list and no ad.
+    /// The whole value; `None` for a list or an ad.
     pub(crate) fn to_scalar(&self) -> Option<Value> {
         Some(match self {
             Self::Undefined => Value::Undefined,
@@ -146,7 +148,7 @@ impl<'e> Lazy<'e> {
         })
     }
 
-    /// Whether it counts as true or as false where a boolean is wanted; none for anything else.
+    /// The truth of a boolean or a number; `None` for other values.
     pub(crate) fn truth(&self) -> Option<bool> {
         match self {
             Self::Boolean(truth) => Some(*truth),

@@ -1,48 +1,55 @@
-//! Names into what they mean: the ad, the ads around it, labels, the partner.
+//! Name resolution: in the ad, the ads around it, labels, and the partner.
 
 use crate::ad::Ad;
-use crate::eval::evaluator::{ALLOCATION, Evaluator, Outcome, READ};
+use crate::eval::costs::{ALLOCATION, READ};
+use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::{Items, Lazy};
-use crate::eval::scope::ScopeId;
-use crate::eval::scope::{Frame, FrameId};
+use crate::eval::scope::{Frame, FrameId, ScopeId};
 use crate::expr::{Expr, Kind};
 use crate::name::{BuiltinName, Name};
 
-/// Where a name is used: a bare name sees labels, a selected one does not.
+/// How a name is used: a bare name can mean a label, a selected one cannot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
+    /// `x`
     Bare,
+    /// `y.x`
     Selected,
 }
 
-/// What a name means.
+/// The meaning of a name.
 pub(crate) enum Found<'e> {
-    /// An attribute's expression and the scope it stands in.
+    /// An attribute: its expression and the scope that contains it.
     Attribute(&'e Expr, ScopeId),
     /// An ad.
     Scope(ScopeId),
     /// `CurrentTime`
     Now,
+    /// The name is not defined.
     Nothing,
 }
 
-/// So many scopes are looked at for the price of the expression.
+/// How many scopes are searched without a charge.
 const STEPS_FREE: usize = 3;
 
 impl<'e> Evaluator<'e> {
     /// `x`, or `.x` if the lookup starts at the outermost ad.
-    pub(crate) fn resolve_name(&mut self, name: &Name, absolute: bool, scope: ScopeId) -> Outcome<'e> {
-        let found = if absolute {
-            let root = self.root(scope);
-            self.look_up(root, name, Use::Selected)
-        } else {
-            self.look_up(scope, name, Use::Bare)
-        };
+    pub(super) fn resolve_name(&mut self, name: &Name, absolute: bool, scope: ScopeId) -> Outcome<'e> {
+        let found = self.look_up_bare(name, absolute, scope);
         self.value_of(found)
     }
 
-    /// `label.x`, the usual selection. The scope that `expr`, a bare name, stands for is used directly, without a value for it.
-    pub(crate) fn select_from_name(
+    /// The meaning of `x`, or of `.x` if the lookup starts at the outermost ad.
+    pub(crate) fn look_up_bare(&mut self, name: &Name, absolute: bool, scope: ScopeId) -> Found<'e> {
+        if absolute {
+            let root = self.root(scope);
+            return self.look_up(root, name, Use::Selected);
+        }
+        self.look_up(scope, name, Use::Bare)
+    }
+
+    /// `label.x`, the usual selection. The scope that `expr`, a bare name, means is used directly, without a value for it.
+    pub(super) fn select_from_name(
         &mut self,
         expr: &'e Expr,
         label: &Name,
@@ -119,7 +126,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// What `name` means in `start`, or else in the scopes around it, or else for the partner.
+    /// The meaning of `name` in `start`, or else in the scopes around it, or else in the partner.
     pub(crate) fn look_up(&mut self, start: ScopeId, name: &Name, how: Use) -> Found<'e> {
         let mut scope = start;
         // Names are compared by their hashes first, and then letter by letter.
@@ -157,7 +164,7 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// What `name` means in one frame: an attribute, a label, a name that every ad has, another frame.
+    /// The meaning of `name` in one frame: an attribute, a label, a name that every ad has, another frame.
     fn look_in(&mut self, scope: ScopeId, frame: &'e Frame<'e>, name: &Name, how: Use) -> Option<Found<'e>> {
         if let Some((expr, scope)) = self.own_attribute_in(scope, frame, name) {
             return Some(Found::Attribute(expr, scope));
@@ -173,7 +180,7 @@ impl<'e> Evaluator<'e> {
         frame.alias(name).map(|target| Found::Scope(ScopeId(target.index())))
     }
 
-    /// What `name` means in an ad written in an expression.
+    /// The meaning of `name` in an ad written in an expression.
     fn look_in_nested(&mut self, scope: ScopeId, name: &Name) -> Option<Found<'e>> {
         if let Some(expr) = self.ad(scope).and_then(|ad| ad.get_name(name)) {
             return Some(Found::Attribute(expr, scope));
@@ -208,7 +215,7 @@ impl<'e> Evaluator<'e> {
         frame.ad.get_name(name).map(|expr| (expr, scope))
     }
 
-    /// The same, and for a port's frame the attributes of the ad behind it.
+    /// A defined value or an attribute of the ad itself; for the frame of a port, also an attribute of the ad that has the port.
     fn own_or_body_attribute(&mut self, scope: ScopeId, name: &Name) -> Option<(&'e Expr, ScopeId)> {
         if let Some(found) = self.own_attribute(scope, name) {
             return Some(found);

@@ -1,7 +1,10 @@
-//! Trees into values.
+//! The evaluator: computes the value of a tree.
 
 pub(crate) mod arena;
 pub(crate) mod bill;
+pub(crate) mod builtin;
+mod charge;
+pub(crate) mod costs;
 pub(crate) mod evaluator;
 pub(crate) mod lazy;
 pub(crate) mod limits;
@@ -9,30 +12,31 @@ pub(crate) mod logic;
 pub(crate) mod lookup;
 mod memo;
 pub(crate) mod ops;
+mod results;
 pub(crate) mod scope;
+mod walk;
 
 use crate::expr::Expr;
 use crate::name::Name;
+use crate::text::parse_expr;
 use crate::value::Value;
 use arena::Arena;
 use bill::Bill;
-use evaluator::Evaluator;
+use evaluator::{Bounded, Evaluator};
 use limits::{Context, Exhausted};
 use scope::{Env, FrameId, ScopeId};
 
-/// The value of `expr` in the frame `at`, whole to its last element.
+/// The whole value of `expr` in the frame `at`, every element and attribute evaluated.
 ///
 /// # Errors
 /// If a limit of the context is reached; an expression cannot catch that.
 pub fn eval(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Result<Value, Exhausted> {
     let arena = Arena::default();
-    Evaluator::new(env, context, &arena).run(|evaluator| {
-        let value = evaluator.eval(expr, ScopeId(at.index()))?;
-        evaluator.force(&value)
-    })
+    evaluation(env, context, &arena).run(|evaluator| evaluator.whole(expr, ScopeId(at.index())))
 }
 
-/// The same, and adds the fuel that was used to `bill`, by the ad whose expressions used it.
+/// The whole value of `expr` in the frame `at`; adds the fuel that was used to `bill`, by the ad that contains the expressions
+/// that used it.
 ///
 /// # Errors
 /// If a limit of the context is reached; an expression cannot catch that.
@@ -44,10 +48,9 @@ pub fn eval_billed(
     bill: &mut Bill,
 ) -> Result<Value, Exhausted> {
     let arena = Arena::default();
-    Evaluator::new(env, context, &arena).run(|evaluator| {
+    evaluation(env, context, &arena).run(|evaluator| {
         evaluator.begin_bill(ScopeId(at.index()));
-        let outcome = evaluator.eval(expr, ScopeId(at.index()));
-        let value = outcome.and_then(|value| evaluator.force(&value));
+        let value = evaluator.whole(expr, ScopeId(at.index()));
         evaluator.end_bill(bill);
         value
     })
@@ -59,13 +62,23 @@ pub fn eval_billed(
 /// If a limit of the context is reached.
 pub fn eval_attribute(env: &Env<'_>, at: FrameId, name: &str, context: &Context) -> Result<Value, Exhausted> {
     let arena = Arena::default();
-    Evaluator::new(env, context, &arena).run(|evaluator| {
+    evaluation(env, context, &arena).run(|evaluator| {
         match evaluator.own_attribute(ScopeId(at.index()), &Name::new(name)) {
-            Some((expr, scope)) => {
-                let value = evaluator.eval(expr, scope)?;
-                evaluator.force(&value)
-            }
+            Some((expr, scope)) => evaluator.whole(expr, scope),
             None => Ok(Value::Undefined),
         }
     })
+}
+
+/// An evaluation that can parse the text of a call of `eval`.
+pub(crate) fn evaluation<'e>(env: &'e Env<'e>, context: &'e Context, arena: &'e Arena) -> Evaluator<'e> {
+    Evaluator::new(env, context, arena, |text, dialect| parse_expr(text, dialect).ok())
+}
+
+impl<'e> Evaluator<'e> {
+    /// The whole value of an expression.
+    fn whole(&mut self, expr: &'e Expr, scope: ScopeId) -> Bounded<Value> {
+        let value = self.eval(expr, scope)?;
+        self.force(&value)
+    }
 }

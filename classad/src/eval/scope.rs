@@ -1,4 +1,4 @@
-//! Ads into what an evaluation can see: frames that may point at each other freely.
+//! The environment of an evaluation: frames, which may refer to each other freely.
 
 use std::sync::LazyLock;
 
@@ -28,13 +28,12 @@ use crate::value::Value;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Env<'a> {
-    /// The first `live` are in use. The others are kept for the room that their labels take: a search makes and forgets
-    /// frames all the time.
+    /// The first `live` are in use. The others keep the memory of their labels: a search adds and removes frames all the time.
     frames: Vec<Frame<'a>>,
     live: usize,
 }
 
-/// What the partner is called.
+/// The names of the partner.
 pub(crate) static PARTNER: LazyLock<[Name; 2]> = LazyLock::new(|| ["other", "target"].map(Name::new));
 
 /// A frame of an [`Env`].
@@ -49,15 +48,18 @@ pub(crate) struct ScopeId(pub(crate) usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(usize);
 
+/// What one ad, or one port of an ad, sees.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame<'a> {
+    /// The ad, or the attributes of the port.
     pub(crate) ad: &'a Ad,
+    /// The frame around it.
     pub(crate) parent: Option<FrameId>,
     defined: Vec<(Name, Expr)>,
     labels: Vec<(Name, FrameId)>,
     /// Names for other frames that selections see too.
     aliases: Vec<(Name, FrameId)>,
-    /// Where bare names go that are found nowhere else.
+    /// The frame in which bare names are resolved that are found nowhere else.
     pub(crate) fallback: Option<FrameId>,
     seed: u64,
     /// Whether this is a port's frame, which with its parent makes up a view.
@@ -65,10 +67,12 @@ pub(crate) struct Frame<'a> {
 }
 
 impl FrameId {
+    /// The frame with this number.
     pub(crate) fn from_index(index: usize) -> Self {
         Self(u32::try_from(index).unwrap_or(u32::MAX))
     }
 
+    /// The number of the frame.
     pub(crate) fn index(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
@@ -103,7 +107,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same as a new frame, in the room of an old one.
+    /// Makes it a new frame, which keeps the memory of the old one.
     fn renew(&mut self, ad: &'a Ad, parent: Option<FrameId>) {
         self.ad = ad;
         self.parent = parent;
@@ -184,7 +188,7 @@ impl<'a> Env<'a> {
         self.set_fallback(frame, other);
     }
 
-    /// Sets what `random()` in the expressions of this frame draws from besides [`Context::seed`](crate::Context::seed), so
+    /// Sets the seed that `random()` in the expressions of this frame draws from, beside [`Context::seed`](crate::Context::seed), so
     /// that it differs from ad to ad.
     pub fn seed(&mut self, frame: FrameId, seed: u64) {
         if let Some(frame) = self.get_mut(frame) {
@@ -218,6 +222,7 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// How many frames there are.
     pub(crate) fn len(&self) -> usize {
         self.live
     }
@@ -231,10 +236,12 @@ impl<'a> Env<'a> {
         self.frames.get_mut(frame.index()).filter(|_| frame.index() < self.live)
     }
 
+    /// The ad of a frame.
     pub(crate) fn ad(&self, frame: FrameId) -> Option<&'a Ad> {
         self.get(frame).map(|frame| frame.ad)
     }
 
+    /// The frame around a frame.
     pub(crate) fn parent(&self, frame: FrameId) -> Option<FrameId> {
         self.get(frame).and_then(|frame| frame.parent)
     }
@@ -244,6 +251,7 @@ impl<'a> Env<'a> {
         self.get(frame).filter(|frame| frame.view).and_then(|frame| frame.parent)
     }
 
+    /// What `random()` in the expressions of a frame draws from, see [`Env::seed`].
     pub(crate) fn frame_seed(&self, frame: FrameId) -> u64 {
         self.get(frame).map_or(0, |frame| frame.seed)
     }

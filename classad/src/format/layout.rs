@@ -1,4 +1,5 @@
-//! Documents into lines: what fits on a line stays on it, what does not is broken at its outermost places.
+//! Breaks documents into lines: a group that fits on a line stays on it, any other is broken at its outermost
+//! places (P. Wadler, *A Prettier Printer*).
 
 /// How long a line may be, in characters.
 const WIDTH: usize = 100;
@@ -30,6 +31,7 @@ pub(super) enum Doc {
 }
 
 impl Doc {
+    /// A word.
     pub(super) fn text(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
@@ -54,13 +56,14 @@ impl Doc {
 /// The text of a document.
 pub(super) fn print(parts: &[Doc]) -> String {
     let mut printer = Printer { out: String::new(), column: 0, indent: 0, must: Must::Nothing };
-    printer.all(parts, Shape::Broken);
+    printer.all(parts, Mode::Broken);
     printer.out.push('\n');
     printer.out
 }
 
+/// Whether the lines of a group are broken.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum Mode {
     Flat,
     Broken,
 }
@@ -81,25 +84,25 @@ struct Printer {
 }
 
 impl Printer {
-    fn all(&mut self, parts: &[Doc], shape: Shape) {
+    fn all(&mut self, parts: &[Doc], mode: Mode) {
         for part in parts {
-            self.one(part, shape);
+            self.one(part, mode);
         }
     }
 
-    fn one(&mut self, doc: &Doc, shape: Shape) {
+    fn one(&mut self, doc: &Doc, mode: Mode) {
         match doc {
             Doc::Text(text) => {
                 self.settle();
                 self.write(text);
             }
-            Doc::IfBroken(_) | Doc::Break if shape == Shape::Flat => {}
+            Doc::IfBroken(_) | Doc::Break if mode == Mode::Flat => {}
             Doc::IfBroken(text) => {
                 self.settle();
                 self.write(text);
             }
             Doc::Space => self.space(),
-            Doc::Line { .. } if shape == Shape::Flat => self.space(),
+            Doc::Line { .. } if mode == Mode::Flat => self.space(),
             Doc::Line { gap: true } => {
                 self.line();
                 self.must = Must::Line;
@@ -123,13 +126,13 @@ impl Printer {
             }
             Doc::Nest(parts) => {
                 self.indent += INDENT;
-                self.all(parts, shape);
+                self.all(parts, mode);
                 self.indent -= INDENT;
             }
             Doc::Group(parts) => {
                 let room = WIDTH.saturating_sub(self.column);
-                let fits = shape == Shape::Flat || doc.width().is_some_and(|width| width <= room);
-                self.all(parts, if fits { Shape::Flat } else { Shape::Broken });
+                let fits = mode == Mode::Flat || doc.width().is_some_and(|width| width <= room);
+                self.all(parts, if fits { Mode::Flat } else { Mode::Broken });
             }
         }
     }

@@ -1,6 +1,8 @@
-//! Text that has been parsed into its words, each with the comments before and after it.
+//! The tokens of a text that is valid, each with the comments before and after it.
 
-/// A word of the language, with everything around it that is not white space.
+use crate::text::lexer;
+
+/// A token with the comments around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
     /// As it is written; empty for the end of the text.
@@ -18,6 +20,7 @@ pub(super) struct Word {
 /// A comment as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Comment {
+    /// Its text, delimiters included.
     pub(super) text: String,
     /// Whether an empty line stands before it.
     pub(super) gap: bool,
@@ -99,13 +102,8 @@ fn word(text: &str) -> usize {
     if letter(first) {
         return text.find(|character| !letter(character)).unwrap_or(text.len());
     }
-    if first == '?' {
-        let colon = after.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
-        if colon.starts_with(':') {
-            return text.len() - colon.len() + 1;
-        }
-    }
-    SYMBOLS.iter().find(|symbol| text.starts_with(*symbol)).map_or(first.len_utf8(), |symbol| symbol.len())
+    let symbol = || SYMBOLS.iter().find(|symbol| text.starts_with(*symbol)).map(|symbol| symbol.len());
+    lexer::elvis(text).or_else(symbol).unwrap_or(first.len_utf8())
 }
 
 fn quoted(text: &str, quote: char) -> usize {

@@ -1,7 +1,9 @@
-//! Words into documents: the grammar once more, for layout only. The text has been parsed, so nothing here is refused.
+//! Builds documents from tokens: the grammar once more, for layout only. The text has been parsed, so nothing here is refused.
 
+use crate::expr::BinaryOp;
 use crate::format::layout::Doc;
 use crate::format::scan::{Comment, Word};
+use crate::text::lexer;
 
 /// The document of a whole text.
 pub(super) fn document(words: &[Word]) -> Vec<Doc> {
@@ -78,7 +80,7 @@ fn end_attribute(out: &mut Vec<Word>, mut semicolon: Word, moved: &mut Vec<Comme
 /// Whether an operand can end with the word, so that a bracket after it is a subscript.
 fn ends_operand(word: &Word) -> bool {
     let text = word.text.as_str();
-    if text.eq_ignore_ascii_case("is") || text.eq_ignore_ascii_case("isnt") {
+    if lexer::operator(text).is_some() {
         return false;
     }
     matches!(text, ")" | "]" | "}")
@@ -87,20 +89,7 @@ fn ends_operand(word: &Word) -> bool {
 }
 
 fn precedence(word: &str) -> Option<u8> {
-    Some(match word {
-        "||" => 1,
-        "&&" => 2,
-        "|" => 3,
-        "^" => 4,
-        "&" => 5,
-        "==" | "!=" | "=?=" | "=!=" => 6,
-        _ if word.eq_ignore_ascii_case("is") || word.eq_ignore_ascii_case("isnt") => 6,
-        "<" | "<=" | ">" | ">=" => 7,
-        "<<" | ">>" | ">>>" => 8,
-        "+" | "-" => 9,
-        "*" | "/" | "%" => 10,
-        _ => return None,
-    })
+    lexer::operator(word).map(BinaryOp::precedence)
 }
 
 struct Builder<'w> {

@@ -1,7 +1,7 @@
-//! HTCondor's JSON form into an ad: scalars as they are, other expressions as `"/Expr(...)/"`.
+//! Reads HTCondor's JSON form of an ad: scalars as they are, other expressions as `"/Expr(...)/"`.
 //!
-//! Read here and not by a library, so that every attribute knows its place in the text, and so that an attribute that is
-//! given twice is noticed.
+//! Parsed here and not by a library, so that every attribute knows its place in the text, and so that an attribute that is
+//! given twice is reported.
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
@@ -15,44 +15,45 @@ use crate::text::report::{Report, Reported};
 use crate::text::{mistake, syntax};
 use crate::value::Value;
 
-/// How many open constructs of the grammar an element of a list counts as, in brackets and so here.
+/// How many open constructs an element of a list counts as, which is as many as in brackets.
 const ELEMENT_DEPTH: usize = 3;
 
 /// The whole text as one ad.
 pub(crate) fn ad(dialect: Dialect, report: &mut Report<'_>) -> Result<Ad, Reported> {
-    let mut scan = Scan { at: 0, dialect, report };
-    let ad = scan.object(0)?;
-    scan.blanks();
-    match scan.peek() {
+    let mut reader = JsonReader { at: 0, dialect, report };
+    let ad = reader.object(0)?;
+    reader.blanks();
+    match reader.peek() {
         None => Ok(ad),
-        Some(_) => Err(scan.unexpected("the end of the text")),
+        Some(_) => Err(reader.unexpected("the end of the text")),
     }
 }
 
 /// The whole text as ads: objects and lists of objects, one after the other.
 pub(crate) fn ads(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<Ad>, Reported> {
-    let mut scan = Scan { at: 0, dialect, report };
+    let mut reader = JsonReader { at: 0, dialect, report };
     let mut ads = Vec::new();
     loop {
-        scan.blanks();
-        match scan.peek() {
+        reader.blanks();
+        match reader.peek() {
             None => return Ok(ads),
-            Some(b'[') => scan.separated(b'[', b']', |scan| {
-                ads.push(scan.object(0)?);
+            Some(b'[') => reader.separated(b'[', b']', |reader| {
+                ads.push(reader.object(0)?);
                 Ok(())
             })?,
-            Some(_) => ads.push(scan.object(0)?),
+            Some(_) => ads.push(reader.object(0)?),
         }
     }
 }
 
-struct Scan<'r, 't> {
+/// Recursive-descent parser of JSON.
+struct JsonReader<'r, 't> {
     at: usize,
     dialect: Dialect,
     report: &'r mut Report<'t>,
 }
 
-impl<'t> Scan<'_, 't> {
+impl<'t> JsonReader<'_, 't> {
     fn rest(&self) -> &'t str {
         self.report.source().get(self.at..).unwrap_or_default()
     }
@@ -73,27 +74,27 @@ impl<'t> Scan<'_, 't> {
             return Err(self.unexpected("`{` and an ad"));
         }
         let mut attributes = Vec::new();
-        self.separated(b'{', b'}', |scan| {
-            let start = scan.at;
-            if scan.peek() != Some(b'"') {
-                return Err(scan.unexpected("an attribute name in double quotes"));
+        self.separated(b'{', b'}', |reader| {
+            let start = reader.at;
+            if reader.peek() != Some(b'"') {
+                return Err(reader.unexpected("an attribute name in double quotes"));
             }
-            let name = scan.string()?.text;
-            let span = Span::new(start, scan.at);
-            let name = scan.name(span, name)?;
-            scan.blanks();
-            if scan.peek() != Some(b':') {
-                return Err(scan.unexpected("`:` after the attribute name"));
+            let name = reader.string()?.text;
+            let span = Span::new(start, reader.at);
+            let name = reader.name(span, name)?;
+            reader.blanks();
+            if reader.peek() != Some(b':') {
+                return Err(reader.unexpected("`:` after the attribute name"));
             }
-            scan.at += 1;
-            let expr = scan.value(name.as_str(), depth)?;
+            reader.at += 1;
+            let expr = reader.value(name.as_str(), depth)?;
             attributes.push((name, span, expr));
             Ok(())
         })?;
         Ok(syntax::ad(self.report, attributes))
     }
 
-    /// The name of an attribute, unless brackets could not hold it.
+    /// The name of an attribute, if it is valid in brackets.
     fn name(&mut self, span: Span, text: String) -> Result<Name, Reported> {
         if text.is_empty() {
             return Err(self.report.error("empty-name", span, "the attribute has no name".into(), None));
@@ -150,7 +151,7 @@ impl<'t> Scan<'_, 't> {
         }
     }
 
-    /// The value of an attribute, or an element of a list in it, in so many lists and ads.
+    /// The value of an attribute, or an element of a list in it; `depth` lists and ads are open.
     fn value(&mut self, name: &str, depth: usize) -> Result<Expr, Reported> {
         self.blanks();
         let start = self.at;
@@ -168,8 +169,8 @@ impl<'t> Scan<'_, 't> {
             Some(b'{') => Kind::Ad(self.object(depth + 1)?),
             Some(b'[') => {
                 let mut items = Vec::new();
-                self.separated(b'[', b']', |scan| {
-                    items.push(scan.value(name, depth + 1)?);
+                self.separated(b'[', b']', |reader| {
+                    items.push(reader.value(name, depth + 1)?);
                     Ok(())
                 })?;
                 Kind::List(items.into())
@@ -209,9 +210,9 @@ impl<'t> Scan<'_, 't> {
         Ok(decoded)
     }
 
-    /// An expression in a string. Its spans are those of the text that it stands in.
+    /// An expression in a string. Its spans are those of the text that contains it.
     fn quoted_expr(&mut self, name: &str, text: &str, decoded: &Decoded, depth: usize) -> Result<Expr, Reported> {
-        let mut inner = Report::new(text).in_dialect(self.dialect);
+        let mut inner = Report::new(text, self.dialect);
         let mut tokens = lexer::tokens(Span::new(0, text.len()), self.dialect, Escapes::All, &mut inner);
         let prefix = decoded.text.len() - text.len() - ")/".len();
         let place = |span: Span| decoded.place(Span::new(span.start + prefix, span.end + prefix));
@@ -226,7 +227,7 @@ impl<'t> Scan<'_, 't> {
         expr
     }
 
-    /// Something else than what JSON wants here.
+    /// The error for something that JSON does not allow here.
     fn unexpected(&mut self, expected: &str) -> Reported {
         let rest = self.rest();
         let word = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '+' | '-');

@@ -1,20 +1,21 @@
-//! A string of JSON into the text it stands for, and each byte of that into its place.
+//! Strings of JSON, decoded, with the place in the source of each byte.
 
 use crate::diagnostic::Span;
 use crate::text::mistake;
 use crate::text::report::{Report, Reported};
 
-/// What a string stands for.
+/// A decoded string.
 pub(crate) struct Decoded {
+    /// The characters.
     pub(crate) text: String,
-    /// Where the source goes on after it.
+    /// The place in the source after its closing quote.
     pub(crate) end: usize,
     // INVARIANT: one place for each byte of the text, and one for its end.
     places: Vec<usize>,
 }
 
 impl Decoded {
-    /// Where in the source a stretch of the text stands.
+    /// The span in the source of a span of the text.
     pub(crate) fn place(&self, span: Span) -> Span {
         let at = |index: usize| self.places.get(index).copied().unwrap_or(self.end);
         Span::new(at(span.start), at(span.end))

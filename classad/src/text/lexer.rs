@@ -1,4 +1,4 @@
-//! Text into tokens; complaints are collected, never fatal.
+//! The lexer: splits text into tokens. Errors are collected; none stops it.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) enum Escapes {
     QuoteOnly,
 }
 
-/// The tokens of a part of the text reported on, ending with [`TokenKind::End`].
+/// The tokens of a part of the text of the report; the last is [`TokenKind::End`].
 pub(crate) fn tokens(within: Span, dialect: Dialect, escapes: Escapes, report: &mut Report<'_>) -> Vec<Token> {
     let source = report.source();
     let text = source.get(..within.end).unwrap_or(source);
@@ -31,7 +31,7 @@ pub(crate) fn tokens(within: Span, dialect: Dialect, escapes: Escapes, report: &
 
 /// Whether there is a comment between the tokens.
 pub(crate) fn has_comments(text: &str, escapes: Escapes) -> bool {
-    let mut report = Report::new(text);
+    let mut report = Report::new(text, Dialect::Htcondor);
     let mut lexer = Lexer::new(text, Dialect::Htcondor, escapes, &mut report);
     while lexer.token() {}
     lexer.comments > 0
@@ -90,7 +90,7 @@ impl<'t, 'r> Lexer<'t, 'r> {
         }
     }
 
-    /// Passes white space and comments; the error is where a comment begins that does not end.
+    /// Skips white space and comments; the error is the start of a comment that does not end.
     fn skip_blanks(&mut self) -> Result<(), usize> {
         loop {
             self.skip_spaces();
@@ -178,7 +178,7 @@ impl<'t, 'r> Lexer<'t, 'r> {
         TokenKind::QuotedName(text)
     }
 
-    /// One quoted piece; false if it was refused.
+    /// One quoted piece; false if it is invalid.
     fn piece(&mut self, quote: u8, bytes: &mut Vec<u8>) -> bool {
         let start = self.at;
         self.at += 1;
@@ -208,7 +208,7 @@ impl<'t, 'r> Lexer<'t, 'r> {
                     bytes.push(b'"');
                     self.at += 2;
                 }
-                // What could not be printed so that it reads back.
+                // It could not be printed so that it parses to the same.
                 Some(0) => {
                     self.at += 1;
                     mistake::nul(self.report, Span::new(self.at - 1, self.at), mistake::Nul::Byte);
@@ -284,7 +284,7 @@ impl<'t, 'r> Lexer<'t, 'r> {
 }
 
 /// The length of `?:`, blanks inside counted.
-fn elvis(rest: &str) -> Option<usize> {
+pub(crate) fn elvis(rest: &str) -> Option<usize> {
     let after = rest.strip_prefix('?')?;
     let colon = after.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     colon.starts_with(':').then(|| rest.len() - colon.len() + 1)
@@ -329,7 +329,16 @@ const SYMBOLS: [(&str, TokenKind); 35] = [
     ("}", TokenKind::CloseBrace),
 ];
 
-/// The characters that the words of a text begin with, as long as each is a single bracket.
+/// The binary operator with this text, if there is one.
+pub(crate) fn operator(text: &str) -> Option<BinaryOp> {
+    let symbol = || SYMBOLS.iter().find(|(symbol, _)| *symbol == text).map(|(_, kind)| kind.clone());
+    match TokenKind::reserved(text).or_else(symbol)? {
+        TokenKind::Operator(op) => Some(op),
+        _ => None,
+    }
+}
+
+/// The first characters of the tokens of a text, up to the first that is not an opening bracket.
 pub(crate) fn first_characters(text: &str) -> impl Iterator<Item = char> + '_ {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -345,7 +354,7 @@ pub(crate) fn first_character(text: &str) -> Option<char> {
 }
 
 fn first(text: &str) -> Option<(char, &str)> {
-    let mut report = Report::new(text);
+    let mut report = Report::new(text, Dialect::Htcondor);
     let mut lexer = Lexer::new(text, Dialect::Htcondor, Escapes::All, &mut report);
     lexer.skip_blanks().ok()?;
     let rest = text.get(lexer.at..)?;

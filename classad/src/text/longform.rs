@@ -1,4 +1,4 @@
-//! HTCondor's long form, one `Name = expression` a line, into ads: an empty line ends an ad.
+//! Reads HTCondor's long form, one `Name = expression` a line: an empty line ends an ad.
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
@@ -11,7 +11,7 @@ use crate::text::report::{Report, Reported};
 use crate::text::syntax;
 use crate::text::token::TokenKind;
 
-/// How many lines may be wrong before reading stops.
+/// How many lines may be wrong before parsing stops.
 const MISTAKES_MAX: usize = 20;
 
 /// The whole text as one ad.
@@ -34,7 +34,7 @@ pub(crate) fn ads(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<Ad>, 
     Ok(read(dialect, report)?.into_iter().map(|(ad, _)| ad).collect())
 }
 
-/// All ads, each with the name that it begins with. Lines with nothing but a comment are passed over.
+/// All ads, each with the span of its first name. Lines with only a comment are skipped.
 fn read(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<(Ad, Span)>, Reported> {
     let source = report.source();
     let mut ads: Vec<(Vec<Attribute>, Span)> = Vec::new();
@@ -72,7 +72,7 @@ fn read(dialect: Dialect, report: &mut Report<'_>) -> Result<Vec<(Ad, Span)>, Re
     if mistakes > 0 { Err(Reported) } else { Ok(ads) }
 }
 
-/// The attribute of a line; none if there is only a comment.
+/// The attribute of a line; `None` if it contains only a comment.
 fn attribute(
     within: Span,
     dialect: Dialect,

@@ -1,4 +1,4 @@
-//! What the lexer stumbles over into sentences that say what to write instead.
+//! Errors of the lexer, with what to write instead.
 
 use crate::diagnostic::Span;
 use crate::dialect::Dialect;

@@ -1,4 +1,4 @@
-//! The text of a number into an integer or a real, with the suffixes of the dialect.
+//! Parses integers and reals, with the suffixes of the dialect.
 
 use crate::dialect::Dialect;
 use crate::value::to_real;

@@ -1,4 +1,4 @@
-//! Tokens into the tree: recursive descent, with precedence climbing for the operators.
+//! The parser: builds the tree from tokens by recursive descent, with precedence climbing for the operators.
 
 use crate::ad::Ad;
 use crate::diagnostic::Span;
@@ -6,7 +6,6 @@ use crate::dialect::Dialect;
 use crate::expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
 use crate::name::Name;
 use crate::text::report::{Report, Reported};
-use crate::text::sharing::Sharing;
 use crate::text::token::{Keyword, Token, TokenKind};
 use crate::text::{mistake, syntax, time};
 use crate::value::Value;
@@ -15,22 +14,37 @@ use crate::value::Value;
 /// parentheses.
 pub(crate) const DEPTH_MAX: usize = 500;
 
-/// How many attributes of one ad may be wrong before reading stops.
+/// How many attributes of one ad may be wrong before parsing stops.
 const MISTAKES_MAX: usize = 20;
 
-type Parsed<T> = Result<T, Reported>;
+/// A part of the tree; its errors are in the report.
+pub(crate) type Parsed<T> = Result<T, Reported>;
 
 /// An attribute of an ad, with the place of its name.
 pub(crate) type Attribute = (Name, Span, Expr);
 
+/// Makes the names and the ads of a tree, so that many trees can share them.
+pub(crate) trait Interner {
+    /// The name with exactly this spelling.
+    fn name(&mut self, text: &str) -> Name;
+
+    /// An ad with these attributes; of those with equal names the last counts.
+    fn ad(&mut self, attributes: Vec<(Name, Expr)>) -> Ad;
+}
+
 /// Recursive-descent parser over the tokens of one text.
 pub(crate) struct Parser<'p, 't> {
-    pub(crate) tokens: &'p [Token],
-    pub(crate) at: usize,
+    tokens: &'p [Token],
+    /// The place of the next token.
+    at: usize,
+    /// The dialect of the text.
     pub(crate) dialect: Dialect,
+    /// Errors and warnings.
     pub(crate) report: &'p mut Report<'t>,
-    sharing: Option<&'p mut Sharing>,
+    interner: Option<&'p mut (dyn Interner + 'static)>,
+    /// How many expressions, signs and suffixes are open.
     depth: usize,
+    /// How many ads are open.
     ads: usize,
 }
 
@@ -39,15 +53,15 @@ static END: Token = Token { kind: TokenKind::End, span: Span { start: 0, end: 0 
 impl<'p, 't> Parser<'p, 't> {
     /// A parser for tokens that end with [`TokenKind::End`].
     pub(crate) fn new(tokens: &'p [Token], dialect: Dialect, report: &'p mut Report<'t>) -> Self {
-        Self { tokens, at: 0, dialect, report, sharing: None, depth: 0, ads: 0 }
+        Self { tokens, at: 0, dialect, report, interner: None, depth: 0, ads: 0 }
     }
 
-    /// With names and shapes that other trees have too.
-    pub(crate) fn sharing(self, sharing: &'p mut Sharing) -> Self {
-        Self { sharing: Some(sharing), ..self }
+    /// Makes it share names and ads with other trees.
+    pub(crate) fn interned(self, interner: Option<&'p mut (dyn Interner + 'static)>) -> Self {
+        Self { interner, ..self }
     }
 
-    /// The same for a text that stands inside others, in so many open constructs.
+    /// Makes it count `depth` constructs as open, for a text that is contained in others.
     pub(crate) fn below(self, depth: usize) -> Self {
         Self { depth, ..self }
     }
@@ -101,7 +115,7 @@ impl<'p, 't> Parser<'p, 't> {
         self.look(0)
     }
 
-    /// The token `ahead` of the next one; past the end there is only the end.
+    /// The token `ahead` of the next one; [`TokenKind::End`] past the end.
     pub(crate) fn look(&self, ahead: usize) -> &'p Token {
         self.tokens.get(self.at + ahead).or(self.tokens.last()).unwrap_or(&END)
     }
@@ -128,7 +142,7 @@ impl<'p, 't> Parser<'p, 't> {
         }
     }
 
-    /// Counts an open construct; too many are refused before they use up the stack.
+    /// Counts an open construct. Too many are refused before they use up the stack.
     fn enter(&mut self) -> Parsed<()> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -138,7 +152,7 @@ impl<'p, 't> Parser<'p, 't> {
     }
 
     /// Parses one expression, conditionals included.
-    pub(crate) fn expr(&mut self) -> Parsed<Expr> {
+    fn expr(&mut self) -> Parsed<Expr> {
         self.enter()?;
         let condition = self.binary(0)?;
         let expr = if self.accept(&TokenKind::Question).is_some() {
@@ -313,8 +327,8 @@ impl<'p, 't> Parser<'p, 't> {
         match &token.kind {
             TokenKind::Name(text) | TokenKind::QuotedName(text) => {
                 self.advance();
-                let name = match &mut self.sharing {
-                    Some(sharing) => sharing.name(text),
+                let name = match &mut self.interner {
+                    Some(interner) => interner.name(text),
                     None => Name::new(text.clone()),
                 };
                 Ok((name, token.span))
@@ -350,7 +364,7 @@ impl<'p, 't> Parser<'p, 't> {
         }
     }
 
-    /// An ad from its opening bracket on. The outermost ad is read to its end even if attributes are wrong.
+    /// An ad from its opening bracket on. The outermost ad is parsed to its end even if attributes are wrong.
     fn ad(&mut self) -> Parsed<(Ad, Span)> {
         let open = self.advance().span;
         self.ads += 1;
@@ -361,8 +375,8 @@ impl<'p, 't> Parser<'p, 't> {
         syntax::duplicates(self.report, &attributes);
         let end = read?;
         let attributes: Vec<(Name, Expr)> = attributes.into_iter().map(|(name, _, expr)| (name, expr)).collect();
-        let ad = match &mut self.sharing {
-            Some(sharing) => sharing.ad(attributes),
+        let ad = match &mut self.interner {
+            Some(interner) => interner.ad(attributes),
             None => attributes.into_iter().collect(),
         };
         Ok((ad, open.to(end)))
@@ -416,7 +430,7 @@ impl<'p, 't> Parser<'p, 't> {
         Ok((name, span, expr))
     }
 
-    /// Goes on after a mistake: to the next semicolon or the closing bracket of the ad opened at `open`. False at the end.
+    /// Continues after an error: at the next semicolon or at the closing bracket of the ad opened at `open`. False at the end.
     fn recover(&mut self, open: Span) -> bool {
         let mut opened = 0_usize;
         let start = self.tokens.partition_point(|token| token.span.start <= open.start);

@@ -1,4 +1,4 @@
-//! Trees into text, with a work list instead of recursion.
+//! Prints trees, with a work list instead of recursion.
 
 use std::fmt::{self, Write};
 

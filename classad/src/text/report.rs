@@ -1,17 +1,35 @@
-//! Remarks made while reading into what the caller gets: a result, or a reading with warnings.
+//! Errors and warnings, collected while a text is parsed.
 
 use crate::builtins::regex_check;
-use crate::diagnostic::{Diagnostic, Severity, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Span};
 use crate::dialect::Dialect;
-use crate::text::Reading;
 
-/// How many errors, and how many warnings, are kept: more are not read, and the position of each costs a pass over the whole text.
+/// How many errors, and how many warnings, are kept: users do not read more, and the position of each costs a pass over the text.
 const REMARKS_MAX: usize = 40;
 
-/// How long a remark may be, in bytes: texts of the author's stand in it.
+/// How long a remark may be, in bytes: it quotes the text.
 const REMARK_MAX: usize = 4096;
 
-/// A remark that is no longer than it may be.
+/// The result of parsing a text: the tree unless there are errors, and every remark, warnings too.
+#[derive(Clone, Debug)]
+pub struct Reading<T> {
+    /// The tree, if no remark is an error.
+    pub read: Option<T>,
+    /// All remarks in source order, warnings such as "attribute `a` is given twice" among them.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<T> Reading<T> {
+    /// The tree without the warnings, or why there is none.
+    ///
+    /// # Errors
+    /// If a remark is an error.
+    pub fn into_result(self) -> Result<T, Diagnostics> {
+        self.read.ok_or(Diagnostics::new(self.diagnostics))
+    }
+}
+
+/// A remark, cut off where it is too long.
 fn short(mut text: String) -> String {
     if text.len() > REMARK_MAX {
         let end = (0..=REMARK_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -21,7 +39,7 @@ fn short(mut text: String) -> String {
     text
 }
 
-/// The remarks on one text so far.
+/// The remarks on one text.
 pub(crate) struct Report<'t> {
     source: &'t str,
     dialect: Dialect,
@@ -30,25 +48,22 @@ pub(crate) struct Report<'t> {
     pub(crate) patterns: usize,
 }
 
-/// A mistake has been reported; there is nothing to hand on.
+/// An error has been reported, and there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reported;
 
 impl<'t> Report<'t> {
-    pub(crate) fn new(source: &'t str) -> Self {
-        let patterns = regex_check::work_for(source.len());
-        Self { source, dialect: Dialect::Htcondor, list: Vec::new(), patterns }
+    /// No remarks yet on a text in `dialect`.
+    pub(crate) fn new(source: &'t str, dialect: Dialect) -> Self {
+        Self { source, dialect, list: Vec::new(), patterns: regex_check::work_for(source.len()) }
     }
 
-    /// The same for a text in `dialect`.
-    pub(crate) fn in_dialect(self, dialect: Dialect) -> Self {
-        Self { dialect, ..self }
-    }
-
+    /// The dialect of the text.
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
     }
 
+    /// The text.
     pub(crate) fn source(&self) -> &'t str {
         self.source
     }
@@ -64,7 +79,7 @@ impl<'t> Report<'t> {
         self.add(Severity::Warning, code, span, message, hint);
     }
 
-    /// Whether there are not yet too many remarks of this kind.
+    /// Whether more remarks of this severity are accepted.
     pub(crate) fn takes(&self, severity: Severity) -> bool {
         self.list.iter().filter(|remark| remark.severity == severity).count() < REMARKS_MAX
     }
@@ -78,7 +93,7 @@ impl<'t> Report<'t> {
         self.list.push(Diagnostic { severity, code, span, position, message, hint, related: None });
     }
 
-    /// Takes over remarks made on a text that stands in this one, each where `place` says.
+    /// Adds remarks on a text that is contained in this one; `place` maps their spans.
     pub(crate) fn adopt(&mut self, context: &str, remarks: Vec<Diagnostic>, place: impl Fn(Span) -> Span) {
         for inner in remarks {
             let message = format!("{context}: {}", inner.message);
@@ -91,7 +106,7 @@ impl<'t> Report<'t> {
         self.list.len()
     }
 
-    /// Puts the context before the messages of all remarks but the first `count`.
+    /// Prepends the context to the messages of all remarks but the first `count`.
     pub(crate) fn name_context(&mut self, count: usize, context: &str) {
         for remark in self.list.iter_mut().skip(count) {
             remark.message = format!("{context}: {}", remark.message);
@@ -102,7 +117,7 @@ impl<'t> Report<'t> {
         self.list.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// What was read, unless there was an error.
+    /// The result, unless there was an error.
     pub(crate) fn finish<T>(mut self, read: Result<T, Reported>) -> Reading<T> {
         let read = read.ok().filter(|_| !self.has_errors());
         self.list.sort_by_key(|diagnostic| diagnostic.span);

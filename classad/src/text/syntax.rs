@@ -1,20 +1,21 @@
-//! What the parser stumbles over into sentences that say what to write instead.
+//! Errors and warnings of the parser, with what to write instead.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
 use crate::ad::Ad;
-use crate::builtins::{self, regex_check};
+use crate::builtins::{BUILTINS, regex_check};
 use crate::diagnostic::{Severity, Span};
 use crate::dialect::Dialect;
 use crate::expr::{BinaryOp, Call};
-use crate::name::Name;
+use crate::name::{Name, is_reserved};
+use crate::spelling::closest;
 use crate::text::parser::{Attribute, Parser};
 use crate::text::report::{Report, Reported};
 use crate::text::token::{Token, TokenKind};
 
-/// The next token is not what the grammar wants here. Silent if the lexer has complained about it already.
+/// The next token is not what the grammar allows. Silent if the lexer has reported it already.
 pub(crate) fn unexpected(parser: &mut Parser<'_, '_>, expected: &str) -> Reported {
     let token = parser.peek();
     if token.kind == TokenKind::Bad {
@@ -83,7 +84,7 @@ pub(crate) fn not_closed(parser: &mut Parser<'_, '_>, close: &TokenKind, open: S
     )
 }
 
-/// Mistakes that have a name of their own.
+/// Mistakes with a message of their own.
 fn familiar(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
     let after = &parser.look(1).kind;
     let adjacent = parser.look(1).span.start == token.span.end;
@@ -261,7 +262,7 @@ pub(crate) fn too_deep(parser: &mut Parser<'_, '_>) -> Reported {
     nested_too_deeply(parser.report, span)
 }
 
-/// The same for any reader.
+/// Deeper than any reader goes.
 pub(crate) fn nested_too_deeply(report: &mut Report<'_>, span: Span) -> Reported {
     report.error(
         "too-deep",
@@ -297,13 +298,13 @@ pub(crate) fn duplicates(report: &mut Report<'_>, attributes: &[Attribute]) {
     }
 }
 
-/// Attributes into an ad, with a remark on each that takes the place of an earlier one.
+/// Attributes into an ad, with a warning for each that replaces an earlier one.
 pub(crate) fn ad(report: &mut Report<'_>, attributes: Vec<Attribute>) -> Ad {
     duplicates(report, &attributes);
     attributes.into_iter().map(|(name, _, expr)| (name, expr)).collect()
 }
 
-/// One attribute that takes the place of an earlier one.
+/// The warning for an attribute that replaces an earlier one.
 fn duplicate(report: &mut Report<'_>, span: Span, name: &Name, first: &Name) {
     report.warning(
         "duplicate-attribute",
@@ -323,13 +324,18 @@ pub(crate) fn needless_quotes(report: &mut Report<'_>, span: Span, name: &Name) 
     );
 }
 
+/// The built-in function that was probably meant by an unknown name.
+fn similar(name: &str) -> Option<&'static str> {
+    closest(name, BUILTINS.iter().map(|builtin| (builtin.name, builtin.name)))
+}
+
 /// `sise({1})`, `size()`: legal, but always an error.
 pub(crate) fn check_call(report: &mut Report<'_>, span: Span, call: &Call) {
     let name = &call.function;
     match call.builtin() {
         None if !report.takes(Severity::Warning) => {}
         None => {
-            let hint = builtins::similar(name.as_str()).map(|similar| format!("did you mean `{similar}`?"));
+            let hint = similar(name.as_str()).map(|similar| format!("did you mean `{similar}`?"));
             report.warning("unknown-function", span, format!("there is no function `{name}`"), hint);
         }
         Some(builtin) if !builtin.arity.allows(call.arguments.len()) => {
@@ -362,7 +368,7 @@ fn closes_nothing(kind: &TokenKind) -> Option<&'static str> {
     }
 }
 
-/// What stands there, in the words of a message.
+/// A token in the words of a message.
 fn found(source: &str, token: &Token) -> String {
     let text = snippet(source, token.span);
     match &token.kind {
@@ -395,7 +401,7 @@ fn shortened(text: &str) -> String {
 /// A reserved word as the name of an attribute.
 pub(crate) fn reserved_name(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
     let text = snippet(parser.report.source(), token.span);
-    let reserved = crate::name::is_reserved(&text);
+    let reserved = is_reserved(&text);
     reserved.then(|| {
         parser.report.error(
             "reserved-word",

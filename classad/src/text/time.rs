@@ -1,11 +1,13 @@
-//! Times as they are written into seconds, and back.
+//! Parses and prints times.
 
 use crate::calendar::{self, Civil};
 
 /// An instant and the zone it was written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Absolute {
+    /// Seconds since 1970-01-01T00:00:00Z.
     pub(crate) seconds: i64,
+    /// Seconds by which the zone is ahead of UTC.
     pub(crate) offset: i32,
 }
 

@@ -1,4 +1,4 @@
-//! The words of the language: what the lexer hands to the parser.
+//! The tokens of the language: the output of the lexer, the input of the parser.
 
 use std::sync::Arc;
 
@@ -8,7 +8,9 @@ use crate::expr::BinaryOp;
 /// A token with its place in the source.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
+    /// What it is.
     pub(crate) kind: TokenKind,
+    /// Where it stands.
     pub(crate) span: Span,
 }
 
@@ -59,7 +61,7 @@ pub(crate) enum TokenKind {
     OpenBrace,
     /// `}`
     CloseBrace,
-    /// Something the lexer has already complained about
+    /// Something that the lexer has reported
     Bad,
     /// The end of the text
     End,
@@ -88,34 +90,21 @@ impl TokenKind {
         WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, kind)| kind.clone())
     }
 
-    /// Whether an operand can end here, so that a following minus sign subtracts.
-    pub(crate) fn ends_operand(&self) -> bool {
+    /// Whether the token is a word or a literal.
+    fn is_word(&self) -> bool {
         matches!(
             self,
-            Self::Name(_)
-                | Self::QuotedName(_)
-                | Self::Keyword(_)
-                | Self::Integer(_)
-                | Self::Real(_)
-                | Self::String(_)
-                | Self::CloseParen
-                | Self::CloseBracket
-                | Self::CloseBrace
+            Self::Name(_) | Self::QuotedName(_) | Self::Keyword(_) | Self::Integer(_) | Self::Real(_) | Self::String(_)
         )
     }
 
-    /// Whether the token is a word or a literal: something that can stand next to another by mistake.
+    /// Whether an operand can end here, so that a following minus sign subtracts.
+    pub(crate) fn ends_operand(&self) -> bool {
+        self.is_word() || matches!(self, Self::CloseParen | Self::CloseBracket | Self::CloseBrace)
+    }
+
+    /// Whether an operand can begin here that can stand next to another by mistake.
     pub(crate) fn starts_operand(&self) -> bool {
-        matches!(
-            self,
-            Self::Name(_)
-                | Self::QuotedName(_)
-                | Self::Keyword(_)
-                | Self::Integer(_)
-                | Self::Real(_)
-                | Self::String(_)
-                | Self::OpenParen
-                | Self::OpenBrace
-        )
+        self.is_word() || matches!(self, Self::OpenParen | Self::OpenBrace)
     }
 }

@@ -1,6 +1,4 @@
-//! Ads into the forms that they are read from.
-
-use std::fmt;
+//! Prints ads as JSON and in the long form.
 
 use serde_json::{Map, Number, Value as Json};
 
@@ -8,61 +6,16 @@ use crate::ad::Ad;
 use crate::dialect::Dialect;
 use crate::expr::{Expr, Kind};
 use crate::name::Name;
-use crate::text::{Form, parse_long};
+use crate::text::parse_long;
 use crate::value::Value;
 
-/// What a form has no way to say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unwritable {
-    /// The number of the ad, from 0.
-    pub ad: usize,
-    /// The attribute; none if the ad as a whole cannot be written.
-    pub attribute: Option<Name>,
-}
-
-impl fmt::Display for Unwritable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.attribute {
-            Some(name) => write!(
-                f,
-                "ad {}: attribute `{name}` has a line break, or a backslash at the end of a text, which the long form cannot \
-                 write",
-                self.ad + 1
-            ),
-            None => write!(f, "ad {}: it has no attributes, and so no lines in the long form", self.ad + 1),
-        }
-    }
-}
-
-impl std::error::Error for Unwritable {}
-
-/// Ads in one of the forms, with a newline at the end; several of them so that [`read_ads`](crate::read_ads) reads as many
-/// in the same order. [`Form::Any`] is brackets.
-///
-/// # Errors
-/// If an ad cannot be written in the long form.
-pub fn write_ads(ads: &[Ad], form: Form) -> Result<String, Unwritable> {
-    match form {
-        Form::Brackets | Form::Any => {
-            let text = |ad: &Ad| {
-                let line = ad.to_string();
-                crate::format(&line, Dialect::Gangmatch).unwrap_or(line + "\n")
-            };
-            Ok(ads.iter().map(text).collect::<Vec<_>>().join("\n"))
-        }
-        Form::Long => {
-            let text =
-                |(number, ad): (usize, &Ad)| ad.to_long().map_err(|attribute| Unwritable { ad: number, attribute });
-            Ok(ads.iter().enumerate().map(text).collect::<Result<Vec<_>, _>>()?.join("\n"))
-        }
-        Form::Json => {
-            let json = match ads {
-                [only] => Json::Object(object(only)),
-                _ => ads.iter().map(|ad| Json::Object(object(ad))).collect(),
-            };
-            Ok(format!("{json:#}\n"))
-        }
-    }
+/// Ads as JSON with indentation: one object, or a list of them.
+pub(crate) fn json_text(ads: &[Ad]) -> String {
+    let json = match ads {
+        [only] => Json::Object(object(only)),
+        _ => ads.iter().map(|ad| Json::Object(object(ad))).collect(),
+    };
+    format!("{json:#}\n")
 }
 
 /// The ad as JSON: literals, lists and ads as they are, any other expression as `/Expr(...)/`.

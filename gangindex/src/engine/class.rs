@@ -5,39 +5,11 @@ use std::collections::BTreeSet;
 use matchmaker::Config;
 
 use super::Indexed;
-use super::prepare::Run;
+use super::run::{Class, Run};
 use crate::index::plan::OfferSide;
-use crate::search::branch_and_bound::Choices;
 use crate::search::candidates::Candidates;
 use crate::search::join_partitions::JoinedPort;
 use crate::search::star_join::Progress;
-
-/// Roots that are searched together.
-#[derive(Debug)]
-pub(super) struct Class {
-    /// The candidates of each port.
-    pub(super) ports: Vec<usize>,
-    /// Every port stands alone or hangs on port 0, and the index knows everything.
-    pub(super) star: bool,
-    /// Some candidate can tell roots of the class apart.
-    pub(super) reflective: bool,
-    /// Nothing is left for it in this cycle.
-    pub(super) exhausted: bool,
-    /// The search that found nothing was cut short.
-    pub(super) budget_exceeded: bool,
-    pub(super) progress: Progress,
-    pub(super) choices: Option<Choices>,
-}
-
-/// What roots with one key have in common.
-#[derive(Clone, Copy)]
-pub(super) struct OfKey {
-    pub(super) class: u32,
-    /// The number of their texts.
-    pub(super) head: u32,
-    /// There are several.
-    pub(super) common: bool,
-}
 
 impl Indexed {
     /// The class of roots whose ports have these candidate sets.
@@ -46,7 +18,7 @@ impl Indexed {
         let star = room && !gang_rank && self.is_star(&ports, run);
         let of = |port: &usize| run.candidate_sets.get(*port);
         let reflective = ports.iter().filter_map(of).any(|candidates| candidates.reflective);
-        // Who reads which members were bound where may read the root's own name, two ports away.
+        // An expression that reads `Members` may read the root's own name, two ports away.
         let deep = |candidates: &Candidates| {
             candidates.plan.theirs.iter().any(|theirs| {
                 self.tables.table.offer_classes.list.get(theirs.offer_class).is_some_and(|offer_class| offer_class.deep)

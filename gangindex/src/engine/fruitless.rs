@@ -12,22 +12,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use classad::{Call, Dialect, Expr, Kind, Value, is_pure, parse_expr};
-use matchmaker::{AdId, AdKey, Config, Owners, PoolAd, Round, Snapshot, Turn, Usage};
+use matchmaker::{AdId, AdKey, Config, Owners, PoolAd, Snapshot, Usage};
 
-use super::prepare::Run;
-use super::{Indexed, as_u64};
 use crate::table::{Bits, Changes, SnapshotDiff, Table, as_usize};
 
 /// How many searches are remembered.
 const SEARCHES_MAX: usize = 16_384;
 
-/// For how many cycles a search is remembered that nobody asks for.
+/// For how many cycles an unused entry is kept.
 const CYCLES_MAX: u64 = 16;
 
-/// How many rows are looked at for a gain, and of how many ads it is found out whether they read the clock, in about the time
-/// of a step.
-const ROWS_OF_A_STEP: usize = 4096;
-const ADS_OF_A_STEP: usize = 8;
+/// How many rows are compared with gains in about the time of a step.
+pub(super) const ROWS_OF_A_STEP: usize = 4096;
+/// Of how many ads it is determined whether they read the clock, in about the time of a step.
+pub(super) const ADS_OF_A_STEP: usize = 8;
 
 /// What a search that is remembered takes in memory, about.
 const SEARCH_BYTES: usize = 512;
@@ -68,6 +66,7 @@ impl Search {
 }
 
 impl Fruitless {
+    /// Whether no search is remembered.
     pub(super) fn is_empty(&self) -> bool {
         self.searches.is_empty()
     }
@@ -94,7 +93,7 @@ impl Fruitless {
         let mut gained = Bits::none(rows);
         self.timely.grow(rows);
         let judge = |place: usize, timely: &mut Bits| {
-            let is_timely = snapshot.ad_at(place).is_some_and(is_timely);
+            let is_timely = snapshot.ad(AdId::at(place)).is_some_and(is_timely);
             table.rows_of(place).for_each(|row| timely.set(row, is_timely));
         };
         for row in changes.rows.iter().map(|row| as_usize(*row)) {
@@ -102,7 +101,7 @@ impl Fruitless {
             table.rows.get(row).into_iter().for_each(|row| judge(row.place(), &mut self.timely));
         }
         let mut compare = |was: usize, is: usize| {
-            let (Some(old), Some(new)) = (before.ad_at(was), snapshot.ad_at(is)) else { return };
+            let (Some(old), Some(new)) = (before.ad(AdId::at(was)), snapshot.ad(AdId::at(is))) else { return };
             if gains(old, self.taken.get(&AdId::at(was)), new) {
                 table.rows_of(is).for_each(|row| gained.set(row, true));
             }
@@ -132,7 +131,7 @@ impl Fruitless {
 
     /// Whether a search is known to find nothing among some offers, which are all that it could come to; and how many rows
     /// were looked at to find out.
-    fn knows(
+    pub(super) fn knows(
         &mut self,
         root: &Arc<PoolAd>,
         Less { exclusions, owners, config }: &Less<'_>,
@@ -156,7 +155,7 @@ impl Fruitless {
     }
 
     /// Remembers a search that found nothing though nothing was left out but what is said here. How many ads were looked at.
-    fn remember(
+    pub(super) fn remember(
         &mut self,
         id: AdId,
         Less { exclusions, owners, config }: &Less<'_>,
@@ -183,59 +182,21 @@ impl Fruitless {
     }
 }
 
-impl Indexed {
-    /// Whether the search of a root is known to find nothing. Its submitter pays for the look: `steps`, and for the rows.
-    pub(super) fn is_fruitless(
-        &mut self,
-        run: &Run<'_>,
-        class: usize,
-        turn: &Turn<'_>,
-        steps: u64,
-        round: &mut Round<'_>,
-    ) -> bool {
-        if self.fruitless.is_empty() {
-            return false;
-        }
-        let (Some(root), Some(class)) = (round.snapshot.shared(turn.ad), run.classes.get(class)) else { return false };
-        let own = class.ports.iter().filter_map(|port| run.candidate_sets.get(*port));
-        // An offer with ports of its own may be bound to any other.
-        let deep = own.clone().find(|candidates| candidates.is_deep(&self.tables.table));
-        let reach: Vec<&Bits> = match deep {
-            Some(candidates) => vec![run.making.admitted_to(candidates.plan.namespace)],
-            None => own.map(|candidates| &*candidates.may).collect(),
-        };
-        let less = Less { exclusions: &turn.root.exclusions, owners: &round.owners, config: round.config };
-        let (known, rows) = self.fruitless.knows(root, &less, &reach);
-        let steps = steps + as_u64(rows / ROWS_OF_A_STEP);
-        round.accounts.pay(turn.submitter, steps);
-        self.stats.steps += steps;
-        self.stats.fruitless += u64::from(known);
-        known
-    }
-
-    /// Remembers that a whole search of a root found nothing.
-    pub(super) fn remember_fruitless(&mut self, turn: &Turn<'_>, round: &mut Round<'_>) {
-        let less = Less { exclusions: &turn.root.exclusions, owners: &round.owners, config: round.config };
-        let looked = self.fruitless.remember(turn.ad, &less, round.snapshot, &self.tables.table);
-        round.accounts.pay(turn.submitter, as_u64(looked / ADS_OF_A_STEP));
-    }
-}
-
 /// What a search leaves out.
-struct Less<'a> {
-    /// Offers that are not to be asked.
-    exclusions: &'a BTreeSet<AdKey>,
-    /// Those of namespaces that cost too much.
-    owners: &'a Owners,
+pub(super) struct Less<'a> {
+    /// Excluded offers.
+    pub(super) exclusions: &'a BTreeSet<AdKey>,
+    /// Offers of namespaces that cost too much.
+    pub(super) owners: &'a Owners,
     /// Gangs that are too large or too deep.
-    config: &'a Config,
+    pub(super) config: &'a Config,
 }
 
 fn room(config: &Config) -> (usize, usize) {
     (config.members_max, config.depth_max)
 }
 
-/// Whether nobody can tell two ads of one name apart, whatever their owners' terms are.
+/// Whether no expression can tell two versions of an ad apart, whatever their owners' terms are.
 fn looks_like(one: &PoolAd, other: &PoolAd) -> bool {
     one.uid == other.uid && one.node_name == other.node_name && Arc::ptr_eq(&one.ports, &other.ports)
 }
@@ -251,7 +212,7 @@ fn gains(old: &PoolAd, used: Option<&Usage>, new: &PoolAd) -> bool {
         && was.shared_by == is.shared_by;
     let used = used.unwrap_or(&was.usage);
     let freed = match &is.shared_by {
-        // Who else has a seat decides who may share it.
+        // Which claims hold a seat decides which others may share it.
         Some(_) => *used != is.usage,
         None => is.capacity.keys().any(|name| is.usage.used(name) < used.used(name)),
     };

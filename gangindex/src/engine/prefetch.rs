@@ -7,10 +7,10 @@ use foldhash::fast::RandomState;
 use matchmaker::{Port, Ports, Round};
 
 use super::Indexed;
-use super::prepare::{Example, Making};
+use super::run::{Example, Making};
 use crate::table::{Reads, ReadsId, Table, as_usize};
 
-/// What is going to be read of those who can be bound.
+/// The attributes that the cycle will read of possible partners.
 struct Prefetch<'e> {
     table: &'e mut Table,
     names: BTreeSet<Name>,
@@ -19,9 +19,9 @@ struct Prefetch<'e> {
 }
 
 impl Indexed {
-    /// Makes the columns of what constraints and ranks read of those who can be bound: those of roots that have no plan yet,
+    /// Makes the columns of what constraints and ranks read of possible partners: those of roots that have no plan yet,
     /// and of the offer classes that admit them, as far as there is room for them. What stands in a part of a constraint that
-    /// nobody will ask gets a column in vain.
+    /// is never evaluated gets a column in vain.
     pub(super) fn prefetch_columns(&mut self, examples: &[(u32, Example)], making: &Making, round: &mut Round<'_>) {
         let mut ahead = Prefetch { table: &mut self.tables.table, names: BTreeSet::new(), seen: HashSet::default() };
         let is_new = |id: u32| self.plans.list.get(as_usize(id)).is_none_or(Option::is_none);
@@ -31,7 +31,7 @@ impl Indexed {
                 continue;
             };
             let before = ahead.names.len();
-            ahead.table.submitter = round.accounts.name(example.submitter);
+            ahead.table.account.submitter = round.accounts.name(example.submitter);
             root.ports.list.iter().for_each(|port| ahead.of_partners(&root.ports, port));
             round.accounts.pay(example.submitter, ahead.table.steps_of_columns(ahead.names.len() - before));
         }
@@ -40,13 +40,13 @@ impl Indexed {
         }
         let lists = making.admitted_to.iter().flatten().flat_map(|admitted| admitted.offer_classes.iter().copied());
         for offer_class in lists.collect::<BTreeSet<usize>>() {
-            ahead.table.offer_class_at_hand = Some(offer_class);
+            ahead.table.account.offer_class = Some(offer_class);
             let example =
                 ahead.table.offer_classes.list.get(offer_class).map(|offer_class| offer_class.example.clone());
             let Some((offer, via)) = example else { continue };
             offer.list.get(via).into_iter().for_each(|port| ahead.of_itself(&offer, port));
         }
-        ahead.table.offer_class_at_hand = None;
+        ahead.table.account.offer_class = None;
         let names = ahead.names;
         self.tables.table.add_columns(&names);
     }

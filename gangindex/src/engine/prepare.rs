@@ -1,7 +1,6 @@
-//! A snapshot into what a cycle searches in: tables brought up to date, roots put together.
+//! Prepares a cycle for a snapshot: brings tables up to date and groups roots.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use classad::Expr;
@@ -9,31 +8,15 @@ use foldhash::fast::RandomState;
 use matchmaker::{AdId, Config, Root, Round, SIDE_SHARE, Snapshot};
 use smallvec::SmallVec;
 
-use super::class::{Class, OfKey};
+use super::run::{Admitted, Example, Making, OfKey, Planned, Run, UNREAD};
 use super::{Indexed, PORT_BYTES, Stats, Tables, as_u64};
 use crate::index::asks::Resources;
 use crate::index::classes::{Asker, KeyOf, Readers};
-use crate::index::memo::{Interned, JobView};
+use crate::index::memo::JobView;
 use crate::index::plan::{Planner, PortPlan};
 use crate::index::ranks::Rank;
 use crate::search::candidates::Candidates;
-use crate::search::check::Checker;
-use crate::search::hash_index::HashIndexes;
-use crate::search::join_partitions::JoinedPort;
 use crate::table::{Bits, Changes, Number, Table, as_u32, as_usize, room_of_all};
-use crate::why::Whys;
-
-/// One of the roots with a key.
-#[derive(Clone, Copy)]
-pub(super) struct Example {
-    pub(super) root: AdId,
-    /// How many there are.
-    roots: usize,
-    /// Their expressions can read more than the key tells.
-    reads_all: bool,
-    /// The number of its submitter.
-    pub(super) submitter: usize,
-}
 
 impl Indexed {
     /// Makes the tables those of the snapshot, and puts roots together.
@@ -83,7 +66,7 @@ impl Indexed {
             ranks.refresh(&changes.rows, table);
         }
         if table.words.meter.end().1 {
-            // Whoever needs them works them out, and pays.
+            // The first search that needs them makes them, and is charged.
             preds.forget_answers();
             ranks.forget_values();
         }
@@ -102,8 +85,9 @@ impl Indexed {
         let most = TABLES_MIN.max(TABLES_PER_AD * ads).max(2 * self.tables_bytes);
         // Columns that were made while there were few rows take more now.
         let columns = self.tables.table.column_bytes(ads).max(self.plans.roots.column_bytes(ads));
-        let short =
-            [&self.tables.table.room, &self.tables.ranks.room, &self.plans.roots.room].iter().any(|room| room.is_short);
+        let short = [&self.tables.table.account.room, &self.tables.ranks.room, &self.plans.roots.room]
+            .iter()
+            .any(|room| room.is_short);
         bytes > most || columns > room_of_all(ads) || short && self.cycles > CYCLES_SHORT
     }
 
@@ -181,7 +165,7 @@ impl Indexed {
         Making {
             readers,
             admitted_to,
-            nobody: Bits::none(self.tables.table.rows.len()),
+            none: Bits::none(self.tables.table.rows.len()),
             shared: self.tables.availability.shared(&self.tables.table),
             candidates_of: HashMap::default(),
             class_ids: HashMap::default(),
@@ -227,10 +211,10 @@ impl Indexed {
             class.star = false;
         }
         let of_key = OfKey { class: as_u32(class), head: self.plans.keys.head_of(id), common: example.roots > 1 };
-        if run.of_key.len() <= as_usize(id) {
-            run.of_key.resize(as_usize(id) + 1, None);
+        if run.roots.of_key.len() <= as_usize(id) {
+            run.roots.of_key.resize(as_usize(id) + 1, None);
         }
-        run.of_key.get_mut(as_usize(id)).into_iter().for_each(|own| *own = Some(of_key));
+        run.roots.of_key.get_mut(as_usize(id)).into_iter().for_each(|own| *own = Some(of_key));
         true
     }
 
@@ -263,13 +247,13 @@ impl Indexed {
         let snapshot = round.snapshot;
         self.plans.key_of_place.resize(snapshot.len(), None);
         let mut examples: Vec<Option<Example>> = Vec::new();
-        run.key_of.reserve(snapshot.roots.len());
-        run.offers = Bits::none(snapshot.roots.len());
-        // What was read of offers is nobody's.
+        run.roots.key_of.reserve(snapshot.roots.len());
+        run.roots.offers = Bits::none(snapshot.roots.len());
+        // What was read of offers is charged to no root.
         self.stats.read += self.tables.table.exprs.charge();
         for (number, root) in snapshot.roots.iter().enumerate() {
             if self.tables.table.first_row(root.ad.place()).is_some() {
-                run.offers.set(number, true);
+                run.roots.offers.set(number, true);
             }
             let known = self.plans.key_of_place.get(root.ad.place()).copied().flatten();
             let key = match known {
@@ -277,7 +261,7 @@ impl Indexed {
                 None => self.read(number, root, run, round),
             };
             let Some(key) = key else {
-                run.key_of.push(None);
+                run.roots.key_of.push(None);
                 continue;
             };
             if let Some(own) = self.plans.key_of_place.get_mut(root.ad.place()) {
@@ -296,7 +280,7 @@ impl Indexed {
                 };
                 example.get_or_insert_with(of).roots += 1;
             }
-            run.key_of.push(Some(Number::of(id)));
+            run.roots.key_of.push(Some(Number::of(id)));
         }
         let found = |(id, example): (usize, Option<Example>)| Some((as_u32(id), example?));
         examples.into_iter().enumerate().filter_map(found).collect()
@@ -306,10 +290,10 @@ impl Indexed {
     fn read(&mut self, number: usize, root: &Root, run: &mut Run<'_>, round: &mut Round<'_>) -> Option<KeyOf> {
         let submitter = round.accounts.number(&root.submitter);
         if round.accounts.left(submitter) == 0 || round.config.stop.is_set() {
-            run.unread.insert(number);
+            run.roots.unread.insert(number);
             return None;
         }
-        self.tables.table.submitter = Arc::clone(&root.submitter);
+        self.tables.table.account.submitter = Arc::clone(&root.submitter);
         let key = self.key_of_root(round.snapshot, root.ad);
         let steps = self.tables.table.exprs.charge();
         self.stats.read += steps;
@@ -386,7 +370,7 @@ impl Indexed {
         let namespace = self.plans.roots.namespace(&ad.key.namespace);
         self.stats.planned += 1;
         let Some(offer_classes) = making.admitted(namespace).map(|admitted| &admitted.offer_classes) else { return };
-        self.tables.table.submitter = round.accounts.name(example.submitter);
+        self.tables.table.account.submitter = round.accounts.name(example.submitter);
         let bytes = self.bytes_made();
         let Tables { table, preds, ranks, .. } = &mut self.tables;
         let made = &mut self.plans.made;
@@ -416,9 +400,6 @@ impl Indexed {
     }
 }
 
-/// Stands for the key of a root that was not read.
-const UNREAD: u32 = u32::MAX;
-
 /// How many offer classes are asked what they want in about the time of a step.
 const TEMPLATES_OF_A_STEP: usize = 32;
 
@@ -428,138 +409,15 @@ pub(super) const BYTES_OF_A_STEP: usize = 512;
 /// How many rows are looked at for a candidate set in about the time of a step.
 const ROWS_OF_A_STEP: usize = 4096;
 
-/// What candidate sets and classes are made of, and what became of them.
-#[derive(Default)]
-pub(super) struct Making {
-    pub(super) readers: Readers,
-    /// By the number of a namespace: what its roots may be bound to. Namespaces that are admitted to the same share it.
-    pub(super) admitted_to: Vec<Option<Arc<Admitted>>>,
-    nobody: Bits,
-    /// The rows whose seats may be shared.
-    shared: Bits,
-    /// By the number of a plan.
-    candidates_of: HashMap<usize, usize, RandomState>,
-    class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState>,
-    /// Keys that are not prepared: their submitters had no steps left.
-    aside: BTreeMap<u32, Example>,
-}
-
-impl Making {
-    /// The rows that roots of a namespace may be bound to.
-    pub(super) fn admitted_to(&self, namespace: u32) -> &Bits {
-        self.admitted(namespace).map_or(&self.nobody, |admitted| &admitted.rows)
-    }
-
-    /// What roots of a namespace may be bound to.
-    fn admitted(&self, namespace: u32) -> Option<&Arc<Admitted>> {
-        self.admitted_to.get(as_usize(namespace))?.as_ref()
-    }
-}
-
-/// What roots of some namespaces may be bound to.
-pub(super) struct Admitted {
-    /// The rows that can be taken now.
-    rows: Bits,
-    /// The offer classes with rows that admit them, whether they can be taken now or not.
-    pub(super) offer_classes: Interned<Vec<usize>>,
-}
-
-/// What roots with one key come to.
-#[derive(Clone, Debug)]
-pub(super) struct Planned {
-    /// The number of the plan of each port.
-    ports: SmallVec<[u32; 2]>,
-    gang_rank: bool,
-    /// Who they are, and the number of the offer classes that admitted them.
-    namespace: u32,
-    offer_classes: u32,
-}
-
 /// How many bytes strings, expressions and rows may take for each ad, beyond which everything is forgotten: what ads had
 /// that are gone.
 const TABLES_PER_AD: usize = 32 << 10;
 /// So many they may always take.
 const TABLES_MIN: usize = 64 << 20;
-/// After so many cycles everything is forgotten if somebody lacks room, which may have been taken for ads that are gone.
+/// After so many cycles everything is dropped if a table lacks room, which ads that are gone may have taken.
 const CYCLES_SHORT: u64 = 1000;
 
-/// What one cycle searches in.
-pub struct Run<'s> {
-    /// By the number of the root: what it shows of itself.
-    key_of: Vec<Option<Number>>,
-    /// Roots by number whose submitters had no steps left to read them.
-    unread: HashSet<usize, RandomState>,
-    of_key: Vec<Option<OfKey>>,
-    /// The roots, by number, that may be bound themselves.
-    pub(super) offers: Bits,
-    pub(super) classes: Vec<Class>,
-    pub(super) candidate_sets: Vec<Candidates>,
-    /// The rows that some root may be bound to now.
-    pub(super) admitted: Bits,
-    pub(super) joined_ports: Vec<Option<JoinedPort>>,
-    pub(super) hash_indexes: HashIndexes,
-    pub(super) making: Making,
-    /// How many choices are listed for its classes.
-    pub(super) choices_held: usize,
-    pub(super) checker: Checker<'s>,
-    /// The rows of the gang found last, by port, if it was found by rows.
-    pub(super) bound: Vec<u32>,
-    pub(super) whys: Whys,
-}
-
-impl fmt::Debug for Run<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Run").field("classes", &self.classes.len()).finish_non_exhaustive()
-    }
-}
-
-impl<'s> Run<'s> {
-    fn of(round: &Round<'s>) -> Run<'s> {
-        Run {
-            key_of: Vec::new(),
-            unread: HashSet::default(),
-            of_key: Vec::new(),
-            offers: Bits::default(),
-            classes: Vec::new(),
-            candidate_sets: Vec::new(),
-            admitted: Bits::default(),
-            joined_ports: Vec::new(),
-            hash_indexes: HashIndexes::default(),
-            making: Making::default(),
-            choices_held: 0,
-            checker: Checker::new(round.snapshot, round.config, round.now),
-            bound: Vec::new(),
-            whys: Whys::default(),
-        }
-    }
-}
-
-impl Run<'_> {
-    /// The number of what a root shows of itself, if it was set aside before it was looked at; none that is in use, if that
-    /// was before it was read.
-    pub(super) fn aside(&self, number: usize) -> Option<u32> {
-        if self.unread.contains(&number) {
-            return Some(UNREAD);
-        }
-        let key = self.key_of.get(number).copied().flatten()?.get();
-        self.making.aside.contains_key(&key).then_some(key)
-    }
-
-    /// What a root shows of itself, by the root's number.
-    pub(super) fn key(&self, number: usize) -> Option<(u32, OfKey)> {
-        let key = self.key_of.get(number).copied().flatten()?.get();
-        Some((key, self.of_key.get(as_usize(key)).copied().flatten()?))
-    }
-
-    /// What a root shows of itself, as a number, and whether anybody can see more of it.
-    pub(super) fn shows(&self, number: usize) -> (Option<u32>, bool) {
-        let known = self.key(number);
-        let class = known.and_then(|(_, of_key)| self.classes.get(as_usize(of_key.class)));
-        (known.map(|(key, _)| key), class.is_none_or(|class| class.reflective))
-    }
-}
-
-/// The names that anybody in the pool reads of a root: in constraints and ranks, as a resource, or to tell who shares a seat.
+/// The names that any ad of the pool reads of a root: in constraints and ranks, as a resource, or to find the share key.
 fn readers(table: &Table, shared_by: &[Expr], resources: &Resources) -> Readers {
     let mut readers = Readers::default();
     for (_, offer_class) in table.offer_classes.used() {

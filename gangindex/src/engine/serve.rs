@@ -1,16 +1,16 @@
-//! One root into its best gang as things are now.
+//! Finds the best gang of one root in the current state of a cycle.
 
 use matchmaker::{AdId, Edge, Found, Gang, Member, Members, Round, Score, Snapshot, Turn, plain};
 
-use super::class::{Class, OfKey};
-use super::prepare::Run;
+use super::fruitless::{ADS_OF_A_STEP, Less, ROWS_OF_A_STEP};
+use super::run::{Class, OfKey, Run};
 use super::{Indexed, as_u64};
 use crate::search::branch_and_bound::{self, Budget, Choices, Searched};
 use crate::search::candidates::Candidates;
 use crate::search::check::Checker;
 use crate::search::star_join::StarJoin;
 use crate::search::verified::RootKey;
-use crate::table::as_usize;
+use crate::table::{Bits, as_usize};
 
 /// There is none.
 const NOTHING: Found = Found { gang: None, gave_up: false, short: false, disagreed: false };
@@ -18,7 +18,7 @@ const NOTHING: Found = Found { gang: None, gave_up: false, short: false, disagre
 const SHORT: Found = Found { gang: None, gave_up: true, short: true, disagreed: false };
 
 /// How many rows a star looks at in about the time of a step.
-const ROWS_OF_A_STEP: u64 = 16;
+const STAR_ROWS_OF_A_STEP: u64 = 16;
 
 /// How many choices are listed in about the time of a step.
 const CHOICES_OF_A_STEP: usize = 256;
@@ -58,7 +58,7 @@ impl Indexed {
             return Found { gave_up: class.budget_exceeded, ..NOTHING };
         }
         self.stats.questions += 1;
-        // Who ran out of steps among candidates that others have, too, has taken them away.
+        // A root that ran out of steps among shared candidates has removed some of them.
         let is_whole = |port: &usize| run.joined_ports.get(*port).is_some_and(Option::is_some);
         class.star = class.star && class.ports.iter().skip(1).all(is_whole);
         let is_star = class.star;
@@ -84,7 +84,7 @@ impl Indexed {
 
     /// Whether a root is a candidate for its own ports.
     fn meets_itself(&self, run: &Run<'_>, class: usize, turn: &Turn<'_>) -> bool {
-        let offers = run.offers.get(turn.number);
+        let offers = run.roots.offers.get(turn.number);
         let itself = offers.then(|| self.tables.table.first_row(turn.ad.place())).flatten();
         itself.filter(|row| run.admitted.get(as_usize(*row))).is_some_and(|row| {
             let may = |port: &usize| {
@@ -122,7 +122,7 @@ impl Indexed {
         }
         let Some(score) = score else {
             class.exhausted = true;
-            if class.progress.steps - before >= round.config.fruitless_steps_min / ROWS_OF_A_STEP {
+            if class.progress.steps - before >= round.config.fruitless_steps_min / STAR_ROWS_OF_A_STEP {
                 self.remember_fruitless(turn, round);
             }
             return Some(NOTHING);
@@ -211,5 +211,41 @@ impl Indexed {
             members.push(Member { ad: AdId::at(place), edge: Some(Edge::new(0, port, via)), ask });
         }
         Gang { members, score }
+    }
+
+    /// Whether the search of a root is known to find nothing. Its submitter pays `steps`, and for the rows that are compared.
+    pub(super) fn is_fruitless(
+        &mut self,
+        run: &Run<'_>,
+        class: usize,
+        turn: &Turn<'_>,
+        steps: u64,
+        round: &mut Round<'_>,
+    ) -> bool {
+        if self.fruitless.is_empty() {
+            return false;
+        }
+        let (Some(root), Some(class)) = (round.snapshot.shared(turn.ad), run.classes.get(class)) else { return false };
+        let own = class.ports.iter().filter_map(|port| run.candidate_sets.get(*port));
+        // An offer with ports of its own may be bound to any other.
+        let deep = own.clone().find(|candidates| candidates.is_deep(&self.tables.table));
+        let reach: Vec<&Bits> = match deep {
+            Some(candidates) => vec![run.making.admitted_to(candidates.plan.namespace)],
+            None => own.map(|candidates| &*candidates.may).collect(),
+        };
+        let less = Less { exclusions: &turn.root.exclusions, owners: &round.owners, config: round.config };
+        let (known, rows) = self.fruitless.knows(root, &less, &reach);
+        let steps = steps + as_u64(rows / ROWS_OF_A_STEP);
+        round.accounts.pay(turn.submitter, steps);
+        self.stats.steps += steps;
+        self.stats.fruitless += u64::from(known);
+        known
+    }
+
+    /// Remembers that a whole search of a root found nothing.
+    pub(super) fn remember_fruitless(&mut self, turn: &Turn<'_>, round: &mut Round<'_>) {
+        let less = Less { exclusions: &turn.root.exclusions, owners: &round.owners, config: round.config };
+        let looked = self.fruitless.remember(turn.ad, &less, round.snapshot, &self.tables.table);
+        round.accounts.pay(turn.submitter, as_u64(looked / ADS_OF_A_STEP));
     }
 }

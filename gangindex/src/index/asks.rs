@@ -1,13 +1,12 @@
-//! Requests into amounts that can be compared with what is free.
+//! Evaluates requests to amounts that can be compared with what is free.
 
 use classad::{Expr, Name};
 use matchmaker::{Misfit, Offer, Ports};
 
-use super::memo::ReadSet;
 use crate::table::{Cell, Table};
-use crate::term::{CompiledExpr, Compiler, Side};
+use crate::term::{CompiledExpr, Compiler, ReadSet, Side};
 
-/// What a port asks of whoever is bound to it.
+/// What a port takes of the partner bound to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Asks {
     /// Nothing is counted.

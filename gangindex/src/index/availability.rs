@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use matchmaker::{AdId, Ask, Consent, Offer, PoolAd, Res, Snapshot};
 
 use super::asks::{Asks, Resources};
-use crate::table::{Bits, DiffRun, SnapshotDiff, Table, as_u32, as_usize};
+use crate::table::{Bits, DiffRun, Numbered, SnapshotDiff, Table, as_u32, as_usize};
 
 /// What one kind of offer has, and what is taken of it if nothing is said.
 #[derive(Debug)]
@@ -31,15 +31,29 @@ struct OfferState {
     shared: bool,
     /// Something may be taken of it.
     open: bool,
-    /// The number of whom it admits.
+    /// The number of its [`Consent`].
     consent: u32,
 }
 
-/// What was counted of another snapshot.
-struct Before {
+/// What a snapshot's offers have, before anything is taken in a cycle.
+#[derive(Debug, Default)]
+struct Stock {
+    /// The ads that were counted.
+    ads: Arc<Vec<Arc<PoolAd>>>,
+    /// By place in the snapshot.
     offers: Vec<Option<OfferState>>,
+    /// The free amounts of all offers, see [`OfferState::first`].
     free: Vec<i64>,
+    /// Ads with no free amounts, or held whole, by place.
     full: Bits,
+}
+
+/// What each ask takes of an offer of each terms.
+#[derive(Debug, Default)]
+struct Takes {
+    asks: Numbered<Asks>,
+    /// By ask, then by terms: the amounts, once computed; `None` if such an offer can never meet the ask.
+    amounts: Vec<Vec<Option<Option<Amounts>>>>,
 }
 
 /// What is free of each offer of a snapshot.
@@ -50,33 +64,24 @@ pub(crate) struct Availability {
     ids: HashMap<(Res, Res), u32, RandomState>,
     /// The one met last: most offers are like the one before.
     last_terms: u32,
-    /// By place in the snapshot.
-    offers: Vec<Option<OfferState>>,
+    stock: Stock,
+    /// What is left of [`Stock::free`] and added to [`Stock::full`] in this cycle.
     free: Vec<i64>,
-    /// Whom offers admit, and the number of each.
-    consents: Vec<Consent>,
-    consent_ids: HashMap<Consent, u32, RandomState>,
-    /// The ads that were counted, and what was free of them before anything was taken.
-    counted: Arc<Vec<Arc<PoolAd>>>,
-    free_at_first: Vec<i64>,
-    full_at_first: Bits,
-    /// By ask, then by terms: what is taken, once it is worked out.
-    takes: Vec<Vec<Option<Option<Amounts>>>>,
-    asks: Vec<Asks>,
-    ask_ids: HashMap<Asks, u32, RandomState>,
-    /// Ads of which nothing is left for anybody, or that are held whole, by place.
     full: Bits,
-    /// What owners say of who holds a seat together, each once if it stands together.
+    consents: Numbered<Consent>,
+    takes: Takes,
+    /// The offers' `sharedBy` expressions, adjacent duplicates once.
     shared_by: Vec<Expr>,
-    /// Somebody says something of it, or did.
+    /// Some offer has, or had, one.
     some_shared: bool,
-    /// The rows of which something may be taken, once somebody has asked.
+    /// The rows of open offers, once asked for.
     open_rows: OnceLock<Bits>,
 }
 
 /// What an ask takes of an offer: by name, and in the order of the offer's capacity.
 #[derive(Debug)]
 pub(crate) struct Amounts {
+    /// The amounts by name.
     pub(crate) ask: Ask,
     amounts: Vec<i64>,
 }
@@ -84,24 +89,19 @@ pub(crate) struct Amounts {
 impl Availability {
     /// Counts what is free now. Nothing is kept if no ad is another or elsewhere.
     pub(crate) fn count(&mut self, snapshot: &Snapshot, kept: Option<&SnapshotDiff>) {
-        if !Arc::ptr_eq(snapshot.list(), &self.counted) {
+        if !Arc::ptr_eq(snapshot.list(), &self.stock.ads) {
             self.count_all(snapshot, kept.unwrap_or(&SnapshotDiff::default()));
-            self.counted = Arc::clone(snapshot.list());
         }
-        self.free.clone_from(&self.free_at_first);
-        self.full.clone_from(&self.full_at_first);
+        self.free.clone_from(&self.stock.free);
+        self.full.clone_from(&self.stock.full);
     }
 
     /// What is free before anything is taken in a cycle.
     fn count_all(&mut self, snapshot: &Snapshot, kept: &SnapshotDiff) {
-        let before = Before {
-            offers: std::mem::take(&mut self.offers),
-            free: std::mem::take(&mut self.free_at_first),
-            full: std::mem::take(&mut self.full_at_first),
-        };
-        self.offers.reserve(snapshot.len());
-        self.free_at_first.reserve(before.free.len());
-        self.full_at_first = Bits::none(snapshot.len());
+        let stock = Stock { ads: Arc::clone(snapshot.list()), full: Bits::none(snapshot.len()), ..Stock::default() };
+        let before = std::mem::replace(&mut self.stock, stock);
+        self.stock.offers.reserve(snapshot.len());
+        self.stock.free.reserve(before.free.len());
         self.open_rows = OnceLock::new();
         for run in kept.runs().filter(|run| run.whole && run.before().end <= before.offers.len()) {
             self.count_each(snapshot, run.now().start);
@@ -111,7 +111,7 @@ impl Availability {
         self.shared_by.clear();
         // Seats are shared in few pools.
         if self.some_shared {
-            let offers = self.offers.iter().zip(snapshot.list().iter());
+            let offers = self.stock.offers.iter().zip(snapshot.list().iter());
             let shared = offers.filter(|(own, _)| own.is_some_and(|own| own.shared)).map(|(_, ad)| ad);
             for expr in shared.filter_map(|ad| ad.offer()?.shared_by.as_ref()) {
                 if self.shared_by.last() != Some(expr) {
@@ -123,56 +123,46 @@ impl Availability {
 
     /// Counts offers one by one, up to a place.
     fn count_each(&mut self, snapshot: &Snapshot, end: usize) {
-        for place in self.offers.len()..end {
-            let first = self.free_at_first.len();
-            let own = snapshot.ad_at(place).and_then(PoolAd::offer).map(|offer| self.stocked(offer));
-            self.offers.push(own);
+        for place in self.stock.offers.len()..end {
+            let first = self.stock.free.len();
+            let own = snapshot.ad(AdId::at(place)).and_then(PoolAd::offer).map(|offer| self.stocked(offer));
+            self.stock.offers.push(own);
             self.some_shared |= own.is_some_and(|own| own.shared);
-            // Whoever asks takes something of everything.
-            let left = self.free_at_first.get(first..).unwrap_or_default();
+            // Every request takes some of each amount.
+            let left = self.stock.free.get(first..).unwrap_or_default();
             if own.is_some_and(|own| !own.shared) && left.iter().any(|free| *free < 1) {
-                self.full_at_first.set(place, true);
+                self.stock.full.set(place, true);
             }
         }
     }
 
     /// Takes over what was counted of offers that are as they were.
-    fn take_over(&mut self, before: &Before, run: DiffRun) {
+    fn take_over(&mut self, before: &Stock, run: DiffRun) {
         let known = before.offers.get(run.before()).unwrap_or_default();
         let amounts = |own: &OfferState| as_usize(own.first)..as_usize(own.first) + as_usize(own.amounts);
         let from = known.iter().flatten().next().map_or(0, |own| amounts(own).start);
         let to = known.iter().rev().flatten().next().map_or(from, |own| amounts(own).end);
-        let first = as_u32(self.free_at_first.len());
+        let first = as_u32(self.stock.free.len());
         let moved = |own: OfferState| OfferState { first: own.first - as_u32(from) + first, ..own };
-        self.offers.extend(known.iter().map(|own| own.map(moved)));
-        self.free_at_first.extend_from_slice(before.free.get(from..to).unwrap_or_default());
+        self.stock.offers.extend(known.iter().map(|own| own.map(moved)));
+        self.stock.free.extend_from_slice(before.free.get(from..to).unwrap_or_default());
         let (was, is) = (run.before(), run.now());
-        before.full.each_among(was.clone(), |place| self.full_at_first.set(place - was.start + is.start, true));
+        before.full.each_among(was.clone(), |place| self.stock.full.set(place - was.start + is.start, true));
     }
 
     /// Counts one offer.
     fn stocked(&mut self, offer: &Offer) -> OfferState {
-        let first = as_u32(self.free_at_first.len());
+        let first = as_u32(self.stock.free.len());
         let free = offer.capacity.iter().map(|(name, all)| all.saturating_sub(offer.usage.used(name)));
-        self.free_at_first.extend(free);
-        let amounts = as_u32(self.free_at_first.len()) - first;
-        let (terms, consent) = (self.terms_of(offer), self.consent_of(offer));
+        self.stock.free.extend(free);
+        let amounts = as_u32(self.stock.free.len()) - first;
+        let (terms, consent) = (self.terms_of(offer), self.consents.id(&offer.consent));
         OfferState { terms, first, amounts, shared: offer.shared_by.is_some(), open: offer.open, consent }
     }
 
-    /// What owners say of who holds a seat together.
+    /// The offers' `sharedBy` expressions.
     pub(crate) fn shared_by(&self) -> &[Expr] {
         &self.shared_by
-    }
-
-    fn consent_of(&mut self, offer: &Offer) -> u32 {
-        if let Some(id) = self.consent_ids.get(&offer.consent) {
-            return *id;
-        }
-        let id = as_u32(self.consents.len());
-        self.consents.push(offer.consent.clone());
-        self.consent_ids.insert(offer.consent.clone(), id);
-        id
     }
 
     /// The rows of ads whose seats may be shared.
@@ -180,8 +170,9 @@ impl Availability {
         if self.shared_by.is_empty() {
             return Bits::none(table.rows.len());
         }
-        let stocked = |row: usize| self.offers.get(table.rows.get(row)?.place()).copied().flatten();
-        Bits::of(table.rows.len(), |row| table.live.get(row) && stocked(row).is_some_and(|own| own.shared))
+        Bits::of(table.rows.len(), |row| {
+            table.live.get(row) && self.stocked_row(row, table).is_some_and(|own| own.shared)
+        })
     }
 
     /// The rows that a root of a namespace may be bound to now.
@@ -192,7 +183,7 @@ impl Availability {
 
     /// By the number of a consent: whether it admits roots of a namespace.
     pub(crate) fn admits(&self, namespace: &str) -> Vec<bool> {
-        self.consents.iter().map(|consent| consent.admits(namespace)).collect()
+        self.consents.list().iter().map(|consent| consent.admits(namespace)).collect()
     }
 
     /// The rows that can be taken now and whose consent admits.
@@ -220,14 +211,14 @@ impl Availability {
     }
 
     fn stocked_row(&self, row: usize, table: &Table) -> Option<OfferState> {
-        self.offers.get(table.rows.get(row)?.place()).copied().flatten()
+        self.stock.offers.get(table.rows.get(row)?.place()).copied().flatten()
     }
 
     fn consents_to(&self, row: usize, table: &Table, admits: &[bool]) -> bool {
         self.stocked_row(row, table).is_some_and(|own| admits.get(as_usize(own.consent)) == Some(&true))
     }
 
-    /// The rows of ads of which nothing is left for anybody.
+    /// The rows of ads with no free amounts.
     pub(crate) fn full_rows(&self, table: &Table) -> Bits {
         let mut rows = Bits::none(table.rows.len());
         for place in self.full.iter().map(as_usize) {
@@ -236,7 +227,7 @@ impl Availability {
         rows
     }
 
-    /// Whether nothing is left of the ad at a place for anybody. Shared seats are never full.
+    /// Whether the ad at a place has no free amounts. Shared seats are never full.
     pub(crate) fn is_full(&self, place: usize) -> bool {
         self.full.get(place)
     }
@@ -260,7 +251,7 @@ impl Availability {
 
     /// The number of what the offer at a place has in all: equal numbers can meet the same requests.
     pub(crate) fn terms_at(&self, place: usize) -> Option<u32> {
-        self.offers.get(place).copied().flatten().map(|own| own.terms)
+        self.stock.offers.get(place).copied().flatten().map(|own| own.terms)
     }
 
     /// All resources that some offer has, in small letters, each with the attribute by which a root may ask for it.
@@ -272,51 +263,28 @@ impl Availability {
 
     /// The number of what is asked.
     pub(crate) fn ask_id(&mut self, asks: &Asks) -> u32 {
-        if let Some(id) = self.ask_ids.get(asks) {
-            return *id;
-        }
-        let id = as_u32(self.asks.len());
-        self.asks.push(asks.clone());
-        self.ask_ids.insert(asks.clone(), id);
-        id
+        self.takes.asks.id(asks)
     }
 
     /// What an ask takes of the offer at a place, if the offer ever has it.
     pub(crate) fn take_of(&mut self, ask: u32, place: usize) -> Option<&Amounts> {
-        let own = self.offers.get(place).copied().flatten()?;
-        self.take(ask, own.terms)
-    }
-
-    fn take(&mut self, ask: u32, terms: u32) -> Option<&Amounts> {
-        let (ask, terms) = (as_usize(ask), as_usize(terms));
-        if self.takes.len() <= ask {
-            self.takes.resize_with(ask + 1, Vec::new);
-        }
-        let by_terms = self.takes.get_mut(ask)?;
-        if by_terms.len() <= terms {
-            by_terms.resize_with(terms + 1, || None);
-        }
-        let (asks, terms_of) = (self.asks.get(ask)?, self.terms.get(terms)?);
-        by_terms.get_mut(terms)?.get_or_insert_with(|| takes(asks, terms_of)).as_ref()
+        let own = self.stock.offers.get(place).copied().flatten()?;
+        self.takes.take(ask, own.terms, &self.terms)
     }
 
     /// Whether an ask fits into what is free.
     pub(crate) fn fits(&mut self, ask: u32, place: usize) -> bool {
-        let Some(OfferState { terms, first, .. }) = self.offers.get(place).copied().flatten() else { return false };
-        let known = self.takes.get(as_usize(ask)).and_then(|by_terms| by_terms.get(as_usize(terms)));
-        if !matches!(known, Some(Some(_))) {
-            self.take(ask, terms);
-        }
-        let known = self.takes.get(as_usize(ask)).and_then(|by_terms| by_terms.get(as_usize(terms)));
-        let Some(Some(Some(take))) = known else { return false };
-        let Some(free) = self.free.get(as_usize(first)..as_usize(first) + take.amounts.len()) else { return false };
-        take.amounts.iter().zip(free).all(|(amount, free)| amount <= free)
+        let Some(own) = self.stock.offers.get(place).copied().flatten() else { return false };
+        let Some(take) = self.takes.take(ask, own.terms, &self.terms) else { return false };
+        let first = as_usize(own.first);
+        let free = self.free.get(first..first + take.amounts.len());
+        free.is_some_and(|free| take.amounts.iter().zip(free).all(|(amount, free)| amount <= free))
     }
 
     /// Takes what an ask takes; does nothing and says so if that must be worked out from all that is taken: of seats that are
     /// shared, and where amounts are not in the order of the capacity.
     pub(crate) fn charge(&mut self, id: AdId, ask: &Ask) -> bool {
-        let Some(own) = self.offers.get(id.place()).copied().flatten() else { return true };
+        let Some(own) = self.stock.offers.get(id.place()).copied().flatten() else { return true };
         let Some(terms) = self.terms.get_mut(as_usize(own.terms)) else { return true };
         if own.shared || ask.share.is_some() || !terms.names(&ask.allocation) {
             return false;
@@ -334,7 +302,7 @@ impl Availability {
 
     /// Looks again at what is free of an offer of which something was taken.
     pub(crate) fn recount(&mut self, snapshot: &Snapshot, id: AdId) {
-        let Some(own) = self.offers.get(id.place()).copied().flatten() else { return };
+        let Some(own) = self.stock.offers.get(id.place()).copied().flatten() else { return };
         let Some(offer) = snapshot.ad(id).and_then(PoolAd::offer) else { return };
         let usage = snapshot.usage(id, offer);
         for ((name, all), free) in offer.capacity.iter().zip(self.free.iter_mut().skip(as_usize(own.first))) {
@@ -343,6 +311,21 @@ impl Availability {
                 self.full.set(id.place(), true);
             }
         }
+    }
+}
+
+impl Takes {
+    fn take(&mut self, ask: u32, terms: u32, known: &[OfferTerms]) -> Option<&Amounts> {
+        let (asks, terms_of) = (self.asks.get(ask)?, known.get(as_usize(terms))?);
+        let (ask, terms) = (as_usize(ask), as_usize(terms));
+        if self.amounts.len() <= ask {
+            self.amounts.resize_with(ask + 1, Vec::new);
+        }
+        let by_terms = self.amounts.get_mut(ask)?;
+        if by_terms.len() <= terms {
+            by_terms.resize_with(terms + 1, || None);
+        }
+        by_terms.get_mut(terms)?.get_or_insert_with(|| takes(asks, terms_of)).as_ref()
     }
 }
 
@@ -360,6 +343,7 @@ impl OfferTerms {
     }
 }
 
+/// What an ask takes of an offer of these terms, if such an offer ever has it.
 fn takes(asks: &Asks, terms: &OfferTerms) -> Option<Amounts> {
     let Asks::Amounts { requested, attributes } = asks else { return None };
     let mut named = BTreeMap::new();

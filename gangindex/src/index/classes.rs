@@ -14,18 +14,19 @@ use crate::table::{Number, ReadsId, Table, as_u32, as_usize};
 /// What offer classes and owners' terms read of a root: the names that matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Readers {
+    /// The attributes of a root that some ad reads.
     pub(crate) names: BTreeSet<Name>,
-    /// Some ad reads who was bound where.
+    /// Some ad reads `Members`.
     pub(crate) members: bool,
     /// Some owner's terms can read anything.
     pub(crate) anything: bool,
 }
 
-/// Roots by what they show: equal keys are equal in every edge, as far as nobody reads more than is written.
+/// Roots by what others can read of them: roots of one key have the same value in every edge, unless an ad reads all of them.
 #[derive(Debug, Default)]
 pub(crate) struct RootKeys {
     ids: HashMap<Box<[u32]>, u32, RandomState>,
-    /// By key: the number of the texts of those who have it.
+    /// By key: the number of the texts of its roots.
     heads: Vec<u32>,
     readers: Readers,
     /// By the number of a root's texts: what of its own attributes must be looked at.
@@ -47,10 +48,12 @@ impl KeyOf {
         KeyOf(Number::of(id << 1 | u32::from(reflective)))
     }
 
+    /// The key: equal numbers are one class.
     pub(crate) fn id(self) -> u32 {
         self.0.get() >> 1
     }
 
+    /// Whether the root has an expression that can read any of its attributes.
     pub(crate) fn is_reflective(self) -> bool {
         self.0.get() & 1 == 1
     }
@@ -65,7 +68,7 @@ struct Wanted {
     reflective: bool,
 }
 
-/// Who is put together with others, and among whom.
+/// The root to be classified, and what it is classified by.
 pub(crate) struct Asker<'a> {
     /// Its place among all ads.
     pub(crate) place: usize,
@@ -102,7 +105,7 @@ impl RootKeys {
         self.heads.clear();
     }
 
-    /// The number of the texts of those who have a key.
+    /// The number of the texts of a key's roots.
     pub(crate) fn head_of(&self, key: u32) -> u32 {
         self.heads.get(as_usize(key)).copied().unwrap_or(u32::MAX)
     }

@@ -1,4 +1,4 @@
-//! What ads show of themselves, in columns: one code for each ad and each name that somebody reads.
+//! What ads show of themselves, in columns: one code for each ad and each name that some ad reads.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use classad::{Ad, Expr, Kind, Name};
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
-use super::job_columns::Attribute;
 use crate::table::{Cell, ExprId, LookupCache, Table, as_u32, as_usize};
+use crate::term::Attribute;
 
 /// One thing that an ad shows of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,11 +57,30 @@ const SHAPES: usize = 4;
 /// Where there is no root, or no column.
 const NOTHING: Code = Code(u32::MAX);
 
-/// What codes are made with.
+/// The codes given so far.
+#[derive(Debug, Default)]
+pub(super) struct CodeTable {
+    parts: HashMap<ShownPart, Code, RandomState>,
+    /// By code: the expression that it stands for, if it is no value.
+    exprs: Vec<Option<ExprId>>,
+}
+
+impl CodeTable {
+    /// How many codes there are.
+    pub(super) fn len(&self) -> usize {
+        self.exprs.len()
+    }
+
+    /// The expression that a code stands for; `None` if it is a value.
+    pub(super) fn expr(&self, code: Code) -> Option<ExprId> {
+        self.exprs.get(as_usize(code.0)).copied().flatten()
+    }
+}
+
+/// Gives codes to what the table has numbered.
 pub(super) struct Codes<'a> {
     pub(super) table: &'a mut Table,
-    pub(super) parts: &'a mut HashMap<ShownPart, Code, RandomState>,
-    pub(super) exprs: &'a mut Vec<Option<ExprId>>,
+    pub(super) known: &'a mut CodeTable,
 }
 
 impl Codes<'_> {
@@ -75,10 +94,10 @@ impl Codes<'_> {
             },
         };
         let expr = if let ShownPart::Expr(id) = part { Some(id) } else { None };
-        let next = Code(as_u32(self.exprs.len()));
-        let code = *self.parts.entry(part).or_insert(next);
+        let next = Code(as_u32(self.known.len()));
+        let code = *self.known.parts.entry(part).or_insert(next);
         if code == next {
-            self.exprs.push(expr);
+            self.known.exprs.push(expr);
         }
         (code, expr.is_some())
     }
@@ -139,7 +158,7 @@ impl CodeColumns {
         self.list.len()
     }
 
-    /// To be called before ads are put again: the number of a shape is given again once nobody has it.
+    /// To be called before ads are put again: the number of a shape is reused once no ad has it.
     pub(super) fn forget_shapes(&mut self) {
         for column in &mut self.list {
             column.stands.clear();

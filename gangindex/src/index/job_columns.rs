@@ -7,11 +7,9 @@ use classad::{Expr, Kind, Name};
 use foldhash::fast::RandomState;
 use matchmaker::{PoolAd, Port, Ports};
 
-use super::job_codes::{Code, CodeColumns, Codes, ShownPart};
+use super::job_codes::{Code, CodeColumns, CodeTable, Codes, ShownPart};
 use crate::table::{COLUMN_BYTES, ExprId, Number, Room, SnapshotDiff, Table, as_u32, as_usize};
-
-/// An attribute of a root: of one of its ports, or of the ad itself.
-pub(crate) type Attribute = (Option<usize>, Name);
+use crate::term::Attribute;
 
 /// The roots of a pool.
 #[derive(Debug, Default)]
@@ -26,19 +24,24 @@ pub(crate) struct JobColumns {
     label_ids: HashMap<Vec<Name>, u32, RandomState>,
     /// By identity of a root's ports, which are kept so that it is not taken by others: what is known of them, see [`PortTexts`].
     of_list: HashMap<usize, (Arc<[Port]>, Listed), RandomState>,
-    /// By what stands in them: the texts of the ports, and their values.
-    list_ids: HashMap<(u32, Vec<Code>), u32, RandomState>,
-    /// Lists of ports that differ, one example of each, and list by list what it shows in each column.
-    lists: Vec<Arc<[Port]>>,
-    of_ports: CodeColumns,
+    lists: PortLists,
     /// Row by row, what the root itself shows in each column.
     of_body: CodeColumns,
-    parts: HashMap<ShownPart, Code, RandomState>,
-    /// By code: the expression that it stands for, if it is no value.
-    exprs: Vec<Option<ExprId>>,
+    codes: CodeTable,
     namespaces: HashMap<String, u32, RandomState>,
     /// The room that columns take.
     pub(crate) room: Room,
+}
+
+/// Lists of ports that differ.
+#[derive(Debug, Default)]
+struct PortLists {
+    /// By what stands in them: the texts of the ports, and their values.
+    ids: HashMap<(u32, Vec<Code>), u32, RandomState>,
+    /// By number: an example.
+    examples: Vec<Arc<[Port]>>,
+    /// List by list, what its ports show in each column.
+    columns: CodeColumns,
 }
 
 /// What is known of a root beside its attributes, all as numbers.
@@ -81,7 +84,7 @@ impl JobColumns {
     /// Makes the rows those of the places of another snapshot.
     pub(crate) fn moved(&mut self, kept: &SnapshotDiff, places: usize) {
         self.of_body.forget_shapes();
-        self.of_ports.forget_shapes();
+        self.lists.columns.forget_shapes();
         self.free.extend(kept.dropped(&self.row_of_place).map(Number::get));
         self.row_of_place = kept.carry(&self.row_of_place, places);
     }
@@ -102,7 +105,7 @@ impl JobColumns {
             Some(own) => *own = head,
             None => self.heads.push(head),
         }
-        let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
+        let mut codes = Codes { table, known: &mut self.codes };
         self.of_body.put_all(as_usize(row), |_| Some(&ad.ports.body), &mut codes);
         self.row_of_place.resize(ads.max(place + 1), None);
         if let Some(own) = self.row_of_place.get_mut(place) {
@@ -116,22 +119,22 @@ impl JobColumns {
         let Some(port) = attribute.0 else {
             return self.columns(std::slice::from_ref(&attribute.1), ads, table)?.first().copied();
         };
-        if let Some(number) = self.of_ports.number(attribute) {
+        if let Some(number) = self.lists.columns.number(attribute) {
             return Some(number | OF_PORTS);
         }
         if !self.has_room(1, ads.len(), table) {
             return None;
         }
-        let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
-        let ports = self.lists.iter().map(|list| list.get(port).map(|port| &port.attributes)).enumerate();
-        self.of_ports.add([attribute.clone()].into_iter(), self.lists.len(), ports, &mut codes);
-        self.of_ports.number(attribute).map(|number| number | OF_PORTS)
+        let mut codes = Codes { table, known: &mut self.codes };
+        let ports = self.lists.examples.iter().map(|list| list.get(port).map(|port| &port.attributes)).enumerate();
+        self.lists.columns.add([attribute.clone()].into_iter(), self.lists.examples.len(), ports, &mut codes);
+        self.lists.columns.number(attribute).map(|number| number | OF_PORTS)
     }
 
     /// Takes the room for so many columns, and counts the work; false if there is none. Roots are read one after the other: in
     /// the end there may be as many rows as ads.
     fn has_room(&mut self, columns: usize, rows: usize, table: &mut Table) -> bool {
-        let has_room = self.room.take(&table.account(), columns * (COLUMN_BYTES + size_of::<u32>() * rows), rows);
+        let has_room = self.room.take(&table.payer(), columns * (COLUMN_BYTES + size_of::<u32>() * rows), rows);
         if has_room {
             table.exprs.worked(columns * (rows + WORDS_OF_A_COLUMN));
         }
@@ -140,7 +143,7 @@ impl JobColumns {
 
     /// What columns would take in memory, about, if there were so many roots.
     pub(crate) fn column_bytes(&self, rows: usize) -> usize {
-        (self.of_body.count() + self.of_ports.count()) * (COLUMN_BYTES + size_of::<u32>() * rows)
+        (self.of_body.count() + self.lists.columns.count()) * (COLUMN_BYTES + size_of::<u32>() * rows)
     }
 
     /// The columns of a root's own attributes; those that are asked for first are made together. None if there is no room for
@@ -152,7 +155,7 @@ impl JobColumns {
             if !self.has_room(fresh.len(), ads.len(), table) {
                 return None;
             }
-            let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
+            let mut codes = Codes { table, known: &mut self.codes };
             let rows = self.row_of_place.iter().zip(ads);
             let bodies = rows.filter_map(|(row, ad)| Some((as_usize((*row)?.get()), Some(&ad.ports.body))));
             self.of_body.add(fresh.into_iter(), self.heads.len(), bodies, &mut codes);
@@ -164,10 +167,10 @@ impl JobColumns {
     pub(crate) fn shows(&self, column: u32, row: u32) -> (Code, Option<ExprId>) {
         let (columns, at) = match column & OF_PORTS {
             0 => (&self.of_body, row),
-            _ => (&self.of_ports, self.heads.get(as_usize(row)).map_or(NO_LIST, |head| head.listed.list)),
+            _ => (&self.lists.columns, self.heads.get(as_usize(row)).map_or(NO_LIST, |head| head.listed.list)),
         };
         let (code, has_exprs) = columns.shows(as_usize(column & !OF_PORTS), as_usize(at));
-        (code, if has_exprs { self.exprs.get(as_usize(code.0)).copied().flatten() } else { None })
+        (code, if has_exprs { self.codes.expr(code) } else { None })
     }
 
     /// What a root itself shows in some columns, and whether it is values, or nothing, in all of them.
@@ -192,7 +195,8 @@ impl JobColumns {
 
     /// What is remembered takes in memory, about. What columns take has a limit of its own.
     pub(crate) fn bytes(&self) -> usize {
-        PART_BYTES * self.exprs.len() + HEAD_BYTES * (self.head_ids.len() + self.term_ids.len() + self.lists.len())
+        PART_BYTES * self.codes.len()
+            + HEAD_BYTES * (self.head_ids.len() + self.term_ids.len() + self.lists.examples.len())
     }
 
     /// The number of a namespace.
@@ -225,14 +229,14 @@ impl JobColumns {
 
     /// The number of a list of ports with such texts.
     fn list(&mut self, text: u32, ports: &Ports, table: &mut Table) -> u32 {
-        let mut codes = Codes { table, parts: &mut self.parts, exprs: &mut self.exprs };
+        let mut codes = Codes { table, known: &mut self.codes };
         let shown = values(ports).map(|(_, _, expr)| codes.of(Some(expr)).0).collect();
-        let next = as_u32(self.lists.len());
-        let list = *self.list_ids.entry((text, shown)).or_insert(next);
+        let next = as_u32(self.lists.examples.len());
+        let list = *self.lists.ids.entry((text, shown)).or_insert(next);
         if list == next {
-            self.lists.push(Arc::clone(&ports.list));
+            self.lists.examples.push(Arc::clone(&ports.list));
             let attributes = |port: usize| ports.list.get(port).map(|port| &port.attributes);
-            self.of_ports.put_all(as_usize(list), |port| attributes(port?), &mut codes);
+            self.lists.columns.put_all(as_usize(list), |port| attributes(port?), &mut codes);
         }
         list
     }
@@ -278,6 +282,7 @@ fn values(ports: &Ports) -> impl Iterator<Item = (usize, &Name, &Expr)> {
     all.filter(|(_, name, expr)| is_value(name, expr))
 }
 
+/// Whether an attribute of a port is left out of its text: a literal that is neither a label nor a term.
 pub(crate) fn is_value(name: &Name, expr: &Expr) -> bool {
     matches!(expr.kind(), Kind::Literal(_)) && name != "Label" && !TERMS.iter().any(|term| name == term)
 }

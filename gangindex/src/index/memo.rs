@@ -6,12 +6,12 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use classad::Name;
 use foldhash::fast::RandomState;
 use matchmaker::PoolAd;
 
-use super::job_columns::{Attribute, JobColumns};
+use super::job_columns::JobColumns;
 use crate::table::{Table, as_u32};
+use crate::term::ReadSet;
 
 /// A value that is kept once: equal numbers are equal values.
 #[derive(Debug)]
@@ -87,34 +87,10 @@ impl<T: Hash + Eq> Interner<T> {
     }
 }
 
-/// What of a root's own attributes was read while something was worked out.
-#[derive(Debug, Default)]
-pub(crate) struct ReadSet {
-    names: Vec<Attribute>,
-    /// More was read than stands in `names`.
-    pub(crate) more: bool,
-}
-
-impl ReadSet {
-    /// An attribute was looked for.
-    pub(crate) fn read(&mut self, port: Option<usize>, name: &Name) {
-        if !self.names.iter().any(|(known, own)| *known == port && own == name) {
-            self.names.push((port, name.clone()));
-        }
-    }
-
-    /// What was read there was read here as well.
-    pub(crate) fn add(&mut self, other: ReadSet) {
-        self.more |= other.more;
-        for (port, name) in &other.names {
-            self.read(*port, name);
-        }
-    }
-}
-
 /// A root and all others, as columns.
 pub(crate) struct JobView<'a> {
     pub(crate) roots: &'a mut JobColumns,
+    /// The root's row in `roots`.
     pub(crate) row: u32,
     pub(crate) ads: &'a [Arc<PoolAd>],
 }
@@ -122,7 +98,7 @@ pub(crate) struct JobView<'a> {
 /// What was worked out for the labels of a root, one of its ports, and an expression.
 type Place = (u32, usize, Whose);
 
-/// The offer class at the other end and which of its expressions it is; or nobody's number, and the number of the root's
+/// The offer class at the other end and which of its expressions it is; or [`usize::MAX`], and the number of the root's
 /// expression among all.
 pub(crate) type Whose = (usize, usize);
 

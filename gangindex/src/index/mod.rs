@@ -1,4 +1,4 @@
-//! What is known of a pool before anybody searches: conditions answered, ranks ordered, roots that ask the same put together.
+//! What is known of a pool before the search: conditions answered, ranks sorted, equal roots grouped.
 
 pub(crate) mod asks;
 pub(crate) mod availability;
@@ -9,3 +9,4 @@ pub(crate) mod memo;
 pub(crate) mod plan;
 pub(crate) mod preds;
 pub(crate) mod ranks;
+pub(crate) mod sort;

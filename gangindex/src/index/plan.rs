@@ -1,4 +1,4 @@
-//! A root's port into conditions: on one partner each, or on the partners of two ports together.
+//! Plans a root's port: splits its constraint into conditions on one partner, and joins of the partners of two ports.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,31 +8,33 @@ use foldhash::fast::RandomState;
 use matchmaker::{FixedPoint, Ports};
 
 use super::asks::{Asks, Resources, asks};
-use super::memo::{Interned, Interner, JobView, Memo, ReadSet, Whose};
+use super::memo::{Interned, Interner, JobView, Memo, Whose};
 use super::preds::{PredId, Preds};
 use super::ranks::{Rank, Ranks};
 use crate::table::{Cell, Table, as_usize};
-use crate::term::{CompiledExpr, Compiler, Side, is_true};
+use crate::term::{CompiledExpr, Compiler, ReadSet, Side, is_true};
 
 /// What one port of a root comes to. Roots with equal plans at a port have the same candidates there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PortPlan {
     /// The number of the port.
     pub(crate) port: usize,
-    /// The root's namespace, as a number: it decides who is admitted.
+    /// The root's namespace, as a number: it decides which offers admit the root.
     pub(crate) namespace: u32,
     /// What the root demands of the partner alone.
     pub(crate) own: Interned<Predicates>,
+    /// How the port ranks its partner.
     pub(crate) rank: Rank,
     /// What each offer class demands of the root and of the partner itself, of those that admit the root's namespace.
     pub(crate) theirs: Interned<Vec<OfferSide>>,
+    /// What the port takes of its partner.
     pub(crate) asks: Interned<Asks>,
 }
 
 /// A constraint, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Predicates {
-    /// It is not true of anybody.
+    /// It is true of no row.
     pub(crate) never: bool,
     /// Conditions on the partner at the port.
     pub(crate) preds: Vec<PredId>,
@@ -46,7 +48,9 @@ pub(crate) struct Predicates {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct OfferSide {
     pub(crate) offer_class: usize,
+    /// The constraint of the offers, taken apart for the root.
     pub(crate) demand: Interned<Predicates>,
+    /// How the offers rank the root.
     pub(crate) rank: Rank,
 }
 
@@ -55,7 +59,9 @@ pub(crate) struct Planner<'a> {
     pub(crate) table: &'a mut Table,
     pub(crate) preds: &'a mut Preds,
     pub(crate) ranks: &'a mut Ranks,
+    /// Parts of plans made before.
     pub(crate) made: &'a mut PlanCache,
+    /// All resources that some offer has.
     pub(crate) resources: &'a Resources,
     /// The offer classes with rows that admit the root's namespace.
     pub(crate) offer_classes: &'a [usize],
@@ -119,11 +125,11 @@ enum PlannedPart {
     Join(CompiledExpr),
 }
 
-/// What a root wants at a port, whoever comes.
+/// What a root wants at a port, whatever the partner.
 type Own = (Interned<Predicates>, Rank, Interned<Asks>);
 
 /// The place of the root's own side in a memo.
-const NOBODY: usize = usize::MAX;
+const NO_PARTNER: usize = usize::MAX;
 
 impl Planner<'_> {
     /// The plan of a port of a root.
@@ -133,10 +139,10 @@ impl Planner<'_> {
         let mut theirs = Vec::new();
         if !own.never {
             for offer_class in self.offer_classes {
-                self.table.offer_class_at_hand = Some(*offer_class);
+                self.table.account.offer_class = Some(*offer_class);
                 theirs.extend(self.theirs(root, port, *offer_class));
             }
-            self.table.offer_class_at_hand = None;
+            self.table.account.offer_class = None;
         }
         let bytes = size_of_val(theirs.as_slice());
         let theirs = self.made.theirs.keep(theirs, bytes);
@@ -144,7 +150,7 @@ impl Planner<'_> {
     }
 
     fn own(&mut self, root: &Ports, port: usize) -> Own {
-        let Some(own) = root.list.get(port) else { return self.nobody() };
+        let Some(own) = root.list.get(port) else { return self.without_partners() };
         let demand = self.demand(root, port, None, own.constraint.as_ref(), root.implicit);
         let rank = self.rank(root, port, None, own.rank.as_ref());
         (self.made.keep(demand), rank, self.asks(root, port))
@@ -152,7 +158,7 @@ impl Planner<'_> {
 
     fn asks(&mut self, root: &Ports, port: usize) -> Interned<Asks> {
         let request = root.list.get(port).and_then(|port| port.request.as_ref());
-        let place = (NOBODY, request.map_or(NOBODY, |request| as_usize(self.table.exprs.id(request).0)));
+        let place = (NO_PARTNER, request.map_or(NO_PARTNER, |request| as_usize(self.table.exprs.id(request).0)));
         if let Some(asks) = self.seen.as_ref().and_then(|seen| self.made.asked.recall(seen, port, place)) {
             return asks;
         }
@@ -166,7 +172,7 @@ impl Planner<'_> {
     }
 
     /// A port that does not exist has no partners.
-    fn nobody(&mut self) -> Own {
+    fn without_partners(&mut self) -> Own {
         let demand = Predicates { never: true, preds: Vec::new(), joins: Vec::new(), opaque: false };
         (self.made.keep(demand), Rank::Opaque, self.made.asks.keep(Asks::Nothing, 0))
     }
@@ -267,7 +273,7 @@ impl Planner<'_> {
     fn whose(&mut self, partner: Option<Partner<'_>>, expr: &Expr, number: usize) -> Whose {
         match partner {
             Some(partner) => (partner.offer_class, number),
-            None => (NOBODY, as_usize(self.table.exprs.id(expr).0)),
+            None => (NO_PARTNER, as_usize(self.table.exprs.id(expr).0)),
         }
     }
 
@@ -287,7 +293,7 @@ impl Planner<'_> {
     }
 }
 
-/// One of those who may be bound to a port.
+/// A possible partner at a port.
 #[derive(Clone, Copy)]
 struct Partner<'p> {
     offer_class: usize,
@@ -295,7 +301,7 @@ struct Partner<'p> {
     via: usize,
 }
 
-/// Whether a term reads nobody but the partner at a port.
+/// Whether a term reads only the partner at a port.
 fn alone(term: &CompiledExpr, port: usize) -> bool {
     term.vars() & !(1u64 << (port & 63)) == 0
 }

@@ -1,4 +1,4 @@
-//! Conditions on one partner, answered for all rows at once or, as long as hardly anybody asks, row by row.
+//! Conditions on one partner, answered for all rows at once or, while rarely used, row by row.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,9 @@ enum Said {
 /// Of which rows a condition is true, and of which only the evaluator knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
+    /// The rows of which it is true.
     pub(crate) yes: Bits,
+    /// Rows that only the evaluator can judge.
     pub(crate) open: Option<Bits>,
 }
 
@@ -70,12 +72,7 @@ impl Preds {
             return *id;
         }
         let id = PredId(crate::table::as_u32(self.list.len()));
-        let mut columns = Vec::new();
-        term.reads(&mut |_, column| {
-            if !columns.contains(&column) {
-                columns.push(column);
-            }
-        });
+        let columns = term.columns();
         let said = term.is_slow().then(Vec::new);
         self.list.push(Pred { timely: term.is_timely(), term: term.clone(), columns, uses, answer: None, said });
         self.ids.insert(term, id);
@@ -190,19 +187,13 @@ impl Preds {
         pred.answer.as_ref()
     }
 
-    /// The answer for all rows, whoever asked for it before. It is kept only if the condition is used often.
+    /// The answer for all rows, from an earlier use if there is one. It is kept only if the condition is used often.
     pub(crate) fn all(&mut self, term: CompiledExpr, table: &mut Table) -> Answer {
         let term = at_port_zero(term);
         if let Some(answer) = self.ids.get(&term).copied().and_then(|id| self.answer(id, table)) {
             return answer.clone();
         }
-        let mut columns = Vec::new();
-        term.reads(&mut |_, column| {
-            if !columns.contains(&column) {
-                columns.push(column);
-            }
-        });
-        answer(&term, &columns, table)
+        answer(&term, &term.columns(), table)
     }
 
     /// Whether the condition is true of a row; none if only the evaluator knows.
@@ -274,6 +265,6 @@ fn answer_by_value(term: &CompiledExpr, column: u32, table: &mut Table) -> Answe
 
 /// The same condition as if its partner were bound at port 0.
 fn at_port_zero(mut term: CompiledExpr) -> CompiledExpr {
-    term.rename(&mut |var| *var = 0);
+    term.at_port(0);
     term
 }

@@ -1,4 +1,4 @@
-//! Ranks into orders of rows.
+//! Orders rows by rank.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use classad::Value;
 use foldhash::fast::RandomState;
 use matchmaker::{FUEL_OF_A_STEP, FixedPoint};
 
-use crate::search::order::stable_sort;
+use super::sort::stable_sort;
 use crate::table::{Bits, Cell, Room, StringTable, Table, as_u32, as_usize};
 use crate::term::{CompiledExpr, RowContext};
 
-/// What one side of an edge thinks of the other.
+/// How one side of an edge ranks the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Rank {
-    /// The same of everybody.
+    /// The same for every row.
     Same(FixedPoint),
     /// By the row.
     By(RankId),
@@ -64,12 +64,12 @@ impl Ranks {
         if let CompiledExpr::Known(cell) = term {
             return number(cell, &table.words).map_or(Rank::Opaque, Rank::Same);
         }
-        term.rename(&mut |var| *var = 0);
+        term.at_port(0);
         if let Some(id) = self.ids.get(&term) {
             return Rank::By(*id);
         }
         let rows = table.rows.len();
-        if !self.room.take(&table.account(), RANK_BYTES + BYTES_OF_A_ROW * rows, rows) {
+        if !self.room.take(&table.payer(), RANK_BYTES + BYTES_OF_A_ROW * rows, rows) {
             return Rank::Opaque;
         }
         let id = RankId(as_u32(self.list.len()));
@@ -108,7 +108,10 @@ impl Ranks {
             number(cell, row_context.words)
         };
         // Of rows that show the same in the only column that is read, one is looked at.
-        let column = only_column(&ranking.term).and_then(|column| columns.get(column));
+        let column = match ranking.term.columns().as_slice() {
+            [only] => columns.get(*only),
+            _ => None,
+        };
         let mut known: Vec<Option<Option<FixedPoint>>> = vec![None; column.map_or(0, |column| column.cells().len())];
         for (row, value) in ranking.values.iter_mut().enumerate() {
             let code = column.and_then(|column| column.codes().get(row)).map_or(usize::MAX, |code| as_usize(*code));
@@ -317,7 +320,7 @@ impl Grades {
         Some(Grades { levels, of })
     }
 
-    /// Looks again at rows that have changed; false if one of them has a value that nobody had.
+    /// Looks again at rows that have changed; false if one of them has a value that none had.
     fn refresh(&mut self, values: &[FixedPoint], changed: &[u32]) -> bool {
         self.of.resize(values.len(), 0);
         changed.iter().map(|row| as_usize(*row)).all(|row| {
@@ -329,13 +332,6 @@ impl Grades {
             true
         })
     }
-}
-
-/// The column that a term reads, if it is one.
-fn only_column(term: &CompiledExpr) -> Option<u32> {
-    let (mut first, mut others) = (None, false);
-    term.reads(&mut |_, column| others |= *first.get_or_insert(column) != column);
-    first.filter(|_| !others)
 }
 
 fn number(cell: Cell, words: &StringTable) -> Option<FixedPoint> {

@@ -26,7 +26,7 @@ struct Choice {
 #[derive(Debug)]
 pub(crate) struct Choices {
     ports: Vec<Vec<Choice>>,
-    /// The most that the ports from each one on can add; none if nobody knows.
+    /// An upper bound of what the ports from each one on can add; `None` if there is none.
     rest: Vec<Option<Score>>,
     /// The first complete gang of the largest score need not be the one with the smallest ids.
     twice: bool,
@@ -109,7 +109,9 @@ pub(crate) struct Budget<'o> {
 
 /// What came of a search.
 pub(crate) struct Searched {
+    /// The best gang, and whether the search gave up.
     pub(crate) found: Found,
+    /// What the search has cost.
     pub(crate) steps: u64,
     /// There is no gang: none was found, and no candidate was left out for what looking at it costs.
     pub(crate) nothing: bool,
@@ -124,9 +126,10 @@ pub(crate) fn best(
     choices: &mut Choices,
     Budget { steps_max, owners }: Budget<'_>,
 ) -> Searched {
-    let (root, exclusions) = (turn.ad, &turn.root.exclusions);
+    let root = turn.ad;
     let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
-    let mut first = Pass::new(snapshot, (exclusions, config), &choices.ports, choices, bounded, steps_max);
+    let given = Given { snapshot, exclusions: &turn.root.exclusions, config, bounded, steps_max };
+    let mut first = Pass::new(given, &choices.ports, &choices.rest);
     first.run(root, now, owners);
     let Pass { steps, gave_up, skipped, best, spent, .. } = first;
     choices.forget(&spent);
@@ -138,7 +141,7 @@ pub(crate) fn best(
     }
     choices.order_by_position();
     let ordered = choices.by_position.as_deref().unwrap_or_default();
-    let mut second = Pass::new(snapshot, (exclusions, config), ordered, choices, bounded, steps_max);
+    let mut second = Pass::new(given, ordered, &choices.rest);
     (second.aim, second.steps) = (Some(best.score), steps);
     second.run(root, now, owners);
     // The aim was reached once; running out of steps on the way leaves the gang of the first pass.
@@ -156,20 +159,29 @@ enum Task {
     Check { member: usize },
 }
 
-struct Pass<'a> {
+/// What both passes of a search are about.
+#[derive(Clone, Copy)]
+struct Given<'a> {
     snapshot: &'a Snapshot,
     exclusions: &'a BTreeSet<AdKey>,
     config: &'a Config,
-    ports: &'a [Vec<Choice>],
-    choices: &'a Choices,
+    /// Scores are sums over ports: the root has no `GangRank`.
     bounded: bool,
+    steps_max: u64,
+}
+
+/// One search through all choices.
+struct Pass<'a> {
+    given: Given<'a>,
+    ports: &'a [Vec<Choice>],
+    /// See [`Choices::rest`].
+    rest: &'a [Option<Score>],
     best: Option<Gang>,
     /// The score to be reached; then the first gang that has it is the one.
     aim: Option<Score>,
     steps: u64,
     /// Choices that were passed over without a look.
     passed: u64,
-    steps_max: u64,
     gave_up: bool,
     /// Candidates were refused without a look: the root's own constraints take too much.
     skipped: bool,
@@ -178,35 +190,13 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(
-        snapshot: &'a Snapshot,
-        (exclusions, config): (&'a BTreeSet<AdKey>, &'a Config),
-        ports: &'a [Vec<Choice>],
-        choices: &'a Choices,
-        bounded: bool,
-        steps_max: u64,
-    ) -> Pass<'a> {
+    fn new(given: Given<'a>, ports: &'a [Vec<Choice>], rest: &'a [Option<Score>]) -> Pass<'a> {
         let (best, aim, steps, passed, gave_up, skipped) = (None, None, 0, 0, false, false);
-        Pass {
-            snapshot,
-            exclusions,
-            config,
-            ports,
-            choices,
-            bounded,
-            best,
-            aim,
-            steps,
-            passed,
-            steps_max,
-            gave_up,
-            skipped,
-            spent: BTreeSet::new(),
-        }
+        Pass { given, ports, rest, best, aim, steps, passed, gave_up, skipped, spent: BTreeSet::new() }
     }
 
     fn run(&mut self, root: AdId, now: i64, owners: &mut Owners) {
-        let Some(mut assembly) = Assembly::start(self.snapshot, root, self.config, now) else { return };
+        let Some(mut assembly) = Assembly::start(self.given.snapshot, root, self.given.config, now) else { return };
         assembly.charge_owners(owners.clone());
         let ports = assembly.seats().first().map_or(0, |seat| seat.ad.ports.list.len());
         let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
@@ -257,10 +247,10 @@ impl<'a> Pass<'a> {
         so_far: Option<Score>,
     ) -> ControlFlow<()> {
         let list = self.ports.get(port).map(Vec::as_slice).unwrap_or_default();
-        let after = self.choices.rest.get(port + 1).copied().flatten();
+        let after = self.rest.get(port + 1).copied().flatten();
         for choice in list {
             let sum = so_far.zip(choice.score).map(|(sum, score)| sum.plus(&score));
-            if let Some(bound) = sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.bounded) {
+            if let Some(bound) = sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.given.bounded) {
                 let hopeless = match (self.aim, &self.best) {
                     (Some(aim), _) => bound < aim,
                     (None, Some(best)) => bound < best.score || (bound == best.score && self.is_behind(best, choice)),
@@ -271,7 +261,7 @@ impl<'a> Pass<'a> {
                     continue;
                 }
             }
-            let Some(ad) = self.snapshot.ad(choice.id) else { continue };
+            let Some(ad) = self.given.snapshot.ad(choice.id) else { continue };
             if assembly.admits(choice.id, ad, 0) {
                 self.try_one(assembly, choice.id, Edge::new(0, port, choice.via), agenda, sum)?;
             } else {
@@ -289,7 +279,7 @@ impl<'a> Pass<'a> {
         agenda: &mut Vec<Task>,
         so_far: Option<Score>,
     ) -> ControlFlow<()> {
-        let snapshot = self.snapshot;
+        let snapshot = self.given.snapshot;
         for (id, ad) in snapshot.ads() {
             if assembly.admits(id, ad, member) {
                 for via in 0..ad.ports.list.len() {
@@ -311,12 +301,12 @@ impl<'a> Pass<'a> {
         so_far: Option<Score>,
     ) -> ControlFlow<()> {
         let spent = self.steps.saturating_add(assembly.cost()).saturating_add(self.passed / PASSED_OF_A_STEP);
-        if spent >= self.steps_max || self.config.stop.is_set() {
+        if spent >= self.given.steps_max || self.given.config.stop.is_set() {
             self.gave_up = true;
             return ControlFlow::Break(());
         }
         self.steps += 1;
-        let Some(ad) = self.snapshot.ad(id) else { return ControlFlow::Continue(()) };
+        let Some(ad) = self.given.snapshot.ad(id) else { return ControlFlow::Continue(()) };
         let (before, child, via) = (agenda.len(), assembly.seats().len(), edge.child_port());
         assembly.seat(id, ad, Some(edge));
         let fill = |port| Task::Fill { member: child, port };
@@ -343,7 +333,7 @@ impl<'a> Pass<'a> {
         if outcome == EdgeOutcome::Busy {
             self.note_spent(assembly, member);
         }
-        let excluded = assembly.seats().get(member).is_some_and(|seat| self.exclusions.contains(&seat.ad.key));
+        let excluded = assembly.seats().get(member).is_some_and(|seat| self.given.exclusions.contains(&seat.ad.key));
         let flow = if holds && !excluded { self.advance(assembly, agenda, so_far) } else { ControlFlow::Continue(()) };
         assembly.disconnect(member);
         flow

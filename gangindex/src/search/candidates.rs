@@ -1,4 +1,4 @@
-//! A port's plan into its candidates: rows that may be bound there, best first.
+//! Computes the candidates of a port from its plan: rows that may be bound there, best first.
 
 use std::sync::Arc;
 
@@ -8,12 +8,14 @@ use crate::index::availability::Availability;
 use crate::index::plan::{OfferSide, PortPlan, Predicates};
 use crate::index::preds::{PredId, Preds};
 use crate::index::ranks::{Rank, RankId, Ranks};
-use crate::search::order::{LazySort, Order, stable_sort};
+use crate::index::sort::stable_sort;
+use crate::search::order::{LazySort, Order};
 use crate::table::{Bits, Cell, Table, as_usize};
 
 /// The candidates of all roots with one plan at a port.
 #[derive(Debug)]
 pub(crate) struct Candidates {
+    /// The conditions and ranks of the port.
     pub(crate) plan: PortPlan,
     /// The number of what is asked, see [`Availability`].
     pub(crate) ask: u32,
@@ -43,7 +45,7 @@ pub(crate) struct Known<'a> {
     pub(crate) preds: &'a mut Preds,
     pub(crate) ranks: &'a mut Ranks,
     pub(crate) availability: &'a mut Availability,
-    /// Rows of which nothing is left for anybody.
+    /// Rows with no free amounts.
     pub(crate) full: &'a Bits,
     /// Something was met that only the evaluator knows.
     pub(crate) doubt: bool,
@@ -351,7 +353,7 @@ impl Candidates {
             (Rank::By(id), Some(Rank::Same(_))) | (Rank::Same(_), Some(Rank::By(id))) => Order::Ranked(ranked(id), id),
             (Rank::By(id), _) => Order::LazySort(LazySort::new(ranked(id), id)),
             // Rows that have not been moved about are in the order of their ads.
-            (_, Some(Rank::Same(_))) if table.in_order => Order::Plain(rows),
+            (_, Some(Rank::Same(_))) if table.is_in_order() => Order::Plain(rows),
             (_, Some(Rank::Same(_))) => Order::Listed(table.in_turn(&rows)),
             _ => {
                 let mut rows = table.in_turn(&rows);

@@ -1,6 +1,6 @@
-//! A gang that the index found into the evaluator's word on it: are all its constraints true?
+//! Checks a gang that the index found with the evaluator: are all its constraints true?
 //!
-//! For star-shaped gangs of offers without other ports, of which the index has decided that nobody reads `Members`. One
+//! For star-shaped gangs of offers without other ports, in which, as the index has decided, no expression reads `Members`. One
 //! environment serves a whole cycle.
 
 use classad::{Context, Env, Expr, FrameId, Value, eval};
@@ -26,6 +26,7 @@ struct JoinEdge<'s> {
 }
 
 impl<'s> Checker<'s> {
+    /// A checker for a cycle at time `now`, in seconds since 1970.
     pub(crate) fn new(snapshot: &'s Snapshot, config: &Config, now: i64) -> Checker<'s> {
         let context = Context { now, seed: config.seed, limits: config.limits, ..Context::default() };
         Checker { snapshot, env: Env::new(), context }

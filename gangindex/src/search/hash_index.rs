@@ -1,4 +1,4 @@
-//! Who has a value: the rows of each value of a column that has too many to keep their rows.
+//! The rows of each value of a column with too many values for bitmaps.
 
 use std::collections::HashMap;
 

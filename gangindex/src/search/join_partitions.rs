@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use classad::BinaryOp;
 use foldhash::fast::RandomState;
 use matchmaker::Score;
 use smallvec::SmallVec;
@@ -20,7 +19,7 @@ pub(crate) struct JoinedPort {
     /// All candidates; those before `alive` are full.
     all: Vec<u32>,
     alive: usize,
-    /// Rows of port 0 that nothing is left for here: whoever else comes to one of them need not look.
+    /// Rows of port 0 for which no candidate is left here: a later search need not look.
     pub(crate) unjoinable: Bits,
 }
 
@@ -42,7 +41,7 @@ struct JoinPartition {
     /// that the joins read, if it has few, or by the codes of all columns.
     cursors: Vec<Option<Cursor>>,
     many: HashMap<HubCodes, Cursor, RandomState>,
-    /// Rows of port 0 that find nobody here any more.
+    /// Rows of port 0 for which no candidate is left here.
     unjoinable: Bits,
 }
 
@@ -50,7 +49,7 @@ struct JoinPartition {
 #[derive(Debug)]
 struct List {
     rows: Vec<u32>,
-    /// The joins are true of whoever comes to this list: all are equalities of texts.
+    /// The joins are true of every row that is looked up here: all are equalities of texts.
     agrees: bool,
 }
 
@@ -105,7 +104,7 @@ impl JoinedPort {
         joined_port
     }
 
-    /// Those who find nobody in any join partition.
+    /// Unites the rows of port 0 that have no candidate left in some join partition.
     fn gather_unjoinable(&mut self) {
         if let Some((first, rest)) = self.partitions.split_first() {
             self.unjoinable.clone_from(&first.unjoinable);
@@ -113,7 +112,7 @@ impl JoinedPort {
         }
     }
 
-    /// Whether nothing is left of any candidate for anybody.
+    /// Whether all candidates are full.
     pub(crate) fn is_empty(&mut self, known: &Known<'_>) -> bool {
         while self.all.get(self.alive).is_some_and(|row| known.is_full(*row)) {
             self.alive += 1;
@@ -155,24 +154,14 @@ impl JoinPartition {
                     hub.push(column);
                 }
             });
-            if let CompiledExpr::Binary(BinaryOp::Equal, sides) = join {
-                match &**sides {
-                    [CompiledExpr::Column(0, hub), CompiledExpr::Column(var, own)]
-                    | [CompiledExpr::Column(var, own), CompiledExpr::Column(0, hub)]
-                        if usize::from(*var) == port =>
-                    {
-                        equal.push((*hub, *own));
-                    }
-                    _ => {}
-                }
-            }
+            equal.extend(join.equality(port));
         }
         let (keys, lists, cursors, many) = (HashMap::default(), Vec::new(), Vec::new(), HashMap::default());
         let lists_by_code = Vec::new();
         JoinPartition { joins, hub, equal, keys, lists_by_code, lists, cursors, many, unjoinable: Bits::default() }
     }
 
-    /// Leaves out who has no value that somebody here wants, where hardly anybody has.
+    /// Keeps only the rows with a value that some candidate at port 0 has, where few rows have one.
     fn narrow(&mut self, hash_indexes: &mut HashIndexes, table: &mut Table) {
         self.unjoinable = Bits::none(table.rows.len());
         if let [column] = self.hub.as_slice() {
@@ -188,8 +177,8 @@ impl JoinPartition {
         self.unjoinable = wanted.others();
     }
 
-    /// Nobody is left here for a partner at port 0, nor for those who show the same. Says whether others are among them that
-    /// can be told.
+    /// No candidate is left here for a row of port 0, nor for rows with the same codes. Says whether there are other rows that
+    /// are known to have them.
     fn mark_unjoinable(&mut self, hub: u32, table: &Table) -> bool {
         let alike = match self.hub.as_slice() {
             [column] => table.columns.get(*column).and_then(|column| column.alike(as_usize(hub))),
@@ -309,7 +298,7 @@ impl JoinPartition {
 }
 
 impl Known<'_> {
-    /// Whether nothing is left of a row's ad for anybody.
+    /// Whether a row's ad has no free amounts.
     pub(crate) fn is_full(&self, row: u32) -> bool {
         self.full.get(as_usize(row))
     }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use matchmaker::FixedPoint;
-
 use crate::index::ranks::{RankId, Ranks};
+use crate::index::sort::{RankKey, RankPass};
 use crate::table::{Bits, as_usize};
 
 /// Rows, the best first, of equal ones in the order of their ads.
@@ -12,7 +11,7 @@ use crate::table::{Bits, as_usize};
 pub(crate) enum Order {
     /// Written out.
     Listed(Vec<u32>),
-    /// The order of rows is that of their ads, and nobody prefers any.
+    /// The order of rows is that of their ads; no side ranks them.
     Plain(Arc<Bits>),
     /// Their places in the order of a rank.
     Ranked(Bits, RankId),
@@ -35,6 +34,7 @@ pub(crate) struct LazySort {
 const BATCH: usize = 64;
 
 impl LazySort {
+    /// A sort of these places in the order of a rank, of which nothing is done yet.
     pub(crate) fn new(places: Bits, rank: RankId) -> LazySort {
         LazySort { places, rank, next: 0, listed: Vec::new() }
     }
@@ -63,10 +63,9 @@ impl Order {
     pub(crate) fn next(&self, place: usize, out: impl Fn(usize) -> u64, ranks: &Ranks) -> Option<(usize, u32)> {
         let is_in = |row: u32| out(as_usize(row) / Bits::WORD) >> (as_usize(row) % Bits::WORD) & 1 == 0;
         match self {
-            Order::Listed(rows) => {
-                let rest = rows.get(place..)?;
-                let found = rest.iter().position(|row| is_in(*row))?;
-                rest.get(found).map(|row| (place + found, *row))
+            Order::Listed(listed) | Order::LazySort(LazySort { listed, .. }) => {
+                let mut rest = listed.iter().enumerate().skip(place);
+                rest.find(|(_, row)| is_in(**row)).map(|(place, row)| (place, *row))
             }
             Order::Plain(rows) => rows.next_without(place, out).map(|row| (as_usize(row), row)),
             Order::Ranked(places, rank) => {
@@ -80,11 +79,6 @@ impl Order {
                     }
                     next = place + 1;
                 }
-            }
-            Order::LazySort(runs) => {
-                let rest = runs.listed.get(place..)?;
-                let found = rest.iter().position(|row| is_in(*row))?;
-                rest.get(found).map(|row| (place + found, *row))
             }
         }
     }
@@ -119,137 +113,12 @@ impl Order {
     /// All rows, as far as they are listed.
     pub(crate) fn rows(&self, ranks: &Ranks) -> Vec<u32> {
         match self {
-            Order::Listed(rows) => rows.clone(),
+            Order::Listed(listed) | Order::LazySort(LazySort { listed, .. }) => listed.clone(),
             Order::Plain(rows) => rows.rows(),
             Order::Ranked(places, rank) => {
                 let (order, _) = ranks.order(*rank);
                 places.iter().filter_map(|place| order.get(as_usize(place)).copied()).collect()
             }
-            Order::LazySort(runs) => runs.listed.clone(),
-        }
-    }
-}
-
-/// Sorts rows by what is thought of them; equal ones stay in their order.
-pub(crate) fn stable_sort<S: RankKey>(rows: &mut [u32], worth: impl Fn(u32) -> S) {
-    RankPass::default().stable_sort(rows, &worth);
-}
-
-/// What rows are sorted by, as a number: larger ones come first.
-pub(crate) trait RankKey: Ord + Copy {
-    /// In the same order as the worths themselves, and not near the ends of the numbers.
-    fn number(self) -> i128;
-}
-
-impl RankKey for FixedPoint {
-    fn number(self) -> i128 {
-        self.bits()
-    }
-}
-
-impl RankKey for Option<u8> {
-    fn number(self) -> i128 {
-        self.map_or(-1, i128::from)
-    }
-}
-
-/// The places of worths, the largest first, of equal ones in order. Numbers are made as small as they can be: most ranks are
-/// integers, or differ in few bits.
-fn descending<S: RankKey>(worths: &[S]) -> Vec<u32> {
-    let most = worths.iter().map(|worth| worth.number()).max().unwrap_or_default();
-    let less = |worth: &S| (most - worth.number()).unsigned_abs();
-    let bits = worths.iter().fold(0, |bits, worth| bits | less(worth));
-    let (low, high) = (bits.trailing_zeros().min(127), 128 - bits.leading_zeros());
-    let for_place = usize::BITS - worths.len().leading_zeros();
-    let keys = worths.iter().map(|worth| less(worth) >> low);
-    if high.saturating_sub(low) + for_place <= u64::BITS {
-        let mask = (1u64 << for_place) - 1;
-        let key = |(place, key): (u64, u128)| u64::try_from(key).unwrap_or(u64::MAX) << for_place | place;
-        let mut all: Vec<u64> = (0..).zip(keys).map(key).collect();
-        all.sort_unstable();
-        return all.into_iter().map(|key| u32::try_from(key & mask).unwrap_or(u32::MAX)).collect();
-    }
-    let mut all: Vec<(u128, u32)> = keys.zip(0..).collect();
-    all.sort_unstable();
-    all.into_iter().map(|(_, place)| place).collect()
-}
-
-/// Room for sorting one list after the other.
-struct RankPass<S> {
-    /// What the rows are worth.
-    worth: Vec<S>,
-    levels: Vec<S>,
-    sorted: Vec<u32>,
-}
-
-impl<S> Default for RankPass<S> {
-    fn default() -> RankPass<S> {
-        RankPass { worth: Vec::new(), levels: Vec::new(), sorted: Vec::new() }
-    }
-}
-
-/// How many different worths are sorted by looking for each in turn: owners mostly know friends and others.
-const LEVELS_MAX: usize = 4;
-
-impl<S: RankKey> RankPass<S> {
-    fn stable_sort(&mut self, rows: &mut [u32], worth: &impl Fn(u32) -> S) {
-        if rows.len() < 2 {
-            return;
-        }
-        self.worth.clear();
-        self.worth.extend(rows.iter().map(|row| worth(*row)));
-        if !self.worth.is_sorted_by(|one, other| one >= other) {
-            self.sort(rows);
-        }
-    }
-
-    fn sort(&mut self, run: &mut [u32]) {
-        self.levels.clear();
-        for worth in &self.worth {
-            if !self.levels.contains(worth) {
-                self.levels.push(*worth);
-                if self.levels.len() > LEVELS_MAX {
-                    break;
-                }
-            }
-        }
-        self.sorted.clear();
-        if self.levels.len() > LEVELS_MAX {
-            self.sorted.extend(descending(&self.worth).into_iter().filter_map(|place| run.get(as_usize(place))));
-        } else {
-            self.levels.sort_unstable_by(|one, other| other.cmp(one));
-            for level in &self.levels {
-                let rows = run.iter().zip(&self.worth).filter(|(_, worth)| *worth == level);
-                self.sorted.extend(rows.map(|(row, _)| *row));
-            }
-        }
-        run.copy_from_slice(&self.sorted);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use classad::Value;
-
-    use super::*;
-
-    #[test]
-    fn rows_are_sorted_whatever_their_worths_are() {
-        // Integers, few bits, all bits, both ends, many equal ones.
-        let worths: [&dyn Fn(u32) -> f64; 5] = [
-            &|row| f64::from(row * 7919 % 1009),
-            &|row| f64::from(row % 17) / 8.0 - 1.0,
-            &|row| f64::from(row * 31 % 101).sin() * 1e3,
-            &|row| [1e30, -1e30, 0.0, 1e-9, f64::NAN][as_usize(row % 5)],
-            &|row| -f64::from(row / 64).sqrt(),
-        ];
-        for worth in worths {
-            let of = |row: u32| FixedPoint::of(&Value::Real(worth(row)));
-            let mut rows: Vec<u32> = (0..1000).collect();
-            let mut expected = rows.clone();
-            expected.sort_by_key(|row| std::cmp::Reverse(of(*row)));
-            stable_sort(&mut rows, of);
-            assert_eq!(rows, expected);
         }
     }
 }

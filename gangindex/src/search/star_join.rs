@@ -46,7 +46,9 @@ enum Look {
 
 /// The candidate sets and joined ports of a star.
 pub(crate) struct StarJoin<'a> {
+    /// By port.
     pub(crate) candidate_sets: &'a mut [Candidates],
+    /// By port; `None` for ports that join no other.
     pub(crate) joined_ports: &'a mut [Option<JoinedPort>],
     /// The candidates of each port of the class.
     pub(crate) ports: &'a [usize],
@@ -143,7 +145,7 @@ impl StarJoin<'_> {
                 None => return Look::Nothing,
             }
         }
-        // What takes longest comes last: those whom no license allows need not be asked.
+        // The most expensive check comes last: rows that no license allows need none.
         let Some(candidates) = self.candidate_sets.get(*first).filter(|candidates| candidates.passes(row, known))
         else {
             return Look::Nothing;

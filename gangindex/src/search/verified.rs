@@ -11,9 +11,10 @@ use foldhash::fast::RandomState;
 use matchmaker::{PoolAd, Ports};
 use smallvec::SmallVec;
 
-use crate::index::job_columns::{Attribute, JobColumns, is_value};
+use crate::index::job_columns::{JobColumns, is_value};
 use crate::index::memo::JobView;
 use crate::table::{Bits, Cell, ExprId, Exprs, Table, as_u32, as_usize};
+use crate::term::Attribute;
 
 /// Conditions that the evaluator has found true, with all that they read.
 #[derive(Debug, Default)]
@@ -117,6 +118,7 @@ type ReadCodes = SmallVec<[u32; 4]>;
 pub(crate) struct Conjunct {
     /// The root's port.
     pub(crate) port: usize,
+    /// Which side of the edge the expression stands on.
     pub(crate) side: EdgeSide,
     pub(crate) expr: Expr,
 }

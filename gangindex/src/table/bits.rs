@@ -59,6 +59,7 @@ impl Bits {
         sets
     }
 
+    /// How many rows the set is about, in it or not.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
@@ -68,10 +69,12 @@ impl Bits {
         8 * self.words.len()
     }
 
+    /// Whether a row is in the set.
     pub(crate) fn get(&self, row: usize) -> bool {
         self.words.get(row / WORD).is_some_and(|word| word >> (row % WORD) & 1 == 1)
     }
 
+    /// Adds a row, or removes it; rows from the set's length on are ignored.
     pub(crate) fn set(&mut self, row: usize, is: bool) {
         if is && row < self.length && self.words.len() <= row / WORD {
             self.words.resize(row / WORD + 1, 0);
@@ -95,6 +98,7 @@ impl Bits {
         }
     }
 
+    /// Intersects this set with another.
     pub(crate) fn and(&mut self, other: &Bits) {
         self.words.truncate(other.words.len());
         for (own, other) in self.words.iter_mut().zip(&other.words) {
@@ -127,6 +131,7 @@ impl Bits {
         }
     }
 
+    /// Unites this set with another.
     pub(crate) fn or(&mut self, other: &Bits) {
         if self.words.len() < other.words.len() {
             self.words.resize(other.words.len(), 0);
@@ -136,6 +141,7 @@ impl Bits {
         }
     }
 
+    /// Removes the members of another set.
     pub(crate) fn and_not(&mut self, other: &Bits) {
         for (own, other) in self.words.iter_mut().zip(&other.words) {
             *own &= !other;
@@ -152,27 +158,24 @@ impl Bits {
         self
     }
 
+    /// Whether the set has a member.
     pub(crate) fn any(&self) -> bool {
         self.words.iter().any(|word| *word != 0)
     }
 
+    /// Whether two sets have a member in common.
     pub(crate) fn meets(&self, other: &Bits) -> bool {
         self.words.iter().zip(&other.words).any(|(own, other)| own & other != 0)
     }
 
+    /// How many members the set has.
     pub(crate) fn count(&self) -> usize {
         self.words.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0)).sum()
     }
 
     /// The smallest row of the set that is not below `from`.
     pub(crate) fn next(&self, from: usize) -> Option<u32> {
-        let mut place = from / WORD;
-        let mut word = self.words.get(place)? & (u64::MAX << (from % WORD));
-        while word == 0 {
-            place += 1;
-            word = *self.words.get(place)?;
-        }
-        Some(as_u32(place * WORD) + word.trailing_zeros())
+        self.next_without(from, |_| 0)
     }
 
     /// Calls `see` with the rows of the set in a range, smallest first.
@@ -183,11 +186,7 @@ impl Bits {
             let base = place * WORD;
             let above = if base < range.start { u64::MAX << (range.start - base) } else { u64::MAX };
             let below = if end - base < WORD { (1u64 << (end - base)) - 1 } else { u64::MAX };
-            let mut left = word & above & below;
-            while left != 0 {
-                see(base + as_usize(left.trailing_zeros()));
-                left &= left - 1;
-            }
+            Ones(word & above & below).for_each(|bit| see(base + as_usize(bit)));
         }
     }
 
@@ -219,10 +218,8 @@ impl Bits {
     pub(crate) fn permuted(&self, places: &[u32], length: usize) -> Bits {
         let mut bits = Bits { words: vec![0; length.div_ceil(WORD)], length };
         for (word, places) in self.words.iter().zip(places.chunks(WORD)) {
-            let mut left = *word;
-            while left != 0 {
-                let place = places.get(as_usize(left.trailing_zeros())).map_or(usize::MAX, |place| as_usize(*place));
-                left &= left - 1;
+            for bit in Ones(*word) {
+                let place = places.get(as_usize(bit)).map_or(usize::MAX, |place| as_usize(*place));
                 if let Some(word) = bits.words.get_mut(place / WORD) {
                     *word |= 1u64 << (place % WORD);
                 }
@@ -239,13 +236,7 @@ impl Bits {
     /// The rows of the set as a list, smallest first.
     pub(crate) fn rows(&self) -> Vec<u32> {
         let mut rows = Vec::with_capacity(self.count());
-        for (word, base) in self.words.iter().zip((0u32..).step_by(WORD)) {
-            let mut left = *word;
-            while left != 0 {
-                rows.push(base + left.trailing_zeros());
-                left &= left - 1;
-            }
-        }
+        self.iter().for_each(|row| rows.push(row));
         rows
     }
 }
@@ -259,6 +250,7 @@ impl PartialEq for Bits {
 
 impl Eq for Bits {}
 
+/// The places of the bits that are set, lowest first.
 struct Ones(u64);
 
 impl Iterator for Ones {

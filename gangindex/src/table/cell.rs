@@ -1,4 +1,4 @@
-//! Values into cells: small, comparable, hashable, equal only if no expression can tell them apart.
+//! Interned values (cells): small, comparable, hashable, equal only if no expression can tell them apart.
 
 use std::sync::Arc;
 

@@ -9,11 +9,12 @@ use matchmaker::Ports;
 use super::bits::{Bits, as_u32, as_usize};
 use super::cell::{Cell, StringTable};
 use super::lookup_cache::LookupCache;
-use crate::term::scope::closed;
+use super::scope::closed;
 
 /// The values of one attribute.
 #[derive(Debug)]
 pub(crate) struct Column {
+    /// The attribute.
     pub(crate) name: Name,
     codes: Vec<u32>,
     cells: Vec<Cell>,
@@ -24,9 +25,9 @@ pub(crate) struct Column {
     last: Option<(usize, usize, Stands)>,
     /// The code of nothing.
     undefined: Option<u32>,
-    /// The codes of values met lately.
+    /// The codes of recently met values.
     recent: LookupCache,
-    /// The rows of each code: not before somebody wants them, and not while there are too many codes.
+    /// The rows of each code: made on demand, and not while there are too many codes.
     holders: Option<Vec<Bits>>,
 }
 
@@ -42,6 +43,7 @@ enum Stands {
 }
 
 impl Column {
+    /// A column without rows.
     pub(crate) fn new(name: Name) -> Column {
         let (codes, cells, of_cell) = (Vec::new(), Vec::new(), HashMap::default());
         let recent = LookupCache::default();
@@ -58,6 +60,7 @@ impl Column {
         &self.cells
     }
 
+    /// The value in a row.
     pub(crate) fn cell(&self, row: usize) -> Cell {
         let code = self.codes.get(row).copied().unwrap_or(u32::MAX);
         self.cells.get(as_usize(code)).copied().unwrap_or(Cell::Undefined)

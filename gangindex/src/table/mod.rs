@@ -1,14 +1,16 @@
-//! Ads into rows and columns: one row for each port through which an ad can be bound, one column for each attribute that
-//! some constraint or rank reads.
+//! The table: one row for each port through which an ad can be bound, one column for each attribute that some constraint or rank
+//! reads.
 
 mod bits;
 mod cell;
 mod column;
 mod diff;
 mod lookup_cache;
+mod numbered;
 mod offer_class;
 mod reads;
 mod room;
+mod scope;
 mod sync;
 
 use std::collections::HashMap;
@@ -19,95 +21,138 @@ use classad::{Ad, Context, Limits, Name};
 use foldhash::fast::RandomState;
 use matchmaker::{FUEL_OF_A_STEP, Ports};
 
-use crate::term::partial;
-
 pub(crate) use bits::{Bits, as_u32, as_usize};
 pub(crate) use cell::{Cell, StringTable, Symbol};
 use column::Column;
 pub(crate) use column::own_value;
 pub(crate) use diff::{DiffRun, SnapshotDiff};
 pub(crate) use lookup_cache::LookupCache;
+pub(crate) use numbered::Numbered;
 pub(crate) use offer_class::OfferClasses;
 pub(crate) use reads::{ExprId, Exprs, Reads, ReadsId};
 pub(crate) use room::{Room, room_of_all};
+pub(crate) use scope::is_special;
 pub(crate) use sync::Changes;
 
-/// A number that takes no more room where there may be none.
+/// A number of which an `Option` takes no more memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number(NonZeroU32);
 
 impl Number {
+    /// Stores a number below 2^32 - 1.
     pub(crate) fn of(number: u32) -> Number {
         Number(NonZeroU32::MIN.saturating_add(number))
     }
 
+    /// The number.
     pub(crate) fn get(self) -> u32 {
         self.0.get() - 1
     }
 }
 
-/// How many steps may be taken to find out what the own expressions of one ad come to, as one row or at one port of a root:
-/// what is left of them then is left to the evaluator. A step is a node that is followed, or one of the evaluator's.
+/// How many steps the evaluation of one ad's own expressions may take, as one row or at one port of a root; the others stay unknown.
+/// A step is a node that is followed, or a step of the evaluator.
 const OWN_WORK_MAX: usize = 200_000;
 
-/// What a column takes in memory, about, whatever stands in it.
+/// The bounds under which parts of expressions are computed: so small that all parts of a constraint together stay within
+/// the bounds of one evaluation. The evaluator computes parts that need more.
+fn partial(limits: Limits) -> Limits {
+    Limits { fuel: limits.fuel / 1000, depth: limits.depth / PART_OF_DEPTH, ..limits }
+}
+
+/// The depth of a whole evaluation is so many times the depth of a part.
+pub(crate) const PART_OF_DEPTH: usize = 4;
+
+/// About how many bytes a column takes, beside its rows.
 pub(crate) const COLUMN_BYTES: usize = 768;
 
-/// How many cells are filled in about the time of a step, and in the time that a column takes without any.
+/// How many cells are filled in about the time of a step.
 const CELLS_OF_A_STEP: usize = 1024;
+/// How many cells are filled in the time that a column without rows takes.
 const CELLS_OF_A_COLUMN: usize = 512;
 
-/// All rows of a pool and what is known of them.
+/// All rows of a pool, and their columns.
 #[derive(Debug)]
 pub(crate) struct Table {
+    /// By number.
     pub(crate) rows: Vec<Row>,
-    /// The texts that stand in each row.
-    texts: Vec<Arc<Ports>>,
-    /// The rows that stand for an ad of the pool; the others are free.
+    /// The text of each row.
+    texts: Vec<RowText>,
+    /// The rows that an ad of the pool has; the others are free.
     pub(crate) live: Bits,
-    /// The first row of the ad at each place of the snapshot, if it can be bound.
-    first_row: Vec<Option<Number>>,
+    places: Places,
+    order: RowOrder,
+    /// The columns.
     pub(crate) columns: Columns,
+    /// The strings and other values that cells mean.
     pub(crate) words: StringTable,
+    /// All expressions.
     pub(crate) exprs: Exprs,
+    /// Rows by constraint and rank.
     pub(crate) offer_classes: OfferClasses,
-    /// The bounds of a part of an evaluation.
+    /// The context of a part of an evaluation.
     pub(crate) context: Context,
-    /// By row: how many steps may still be taken to find out what the ad's own expressions come to.
-    row_work: Vec<usize>,
-    /// The same for the expressions of the root at hand: see [`Table::renew_work`].
+    /// How many steps the own expressions of the current root may still take, see [`Table::renew_work`].
     pub(crate) root_work: usize,
-    column_ids: HashMap<Name, u32, RandomState>,
-    /// The room that columns take.
-    pub(crate) room: Room,
-    /// On whose account columns are made: of the submitter that is being served, but for what an offer class reads of itself.
-    pub(crate) submitter: Arc<str>,
-    pub(crate) offer_class_at_hand: Option<usize>,
-    /// Free rows by how many stand together.
+    /// The accounts to which columns are charged.
+    pub(crate) account: Account,
+}
+
+/// The ad of a row.
+#[derive(Debug)]
+struct RowText {
+    ports: Arc<Ports>,
+    /// How many steps the ad's own expressions may still take.
+    work: usize,
+}
+
+/// The rows of the ads.
+#[derive(Debug, Default)]
+struct Places {
+    /// By the place of an ad in the snapshot: its first row, if it can be bound.
+    first_row: Vec<Option<Number>>,
+    /// Free rows, by how many are adjacent.
     free: HashMap<usize, Vec<u32>, RandomState>,
-    /// The rows in the order of their ads, and the place of each in that order: which of two has the smaller id.
+}
+
+/// The order of the ads and their ports: of two rows, the one with the smaller position has the smaller id.
+#[derive(Debug, Default)]
+struct RowOrder {
+    /// By row.
     positions: Vec<u32>,
     /// The rows in that order.
     by_position: Vec<u32>,
-    /// That is the order of the rows themselves.
-    pub(crate) in_order: bool,
+    /// Some rows are not in that order themselves.
+    shuffled: bool,
+}
+
+/// The account on which columns and ranks are made.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    /// The memory of columns.
+    pub(crate) room: Room,
+    /// The submitter that is being served.
+    pub(crate) submitter: Arc<str>,
+    /// The offer class of which an expression is being read; its owner pays instead of the submitter.
+    pub(crate) offer_class: Option<usize>,
 }
 
 /// The columns of a table.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     list: Vec<Column>,
-    /// An ad with nothing in it, for expressions that stand in no ad.
+    ids: HashMap<Name, u32, RandomState>,
+    /// An empty ad, for expressions that are not part of an ad.
     pub(crate) nothing: Ad,
 }
 
-/// One way to bind an ad. Rows are looked at all over: a small one is there sooner.
+/// One way to bind an ad. Rows are accessed everywhere, so they are small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     place: u32,
     offer_class: u32,
     via: u32,
-    /// How many rows its ad has: they stand together.
+    /// How many rows its ad has; they are adjacent.
     ways: u32,
 }
 
@@ -122,74 +167,70 @@ impl Row {
         as_usize(self.offer_class)
     }
 
-    /// The port it is bound through.
+    /// The port through which it is bound.
     pub(crate) fn child_port(self) -> usize {
         as_usize(self.via)
     }
 
-    /// Whether its ad could be bound in other ways, too.
+    /// Whether its ad has other rows.
     pub(crate) fn has_others(self) -> bool {
         self.ways > 1
     }
 }
 
 impl Columns {
+    /// The column with this number.
     pub(crate) fn get(&self, column: u32) -> Option<&Column> {
         self.list.get(as_usize(column))
     }
 
-    /// Makes a column ready for being asked about the rows of a code.
+    /// Makes a column store the rows of each code, see [`Column::know_holders`].
     pub(crate) fn know_holders(&mut self, column: u32) {
         if let Some(column) = self.list.get_mut(as_usize(column)) {
             column.know_holders();
         }
     }
 
+    /// The value of a column at a row.
     pub(crate) fn cell(&self, column: u32, row: usize) -> Cell {
         self.get(column).map_or(Cell::Undefined, |column| column.cell(row))
     }
 }
 
 impl Table {
+    /// A table without rows.
     pub(crate) fn new(limits: Limits) -> Table {
         Table {
             rows: Vec::new(),
             texts: Vec::new(),
             live: Bits::default(),
-            first_row: Vec::new(),
+            places: Places::default(),
+            order: RowOrder::default(),
             columns: Columns::default(),
             words: StringTable::default(),
             exprs: Exprs::default(),
             offer_classes: OfferClasses::default(),
-            context: partial(&Context { limits, ..Context::default() }),
-            row_work: Vec::new(),
+            context: Context { limits: partial(limits), ..Context::default() },
             root_work: OWN_WORK_MAX,
-            column_ids: HashMap::default(),
-            room: Room::default(),
-            submitter: Arc::from(""),
-            offer_class_at_hand: None,
-            free: HashMap::default(),
-            positions: Vec::new(),
-            by_position: Vec::new(),
-            in_order: true,
+            account: Account::default(),
         }
     }
 
-    /// What rows, strings, expressions and offer classes take in memory, about: those of ads that are gone, too. What columns take
-    /// has a limit of its own.
+    /// About how many bytes rows, strings, expressions and offer classes take, those of deleted ads included. Columns have a limit of
+    /// their own.
     pub(crate) fn bytes(&self) -> usize {
         self.words.bytes()
             + self.exprs.bytes()
             + self.offer_classes.bytes()
-            + self.rows.len() * (size_of::<Row>() + size_of::<Arc<Ports>>())
+            + self.rows.len() * (size_of::<Row>() + size_of::<RowText>())
     }
 
-    /// What a term needs to be evaluated.
+    /// What the evaluation of a term needs.
     pub(crate) fn row_context(&mut self) -> (&Columns, &mut StringTable, &Context) {
         (&self.columns, &mut self.words, &self.context)
     }
 
-    /// What the value of a root's own expression is found out with.
+    /// What the evaluation of a root's own expression needs.
     pub(crate) fn words_context_and_work(&mut self) -> (&mut StringTable, &Context, &mut usize) {
         (&mut self.words, &self.context, &mut self.root_work)
     }
@@ -199,16 +240,15 @@ impl Table {
         self.root_work = OWN_WORK_MAX;
     }
 
-    /// On whose account things are made for all rows: the owner's of the offer class at hand, or else the submitter's.
-    pub(crate) fn account(&self) -> Arc<str> {
-        let offer_class = self.offer_class_at_hand.and_then(|offer_class| self.offer_classes.list.get(offer_class));
-        Arc::clone(offer_class.map_or(&self.submitter, |offer_class| &offer_class.owner))
+    /// The payer for columns and ranks: the owner of the current offer class, or else the submitter.
+    pub(crate) fn payer(&self) -> Arc<str> {
+        let offer_class = self.account.offer_class.and_then(|offer_class| self.offer_classes.list.get(offer_class));
+        Arc::clone(offer_class.map_or(&self.account.submitter, |offer_class| &offer_class.owner))
     }
 
-    /// The column of an attribute, made when it is first asked for; none if there is no room for it, so that only the
-    /// evaluator knows what stands there.
+    /// The column of an attribute, made when it is first needed; `None` if there is no memory for it, and its values stay unknown.
     pub(crate) fn column(&mut self, name: &Name) -> Option<u32> {
-        if let Some(column) = self.column_ids.get(name) {
+        if let Some(column) = self.columns.ids.get(name) {
             return Some(*column);
         }
         let id = as_u32(self.columns.list.len());
@@ -220,32 +260,32 @@ impl Table {
         Some(id)
     }
 
-    /// Takes the room for a column that is yet to be made; false if there is one, or no room.
+    /// Reserves the memory for a new column; false if the column exists, or there is no memory.
     pub(crate) fn has_room(&mut self, name: &Name) -> bool {
-        if self.column_ids.contains_key(name) {
+        if self.columns.ids.contains_key(name) {
             return false;
         }
-        let (account, rows) = (self.account(), self.rows.len());
-        self.room.take(&account, COLUMN_BYTES + size_of::<u32>() * rows, rows)
+        let (payer, rows) = (self.payer(), self.rows.len());
+        self.account.room.take(&payer, COLUMN_BYTES + size_of::<u32>() * rows, rows)
     }
 
-    /// What columns would take in memory, about, if there were so many rows.
+    /// About how many bytes the columns would take with `rows` rows.
     pub(crate) fn column_bytes(&self, rows: usize) -> usize {
         self.columns.list.len() * (COLUMN_BYTES + size_of::<u32>() * rows)
     }
 
-    /// How many steps it takes to make so many columns.
+    /// How many steps it takes to make `columns` columns.
     pub(crate) fn steps_of_columns(&self, columns: usize) -> u64 {
         let cells = columns.saturating_mul(self.rows.len() + CELLS_OF_A_COLUMN);
         cells.div_ceil(CELLS_OF_A_STEP) as u64
     }
 
-    /// Makes the columns of attributes that will be asked for, and for which there is room.
+    /// Makes the columns of attributes for which memory is reserved.
     pub(crate) fn add_columns<'n>(&mut self, names: impl IntoIterator<Item = &'n Name>) {
         let first = self.columns.list.len();
         for name in names {
             let next = as_u32(self.columns.list.len());
-            if *self.column_ids.entry(name.clone()).or_insert(next) == next {
+            if *self.columns.ids.entry(name.clone()).or_insert(next) == next {
                 self.columns.list.push(Column::new(name.clone()));
             }
         }
@@ -253,31 +293,37 @@ impl Table {
         if fresh.is_empty() {
             return;
         }
-        for (number, (row, ports)) in self.rows.iter().zip(&self.texts).enumerate() {
-            let Some(work) = self.row_work.get_mut(number) else { continue };
+        for (number, (row, text)) in self.rows.iter().zip(&mut self.texts).enumerate() {
             for column in &mut *fresh {
-                column.put(number, (ports, row.child_port()), &mut self.words, &self.context, work);
+                let seen = (&*text.ports, row.child_port());
+                column.put(number, seen, &mut self.words, &self.context, &mut text.work);
             }
         }
     }
 
     /// Rows in the order of their ads and ports.
     pub(crate) fn in_turn(&self, rows: &Bits) -> Vec<u32> {
-        if self.in_order {
+        if self.is_in_order() {
             return rows.rows();
         }
-        let places = rows.permuted(&self.positions, self.by_position.len());
-        places.iter().filter_map(|place| self.by_position.get(as_usize(place)).copied()).collect()
+        let RowOrder { positions, by_position, .. } = &self.order;
+        let places = rows.permuted(positions, by_position.len());
+        places.iter().filter_map(|place| by_position.get(as_usize(place)).copied()).collect()
     }
 
-    /// Where a row stands among all, in the order of their ads and ports.
+    /// Whether the rows are in the order of their ads and ports.
+    pub(crate) fn is_in_order(&self) -> bool {
+        !self.order.shuffled
+    }
+
+    /// The position of a row in the order of the ads and their ports.
     pub(crate) fn position(&self, row: u32) -> u32 {
-        self.positions.get(as_usize(row)).copied().unwrap_or(u32::MAX)
+        self.order.positions.get(as_usize(row)).copied().unwrap_or(u32::MAX)
     }
 
     /// The first row of the ad at a place of the snapshot, if it can be bound.
     pub(crate) fn first_row(&self, place: usize) -> Option<u32> {
-        self.first_row.get(place).copied().flatten().map(Number::get)
+        self.places.first_row.get(place).copied().flatten().map(Number::get)
     }
 
     /// The rows of the ad at a place of the snapshot; none if it cannot be bound.

@@ -1,4 +1,4 @@
-//! Rows that ask the same of whom they are bound to: one constraint, one rank, and the same names found in the same places.
+//! Rows that ask the same of their partners: one constraint, one rank, and the same names found in the same places.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use super::reads::{ExprId, Exprs};
 pub(crate) struct OfferClass {
     /// One of them, or one that was: its ports and the port it is bound through.
     pub(crate) example: (Arc<Ports>, usize),
+    /// Its rows.
     pub(crate) rows: Bits,
     /// The namespace of the ad that was the first of them.
     pub(crate) owner: Arc<str>,
@@ -46,6 +47,7 @@ struct ClassKey {
 /// All offer classes of a pool.
 #[derive(Debug, Default)]
 pub(crate) struct OfferClasses {
+    /// By number.
     pub(crate) list: Vec<OfferClass>,
     ids: HashMap<ClassKey, usize, RandomState>,
     /// The same by identity, see [`look`], with an ad that keeps the identities from being taken by others.

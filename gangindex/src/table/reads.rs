@@ -1,4 +1,4 @@
-//! Expressions into small numbers, and into the names that they read of others.
+//! Interned expressions, with the names that each reads of other ads.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -8,8 +8,9 @@ use classad::{BinaryOp, Expr, Kind, Name, is_pure, references};
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
-use super::bits::as_u32;
-use crate::term::scope::is_special;
+use super::bits::{as_u32, as_usize};
+use super::numbered::Numbered;
+use super::scope::is_special;
 
 /// Equal numbers are equal expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,12 +41,11 @@ pub(crate) struct Exprs {
     /// The latest expression of each hash.
     by_hash: HashMap<u64, ExprId, RandomState>,
     list: Vec<KnownExpr>,
-    reads: Vec<Arc<Reads>>,
-    reads_ids: HashMap<Arc<Reads>, ReadsId, RandomState>,
-    /// What conditions read together that read these.
+    reads: Numbered<Arc<Reads>>,
+    /// The read set of each conjunction of conditions.
     joined: HashMap<Conditions<ReadsId>, ReadsId, RandomState>,
     hasher: RandomState,
-    /// How many words were hashed and compared, and not yet charged to anybody.
+    /// How many words were hashed and compared, and not yet charged.
     work: u64,
 }
 
@@ -115,7 +115,11 @@ impl Exprs {
             Some(id) => id,
             None => {
                 self.work += READING * words;
-                let reads = if conditions.is_empty() { self.keep(Reads::of(expr)) } else { self.join(conditions) };
+                let reads = if conditions.is_empty() {
+                    ReadsId(self.reads.id(&Arc::new(Reads::of(expr))))
+                } else {
+                    self.join(conditions)
+                };
                 let id = ExprId(as_u32(self.list.len()));
                 self.list.push(KnownExpr { expr: expr.clone(), reads, before: latest });
                 self.by_hash.insert(hash, id);
@@ -133,7 +137,7 @@ impl Exprs {
 
     /// What the expressions with this number read.
     pub(crate) fn reads_of(&self, id: ReadsId) -> Arc<Reads> {
-        self.reads.get(super::as_usize(id.0)).map_or_else(Arc::default, Arc::clone)
+        self.reads.get(id.0).map_or_else(Arc::default, Arc::clone)
     }
 
     /// The same as a number.
@@ -160,19 +164,8 @@ impl Exprs {
             all.bare.extend(reads.bare.iter().filter(|name| bare.insert((*name).clone())).cloned());
             all.selected.extend(reads.selected.iter().filter(|path| selected.insert((*path).clone())).cloned());
         }
-        let id = self.keep(all);
+        let id = ReadsId(self.reads.id(&Arc::new(all)));
         self.joined.insert(parts, id);
-        id
-    }
-
-    /// What an expression reads, kept once.
-    fn keep(&mut self, reads: Reads) -> ReadsId {
-        if let Some(id) = self.reads_ids.get(&reads) {
-            return *id;
-        }
-        let (id, reads) = (ReadsId(as_u32(self.reads.len())), Arc::new(reads));
-        self.reads.push(Arc::clone(&reads));
-        self.reads_ids.insert(reads, id);
         id
     }
 
@@ -186,7 +179,7 @@ impl Exprs {
         (state.finish(), state.words)
     }
 
-    /// Somebody else has worked for the same, as long as hashing so many words takes.
+    /// Counts work of another kind as hashing so many words.
     pub(crate) fn worked(&mut self, words: usize) {
         self.work += words as u64;
     }
@@ -249,7 +242,7 @@ fn joined(expr: &Expr) -> Option<(&Expr, &Expr)> {
 
 impl ExprId {
     fn place(self) -> usize {
-        super::as_usize(self.0)
+        as_usize(self.0)
     }
 }
 

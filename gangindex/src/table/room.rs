@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 pub(crate) struct Room {
     of: HashMap<Arc<str>, usize, RandomState>,
     taken: usize,
-    /// Somebody was refused.
+    /// A request for room was refused.
     pub(crate) is_short: bool,
 }
 

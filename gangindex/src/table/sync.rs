@@ -1,52 +1,52 @@
-//! A snapshot into rows: what is as it was before stays where it is.
+//! The rows of a new snapshot: what has not changed since the snapshot before stays as it is.
 
 use std::sync::Arc;
 
-use matchmaker::{PoolAd, Snapshot};
+use matchmaker::{AdId, PoolAd, Snapshot};
 
-use super::{Column, Number, OWN_WORK_MAX, Row, SnapshotDiff, Table, as_u32, as_usize};
+use super::{Column, Number, OWN_WORK_MAX, Row, RowOrder, RowText, SnapshotDiff, Table, as_u32, as_usize};
 
-/// What is not as it was in the snapshot before.
+/// The differences from the snapshot before.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// Rows of ads that are new or have changed.
     pub(crate) rows: Vec<u32>,
-    /// Some rows stand for no ad any more.
+    /// Some rows have no ad any more.
     pub(crate) gone: bool,
-    /// The ads that are as they were; none if nothing is another or elsewhere.
+    /// The ads that have not changed; `None` if no ad has changed or moved.
     pub(crate) kept: Option<SnapshotDiff>,
 }
 
-/// What a walk through two snapshots comes to.
+/// The result of a walk through two snapshots.
 #[derive(Default)]
 struct DiffWalk {
     first_row: Vec<Option<Number>>,
     kept: SnapshotDiff,
     /// Ads that are new or have changed by place, with their rows if they stay in them.
     fresh: Vec<(usize, Option<u32>)>,
-    /// Some rows were emptied, for good or for what their ad is now.
+    /// Some rows were emptied, for good or for the new text of their ad.
     emptied: bool,
     /// Some rows were given up.
     given_up: bool,
 }
 
 impl Table {
-    /// Makes the rows those of the snapshot; what is the same as `before` stays as it is.
+    /// Makes the rows those of the snapshot, given the snapshot before.
     pub(crate) fn sync(&mut self, snapshot: &Snapshot, before: &Snapshot) -> Changes {
-        if Arc::ptr_eq(snapshot.list(), before.list()) && self.first_row.len() == snapshot.len() {
+        if Arc::ptr_eq(snapshot.list(), before.list()) && self.places.first_row.len() == snapshot.len() {
             return Changes::default();
         }
         let DiffWalk { mut first_row, kept, fresh, emptied, given_up } = self.walk(snapshot, before);
         let (mut rows, mut reordered) = (Vec::new(), given_up);
         for (place, own) in fresh {
-            let Some(ad) = snapshot.ad_at(place).filter(|ad| takes_part(ad)) else { continue };
+            let Some(ad) = snapshot.ad(AdId::at(place)).filter(|ad| takes_part(ad)) else { continue };
             reordered |= own.is_none();
             let first = self.place_rows(ad, place, own, &mut rows);
             if let Some(own) = first_row.get_mut(place) {
                 *own = Some(Number::of(first));
             }
         }
-        self.first_row = first_row;
+        self.places.first_row = first_row;
         self.fill(&rows);
         if reordered {
             self.number();
@@ -54,9 +54,9 @@ impl Table {
         Changes { rows, gone: emptied || given_up, kept: Some(kept) }
     }
 
-    /// Goes through both snapshots together. Ads are in the order of their keys, unless their order is all that there is.
+    /// Walks through both snapshots together, in the order of the keys.
     fn walk(&mut self, snapshot: &Snapshot, before: &Snapshot) -> DiffWalk {
-        let firsts = std::mem::take(&mut self.first_row);
+        let firsts = std::mem::take(&mut self.places.first_row);
         let mut walk = DiffWalk { first_row: Vec::with_capacity(snapshot.len()), ..DiffWalk::default() };
         let mut at = 0;
         while let Some(ad) = snapshot.list().get(walk.first_row.len()) {
@@ -96,7 +96,7 @@ impl Table {
         walk
     }
 
-    /// Another ad with the key of one that was there.
+    /// Handles another ad with the key of one that was there.
     fn again(
         &mut self,
         (at, known, first): (usize, &PoolAd, Option<Number>),
@@ -111,7 +111,7 @@ impl Table {
             return;
         }
         walk.first_row.push(None);
-        // What has changed stays in its rows, if it needs as many: then rows stay in the order of their ads.
+        // A changed ad keeps its rows if it needs as many: then rows stay in the order of their ads.
         match first.filter(|_| takes_part && known.ports.list.len() == ad.ports.list.len()) {
             Some(first) => {
                 self.empty(first.get());
@@ -125,10 +125,10 @@ impl Table {
         }
     }
 
-    /// Frees the rows of an ad; says whether it had any.
+    /// Frees the rows of an ad; returns whether it had any.
     fn forget(&mut self, gone: &PoolAd, first: Option<Number>) -> bool {
         let Some(first) = first.map(Number::get) else { return false };
-        self.free.entry(gone.ports.list.len()).or_default().push(first);
+        self.places.free.entry(gone.ports.list.len()).or_default().push(first);
         self.empty(first);
         true
     }
@@ -148,20 +148,21 @@ impl Table {
         }
     }
 
-    /// Gives an ad rows: its own, others that are free, or new ones.
+    /// Assigns rows to an ad: its own, free ones, or new ones. Returns the first.
     fn place_rows(&mut self, ad: &PoolAd, place: usize, own: Option<u32>, changed: &mut Vec<u32>) -> u32 {
         let count = ad.ports.list.len();
-        let spare = own.or_else(|| self.free.get_mut(&count).and_then(Vec::pop));
+        let spare = own.or_else(|| self.places.free.get_mut(&count).and_then(Vec::pop));
         let first = spare.unwrap_or_else(|| as_u32(self.rows.len()));
         for via in 0..count {
             let number = as_usize(first) + via;
             let offer_class = as_u32(self.offer_classes.of(ad, via, number, &mut self.exprs));
             let row = Row { place: as_u32(place), offer_class, via: as_u32(via), ways: as_u32(count) };
+            let text = RowText { ports: Arc::clone(&ad.ports), work: OWN_WORK_MAX };
             match self.rows.get_mut(number).zip(self.texts.get_mut(number)) {
-                Some((free, texts)) => (*free, *texts) = (row, Arc::clone(&ad.ports)),
+                Some(free) => (*free.0, *free.1) = (row, text),
                 None => {
                     self.rows.push(row);
-                    self.texts.push(Arc::clone(&ad.ports));
+                    self.texts.push(text);
                 }
             }
             changed.push(as_u32(number));
@@ -173,20 +174,15 @@ impl Table {
     fn fill(&mut self, changed: &[u32]) {
         self.live.grow(self.rows.len());
         self.offer_classes.grow(self.rows.len());
-        self.row_work.resize(self.rows.len(), OWN_WORK_MAX);
         for number in changed {
             self.live.set(as_usize(*number), true);
         }
         self.columns.list.iter_mut().for_each(Column::forget_shape);
-        for number in changed {
-            let own = self.rows.get(as_usize(*number)).zip(self.texts.get(as_usize(*number)));
-            let Some((row, ports)) = own else { continue };
-            let mut work = OWN_WORK_MAX;
+        for number in changed.iter().map(|number| as_usize(*number)) {
+            let Some((row, text)) = self.rows.get(number).zip(self.texts.get_mut(number)) else { continue };
             for column in &mut self.columns.list {
-                column.put(as_usize(*number), (ports, row.child_port()), &mut self.words, &self.context, &mut work);
-            }
-            if let Some(own) = self.row_work.get_mut(as_usize(*number)) {
-                *own = work;
+                let seen = (&*text.ports, row.child_port());
+                column.put(number, seen, &mut self.words, &self.context, &mut text.work);
             }
         }
     }
@@ -195,19 +191,19 @@ impl Table {
     fn number(&mut self) {
         let mut positions = vec![u32::MAX; self.rows.len()];
         let mut by_position = Vec::with_capacity(self.rows.len());
-        let (mut before, mut in_order) = (None, true);
-        for row in self.first_row.iter().flatten().flat_map(|first| self.rows_with(first.get())) {
-            in_order &= before.replace(row).is_none_or(|before| before < row);
+        let (mut before, mut shuffled) = (None, false);
+        for row in self.places.first_row.iter().flatten().flat_map(|first| self.rows_with(first.get())) {
+            shuffled |= before.replace(row).is_some_and(|before| before >= row);
             if let Some(position) = positions.get_mut(as_usize(row)) {
                 *position = as_u32(by_position.len());
             }
             by_position.push(row);
         }
-        (self.positions, self.by_position, self.in_order) = (positions, by_position, in_order);
+        self.order = RowOrder { positions, by_position, shuffled };
     }
 }
 
-/// Whether an ad can be bound at all: what does not change while its text is the same.
+/// Whether an ad can be bound at all, which does not change while its text is the same.
 fn takes_part(ad: &PoolAd) -> bool {
     ad.offer().is_some() && ad.ports.problem.is_none() && !ad.ports.list.is_empty()
 }

@@ -1,19 +1,18 @@
-//! Expressions of a root and of those who may be bound to it into terms: names resolved as the language resolves them.
+//! The compiler: expressions of a root and of its possible partners into terms, with names resolved as the language resolves them.
 //!
-//! A root's attributes are replaced by their values, or, where they read a label, by their expressions (an equality of the
-//! license with what the job tells it of its machine becomes an equality of the license with the machine). What is out of
-//! the ordinary is not resolved here; it stays with the evaluator.
+//! A root's attributes are replaced by their values, or, if they read a label, by their expressions: an equality of the license with
+//! an attribute of the job that is an attribute of the machine becomes an equality of the license with the machine. The evaluator
+//! handles what is not resolved here.
 
 use std::sync::Arc;
 
 use classad::{BinaryOp, Expr, Kind, Name, is_pure};
 use matchmaker::Ports;
 
-use super::{CompiledExpr, PATTERNS_MAX, Residual, RowContext, Var, ops, part_name, scope};
-use crate::index::memo::ReadSet;
-use crate::table::{Cell, Table, own_value};
+use super::{CompiledExpr, PATTERNS_MAX, ReadSet, Residual, RowContext, Var, ops, part_name};
+use crate::table::{Cell, PART_OF_DEPTH, Table, is_special, own_value};
 
-/// Whose expression it is.
+/// The ad that contains an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The root's, in the port at hand.
@@ -24,9 +23,9 @@ pub(crate) enum Side {
     Partner,
 }
 
-/// What a bare name stands for.
+/// The meaning of a bare name.
 enum Meaning<'a> {
-    /// An expression of the root and where it stands.
+    /// An expression of the root, and the part of the root that contains it.
     Own(&'a Expr, Side),
     /// The partner bound at a port.
     View(Var),
@@ -34,27 +33,32 @@ enum Meaning<'a> {
     Requester,
     /// An attribute of the partner at a port.
     Column(Var),
+    /// It is not defined.
     Undefined,
-    /// Nobody but the evaluator knows.
+    /// Only the evaluator can resolve it.
     Special,
 }
 
-/// How deep the parts of an expression may nest, references followed, and how many there may be: so few that with the
-/// values of attributes, which may take a quarter of the depth that one evaluation may use, everything stays within it.
+/// The parts of an expression may nest to one in so many of the depth of an evaluation, references followed: with the values of
+/// attributes, which may take a quarter of that depth, everything stays within it.
 const NESTING_SHARE: usize = 8;
+/// There may be one in so many as many parts as that depth.
 const PARTS_SHARE: usize = 2;
 
 /// How many bytes of an expression are printed in the time of a step.
 const BYTES_OF_A_STEP: usize = 4;
 
-/// Resolves names at one port of a root, for one kind of partner.
+/// Compiles expressions at one port of a root, for partners of one offer class.
 pub(crate) struct Compiler<'a> {
+    /// The table, to which columns are added.
     pub(crate) table: &'a mut Table,
+    /// The root.
     pub(crate) root: &'a Ports,
+    /// The number of its port.
     pub(crate) port: usize,
-    /// A partner of the kind at hand; which names it has is the same for all of its kind.
+    /// A partner of the offer class, and its port; all of a class have the same names.
     pub(crate) partner: Option<(&'a Ports, usize)>,
-    /// What of the root's own attributes was read.
+    /// The attributes of the root that were read.
     pub(crate) trace: ReadSet,
     parts: usize,
     /// How many of them match a pattern.
@@ -62,11 +66,12 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
+    /// A compiler for the root's own expressions.
     pub(crate) fn new(table: &'a mut Table, root: &'a Ports, port: usize) -> Compiler<'a> {
         Compiler { table, root, port, partner: None, trace: ReadSet::default(), parts: 0, patterns: 0 }
     }
 
-    /// The term of an expression; none if only the evaluator can tell its value.
+    /// The term of an expression; `None` if only the evaluator can compute it.
     pub(crate) fn term(&mut self, expr: &Expr, side: Side) -> Option<CompiledExpr> {
         (self.parts, self.patterns) = (0, 0);
         self.flat(expr, side, 0)
@@ -74,7 +79,7 @@ impl<'a> Compiler<'a> {
 
     fn flat(&mut self, expr: &Expr, side: Side, nesting: usize) -> Option<CompiledExpr> {
         self.parts += 1;
-        let depth = self.table.context.limits.depth * super::PART_OF_DEPTH;
+        let depth = self.table.context.limits.depth * PART_OF_DEPTH;
         if nesting > depth / NESTING_SHARE || self.parts > depth / PARTS_SHARE {
             return None;
         }
@@ -121,7 +126,7 @@ impl<'a> Compiler<'a> {
         Some(self.folded(term))
     }
 
-    /// A term over known parts is known.
+    /// Constant folding: the value of a term whose parts are known.
     fn folded(&mut self, term: CompiledExpr) -> CompiledExpr {
         let known = |term: &CompiledExpr| matches!(term, CompiledExpr::Known(_));
         let foldable = match &term {
@@ -197,7 +202,7 @@ impl<'a> Compiler<'a> {
     /// `base.name`
     fn select(&mut self, base: &Expr, name: &Name, side: Side, nesting: usize) -> Option<CompiledExpr> {
         let base = base.as_attribute()?;
-        if self.special(name) {
+        if is_special(name) {
             return None;
         }
         match self.meaning(base, side) {
@@ -226,13 +231,13 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The root's own expression: its value, or what of it depends on partners.
+    /// The root's own expression: its value, or a term if it depends on partners.
     fn own(&mut self, expr: &'a Expr, side: Side, nesting: usize) -> Option<CompiledExpr> {
         if let Kind::Literal(value) = expr.kind() {
             return Some(CompiledExpr::Known(self.table.words.cell(value)))
                 .filter(|term| *term != CompiledExpr::Known(Cell::Unknown));
         }
-        // What an attribute of the port tells of one partner to the next reads nothing of the ad around it.
+        // An attribute of the port that passes on a value of another partner reads nothing of the ad around it.
         let told = matches!(expr.kind(), Kind::Select { base, .. } if base.as_attribute().is_some_and(|label| self.is_label(label)));
         self.trace.more |= !told;
         let (words, context, work) = self.table.words_context_and_work();
@@ -248,10 +253,6 @@ impl<'a> Compiler<'a> {
 
     fn is_label(&self, name: &Name) -> bool {
         !self.root.implicit && self.root.list.iter().any(|port| port.label == *name)
-    }
-
-    fn special(&self, name: &Name) -> bool {
-        scope::is_special(name)
     }
 
     /// An attribute of the root as a partner sees it through the port at hand.
@@ -278,8 +279,8 @@ impl<'a> Compiler<'a> {
         match side {
             Side::Root => self.meaning_in_root(name),
             Side::RootBody => match self.body(name) {
-                Some((expr, side)) if !self.special(name) => Meaning::Own(expr, side),
-                None if !self.special(name) => Meaning::Undefined,
+                Some((expr, side)) if !is_special(name) => Meaning::Own(expr, side),
+                None if !is_special(name) => Meaning::Undefined,
                 _ => Meaning::Special,
             },
             Side::Partner => self.meaning_in_partner(name),
@@ -293,7 +294,7 @@ impl<'a> Compiler<'a> {
                 _ if name == "members" => Meaning::Special,
                 (Some((expr, side)), _) => Meaning::Own(expr, side),
                 (None, true) => Meaning::View(0),
-                (None, false) if self.special(name) => Meaning::Special,
+                (None, false) if is_special(name) => Meaning::Special,
                 (None, false) => Meaning::Column(0),
             };
         }
@@ -308,7 +309,7 @@ impl<'a> Compiler<'a> {
             return Var::try_from(place).map_or(Meaning::Special, Meaning::View);
         }
         match self.body(name) {
-            _ if self.special(name) && !other(name) => Meaning::Special,
+            _ if is_special(name) && !other(name) => Meaning::Special,
             Some((expr, side)) => Meaning::Own(expr, side),
             None => Meaning::Undefined,
         }
@@ -332,7 +333,7 @@ impl<'a> Compiler<'a> {
         }
         let has = ports.body.place(name).is_some();
         match (has, ports.implicit) {
-            _ if self.special(name) && !other(name) => Meaning::Special,
+            _ if is_special(name) && !other(name) => Meaning::Special,
             (true, _) => Meaning::Column(var),
             (false, true) if other(name) => Meaning::Requester,
             (false, false) => Meaning::Undefined,

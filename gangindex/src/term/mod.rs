@@ -1,11 +1,11 @@
-//! Constraints and ranks in the form that indexes are made of: every name is resolved to the port whose partner has it.
+//! Compiled constraints and ranks: every name is resolved to a column of the partner at a port.
 //!
-//! A term is an access path. It is never printed and never parsed; it must have the value of the expression that it was
-//! made of, on every row, or be [`Cell::Unknown`], which leaves the row to the evaluator.
+//! A compiled expression is never printed and never parsed. On every row, its value must be that of the expression that it was
+//! compiled from, or [`Cell::Unknown`], which leaves the row to the evaluator.
 
 mod compile;
 mod ops;
-pub(crate) mod scope;
+mod read_set;
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -17,18 +17,19 @@ use crate::table::{Cell, Columns, StringTable, Symbol};
 
 pub(crate) use compile::{Compiler, Side};
 pub(crate) use ops::{is_true, number};
+pub(crate) use read_set::{Attribute, ReadSet};
 
-/// The number of a port of the root: the partner bound there has the attribute.
+/// The number of a port of the root, and so of the partner that is bound there.
 pub(crate) type Var = u8;
 
 /// An expression over the attributes of partners.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum CompiledExpr {
-    /// A value, or what is known only to the evaluator.
+    /// A value; or [`Cell::Unknown`] if only the evaluator can compute it.
     Known(Cell),
     /// The time of the cycle.
     Now,
-    /// An attribute of the partner at a port; the number is that of the column.
+    /// An attribute of the partner at a port, by the number of its column.
     Column(Var, u32),
     /// An operator with one operand.
     Unary(UnaryOp, Box<CompiledExpr>),
@@ -38,24 +39,24 @@ pub(crate) enum CompiledExpr {
     Choice(Box<[CompiledExpr; 3]>),
     /// `a ?: b`
     Elvis(Box<[CompiledExpr; 2]>),
-    /// A function, a list or a subscript over simpler terms.
+    /// A function, a list or a subscript of other terms, which the evaluator computes.
     Residual(Arc<Residual>),
 }
 
 /// An expression that the evaluator computes from the values of its parts.
 #[derive(Debug)]
 pub(crate) struct Residual {
-    /// The expression, in which `_0`, `_1` and so on stand for the parts.
+    /// The expression, with `_0`, `_1` and so on in place of the parts.
     expr: Expr,
     names: Vec<Name>,
     parts: Vec<CompiledExpr>,
-    /// The text of the expression: what tells two of them apart.
+    /// The text of the expression, by which two of them are compared.
     text: Symbol,
-    /// It has two parts, of two partners: each is looked at again and again, beside many others.
+    /// It has two parts, of two partners: the same pairs of values occur many times.
     pair: bool,
-    /// It matches a pattern, which takes more fuel than other parts to compile.
+    /// It matches a pattern, and compiling that takes more fuel than other parts.
     pattern: bool,
-    /// What it asks of a text, if that is all, once it was evaluated.
+    /// Its prepared predicate, if it is one on a text, after the first evaluation.
     test: OnceLock<Option<TextTest>>,
 }
 
@@ -73,7 +74,7 @@ impl Residual {
         Residual::new(self.expr.clone(), self.names.clone(), parts, self.text)
     }
 
-    /// The context in which it is evaluated: a part of the bounds, see [`partial`].
+    /// The context in which it is evaluated, given that of other parts.
     fn context(&self, part: &Context) -> Context {
         let mut context = *part;
         if self.pattern {
@@ -82,7 +83,7 @@ impl Residual {
         context
     }
 
-    /// What it comes to where its only part is a text, if that can be told without an evaluation.
+    /// Its value if its only part is this text, unless that needs an evaluation.
     fn of_text(&self, text: Symbol, part: &Context, words: &mut StringTable) -> Option<Cell> {
         let fresh = self.test.get().is_none();
         let of =
@@ -111,19 +112,19 @@ impl Hash for Residual {
     }
 }
 
-/// An operator on one attribute and a value: what most conditions are.
+/// A comparison of one column with a value: most conditions are of this form.
 #[derive(Clone, Copy)]
 pub(crate) struct Simple {
     op: BinaryOp,
     value: Cell,
-    /// The attribute stands on the right.
+    /// The column is the right operand.
     mirrored: bool,
-    /// Of numbers in order: whether it is true where the attribute is less, equal, and greater.
+    /// For the comparison of integers: whether it is true if the column is less, equal, and greater.
     ordered: Option<[bool; 3]>,
 }
 
 impl Simple {
-    /// The same as the term, if it is that.
+    /// The term as such a comparison, if it is one.
     pub(crate) fn of(term: &CompiledExpr) -> Option<Simple> {
         let CompiledExpr::Binary(op, sides) = term else { return None };
         match **sides {
@@ -146,7 +147,7 @@ impl Simple {
         Simple { op, value, mirrored, ordered }
     }
 
-    /// Whether it is true where the attribute is this; none if only the evaluator knows. The outer none: it must be asked.
+    /// Whether it is true of a value of the column; the inner `None`: unknown; the outer `None`: the evaluator must compute it.
     pub(crate) fn holds(self, cell: Cell, words: &StringTable) -> Option<Option<bool>> {
         if let (Some([less, equal, greater]), Cell::Int(own), Cell::Int(value)) = (self.ordered, cell, self.value) {
             return Some(Some((own < value && less) | (own == value && equal) | (own > value && greater)));
@@ -160,41 +161,32 @@ impl Simple {
     }
 }
 
-/// What a term is evaluated against.
+/// The context in which a term is evaluated.
 pub(crate) struct RowContext<'t> {
+    /// The columns of all ports.
     pub(crate) columns: &'t Columns,
+    /// The strings that cells mean.
     pub(crate) words: &'t mut StringTable,
-    /// With the bounds of a part of an evaluation, see [`partial`].
+    /// Its limits are those of a part of an evaluation.
     pub(crate) context: &'t Context,
-    /// Empty but while the evaluator is asked.
+    /// Empty except during an evaluation.
     env: Env<'t>,
 }
 
 impl<'t> RowContext<'t> {
-    /// What is seen in these columns.
+    /// A context with these columns.
     pub(crate) fn new(columns: &'t Columns, words: &'t mut StringTable, context: &'t Context) -> RowContext<'t> {
         RowContext { columns, words, context, env: Env::new() }
     }
 }
 
-/// The bounds under which parts of expressions are computed: so small that all parts of a constraint together stay within
-/// the bounds of one evaluation. What needs more is left to the evaluator.
-pub(crate) fn partial(context: &Context) -> Context {
-    let mut part = *context;
-    part.limits.fuel /= 1000;
-    part.limits.depth /= PART_OF_DEPTH;
-    part
-}
-
 /// The functions that match a pattern.
 const PATTERNS: [&str; 6] = ["regexp", "regexpMember", "regexps", "replace", "replaceAll", "stringList_regexpMember"];
 
-/// How many times the fuel of other parts one that matches a pattern may take, and how many of these an expression may have.
+/// A part that matches a pattern may take so many times the fuel of other parts.
 const PATTERN_SHARE: u64 = 20;
+/// How many parts of an expression may match patterns.
 pub(crate) const PATTERNS_MAX: usize = 16;
-
-/// The depth of a part of an evaluation is one in so many of the depth of a whole one.
-pub(crate) const PART_OF_DEPTH: usize = 4;
 
 impl CompiledExpr {
     /// The term's value where `row` names the row bound at each port.
@@ -259,56 +251,73 @@ impl CompiledExpr {
         }
     }
 
+    /// The direct parts.
+    fn parts(&self) -> &[CompiledExpr] {
+        match self {
+            CompiledExpr::Known(_) | CompiledExpr::Now | CompiledExpr::Column(..) => &[],
+            CompiledExpr::Unary(_, operand) => std::slice::from_ref(&**operand),
+            CompiledExpr::Binary(_, sides) | CompiledExpr::Elvis(sides) => &**sides,
+            CompiledExpr::Choice(parts) => &**parts,
+            CompiledExpr::Residual(whole) => &whole.parts,
+        }
+    }
+
     /// Calls `see` with every port and column that the term reads.
     pub(crate) fn reads(&self, see: &mut dyn FnMut(Var, u32)) {
-        match self {
-            CompiledExpr::Known(_) | CompiledExpr::Now => {}
-            CompiledExpr::Column(var, column) => see(*var, *column),
-            CompiledExpr::Unary(_, operand) => operand.reads(see),
-            CompiledExpr::Binary(_, sides) | CompiledExpr::Elvis(sides) => {
-                sides.iter().for_each(|side| side.reads(see))
+        if let CompiledExpr::Column(var, column) = self {
+            see(*var, *column);
+        }
+        self.parts().iter().for_each(|part| part.reads(see));
+    }
+
+    /// The columns that the term reads, each once, of whatever port.
+    pub(crate) fn columns(&self) -> Vec<u32> {
+        let mut columns = Vec::new();
+        self.reads(&mut |_, column| {
+            if !columns.contains(&column) {
+                columns.push(column);
             }
-            CompiledExpr::Choice(parts) => parts.iter().for_each(|part| part.reads(see)),
-            CompiledExpr::Residual(whole) => whole.parts.iter().for_each(|part| part.reads(see)),
+        });
+        columns
+    }
+
+    /// The columns of port 0 and of another port that must be equal, if the term is such an equality.
+    pub(crate) fn equality(&self, port: usize) -> Option<(u32, u32)> {
+        let CompiledExpr::Binary(BinaryOp::Equal, sides) = self else { return None };
+        match **sides {
+            [CompiledExpr::Column(0, hub), CompiledExpr::Column(var, own)]
+            | [CompiledExpr::Column(var, own), CompiledExpr::Column(0, hub)]
+                if usize::from(var) == port =>
+            {
+                Some((hub, own))
+            }
+            _ => None,
         }
     }
 
     /// Whether the value depends on the time.
     pub(crate) fn is_timely(&self) -> bool {
-        match self {
-            CompiledExpr::Now => true,
-            CompiledExpr::Known(_) | CompiledExpr::Column(..) => false,
-            CompiledExpr::Unary(_, operand) => operand.is_timely(),
-            CompiledExpr::Binary(_, sides) | CompiledExpr::Elvis(sides) => sides.iter().any(CompiledExpr::is_timely),
-            CompiledExpr::Choice(parts) => parts.iter().any(CompiledExpr::is_timely),
-            CompiledExpr::Residual(whole) => whole.parts.iter().any(CompiledExpr::is_timely),
-        }
+        matches!(self, CompiledExpr::Now) || self.parts().iter().any(CompiledExpr::is_timely)
     }
 
-    /// Whether some part of it is for the evaluator.
+    /// Whether the evaluator computes some part of it.
     pub(crate) fn is_slow(&self) -> bool {
-        match self {
-            CompiledExpr::Now | CompiledExpr::Known(_) | CompiledExpr::Column(..) => false,
-            CompiledExpr::Unary(_, operand) => operand.is_slow(),
-            CompiledExpr::Binary(_, sides) | CompiledExpr::Elvis(sides) => sides.iter().any(CompiledExpr::is_slow),
-            CompiledExpr::Choice(parts) => parts.iter().any(CompiledExpr::is_slow),
-            CompiledExpr::Residual(_) => true,
-        }
+        matches!(self, CompiledExpr::Residual(_)) || self.parts().iter().any(CompiledExpr::is_slow)
     }
 
-    /// Changes the port of every attribute.
-    pub(crate) fn rename(&mut self, by: &mut dyn FnMut(&mut Var)) {
+    /// Changes the port of every column to `port`.
+    pub(crate) fn at_port(&mut self, port: Var) {
         match self {
             CompiledExpr::Known(_) | CompiledExpr::Now => {}
-            CompiledExpr::Column(var, _) => by(var),
-            CompiledExpr::Unary(_, operand) => operand.rename(by),
+            CompiledExpr::Column(var, _) => *var = port,
+            CompiledExpr::Unary(_, operand) => operand.at_port(port),
             CompiledExpr::Binary(_, sides) | CompiledExpr::Elvis(sides) => {
-                sides.iter_mut().for_each(|side| side.rename(by))
+                sides.iter_mut().for_each(|side| side.at_port(port))
             }
-            CompiledExpr::Choice(parts) => parts.iter_mut().for_each(|part| part.rename(by)),
+            CompiledExpr::Choice(parts) => parts.iter_mut().for_each(|part| part.at_port(port)),
             CompiledExpr::Residual(whole) => {
                 let mut parts = whole.parts.clone();
-                parts.iter_mut().for_each(|part| part.rename(by));
+                parts.iter_mut().for_each(|part| part.at_port(port));
                 *whole = Arc::new(whole.with(parts));
             }
         }
@@ -323,7 +332,7 @@ impl CompiledExpr {
 }
 
 impl RowContext<'_> {
-    /// Whether a term is true; none if only the evaluator knows.
+    /// Whether a term is true; `None` if it is unknown.
     pub(crate) fn holds(&mut self, term: &CompiledExpr, row: &dyn Fn(Var) -> usize) -> Option<bool> {
         match term.value(self, row) {
             Cell::Unknown => None,
@@ -357,7 +366,7 @@ impl RowContext<'_> {
     }
 }
 
-/// The name under which a part of a [`Residual`] is known.
+/// The name of a part of a [`Residual`].
 fn part_name(number: usize) -> Name {
     Name::new(format!("_{number}"))
 }

@@ -1,10 +1,11 @@
-//! Rows into the counts of one port.
+//! Counts the rows of one port by the reason for which they are refused.
 
 use classad::{BinaryOp, Expr, conjuncts};
-use matchmaker::{CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount};
+use matchmaker::{
+    AdId, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount,
+};
 
 use super::explainer::Step;
-use super::never::{is_order, mirrored};
 use super::parts::Answered;
 use super::pool::Pool;
 use super::view::View;
@@ -179,7 +180,7 @@ fn misfits(view: &View, unfit: &Bits, pool: &Pool, known: &Known<'_>) -> Misfits
     let mut misfits = Misfits::default();
     for row in unfit.iter() {
         let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place());
-        let Some(offer) = pool.snapshot.ad_at(place).and_then(PoolAd::offer) else { continue };
+        let Some(offer) = pool.snapshot.ad(AdId::at(place)).and_then(PoolAd::offer) else { continue };
         misfits.note(misfit(&view.asks, offer));
     }
     misfits
@@ -188,16 +189,16 @@ fn misfits(view: &View, unfit: &Bits, pool: &Pool, known: &Known<'_>) -> Misfits
 /// The number nearest to the one that a comparison asks for, among what these rows have.
 fn nearest(term: &CompiledExpr, rows: &Bits, known: &Known<'_>) -> Option<Nearest> {
     let CompiledExpr::Binary(op, sides) = term else { return None };
-    let (column, op) = match &**sides {
-        [CompiledExpr::Column(_, column), CompiledExpr::Known(Cell::Int(_) | Cell::Real(_))] => (*column, *op),
-        [CompiledExpr::Known(Cell::Int(_) | Cell::Real(_)), CompiledExpr::Column(_, column)] => {
-            (*column, mirrored(*op))
-        }
+    let (column, mirrored) = match &**sides {
+        [CompiledExpr::Column(_, column), CompiledExpr::Known(Cell::Int(_) | Cell::Real(_))] => (*column, false),
+        [CompiledExpr::Known(Cell::Int(_) | Cell::Real(_)), CompiledExpr::Column(_, column)] => (*column, true),
         _ => return None,
     };
-    if !is_order(op) || !rows.any() {
-        return None;
-    }
+    let (more, strict) = match op {
+        BinaryOp::Less | BinaryOp::LessEqual => (mirrored, *op == BinaryOp::Less),
+        BinaryOp::Greater | BinaryOp::GreaterEqual => (!mirrored, *op == BinaryOp::Greater),
+        _ => return None,
+    };
     let column = known.table.columns.get(column)?;
     let mut counts = vec![0u64; column.cells().len()];
     for row in rows.iter() {
@@ -206,7 +207,6 @@ fn nearest(term: &CompiledExpr, rows: &Bits, known: &Known<'_>) -> Option<Neares
             *count += 1;
         }
     }
-    let more = matches!(op, BinaryOp::Greater | BinaryOp::GreaterEqual);
     let mut best: Option<(f64, Cell, u64)> = None;
     for (cell, count) in column.cells().iter().zip(counts).filter(|(_, count)| *count > 0) {
         let (Cell::Int(_) | Cell::Real(_)) = cell else { continue };
@@ -216,11 +216,10 @@ fn nearest(term: &CompiledExpr, rows: &Bits, known: &Known<'_>) -> Option<Neares
         }
     }
     let (_, cell, offers) = best?;
-    let value = match (op, cell) {
-        (BinaryOp::Greater, Cell::Int(number)) => Cell::Int(number.checked_sub(1)?),
-        (BinaryOp::Less, Cell::Int(number)) => Cell::Int(number.checked_add(1)?),
-        (BinaryOp::Greater | BinaryOp::Less, _) => return None,
-        (_, cell) => cell,
+    let value = match cell {
+        cell if !strict => cell,
+        Cell::Int(number) => Cell::Int(number.checked_add(if more { -1 } else { 1 })?),
+        _ => return None,
     };
     let value = Expr::literal(known.table.words.value(value)?).to_string();
     Some(Nearest { value, offers })

@@ -1,4 +1,4 @@
-//! The ports of a root, one after the other, with everything free: which rows are left at each, and who is to blame for the
+//! The ports of a root, one after the other, with everything free: which rows are left at each, and which side excludes the
 //! others.
 
 use matchmaker::JoinWhy;
@@ -11,19 +11,22 @@ use crate::search::candidates::Known;
 use crate::table::{Bits, as_u32};
 use crate::term::CompiledExpr;
 
-/// A root's ports, and who refuses it at each.
+/// A root's ports, and the rows that refuse it at each.
 pub(crate) struct Explainer<'a> {
+    /// By port.
     pub(crate) views: &'a [View],
-    /// By port: the rows that refuse the root whoever is bound elsewhere.
+    /// By port: the rows that refuse the root whatever is bound at other ports.
     pub(crate) refusing: &'a [Bits],
     pub(crate) pool: &'a Pool,
 }
 
-/// What is left out, and who is not to be asked.
+/// What is left out of the question: conjuncts, and the rows' own constraints.
 pub(crate) struct Scenario<'a> {
+    /// By port.
     pub(crate) dropped: &'a [Dropped],
     /// Ports that are left out altogether.
     pub(crate) skipped: u64,
+    /// Rows that may not be bound at all.
     pub(crate) excluded: Option<&'a Bits>,
 }
 
@@ -31,6 +34,7 @@ pub(crate) struct Scenario<'a> {
 pub(crate) struct Step {
     /// One row for each ad that was tried.
     pub(crate) candidates: Bits,
+    /// Those of which the root's constraint is true.
     pub(crate) wanted: Bits,
     /// Those that accept the root.
     pub(crate) willing: Bits,
@@ -40,11 +44,13 @@ pub(crate) struct Step {
     pub(crate) own_fails: Vec<(usize, Bits)>,
     /// The same for the parts of each of [`View::terms`].
     pub(crate) their_fails: Vec<(usize, usize, Bits)>,
+    /// The join that left nothing.
     pub(crate) join: Option<JoinWhy>,
 }
 
 /// How far it went.
 pub(crate) struct Walk {
+    /// Port by port, as far as something was left.
     pub(crate) steps: Vec<Step>,
     /// There is a gang.
     pub(crate) complete: bool,
@@ -161,7 +167,7 @@ impl Explainer<'_> {
         known: &mut Known<'_>,
     ) -> Option<Bits> {
         let mut candidates = view.admitted.clone();
-        candidates.and(&self.pool.firsts);
+        candidates.and(&self.pool.rows.firsts);
         for earlier in left {
             let mut rows = earlier.rows.clone();
             match hubs {
@@ -208,7 +214,7 @@ impl Explainer<'_> {
         if let Some(excluded) = scenario.excluded {
             rows.and_not(excluded);
         }
-        // Whom nobody agrees with makes no difference.
+        // A row that joins with none makes no difference.
         if rows.count() == step.willing.count() {
             return Some(willing_hubs);
         }

@@ -1,4 +1,4 @@
-//! Conditions on two partners into who at port 0 meets them, value by value of the other: worked out once for all reasons of
+//! For join conditions, the rows of port 0 that satisfy them, by value of the other partner: computed once for all reasons of
 //! a cycle.
 
 use std::cell::RefCell;
@@ -7,10 +7,17 @@ use std::rc::Rc;
 
 use foldhash::fast::RandomState;
 
-use super::joined::Agreement;
 use crate::search::candidates::Known;
 use crate::table::{Bits, as_usize};
 use crate::term::{CompiledExpr, RowContext, Var};
+
+/// The rows of each side that agree with some row of the other, not counting themselves.
+pub(crate) struct Agreement {
+    /// The rows at port 0 that have a partner.
+    pub(crate) hubs: Bits,
+    /// The rows at the other port that have one.
+    pub(crate) rows: Bits,
+}
 
 /// By condition, each on one attribute of both sides, and by the code at the other port: the rows that agree at port 0.
 #[derive(Default)]
@@ -21,7 +28,7 @@ const VALUES_MAX: usize = 64;
 const MET_MAX: usize = 4096;
 
 impl JoinMemo {
-    /// Who agrees on `terms`. None if it is more than one condition on one attribute each, if one ad is on both sides, if there are
+    /// The pairs of rows of which `terms` hold. `None` if it is more than one condition on one attribute each, if one ad is on both sides, if there are
     /// too many values, or if only the evaluator knows.
     pub(crate) fn agreed(
         &self,

@@ -4,29 +4,28 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use classad::BinaryOp;
 use foldhash::fast::RandomState;
+use smallvec::SmallVec;
 
-use super::join_memo::JoinMemo;
+use super::join_memo::{Agreement, JoinMemo};
 use crate::search::candidates::Known;
-use crate::table::{Bits, Cell, StringTable, Symbol, as_usize};
-use crate::term::{CompiledExpr, RowContext, Var, number};
+use crate::search::hash_index::{HashKey, key};
+use crate::table::{Bits, Cell, Symbol, as_usize};
+use crate::term::{CompiledExpr, RowContext, Var};
 
-/// The rows of each side that agree with some row of the other, not counting themselves.
-pub(crate) struct Agreement {
-    pub(crate) hubs: Bits,
-    pub(crate) rows: Bits,
-}
+/// What a row has in some columns.
+type Cells = SmallVec<[Cell; 2]>;
 
-/// Rows of one side that show the same.
+/// Rows of one side that have the same in the columns of the join.
 struct Group {
-    cells: Vec<Cell>,
+    cells: Cells,
     rows: Vec<u32>,
     agrees: bool,
 }
 
 /// Rows of port 0, and what is known of them: many are asked whether they agree with them.
 pub(crate) struct Hubs<'b> {
+    /// Rows at port 0.
     pub(crate) rows: &'b Bits,
     met: &'b JoinMemo,
     /// By column: the texts that they show.
@@ -34,6 +33,7 @@ pub(crate) struct Hubs<'b> {
 }
 
 impl<'b> Hubs<'b> {
+    /// These rows, with the memo of the pool.
     pub(crate) fn of(rows: &'b Bits, met: &'b JoinMemo) -> Hubs<'b> {
         Hubs { rows, met, shown: RefCell::default() }
     }
@@ -64,7 +64,8 @@ pub(crate) fn agreed_rows(
     agreed(terms, hubs, rows, port, known).map(|agreed| agreed.rows)
 }
 
-/// Who agrees on `terms`, which read port 0 and `port`. None if that takes the evaluator, or too many comparisons.
+/// The pairs of rows of which `terms` hold, which read port 0 and `port`; `None` if that takes the evaluator or too many
+/// comparisons.
 pub(crate) fn agreed(
     terms: &[CompiledExpr],
     hubs: &Hubs<'_>,
@@ -101,11 +102,11 @@ pub(crate) fn agreed(
     let mut row_groups = groups(rows, &row_columns, known)?;
     let equal = equalities(terms, port, &hub_columns, &row_columns);
     let words = &known.table.words;
-    let keys = |group: &Group, side: fn(&(usize, usize)) -> usize| -> Option<Vec<JoinKey>> {
+    let keys = |group: &Group, side: fn(&(usize, usize)) -> usize| -> Option<Vec<HashKey>> {
         equal.iter().map(|pair| key(*group.cells.get(side(pair))?, words)).collect()
     };
-    let row_keys: Vec<Option<Vec<JoinKey>>> = row_groups.iter().map(|group| keys(group, |pair| pair.1)).collect();
-    let mut by_key: HashMap<Vec<JoinKey>, Vec<usize>, RandomState> = HashMap::default();
+    let row_keys: Vec<Option<Vec<HashKey>>> = row_groups.iter().map(|group| keys(group, |pair| pair.1)).collect();
+    let mut by_key: HashMap<Vec<HashKey>, Vec<usize>, RandomState> = HashMap::default();
     for (place, group) in hub_groups.iter().enumerate() {
         // What is undefined or an error is equal to nothing.
         if let Some(keys) = keys(group, |pair| pair.0) {
@@ -140,16 +141,10 @@ pub(crate) fn agreed(
     Some(Agreement { hubs: good_hubs, rows: good_rows })
 }
 
-/// The columns of port 0 and of `port` that are to be equal, if that is all.
+/// The columns of port 0 and of `port` that must be equal, if there is no other condition.
 fn one_equality(terms: &[CompiledExpr], port: usize) -> Option<(u32, u32)> {
-    let [CompiledExpr::Binary(BinaryOp::Equal, sides)] = terms else { return None };
-    match &**sides {
-        [CompiledExpr::Column(0, hub), CompiledExpr::Column(var, own)]
-        | [CompiledExpr::Column(var, own), CompiledExpr::Column(0, hub)]
-            if port != 0 && usize::from(*var) == port =>
-        {
-            Some((*hub, *own))
-        }
+    match terms {
+        [term] if port != 0 => term.equality(port),
         _ => None,
     }
 }
@@ -191,38 +186,12 @@ fn who_shows(own: &ShownTexts, others: &ShownTexts, (set, column): (&Bits, u32),
 const TESTS_PER_ROW: usize = 64;
 const TESTS_FREE: usize = 100_000;
 
+/// Rows by what they have in some columns; `None` if something of that is unknown.
 fn groups(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec<Group>> {
-    match columns {
-        [] => Some(vec![Group { cells: Vec::new(), rows: rows.iter().collect(), agrees: false }]),
-        [column] => {
-            let column = known.table.columns.get(*column)?;
-            // By code; rows that the column does not know share the last place.
-            let unknown = column.cells().len();
-            let mut places = vec![usize::MAX; unknown + 1];
-            let mut groups: Vec<Group> = Vec::new();
-            for row in rows.iter() {
-                let code = column.codes().get(as_usize(row)).map_or(unknown, |code| as_usize(*code).min(unknown));
-                let place = places.get_mut(code)?;
-                if let Some(group) = groups.get_mut(*place) {
-                    group.rows.push(row);
-                    continue;
-                }
-                *place = groups.len();
-                groups.push(Group { cells: vec![column.cell(as_usize(row))], rows: vec![row], agrees: false });
-            }
-            let open = groups.iter().any(|group| group.cells.contains(&Cell::Unknown));
-            (!open).then_some(groups)
-        }
-        _ => groups_of_many(rows, columns, known),
-    }
-}
-
-fn groups_of_many(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec<Group>> {
     let mut groups: Vec<Group> = Vec::new();
-    let mut places: HashMap<Vec<Cell>, usize, RandomState> = HashMap::default();
+    let mut places: HashMap<Cells, usize, RandomState> = HashMap::default();
     for row in rows.iter() {
-        let cell = |column: &u32| known.table.columns.cell(*column, as_usize(row));
-        let cells: Vec<Cell> = columns.iter().map(cell).collect();
+        let cells: Cells = columns.iter().map(|column| known.table.columns.cell(*column, as_usize(row))).collect();
         if cells.contains(&Cell::Unknown) {
             return None;
         }
@@ -239,38 +208,9 @@ fn groups_of_many(rows: &Bits, columns: &[u32], known: &Known<'_>) -> Option<Vec
 
 /// Pairs of columns, by their places, that must be equal.
 fn equalities(terms: &[CompiledExpr], port: usize, hubs: &[u32], rows: &[u32]) -> Vec<(usize, usize)> {
-    let place = |columns: &[u32], column: &u32| columns.iter().position(|own| own == column);
-    let pair = |term: &CompiledExpr| match term {
-        CompiledExpr::Binary(BinaryOp::Equal, sides) => match &**sides {
-            [CompiledExpr::Column(0, hub), CompiledExpr::Column(var, row)]
-            | [CompiledExpr::Column(var, row), CompiledExpr::Column(0, hub)]
-                if usize::from(*var) == port =>
-            {
-                place(hubs, hub).zip(place(rows, row))
-            }
-            _ => None,
-        },
-        _ => None,
-    };
-    terms.iter().filter_map(pair).collect()
-}
-
-/// Values that `==` may find equal have equal keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum JoinKey {
-    Text(Symbol),
-    Number(u64),
-    Other,
-}
-
-fn key(cell: Cell, words: &StringTable) -> Option<JoinKey> {
-    match cell {
-        Cell::Text(id) => Some(JoinKey::Text(words.folded(id))),
-        Cell::Undefined | Cell::Error | Cell::Unknown => None,
-        Cell::Residual(_) => Some(JoinKey::Other),
-        // Zero has two signs.
-        other => number(other).map(|number| JoinKey::Number((number + 0.0).to_bits())),
-    }
+    let place = |columns: &[u32], column| columns.iter().position(|own| *own == column);
+    let pairs = terms.iter().filter_map(|term| term.equality(port));
+    pairs.filter_map(|(hub, row)| place(hubs, hub).zip(place(rows, row))).collect()
 }
 
 fn agree(terms: &[CompiledExpr], hub: u32, row: u32, port: usize, known: &mut Known<'_>) -> Option<bool> {

@@ -1,4 +1,4 @@
-//! Roots without a gang into the reasons: computed for all offers at once where that is possible, else by trying them.
+//! Explains roots without a gang: for all offers at once where that is possible, else by trying them.
 
 mod counts;
 mod explainer;

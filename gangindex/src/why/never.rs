@@ -1,4 +1,4 @@
-//! Parts of a constraint into those of them that no ad can ever satisfy together.
+//! The conjuncts of a constraint that no ad can ever satisfy together.
 
 use classad::{BinaryOp, Limits};
 use matchmaker::Ports;
@@ -10,7 +10,7 @@ use crate::term::{CompiledExpr, number};
 /// The first port of a root whose constraint can never be true, and the conjuncts to blame: without any one of them it
 /// could.
 pub(crate) fn never(root: &Ports, limits: Limits) -> Option<(usize, Vec<usize>)> {
-    // A table without rows: names are resolved, and nobody is looked at.
+    // A table without rows: names are resolved, and no ad is looked at.
     let mut table = Table::new(limits);
     (0..root.list.len()).find_map(|port| {
         let asking = Asking { root, port, partner: None };
@@ -62,7 +62,7 @@ fn demand(term: &CompiledExpr) -> Option<Comparison> {
 }
 
 /// The operator that says the same with its sides exchanged.
-pub(crate) fn mirrored(op: BinaryOp) -> BinaryOp {
+fn mirrored(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Less => BinaryOp::Greater,
         BinaryOp::LessEqual => BinaryOp::GreaterEqual,
@@ -72,11 +72,11 @@ pub(crate) fn mirrored(op: BinaryOp) -> BinaryOp {
     }
 }
 
-pub(crate) fn is_comparison(op: BinaryOp) -> bool {
+fn is_comparison(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Equal | BinaryOp::NotEqual) || is_order(op)
 }
 
-pub(crate) fn is_order(op: BinaryOp) -> bool {
+fn is_order(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual)
 }
 
@@ -89,7 +89,7 @@ impl Comparison {
         is_comparison(self.op) && matches!(self.value, Cell::Undefined | Cell::Error)
     }
 
-    /// The number that it must be compared with. Who is a number is equal to it, too.
+    /// The number that it is compared with; `is` a number implies `==`, too.
     fn number(&self) -> Option<f64> {
         let compares = is_comparison(self.op) || self.op == BinaryOp::Is;
         number(self.value).filter(|number| number.abs() < EXACT_MAX && compares)

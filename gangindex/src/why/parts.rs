@@ -1,4 +1,4 @@
-//! A constraint into its parts, each in the form in which it can be asked of all rows at once.
+//! Splits a constraint into conjuncts, each compiled to be evaluated for all rows at once.
 
 use classad::{Expr, conjuncts};
 use matchmaker::Ports;
@@ -6,12 +6,12 @@ use matchmaker::Ports;
 use crate::table::{Bits, Cell, Table};
 use crate::term::{CompiledExpr, Compiler, Side, is_true};
 
-/// What one conjunct comes to for a root at a port.
+/// What one conjunct becomes for a root at a port.
 #[derive(Clone, Debug)]
 pub(crate) enum RootPart {
-    /// True of everybody.
+    /// True of every row.
     Always,
-    /// True of nobody.
+    /// True of no row.
     Never,
     /// It depends on the partner at the port alone.
     Alone(CompiledExpr),
@@ -34,12 +34,13 @@ pub(crate) enum Answered {
 
 /// The parts of a constraint.
 pub(crate) struct Parts {
+    /// By conjunct.
     pub(crate) list: Vec<RootPart>,
     /// There is no constraint, and that is no match.
     pub(crate) missing: bool,
 }
 
-/// Whose constraint is to be taken apart, and for whom.
+/// The root, the port and the partner whose constraint is taken apart.
 pub(crate) struct Asking<'a> {
     pub(crate) root: &'a Ports,
     pub(crate) port: usize,

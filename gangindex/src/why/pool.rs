@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use classad::Name;
 use foldhash::fast::RandomState;
-use matchmaker::{PoolAd, Snapshot};
+use matchmaker::{AdId, PoolAd, Snapshot};
 
 use super::join_memo::JoinMemo;
 use crate::index::asks::Resources;
@@ -18,18 +18,14 @@ use crate::term::CompiledExpr;
 pub(crate) struct Alike {
     /// One of their offer classes.
     pub(crate) offer_class: usize,
+    /// Their rows.
     pub(crate) rows: Bits,
     /// What they may read of a root is not written in them.
     pub(crate) reflective: bool,
 }
 
-/// The pool after a cycle.
-pub(crate) struct Pool {
-    pub(crate) snapshot: Snapshot,
-    /// All resources that some offer has.
-    pub(crate) resources: Resources,
-    /// Offers that ask the same of a root, those with the first ad first.
-    pub(crate) alike: Vec<Alike>,
+/// Rows by what their ads are.
+pub(crate) struct RowSets {
     /// Rows whose seats may be shared.
     pub(crate) shared: Bits,
     /// Rows whose ad has other ports.
@@ -38,11 +34,23 @@ pub(crate) struct Pool {
     pub(crate) firsts: Bits,
     /// Rows that could give something, whatever is asked.
     pub(crate) giving: Bits,
+}
+
+/// The pool after a cycle.
+pub(crate) struct Pool {
+    /// Its ads, without roots.
+    pub(crate) snapshot: Snapshot,
+    /// All resources that some offer has.
+    pub(crate) resources: Resources,
+    /// Offers that ask the same of a root, those with the first ad first.
+    pub(crate) alike: Vec<Alike>,
+    pub(crate) rows: RowSets,
     /// Rows with equal capacity, and one of them.
     capacities: Vec<(usize, Bits)>,
     admitted: BTreeMap<String, Bits>,
     homes: BTreeMap<String, Bits>,
     pub(crate) answers: Answers,
+    /// The joins computed so far.
     pub(crate) met: JoinMemo,
     fits: HashMap<u32, Bits, RandomState>,
     free: HashMap<u32, Bits, RandomState>,
@@ -57,6 +65,7 @@ pub(crate) struct Answers(HashMap<CompiledExpr, Answer, RandomState>);
 const ANSWERS_MAX: usize = 1024;
 
 impl Answers {
+    /// The rows of which a condition is true.
     pub(crate) fn of(&mut self, term: &CompiledExpr, known: &mut Known<'_>) -> Answer {
         if let Some(answer) = self.0.get(term) {
             return answer.clone();
@@ -70,11 +79,12 @@ impl Answers {
 }
 
 impl Pool {
+    /// The pool of a snapshot.
     pub(crate) fn of(snapshot: &Snapshot, known: &mut Known<'_>) -> Pool {
         let table = &*known.table;
         let rows = table.rows.len();
         let place = |row: usize| table.rows.get(row).map_or(usize::MAX, |row| row.place());
-        let offer = |row: usize| snapshot.ad_at(place(row)).and_then(PoolAd::offer);
+        let offer = |row: usize| snapshot.ad(AdId::at(place(row))).and_then(PoolAd::offer);
         let live = |row: usize| table.live.get(row);
         let shared = known.availability.shared(table);
         let deep = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.has_others()));
@@ -96,10 +106,7 @@ impl Pool {
             snapshot: snapshot.without_roots(),
             resources: known.availability.resources(),
             alike,
-            shared,
-            deep,
-            firsts,
-            giving,
+            rows: RowSets { shared, deep, firsts, giving },
             capacities: capacities.into_values().collect(),
             admitted: BTreeMap::new(),
             homes: BTreeMap::new(),
@@ -120,7 +127,7 @@ impl Pool {
     pub(crate) fn home(&mut self, namespace: &str, known: &Known<'_>) -> Bits {
         let (table, snapshot) = (&*known.table, &self.snapshot);
         let place = |row: usize| table.rows.get(row).map_or(usize::MAX, |row| row.place());
-        let is_home = |row: usize| snapshot.ad_at(place(row)).is_some_and(|ad| ad.key.namespace == namespace);
+        let is_home = |row: usize| snapshot.ad(AdId::at(place(row))).is_some_and(|ad| ad.key.namespace == namespace);
         let rows = || Bits::of(table.rows.len(), |row| table.live.get(row) && is_home(row));
         self.homes.entry(namespace.to_owned()).or_insert_with(rows).clone()
     }
@@ -170,7 +177,7 @@ impl Pool {
     }
 }
 
-/// For how many different requests it is remembered who can meet them.
+/// For how many different requests the rows that can meet them are kept.
 const KEPT_MAX: usize = 256;
 
 fn alike(known: &mut Known<'_>) -> Vec<Alike> {

@@ -127,7 +127,7 @@ fn without(way: &[Dropped], part: Relaxed) -> Vec<Dropped> {
 /// The smallest sets of things that stand against some row of a port, and against how many rows exactly those.
 fn minimal(view: &View, refusing: &Bits, explainer: &Explainer<'_>) -> Vec<(Dropped, u64)> {
     let mut remaining = view.admitted.clone();
-    remaining.and(&explainer.pool.giving);
+    remaining.and(&explainer.pool.rows.giving);
     remaining.and_not(&view.unsure);
     remaining.and_not(&view.deep);
     let mut unfit = remaining.clone();

@@ -1,23 +1,25 @@
-//! A port of a root against all rows of a pool: who refuses whom, and with which part.
+//! A port of a root against all rows of a pool: which side refuses, and with which conjunct.
 
 use matchmaker::Ports;
 
 use super::parts::{Answered, Asking, Parts, RootPart};
 use super::pool::{Answers, Pool};
 use crate::index::asks::{Asks, asks};
-use crate::index::memo::ReadSet;
 use crate::search::candidates::Known;
 use crate::table::Bits;
-use crate::term::CompiledExpr;
+use crate::term::{CompiledExpr, ReadSet};
 
 /// All that is known of a port before any partner is bound.
 pub(crate) struct View {
     /// Rows that a root of this namespace may be bound to.
     pub(crate) admitted: Bits,
+    /// The conjuncts of the root's constraint.
     pub(crate) own: Vec<Answered>,
     /// The root's constraint is missing, which is no match.
     pub(crate) own_missing: bool,
+    /// The constraints of the offers.
     pub(crate) terms: Vec<ClassTerms>,
+    /// What the port takes of its partner.
     pub(crate) asks: Asks,
     /// The number of what is asked.
     pub(crate) ask: u32,
@@ -34,8 +36,11 @@ pub(crate) struct View {
 /// The offers that ask the same of a root.
 pub(crate) struct ClassTerms {
     pub(crate) offer_class: usize,
+    /// The rows that have this constraint.
     pub(crate) rows: Bits,
+    /// Its conjuncts.
     pub(crate) parts: Vec<Answered>,
+    /// The port has no constraint, which is no match.
     pub(crate) missing: bool,
 }
 
@@ -44,11 +49,14 @@ pub(crate) struct ClassTerms {
 pub(crate) struct Dropped {
     /// The root's own parts, as bits.
     pub(crate) own: u64,
+    /// The request is left out.
     pub(crate) request: bool,
+    /// The offers' constraints are left out.
     pub(crate) owners: bool,
 }
 
 impl Dropped {
+    /// Whether this conjunct of the root's constraint is left out.
     pub(crate) fn drops(self, part: usize) -> bool {
         part < 64 && self.own >> part & 1 == 1
     }
@@ -69,7 +77,7 @@ impl View {
         let Parts { list, missing: own_missing } = asking.parts(known.table);
         let answers = &mut pool.answers;
         let own: Vec<Answered> = list.into_iter().map(|part| answered(part, &admitted, answers, known)).collect();
-        let mut unsure = pool.shared.clone();
+        let mut unsure = pool.rows.shared.clone();
         let (mut terms, mut late) = (Vec::new(), false);
         for alike in &pool.alike {
             let mut rows = alike.rows.clone();
@@ -103,7 +111,7 @@ impl View {
         let ask = known.availability.ask_id(&asks);
         let fits = pool.fits_when_free(ask, known);
         unsure.and(&admitted);
-        let mut deep = pool.deep.clone();
+        let mut deep = pool.rows.deep.clone();
         deep.and(&admitted);
         Some(View { admitted, own, own_missing, terms, asks, ask, fits, unsure, deep, late })
     }
@@ -124,7 +132,7 @@ impl View {
         rows
     }
 
-    /// The rows that refuse the root, whoever is bound elsewhere.
+    /// The rows that refuse the root, whatever is bound at other ports.
     pub(crate) fn refusing(&self) -> Bits {
         let mut refusing = Bits::none(self.admitted.len());
         for terms in &self.terms {
@@ -173,7 +181,7 @@ impl View {
         joins.filter_map(|(_, part)| part.join().cloned()).collect()
     }
 
-    /// Whether anybody must agree with a partner at another port.
+    /// Whether some conjunct joins this port to another.
     pub(crate) fn is_joined(&self) -> bool {
         let theirs = self.terms.iter().flat_map(|terms| &terms.parts);
         self.own.iter().chain(theirs).any(|part| part.join().is_some())
@@ -181,6 +189,7 @@ impl View {
 }
 
 impl Answered {
+    /// The condition, if it joins this port to another.
     pub(crate) fn join(&self) -> Option<&CompiledExpr> {
         match self {
             Answered::Join(term) => Some(term),

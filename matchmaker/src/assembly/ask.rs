@@ -1,4 +1,4 @@
-//! A port's request, seen by an offer, into amounts and a share key.
+//! Evaluates a port's request to an offer: amounts and a share key.
 
 use classad::{FrameId, Name, Value};
 
@@ -36,7 +36,7 @@ impl Assembly<'_> {
             };
             allocation.insert(name.clone(), amount);
         }
-        // Who has nothing has nothing to give: a claim holds something.
+        // A claim holds something, so an offer without amounts can serve none.
         if allocation.is_empty() || allocation.values().any(|amount| *amount < 1) {
             return Err(Misfit::TooMuch);
         }

@@ -1,4 +1,4 @@
-//! The members bound at earlier ports into `Members`, the attribute that no author can forge.
+//! `Members`, the attribute that lists the members bound at earlier ports and that no ad can forge.
 
 use classad::{FrameId, Name, Value};
 

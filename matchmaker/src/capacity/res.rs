@@ -1,4 +1,4 @@
-//! Amounts by resource name, shared by all who have the same.
+//! Amounts by resource name, in memory that copies share.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Iter;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A copy costs no memory: thousands of offers have the same capacity, and thousands of claims take the same.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Res(
-    /// INVARIANT: nothing instead of no amounts.
+    /// INVARIANT: `None` rather than an empty map.
     Option<Arc<Amounts>>,
 );
 
@@ -25,7 +25,7 @@ impl Res {
         Res::default()
     }
 
-    /// Says how much there is of one resource; gives what was said before.
+    /// Sets the amount of one resource; gives the amount it had before.
     pub fn insert(&mut self, name: String, amount: i64) -> Option<i64> {
         Arc::make_mut(self.0.get_or_insert_default()).insert(name, amount)
     }

@@ -1,12 +1,12 @@
 //! JSON lines into a snapshot: machines and licenses are offers of one slot each, jobs are roots in the order of the file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use classad::{Dialect, Reader};
-use matchmaker::{AdKey, Consent, Offer, PoolAd, PortLists, Res, Role, Root, Snapshot, Usage};
+use classad::{Dialect, Expr, Reader};
+use matchmaker::{AdKey, Consent, Offer, PoolAd, Port, Ports, Res, Role, Root, Snapshot, Usage};
 use serde_json::Value;
 
 /// What a file holds.
@@ -106,13 +106,14 @@ fn slot() -> Res {
 /// What ads that are read together share.
 struct Reading {
     reader: Reader,
-    lists: PortLists,
+    /// Lists of ports by the identity of their expression, which is kept so that no other expression gets it.
+    lists: HashMap<usize, (Expr, Arc<[Port]>)>,
     slot: Res,
 }
 
 impl Reading {
     fn new() -> Reading {
-        Reading { reader: Reader::new(Dialect::Htcondor), lists: PortLists::new(), slot: slot() }
+        Reading { reader: Reader::new(Dialect::Htcondor), lists: HashMap::new(), slot: slot() }
     }
 
     fn pool_ad(&mut self, key: &AdKey, text: &str) -> Result<PoolAd, Box<dyn Error>> {
@@ -129,8 +130,12 @@ impl Reading {
                 open: true,
             }))
         };
-        let ports = Arc::new(self.lists.ports_of(&ad));
-        Ok(PoolAd { key: key.clone(), uid: String::new(), node_name: None, ports, role })
+        let mut ports = Ports::of(&ad);
+        if let Some(list) = ad.get("Ports") {
+            let (_, known) = self.lists.entry(list.id()).or_insert_with(|| (list.clone(), Arc::clone(&ports.list)));
+            ports.list = Arc::clone(known);
+        }
+        Ok(PoolAd { key: key.clone(), uid: String::new(), node_name: None, ports: Arc::new(ports), role })
     }
 }
 

@@ -1,4 +1,4 @@
-//! A way through the text of a usual ad: names, plain literals, and where other expressions end.
+//! Scanner for the text of a usual ad: names, plain literals, and the ends of other expressions.
 
 use crate::text::number;
 
@@ -9,12 +9,13 @@ pub(crate) struct Scan<'t> {
     at: usize,
 }
 
-/// Whether the end of an expression may be here, or something after which it looks different.
+/// Whether an expression may end at the byte, or the byte changes how the end is found.
 fn matters(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';' | b'/')
 }
 
 impl<'t> Scan<'t> {
+    /// The start of a text.
     pub(crate) fn new(text: &'t str) -> Self {
         Self { text, at: 0 }
     }
@@ -23,10 +24,12 @@ impl<'t> Scan<'t> {
         self.text.as_bytes().get(self.at..).unwrap_or_default()
     }
 
+    /// The next byte.
     pub(crate) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
+    /// Whether nothing follows.
     pub(crate) fn is_at_end(&self) -> bool {
         self.at >= self.text.len()
     }
@@ -65,12 +68,12 @@ impl<'t> Scan<'t> {
         self.rest().starts_with(bytes).then(|| self.at += bytes.len())
     }
 
-    /// What stands between another place and this one.
+    /// The bytes between another place and this one.
     pub(crate) fn since(&self, start: Self) -> &'t [u8] {
         self.text.as_bytes().get(start.at..self.at).unwrap_or_default()
     }
 
-    /// Moves on to the end of an attribute if there are only blanks before it.
+    /// Moves to the end of an attribute if only blanks precede it.
     pub(crate) fn ends(&mut self) -> Option<()> {
         self.end_at(self.at)
     }
@@ -81,7 +84,7 @@ impl<'t> Scan<'t> {
         matches!(ahead.peek(), Some(b';' | b']')).then(|| self.at = ahead.at)
     }
 
-    /// What is inside a string without escapes that makes up the whole expression.
+    /// The inside of a string without escapes that is the whole expression.
     pub(crate) fn plain_string(&mut self) -> Option<&'t str> {
         let start = self.at + 1;
         let end = start + string_end(self.text.as_bytes().get(start..)?)?;
@@ -92,7 +95,7 @@ impl<'t> Scan<'t> {
         self.text.get(start..end)
     }
 
-    /// An integer or a real of digits only that makes up the whole expression, and how long it is.
+    /// An integer or a real of digits only that is the whole expression, and its length.
     pub(crate) fn plain_number(&mut self) -> Option<(number::Number, usize)> {
         // So many digits always fit.
         const DIGITS_MAX: usize = 18;
@@ -136,7 +139,7 @@ impl<'t> Scan<'t> {
         if text.is_empty() || text.starts_with(['=', '?', '!']) { None } else { Some(text) }
     }
 
-    /// The text up to the end or to a `&&` that stands in no brackets, without blanks around it, and where it ends.
+    /// The text up to the end or to a `&&` outside brackets, without blanks around it, and the place of its end.
     pub(crate) fn condition(&mut self) -> Option<(&'t str, usize)> {
         self.blanks();
         let start = self.at;
@@ -184,7 +187,7 @@ fn digits(text: &[u8]) -> (i64, usize) {
     })
 }
 
-/// Where in the text the first quote, backslash or NUL is: eight bytes at a time, because strings are most of all text.
+/// The place of the first quote, backslash or NUL in the text: eight bytes at a time, because most text is in strings.
 fn string_end(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {

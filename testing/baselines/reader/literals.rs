@@ -1,4 +1,4 @@
-//! Plain literals into expressions that many ads share.
+//! Cache of literals, which many ads share.
 
 use std::hash::BuildHasher;
 
@@ -9,21 +9,21 @@ use crate::expr::{Expr, Kind};
 use crate::text::number::Number;
 use crate::value::Value;
 
-/// How many literals are remembered at most.
+/// The largest number of cached literals.
 const PLACES_MAX: usize = 1 << 15;
 
-/// How many there is room for at first.
+/// The number of places at first.
 const PLACES_MIN: usize = 1 << 8;
 
-/// Strings of more bytes are not remembered.
+/// Longer strings are not cached, in bytes.
 const STRING_MAX: usize = 128;
 
-/// Literals by their values. Where two would take the same place, the later one does: the other is only not shared.
+/// Literals by their values, in a direct-mapped cache: of two literals with the same place the later one stays.
 #[derive(Debug, Default)]
 pub(crate) struct Literals {
     places: Vec<Option<(u64, Expr)>>,
     hasher: RandomState,
-    /// How many places were taken or changed hands since there was more room made.
+    /// How many places were filled or replaced since the cache grew.
     taken: usize,
 }
 
@@ -86,7 +86,7 @@ impl Literals {
     }
 }
 
-/// Where among this many places, a power of two, a hash belongs.
+/// The place of a hash among `size` places, a power of two.
 fn place(hash: u64, size: usize) -> usize {
     usize::try_from(hash).unwrap_or(usize::MAX) & size.wrapping_sub(1)
 }

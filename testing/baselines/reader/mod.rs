@@ -1,21 +1,26 @@
-//! The texts of many ads into trees that share what is equal: names, lists of names, expressions.
+//! Parser for many ads: the trees share names, lists of names and expressions that are equal.
+
+mod literals;
+mod paths;
+mod scan;
+mod sharing;
+mod texts;
 
 use crate::ad::Ad;
 use crate::diagnostic::{Diagnostics, Span};
 use crate::dialect::Dialect;
 use crate::expr::{BinaryOp, Expr, Kind};
-use crate::text::literals::Literals;
-use crate::text::paths::Paths;
-use crate::text::scan::Scan;
-use crate::text::sharing::Sharing;
-use crate::text::texts::Texts;
-use crate::text::{parse_ad_sharing, parse_expr_sharing};
+use crate::text::tree;
+use literals::Literals;
+use paths::Paths;
+use scan::Scan;
+use sharing::Sharing;
+use texts::Texts;
 
-/// How many bytes, about, are remembered before everything is forgotten.
+/// About how many bytes are cached before the cache is dropped.
 const REMEMBERED_BYTES_MAX: usize = 16 << 20;
 
-/// Reads many ads in brackets, many times as fast as one by one and into less memory, because the ads of a pool hold the
-/// same expressions over and over. The trees are equal to those of [`parse_ad`](crate::parse_ad), and evaluate to the same
+/// Parses many ads in brackets, faster than one by one and into less memory, because most expressions of a pool occur in many ads. The trees are equal to those of [`parse_ad`](crate::parse_ad), and evaluate to the same
 /// values; only their spans may count from the start of the attribute's expression, or of a condition in it.
 ///
 /// ```
@@ -33,7 +38,7 @@ pub struct Reader {
     paths: Paths,
     literals: Literals,
     exprs: Texts,
-    /// The expressions of the ad that is being read; kept for its room.
+    /// The expressions of the ad that is being parsed; reused for its memory.
     values: Vec<Expr>,
 }
 
@@ -62,12 +67,12 @@ impl Reader {
         self.values.clear();
         match self.usual(text) {
             Some(ad) => Ok(ad),
-            // Comments, quoted names, mistakes: whatever is not usual is for the parser, which also says what is wrong.
-            None => parse_ad_sharing(text, self.dialect, &mut self.sharing),
+            // The parser handles what is not usual (comments, quoted names) and reports errors.
+            None => tree(text, self.dialect, Some(&mut self.sharing), |parser| parser.whole_ad()).into_result(),
         }
     }
 
-    /// The ad if its text is as most are; none is no verdict.
+    /// The ad if its text is as most are; `None` decides nothing.
     fn usual(&mut self, text: &str) -> Option<Ad> {
         let mut scan = Scan::new(text);
         scan.blanks();
@@ -116,7 +121,7 @@ impl Reader {
             return Some(expr);
         }
         let text = scan.expression()?;
-        // What `random()` draws depends on its place in the text of the ad.
+        // The value of `random()` depends on its place in the text of the ad.
         if mentions_random(text) {
             return None;
         }
@@ -125,7 +130,7 @@ impl Reader {
     }
 
     fn parsed(&mut self, text: &str) -> Option<Expr> {
-        parse_expr_sharing(text, self.dialect, &mut self.sharing)
+        tree(text, self.dialect, Some(&mut self.sharing), |parser| parser.whole_expr()).read
     }
 
     fn remembered(&mut self, text: &str, expr: Expr) -> Expr {
@@ -134,7 +139,7 @@ impl Reader {
         expr
     }
 
-    /// The expression if it is conditions joined by `&&`: where a whole one is new, most of its conditions are not.
+    /// The expression if it is a conjunction: most conjuncts of a new expression are known.
     fn joined(&mut self, text: &str) -> Option<Expr> {
         let mut scan = Scan::new(text);
         let (first, _) = scan.condition().filter(|_| !scan.is_at_end())?;
@@ -147,7 +152,7 @@ impl Reader {
         Some(whole)
     }
 
-    /// One of several conditions; none if `&&` would bind tighter than what is in it.
+    /// One conjunct; `None` if `&&` would bind tighter than its own operator.
     fn condition(&mut self, text: &str) -> Option<Expr> {
         let expr = match self.exprs.get(text) {
             Some(expr) => expr,

@@ -1,50 +1,51 @@
-//! The names of one ad after the other into shapes: the next ad mostly has the names of the one before.
+//! A trie of attribute names: most ads have the names of an earlier one, in the same order, and so its shape.
 
+use super::scan::Scan;
+use super::sharing::Sharing;
 use crate::ad::Shape;
 use crate::name::{Name, is_reserved};
-use crate::text::scan::Scan;
-use crate::text::sharing::Sharing;
+use crate::text::parser::Interner;
 
-/// How many names may follow the same names before all of them are forgotten: they are looked through one by one.
+/// How many names may follow the same names before all of them are dropped: they are searched one by one.
 const FOLLOWERS_MAX: usize = 32;
 
-/// About what a step takes.
+/// About how many bytes a node takes.
 const STEP_BYTES: usize = 96;
 
-/// A tree of lists of names: ads whose first names are the same share the way to there.
+/// A trie: lists of names that begin with the same names share their nodes.
 #[derive(Debug)]
-pub(crate) struct Paths(Vec<Step>);
+pub(crate) struct Paths(Vec<PathNode>);
 
-/// A name after certain other names. The first step has none.
+/// A name after certain other names. The root has none.
 #[derive(Debug, Default)]
-struct Step {
+struct PathNode {
     name: Option<Name>,
-    /// The name and the sign after it, blanks included, as they were written last.
+    /// The text of the name and of `=`, blanks included, as it was last.
     written: Box<[u8]>,
-    /// The step before.
+    /// The number of the parent.
     before: usize,
-    /// What came next, the latest first.
+    /// The numbers of the children, the latest first.
     followers: Vec<usize>,
-    /// The shape of ads that end here.
+    /// The shape of ads that end at this name.
     shape: Option<Shape>,
 }
 
 impl Default for Paths {
     fn default() -> Self {
-        Self(vec![Step::default()])
+        Self(vec![PathNode::default()])
     }
 }
 
 impl Paths {
-    /// The start of every way.
+    /// The number of the root.
     pub(crate) const START: usize = 0;
 
-    /// The step for the name that stands in the text after the names up to this step, if it is written as it was last.
+    /// The child for the next name of the text, if its text is the same as last time.
     pub(crate) fn again(&mut self, step: usize, scan: &mut Scan<'_>) -> Option<usize> {
         self.latest(step, |follower| scan.accept_bytes(&follower.written))
     }
 
-    /// The same however it is written; none for what cannot be a name with its sign.
+    /// The child for the next name of the text, added if there is none; `None` if no name and `=` follow.
     pub(crate) fn follow(&mut self, step: usize, scan: &mut Scan<'_>, sharing: &mut Sharing) -> Option<usize> {
         let start = *scan;
         scan.blanks();
@@ -53,7 +54,7 @@ impl Paths {
         scan.blanks();
         scan.accept(b'=')?;
         scan.blanks();
-        // Only now is it a name: what has no sign must not be known again.
+        // Only now is it known to be a name.
         let follower = known.or_else(|| self.add(step, word?, sharing))?;
         if let Some(own) = self.0.get_mut(follower) {
             own.written = scan.since(start).into();
@@ -61,8 +62,8 @@ impl Paths {
         Some(follower)
     }
 
-    /// The follower of a step that is accepted; it is the latest one now.
-    fn latest(&mut self, step: usize, mut accepts: impl FnMut(&Step) -> Option<()>) -> Option<usize> {
+    /// The first child that is accepted; it becomes the latest one.
+    fn latest(&mut self, step: usize, mut accepts: impl FnMut(&PathNode) -> Option<()>) -> Option<usize> {
         let followers = &self.0.get(step)?.followers;
         let accepted = |follower: &usize| self.0.get(*follower).and_then(&mut accepts).is_some();
         let place = followers.iter().position(accepted)?;
@@ -78,7 +79,7 @@ impl Paths {
             return None;
         }
         let step = self.0.len();
-        self.0.push(Step { name: Some(sharing.name(word)), before, ..Step::default() });
+        self.0.push(PathNode { name: Some(sharing.name(word)), before, ..PathNode::default() });
         sharing.bytes += STEP_BYTES;
         let followers = &mut self.0.get_mut(before)?.followers;
         if followers.len() >= FOLLOWERS_MAX {
@@ -88,7 +89,7 @@ impl Paths {
         Some(step)
     }
 
-    /// The shape of an ad with the names up to this step; none if two are equal.
+    /// The shape of an ad with the names up to this node; `None` if two are equal.
     pub(crate) fn shape(&mut self, step: usize, sharing: &mut Sharing) -> Option<Shape> {
         if let Some(shape) = &self.0.get(step)?.shape {
             return Some(shape.clone());
