@@ -62,7 +62,7 @@ fn what_has_changed_is_enough() {
             let everything = said(&mut old, found.outlived, all.outlived);
             assert_eq!(old, everything, "{place}");
             let name =
-                |batches: Vec<std::sync::Arc<pool::WorkObject>>| batches.into_iter().map(|batch| batch.uid.clone());
+                |batches: Vec<std::sync::Arc<pool::WorkloadObject>>| batches.into_iter().map(|batch| batch.uid.clone());
             let everything = said(&mut old_work, name(found.outlived_work), name(all.outlived_work));
             assert_eq!(old_work, everything, "{place}");
             asked += found.claims.len();

@@ -9,7 +9,7 @@ use crds::Match;
 use gangindex::Engine;
 use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
-use pool::{CycleInputs, Objects, Occasion, record, snapshot};
+use pool::{CycleInputs, Objects, Provenance, record, snapshot};
 
 use crate::manifests;
 use crate::offline::{Loaded, Stamp, load};
@@ -27,7 +27,7 @@ Matches and reasons are printed to standard output; errors and warnings are prin
 
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct MatchArguments {
     /// A file or folder with manifests; - means standard input. Can be repeated.
     #[arg(short, long = "filename", value_name = "PATH", required = true)]
     filename: Vec<PathBuf>,
@@ -82,7 +82,7 @@ enum Output {
 }
 
 /// Runs one cycle over the manifests. 0: all was read, whether it matched or not; 1: something in the manifests is wrong.
-pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
     let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
     let Loaded { objects, problems: wrong, warnings } = load(documents, &stamp);
@@ -91,8 +91,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let pool = snapshot(&objects, &CycleInputs::default());
     let cycle = Engine::from(arguments.search).negotiate(&pool, &Config::product(), now.as_second());
-    let occasion = Occasion { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
-    let matches: Vec<Match> = cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &occasion)).collect();
+    let provenance = Provenance { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
+    let matches: Vec<Match> =
+        cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &provenance)).collect();
     match arguments.output {
         Output::Table => print(&mut Screen(out), &objects, &pool, &cycle, &matches)?,
         Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,
