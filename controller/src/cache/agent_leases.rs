@@ -107,7 +107,7 @@ mod tests {
 
     fn lease(holder: &str, transitions: i32) -> Option<u64> {
         let spec = serde_json::json!({"holderIdentity": holder, "leaseTransitions": transitions});
-        serde_json::from_value::<pool::SeenLease>(serde_json::json!({"spec": spec})).unwrap().held
+        serde_json::from_value::<pool::AgentLease>(serde_json::json!({"spec": spec})).unwrap().held
     }
 
     fn life(heartbeats: &AgentLeases, now_ms: u64) -> AgentLiveness {
@@ -175,7 +175,7 @@ mod tests {
         objects.machines.put(crate::testing::fixtures::machine(&agent, &serde_json::json!({})));
         let mut heartbeats = AgentLeases::default();
         let key = || ObjectKey::new("ns", "gangmatch-machine-machine");
-        let only = |(lives, next): Lives| (lives.unwrap_or_default().into_values().collect::<Vec<_>>(), next);
+        let only = |(lives, next): Liveness| (lives.unwrap_or_default().into_values().collect::<Vec<_>>(), next);
         assert_eq!(only(heartbeats.lives(&objects, true, 0)).0, [AgentLiveness::Unknown]);
         assert!(heartbeats.saw(key(), lease("a", 1), 5));
         assert_eq!(only(heartbeats.lives(&objects, false, 6)), (vec![AgentLiveness::Renewed], Some(6 + SILENCE_MS)));

@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn offer() -> OfferId {
-        ("License".to_owned(), "u".to_owned())
+        (OfferKind::License, "u".to_owned())
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         assert!(waits(&queues, &offer, IN).is_none(), "no write is under way");
         let writer = Writer { queues: &queues, offer: offer.clone() };
         let mut others: Vec<_> = (0..3).map(|_| waits(&queues, &offer, IN).unwrap()).collect();
-        assert!(waits(&queues, &("License".to_owned(), "v".to_owned()), IN).is_none(), "another offer, another queue");
+        assert!(waits(&queues, &(OfferKind::License, "v".to_owned()), IN).is_none(), "another offer, another queue");
         drop(writer);
         assert!(matches!(others.remove(0).try_recv(), Ok(Slot::Writes)));
         let next = Writer { queues: &queues, offer: offer.clone() };

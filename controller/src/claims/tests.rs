@@ -388,7 +388,7 @@ fn nothing_is_reserved_where_the_owner_has_not_agreed() {
 }
 
 #[test]
-fn a_claim_of_an_offer_that_never_agreed_is_neither_restored_nor_left_standing() {
+fn a_claim_of_an_offer_that_never_agreed_is_neither_restored_nor_kept() {
     let committed = json!({"decision": "Committed"});
     let mut objects = world(&committed);
     let mut forged = found(&committed);

@@ -1,7 +1,7 @@
 //! Batch Jobs beside claims: when a start has taken too long, what is waited for, and what is left to be taken away.
 
 use claiming::{Action, Decision, Event, Reason, Work, step};
-use pool::{Objects, WorkloadObject};
+use pool::{Marks, Objects, WorkloadObject};
 use serde_json::{Value, json};
 
 use super::dirty::DirtyClaims;

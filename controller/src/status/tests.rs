@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use claiming::Reason;
 use jiff::Timestamp;
-use pool::{Objects, WorkloadObject, job_state};
+use pool::{Objects, RunState, WorkloadObject, job_state};
 use serde_json::{Value, json};
 
 use super::{
@@ -95,7 +95,7 @@ fn mere_counts_are_not_written_again_but_other_blame_is() {
 }
 
 #[test]
-fn standings_without_a_search() {
+fn waiting_reasons_without_a_search() {
     let bad = waiting(&json!({"constraint": "other.Memory >= "}), &json!({}), None);
     assert_eq!((reason(&bad, "Accepted"), reason(&bad, "Matched")), ("ParseError".into(), "NotAccepted".into()));
     assert!(bad.why.unwrap().contains("spec.constraint"));
@@ -182,16 +182,17 @@ fn nothing_is_written_twice() {
         assert_eq!(key.name, "job");
         objects.jobs.put(job);
     }
-    for offer in objects.clone().offers() {
+    let world = objects.clone();
+    for offer in world.offers() {
         let next = offer_status(offer, offer.status.cloned().unwrap_or_default(), &objects, NOW);
-        match offer {
-            pool::OfferRef::Machine(held) => {
-                let mut machine = crds::Machine::clone(&held.object);
+        match offer.kind {
+            crds::OfferKind::Machine => {
+                let mut machine = crds::Machine::clone(&world.machines.get(&offer.key()).unwrap().object);
                 machine.status = Some(next);
                 objects.machines.put(machine);
             }
-            pool::OfferRef::License(held) => {
-                let mut license = crds::License::clone(&held.object);
+            crds::OfferKind::License => {
+                let mut license = crds::License::clone(&world.licenses.get(&offer.key()).unwrap().object);
                 license.status = Some(next);
                 objects.licenses.put(license);
             }

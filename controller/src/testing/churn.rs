@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::{LABEL_MATCH_UID, OfferKind};
-use pool::{AgentLiveness, ObjectKey, Objects, WorkloadObject};
+use pool::{AgentLiveness, Marks, ObjectKey, Objects, RunState, WorkloadObject};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

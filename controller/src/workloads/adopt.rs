@@ -146,6 +146,7 @@ pub(crate) fn reference(work: &WorkloadObject) -> ObjectReference {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pool::{Marks, RunState};
     use crate::testing::fixtures::{job, key};
     use serde_json::json;
 

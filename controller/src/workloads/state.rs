@@ -74,6 +74,7 @@ pub(crate) fn was_up(job: &Job, match_uid: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pool::{Marks, RunState};
     use crate::testing::fixtures::{MATCH_UID, job, key};
     use serde_json::{Value, json};
 

@@ -195,11 +195,11 @@ mod tests {
     #[test]
     fn a_uid_stands_in_a_set_once_and_again_when_it_was_taken_out() {
         let mut set = FairSet::default();
-        (0..1_000).for_each(|number| set.push("a", &format!("{number:04}")));
-        ["x", "x"].iter().for_each(|uid| set.push("b", uid));
+        (0..1_000).for_each(|number| set.push("a", format!("{number:04}")));
+        ["x", "x"].iter().for_each(|uid| set.push("b", (*uid).to_owned()));
         let first: Vec<String> = std::iter::from_fn(|| set.pop(|_| true)).take(3).collect();
         assert_eq!(first, ["0000", "x", "0001"]);
-        set.push("b", "x");
+        set.push("b", "x".to_owned());
         assert_eq!(set.pop(|name| name == "b").as_deref(), Some("x"));
         assert_eq!(std::iter::from_fn(|| set.pop(|_| true)).count(), 998);
         assert!(set.is_empty());
