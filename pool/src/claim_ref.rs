@@ -125,8 +125,8 @@ pub fn is_foreign(found: &Match) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Marks;
     use crate::workload::Controller;
+    use crate::workload::Marks;
     use serde_json::{Value, json};
 
     fn job(reference: Value, recorded: Option<&str>) -> Job {

@@ -146,8 +146,8 @@ pub(crate) fn reference(work: &WorkloadObject) -> ObjectReference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pool::{Marks, RunState};
     use crate::testing::fixtures::{job, key};
+    use pool::{Marks, RunState};
     use serde_json::json;
 
     fn batch() -> WorkloadObject {

@@ -74,8 +74,8 @@ pub(crate) fn was_up(job: &Job, match_uid: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pool::{Marks, RunState};
     use crate::testing::fixtures::{MATCH_UID, job, key};
+    use pool::{Marks, RunState};
     use serde_json::{Value, json};
 
     fn batch(change: impl FnOnce(&mut WorkloadObject)) -> WorkloadObject {

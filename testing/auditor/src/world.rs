@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::{ClaimEntry, Decision, Match, Member};
-use pool::{ObjectKey, Origin, ClaimRef, Workloads};
+use pool::{ClaimRef, ObjectKey, Origin, Workloads};
 
 use crate::{Change, Key, Kind, Object};
 
