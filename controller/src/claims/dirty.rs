@@ -7,7 +7,7 @@ use crds::{OfferKind, WorkKind};
 use kube::ResourceExt;
 use pool::{Changes, MultiMap, ObjectKey, Objects};
 
-use crate::claims::due::{Due, Known, NextStep, next, outlived, outlived_work};
+use crate::claims::due::{DueSteps, Known, NextStep, next, outlived, outlived_work};
 use crate::claims::observation::Moment;
 use crate::claims::view::{Leg, View, view};
 use crate::cycle::timer_queue::TimerQueue;
@@ -99,8 +99,8 @@ impl DirtyClaims {
     }
 
     /// What is to be done about those that have to be looked at.
-    pub(crate) fn due(&mut self, objects: &Objects, moment: &Moment<'_>) -> Due {
-        let mut due = Due::default();
+    pub(crate) fn due(&mut self, objects: &Objects, moment: &Moment<'_>) -> DueSteps {
+        let mut due = DueSteps::default();
         let all = std::mem::take(&mut self.all);
         self.dirty.extend(self.timers.expired(moment.now_ms));
         for uid in std::mem::take(&mut self.dirty) {
@@ -134,7 +134,7 @@ impl DirtyClaims {
     }
 
     /// Looks at one claim, and remembers what it depends on from now on. The claim, if it is to be driven now.
-    fn look(&mut self, uid: &str, objects: &Objects, moment: &Moment<'_>, due: &mut Due) -> Option<View> {
+    fn look(&mut self, uid: &str, objects: &Objects, moment: &Moment<'_>, due: &mut DueSteps) -> Option<View> {
         let seen = self.view(uid, objects);
         if seen.as_ref().is_some_and(|view| (moment.under_way)(view)) {
             return None;

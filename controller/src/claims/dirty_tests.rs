@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use pool::Objects;
 
 use super::dirty::DirtyClaims;
-use super::due::Due;
+use super::due::DueSteps;
 use super::observation::Moment;
 use crate::claims::View;
 use crate::testing::churn::Churn;
@@ -14,7 +14,7 @@ use crate::testing::churn::Churn;
 /// 2026-11-21T14:00:00Z, when the matches of the world are committed.
 const BEGIN: i64 = 1_795_269_600;
 
-fn due(dirty: &mut DirtyClaims, objects: &Objects, now_ms: u64) -> Due {
+fn due(dirty: &mut DirtyClaims, objects: &Objects, now_ms: u64) -> DueSteps {
     let now = Timestamp::from_millisecond(BEGIN * 1000 + i64::try_from(now_ms).unwrap()).unwrap();
     let moment =
         Moment { now, now_ms, epoch: Some(2), deadline_ms: &|_| 3_000, under_way: &|_| false, ..Moment::bare() };

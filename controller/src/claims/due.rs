@@ -15,7 +15,7 @@ use crate::claims::view::View;
 
 /// What is to be done about claims now.
 #[derive(Debug, Default)]
-pub(crate) struct Due {
+pub(crate) struct DueSteps {
     /// Claims that have a next step.
     pub(crate) claims: Vec<View>,
     /// Ended Matches beyond what their jobs want to keep, with their uids.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::dirty::DirtyClaims;
-use super::due::Due;
+use super::due::DueSteps;
 use super::exit_reason::exit_reason;
 use super::observation::Moment;
 use super::registers::Introduced;
@@ -29,7 +29,7 @@ pub(super) fn exit_of(objects: &Objects, now: i64) -> Option<Reason> {
 }
 
 /// What is due without an election, while no time passes.
-fn due_now(objects: &Objects) -> Due {
+fn due_now(objects: &Objects) -> DueSteps {
     let mut dirty = DirtyClaims::default();
     dirty.note(&objects.everything(), objects);
     let moment = Moment {

@@ -42,7 +42,7 @@ fn the_view(objects: &Objects) -> View {
     view(MATCH_UID, objects).unwrap()
 }
 
-fn due_now(objects: &Objects) -> super::due::Due {
+fn due_now(objects: &Objects) -> super::due::DueSteps {
     let mut dirty = DirtyClaims::default();
     dirty.note(&objects.everything(), objects);
     let moment = Moment {
