@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crds::Offer;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::cluster::{Answer, Cluster, Speaks};
+use crate::cluster::{AgentOffer, Answer, Cluster};
 use crate::config::Config;
-use crate::duties::{Duty, Sight, Work, duties};
 use crate::host::Memory;
 use crate::measure::{Measured, measure};
+use crate::tasks::{OfferView, Task, Work, tasks};
 use crate::work::Job;
 
 /// The longest that a request may take.
@@ -38,7 +37,7 @@ pub(crate) struct Agent<K> {
     pub(crate) rest_until: Instant,
 }
 
-impl<K: Speaks> Agent<K> {
+impl<K: AgentOffer> Agent<K> {
     pub(crate) fn new(config: Config, cluster: Cluster<K>, done: mpsc::UnboundedSender<String>) -> Agent<K> {
         Agent {
             config,
@@ -93,8 +92,8 @@ impl<K: Speaks> Agent<K> {
     }
 
     /// Whether the Lease could not be renewed for so long that others may soon take this agent for lost. By its own clock, from
-    /// when the last renewal was sent: so it has stopped before anybody else says so.
-    pub(crate) fn is_alone(&self) -> bool {
+    /// when the last renewal was sent: so it has stopped before a controller says so.
+    pub(crate) fn lease_lapsed(&self) -> bool {
         self.renewed.is_none_or(|renewed| renewed.elapsed() > self.silence() * 2 / 3)
     }
 
@@ -129,32 +128,32 @@ impl<K: Speaks> Agent<K> {
 
     /// Everything that is due.
     pub(crate) async fn turn(&mut self) {
-        if Instant::now() < self.rest_until && !self.is_alone() {
+        if Instant::now() < self.rest_until && !self.lease_lapsed() {
             return;
         }
         self.keep_lease().await;
         self.keep_measuring();
         self.publish().await;
-        for duty in self.due() {
-            if !self.fulfil(duty).await {
+        for task in self.due() {
+            if !self.fulfil(task).await {
                 self.rest_until = Instant::now() + REST;
                 break;
             }
         }
     }
 
-    fn due(&self) -> Vec<Duty> {
+    fn due(&self) -> Vec<Task> {
         let works = self.works.iter().map(|(claim, (work, _))| (claim.clone(), work.clone())).collect();
         let none = BTreeMap::new();
-        let sight = match &self.seen {
-            None => Sight::Unknown,
-            Some(None) => Sight::Gone,
+        let view = match &self.seen {
+            None => OfferView::Unknown,
+            Some(None) => OfferView::Gone,
             Some(Some(offer)) => {
-                let claims = Offer::offer_status(offer).map_or(&none, |status| &status.claims);
-                Sight::There(offer.meta().uid.as_deref().unwrap_or(""), claims)
+                let claims = offer.status().map_or(&none, |status| &status.claims);
+                OfferView::There(offer.meta().uid.as_deref().unwrap_or(""), claims)
             }
         };
-        duties(sight, &works, self.is_alone())
+        tasks(view, &works, self.lease_lapsed())
     }
 
     async fn keep_lease(&mut self) {
@@ -173,13 +172,13 @@ impl<K: Speaks> Agent<K> {
         }
     }
 
-    /// Begins a measurement, if it is time for one, or if somebody waits for a vote since the last one began.
+    /// Begins a measurement, if it is time for one, or if a vote was requested since the last one began.
     fn keep_measuring(&mut self) {
         let waits: Vec<String> = self
             .due()
             .into_iter()
-            .filter_map(|duty| match duty {
-                Duty::Vote(claim) => Some(claim),
+            .filter_map(|task| match task {
+                Task::Vote(claim) => Some(claim),
                 _ => None,
             })
             .collect();
@@ -202,9 +201,9 @@ impl<K: Speaks> Agent<K> {
         }
     }
 
-    /// Stops what it runs, and gives the Lease back: nothing more is offered. The claims stand, and whoever comes next goes on
+    /// Stops what it runs, and gives the Lease back: nothing more is offered. The claims stand, and the next agent goes on
     /// with them.
-    pub(crate) async fn farewell(mut self) {
+    pub(crate) async fn shutdown(mut self) {
         for (_, (_, job)) in std::mem::take(&mut self.works) {
             job.end(self.config.stop()).await;
         }

@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::agent::Agent;
-use crate::cluster::{Cluster, Speaks};
+use crate::cluster::{AgentOffer, Cluster};
 use crate::config::{Config, Kind};
 
 /// Runs the agent until a signal ends it.
@@ -16,12 +16,12 @@ pub(crate) async fn run(config: Config) -> anyhow::Result<()> {
         anyhow::bail!("--name is missing: write the name of the {:?}", config.kind);
     }
     match config.kind {
-        Kind::Machine => speak::<Machine>(config).await,
-        Kind::License => speak::<License>(config).await,
+        Kind::Machine => act::<Machine>(config).await,
+        Kind::License => act::<License>(config).await,
     }
 }
 
-async fn speak<K: Speaks>(config: Config) -> anyhow::Result<()> {
+async fn act<K: AgentOffer>(config: Config) -> anyhow::Result<()> {
     let cluster = Cluster::<K>::connect(&config).await?;
     let only = watcher::Config::default().timeout(60).fields(&format!("metadata.name={}", config.name));
     let mut events = std::pin::pin!(watcher(cluster.offers.clone(), only).default_backoff());
@@ -52,6 +52,6 @@ async fn speak<K: Speaks>(config: Config) -> anyhow::Result<()> {
         }
         agent.turn().await;
     }
-    agent.farewell().await;
+    agent.shutdown().await;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use crds::{Offer, OfferStatus};
+use crds::Offer;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
@@ -11,7 +11,7 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Error, Resource};
-use pool::{Advertises, Lean, ObjectKey, Sent, lease_key};
+use pool::{Advertises, ObjectKey, ReadTrimmed, Trimmed, lease_key};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -19,23 +19,13 @@ use crate::config::Config;
 
 const MANAGER: &str = "gangmatch-agent";
 
-/// An offer of either kind.
-pub(crate) trait Speaks: Offer + Advertises + Lean + Resource<Scope = NamespaceResourceScope> {
-    /// Its status, to be filled with what was measured just now.
-    fn status_mut(&mut self) -> &mut OfferStatus;
+/// An offer of either kind, as an agent needs it.
+pub(crate) trait AgentOffer:
+    Offer + Advertises + ReadTrimmed + Resource<Scope = NamespaceResourceScope>
+{
 }
 
-impl Speaks for crds::Machine {
-    fn status_mut(&mut self) -> &mut OfferStatus {
-        self.status.get_or_insert_default()
-    }
-}
-
-impl Speaks for crds::License {
-    fn status_mut(&mut self) -> &mut OfferStatus {
-        self.status.get_or_insert_default()
-    }
-}
+impl<K: Offer + Advertises + ReadTrimmed + Resource<Scope = NamespaceResourceScope>> AgentOffer for K {}
 
 /// What came of a request.
 #[derive(Debug)]
@@ -44,7 +34,7 @@ pub(crate) enum Answer<K> {
     Done(K),
     /// A test or a rule said no: the object has moved on.
     Refused(String),
-    /// Nobody knows, or nobody answers.
+    /// The outcome is not known, or no answer came.
     Lost(String),
 }
 
@@ -60,15 +50,15 @@ impl<K> Answer<K> {
 
 /// The API server, as far as this agent needs it.
 pub(crate) struct Cluster<K> {
-    pub(crate) offers: Api<Sent<K>>,
-    leases: Api<Sent<Lease>>,
+    pub(crate) offers: Api<Trimmed<K>>,
+    leases: Api<Trimmed<Lease>>,
     lease: ObjectKey,
     name: String,
     holder: String,
     known: Option<Lease>,
 }
 
-impl<K: Speaks> Cluster<K> {
+impl<K: AgentOffer> Cluster<K> {
     /// Connects with a kubeconfig file, or with what the surroundings offer.
     pub(crate) async fn connect(config: &Config) -> anyhow::Result<Cluster<K>> {
         let mut client = match &config.kubeconfig {
@@ -104,7 +94,7 @@ impl<K: Speaks> Cluster<K> {
         answered(self.offers.patch_status(&self.name, &params(), &patch), within).await.map(|sent| sent.0)
     }
 
-    /// Writes fields of the offer's status that nobody else writes.
+    /// Writes the fields of the offer's status that only the agent writes.
     pub(crate) async fn publish(&self, patch: &Value, within: Duration) -> Answer<K> {
         answered(self.offers.patch_status(&self.name, &params(), &Patch::Merge(patch)), within).await.map(|sent| sent.0)
     }
@@ -122,7 +112,7 @@ impl<K: Speaks> Cluster<K> {
                 Answer::Refused(why) | Answer::Lost(why) => return Answer::Lost(why),
             }
         }
-        let next = Sent(self.next_lease(silence_seconds, holds));
+        let next = Trimmed(self.next_lease(silence_seconds, holds));
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let answer = match &self.known {
             Some(_) => answered(self.leases.replace(&self.lease.name, &params, &next), within).await,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use regex::Regex;
 
 use crate::lmstat;
@@ -36,22 +36,8 @@ pub(crate) struct Config {
     #[arg(long, value_name = "NAME=COMMAND", value_parser = attribute)]
     pub(crate) attribute: Vec<(String, String)>,
 
-    /// A command that prints the state of a license server, such as `lmutil lmstat -a -c 27000@host`; needs --feature.
-    #[arg(long, value_name = "COMMAND", requires = "feature")]
-    pub(crate) lmstat: Option<String>,
-
-    /// The feature of the license server; needs --lmstat.
-    #[arg(long, value_name = "NAME", requires = "lmstat")]
-    pub(crate) feature: Option<String>,
-
-    /// The hosts of the cluster, whose seats are not external usage; `*` matches any text. Can be repeated. Default: all seats
-    /// in use count as external, except for as many as claims hold.
-    #[arg(long, value_name = "PATTERN", value_parser = lmstat::hosts, requires = "lmstat")]
-    pub(crate) inside_host: Vec<Regex>,
-
-    /// A command that prints how many seats are used outside the cluster, for license servers without lmstat.
-    #[arg(long, value_name = "COMMAND", conflicts_with = "lmstat")]
-    pub(crate) external_usage: Option<String>,
+    #[command(flatten)]
+    pub(crate) license: LicenseFlags,
 
     /// The command that does the work of a claim. It runs while the claim lasts, and the work ends when the command ends.
     /// Default: no command; the work lasts until the job ends the claim.
@@ -68,6 +54,27 @@ pub(crate) struct Config {
 
     #[command(subcommand)]
     pub(crate) guard: Option<Command>,
+}
+
+// How the seats of a License that are in use are measured. Not a doc comment: clap would take it for the description of the program.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LicenseFlags {
+    /// A command that prints the state of a license server, such as `lmutil lmstat -a -c 27000@host`; needs --feature.
+    #[arg(long, value_name = "COMMAND", requires = "feature")]
+    pub(crate) lmstat: Option<String>,
+
+    /// The feature of the license server; needs --lmstat.
+    #[arg(long, value_name = "NAME", requires = "lmstat")]
+    pub(crate) feature: Option<String>,
+
+    /// The hosts of the cluster, whose seats are not external usage; `*` matches any text. Can be repeated. Default: all seats
+    /// in use count as external, except for as many as claims hold.
+    #[arg(long, value_name = "PATTERN", value_parser = lmstat::hosts, requires = "lmstat")]
+    pub(crate) inside_host: Vec<Regex>,
+
+    /// A command that prints how many seats are used outside the cluster, for license servers without lmstat.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "lmstat")]
+    pub(crate) external_usage: Option<String>,
 }
 
 /// What this program does instead, for itself.

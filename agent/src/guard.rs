@@ -1,4 +1,4 @@
-//! A command that does not outlive whoever started it: this process stands between, and ends it when its own standard input
+//! A command that does not outlive the agent that started it: this process stands between, and ends it when its own standard input
 //! ends. So the work of an agent that was killed is killed too.
 
 use std::io::Read as _;

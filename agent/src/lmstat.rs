@@ -7,7 +7,7 @@ use regex::Regex;
 pub(crate) struct Usage {
     /// Seats in use, in all.
     pub(crate) in_use: i64,
-    /// Who has them: the host, and how many.
+    /// Their holders: the host, and how many.
     pub(crate) holders: Vec<(String, i64)>,
 }
 

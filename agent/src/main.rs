@@ -1,16 +1,16 @@
 //! The agent of one machine, or of one license server: publishes what changes, votes on claims, works while they stand.
 
+mod actions;
 mod agent;
 mod app;
 mod cluster;
 mod config;
-mod deeds;
-mod duties;
 mod guard;
 mod host;
 mod lmstat;
 mod measure;
 mod patches;
+mod tasks;
 mod value;
 mod verdict;
 mod work;

@@ -24,7 +24,7 @@ const COMMAND_MAX: Duration = Duration::from_secs(15);
 pub(crate) struct Measured {
     /// Attributes, by name.
     pub(crate) attributes: BTreeMap<String, Raw>,
-    /// What is in use of the license; none if nobody was asked.
+    /// What is in use of the license; none if no command measures it.
     pub(crate) seats: Option<Seats>,
     /// What could not be measured, and why.
     pub(crate) failures: Vec<String>,
@@ -52,7 +52,7 @@ pub(crate) async fn measure(config: &Config, memory: &mut Memory) -> Measured {
             Err(why) => found.failures.push(format!("attribute {name}: {why}")),
         }
     }
-    let seats = match (&config.lmstat, &config.feature, &config.external_usage) {
+    let seats = match (&config.license.lmstat, &config.license.feature, &config.license.external_usage) {
         (Some(command), Some(feature), _) => {
             let said = printed(command).await;
             Some(said.and_then(|text| lmstat::read(&text, feature)).map(Seats::Said))

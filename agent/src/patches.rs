@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::verdict::Verdict;
 
-/// Casts a vote, if none is cast yet. The ballot is a word that nobody else can know: whoever tells of the commit names it.
+/// Casts a vote, if none is cast yet. The ballot is a random word: the notification of the commit has to repeat it.
 pub(crate) fn vote(claim: &str, verdict: &Verdict, ballot: &str) -> Value {
     let mut patch = vec![
         json!({"op": "test", "path": path(claim, "vote"), "value": "Pending"}),
@@ -31,8 +31,8 @@ pub(crate) fn begin(claim: &str) -> Value {
     ])
 }
 
-/// Says that the work goes on, if nobody has written that it is lost. It has to change something: whoever takes this agent for
-/// lost has read the object before, and must notice.
+/// Says that the work goes on, if it was not marked as lost. The patch has to change something: a controller that takes this agent for lost
+/// has read the object before, and must notice.
 pub(crate) fn resume(claim: &str, now: &str) -> Value {
     json!([
         {"op": "test", "path": path(claim, "activity"), "value": "Active"},

@@ -7,7 +7,7 @@ use crds::{DynamicAttribute, DynamicType, ExprText};
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
-/// Something measured, before anybody has said what it is.
+/// A measured value, before its declared type is known.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Raw {
     /// A number.

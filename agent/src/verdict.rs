@@ -1,4 +1,4 @@
-//! An offer's ad, with values as fresh as they can be, and the one who asks, into a vote.
+//! An offer's ad, with values as fresh as they can be, and the attributes of the requester, into a vote.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl Verdict {
     }
 }
 
-/// Whether the ad accepts the one who asks: through one of its ports, since nobody says through which. What an expression reads
+/// Whether the ad accepts the requester: through one of its ports, for it is not known through which. What an expression reads
 /// of partners at other ports is not known here; that has been looked at by the controller. `now` is in seconds since 1970.
 pub(crate) fn verdict(ad: &Ad, requester: &BTreeMap<String, Json>, now: i64) -> Verdict {
     let ports = Ports::of(ad);
@@ -46,7 +46,7 @@ pub(crate) fn verdict(ad: &Ad, requester: &BTreeMap<String, Json>, now: i64) -> 
     Verdict::no(&objection)
 }
 
-/// Why one port does not accept the one who asks, if it does not.
+/// Why one port does not accept the requester, if it does not.
 fn objects_to(ports: &Ports, port: &Port, partner: &Ad, now: i64) -> Option<String> {
     let Some(constraint) = &port.constraint else {
         return ports.implicit.then(|| "the ad has no constraint".to_owned());
@@ -65,7 +65,7 @@ fn objects_to(ports: &Ports, port: &Port, partner: &Ad, now: i64) -> Option<Stri
     conjuncts(constraint).iter().find_map(|part| refused(part, &env, frame, now, &others))
 }
 
-/// What a part of a constraint says, if it is not true and not about somebody else.
+/// What a part of a constraint says, if it is not true and not about another partner.
 fn refused(part: &Expr, env: &Env<'_>, frame: FrameId, now: i64, others: &[&Name]) -> Option<String> {
     let context = Context { now, ..Context::default() };
     match eval(part, env, frame, &context) {

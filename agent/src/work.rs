@@ -1,4 +1,4 @@
-//! The work for one claim: a command under guard, or none, where somebody else works.
+//! The work for one claim: a command under guard, or no command, where another program works.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::guard::STOP;
 /// Work under way.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// Dropped, it kills the work and waits for nobody.
+    /// Dropped, it kills the work and waits for nothing.
     stop: Option<mpsc::Sender<Duration>>,
     ended: tokio::task::JoinHandle<()>,
 }

@@ -27,8 +27,8 @@ use crate::write::events::Events;
 use crate::write::layers::read_only;
 use crate::write::requests::{Cluster, connect};
 
-/// How long claims under way are given to come to rest when the process is told to stop. What is left of them is found by
-/// whoever leads next, who is kept waiting by this.
+/// How long the process waits for claims under way when it is told to stop. The next leader finds what is left of them, and is kept
+/// waiting by this.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long giving the lease back may take; else it runs out by itself.
 const LEASE_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -82,9 +82,9 @@ impl Operator {
     /// Operates until `stop` comes; then comes to rest and gives the Lease back.
     pub async fn operate(self, stop: impl Future<Output = ()>) {
         let Operator { client, identity, clock, config, health, metrics } = self;
-        let leadership = if config.leader_elect { Leadership::standby() } else { Leadership::alone() };
+        let leadership = if config.election.leader_elect { Leadership::standby() } else { Leadership::alone() };
         let owners = config.owner_trust.into();
-        let cache = Arc::new(Cache::new(owners, config.reach()));
+        let cache = Arc::new(Cache::new(owners, config.workload_scope()));
         let context = Arc::new(Context {
             cluster: Cluster::new(&client, leadership.clone(), metrics.clone(), health.rights.clone()),
             cache: cache.clone(),
@@ -93,19 +93,19 @@ impl Operator {
             events: Events::new(&identity, clock),
         });
         let engine = Engine {
-            cycle_steps_max: config.cycle_steps_max,
-            owner_steps_max: config.cycle_steps_max / OWNERS_SHARE,
+            cycle_steps_max: config.cycle.cycle_steps_max,
+            owner_steps_max: config.cycle.cycle_steps_max / OWNERS_SHARE,
             ..Engine::product()
         };
         let claims = Arc::new(Claims::new(context, engine, owners, config.stop_timeout_ms()));
         let (shutdown, stopped) = oneshot::channel();
         let mut elector = None;
-        let looking = tokio::spawn(health.rights.clone().look_after(client.clone(), config.reach()));
+        let looking = tokio::spawn(health.rights.clone().look_after(client.clone(), config.workload_scope()));
         let operator = async {
-            watch::start(&read_only(&client), &cache, &config.reach(), &health.rights).await;
+            watch::start(&read_only(&client), &cache, &config.workload_scope(), &health.rights).await;
             health.set_ready();
             tracing::info!(identity, "caches of all kinds are synced");
-            if config.leader_elect {
+            if config.election.leader_elect {
                 elector = Some(stand(&client, &config, &identity, &leadership, clock, stopped));
             }
             negotiate(&claims, &config, &health, &leadership).await;
@@ -134,7 +134,7 @@ fn stand(
     clock: Clock,
     stopped: oneshot::Receiver<()>,
 ) -> JoinHandle<()> {
-    let namespace = config.lease_namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
+    let namespace = config.election.lease_namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
     let elector = Elector::new(client.clone(), &namespace, identity, config.lease(), leadership.clone(), clock);
     tokio::spawn(elector.run(async {
         stopped.await.ok();
@@ -147,7 +147,7 @@ async fn negotiate(claims: &Arc<Claims>, config: &Config, health: &Arc<Health>, 
         let term = loop {
             health.beat();
             claims.context.metrics.leader.set(0);
-            // Whoever leads next looks at everything first.
+            // A new leader looks at everything first.
             claims.context.cache.lock().take_changes();
             if let Ok(term) = timeout(BEAT, leadership.gained()).await {
                 break term;
@@ -165,7 +165,7 @@ async fn negotiate(claims: &Arc<Claims>, config: &Config, health: &Arc<Health>, 
     }
 }
 
-/// Waits for claims under way; what is left of them is found again by whoever starts next.
+/// Waits for claims under way; what is left of them is found again by the next leader.
 async fn drain(in_flight: &InFlight) {
     let begun = Instant::now();
     while in_flight.len() > 0 && begun.elapsed() < GRACE {

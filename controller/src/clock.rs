@@ -1,5 +1,5 @@
 //! What time it is. How much time has passed is asked of tokio's clock everywhere, which goes on with the machine's, or stands
-//! still until whoever stopped it moves it: so hours pass in no time where nothing is waited for.
+//! still in tests until it is moved: so hours pass in no time where nothing is waited for.
 
 use jiff::Timestamp;
 use tokio::time::Instant;

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Parser, ValueEnum};
+use clap::{ArgAction, Args, Parser, ValueEnum};
 use gangindex::Engine;
 use matchmaker::Plain;
-use pool::{OwnerTrust, Reach};
+use pool::{OwnerTrust, WorkloadScope};
 use sha2::{Digest, Sha256};
 
 use crate::leader::Timing;
@@ -25,6 +25,40 @@ pub struct Config {
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     pub(crate) listen: SocketAddr,
 
+    #[command(flatten)]
+    pub(crate) cycle: CycleFlags,
+
+    /// How long a workload may take to stop after its claim has ended, in seconds. After that, its pods are deleted,
+    /// and a workload without pods counts as stopped, whatever its own controller reports.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    stop_timeout_seconds: u64,
+
+    /// Whether `spec.owner` can be trusted, because the admission policy of the chart sets or checks it.
+    #[arg(long, value_enum, default_value_t = Owners::Stamped)]
+    pub(crate) owner_trust: Owners,
+
+    #[command(flatten)]
+    pub(crate) election: ElectionFlags,
+
+    /// The name of this process in the Lease; a unique suffix is added.
+    #[arg(long, value_name = "NAME", env = "POD_NAME", default_value = "gangmatch-controller")]
+    name: String,
+
+    #[command(flatten)]
+    workloads: WorkloadFlags,
+
+    /// How to search for gangs. Both ways find the same gangs; the plain search is slow, and is meant for diagnosis.
+    #[arg(long, value_enum, default_value_t = SearchBy::Index)]
+    pub(crate) search: SearchBy,
+
+    /// The format of log lines.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub(crate) log_format: LogFormat,
+}
+
+// When cycles begin and end, and how much they do. Not a doc comment: clap would take it for the description of the program.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CycleFlags {
     /// The longest time between two negotiation cycles, in seconds. A change of an ad starts a cycle immediately.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     cycle_seconds: u64,
@@ -46,16 +80,11 @@ pub struct Config {
     /// wait. Claims that are ending do not count.
     #[arg(long, value_name = "COUNT", default_value_t = 64)]
     pub(crate) claims_max: usize,
+}
 
-    /// How long a workload may take to stop after its claim has ended, in seconds. After that, its pods are deleted,
-    /// and a workload without pods counts as stopped, whatever its own controller reports.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    stop_timeout_seconds: u64,
-
-    /// Whether `spec.owner` can be trusted, because the admission policy of the chart sets or checks it.
-    #[arg(long, value_enum, default_value_t = Owners::Stamped)]
-    pub(crate) owner_trust: Owners,
-
+// How a leader is elected. Not a doc comment: clap would take it for the description of the program.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ElectionFlags {
     /// Whether controllers elect a leader with a Lease, while the others write nothing. If false, there must be only
     /// one controller.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
@@ -69,11 +98,11 @@ pub struct Config {
     /// thirds of that time.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..=300))]
     lease_seconds: u64,
+}
 
-    /// The name of this process in the Lease; a unique suffix is added.
-    #[arg(long, value_name = "NAME", env = "POD_NAME", default_value = "gangmatch-controller")]
-    name: String,
-
+// Where workloads are started. Not a doc comment: clap would take it for the description of the program.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WorkloadFlags {
     /// Whether workloads (batch Jobs, JobSets and Pods) are started. If false, the controller does not read any, and
     /// a Job with a workload is not accepted.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
@@ -82,14 +111,6 @@ pub struct Config {
     /// The namespaces in which workloads are started. Default: all namespaces.
     #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
     workload_namespaces: Vec<String>,
-
-    /// How to search for gangs. Both ways find the same gangs; the plain search is slow, and is meant for diagnosis.
-    #[arg(long, value_enum, default_value_t = SearchBy::Index)]
-    pub(crate) search: SearchBy,
-
-    /// The format of log lines.
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub(crate) log_format: LogFormat,
 }
 
 /// Which part of the cluster guarantees `spec.owner`.
@@ -139,7 +160,7 @@ pub(crate) enum LogFormat {
 
 impl Config {
     pub(crate) fn cycle_every(&self) -> Duration {
-        Duration::from_secs(self.cycle_seconds.max(1))
+        Duration::from_secs(self.cycle.cycle_seconds.max(1))
     }
 
     pub(crate) fn stop_timeout_ms(&self) -> u64 {
@@ -147,14 +168,15 @@ impl Config {
     }
 
     pub(crate) fn cycle_limit(&self) -> Duration {
-        Duration::from_secs(self.cycle_limit_seconds)
+        Duration::from_secs(self.cycle.cycle_limit_seconds)
     }
 
     pub(crate) fn lease(&self) -> Timing {
-        Timing { lease_ms: self.lease_seconds.saturating_mul(1000) }
+        Timing { lease_ms: self.election.lease_seconds.saturating_mul(1000) }
     }
 
-    /// A name that no other process has, nor this one after a restart: whoever takes over waits, even from its namesake.
+    /// A name that no other process has, nor this one after a restart: a new leader waits for the Lease to run out, even if its pod has
+    /// the same name.
     pub(crate) fn identity(&self, process: u32, started: jiff::Timestamp) -> String {
         let mark = Sha256::digest(format!("{} {process} {}", self.name, started.as_nanosecond()));
         let mark: String = mark.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
@@ -162,16 +184,16 @@ impl Config {
     }
 
     /// Where workloads are started.
-    pub(crate) fn reach(&self) -> Reach {
-        match (self.workloads, self.workload_namespaces.as_slice()) {
-            (false, _) => Reach::In(BTreeSet::new()),
-            (true, []) => Reach::Everywhere,
-            (true, namespaces) => Reach::In(namespaces.iter().cloned().collect()),
+    pub(crate) fn workload_scope(&self) -> WorkloadScope {
+        match (self.workloads.workloads, self.workloads.workload_namespaces.as_slice()) {
+            (false, _) => WorkloadScope::In(BTreeSet::new()),
+            (true, []) => WorkloadScope::Everywhere,
+            (true, namespaces) => WorkloadScope::In(namespaces.iter().cloned().collect()),
         }
     }
 
     pub(crate) fn debounce(&self) -> Duration {
-        Duration::from_millis(self.debounce_milliseconds)
+        Duration::from_millis(self.cycle.debounce_milliseconds)
     }
 }
 
@@ -181,14 +203,14 @@ mod tests {
 
     #[test]
     fn workloads_are_started_everywhere_or_where_it_says() {
-        let reach = |flags: &[&str]| {
+        let scope = |flags: &[&str]| {
             let all = ["gangmatch-controller"].iter().chain(flags);
-            Config::try_parse_from(all).unwrap().reach()
+            Config::try_parse_from(all).unwrap().workload_scope()
         };
-        assert_eq!(reach(&[]), Reach::Everywhere);
-        let two = reach(&["--workload-namespaces=eda,web"]);
+        assert_eq!(scope(&[]), WorkloadScope::Everywhere);
+        let two = scope(&["--workload-namespaces=eda,web"]);
         assert_eq!(["eda", "web", "other"].map(|name| two.includes(name)), [true, true, false]);
-        assert!(!reach(&["--workloads=false", "--workload-namespaces=eda"]).includes("eda"));
+        assert!(!scope(&["--workloads=false", "--workload-namespaces=eda"]).includes("eda"));
     }
 
     #[test]

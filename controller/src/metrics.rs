@@ -73,10 +73,10 @@ type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 impl Default for Metrics {
     fn default() -> Metrics {
-        let mut registry = Registry::default();
+        let mut registry = Registry::with_prefix("gangmatch");
         let all = &mut registry;
         Metrics {
-            leader: add(all, "gangmatch_leader", "1 if this replica leads, else 0"),
+            leader: add(all, "leader", "1 if this replica leads, else 0"),
             requests: RequestMetrics::new(all),
             claims: ClaimMetrics::new(all),
             cycles: CycleMetrics::new(all),
@@ -91,14 +91,14 @@ impl RequestMetrics {
             "Requests to the API server by outcome; fenced: not sent, or refused, since another replica leads";
         let duration = Family::new_with_constructor(histogram as fn() -> Histogram);
         let help = "How long a request took, its wait for its turn included";
-        all.register("gangmatch_request_duration_seconds", help, duration.clone());
+        all.register("request_duration_seconds", help, duration.clone());
         RequestMetrics {
-            ended: add(all, "gangmatch_requests", outcomes),
-            in_flight: add(all, "gangmatch_requests_in_flight", "Requests under way now"),
+            ended: add(all, "requests", outcomes),
+            in_flight: add(all, "requests_in_flight", "Requests under way now"),
             duration,
             statuses_not_written: add(
                 all,
-                "gangmatch_statuses_not_written",
+                "statuses_not_written",
                 "Statuses that could not be written, and are tried again",
             ),
         }
@@ -132,28 +132,28 @@ impl Drop for RequestUnderWay {
 impl ClaimMetrics {
     fn new(all: &mut Registry) -> ClaimMetrics {
         ClaimMetrics {
-            in_flight: add(all, "gangmatch_claims_in_flight", "Claims that are driven now"),
-            decisions: add(all, "gangmatch_decisions", "Gangs committed, called off and released, by reason"),
-            refusals: add(all, "gangmatch_refusals", "Offers that said no to a claim, by reason"),
-            attempts: add(all, "gangmatch_attempts", "Matches written for a job for the first time, and again"),
+            in_flight: add(all, "claims_in_flight", "Claims that are driven now"),
+            decisions: add(all, "decisions", "Gangs committed, called off and released, by reason"),
+            refusals: add(all, "refusals", "Offers that said no to a claim, by reason"),
+            attempts: add(all, "attempts", "Matches written for a job for the first time, and again"),
             matches_not_taken: add(
                 all,
-                "gangmatch_matches_not_taken",
+                "matches_not_taken",
                 "Matches that the API server would not take: a quota, a policy",
             ),
             commit_duration: add_histogram(
                 all,
-                "gangmatch_commit_duration_seconds",
+                "commit_duration_seconds",
                 "From when a gang was handed on to its commit",
             ),
             wait_duration: add_histogram(
                 all,
-                "gangmatch_wait_duration_seconds",
+                "wait_duration_seconds",
                 "From when a job was created to the commit of its first gang",
             ),
-            orphans_swept: add(all, "gangmatch_orphans_swept", "Entries taken out of ledgers whose Match was gone"),
-            entries_restored: add(all, "gangmatch_entries_restored", "Entries that ledgers had lost, written back"),
-            gave_up: add(all, "gangmatch_gave_up", "Jobs that were finished since they could not be claimed"),
+            orphans_swept: add(all, "orphans_swept", "Entries taken out of ledgers whose Match was gone"),
+            entries_restored: add(all, "entries_restored", "Entries that ledgers had lost, written back"),
+            gave_up: add(all, "gave_up", "Jobs that were finished since they could not be claimed"),
         }
     }
 }
@@ -183,43 +183,35 @@ impl ClaimMetrics {
 impl CycleMetrics {
     fn new(all: &mut Registry) -> CycleMetrics {
         CycleMetrics {
-            duration: add_histogram(all, "gangmatch_cycle_duration_seconds", "How long a negotiation cycle took"),
+            duration: add_histogram(all, "cycle_duration_seconds", "How long a negotiation cycle took"),
             round_duration: add_histogram(
                 all,
-                "gangmatch_round_duration_seconds",
+                "round_duration_seconds",
                 "How long the main loop took to look at what had changed",
             ),
-            jobs_waiting: add(all, "gangmatch_jobs_waiting", "Jobs that the last cycle looked at"),
-            jobs_unmatched: add(
-                all,
-                "gangmatch_jobs_unmatched",
-                "Jobs for which the last cycle found no gang, by reason",
-            ),
+            jobs_waiting: add(all, "jobs_waiting", "Jobs that the last cycle looked at"),
+            jobs_unmatched: add(all, "jobs_unmatched", "Jobs for which the last cycle found no gang, by reason"),
             reasons: Mutex::default(),
-            gangs_backlog: add(
-                all,
-                "gangmatch_gangs_backlog",
-                "Gangs that were found and wait until fewer claims are in flight",
-            ),
+            gangs_backlog: add(all, "gangs_backlog", "Gangs that were found and wait until fewer claims are in flight"),
             ended: add(
                 all,
-                "gangmatch_cycles_ended",
+                "cycles_ended",
                 "Negotiation cycles that took too long and were ended with what they had found",
             ),
             over_budget: add(
                 all,
-                "gangmatch_over_budget",
+                "over_budget",
                 "Namespaces whose jobs, or whose offers, exceeded their budget in a cycle, by side",
             ),
             jobs_over_budget: add(
                 all,
-                "gangmatch_jobs_over_budget",
+                "jobs_over_budget",
                 "Jobs without a gang in the last cycle whose search exceeded the budget of their namespace",
             ),
-            searches_cut_short: add(all, "gangmatch_searches_cut_short", "Searches that ran out of steps"),
+            searches_cut_short: add(all, "searches_cut_short", "Searches that ran out of steps"),
             disagreements: add(
                 all,
-                "gangmatch_disagreements",
+                "disagreements",
                 "Gangs of the index that the evaluator did not agree with: a mistake in this program",
             ),
         }

@@ -102,12 +102,12 @@ fn answer(good: Result<(), String>) -> (StatusCode, String) {
     }
 }
 
-/// How long a connection may last: whoever asks too much, or says nothing, is cut off.
+/// How long a connection may last: a client that asks too much, or sends nothing, is cut off.
 const CONNECTION: Duration = Duration::from_secs(10);
 /// How old the text of the metrics may be.
 const TEXT_AGE: Duration = Duration::from_secs(1);
 
-/// Serves the probes, and what is counted, until the process ends; on the thread of who calls it, which does nothing else: however
+/// Serves the probes, and what is counted, until the process ends; on the calling thread, which does nothing else: however
 /// many ask, no claim waits for them.
 ///
 /// # Errors

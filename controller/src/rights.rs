@@ -1,4 +1,4 @@
-//! What the API server lets this process do, looked at when it has refused something for want of a right.
+//! The rights of this process at the API server: reviewed when a request was refused for lack of a right.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use kube::api::{Api, ListParams, PostParams};
 use kube::core::{Request, Status};
 use kube::{Client, Error, Resource};
 use parking_lot::{Mutex, MutexGuard};
-use pool::Reach;
+use pool::WorkloadScope;
 use serde::de::IgnoredAny;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
@@ -53,9 +53,9 @@ impl Rights {
         }
     }
 
-    /// Looks for ever whether rights are missing, where workloads are started as far as `reach`.
-    pub(crate) async fn look_after(self: Arc<Self>, client: Client, reach: Reach) {
-        let needs = needs(&reach);
+    /// Looks for ever whether rights are missing, where workloads are started as far as `scope`.
+    pub(crate) async fn look_after(self: Arc<Self>, client: Client, scope: WorkloadScope) {
+        let needs = needs(&scope);
         loop {
             let is_doubted = tokio::select! {
                 () = self.doubted.notified() => true,
@@ -80,10 +80,18 @@ impl Rights {
     }
 }
 
-/// Whether an answer says that this process lacks a right, and not that a quota or a policy is against it.
+/// Whether a request was refused because this process lacks a right, and not by a quota, a policy or a webhook.
+///
+/// The type of the answer does not tell: RBAC, quotas and admission all answer with code 403, reason Forbidden, and the same details
+/// (name, group and kind of the object). Only the authorizer's sentence names the user and the verb.
 fn is_about_rights(status: &Status) -> bool {
     let says = |text: &str| status.message.contains(text);
-    status.code == 401 || (says("User \"") && says("\" cannot "))
+    match status.code {
+        401 => true,
+        // Admission that asks the authorizer itself may pass its sentence on under its own code.
+        403 | 422 => says("User \"") && says("\" cannot "),
+        _ => false,
+    }
 }
 
 /// Whether the server refuses the cheapest of reads.
@@ -91,7 +99,8 @@ async fn is_refused(client: &Client) -> bool {
     let path = crds::Match::url_path(&(), None);
     let Ok(request) = Request::new(path).list(&ListParams::default().limit(1)) else { return false };
     let answer = timeout(DEADLINE, client.request::<IgnoredAny>(request)).await;
-    matches!(answer, Ok(Err(Error::Api(status))) if is_about_rights(&status) || status.code == 403)
+    // Quotas and admission do not apply to reads: only the authorizer refuses one.
+    matches!(answer, Ok(Err(Error::Api(status))) if status.code == 401 || status.is_forbidden())
 }
 
 /// A right that is needed.
@@ -157,10 +166,10 @@ const OF_WORK: &[(&[&str], &str, &str, Option<&str>)] = &[
     (&["list", "watch", "delete"], "", "pods", None),
 ];
 
-fn needs(reach: &Reach) -> Vec<Need> {
-    let areas: Vec<Option<String>> = match reach {
-        Reach::Everywhere => vec![None],
-        Reach::In(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+fn needs(scope: &WorkloadScope) -> Vec<Need> {
+    let areas: Vec<Option<String>> = match scope {
+        WorkloadScope::Everywhere => vec![None],
+        WorkloadScope::In(namespaces) => namespaces.iter().cloned().map(Some).collect(),
     };
     let everywhere = EVERYWHERE.iter().map(|need| (need, None));
     let of_work = areas.iter().flat_map(|area| OF_WORK.iter().map(move |need| (need, area.clone())));
@@ -217,8 +226,8 @@ mod tests {
 
     #[test]
     fn where_workloads_are_started_in_two_namespaces_rights_are_needed_there() {
-        let everywhere = needs(&Reach::Everywhere);
-        let two = needs(&Reach::In(["eda".to_owned(), "web".to_owned()].into()));
+        let everywhere = needs(&WorkloadScope::Everywhere);
+        let two = needs(&WorkloadScope::In(["eda".to_owned(), "web".to_owned()].into()));
         let of_work: usize = OF_WORK.iter().map(|(verbs, ..)| verbs.len()).sum();
         assert_eq!(two.len(), everywhere.len() + of_work);
         let words: Vec<String> = two.iter().map(Need::text).collect();

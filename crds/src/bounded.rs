@@ -1,69 +1,78 @@
-//! Free JSON into a map of bounded size: what is beyond the limit is read over, and enough is kept to tell that there was more.
+//! Free JSON into a value of bounded size and depth: what is beyond a limit is read over, so that no text is refused as a whole because
+//! of one value in it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use crate::ad::AD_ELEMENTS_MAX;
 
-/// Reads a map that may be absent.
-pub(crate) fn map<'de, D: Deserializer<'de>>(text: D) -> Result<Option<BTreeMap<String, Value>>, D::Error> {
-    Ok(Option::<Fields>::deserialize(text)?.map(|fields| fields.0))
+/// How much of a value is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueLimits {
+    /// The most values and names in it, itself included.
+    pub elements: usize,
+    /// How deep lists and maps may be nested.
+    pub depth: usize,
 }
 
-/// Reads one that has a default.
+/// Reads any JSON value as far as the limits go; and whether lists or maps were too deep, which are empty then.
+///
+/// # Errors
+/// It is not JSON.
+pub fn bounded_value<'de, D: Deserializer<'de>>(from: D, limits: ValueLimits) -> Result<(Value, bool), D::Error> {
+    let (left, is_cut) = (Cell::new(limits.elements), Cell::new(false));
+    let value = Bounded { left: &left, is_cut: &is_cut, depth: limits.depth }.deserialize(from)?;
+    Ok((value, is_cut.get()))
+}
+
+/// Reads a map that may be absent: of too large a map so much that its size shows that there was more.
+pub(crate) fn map<'de, D: Deserializer<'de>>(text: D) -> Result<Option<BTreeMap<String, Value>>, D::Error> {
+    // The map itself is an element, and one more is kept than may be.
+    let limits = ValueLimits { elements: AD_ELEMENTS_MAX.saturating_add(2), depth: usize::MAX };
+    match bounded_value(text, limits)?.0 {
+        Value::Null => Ok(None),
+        Value::Object(fields) => Ok(Some(fields.into_iter().collect())),
+        other => Err(D::Error::custom(format!("found {other}, expected a map"))),
+    }
+}
+
+/// The same for a map with a default.
 pub(crate) fn map_or_none<'de, D: Deserializer<'de>>(text: D) -> Result<BTreeMap<String, Value>, D::Error> {
     map(text).map(Option::unwrap_or_default)
 }
 
-struct Fields(BTreeMap<String, Value>);
-
-impl<'de> Deserialize<'de> for Fields {
-    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
-        text.deserialize_map(Entries).map(Fields)
-    }
+/// Reads a value inside the limits.
+#[derive(Clone, Copy)]
+struct Bounded<'l> {
+    /// How many elements may still be kept.
+    left: &'l Cell<usize>,
+    is_cut: &'l Cell<bool>,
+    depth: usize,
 }
-
-struct Entries;
-
-impl<'de> Visitor<'de> for Entries {
-    type Value = BTreeMap<String, Value>;
-
-    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str("a map")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        // one more than may be
-        let (mut left, mut all) = (AD_ELEMENTS_MAX.saturating_add(1), BTreeMap::new());
-        while let Some(name) = entries.next_key::<String>()? {
-            match Bounded(&mut left).entry(&mut entries)? {
-                Some(value) => drop(all.insert(name, value)),
-                None => drop(name),
-            }
-        }
-        Ok(all)
-    }
-}
-
-/// A value of at most so many elements, counted down.
-struct Bounded<'l>(&'l mut usize);
 
 impl Bounded<'_> {
-    fn count(&mut self) {
-        *self.0 = self.0.saturating_sub(1);
+    fn count(self) {
+        self.left.set(self.left.get().saturating_sub(1));
     }
 
-    /// The value of an entry, unless there is no room for it.
-    fn entry<'de, A: MapAccess<'de>>(&mut self, entries: &mut A) -> Result<Option<Value>, A::Error> {
-        if *self.0 == 0 {
-            entries.next_value::<IgnoredAny>()?;
-            return Ok(None);
-        }
+    fn is_full(self) -> bool {
+        self.left.get() == 0
+    }
+
+    fn scalar<E>(self, value: impl Into<Value>) -> Result<Value, E> {
         self.count();
-        entries.next_value_seed(Bounded(self.0)).map(Some)
+        Ok(value.into())
+    }
+
+    /// For the values inside a list or a map; `None` if they are too deep.
+    fn below(self) -> Option<Self> {
+        let depth = self.depth.checked_sub(1);
+        self.is_cut.set(self.is_cut.get() || depth.is_none());
+        depth.map(|depth| Bounded { depth, ..self })
     }
 }
 
@@ -82,72 +91,64 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         to.write_str("any JSON value")
     }
 
-    fn visit_bool<E>(mut self, flag: bool) -> Result<Value, E> {
-        self.count();
-        Ok(Value::Bool(flag))
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        self.scalar(flag)
     }
 
-    fn visit_i64<E>(mut self, number: i64) -> Result<Value, E> {
-        self.count();
-        Ok(number.into())
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        self.scalar(number)
     }
 
-    fn visit_u64<E>(mut self, number: u64) -> Result<Value, E> {
-        self.count();
-        Ok(number.into())
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        self.scalar(number)
     }
 
-    fn visit_f64<E>(mut self, number: f64) -> Result<Value, E> {
-        self.count();
-        Ok(Number::from_f64(number).map_or(Value::Null, Value::Number))
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        self.scalar(Number::from_f64(number).map_or(Value::Null, Value::Number))
     }
 
-    fn visit_str<E>(mut self, text: &str) -> Result<Value, E> {
-        self.count();
-        Ok(Value::String(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        self.scalar(text)
     }
 
-    fn visit_string<E>(mut self, text: String) -> Result<Value, E> {
-        self.count();
-        Ok(Value::String(text))
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        self.scalar(text)
     }
 
-    fn visit_none<E>(mut self) -> Result<Value, E> {
-        self.count();
-        Ok(Value::Null)
+    fn visit_none<E>(self) -> Result<Value, E> {
+        self.scalar(Value::Null)
     }
 
-    fn visit_unit<E>(mut self) -> Result<Value, E> {
-        self.count();
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        self.scalar(Value::Null)
     }
 
     fn visit_some<D: Deserializer<'de>>(self, text: D) -> Result<Value, D::Error> {
         text.deserialize_any(self)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         self.count();
-        let mut all = Vec::new();
-        while *self.0 > 0
-            && let Some(item) = items.next_element_seed(Bounded(self.0))?
-        {
-            all.push(item);
+        let (below, mut all) = (self.below(), Vec::new());
+        while let Some(below) = below.filter(|_| !self.is_full()) {
+            match items.next_element_seed(below)? {
+                Some(item) => all.push(item),
+                None => return Ok(Value::Array(all)),
+            }
         }
-        if *self.0 == 0 {
-            while items.next_element::<IgnoredAny>()?.is_some() {}
-        }
+        while items.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Value::Array(all))
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         self.count();
-        let mut all = Map::new();
-        while let Some(name) = entries.next_key::<String>()? {
-            if let Some(value) = self.entry(&mut entries)? {
-                all.insert(name, value);
-            }
+        let (below, mut all) = (self.below(), Map::new());
+        while let Some(below) = below.filter(|_| !self.is_full()) {
+            let Some(name) = entries.next_key::<String>()? else { return Ok(Value::Object(all)) };
+            self.count();
+            all.insert(name, entries.next_value_seed(below)?);
         }
+        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Value::Object(all))
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AdFields, ExprText, JobStatus, bounded, rules, schemas};
+use crate::{AdFields, ExprText, JobClaim, JobStatus, bounded, rules, schemas};
 
 /// What a Job asks for: its ad, and how it is served.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +89,14 @@ pub struct JobSpec {
     #[serde(default = "match_history_limit")]
     #[schemars(range(min = 0, max = 20))]
     pub match_history_limit: i32,
+}
+
+impl Job {
+    /// The claim that holds it, if any.
+    #[must_use]
+    pub fn claim(&self) -> Option<&JobClaim> {
+        self.status.as_ref()?.claim.as_ref()
+    }
 }
 
 impl Default for JobSpec {

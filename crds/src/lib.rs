@@ -27,6 +27,7 @@ mod schemas;
 use std::collections::BTreeMap;
 
 pub use ad_fields::{AdFields, Port};
+pub use bounded::{ValueLimits, bounded_value};
 pub use claims::{Activity, AskWhen, ClaimEntry, Vote, VoteRetry};
 pub use expr_text::{EXPRESSION_LENGTH_MAX, ExprText};
 pub use generate::{Generated, HEADER, definitions, generated};

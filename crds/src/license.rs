@@ -1,6 +1,5 @@
 //! The kind License (gml): turns the seats of a program, and the hosts on which they are valid, into fields.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,10 +60,6 @@ impl Default for LicenseSpec {
 impl Offer for License {
     const KIND: OfferKind = OfferKind::License;
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
     fn ad_fields(&self) -> &AdFields {
         &self.spec.ad
     }
@@ -75,14 +70,6 @@ impl Offer for License {
 
     fn capacity(&self) -> &Res {
         &self.spec.capacity
-    }
-
-    fn offer_status(&self) -> Option<&OfferStatus> {
-        self.status.as_ref()
-    }
-
-    fn node_name(&self) -> Option<&str> {
-        None
     }
 }
 

@@ -1,6 +1,5 @@
 //! The kind Machine (gmm): turns a host, and the terms on which it can be claimed, into fields.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,10 +62,6 @@ impl Default for MachineSpec {
 impl Offer for Machine {
     const KIND: OfferKind = OfferKind::Machine;
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
     fn ad_fields(&self) -> &AdFields {
         &self.spec.ad
     }
@@ -77,10 +72,6 @@ impl Offer for Machine {
 
     fn capacity(&self) -> &Res {
         &self.spec.capacity
-    }
-
-    fn offer_status(&self) -> Option<&OfferStatus> {
-        self.status.as_ref()
     }
 
     fn node_name(&self) -> Option<&str> {

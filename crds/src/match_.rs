@@ -84,6 +84,14 @@ pub struct MatchSpec {
     pub members: Vec<Member>,
 }
 
+impl Match {
+    /// Its decision; Pending, if it has no status yet.
+    #[must_use]
+    pub fn decision(&self) -> Decision {
+        self.status.as_ref().map(|status| status.decision).unwrap_or_default()
+    }
+}
+
 /// A negotiation cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cycle {

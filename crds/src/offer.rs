@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
+use kube::Resource;
+use kube::core::object::HasStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -242,13 +244,10 @@ fn is_zero(number: &i64) -> bool {
     *number == 0
 }
 
-/// The interface that all kinds of offers share.
-pub trait Offer {
+/// What all kinds of offers have in common.
+pub trait Offer: Resource<DynamicType = ()> + HasStatus<Status = OfferStatus> {
     /// The kind.
     const KIND: OfferKind;
-
-    /// Name, namespace, uid, labels.
-    fn metadata(&self) -> &ObjectMeta;
 
     /// The fields in which its ad is written.
     fn ad_fields(&self) -> &AdFields;
@@ -259,9 +258,8 @@ pub trait Offer {
     /// The capacity, by resource.
     fn capacity(&self) -> &Res;
 
-    /// Its status.
-    fn offer_status(&self) -> Option<&OfferStatus>;
-
     /// The name of its node, if it is a node of the cluster.
-    fn node_name(&self) -> Option<&str>;
+    fn node_name(&self) -> Option<&str> {
+        None
+    }
 }

@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 /// Gangs of jobs, machines and licenses: which would match, and why others do not.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-gangmatch", bin_name = "kubectl gangmatch", version)]
-struct Arguments {
+struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -23,30 +23,30 @@ struct Arguments {
 enum Verb {
     /// Print the Matches that would be created for a folder of manifests, and why the other jobs wait. Needs no cluster.
     #[command(after_help = command::match_::AFTER_HELP)]
-    Match(command::match_::Arguments),
+    Match(command::match_::MatchArguments),
     /// Print all mistakes in manifests, including expressions that are valid but probably not intended. Needs no cluster.
     #[command(after_help = command::lint::AFTER_HELP)]
-    Lint(command::lint::Arguments),
+    Lint(command::lint::LintArguments),
     /// Format ads and expressions.
     #[command(after_help = command::fmt::AFTER_HELP)]
-    Fmt(command::fmt::Arguments),
+    Fmt(command::fmt::FmtArguments),
     /// Convert ads into another form: brackets, HTCondor's long form or JSON.
     #[command(after_help = command::convert::AFTER_HELP)]
-    Convert(command::convert::Arguments),
+    Convert(command::convert::ConvertArguments),
     /// Convert submit files and machine ads of HTCondor into manifests.
     #[command(after_help = command::import::AFTER_HELP)]
-    Import(command::import::Arguments),
+    Import(command::import::ImportArguments),
     /// Simulate jobs that arrive over time and are matched in windows, under several schemes. Needs no cluster.
     #[command(after_help = command::gridcam::AFTER_HELP)]
-    Gridcam(command::gridcam::Arguments),
+    Gridcam(command::gridcam::GridcamArguments),
     /// Print the value of an expression.
     #[command(after_help = command::eval::AFTER_HELP)]
-    Eval(command::eval::Arguments),
+    Eval(command::eval::EvalArguments),
 }
 
 fn main() -> std::process::ExitCode {
     let mut out = output();
-    let done = match Arguments::parse().verb {
+    let done = match CommandLine::parse().verb {
         Verb::Match(arguments) => command::match_::run(&arguments, &mut out),
         // its remarks are coloured, and show their sources as they are
         Verb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),

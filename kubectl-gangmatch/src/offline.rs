@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crds::{AdFields, Job, License, Machine, MachineClass, Match};
+use crds::{AdFields, AdKind, Job, License, Machine, MachineClass, Match};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use pool::{Life, ObjectKey, Objects};
+use pool::{Advertises, AgentLiveness, ObjectKey, Objects};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -47,9 +47,9 @@ pub(crate) fn load(documents: Vec<Document>, stamp: &Stamp<'_>) -> Loaded {
     }
     loader.ads();
     let Loader { mut objects, mut problems, mut warnings, .. } = loader;
-    // without a cluster nobody can be asked: agents are taken as there, and as saying yes
-    let spoken_for = objects.offers().filter(|offer| offer.fields().agent.is_some());
-    objects.agents = Arc::new(spoken_for.map(|offer| ((offer.kind(), offer.key()), Life::Renewed)).collect());
+    // Without a cluster, agents count as alive.
+    let spoken_for = objects.offers().filter(|offer| offer.fields.agent.is_some());
+    objects.agents = Arc::new(spoken_for.map(|offer| ((offer.kind, offer.key()), AgentLiveness::Renewed)).collect());
     problems.sort();
     warnings.sort();
     Loaded { objects, problems, warnings }
@@ -71,21 +71,9 @@ impl Loader<'_> {
         let (api, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
         let known = KINDS.into_iter().find(|known| *known == kind);
         match (api.as_str(), known) {
-            (API, Some("Job")) => {
-                if let Some(job) = self.object::<Job>("Job", &document, |job| Some(&mut job.spec.ad)) {
-                    self.objects.jobs.put(job);
-                }
-            }
-            (API, Some("Machine")) => {
-                if let Some(machine) = self.object::<Machine>("Machine", &document, |found| Some(&mut found.spec.ad)) {
-                    self.objects.machines.put(machine);
-                }
-            }
-            (API, Some("License")) => {
-                if let Some(license) = self.object::<License>("License", &document, |found| Some(&mut found.spec.ad)) {
-                    self.objects.licenses.put(license);
-                }
-            }
+            (API, Some("Job")) => self.ad::<Job>(&document),
+            (API, Some("Machine")) => self.ad::<Machine>(&document),
+            (API, Some("License")) => self.ad::<License>(&document),
             // read for what is wrong with it: without a cluster there are no nodes to make Machines of
             (API, Some("MachineClass")) => {
                 self.object::<MachineClass>("MachineClass", &document, |class| Some(&mut class.spec.ad));
@@ -97,6 +85,12 @@ impl Loader<'_> {
             }
             ("v1", _) if kind == "Namespace" => self.namespace(&document),
             _ => self.foreign(&document, &api, &kind),
+        }
+    }
+
+    fn ad<K: Advertises + DeserializeOwned>(&mut self, document: &Document) {
+        if let Some(object) = self.object::<K>(K::KIND.as_str(), document, |object| Some(object.ad_fields_mut())) {
+            self.objects.put(object);
         }
     }
 
@@ -193,28 +187,15 @@ impl Loader<'_> {
 
     /// What is wrong with ads, or should be known of them, at the places where they were written.
     fn ads(&mut self) {
-        let mut said: Vec<(&'static str, ObjectKey, Result<String, String>)> = Vec::new();
-        for (key, held) in self.objects.jobs.iter() {
-            match &held.ad {
-                Ok(ad) => said.extend(ad.warnings.iter().map(|text| ("Job", key.clone(), Ok(text.clone())))),
-                Err(why) => said.push(("Job", key.clone(), Err(why.message.clone()))),
-            }
-        }
-        for offer in self.objects.offers() {
-            match offer.ad() {
-                Ok(ad) => {
-                    said.extend(ad.warnings.iter().map(|text| (offer.kind().as_str(), offer.key(), Ok(text.clone()))))
-                }
-                Err(why) => said.push((offer.kind().as_str(), offer.key(), Err(why.message.clone()))),
-            }
-        }
-        for (kind, key, what) in said {
+        let jobs = self.objects.jobs.iter().map(|(key, held)| (AdKind::Job.as_str(), key.clone(), &held.ad));
+        let offers = self.objects.offers().map(|offer| (offer.kind.as_str(), offer.key(), offer.ad));
+        for (kind, key, ad) in jobs.chain(offers) {
             let Some(source) = self.sources.get(&(kind, key.clone())) else { continue };
-            let (list, text) = match what {
-                Ok(text) => (&mut self.warnings, text),
-                Err(text) => (&mut self.problems, text),
-            };
-            list.push(Problem { place: place(source, &text), text: format!("{kind} {key}: {text}") });
+            let problem = |text: &String| Problem { place: place(source, text), text: format!("{kind} {key}: {text}") };
+            match ad {
+                Ok(ad) => self.warnings.extend(ad.warnings.iter().map(problem)),
+                Err(why) => self.problems.push(problem(&why.message)),
+            }
         }
     }
 }

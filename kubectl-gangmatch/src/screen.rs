@@ -3,14 +3,16 @@
 use std::borrow::Cow;
 use std::io::{Result, Write};
 
+use crds::ad::shows_as_written;
+
 /// The text with escapes for everything that a terminal would obey; lines and tabs stay.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    if text.chars().all(shows_as_written) {
+    if text.chars().all(is_shown) {
         return Cow::Borrowed(text);
     }
     let mut out = String::new();
     for character in text.chars() {
-        if shows_as_written(character) {
+        if is_shown(character) {
             out.push(character);
         } else {
             out.extend(character.escape_default());
@@ -19,12 +21,9 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// False for what moves a terminal's cursor, changes its settings, has no width, or turns the direction of text.
-fn shows_as_written(character: char) -> bool {
-    let laid_out = matches!(character, '\n' | '\t');
-    let hides =
-        matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    laid_out || !(character.is_control() || hides)
+/// Whether a character only shows, or ends a line or a column.
+fn is_shown(character: char) -> bool {
+    matches!(character, '\n' | '\t') || shows_as_written(character)
 }
 
 /// A writer that shows texts so.

@@ -1,9 +1,11 @@
 //! Files and standard input into ClassAd text, or the reason why they have none.
 
-use std::io::Read;
-use std::path::Path;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+
+use crate::screen::shown;
 
 /// The largest text that is read, in bytes.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -12,6 +14,25 @@ const BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub(crate) struct Text {
     pub(crate) name: String,
     pub(crate) text: String,
+}
+
+/// The files of a command line; standard input, if it names none.
+pub(crate) fn files_or_stdin(files: &[PathBuf]) -> Vec<PathBuf> {
+    if files.is_empty() { vec![PathBuf::from("-")] } else { files.to_vec() }
+}
+
+/// The text of a file, as [`read`] gives it. If it has none, standard error says why.
+///
+/// # Errors
+/// The file cannot be opened or read.
+pub(crate) fn read_or_report(file: &Path) -> anyhow::Result<Option<Text>> {
+    Ok(read(file)?.map_err(|problem| report(&problem)).ok())
+}
+
+/// Writes an error to standard error.
+pub(crate) fn report(problem: &str) {
+    // Nothing is left to be told if standard error is closed.
+    let _ = writeln!(std::io::stderr(), "error: {}", shown(problem));
 }
 
 /// The text of a file; of standard input if it is called `-`. A mark at the beginning that some editors write is left out.

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use classad::{Expr, Never, never_true};
 use crds::ad::{Advertised, Rejected, Size};
 use crds::conditions::reasons;
-use crds::{AdFields, AdKind, Job, License, Machine, OfferKind};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use crds::{AdFields, AdKind, Job, License, Machine, Offer, OfferFields, OfferKind, OfferStatus};
 use kube::ResourceExt;
+use kube::core::object::HasSpec;
 use matchmaker::{PoolAd, Ports, Role};
+use serde_json::Value;
 
 use crate::key::ObjectKey;
+use crate::objects::Objects;
 use crate::snapshot::ad_key;
+use crate::store::AdStore;
 
 /// An ad that was accepted.
 #[derive(Clone, Debug)]
@@ -21,24 +24,27 @@ pub struct Prepared {
     pub ports: Arc<Ports>,
     /// A License's `sharedBy`.
     pub shared_by: Option<Expr>,
-    /// What its author should know, though it is no reason to reject the ad.
+    /// Warnings for the author: they are no reason to reject the ad.
     pub warnings: Vec<String>,
-    /// A job as the engine sees it, which depends on nothing else.
-    pub(crate) asks: Option<Arc<PoolAd>>,
+    /// The ad of a job as the engine sees it; `None` for an offer, whose ad also depends on other objects.
+    pub(crate) root: Option<Arc<PoolAd>>,
 }
 
-/// A kind whose objects carry an ad.
-pub trait Advertises: ResourceExt + PartialEq {
+/// A kind whose objects have ads: where they are cached, and how each becomes an ad.
+pub trait Advertises: ResourceExt<DynamicType = ()> + HasSpec<Spec: PartialEq> + Clone + PartialEq {
     /// The kind.
     const KIND: AdKind;
 
-    /// Its ad.
+    /// The objects of this kind in the cache.
+    fn store_mut(objects: &mut Objects) -> &mut AdStore<Self>;
+
+    /// The ad of the object.
     ///
     /// # Errors
     /// The object's text is no ad; the message says where and what to write instead.
     fn advertise(&self) -> Result<Advertised, Rejected>;
 
-    /// What claims on it share a seat by.
+    /// The expression by whose value claims share a seat.
     ///
     /// # Errors
     /// `sharedBy` is no expression.
@@ -46,50 +52,76 @@ pub trait Advertises: ResourceExt + PartialEq {
         Ok(None)
     }
 
-    /// Takes out who is said to own it.
-    fn disown(&mut self);
+    /// The fields in which the ad is written.
+    fn ad_fields_mut(&mut self) -> &mut AdFields;
 
-    /// The node that it is, if any.
+    /// What an agent has published of it, which is part of the ad.
+    fn published(&self) -> Option<&BTreeMap<String, Value>> {
+        None
+    }
+
+    /// The name of the node that it stands for, if any.
     fn node(&self) -> Option<&str> {
         None
     }
 
-    /// Whether it wants something started for it.
-    fn wants_work(&self) -> bool {
+    /// Whether a workload is to be started for it.
+    fn has_workload(&self) -> bool {
         false
     }
 
-    /// How the engine sees it, if that depends on nothing but its ad.
-    fn asks(&self, _ports: &Arc<Ports>) -> Option<PoolAd> {
+    /// The ad of a root as the engine sees it, which depends on nothing but the object; `None` for an offer.
+    fn root_ad(&self, _ports: &Arc<Ports>) -> Option<PoolAd> {
         None
     }
 
     /// How large its text is.
     fn size(&self) -> Size;
 
-    /// Takes out what an ad is made of, and all else that may be large: what is left is enough for the claims that stand.
-    fn strip(&mut self);
+    /// Clears what may be large and only this kind has.
+    fn strip_own(&mut self);
 
-    /// Whether the ad of `self` is that of `other`: nothing that it is made of has changed.
-    fn same_ad(&self, other: &Self) -> bool;
+    /// Clears what the ad is made of, and everything else that may be large. What is left is enough for existing claims.
+    fn strip(&mut self) {
+        let metadata = self.meta_mut();
+        metadata.annotations = None;
+        metadata.labels.iter_mut().for_each(|labels| labels.retain(|name, _| name.starts_with(crds::GROUP)));
+        metadata.finalizers.iter_mut().for_each(|names| names.truncate(LIST_MAX));
+        metadata.owner_references.iter_mut().for_each(|owners| owners.truncate(LIST_MAX));
+        let fields = self.ad_fields_mut();
+        *fields = AdFields { owner: fields.owner.take(), ..AdFields::default() };
+        self.strip_own();
+    }
+
+    /// Whether both have the same ad: nothing that it is made of differs.
+    fn same_ad(&self, other: &Self) -> bool {
+        self.uid() == other.uid()
+            && self.labels() == other.labels()
+            && self.spec() == other.spec()
+            && self.published().filter(|all| !all.is_empty()) == other.published().filter(|all| !all.is_empty())
+    }
 }
 
 impl Advertises for Job {
     const KIND: AdKind = AdKind::Job;
 
+    fn store_mut(objects: &mut Objects) -> &mut AdStore<Job> {
+        &mut objects.jobs
+    }
+
     fn advertise(&self) -> Result<Advertised, Rejected> {
         crds::ad::job_ad(self)
     }
 
-    fn disown(&mut self) {
-        self.spec.ad.owner = None;
+    fn ad_fields_mut(&mut self) -> &mut AdFields {
+        &mut self.spec.ad
     }
 
-    fn wants_work(&self) -> bool {
+    fn has_workload(&self) -> bool {
         self.spec.workload.is_some()
     }
 
-    fn asks(&self, ports: &Arc<Ports>) -> Option<PoolAd> {
+    fn root_ad(&self, ports: &Arc<Ports>) -> Option<PoolAd> {
         let (key, uid) = (ad_key(Job::KIND, &ObjectKey::of(self)), self.uid().unwrap_or_default());
         Some(PoolAd { key, uid, node_name: None, ports: ports.clone(), role: Role::Asks })
     }
@@ -98,58 +130,53 @@ impl Advertises for Job {
         Size::of_job(self)
     }
 
-    fn strip(&mut self) {
-        strip_metadata(&mut self.metadata);
-        strip_fields(&mut self.spec.ad);
+    fn strip_own(&mut self) {
         self.spec.gang_rank = None;
         if let Some(workload) = &mut self.spec.workload {
             workload.job_template.iter_mut().for_each(BTreeMap::clear);
             workload.env.clear();
         }
     }
-
-    fn same_ad(&self, other: &Self) -> bool {
-        self.uid() == other.uid() && self.labels() == other.labels() && self.spec == other.spec
-    }
 }
 
 impl Advertises for Machine {
     const KIND: AdKind = AdKind::Offer(OfferKind::Machine);
 
+    fn store_mut(objects: &mut Objects) -> &mut AdStore<Machine> {
+        &mut objects.machines
+    }
+
     fn advertise(&self) -> Result<Advertised, Rejected> {
         crds::ad::machine_ad(self)
     }
 
-    fn disown(&mut self) {
-        self.spec.ad.owner = None;
+    fn ad_fields_mut(&mut self) -> &mut AdFields {
+        &mut self.spec.ad
+    }
+
+    fn published(&self) -> Option<&BTreeMap<String, Value>> {
+        self.status.as_ref().map(|status| &status.attributes)
     }
 
     fn node(&self) -> Option<&str> {
-        self.spec.node_name.as_deref()
+        self.node_name()
     }
 
     fn size(&self) -> Size {
         Size::of_offer(self)
     }
 
-    fn strip(&mut self) {
-        strip_metadata(&mut self.metadata);
-        strip_fields(&mut self.spec.ad);
-        self.spec.offer.dynamic_attributes.clear();
-        self.status.iter_mut().for_each(|status| status.attributes.clear());
-    }
-
-    fn same_ad(&self, other: &Self) -> bool {
-        let published = |object: &Machine| object.status.as_ref().map(|status| status.attributes.clone());
-        self.uid() == other.uid()
-            && self.labels() == other.labels()
-            && self.spec == other.spec
-            && published(self).unwrap_or_default() == published(other).unwrap_or_default()
+    fn strip_own(&mut self) {
+        strip_offer(&mut self.spec.offer, &mut self.status);
     }
 }
 
 impl Advertises for License {
     const KIND: AdKind = AdKind::Offer(OfferKind::License);
+
+    fn store_mut(objects: &mut Objects) -> &mut AdStore<License> {
+        &mut objects.licenses
+    }
 
     fn advertise(&self) -> Result<Advertised, Rejected> {
         crds::ad::license_ad(self)
@@ -159,49 +186,36 @@ impl Advertises for License {
         crds::ad::shared_by(self)
     }
 
-    fn disown(&mut self) {
-        self.spec.ad.owner = None;
+    fn ad_fields_mut(&mut self) -> &mut AdFields {
+        &mut self.spec.ad
+    }
+
+    fn published(&self) -> Option<&BTreeMap<String, Value>> {
+        self.status.as_ref().map(|status| &status.attributes)
     }
 
     fn size(&self) -> Size {
         Size::of_offer(self)
     }
 
-    fn strip(&mut self) {
-        strip_metadata(&mut self.metadata);
-        strip_fields(&mut self.spec.ad);
+    fn strip_own(&mut self) {
         self.spec.shared_by = None;
-        self.spec.offer.dynamic_attributes.clear();
-        self.status.iter_mut().for_each(|status| status.attributes.clear());
-    }
-
-    fn same_ad(&self, other: &Self) -> bool {
-        let published = |object: &License| object.status.as_ref().map(|status| status.attributes.clone());
-        self.uid() == other.uid()
-            && self.labels() == other.labels()
-            && self.spec == other.spec
-            && published(self).unwrap_or_default() == published(other).unwrap_or_default()
+        strip_offer(&mut self.spec.offer, &mut self.status);
     }
 }
 
-/// Of lists that may be long, so much is kept.
-const KEPT_MAX: usize = 16;
+/// How many items of a list that may be long are kept of a stripped object.
+const LIST_MAX: usize = 16;
 
-fn strip_metadata(metadata: &mut ObjectMeta) {
-    metadata.annotations = None;
-    metadata.labels.iter_mut().for_each(|labels| labels.retain(|name, _| name.starts_with(crds::GROUP)));
-    metadata.finalizers.iter_mut().for_each(|names| names.truncate(KEPT_MAX));
-    metadata.owner_references.iter_mut().for_each(|owners| owners.truncate(KEPT_MAX));
+fn strip_offer(fields: &mut OfferFields, status: &mut Option<OfferStatus>) {
+    fields.dynamic_attributes.clear();
+    status.iter_mut().for_each(|status| status.attributes.clear());
 }
 
-fn strip_fields(fields: &mut AdFields) {
-    *fields = AdFields { owner: fields.owner.take(), ..AdFields::default() };
-}
-
-/// The ad of an object, ready to be matched.
+/// Makes the ad of an object, and takes its ports apart.
 ///
 /// # Errors
-/// The object's text is no ad, its ports are none, or `sharedBy` does not parse.
+/// The object's text is no ad, a port is not well formed or can never be matched, or `sharedBy` does not parse.
 pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
     let advertised = object.advertise()?;
     let ports = Ports::of(&advertised.ad);
@@ -215,8 +229,8 @@ pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
         }
     }
     let ports = Arc::new(ports);
-    let asks = object.asks(&ports).map(Arc::new);
-    Ok(Prepared { ports, shared_by: object.shared_by()?, warnings: advertised.warnings, asks })
+    let root = object.root_ad(&ports).map(Arc::new);
+    Ok(Prepared { ports, shared_by: object.shared_by()?, warnings: advertised.warnings, root })
 }
 
 fn because(never: &Never) -> String {

@@ -1,51 +1,42 @@
-//! Signs of life of the agents that speak for offers: where they are, and what they say.
+//! The Leases by which the agents of offers show that they are alive.
 
 use crds::OfferKind;
 
 use crate::key::ObjectKey;
-use crate::objects::OfferRef;
 
-/// What is known of an offer's agent, by its Lease.
+/// Whether the agent of an offer is alive, as its Lease shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Life {
-    /// No Lease is seen, and not for long.
+pub enum AgentLiveness {
+    /// No Lease was seen yet, or not for longer than the offer allows.
     #[default]
     Unknown,
     /// The Lease was renewed within its time.
     Renewed,
-    /// It was not, for longer than the offer allows.
+    /// The Lease was not renewed for longer than the offer allows.
     Expired,
-    /// There has been no Lease for longer than that.
+    /// There has been no Lease for longer than the offer allows.
     Absent,
 }
 
-impl Life {
-    /// Whether the agent counts as lost: by then it has stopped, by its own clock.
+impl AgentLiveness {
+    /// Whether the agent counts as lost. By its own clock it has stopped its work by then.
     pub fn is_silent(self) -> bool {
-        matches!(self, Life::Expired | Life::Absent)
+        matches!(self, AgentLiveness::Expired | AgentLiveness::Absent)
     }
 }
 
-/// Where an offer's agent shows that it is alive.
+/// The key of the Lease that the agent of an offer renews.
 pub fn lease_key(kind: OfferKind, offer: &ObjectKey) -> ObjectKey {
     ObjectKey::new(&offer.namespace, &format!("{}{}", lease_prefix(kind), offer.name))
 }
 
-/// Whether a Lease of this name may be an agent's.
+/// Whether the name is that of an agent's Lease.
 pub fn is_lease_of_agent(name: &str) -> bool {
     OfferKind::ALL.into_iter().any(|kind| name.starts_with(&lease_prefix(kind)))
 }
 
 fn lease_prefix(kind: OfferKind) -> String {
     format!("gangmatch-{}-", kind.as_str().to_ascii_lowercase())
-}
-
-impl OfferRef<'_> {
-    /// How long its agent may be silent, in seconds; `None` if it has none.
-    pub fn silence_seconds(self) -> Option<u64> {
-        let agent = self.fields().agent.as_ref()?;
-        Some(u64::try_from(agent.lease_duration_seconds).unwrap_or(0))
-    }
 }
 
 #[cfg(test)]

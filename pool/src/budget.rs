@@ -1,5 +1,5 @@
-//! Memory for large ads: so much for each namespace, and so much for all. The oldest come first; where all is taken, those of the
-//! namespace that has the most make room for those that have less.
+//! The memory budget of large ads: a limit for each namespace, and one for all. Older ads come first. If the limit for all is reached,
+//! ads of the namespace with the most memory are evicted for ads of namespaces with less.
 
 use std::collections::BTreeMap;
 
@@ -8,68 +8,69 @@ use crds::conditions::reasons;
 
 use crate::key::ObjectKey;
 
-/// What an ad may weigh without counting: those of ordinary size, and Machines of nodes with a hundred labels, never do.
+/// Ads up to this weight do not count: ads of ordinary size, and Machines of nodes with a hundred labels.
 const FREE: u64 = 64 * 1024;
-/// What one element of an ad takes: in the object, in the ad, and in what the engine makes of it.
+/// The memory for one element of an ad, in bytes: in the object, in the ad, and in the tables of the engine.
 const ELEMENT: u64 = 160;
-/// How many times the text of an ad is kept.
+/// How many copies of the text of an ad are kept.
 const COPIES: u64 = 3;
 
-/// How much memory the large ads of one kind may take, in bytes.
+/// The memory limits of the large ads of one kind, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Those of one namespace.
+    /// The limit for one namespace.
     pub each: u64,
-    /// Those of all.
+    /// The limit for all namespaces.
     pub all: u64,
 }
 
 impl Limits {
-    /// Those of the product: for each of the three kinds of ads.
+    /// The limits of the product.
     pub const PRODUCT: Limits = Limits { each: 24 << 20, all: 96 << 20 };
 }
 
-/// About how much memory a large ad takes; nothing, if it is of ordinary size.
+/// About how much memory a large ad takes, in bytes; 0 for an ad of ordinary size.
 pub(crate) fn weight(size: Size) -> u64 {
     let [bytes, elements] = [size.bytes, size.elements].map(|count| u64::try_from(count).unwrap_or(u64::MAX));
     bytes.saturating_mul(COPIES).saturating_add(elements.saturating_mul(ELEMENT)).saturating_sub(FREE)
 }
 
-/// What large ads take now.
+/// The large ads of one kind, and how much memory they take.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Budget {
-    /// None: nothing is limited.
+    /// None: no limits.
     limits: Option<Limits>,
     accounts: BTreeMap<String, Account>,
     used: u64,
-    /// Some has become free, and those that wait may fit.
+    /// Memory was released since [`Budget::fitting`] found nothing.
     freed: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Account {
-    /// Those that have their place, by name: when they were made, and how much they take.
+    /// The ads that are kept, by name: time of creation and weight.
     held: BTreeMap<String, (i64, u64)>,
-    /// Those that have none.
+    /// The ads that wait for memory.
     waiting: BTreeMap<String, (i64, u64)>,
     used: u64,
 }
 
-/// What came of a request for room.
+/// The result of a request for memory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Granted {
-    /// Those that have lost their place to it.
+    /// The ads that were evicted for it.
     pub(crate) evicted: Vec<ObjectKey>,
-    /// Why it has none.
+    /// Why there is no memory for it, if there is none.
     pub(crate) refusal: Option<Rejected>,
 }
 
 impl Budget {
+    /// A budget with these limits.
     pub(crate) fn within(limits: Limits) -> Budget {
         Budget { limits: Some(limits), ..Budget::default() }
     }
 
-    /// A place for an ad that was made at `born`, in the stead of what it had.
+    /// Requests memory for an ad that was created at `born` (seconds since 1970), instead of what it had.
     pub(crate) fn request(&mut self, key: &ObjectKey, born: i64, weight: u64) -> Granted {
         self.release(key);
         let Some(limits) = self.limits.filter(|_| weight > 0) else { return Granted::default() };
@@ -92,12 +93,12 @@ impl Budget {
         Granted { evicted, refusal: None }
     }
 
-    /// Whom to evict so that there is room; why there cannot be any.
+    /// The ads to evict so that there is room, or why there cannot be any.
     fn room(&self, key: &ObjectKey, born: i64, weight: u64, limits: Limits) -> Result<Vec<ObjectKey>, String> {
         let nothing = Account::default();
         let own = self.accounts.get(&key.namespace).unwrap_or(&nothing);
         let over = own.used.saturating_add(weight).saturating_sub(limits.each);
-        // of its own namespace those that are younger
+        // In its own namespace, younger ads make room.
         let younger = |at: i64, name: &str| (at, name) > (born, key.name.as_str());
         let mut freed: BTreeMap<&str, u64> = BTreeMap::new();
         let mut evicted = Vec::new();
@@ -110,7 +111,7 @@ impl Budget {
         }
         let own_freed = freed.get(key.namespace.as_str()).copied().unwrap_or(0);
         if own_freed < over {
-            return Err(told(&key.namespace, weight, own.used, limits.each));
+            return Err(namespace_full(&key.namespace, weight, own.used, limits.each));
         }
         let mut left: BTreeMap<&str, Vec<(&str, u64)>> = BTreeMap::new();
         let mine = own.used.saturating_sub(own_freed).saturating_add(weight);
@@ -121,16 +122,16 @@ impl Budget {
             };
             let others = self.accounts.iter().filter(|(name, _)| **name != key.namespace);
             let Some(largest) = others.max_by_key(|entry| now(*entry)).filter(|entry| now(*entry) > mine) else {
-                return Err(told_all(weight, limits.all));
+                return Err(all_full(weight, limits.all));
             };
             let (namespace, account) = largest;
-            // oldest first, so that the youngest is the last
+            // Oldest first, so that the youngest is popped first.
             let line = left.entry(namespace).or_insert_with(|| {
                 let mut line: Vec<_> = account.youngest_first().map(|(name, (_, size))| (name, size)).collect();
                 line.reverse();
                 line
             });
-            let Some((name, size)) = line.pop() else { return Err(told_all(weight, limits.all)) };
+            let Some((name, size)) = line.pop() else { return Err(all_full(weight, limits.all)) };
             *freed.entry(namespace).or_default() += size;
             evicted.push(ObjectKey::new(namespace, name));
         }
@@ -145,7 +146,7 @@ impl Budget {
         self.used = self.used.saturating_sub(weight);
     }
 
-    /// An object has gone, or is asked for anew.
+    /// Releases the memory of an ad.
     pub(crate) fn release(&mut self, key: &ObjectKey) {
         let Some(account) = self.accounts.get_mut(&key.namespace) else { return };
         account.waiting.remove(&key.name);
@@ -159,8 +160,8 @@ impl Budget {
         }
     }
 
-    /// Those that wait for room that is there by now: of each namespace the oldest first, so many at most. If there are none, it is
-    /// not looked again before something has become free.
+    /// The waiting ads that fit by now, at most so many: of each namespace the oldest first. If none fits, the search is repeated only
+    /// after memory was released.
     pub(crate) fn fitting(&mut self, most: usize) -> Vec<ObjectKey> {
         if !self.freed {
             return Vec::new();
@@ -183,7 +184,7 @@ impl Budget {
         all
     }
 
-    /// How much is taken.
+    /// How much memory is taken, in bytes.
     #[cfg(test)]
     pub(crate) fn used(&self) -> u64 {
         self.used
@@ -202,7 +203,7 @@ fn kib(bytes: u64) -> u64 {
     bytes.div_ceil(1024)
 }
 
-fn told(namespace: &str, weight: u64, used: u64, limit: u64) -> String {
+fn namespace_full(namespace: &str, weight: u64, used: u64, limit: u64) -> String {
     format!(
         "spec: this large ad takes about {} KiB of memory; older large ads of the namespace {namespace} take {} KiB, and together \
          they may take {} KiB: make it smaller, or delete some of the others; it is looked at again when there is room",
@@ -212,7 +213,7 @@ fn told(namespace: &str, weight: u64, used: u64, limit: u64) -> String {
     )
 }
 
-fn told_all(weight: u64, limit: u64) -> String {
+fn all_full(weight: u64, limit: u64) -> String {
     format!(
         "spec: this large ad takes about {} KiB of memory, and the {} KiB that large ads of all namespaces may take are taken: make \
          it smaller; it is looked at again when there is room",

@@ -1,4 +1,4 @@
-//! Which objects are not what they were when somebody looked last: so that he need not look at all the others.
+//! Which objects have changed since the last call: only these have to be looked at again.
 
 use std::collections::BTreeSet;
 
@@ -7,29 +7,29 @@ use crds::{OfferKind, WorkKind};
 use crate::key::ObjectKey;
 use crate::objects::Objects;
 
-/// What has changed. An object that is said to have changed may be what it was; one that is not named is.
+/// The objects that have changed. One that is listed may be as it was; one that is not listed is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Jobs.
     pub jobs: BTreeSet<ObjectKey>,
-    /// Machines: they themselves, their agents' signs of life, or the nodes that they are.
+    /// Machines: the objects, the liveness of their agents, or their nodes.
     pub machines: BTreeSet<ObjectKey>,
-    /// Licenses: they themselves, or their agents' signs of life.
+    /// Licenses: the objects, or the liveness of their agents.
     pub licenses: BTreeSet<ObjectKey>,
     /// Matches.
     pub matches: BTreeSet<ObjectKey>,
     /// Uids of jobs whose Matches have changed.
     pub roots: BTreeSet<String>,
-    /// Workloads: kind and key.
-    pub works: BTreeSet<(WorkKind, ObjectKey)>,
+    /// Workloads, by kind and key.
+    pub workloads: BTreeSet<(WorkKind, ObjectKey)>,
     /// Uids of Matches whose workloads or pods have changed.
     pub worked: BTreeSet<String>,
-    /// Labels of namespaces, on which anything may depend.
+    /// Whether labels of namespaces have changed, on which every offer may depend.
     pub namespaces: bool,
 }
 
 impl Changes {
-    /// Whether everything is what it was.
+    /// Whether nothing has changed.
     pub fn is_empty(&self) -> bool {
         *self == Changes::default()
     }
@@ -42,7 +42,7 @@ impl Changes {
 }
 
 impl Objects {
-    /// Everything, as if all of it had changed.
+    /// All objects, as if each had changed.
     pub fn everything(&self) -> Changes {
         Changes {
             jobs: self.jobs.iter().map(|(key, _)| key.clone()).collect(),
@@ -50,23 +50,23 @@ impl Objects {
             licenses: self.licenses.iter().map(|(key, _)| key.clone()).collect(),
             matches: self.matches.keys().cloned().collect(),
             roots: BTreeSet::new(),
-            works: BTreeSet::new(),
-            worked: self.works.labelled().map(|(uid, _)| uid.to_owned()).collect(),
+            workloads: BTreeSet::new(),
+            worked: self.workloads.labelled().map(|(uid, _)| uid.to_owned()).collect(),
             namespaces: true,
         }
     }
 
-    /// What has changed since this was asked last.
+    /// What has changed since this was called last.
     pub fn take_changes(&mut self) -> Changes {
         let (matches, roots) = self.matches.take_changes();
-        let (works, worked) = self.works.take_changes();
+        let (workloads, worked) = self.workloads.take_changes();
         Changes {
             jobs: self.jobs.take_changes(),
             machines: self.machines.take_changes(),
             licenses: self.licenses.take_changes(),
             matches,
             roots,
-            works,
+            workloads,
             worked,
             namespaces: std::mem::take(&mut self.namespaces_changed),
         }

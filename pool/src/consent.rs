@@ -1,4 +1,4 @@
-//! An offer's `allowedNamespaces` and the labels of all namespaces into the set of namespaces it takes jobs of.
+//! An offer's `allowedNamespaces` and the labels of all namespaces into the namespaces whose jobs it admits.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use crds::{AllowedNamespaces, NamespacesFrom};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use matchmaker::Consent;
 
-/// The label by which a cluster's admin trusts a namespace to offer to others.
+/// The label by which the admin of the cluster allows a namespace to offer to other namespaces.
 const OFFERS: &str = "gangmatch.dev/offers";
 
-/// The labels of every namespace known, by name.
+/// The labels of all namespaces, by name.
 pub(crate) type Namespaces = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Whether the cluster's admin lets offers of this namespace meet jobs of others: label `gangmatch.dev/offers: cluster`.
+/// Whether the admin allows jobs of other namespaces on the offers of this one: label `gangmatch.dev/offers: cluster`.
 pub fn trusted(namespace: &str, namespaces: &Namespaces) -> bool {
     namespaces.get(namespace).is_some_and(|labels| labels.get(OFFERS).is_some_and(|value| value == "cluster"))
 }
 
-/// Whose jobs an offer takes: what its owner allows, as far as the admin trusts its namespace. A selector that says
-/// something unknown selects nothing.
+/// The namespaces whose jobs an offer admits: those that its owner allows, if the admin of the cluster trusts its namespace. A selector
+/// with an unknown operator selects nothing.
 pub fn consent(allowed: Option<&AllowedNamespaces>, namespace: &str, namespaces: &Namespaces) -> Consent {
     let same = || Consent::same(namespace);
     let Some(allowed) = allowed else { return same() };

@@ -1,9 +1,11 @@
-//! The kind JobSet of jobset.x-k8s.io, as far as claims are concerned.
+//! The kind JobSet of jobset.x-k8s.io, as far as claims depend on it. All fields are read leniently.
 
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 
-/// What is to run.
+use crate::trimmed::lenient;
+
+/// The used fields of the spec.
 #[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]
 #[kube(
     group = "jobset.x-k8s.io",
@@ -16,45 +18,55 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobSetSpec {
-    /// Nothing is to run.
+    /// True: nothing is to run.
+    #[serde(deserialize_with = "lenient")]
     pub suspend: Option<bool>,
     /// Which controller acts on it; absent: JobSet's own.
+    #[serde(deserialize_with = "lenient")]
     pub managed_by: Option<String>,
 }
 
-/// What became of it.
+/// The used fields of the status.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobSetStatus {
     /// `Completed`, `Failed`, `Suspended`.
+    #[serde(deserialize_with = "lenient")]
     pub conditions: Vec<JobSetCondition>,
     /// For each replicated job.
+    #[serde(deserialize_with = "lenient")]
     pub replicated_jobs_status: Vec<ReplicatedJobStatus>,
 }
 
-/// What its controller says of it. The times in it are not read.
+/// A condition, without its times.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobSetCondition {
-    /// What it is about.
-    #[serde(rename = "type")]
+    /// Its type.
+    #[serde(rename = "type", deserialize_with = "lenient")]
     pub type_: String,
     /// `True`, `False` or `Unknown`.
+    #[serde(deserialize_with = "lenient")]
     pub status: String,
-    /// Why, for people.
+    /// The reason as a sentence.
+    #[serde(deserialize_with = "lenient")]
     pub message: String,
 }
 
-/// How many batch Jobs there are of each sort.
+/// How many batch Jobs of a replicated job there are in each state.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReplicatedJobStatus {
-    /// All of its pods are ready.
+    /// With all pods ready.
+    #[serde(deserialize_with = "lenient")]
     pub ready: i32,
-    /// It has ended well.
+    /// Succeeded.
+    #[serde(deserialize_with = "lenient")]
     pub succeeded: i32,
-    /// It has failed.
+    /// Failed.
+    #[serde(deserialize_with = "lenient")]
     pub failed: i32,
-    /// It has pods that run or will.
+    /// With pods that run, or are to run.
+    #[serde(deserialize_with = "lenient")]
     pub active: i32,
 }

@@ -1,49 +1,65 @@
 //! The pool: turns Kubernetes objects into the snapshot that a negotiation cycle works on, and gangs back into Matches.
 //!
 //! The controller and the offline tools share it: the same objects give the same gangs with a cluster and without. It
-//! holds no client and no clock. [`Sent`] is an object as an API server sends it. [`Objects`] is what is known now; [`snapshot`] freezes it; [`record`] writes a gang down
-//! as a Match; [`gang_of`] reads one back, to be looked at once more on the members as they are.
+//! holds no client and no clock. [`Trimmed`] is an object as it is read from an API server. [`Objects`] is what is known now.
+//! [`snapshot()`] freezes it for a negotiation cycle; [`record()`] writes a gang down as a Match; [`gang_of`] reads a gang back from its
+//! Match, to be verified on the members as they are.
+//!
+//! The modules stand in the order in which data goes through them.
 
+// Objects of the API server, read without what is not used.
+mod job_set;
+mod key;
+mod trimmed;
+
+// What counts of each object, and the cache of all of them.
 mod ads;
 mod agents;
 mod budget;
 mod changes;
-mod consent;
-mod freezer;
-mod introduction;
-mod job_set;
-mod key;
+mod claim_ref;
 mod matches;
+mod multi_map;
 mod node;
 mod objects;
-mod reach;
-mod recall;
-mod record;
-mod sent;
+mod offer_ref;
+mod store;
+mod workload;
+mod workload_scope;
+mod workloads;
+
+// The cache into a snapshot.
+mod consent;
 mod snapshot;
+mod snapshot_builder;
 mod usage;
-mod whose;
-mod work;
-mod works;
+
+// A gang into a Match, and back.
+mod record;
+mod recorded_gang;
+mod requester_attributes;
 
 pub use ads::{Advertises, Prepared};
-pub use agents::{Life, is_lease_of_agent, lease_key};
+pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};
 pub use budget::Limits;
 pub use changes::Changes;
+pub use claim_ref::{ClaimRef, is_foreign};
 pub use consent::{consent, selects, trusted};
-pub use freezer::Freezer;
-pub use introduction::introduction;
 pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 pub use key::ObjectKey;
 pub use matches::Matches;
-pub use node::{NodeFacts, NodeTrouble, Nodes, node_trouble};
-pub use objects::{AdStore, Held, Objects, OfferRef, OwnerTrust};
-pub use reach::Reach;
-pub use recall::{Recalled, gang_of};
-pub use record::{Occasion, record};
-pub use sent::{Guarded, Heartbeat, Lean, Page, Sent, Unreadable, lean_metadata};
-pub use snapshot::{CycleInputs, Flight, JobState, admits, forgotten, job_state, returning, snapshot};
+pub use multi_map::MultiMap;
+pub use node::{NodeFacts, NodeProblem, Nodes, node_problem};
+pub use objects::Objects;
+pub use offer_ref::OfferRef;
+pub use record::{Provenance, record};
+pub use recorded_gang::{RecordedGang, gang_of};
+pub use requester_attributes::requester_attributes;
+pub use snapshot::{AssumedGang, CycleInputs, JobState, admits, job_state, missing_entries, returning, snapshot};
+pub use snapshot_builder::SnapshotBuilder;
+pub use store::{AdStore, Cached, OwnerTrust};
+pub use trimmed::{AgentLease, Page, Parsed, ReadTrimmed, Trimmed, Unreadable, trimmed_metadata};
 pub use usage::{usage, usage_without, used_text};
-pub use whose::{Whose, is_foreign};
-pub use work::{Controller, Origin, WorkObject, has_finished, noun};
-pub use works::Works;
+pub use workload::{Controller, Marks, Origin, RunState, WorkloadObject, has_finished, noun};
+pub use workload_scope::WorkloadScope;
+pub use workloads::Workloads;

@@ -1,4 +1,4 @@
-//! The Matches known now, by key and by the job that each is for: a cycle asks for those of every job.
+//! The cache of Matches, by key, by uid and by job: a cycle reads the Matches of every job.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -7,14 +7,15 @@ use std::sync::Arc;
 use crds::Match;
 
 use crate::key::ObjectKey;
+use crate::multi_map::MultiMap;
 
-/// The Matches known now. Reads as a map by key.
+/// The cached Matches. Reads as a map by key.
 #[derive(Clone, Debug, Default)]
 pub struct Matches {
     held: BTreeMap<ObjectKey, Arc<Match>>,
-    of_root: BTreeMap<String, BTreeSet<ObjectKey>>,
+    of_root: MultiMap<String, ObjectKey>,
     by_uid: BTreeMap<String, ObjectKey>,
-    /// Those that have changed since somebody asked, and the uids of their jobs.
+    /// Those that have changed since [`Matches::take_changes`], and the uids of their jobs.
     changed: (BTreeSet<ObjectKey>, BTreeSet<String>),
 }
 
@@ -29,8 +30,7 @@ impl Deref for Matches {
 impl Matches {
     /// The Matches whose root is the job with this uid.
     pub fn of_root(&self, job_uid: &str) -> impl Iterator<Item = (&ObjectKey, &Arc<Match>)> {
-        let keys = self.of_root.get(job_uid).into_iter().flatten();
-        keys.filter_map(|key| self.held.get_key_value(key))
+        self.of_root.get(job_uid).filter_map(|key| self.held.get_key_value(key))
     }
 
     /// The Match with this uid.
@@ -38,11 +38,12 @@ impl Matches {
         self.held.get(self.by_uid.get(uid)?)
     }
 
+    /// What has changed since this was called last.
     pub(crate) fn take_changes(&mut self) -> (BTreeSet<ObjectKey>, BTreeSet<String>) {
         std::mem::take(&mut self.changed)
     }
 
-    /// Takes one in, in place of what had its key.
+    /// Caches a Match, in place of the one with its key.
     pub(crate) fn put(&mut self, key: ObjectKey, found: Match) {
         self.remove(&key);
         self.changed.0.insert(key.clone());
@@ -51,12 +52,12 @@ impl Matches {
         }
         if let Some(root) = found.spec.members.first() {
             self.changed.1.insert(root.uid.clone());
-            self.of_root.entry(root.uid.clone()).or_default().insert(key.clone());
+            self.of_root.insert(root.uid.clone(), key.clone());
         }
         self.held.insert(key, Arc::new(found));
     }
 
-    /// Forgets one.
+    /// Removes a Match.
     pub fn remove(&mut self, key: &ObjectKey) {
         let Some(found) = self.held.remove(key) else { return };
         self.changed.0.insert(key.clone());
@@ -65,15 +66,10 @@ impl Matches {
         }
         let Some(root) = found.spec.members.first() else { return };
         self.changed.1.insert(root.uid.clone());
-        if let Some(keys) = self.of_root.get_mut(&root.uid) {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.of_root.remove(&root.uid);
-            }
-        }
+        self.of_root.remove(&root.uid, key);
     }
 
-    /// Forgets all that `keep` does not name.
+    /// Removes all Matches but those whose keys `keep` accepts.
     pub fn retain(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
         let gone: Vec<ObjectKey> = self.held.keys().filter(|key| !keep(key)).cloned().collect();
         gone.iter().for_each(|key| self.remove(key));

@@ -1,4 +1,4 @@
-//! The cluster's nodes, as far as ads are concerned, and whether the machine that is one may be offered.
+//! The nodes of the cluster, as far as ads depend on them, and whether the Machine of a node may be claimed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,31 +7,32 @@ use crds::Machine;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 
-use crate::objects::{Objects, OfferRef};
+use crate::objects::Objects;
+use crate::offer_ref::OfferRef;
 
-/// What counts of a node. Signs of life are no part of it: they change all the time, and nothing follows from them.
+/// What is read of a node. Heartbeats are not: they change all the time, and nothing depends on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeFacts {
     /// Its name.
     pub name: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// Its kubelet says that pods can run.
+    /// Its condition Ready is True.
     pub ready: bool,
-    /// Nobody has cordoned it.
+    /// It is not cordoned, and not being deleted.
     pub schedulable: bool,
-    /// What its kubelet says of its system, by the attribute's name.
+    /// Facts about its system, by the name of the attribute.
     pub system: BTreeMap<&'static str, String>,
-    /// What pods may use of it, by resource; cpu in cores, memory and storage in MiB, whole.
+    /// What pods may use of it, by resource: cpu in cores, memory and storage in MiB, rounded down.
     pub allocatable: BTreeMap<String, i64>,
-    /// Its taints: key, value, effect.
+    /// Its taints, each as key, value and effect.
     pub taints: Vec<[String; 3]>,
-    /// Its conditions but `Ready`, as far as they are known.
+    /// Its conditions except `Ready`, without those whose status is Unknown.
     pub conditions: BTreeMap<String, bool>,
 }
 
 impl NodeFacts {
-    /// What counts of an object.
+    /// What is read of a Node.
     pub fn of(node: &Node) -> NodeFacts {
         let status = node.status.clone().unwrap_or_default();
         let spec = node.spec.clone().unwrap_or_default();
@@ -65,7 +66,7 @@ impl NodeFacts {
     }
 }
 
-/// The taints but those by which Kubernetes repeats what is said elsewhere: they come and go with conditions and cordons.
+/// The taints without those of Kubernetes itself, which only repeat conditions and cordons.
 fn taints(all: Vec<k8s_openapi::api::core::v1::Taint>) -> Vec<[String; 3]> {
     let own = all.into_iter().filter(|taint| !taint.key.starts_with("node.kubernetes.io/"));
     own.map(|taint| [taint.key, taint.value.unwrap_or_default(), taint.effect]).collect()
@@ -111,35 +112,35 @@ fn thousandths(text: &str) -> Option<i128> {
     digits.checked_mul(factor)?.checked_div(scale)
 }
 
-/// What stands between a machine and its node.
+/// Why a Machine cannot be claimed because of its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeTrouble {
+pub enum NodeProblem {
     /// There is no node of that name.
     Missing,
-    /// Its kubelet does not say that pods can run.
+    /// The node is not ready.
     NotReady,
-    /// Somebody has cordoned it.
+    /// The node is cordoned, or being deleted.
     Cordoned,
-    /// An older machine is this node, too: this one.
+    /// An older Machine stands for the same node: the one with this key.
     Duplicate(String),
 }
 
-/// Why a machine's node keeps it from being offered; nothing, if it is no node, or if nobody looks at nodes here.
-pub fn node_trouble(offer: OfferRef<'_>, objects: &Objects) -> Option<NodeTrouble> {
+/// Why a Machine cannot be claimed because of its node, if so; `None` also for an offer without a node, and if nodes are not watched.
+pub fn node_problem(offer: OfferRef<'_>, objects: &Objects) -> Option<NodeProblem> {
     let nodes = objects.nodes.as_ref()?;
-    let name = offer.node_name()?;
-    let Some(node) = nodes.get(name) else { return Some(NodeTrouble::Missing) };
+    let name = offer.node_name?;
+    let Some(node) = nodes.get(name) else { return Some(NodeProblem::Missing) };
     let age = |machine: &Machine| (machine.metadata.creation_timestamp.clone(), machine.uid().unwrap_or_default());
     let others = objects.machines.of_node(name).map(|held| held.object.as_ref());
     if let Some(first) =
         others.min_by_key(|machine| age(machine)).filter(|first| first.uid().as_deref() != Some(offer.uid()))
     {
         let key = crate::ObjectKey::of(first);
-        return Some(NodeTrouble::Duplicate(key.to_string()));
+        return Some(NodeProblem::Duplicate(key.to_string()));
     }
     match (node.schedulable, node.ready) {
-        (false, _) => Some(NodeTrouble::Cordoned),
-        (true, false) => Some(NodeTrouble::NotReady),
+        (false, _) => Some(NodeProblem::Cordoned),
+        (true, false) => Some(NodeProblem::NotReady),
         (true, true) => None,
     }
 }
@@ -148,7 +149,7 @@ pub fn node_trouble(offer: OfferRef<'_>, objects: &Objects) -> Option<NodeTroubl
 pub type Nodes = BTreeMap<String, Arc<NodeFacts>>;
 
 impl Objects {
-    /// Takes in a node as it was seen. Whether anything is new.
+    /// Caches a node as it was seen. Returns whether anything has changed.
     pub fn put_node(&mut self, node: NodeFacts) -> bool {
         let nodes = self.known_nodes();
         if nodes.get(&node.name).is_some_and(|held| **held == node) {
@@ -159,7 +160,7 @@ impl Objects {
         true
     }
 
-    /// Forgets a node.
+    /// Removes a node.
     pub fn remove_node(&mut self, name: &str) {
         if let Some(nodes) = self.nodes.as_mut().filter(|nodes| nodes.contains_key(name)) {
             Arc::make_mut(nodes).remove(name);
@@ -167,13 +168,13 @@ impl Objects {
         }
     }
 
-    /// All nodes have been listed: there are no others.
+    /// Removes all nodes but those whose names `keep` accepts. From the first call on, a Machine needs its node to exist.
     pub fn retain_nodes(&mut self, keep: impl Fn(&str) -> bool) {
         let gone: Vec<String> = self.known_nodes().keys().filter(|name| !keep(name)).cloned().collect();
         gone.iter().for_each(|name| self.remove_node(name));
     }
 
-    /// The nodes. From the first look at them on, whoever says that he is one is believed no more.
+    /// The nodes. From the first call on, `spec.nodeName` of a Machine is checked against them.
     fn known_nodes(&mut self) -> &mut Arc<Nodes> {
         if self.nodes.is_none() {
             self.machines.touch_all_nodes();

@@ -10,26 +10,26 @@ use matchmaker::{Gang, Snapshot, summary};
 use crate::key::ObjectKey;
 use crate::objects::Objects;
 
-/// When and by whom a gang was found.
+/// When a gang was found, and in which cycle.
 #[derive(Clone, Debug)]
-pub struct Occasion {
-    /// Which cycle.
+pub struct Provenance {
+    /// The name of the cycle.
     pub cycle: String,
-    /// When, as the cycle's `time()` said.
+    /// The value of `time()` in the cycle.
     pub time: jiff::Timestamp,
-    /// What `random()` started from.
+    /// The seed of `random()`.
     pub seed: i64,
-    /// The leadership of the writer.
+    /// The epoch of the leader.
     pub epoch: i64,
 }
 
 /// The longest summary of a gang, in bytes.
 const SUMMARY_MAX: usize = 1024;
 
-/// The Match of a gang; `None` if a member has left the objects since the snapshot was made.
+/// The Match of a gang; `None` if a member was deleted since the snapshot was made.
 ///
 /// Its name is made of the job's uid and the number of the attempt, so that the same attempt cannot be written twice.
-pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, occasion: &Occasion) -> Option<Match> {
+pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, provenance: &Provenance) -> Option<Match> {
     let root = snapshot.ad(gang.root()?)?;
     let job = &objects.jobs.get(&ObjectKey::new(&root.key.namespace, &root.key.name))?.object;
     if job.uid().unwrap_or_default() != root.uid {
@@ -42,8 +42,8 @@ pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, occasion: &Oc
     summary.truncate(summary.floor_char_boundary(SUMMARY_MAX));
     let spec = MatchSpec {
         attempt,
-        cycle: Cycle { id: occasion.cycle.clone(), time: Time(occasion.time), seed: occasion.seed },
-        epoch: occasion.epoch,
+        cycle: Cycle { id: provenance.cycle.clone(), time: Time(provenance.time), seed: provenance.seed },
+        epoch: provenance.epoch,
         reserve_timeout_seconds: i64::from(job.spec.reserve_timeout_seconds),
         summary,
         rank: gang.score.own.to_real().to_string(),
@@ -69,9 +69,9 @@ pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, occasion: &Oc
 /// One more than the highest attempt that is known of this job.
 fn next_attempt(objects: &Objects, job: &Job) -> i32 {
     let uid = job.uid().unwrap_or_default();
-    let told = job.status.as_ref().and_then(|status| status.attempts).unwrap_or(0);
+    let recorded = job.status.as_ref().and_then(|status| status.attempts).unwrap_or(0);
     let seen = objects.matches.of_root(&uid).map(|(_, found)| found.spec.attempt).max().unwrap_or(0);
-    told.max(seen).saturating_add(1)
+    recorded.max(seen).saturating_add(1)
 }
 
 fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> Option<Member> {
@@ -79,7 +79,7 @@ fn member(objects: &Objects, snapshot: &Snapshot, gang: &Gang, place: usize) -> 
     let ad = snapshot.ad(bound.ad)?;
     let key = ObjectKey::new(&ad.key.namespace, &ad.key.name);
     let (uid, generation, policy) = match objects.offer_at(&ad.key) {
-        Some(offer) => (offer.uid().to_owned(), offer.metadata().generation, offer.fields().claim_policy),
+        Some(offer) => (offer.uid().to_owned(), offer.metadata.generation, offer.fields.claim_policy),
         None => {
             let job = &objects.jobs.get(&key)?.object;
             (job.uid().unwrap_or_default(), job.metadata.generation, ClaimPolicy::Auto)

@@ -1,15 +1,15 @@
-//! An offer's ledger into what is taken of it, and into the words for it.
+//! The ledger of an offer into how much of it is taken, as numbers and as text.
 
 use crds::{OfferStatus, Res};
 use matchmaker::{Ask, Usage};
 
-/// What is taken of an offer.
+/// How much of an offer is taken.
 pub fn usage(status: Option<&OfferStatus>) -> Usage {
     usage_without(status, "")
 }
 
-/// What is taken of an offer by all Matches but this one (by uid): a gang that is looked at again does not stand in its
-/// own way. A seat that nobody sits on is taken as long as it is there: so the API server counts it.
+/// How much of an offer is taken by all Matches except the one with this uid: a gang that is verified again is not in its own way. A
+/// shared seat without claims is taken as long as it is in the ledger, as in the rules of the API server.
 pub fn usage_without(status: Option<&OfferStatus>, match_uid: &str) -> Usage {
     let Some(status) = status else { return Usage::default() };
     let mut usage = Usage { external: status.external_usage.clone().into(), ..Usage::default() };
@@ -27,7 +27,7 @@ pub fn usage_without(status: Option<&OfferStatus>, match_uid: &str) -> Usage {
     usage
 }
 
-/// What is taken of what there is: `3/10 seats`, `1/1 slots`, `4/8 cpus, 1024/2048 memory`.
+/// How much of each resource is taken: `3/10 seats`, `1/1 slots`, `4/8 cpus, 1024/2048 memory`.
 pub fn used_text(capacity: &Res, usage: &Usage) -> String {
     let one = |(name, all): (&String, &i64)| {
         format!("{}/{all} {name}", usage.used(name).saturating_sub(external(usage, name)))

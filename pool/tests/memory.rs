@@ -5,7 +5,7 @@ use crds::Job;
 use gangindex::Indexed;
 use jiff::Timestamp;
 use matchmaker::Config;
-use pool::{CycleInputs, Freezer, Limits, ObjectKey, Objects};
+use pool::{CycleInputs, SnapshotBuilder, Limits, ObjectKey, Objects};
 use serde_json::{Value, json};
 
 /// How many ads there are; the product promises this for 5000.
@@ -61,7 +61,7 @@ fn filled(namespaces: usize) -> (Objects, usize) {
     let machine = json!({"metadata": {"name": "m", "namespace": "n-0", "uid": "m", "generation": 1},
         "spec": {"attributes": {"Memory": 4}, "constraint": "other.Type == \"Job\""}});
     objects.machines.put(serde_json::from_value(machine).unwrap());
-    let snapshot = Freezer::default().freeze(&objects, &CycleInputs::default());
+    let snapshot = SnapshotBuilder::default().build(&objects, &CycleInputs::default());
     let known = resident();
     let mut engine = Indexed::new();
     let cycle = engine.negotiate(&snapshot, &Config::product(), Timestamp::UNIX_EPOCH.as_second());

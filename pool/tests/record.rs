@@ -8,13 +8,13 @@ mod tests {
     use crds::{LABEL_ATTEMPT, LABEL_ROOT_UID, Match};
     use gangindex::negotiate;
     use matchmaker::{Config, Disagreement, Gang, Snapshot, verify};
-    use pool::{CycleInputs, ObjectKey, Objects, Occasion, gang_of, record, snapshot};
+    use pool::{CycleInputs, ObjectKey, Objects, Provenance, gang_of, record, snapshot};
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};
 
-    fn occasion() -> Occasion {
+    fn provenance() -> Provenance {
         let time = jiff::Timestamp::from_second(1_000_000).unwrap();
-        Occasion { cycle: "c1".to_owned(), time, seed: 0, epoch: 7 }
+        Provenance { cycle: "c1".to_owned(), time, seed: 0, epoch: 7 }
     }
 
     /// A job on a machine with a license, whose seat is shared by machine and which needs a server.
@@ -32,7 +32,7 @@ mod tests {
         let snapshot = snapshot(objects, &CycleInputs::default());
         let mut gangs = negotiate(&snapshot, &Config::product(), 0).gangs;
         let gang = gangs.remove(0);
-        let found = record(objects, &snapshot, &gang, &occasion()).unwrap();
+        let found = record(objects, &snapshot, &gang, &provenance()).unwrap();
         (snapshot, gang, found)
     }
 
@@ -94,7 +94,7 @@ mod tests {
         let (snapshot, gang, first) = matched(&objects);
         assert_eq!(matched(&objects).2, first);
         objects.put_match(first.clone());
-        let second = record(&objects, &snapshot, &gang, &occasion()).unwrap();
+        let second = record(&objects, &snapshot, &gang, &provenance()).unwrap();
         assert_eq!(second.spec.attempt, 2);
         assert_ne!(second.metadata.name, first.metadata.name);
     }
@@ -107,12 +107,12 @@ mod tests {
             let mut fewer = objects.clone();
             fewer.machines.remove(&ObjectKey::new("n", name));
             assert!(gang_of(&found, &fewer).is_none());
-            assert!(record(&fewer, &snapshot, &gang, &occasion()).is_none());
+            assert!(record(&fewer, &snapshot, &gang, &provenance()).is_none());
             let mut namesake = placed(machine(name), "n");
             namesake.metadata.uid = Some("another".to_owned());
             fewer.machines.put(namesake);
             assert!(gang_of(&found, &fewer).is_none());
-            assert!(record(&fewer, &snapshot, &gang, &occasion()).is_none());
+            assert!(record(&fewer, &snapshot, &gang, &provenance()).is_none());
         }
     }
 

@@ -15,7 +15,7 @@ mod tests {
     use gangindex::negotiate;
     use matchmaker::{AdKey, Ask, Config};
     use pool::{
-        CycleInputs, Flight, JobState, Life, ObjectKey, Objects, Occasion, forgotten, job_state, record, snapshot,
+        CycleInputs, AssumedGang, JobState, AgentLiveness, ObjectKey, Objects, Provenance, missing_entries, job_state, record, snapshot,
     };
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};
@@ -28,9 +28,9 @@ mod tests {
         Res::from([("slots".to_owned(), 1)])
     }
 
-    fn flight(name: &str, offer: &str) -> Flight {
+    fn flight(name: &str, offer: &str) -> AssumedGang {
         let key = AdKey { kind: "Machine".to_owned(), namespace: "n".to_owned(), name: offer.to_owned() };
-        Flight {
+        AssumedGang {
             match_key: ObjectKey::new("n", name),
             asks: vec![(key, Ask { allocation: slot().into(), share: None })],
         }
@@ -88,11 +88,11 @@ mod tests {
     fn an_agents_offer_is_open_while_its_agent_shows_that_it_is_alive() {
         let lives = |life| Arc::new(BTreeMap::from([((crds::OfferKind::Machine, ObjectKey::new("n", "m")), life)]));
         for (policy, life, open) in [
-            (ClaimPolicy::Agent, Life::Renewed, 1),
-            (ClaimPolicy::Agent, Life::Unknown, 0),
-            (ClaimPolicy::Agent, Life::Expired, 0),
-            (ClaimPolicy::Auto, Life::Absent, 1),
-            (ClaimPolicy::Auto, Life::Expired, 0),
+            (ClaimPolicy::Agent, AgentLiveness::Renewed, 1),
+            (ClaimPolicy::Agent, AgentLiveness::Unknown, 0),
+            (ClaimPolicy::Agent, AgentLiveness::Expired, 0),
+            (ClaimPolicy::Auto, AgentLiveness::Absent, 1),
+            (ClaimPolicy::Auto, AgentLiveness::Expired, 0),
         ] {
             let mut offered = machine("m");
             offered.spec.offer.claim_policy = policy;
@@ -118,7 +118,7 @@ mod tests {
             machine.status = Some(OfferStatus { claims, ..OfferStatus::default() });
             objects(&[job("a", &[]), job("b", &[])], &[machine], &[])
         };
-        let inputs = CycleInputs { flights: vec![flight("x-1", "m")], ..CycleInputs::default() };
+        let inputs = CycleInputs { assumed: vec![flight("x-1", "m")], ..CycleInputs::default() };
         assert_eq!(matched(&roomy(BTreeMap::new()), &CycleInputs::default()), 2);
         assert_eq!(matched(&roomy(BTreeMap::new()), &inputs), 1);
         let entry = ClaimEntry { match_key: "n/x-1".to_owned(), allocation: slot(), ..ClaimEntry::default() };
@@ -178,14 +178,14 @@ mod tests {
         let mut objects = objects(&[job("j", &[])], &[], &[license("l", 2, &[])]);
         let pool = snapshot(&objects, &CycleInputs::default());
         let cycle = negotiate(&pool, &Config::product(), 0);
-        let occasion = Occasion { cycle: "1".to_owned(), time: jiff::Timestamp::UNIX_EPOCH, seed: 1, epoch: 1 };
-        let mut found = record(&objects, &pool, &cycle.gangs[0], &occasion).unwrap();
+        let provenance = Provenance { cycle: "1".to_owned(), time: jiff::Timestamp::UNIX_EPOCH, seed: 1, epoch: 1 };
+        let mut found = record(&objects, &pool, &cycle.gangs[0], &provenance).unwrap();
         found.metadata.uid = Some("u".to_owned());
         objects.jobs.put(job("next", &[]));
         for (decision, lost) in [(Decision::Pending, 0), (Decision::Committed, 1), (Decision::Released, 0)] {
             found.status = Some(MatchStatus { decision, ..MatchStatus::default() });
             objects.put_match(found.clone());
-            assert_eq!(forgotten(&objects).len(), lost, "{decision:?}");
+            assert_eq!(missing_entries(&objects).len(), lost, "{decision:?}");
             let next = matched(
                 &objects,
                 &CycleInputs { held_back: BTreeSet::from(["uid-j".to_owned()]), ..CycleInputs::default() },

@@ -6,7 +6,7 @@ pub(crate) mod verification;
 use std::collections::BTreeSet;
 
 use parking_lot::{Mutex, MutexGuard};
-use pool::{Life, Limits, ObjectKey, Objects, OwnerTrust, Reach};
+use pool::{AgentLiveness, Limits, ObjectKey, Objects, OwnerTrust, WorkloadScope};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -22,9 +22,9 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// Nothing is known yet.
-    pub(crate) fn new(owners: OwnerTrust, reach: Reach) -> Cache {
+    pub(crate) fn new(owners: OwnerTrust, scope: WorkloadScope) -> Cache {
         Cache {
-            objects: Mutex::new(Objects::new(owners).reaching(reach).within(Limits::PRODUCT)),
+            objects: Mutex::new(Objects::new(owners).with_workloads_in(scope).within(Limits::PRODUCT)),
             agent_leases: Mutex::default(),
             changed: Notify::new(),
             started: Instant::now(),
@@ -55,7 +55,7 @@ impl Cache {
         }
     }
 
-    /// Takes in the Lease of an agent, by the digest of what it says; `None`: there is none, or nobody holds it. Notifies the main loop only if
+    /// Takes in the Lease of an agent, by the digest of what it says; `None`: there is none, or it has no holder. Notifies the main loop only if
     /// that brings an agent back.
     pub(crate) fn saw_lease(&self, key: ObjectKey, held: Option<u64>) {
         if self.agent_leases().saw(key, held, self.now_ms()) {
@@ -74,13 +74,13 @@ impl Cache {
         let now_ms = self.now_ms();
         let mut leases = self.agent_leases();
         match leases.lives(objects, offers_changed, now_ms) {
-            (Some(lives), next) => (objects.take_in_agents(lives), next),
+            (Some(lives), next) => (objects.apply_agents(lives), next),
             (None, next) => (false, next),
         }
     }
 
     /// What a Lease says at this moment of an agent that may be silent for so many seconds.
-    pub(crate) fn life(&self, lease: &ObjectKey, silence_seconds: u64) -> Life {
+    pub(crate) fn life(&self, lease: &ObjectKey, silence_seconds: u64) -> AgentLiveness {
         self.agent_leases().life(lease, silence_seconds.saturating_mul(1000), self.now_ms()).0
     }
 

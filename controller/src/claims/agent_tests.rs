@@ -5,7 +5,7 @@ use std::sync::Arc;
 use claiming::{Action, Event, Reason, Vote, step};
 use crds::{ClaimPolicy, Match};
 use jiff::Timestamp;
-use pool::{Life, Objects};
+use pool::{AgentLiveness, Objects};
 use serde_json::{Value, json};
 
 use super::dirty::DirtyClaims;
@@ -98,7 +98,7 @@ fn registers_are_seen_and_lead_to_the_next_write() {
 #[test]
 fn a_silent_agent_ends_the_claim_and_then_its_work_is_lost() {
     let active = json!({"vote": "Accepted", "ballot": "b", "committed": true, "activity": "Active"});
-    let silent = [((crds::OfferKind::Machine, key("machine")), Life::Expired)];
+    let silent = [((crds::OfferKind::Machine, key("machine")), AgentLiveness::Expired)];
     for (decision, action) in [("Committed", Action::ConfirmExit(Reason::AgentLost)), ("Released", Action::MarkLost(0))]
     {
         let mut objects = voted(decision, &active, &active);

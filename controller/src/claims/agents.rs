@@ -1,10 +1,11 @@
 //! The writes to the entries of offers with an agent, and what is read of them.
 
 use claiming::{Digest, Event};
+use pool::{OfferRef, lease_key};
 
 use crate::claims::registers;
 use crate::claims::step::{Step, StepResult};
-use crate::claims::view::{Leg, entry, is_stopping, registers as seen};
+use crate::claims::view::{Leg, is_stopping, registers as seen};
 use crate::write::answer::Answer;
 use crate::write::requests::ObjectPatch;
 
@@ -19,7 +20,7 @@ impl Step<'_> {
         let text = {
             let objects = self.context.cache.lock();
             let offer = self.view.legs.get(number).and_then(|leg| self.view.offer(leg, &objects));
-            let text = offer.and_then(|offer| Some(entry(offer, &self.view.uid)?.ballot.clone()));
+            let text = offer.and_then(|offer| Some(offer.entry(&self.view.uid)?.ballot.clone()));
             text.filter(|text| Digest::of(&[text]) == ballot)
         };
         let Some(text) = text else { return Err(self.failed("the agent has voted again since its ballot was read")) };
@@ -35,13 +36,10 @@ impl Step<'_> {
     /// then the agent's Lease, which must not have been renewed.
     pub(super) async fn mark_lost(&mut self, number: usize) -> StepResult {
         let Some(leg) = self.view.legs.get(number) else { return Err(self.failed("no such offer")) };
-        let answer = self.context.read_offer(leg).await;
-        if !matches!(answer, Answer::Done(())) {
-            return Err(self.lost(&answer));
-        }
+        self.done(self.context.read_offer(leg).await)?;
         let offer_version = {
             let objects = self.context.cache.lock();
-            self.view.offer(leg, &objects).and_then(|offer| offer.metadata().resource_version.clone())
+            self.view.offer(leg, &objects).and_then(|offer| offer.metadata.resource_version.clone())
         };
         let Some(version) = offer_version else { return Err(self.failed("the offer is another one of its name")) };
         let is_late = self.is_late(leg);
@@ -49,7 +47,7 @@ impl Step<'_> {
             return Err(self.failed("the agent is not silent"));
         }
         let why = if is_late { "it has not stopped in time" } else { "it is silent" };
-        tracing::warn!(r#match = %self.view.key, offer = %leg.key, kind = leg.kind, why, "the work of an agent is lost");
+        tracing::warn!(r#match = %self.view.key, offer = %leg.key, kind = leg.kind.as_str(), why, "the work of an agent is lost");
         self.turn(number, &registers::mark_lost(&self.view.uid, &version)).await
     }
 
@@ -57,7 +55,7 @@ impl Step<'_> {
     fn is_late(&self, leg: &Leg) -> bool {
         let is_stopping = {
             let objects = self.context.cache.lock();
-            let found = self.view.offer(leg, &objects).and_then(|offer| entry(offer, &self.view.uid));
+            let found = self.view.offer(leg, &objects).and_then(|offer| offer.entry(&self.view.uid));
             found.is_some_and(|found| is_stopping(&seen(Some(found), false)))
         };
         is_stopping && self.context.now_ms() >= self.claims.stop_by_ms(&self.view.uid, &leg.uid)
@@ -65,11 +63,10 @@ impl Step<'_> {
 
     /// Whether an offer's agent is silent, with its Lease as the server has it now.
     pub(super) async fn is_silent(&self, leg: &Leg) -> bool {
-        let Ok(kind) = crds::OfferKind::try_from(&leg.kind) else { return false };
-        let (cache, lease) = (&self.context.cache, pool::lease_key(kind, &leg.key));
+        let (cache, lease) = (&self.context.cache, lease_key(leg.kind, &leg.key));
         let Answer::Done(found) = self.context.cluster.lease(&lease).await else { return false };
         cache.saw_lease(lease.clone(), found);
-        let silence = cache.lock().offer(&leg.kind, &leg.key).and_then(pool::OfferRef::silence_seconds);
+        let silence = cache.lock().offer(leg.kind, &leg.key).and_then(OfferRef::silence_seconds);
         // an offer that names no agent any more has none that could work
         silence.is_none_or(|silence| cache.life(&lease, silence).is_silent())
     }
@@ -90,7 +87,7 @@ impl Step<'_> {
         let leg = self.view.legs.get(number)?;
         let is_late = self.is_late(leg);
         let objects = self.context.cache.lock();
-        let found = entry(self.view.offer(leg, &objects)?, &self.view.uid)?;
-        Some(Event::Entry(number, seen(Some(found), is_late || objects.agent(&leg.kind, &leg.key).is_silent())))
+        let found = self.view.offer(leg, &objects)?.entry(&self.view.uid)?;
+        Some(Event::Entry(number, seen(Some(found), is_late || objects.agent(leg.kind, &leg.key).is_silent())))
     }
 }

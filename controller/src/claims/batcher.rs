@@ -9,12 +9,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crds::OfferKind;
 use parking_lot::{Mutex, MutexGuard};
 
 use matchmaker::Config as Engine;
 use tokio::sync::oneshot;
 
-use crate::claims::offers::Offer;
+use crate::claims::offers::Member;
 use crate::claims::view::{Leg, View};
 use crate::claims::{registers, writes};
 use crate::context::Context;
@@ -27,7 +28,7 @@ const TOGETHER_MAX: usize = 32;
 const TRIES: usize = 5;
 
 /// An offer: its kind and its uid.
-type OfferId = (String, String);
+type OfferId = (OfferKind, String);
 
 /// A claim, and which of its offers a write is about.
 type Claimant = (Arc<View>, usize);
@@ -73,7 +74,7 @@ struct Waiting {
 /// What becomes of a claim that has waited.
 enum Slot {
     /// Another one's write was for it, too.
-    Written(Box<Offer>),
+    Written(Box<Member>),
     /// Another one's write was for it, too; what came of that is unknown.
     Unknown(Unknown),
     /// Another one's write was for it, too, and was refused: it has to be written alone.
@@ -84,7 +85,7 @@ enum Slot {
 
 impl Slot {
     /// What a write for several claims means for each that waited for it.
-    fn after(answer: &Answer<Offer>) -> Slot {
+    fn after(answer: &Answer<Member>) -> Slot {
         match answer {
             Answer::Done(offer) => Slot::Written(Box::new(offer.clone())),
             Answer::Unknown(why) => Slot::Unknown(why.clone()),
@@ -149,9 +150,9 @@ impl WriteBatcher {
     }
 
     /// Does to one of its offers what a claim wants, when its slot comes, together with others that want the same.
-    pub(super) async fn submit(&self, view: &Arc<View>, number: usize, wanted: LedgerOp) -> Answer<Offer> {
+    pub(super) async fn submit(&self, view: &Arc<View>, number: usize, wanted: LedgerOp) -> Answer<Member> {
         let Some(leg) = view.legs.get(number) else { return Answer::Missing };
-        let offer = (leg.kind.clone(), leg.uid.clone());
+        let offer = (leg.kind, leg.uid.clone());
         let claimant = (view.clone(), number);
         let mut op = wanted;
         loop {
@@ -184,7 +185,7 @@ impl WriteBatcher {
         }
     }
 
-    async fn write(&self, leg: &Leg, claims: &[Claimant], op: LedgerOp) -> Answer<Offer> {
+    async fn write(&self, leg: &Leg, claims: &[Claimant], op: LedgerOp) -> Answer<Member> {
         match op {
             LedgerOp::Enter(_) => self.enter(leg, claims).await,
             LedgerOp::Restore => self.put_back(leg, claims).await,
@@ -193,14 +194,14 @@ impl WriteBatcher {
     }
 
     /// Writes the entries of claims that stand into a ledger that has lost them. If the offer has changed meanwhile, once more.
-    async fn put_back(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Offer> {
+    async fn put_back(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Member> {
         let mut answer = Answer::Missing;
         for _ in 0..TRIES {
             let epoch = self.context.cluster.leadership.epoch();
             let patch = {
                 let objects = self.context.cache.lock();
                 let all = claims.iter().filter_map(|(view, number)| Some((view.as_ref(), view.legs.get(*number)?)));
-                let offer = objects.offer(&leg.kind, &leg.key);
+                let offer = objects.offer(leg.kind, &leg.key);
                 offer.map(|offer| writes::restore(all.collect(), offer, &objects, epoch, self.context.clock.now()))
             };
             let Some(patch) = patch else { return Answer::Missing };
@@ -213,7 +214,7 @@ impl WriteBatcher {
         answer
     }
 
-    async fn enter(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Offer> {
+    async fn enter(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Member> {
         let epoch = self.context.cluster.leadership.epoch();
         let patch = {
             let objects = self.context.cache.lock();
@@ -223,7 +224,7 @@ impl WriteBatcher {
             };
             let all =
                 claims.iter().filter_map(|claim| Some((claim.0.as_ref(), claim.0.legs.get(claim.1)?, about(claim))));
-            let offer = objects.offer(&leg.kind, &leg.key);
+            let offer = objects.offer(leg.kind, &leg.key);
             offer.map(|offer| writes::reserve(all.collect(), offer, &objects, epoch, now))
         };
         let Some(patch) = patch else { return Answer::Missing };
@@ -231,13 +232,13 @@ impl WriteBatcher {
     }
 
     /// Takes claims out of an offer's ledger, those that are seen there; refused without a rule, if none is.
-    async fn take_out(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Offer> {
+    async fn take_out(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Member> {
         let views: Vec<&View> = claims.iter().map(|(view, _)| view.as_ref()).collect();
         let mut seats = writes::Seats::OfThoseAlone;
         loop {
             let patch = {
                 let objects = self.context.cache.lock();
-                let Some(offer) = objects.offer(&leg.kind, &leg.key) else { return Answer::Missing };
+                let Some(offer) = objects.offer(leg.kind, &leg.key) else { return Answer::Missing };
                 writes::free(&views, offer, seats, &objects, self.context.clock.now())
             };
             let Some(patch) = patch else { return Answer::Denied(Denial::default()) };
@@ -275,7 +276,7 @@ mod tests {
     }
 
     fn offer() -> OfferId {
-        ("License".to_owned(), "u".to_owned())
+        (OfferKind::License, "u".to_owned())
     }
 
     #[test]
@@ -284,7 +285,7 @@ mod tests {
         assert!(waits(&queues, &offer, IN).is_none(), "no write is under way");
         let writer = Writer { queues: &queues, offer: offer.clone() };
         let mut others: Vec<_> = (0..3).map(|_| waits(&queues, &offer, IN).unwrap()).collect();
-        assert!(waits(&queues, &("License".to_owned(), "v".to_owned()), IN).is_none(), "another offer, another queue");
+        assert!(waits(&queues, &(OfferKind::License, "v".to_owned()), IN).is_none(), "another offer, another queue");
         drop(writer);
         assert!(matches!(others.remove(0).try_recv(), Ok(Slot::Writes)));
         let next = Writer { queues: &queues, offer: offer.clone() };

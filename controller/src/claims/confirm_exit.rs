@@ -4,7 +4,6 @@ use claiming::{Event, Reason};
 use crds::Job;
 
 use crate::claims::step::{Step, StepResult};
-use crate::claims::view::entry;
 use crate::write::answer::Answer;
 
 impl Step<'_> {
@@ -26,7 +25,7 @@ impl Step<'_> {
 
     async fn is_job_gone(&self) -> bool {
         let is_other = |job: &Job| job.metadata.uid.as_deref() != Some(self.view.root.uid.as_str());
-        match self.context.read_job(&self.view.root.key).await {
+        match self.context.read::<Job>(&self.view.root.key).await {
             Answer::Missing => true,
             Answer::Done(()) => {
                 self.job().is_none_or(|job| is_other(&job) || job.metadata.deletion_timestamp.is_some())
@@ -36,13 +35,16 @@ impl Step<'_> {
     }
 
     async fn is_member_gone(&self, reason: Reason) -> bool {
+        if self.view.has_unknown_kind() {
+            return true;
+        }
         for leg in &self.view.legs {
             match self.context.read_offer(leg).await {
                 Answer::Missing => return true,
                 Answer::Done(()) => {
                     let objects = self.context.cache.lock();
                     let Some(offer) = self.view.offer(leg, &objects) else { return true };
-                    if reason == Reason::MemberLost && leg.agent && entry(offer, &self.view.uid).is_none() {
+                    if reason == Reason::MemberLost && leg.agent && offer.entry(&self.view.uid).is_none() {
                         return true;
                     }
                 }

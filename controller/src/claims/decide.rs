@@ -6,7 +6,7 @@ use pool::Objects;
 
 use crate::claims::refusal::No;
 use crate::claims::step::{Step, StepResult};
-use crate::claims::view::{Leg, View, decision_of, entry};
+use crate::claims::view::{Leg, View, decision_of};
 use crate::claims::{registers, writes};
 use crate::write::answer::Answer;
 use kube::runtime::events::EventType;
@@ -14,7 +14,7 @@ use kube::runtime::events::EventType;
 /// The offers that have refused a claim which is called off for this reason, with what their agents say if they say anything.
 fn refusing_offers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v>> {
     let no = |leg: &'v Leg| {
-        let found = view.offer(leg, objects).and_then(|offer| entry(offer, &view.uid));
+        let found = view.offer(leg, objects).and_then(|offer| offer.entry(&view.uid));
         let (message, for_good) = match (reason, found) {
             (Reason::Rejected, Some(entry)) => rejection(entry)?,
             (Reason::ReserveTimedOut, None) => ("not reserved within reserveTimeoutSeconds".to_owned(), false),
@@ -29,16 +29,16 @@ fn refusing_offers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec
 /// What has happened to the offers for which a claim ends; nothing, if the reason is not about offers.
 fn what_happened(view: &View, reason: Reason, objects: &Objects) -> String {
     let said = |leg: &Leg| {
-        let offer = objects.offer(&leg.kind, &leg.key);
+        let offer = objects.offer(leg.kind, &leg.key);
         let what = match (reason, offer) {
             (Reason::MemberLost | Reason::MemberGone, None) => "was deleted",
             (Reason::MemberLost | Reason::MemberGone, Some(offer)) if offer.uid() != leg.uid => {
                 "was deleted and created again"
             }
-            (Reason::MemberLost, Some(offer)) if leg.agent && entry(offer, &view.uid).is_none() => {
+            (Reason::MemberLost, Some(offer)) if leg.agent && offer.entry(&view.uid).is_none() => {
                 "has lost the entry of this claim: its status was overwritten"
             }
-            (Reason::Evicted, Some(offer)) if offer.fields().stop_policy == StopPolicy::HoldAndDrain => {
+            (Reason::Evicted, Some(offer)) if offer.fields.stop_policy == StopPolicy::HoldAndDrain => {
                 "is being vacated: its owner has set spec.stopPolicy to HoldAndDrain"
             }
             _ => return None,
@@ -59,7 +59,7 @@ fn no_vote(leg: &Leg, entry: &ClaimEntry, objects: &Objects) -> Option<String> {
     if !leg.agent {
         return None;
     }
-    let silent = objects.agent(&leg.kind, &leg.key).is_silent();
+    let silent = objects.agent(leg.kind, &leg.key).is_silent();
     match (silent, entry.vote == Vote::Pending && entry.ask_when == AskWhen::Now) {
         (true, _) => Some("its agent is silent".to_owned()),
         (false, true) => Some("its agent did not vote within reserveTimeoutSeconds".to_owned()),
@@ -100,7 +100,7 @@ impl Step<'_> {
     fn name_lost_agents(&mut self) {
         let objects = self.context.cache.lock();
         let is_silent = |leg: &&Leg| {
-            leg.agent && (objects.agent(&leg.kind, &leg.key).is_silent() || self.view.is_lost(leg, &objects))
+            leg.agent && (objects.agent(leg.kind, &leg.key).is_silent() || self.view.is_lost(leg, &objects))
         };
         let legs = self.view.legs.iter().filter(is_silent);
         let lost: Vec<String> = legs.map(|leg| format!("{} {}", leg.kind, leg.key)).collect();
@@ -140,8 +140,7 @@ impl Step<'_> {
             return gone;
         }
         let decision = decision_of(&stored);
-        let is_as_before =
-            stored.status.as_ref().map(|status| status.decision).unwrap_or_default() == writes::decides_from(to);
+        let is_as_before = stored.decision() == writes::decides_from(to);
         self.context.cache.update(|all| all.put_match(stored));
         match is_as_before {
             // refused by something outside the protocol: tried again later, not at once
@@ -172,21 +171,20 @@ impl Step<'_> {
         let key = &self.view.root.key;
         let held = self.context.cache.lock().jobs.get(key).cloned();
         let (Some(held), Some(found)) = (held, &self.view.found) else { return Ok(Event::JobNotified) };
-        let is_claimed = held.object.status.as_ref().is_some_and(|status| status.claim.is_some());
+        let is_claimed = held.object.claim().is_some();
         // Either the claim was taken out of the job's status, or it is over and the Match is seen as it was before: the server knows.
         if !is_claimed && !self.context.stands(&self.view).await {
             return Err(self.failed("the server does not say that the claim stands"));
         }
         let patch = writes::notify_job(&self.view, found, &held, self.context.clock.now());
-        match self.context.cluster.patch_status::<Job>(key, &patch).await {
+        match self.context.patch_status::<Job>(key, &patch).await {
             Answer::Done(job) => {
                 self.context.events.tell(&job, EventType::Normal, "Claimed", &found.spec.summary);
-                self.context.cache.update(|all| all.jobs.put(job));
                 Ok(Event::JobNotified)
             }
             Answer::Missing => Ok(Event::JobNotified),
             answer => {
-                self.context.read_job(key).await;
+                self.context.read::<Job>(key).await;
                 Err(self.lost(&answer))
             }
         }

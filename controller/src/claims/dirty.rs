@@ -1,13 +1,13 @@
 //! The set of claims whose objects have changed: only these are looked at again. All others are as they were when they were looked at.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use claiming::Decision;
 use crds::{OfferKind, WorkKind};
 use kube::ResourceExt;
-use pool::{Changes, ObjectKey, Objects, OfferRef};
+use pool::{Changes, MultiMap, ObjectKey, Objects};
 
-use crate::claims::due::{Due, Known, NextStep, next, outlived, outlived_work};
+use crate::claims::due::{DueSteps, Known, NextStep, next, outlived, outlived_work};
 use crate::claims::observation::Moment;
 use crate::claims::view::{Leg, View, view};
 use crate::cycle::timer_queue::TimerQueue;
@@ -30,12 +30,12 @@ pub(crate) struct DirtyClaims {
     /// Jobs whose ended Matches may have become too many.
     histories: BTreeSet<ObjectKey>,
     /// The claims that depend on each object, and the same the other way round.
-    dependents: BTreeMap<Dependency, BTreeSet<String>>,
-    dependencies: BTreeMap<String, BTreeSet<Dependency>>,
+    dependents: MultiMap<Dependency, String>,
+    dependencies: MultiMap<String, Dependency>,
     /// Claims to which something happens by time alone, in milliseconds.
     timers: TimerQueue<String>,
     /// Claims that are decided, have a next step, and wait for a place.
-    waiting: FairSet,
+    waiting: FairSet<String>,
     /// Matches that are undecided.
     undecided: BTreeSet<String>,
     /// All of them have to be looked at.
@@ -54,18 +54,18 @@ impl DirtyClaims {
             self.touch(&Dependency::Match(key.clone()), found.and_then(|found| found.uid()));
         }
         for key in &changes.jobs {
-            let claim = objects.jobs.get(key).and_then(|held| held.object.status.as_ref()?.claim.as_ref());
+            let claim = objects.jobs.get(key).and_then(|held| held.object.claim());
             self.touch(&Dependency::Job(key.clone()), claim.map(|claim| claim.uid.clone()));
             self.histories.insert(key.clone());
         }
         for (kind, key) in changes.offers() {
-            let ledger = objects.offer(kind, key).and_then(OfferRef::status).map(|status| &status.claims);
+            let ledger = objects.offer(kind, key).and_then(|offer| offer.status).map(|status| &status.claims);
             self.touch(
                 &Dependency::Offer(kind, key.clone()),
                 ledger.into_iter().flat_map(|ledger| ledger.keys().cloned()),
             );
         }
-        changes.works.iter().for_each(|(kind, key)| self.touch(&Dependency::Work(*kind, key.clone()), None));
+        changes.workloads.iter().for_each(|(kind, key)| self.touch(&Dependency::Work(*kind, key.clone()), None));
         self.dirty.extend(changes.worked.iter().cloned());
     }
 
@@ -80,7 +80,7 @@ impl DirtyClaims {
 
     /// The claims that depend on this, and those that it names, are to be looked at.
     fn touch(&mut self, object: &Dependency, names: impl IntoIterator<Item = String>) {
-        self.dirty.extend(self.dependents.get(object).into_iter().flatten().cloned());
+        self.dirty.extend(self.dependents.get(object).cloned());
         for uid in names {
             self.depend(object.clone(), &uid);
             self.dirty.insert(uid);
@@ -88,26 +88,19 @@ impl DirtyClaims {
     }
 
     fn depend(&mut self, on: Dependency, uid: &str) {
-        self.dependents.entry(on.clone()).or_default().insert(uid.to_owned());
-        self.dependencies.entry(uid.to_owned()).or_default().insert(on);
+        self.dependents.insert(on.clone(), uid.to_owned());
+        self.dependencies.insert(uid.to_owned(), on);
     }
 
     fn forget_dependencies(&mut self, uid: &str) -> BTreeSet<Dependency> {
-        let all = self.dependencies.remove(uid).unwrap_or_default();
-        for object in &all {
-            if let Some(others) = self.dependents.get_mut(object) {
-                others.remove(uid);
-                if others.is_empty() {
-                    self.dependents.remove(object);
-                }
-            }
-        }
+        let all = self.dependencies.remove_all(uid);
+        all.iter().for_each(|object| self.dependents.remove(object, uid));
         all
     }
 
     /// What is to be done about those that have to be looked at.
-    pub(crate) fn due(&mut self, objects: &Objects, moment: &Moment<'_>) -> Due {
-        let mut due = Due::default();
+    pub(crate) fn due(&mut self, objects: &Objects, moment: &Moment<'_>) -> DueSteps {
+        let mut due = DueSteps::default();
         let all = std::mem::take(&mut self.all);
         self.dirty.extend(self.timers.expired(moment.now_ms));
         for uid in std::mem::take(&mut self.dirty) {
@@ -115,7 +108,7 @@ impl DirtyClaims {
                 // The end of a claim may take long: it waits in a queue of its own.
                 match view.decision() {
                     Decision::Absent | Decision::Pending => due.claims.push(view),
-                    _ => self.waiting.push(&view.key.namespace, &uid),
+                    _ => self.waiting.push(&view.key.namespace, uid),
                 }
             }
         }
@@ -141,7 +134,7 @@ impl DirtyClaims {
     }
 
     /// Looks at one claim, and remembers what it depends on from now on. The claim, if it is to be driven now.
-    fn look(&mut self, uid: &str, objects: &Objects, moment: &Moment<'_>, due: &mut Due) -> Option<View> {
+    fn look(&mut self, uid: &str, objects: &Objects, moment: &Moment<'_>, due: &mut DueSteps) -> Option<View> {
         let seen = self.view(uid, objects);
         if seen.as_ref().is_some_and(|view| (moment.under_way)(view)) {
             return None;
@@ -174,9 +167,8 @@ impl DirtyClaims {
 
     /// The claim with this uid, if anything of it is there. What names it was noted when it began to.
     fn view(&self, uid: &str, objects: &Objects) -> Option<View> {
-        let named =
-            || self.dependencies.get(uid).is_some_and(|all| all.iter().any(|object| object.names(uid, objects)));
-        let worked = || objects.works.labelled_with(uid).any(|batch| batch.ended.is_none());
+        let named = || self.dependencies.get(uid).any(|object| object.names(uid, objects));
+        let worked = || objects.workloads.labelled_with(uid).any(|batch| batch.ended.is_none());
         if objects.matches.by_uid(uid).is_some() || named() || worked() { view(uid, objects) } else { None }
     }
 }
@@ -190,13 +182,10 @@ impl Dependency {
     fn names(&self, uid: &str, objects: &Objects) -> bool {
         match self {
             Dependency::Job(key) => {
-                let job = objects.jobs.get(key).and_then(|held| held.object.status.as_ref());
-                job.and_then(|status| status.claim.as_ref()).is_some_and(|claim| claim.uid == uid)
+                let claim = objects.jobs.get(key).and_then(|held| held.object.claim());
+                claim.is_some_and(|claim| claim.uid == uid)
             }
-            Dependency::Offer(kind, key) => {
-                let ledger = objects.offer(*kind, key).and_then(OfferRef::status);
-                ledger.is_some_and(|ledger| ledger.claims.contains_key(uid))
-            }
+            Dependency::Offer(kind, key) => objects.offer(*kind, key).is_some_and(|offer| offer.entry(uid).is_some()),
             Dependency::Match(_) | Dependency::Work(..) => false,
         }
     }
@@ -207,12 +196,12 @@ fn dependencies(view: &View, objects: &Objects) -> Vec<Dependency> {
     let job = objects.jobs.get(&view.root.key);
     let reference = job.and_then(|held| held.object.spec.workload.as_ref()?.workload_ref.as_ref());
     let work = |kind: WorkKind, name: &str| Dependency::Work(kind, ObjectKey::new(&view.key.namespace, name));
-    let offer = |leg: &Leg| Some(Dependency::Offer(OfferKind::try_from(&leg.kind).ok()?, leg.key.clone()));
+    let offer = |leg: &Leg| Dependency::Offer(leg.kind, leg.key.clone());
     let own = [
         Dependency::Match(view.key.clone()),
         Dependency::Job(view.root.key.clone()),
         work(WorkKind::Job, &view.key.name),
     ];
     let named = reference.map(|reference| work(reference.kind, &reference.name));
-    own.into_iter().chain(named).chain(view.legs.iter().filter_map(offer)).collect()
+    own.into_iter().chain(named).chain(view.legs.iter().map(offer)).collect()
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use pool::Objects;
 
 use super::dirty::DirtyClaims;
-use super::due::Due;
+use super::due::DueSteps;
 use super::observation::Moment;
 use crate::claims::View;
 use crate::testing::churn::Churn;
@@ -14,7 +14,7 @@ use crate::testing::churn::Churn;
 /// 2026-11-21T14:00:00Z, when the matches of the world are committed.
 const BEGIN: i64 = 1_795_269_600;
 
-fn due(dirty: &mut DirtyClaims, objects: &Objects, now_ms: u64) -> Due {
+fn due(dirty: &mut DirtyClaims, objects: &Objects, now_ms: u64) -> DueSteps {
     let now = Timestamp::from_millisecond(BEGIN * 1000 + i64::try_from(now_ms).unwrap()).unwrap();
     let moment =
         Moment { now, now_ms, epoch: Some(2), deadline_ms: &|_| 3_000, under_way: &|_| false, ..Moment::bare() };
@@ -62,7 +62,7 @@ fn what_has_changed_is_enough() {
             let everything = said(&mut old, found.outlived, all.outlived);
             assert_eq!(old, everything, "{place}");
             let name =
-                |batches: Vec<std::sync::Arc<pool::WorkObject>>| batches.into_iter().map(|batch| batch.uid.clone());
+                |batches: Vec<std::sync::Arc<pool::WorkloadObject>>| batches.into_iter().map(|batch| batch.uid.clone());
             let everything = said(&mut old_work, name(found.outlived_work), name(all.outlived_work));
             assert_eq!(old_work, everything, "{place}");
             asked += found.claims.len();

@@ -58,7 +58,7 @@ impl Claims {
 }
 
 impl<'c> ClaimRun<'c> {
-    /// The claim as the objects show it, and its first actions. A Match that was not recorded here is called off, whoever wrote it.
+    /// The claim as the objects show it, and its first actions. A Match that no controller has written is called off.
     fn begin(claims: &'c Claims, view: View) -> (ClaimRun<'c>, Vec<Action>) {
         let Observation { mut claim, seen, .. } = claims.observe(&view, &claims.context.cache.lock());
         let refusals = claims.stalls().refusals(&view.uid);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use claiming::{Action, Decision, Event, step};
 use crds::{Job, Match};
 use kube::ResourceExt;
-use pool::{ObjectKey, Objects, WorkObject, is_foreign};
+use pool::{ObjectKey, Objects, WorkloadObject, is_foreign};
 
 use crate::claims::exit_reason::exits_at;
 use crate::claims::observation::{Moment, Observation, observe};
@@ -15,13 +15,13 @@ use crate::claims::view::View;
 
 /// What is to be done about claims now.
 #[derive(Debug, Default)]
-pub(crate) struct Due {
+pub(crate) struct DueSteps {
     /// Claims that have a next step.
     pub(crate) claims: Vec<View>,
     /// Ended Matches beyond what their jobs want to keep, with their uids.
     pub(crate) outlived: Vec<(ObjectKey, String)>,
     /// Batch Jobs that were made for Matches that are gone, and have ended.
-    pub(crate) outlived_work: Vec<Arc<WorkObject>>,
+    pub(crate) outlived_work: Vec<Arc<WorkloadObject>>,
     /// What is there, if all were looked at.
     pub(crate) known: Option<Known>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct NextStep {
 pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> NextStep {
     let decision = view.decision();
     let undecided = decision == Decision::Pending;
-    // A Match speaks for a job of its own namespace only, whoever wrote it.
+    // A Match counts for a job of its own namespace only.
     if undecided && view.key.namespace != view.root.key.namespace {
         return NextStep::default();
     }
@@ -60,7 +60,7 @@ pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> NextS
     let deadline_ms = claim.deadline_ms;
     let asked = step(claim, Event::Tick, moment.now_ms).1;
     // Of pods that are still to end nothing is asked in their time: their end is seen.
-    let is_ending = asked == [Action::ListWork] && objects.works.pods_of_claim(view.whose(objects)) > 0;
+    let is_ending = asked == [Action::ListWork] && objects.workloads.pods_of_claim(view.whose(objects)) > 0;
     let stop_by_ms = if is_ending { (moment.stop_by_ms)(view, "") } else { 0 };
     let asks = !asked.is_empty() && moment.now_ms >= stop_by_ms;
     // To start a workload is the only thing to be done for a claim that stands.
@@ -78,15 +78,15 @@ pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> NextS
 }
 
 /// Batch Jobs that were made for the Match with this uid, which is gone and which nothing names, and that have ended.
-pub(crate) fn outlived_work(uid: &str, objects: &Objects) -> Vec<Arc<WorkObject>> {
-    let over = |batch: &&Arc<WorkObject>| batch.made && batch.ended.is_some();
-    objects.works.labelled_with(uid).filter(over).cloned().collect()
+pub(crate) fn outlived_work(uid: &str, objects: &Objects) -> Vec<Arc<WorkloadObject>> {
+    let over = |batch: &&Arc<WorkloadObject>| batch.marks.made && batch.ended.is_some();
+    objects.workloads.labelled_with(uid).filter(over).cloned().collect()
 }
 
 /// The oldest ended Matches of a job beyond its `matchHistoryLimit`. Those that still hold something stay.
 pub(crate) fn outlived(job: &Job, objects: &Objects) -> Vec<(ObjectKey, String)> {
     let keep = usize::try_from(job.spec.match_history_limit).unwrap_or(0);
-    let is_over = |found: &&Arc<Match>| found.status.as_ref().is_some_and(|status| status.decision.is_terminal());
+    let is_over = |found: &&Arc<Match>| found.decision().is_terminal();
     let uid = job.uid().unwrap_or_default();
     let mut ended: Vec<_> = objects.matches.of_root(&uid).map(|(_, found)| found).filter(is_over).collect();
     if ended.len() <= keep {
@@ -100,14 +100,14 @@ pub(crate) fn outlived(job: &Job, objects: &Objects) -> Vec<(ObjectKey, String)>
 
 /// The newest epoch under which anything was written. A Match that was not recorded by a controller says nothing of it.
 pub(crate) fn newest_epoch(objects: &Objects) -> i64 {
-    let offers = objects.offers().filter_map(|offer| offer.status()).map(|status| status.epoch);
+    let offers = objects.offers().filter_map(|offer| offer.status).map(|status| status.epoch);
     let matches = objects.matches.values().filter(|found| is_foreign(found).is_none());
     offers.chain(matches.map(|found| found.spec.epoch)).max().unwrap_or(0)
 }
 
 /// The newest epoch that these objects show.
 pub(crate) fn newest_epoch_of(changes: &pool::Changes, objects: &Objects) -> i64 {
-    let offers = changes.offers().filter_map(|(kind, key)| Some(objects.offer(kind, key)?.status()?.epoch));
+    let offers = changes.offers().filter_map(|(kind, key)| Some(objects.offer(kind, key)?.status?.epoch));
     let matches = changes.matches.iter().filter_map(|key| objects.matches.get(key));
     let matches = matches.filter(|found| is_foreign(found).is_none()).map(|found| found.spec.epoch);
     offers.chain(matches).max().unwrap_or(0)

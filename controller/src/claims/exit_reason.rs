@@ -5,7 +5,7 @@ use crds::{Job, StopPolicy};
 use kube::ResourceExt;
 use pool::{Objects, OfferRef, admits};
 
-use crate::claims::view::{View, entry};
+use crate::claims::view::View;
 use crate::workloads::{asked_for, was_up, work_of};
 
 /// The first reason to call the claim off or to end it, whose decision is this. `now` is in seconds since 1970.
@@ -44,25 +44,29 @@ fn by_match(view: &View) -> Option<Reason> {
 }
 
 fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> {
+    let gone = if committed { Reason::MemberLost } else { Reason::MemberGone };
+    if view.has_unknown_kind() {
+        return Some(gone);
+    }
     for leg in &view.legs {
-        let offer = objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid);
+        let offer = objects.offer(leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid);
         match offer {
-            None => return Some(if committed { Reason::MemberLost } else { Reason::MemberGone }),
-            Some(offer) if committed && offer.fields().stop_policy == StopPolicy::HoldAndDrain => {
+            None => return Some(gone),
+            Some(offer) if committed && offer.fields.stop_policy == StopPolicy::HoldAndDrain => {
                 return Some(Reason::Evicted);
             }
             // Its entry was lost, and cannot be written back with the vote that it had: the agent is lost to this claim.
-            Some(offer) if committed && leg.agent && entry(offer, &view.uid).is_none() => {
+            Some(offer) if committed && leg.agent && offer.entry(&view.uid).is_none() => {
                 return Some(Reason::MemberLost);
             }
             // A seat that is not committed is given back at once, however long an agent may take to vote.
-            Some(offer) if !committed && offer.fields().stop_policy != StopPolicy::None => {
+            Some(offer) if !committed && offer.fields.stop_policy != StopPolicy::None => {
                 return Some(Reason::NotAllowed);
             }
-            // Whoever wrote the Match: nothing is reserved where the owner has not agreed to be asked.
+            // Nothing is reserved where the owner does not admit the namespace, even if the Match says so.
             Some(offer) if !committed && !consents(offer, view, objects) => return Some(Reason::NotAllowed),
             // Nor is an entry that is lost, or was never there, written back.
-            Some(offer) if entry(offer, &view.uid).is_none() && !consents(offer, view, objects) => {
+            Some(offer) if offer.entry(&view.uid).is_none() && !consents(offer, view, objects) => {
                 return Some(Reason::NotAllowed);
             }
             Some(_) => {}
@@ -110,9 +114,9 @@ fn gives_up_at(view: &View, job: &Job, objects: &Objects) -> Option<i64> {
     let limit = i64::from(job.spec.workload.as_ref()?.start_timeout_seconds);
     let committed_at = view.found.as_ref()?.status.as_ref()?.committed_at.as_ref()?.0.as_second();
     let batch = work_of(view.whose(objects), objects);
-    if was_up(job, &view.uid) || batch.is_some_and(|batch| batch.up || batch.ended.is_some()) {
+    if was_up(job, &view.uid) || batch.is_some_and(|batch| batch.run.up || batch.ended.is_some()) {
         return None;
     }
-    let since = batch.and_then(|batch| batch.started).map_or(committed_at, |started| started.max(committed_at));
+    let since = batch.and_then(|batch| batch.run.started).map_or(committed_at, |started| started.max(committed_at));
     Some(since.saturating_add(limit))
 }

@@ -9,7 +9,7 @@ use crds::ad::GRACE_SECONDS_MAX;
 use crds::{LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use pool::{ObjectKey, Origin, WorkObject, has_finished};
+use pool::{ObjectKey, Origin, WorkloadObject, has_finished};
 
 use crate::claims::stalls::{Retry, Setback};
 use crate::claims::step::{Step, StepResult};
@@ -48,7 +48,7 @@ fn deletion(pod: &Pod) -> Deletion {
 impl Step<'_> {
     /// Whether something that is suspended can be taken for stopped though its own controller does not say so: no pod of it is there
     /// that has not finished. Those that are there are deleted once the time is over that it was given.
-    pub(super) async fn stop_by_force(&self, work: &WorkObject, by_ms: u64) -> Result<(), Setback> {
+    pub(super) async fn stop_by_force(&self, work: &WorkloadObject, by_ms: u64) -> Result<(), Setback> {
         let is_late = self.context.now_ms() >= by_ms;
         let mut owners = BTreeSet::from([work.uid.clone()]);
         if work.kind == WorkKind::JobSet {
@@ -57,11 +57,8 @@ impl Step<'_> {
                 answer => return Err(self.lost(&answer)),
             }
         }
-        let pods = match self.context.cluster.unfinished_pods(&work.key.namespace).await {
-            Answer::Done(pods) => pods,
-            answer => return Err(self.lost(&answer)),
-        };
-        let match_uid = work.match_uid.as_ref();
+        let pods = self.done(self.context.cluster.unfinished_pods(&work.key.namespace).await)?;
+        let match_uid = work.marks.match_uid.as_ref();
         let is_labelled = |pod: &Pod| match_uid.is_some() && pod.labels().get(LABEL_MATCH_UID) == match_uid;
         let is_owned = |pod: &Pod| pod.owner_references().iter().any(|owner| owners.contains(&owner.uid));
         let left: Vec<Pod> = pods.into_iter().filter(is_owned).collect();
@@ -78,25 +75,25 @@ impl Step<'_> {
     }
 
     /// Whether none of the batch Jobs of a JobSet makes pods any more.
-    pub(super) async fn children_rest(&self, set: &WorkObject) -> bool {
+    pub(super) async fn children_rest(&self, set: &WorkloadObject) -> bool {
         match self.children(set).await {
-            Answer::Done(jobs) => jobs.iter().all(|job| job.ended.is_some() || (job.suspended && job.rests)),
+            Answer::Done(jobs) => jobs.iter().all(|job| job.ended.is_some() || (job.run.suspended && job.run.rests)),
             _ => false,
         }
     }
 
-    async fn children(&self, set: &WorkObject) -> Answer<Vec<WorkObject>> {
+    async fn children(&self, set: &WorkloadObject) -> Answer<Vec<WorkloadObject>> {
         let selector = format!("{LABEL_JOB_SET}={}", set.key.name);
         self.context.cluster.list_works(WorkKind::Job, &set.key.namespace, &selector).await
     }
 
     /// Suspends the batch Jobs of a JobSet; their uids. One that cannot be changed is deleted, if it is late.
-    async fn suspend_children(&self, set: &WorkObject, is_late: bool) -> Answer<Vec<String>> {
+    async fn suspend_children(&self, set: &WorkloadObject, is_late: bool) -> Answer<Vec<String>> {
         let jobs = match self.children(set).await {
             Answer::Done(jobs) => jobs,
             answer => return answer.map(|_| Vec::new()),
         };
-        for job in jobs.iter().filter(|job| !job.suspended && job.ended.is_none()) {
+        for job in jobs.iter().filter(|job| !job.run.suspended && job.ended.is_none()) {
             match self.context.cluster.patch_work(job.kind, &job.key, &workloads::suspend(&job.uid)).await {
                 Answer::Done(_) | Answer::Missing => {}
                 Answer::Denied(_) if is_late => drop(self.context.cluster.delete_work(job).await),
@@ -114,7 +111,7 @@ impl Step<'_> {
                 Deletion::AsItSays => None,
                 Deletion::Within(seconds) => Some(seconds),
             };
-            let work = WorkObject::of_pod(pod);
+            let work = WorkloadObject::of_pod(pod);
             tracing::warn!(pod = %work.key, seconds, "the claim that it works for is over, and it has not ended in time: it is deleted");
             self.context.cluster.delete_within(&work, seconds).await;
         }
@@ -123,23 +120,16 @@ impl Step<'_> {
     /// Lists workloads and pods of the claim that have not finished. Pods that are left when their time is over are deleted.
     pub(super) async fn list_work(&mut self) -> StepResult {
         let (namespace, selector) = (&self.view.key.namespace, format!("{LABEL_MATCH_UID}={}", self.view.uid));
-        let job_sets = self.context.cache.lock().works.job_sets.then_some(WorkKind::JobSet);
+        let job_sets = self.context.cache.lock().workloads.job_sets.then_some(WorkKind::JobSet);
         for kind in [WorkKind::Job].into_iter().chain(job_sets) {
-            let works = match self.context.cluster.list_works(kind, namespace, &selector).await {
-                Answer::Done(works) => works,
-                // the kind is not served any more
-                Answer::Missing => Vec::new(),
-                answer => return Err(self.lost(&answer)),
-            };
-            if let Some(event) = self.unfinished(works) {
+            // Missing: the kind is not served any more.
+            let works = self.found(self.context.cluster.list_works(kind, namespace, &selector).await)?;
+            if let Some(event) = self.unfinished(works.unwrap_or_default()) {
                 return Ok(event);
             }
         }
-        let pods = match self.context.cluster.pods(namespace, &selector).await {
-            Answer::Done(pods) => pods,
-            answer => return Err(self.lost(&answer)),
-        };
-        let taken = pods.iter().map(WorkObject::of_pod).filter(|pod| !pod.members.is_empty());
+        let pods = self.done(self.context.cluster.pods(namespace, &selector).await)?;
+        let taken = pods.iter().map(WorkloadObject::of_pod).filter(|pod| !pod.marks.members.is_empty());
         if let Some(event) = self.unfinished(taken.collect()) {
             return Ok(event);
         }
@@ -154,7 +144,7 @@ impl Step<'_> {
         }
         let are_seen = {
             let objects = self.context.cache.lock();
-            objects.works.pods_of_claim(self.view.whose(&objects)) > 0
+            objects.workloads.pods_of_claim(self.view.whose(&objects)) > 0
         };
         // the end of pods that no watch has shown would not be seen either
         Err(self.waits("its last pods are still ending", retry(are_seen, is_late, by_ms)))
@@ -162,15 +152,15 @@ impl Step<'_> {
 
     fn is_its_pod(&self, pod: &Pod) -> bool {
         let objects = self.context.cache.lock();
-        self.view.whose(&objects).has_pod(&ObjectKey::of(pod), &Origin::of(&pod.metadata), &objects.works)
+        self.view.whose(&objects).owns_pod(&ObjectKey::of(pod), &Origin::of(&pod.metadata), &objects.workloads)
     }
 
     /// Puts what of this claim has not ended into the cache, if anything has not.
-    fn unfinished(&self, works: Vec<WorkObject>) -> Option<Event> {
-        let left: Vec<WorkObject> = {
+    fn unfinished(&self, works: Vec<WorkloadObject>) -> Option<Event> {
+        let left: Vec<WorkloadObject> = {
             let objects = self.context.cache.lock();
             let whose = self.view.whose(&objects);
-            works.into_iter().filter(|work| work.ended.is_none() && whose.has(work)).collect()
+            works.into_iter().filter(|work| work.ended.is_none() && whose.owns(work)).collect()
         };
         let state = left.first().map(state_of)?;
         left.into_iter().for_each(|work| self.context.learn_work(work));

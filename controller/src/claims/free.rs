@@ -3,7 +3,7 @@
 use claiming::{Event, Hold, Reason};
 use crds::{Decision, Job};
 use kube::Resource;
-use pool::{OfferRef, WorkObject};
+use pool::{OfferRef, WorkloadObject};
 
 use crate::claims::batcher::LedgerOp;
 use crate::claims::step::{Step, StepResult};
@@ -18,13 +18,9 @@ use kube::runtime::events::EventType;
 impl Step<'_> {
     /// Reads the decision.
     pub(super) async fn read_decision(&mut self) -> StepResult {
-        match self.context.read_match(&self.view.key).await {
-            Answer::Done(found) if found.metadata.uid.as_deref() == Some(self.view.uid.as_str()) => {
-                Ok(Event::DecisionRead(decision_of(&found)))
-            }
-            Answer::Missing | Answer::Done(_) => Ok(Event::DecisionRead(claiming::Decision::Gone)),
-            answer => Err(self.lost(&answer)),
-        }
+        let found = self.found(self.context.read_match(&self.view.key).await)?;
+        let own = found.filter(|found| found.metadata.uid.as_deref() == Some(self.view.uid.as_str()));
+        Ok(Event::DecisionRead(own.map_or(claiming::Decision::Gone, |found| decision_of(&found))))
     }
 
     /// Gives an offer back.
@@ -56,49 +52,37 @@ impl Step<'_> {
 
     /// An entry that was to be taken out and is not there: the server says so, not the cache.
     async fn freed_otherwise(&self, number: usize, leg: &Leg) -> StepResult {
-        match self.context.read_offer(leg).await {
-            Answer::Missing => Ok(Event::Freed(number)),
-            Answer::Done(()) => {
-                let objects = self.context.cache.lock();
-                let offer = objects.offer(&leg.kind, &leg.key);
-                let is_held = offer.is_some_and(|offer| self.has_entry(&offer));
-                if is_held { Err(self.failed("the entry was written again")) } else { Ok(Event::Freed(number)) }
-            }
-            answer => Err(self.lost(&answer)),
-        }
+        let is_there = self.found(self.context.read_offer(leg).await)?.is_some();
+        let objects = self.context.cache.lock();
+        let offer = objects.offer(leg.kind, &leg.key).filter(|_| is_there);
+        let is_held = offer.is_some_and(|offer| self.has_entry(&offer));
+        if is_held { Err(self.failed("the entry was written again")) } else { Ok(Event::Freed(number)) }
     }
 
     fn has_entry(&self, offer: &OfferRef<'_>) -> bool {
-        offer.status().is_some_and(|status| status.claims.contains_key(&self.view.uid))
+        offer.entry(&self.view.uid).is_some()
     }
 
     /// Reads the entries of this claim where none is known: at its own offers; at all offers, if the Match is gone and with it the
     /// list of its members. One that is found is in the cache then: a later run begins from it.
     pub(super) async fn list_entries(&mut self) -> StepResult {
         if self.view.found.is_none() {
-            let answer = self.context.list_offers().await;
-            if !matches!(answer, Answer::Done(())) {
-                return Err(self.lost(&answer));
-            }
+            self.done(self.context.list_offers().await)?;
         } else {
             for leg in self.claim.unread_legs().filter_map(|number| self.view.legs.get(number)) {
-                let answer = self.context.read_offer(leg).await;
-                if !matches!(answer, Answer::Done(()) | Answer::Missing) {
-                    return Err(self.lost(&answer));
-                }
+                self.found(self.context.read_offer(leg).await)?;
             }
         }
         let objects = self.context.cache.lock();
         let holds = self.claim.holds();
         let is_known = |offer: &OfferRef<'_>| {
-            let place =
-                self.view.legs.iter().position(|leg| leg.kind == offer.kind().as_str() && leg.key == offer.key());
+            let place = self.view.legs.iter().position(|leg| leg.kind == offer.kind && leg.key == offer.key());
             place.is_some_and(|number| holds.get(number) == Some(&Hold::Held))
         };
         let is_news = |offer: OfferRef<'_>| self.has_entry(&offer) && !is_known(&offer);
         let has_more = match self.view.found {
             None => objects.offers().any(is_news),
-            Some(_) => self.view.legs.iter().filter_map(|leg| objects.offer(&leg.kind, &leg.key)).any(is_news),
+            Some(_) => self.view.legs.iter().filter_map(|leg| objects.offer(leg.kind, &leg.key)).any(is_news),
         };
         if has_more { Err(self.failed("another offer has an entry of the claim")) } else { Ok(Event::NoEntries) }
     }
@@ -112,16 +96,15 @@ impl Step<'_> {
             self.claims.job_backoff.lock().forget(&root.uid, Cause::Start);
         }
         let patch = writes::free_root(&self.view, &job, &ended, self.context.clock.now());
-        match self.context.cluster.patch_status::<Job>(&root.key, &patch).await {
+        match self.context.patch_status::<Job>(&root.key, &patch).await {
             Answer::Done(job) => {
                 self.report_end(&job, &ended);
                 count_gave_up(&self.context.metrics, &job);
-                self.context.cache.update(|all| all.jobs.put(job));
                 Ok(Event::RootFreed)
             }
             Answer::Missing => Ok(Event::RootFreed),
             answer => {
-                self.context.read_job(&root.key).await;
+                self.context.read::<Job>(&root.key).await;
                 Err(self.lost(&answer))
             }
         }
@@ -149,7 +132,7 @@ impl Step<'_> {
         let (message, refusals) = (self.message().to_owned(), self.facts.refusals.clone());
         let (work, asked_for) = {
             let objects = self.context.cache.lock();
-            let work = work_of(self.view.whose(&objects), &objects).map(|work| WorkObject::clone(work));
+            let work = work_of(self.view.whose(&objects), &objects).map(|work| WorkloadObject::clone(work));
             (work, workloads::asked_for(self.view.whose(&objects), &objects).cloned())
         };
         let message = match (message.is_empty(), reason) {
@@ -176,7 +159,7 @@ fn tone(reason: Reason) -> EventType {
 }
 
 /// Why the work has failed, in its own words.
-fn failure(work: Option<&WorkObject>) -> String {
+fn failure(work: Option<&WorkloadObject>) -> String {
     match work {
         Some(work) => format!("{} {}: {}", work.noun(), work.key.name, work.message),
         None => "the workload is not there any more".to_owned(),

@@ -89,10 +89,10 @@ fn digest(view: &View, claim: &Claim, objects: &Objects, now_ms: u64) -> u64 {
     let name = |name: &str| ObjectKey::new(&view.key.namespace, name);
     let works =
         [(WorkKind::Job, view.key.clone())].into_iter().chain(named.map(|named| (named.kind, name(&named.name))));
-    let works = works.filter_map(|(kind, key)| objects.works.get(kind, &key));
-    for work in works.chain(objects.works.of_claim(view.whose(objects))) {
+    let works = works.filter_map(|(kind, key)| objects.workloads.get(kind, &key));
+    for work in works.chain(objects.workloads.of_claim(view.whose(objects))) {
         (&work.uid, &work.version).hash(&mut hasher);
     }
-    objects.works.pods_of_claim(view.whose(objects)).hash(&mut hasher);
+    objects.workloads.pods_of_claim(view.whose(objects)).hash(&mut hasher);
     hasher.finish()
 }

@@ -24,11 +24,11 @@ impl Step<'_> {
     pub(super) fn note_refusal(&mut self, no: &No<'_>, reason: Reason) {
         let No { leg, message, for_good } = no;
         let view = &self.view;
-        tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind, %reason, message, "the offer refuses the claim");
+        tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind.as_str(), %reason, message, "the offer refuses the claim");
         self.context.metrics.claims.refused(reason.as_str());
         self.learned.message = format!("{} {}: {message}", leg.kind, leg.key);
         self.learned.refusals.push(Refusal {
-            kind: leg.kind.clone(),
+            kind: leg.kind.to_string(),
             namespace: leg.key.namespace.clone(),
             name: leg.key.name.clone(),
             reason: reason.as_str().to_owned(),
@@ -46,7 +46,7 @@ impl Step<'_> {
 
 /// The ad of an offer.
 pub(super) fn ad_key(leg: &Leg) -> AdKey {
-    AdKey { kind: leg.kind.clone(), namespace: leg.key.namespace.clone(), name: leg.key.name.clone() }
+    AdKey { kind: leg.kind.to_string(), namespace: leg.key.namespace.clone(), name: leg.key.name.clone() }
 }
 
 /// The first rule that refuses a write, for people.

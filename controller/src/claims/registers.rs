@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use crds::{Activity, AskWhen, ClaimEntry, Match, MemberVote, Vote};
 use matchmaker::Config;
-use pool::{Objects, introduction};
+use pool::{Objects, requester_attributes};
 use serde_json::{Value, json};
 
-use crate::claims::view::{Leg, View, entry};
+use crate::claims::view::{Leg, View};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 
@@ -46,7 +46,7 @@ pub(crate) fn introduced(view: &View, number: usize, objects: &Objects, config: 
         (Some(leg), Some(found)) if leg.agent => Introduced {
             at_once: view.claim(objects, 0, None).votes_at_once(number),
             // members are counted with the root
-            requester: introduction(found, objects, number + 1, config, now),
+            requester: requester_attributes(found, objects, number + 1, config, now),
         },
         _ => Introduced::default(),
     }
@@ -61,7 +61,7 @@ fn members(found: &Match) -> Vec<String> {
 /// How the agents of a claim have voted, by the members' ids; nothing, if there are none.
 pub(crate) fn votes(view: &View, objects: &Objects) -> Vec<MemberVote> {
     let vote = |(number, leg): (usize, &Leg)| {
-        let found = entry(view.offer(leg, objects)?, &view.uid)?;
+        let found = view.offer(leg, objects)?.entry(&view.uid)?;
         // members are counted with the root
         let id = i32::try_from(number + 1).ok()?;
         let reason = if found.vote == Vote::Rejected { "Rejected" } else { "" };

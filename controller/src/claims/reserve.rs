@@ -4,8 +4,9 @@ use claiming::{Event, Reason};
 use crds::Job;
 
 use crate::claims::batcher::LedgerOp;
+use crate::claims::offers::Member;
 use crate::claims::refusal::{self, No};
-use crate::claims::step::{Member, Step, StepResult};
+use crate::claims::step::{Step, StepResult};
 use crate::claims::view::{Leg, View};
 use crate::claims::writes;
 use crate::write::answer::{Answer, Rule};
@@ -32,14 +33,13 @@ impl Step<'_> {
             return Some(Ok(Event::RootRefused(Reason::JobDeleted)));
         };
         let patch = writes::reserve_root(&self.view, found, &held, self.context.clock.now());
-        match self.context.cluster.patch_status::<Job>(key, &patch).await {
+        match self.context.patch_status::<Job>(key, &patch).await {
             Answer::Done(job) => {
-                self.learned.members.push(Member::Job(Box::new(job.clone())));
-                self.context.cache.update(|all| all.jobs.put(job));
+                self.learned.members.push(Member::Job(Box::new(job)));
                 Some(Ok(Event::RootReserved))
             }
             Answer::Denied(refused) => {
-                let answer = self.context.read_job(key).await;
+                let answer = self.context.read::<Job>(key).await;
                 let job = self.job();
                 if job.as_ref().is_some_and(|job| is_claimed_by(job, &self.view)) {
                     return Some(Ok(Event::RootReserved));
@@ -61,7 +61,7 @@ impl Step<'_> {
         let Some(leg) = view.legs.get(number) else { return Err(self.failed("no such offer")) };
         match self.claims.batcher.submit(&view, number, LedgerOp::Enter(leg.generation)).await {
             Answer::Done(offer) => {
-                self.learned.members.push(Member::Offer(Box::new(offer)));
+                self.learned.members.push(offer);
                 Ok(Event::Reserved(number))
             }
             Answer::Denied(refused) if refused.breaks(Rule::Epoch) => {
@@ -86,21 +86,18 @@ impl Step<'_> {
     /// Whether the offer has the claim's entry: an earlier write, whose answer was lost, has made it.
     fn is_entered(&self, leg: &Leg) -> bool {
         let objects = self.context.cache.lock();
-        let status = self.view.offer(leg, &objects).and_then(|offer| offer.status());
-        status.is_some_and(|status| status.claims.contains_key(&self.view.uid))
+        self.view.offer(leg, &objects).is_some_and(|offer| offer.entry(&self.view.uid).is_some())
     }
 }
 
 /// Whether the job shows this claim: an earlier write, whose answer was lost, has made it.
 fn is_claimed_by(job: &Job, view: &View) -> bool {
-    let claim = job.status.as_ref().and_then(|status| status.claim.as_ref());
-    job.metadata.uid.as_deref() == Some(view.root.uid.as_str()) && claim.is_some_and(|claim| claim.uid == view.uid)
+    let is_same = job.metadata.uid.as_deref() == Some(view.root.uid.as_str());
+    is_same && job.claim().is_some_and(|claim| claim.uid == view.uid)
 }
 
 /// Whether a job is the one that was matched, in the same generation, and free.
 fn is_as_matched(job: &Job, view: &View) -> bool {
-    let Job { metadata, status, .. } = job;
-    let is_same = metadata.uid.as_deref() == Some(view.root.uid.as_str());
-    let is_free = status.as_ref().is_none_or(|status| status.claim.is_none());
-    is_same && is_free && metadata.generation.unwrap_or(0) == view.root.generation
+    let is_same = job.metadata.uid.as_deref() == Some(view.root.uid.as_str());
+    is_same && job.claim().is_none() && job.metadata.generation.unwrap_or(0) == view.root.generation
 }

@@ -1,13 +1,13 @@
 //! Ledgers that were overwritten: the entries of claims that stand, written back from their Matches.
 //!
-//! Until that is done nothing of such an offer is given away (`pool::forgotten`).
+//! Until that is done nothing of such an offer is given away (`pool::missing_entries`).
 
 use std::sync::Arc;
 
 use claiming::{Action, Event, Reason};
 use crds::ClaimPolicy;
 use matchmaker::{Disagreement, verify};
-use pool::{Objects, forgotten, gang_of, is_foreign};
+use pool::{Objects, gang_of, is_foreign, missing_entries};
 
 use crate::claims::batcher::LedgerOp;
 use crate::claims::shared::Claims;
@@ -21,7 +21,7 @@ use crate::write::answer::Answer;
 /// entry can be written with its vote: those are not restored.
 pub(crate) fn lost_entries(objects: &Objects) -> Vec<(View, Vec<usize>)> {
     let mut all: Vec<(View, Vec<usize>)> = Vec::new();
-    for (found, member) in forgotten(objects) {
+    for (found, member) in missing_entries(objects) {
         if member.claim_policy == Some(ClaimPolicy::Agent) {
             continue;
         }
@@ -97,7 +97,7 @@ impl Claims {
             match self.batcher.submit(view, *number, LedgerOp::Restore).await {
                 Answer::Done(_) => {
                     self.context.metrics.claims.entries_restored.inc();
-                    tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind, "entry lost by the offer; written back");
+                    tracing::warn!(r#match = %view.key, offer = %leg.key, kind = leg.kind.as_str(), "entry lost by the offer; written back");
                 }
                 Answer::Missing => {}
                 Answer::Denied(refused) => return Err(refused.message),

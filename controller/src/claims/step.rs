@@ -7,7 +7,7 @@ use claiming::{Action, Claim, Event};
 use crds::{Job, Refusal};
 use pool::Objects;
 
-use crate::claims::offers::Offer;
+use crate::claims::offers::Member;
 use crate::claims::shared::Claims;
 use crate::claims::stalls::{Retry, Setback};
 use crate::claims::view::View;
@@ -42,23 +42,6 @@ impl Facts {
             self.seen = seen;
         }
         self.written = written.or(self.written.take());
-    }
-}
-
-/// A member as its reserve returned it.
-#[derive(Clone, Debug)]
-pub(super) enum Member {
-    Job(Box<Job>),
-    Offer(Box<Offer>),
-}
-
-impl Member {
-    /// Puts it among these objects.
-    pub(super) fn put_into(self, objects: &mut Objects) {
-        match self {
-            Member::Job(job) => objects.jobs.put(*job),
-            Member::Offer(offer) => offer.put_into(objects),
-        }
     }
 }
 
@@ -98,6 +81,22 @@ impl<'c> Step<'c> {
     /// The step cannot be done before something else happens.
     pub(super) fn waits(&self, why: impl Into<String>, retry: Retry) -> Setback {
         Setback { action: self.action, why: why.into(), retry }
+    }
+
+    /// What was answered; the step came to nothing by any other answer than this one.
+    pub(super) fn done<K>(&self, answer: Answer<K>) -> Result<K, Setback> {
+        match answer {
+            Answer::Done(object) => Ok(object),
+            answer => Err(self.lost(&answer)),
+        }
+    }
+
+    /// The same; `None`: there is no such object.
+    pub(super) fn found<K>(&self, answer: Answer<K>) -> Result<Option<K>, Setback> {
+        match answer {
+            Answer::Missing => Ok(None),
+            answer => self.done(answer).map(Some),
+        }
     }
 
     /// The step came to nothing by this answer.

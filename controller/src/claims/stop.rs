@@ -5,7 +5,7 @@ use std::sync::Arc;
 use claiming::{Event, Work};
 use crds::WorkKind;
 use k8s_openapi::api::batch::v1::Job as Batch;
-use pool::{ObjectKey, WorkObject};
+use pool::{ObjectKey, WorkloadObject};
 
 use crate::claims::shared::Claims;
 use crate::claims::stalls::{Retry, Setback};
@@ -16,23 +16,21 @@ use crate::write::answer::Answer;
 impl Step<'_> {
     /// Takes away what another Match of this name has left.
     pub(super) async fn clear_work(&mut self) -> StepResult {
-        let seen = self.context.cache.lock().works.get(WorkKind::Job, &self.view.key).cloned();
+        let seen = self.context.cache.lock().workloads.get(WorkKind::Job, &self.view.key).cloned();
         let Some(batch) = seen else { return Ok(Event::Work(Work::Absent)) };
-        if !batch.made || batch.match_uid.is_none() {
+        if !batch.marks.made || batch.marks.match_uid.is_none() {
             return Err(self.waits_for_owner(workloads::name_taken(&self.view.key.name)));
         }
         if !self.claims.is_free(&batch).await {
             return Err(self.failed(format!("batch Job {} is in the way: it works for another Match", batch.key)));
         }
         self.stop(&batch).await?;
-        match self.context.cluster.delete_work(&batch).await {
-            Answer::Done(()) | Answer::Missing => Ok(self.is_gone_now(&batch)),
-            answer => Err(self.lost(&answer)),
-        }
+        self.found(self.context.cluster.delete_work(&batch).await)?;
+        Ok(self.is_gone_now(&batch))
     }
 
-    fn is_gone_now(&self, work: &WorkObject) -> Event {
-        self.context.cache.update(|all| all.works.remove(work.kind, &work.key));
+    fn is_gone_now(&self, work: &WorkloadObject) -> Event {
+        self.context.cache.update(|all| all.workloads.remove(work.kind, &work.key));
         Event::Work(Work::Absent)
     }
 
@@ -52,26 +50,22 @@ impl Step<'_> {
         if let Some(well) = latest.ended {
             return Ok(Event::Work(Work::Finished(well)));
         }
-        match self.take_away(&latest).await {
-            Answer::Done(()) | Answer::Missing => {
-                tracing::info!(r#match = %self.view.key, work = %latest.key, "workload stopped");
-                Ok(self.is_gone_now(&latest))
-            }
-            answer => Err(self.lost(&answer)),
-        }
+        self.found(self.take_away(&latest).await)?;
+        tracing::info!(r#match = %self.view.key, work = %latest.key, "workload stopped");
+        Ok(self.is_gone_now(&latest))
     }
 
     /// The workload as it is seen now, if it is still the same one.
-    fn latest(&self, work: &WorkObject) -> Option<Arc<WorkObject>> {
-        let latest = self.context.cache.lock().works.get(work.kind, &work.key).cloned();
+    fn latest(&self, work: &WorkloadObject) -> Option<Arc<WorkloadObject>> {
+        let latest = self.context.cache.lock().workloads.get(work.kind, &work.key).cloned();
         latest.filter(|latest| latest.uid == work.uid)
     }
 
     /// Deletes a workload that is stopped, or gives it back.
-    async fn take_away(&self, work: &WorkObject) -> Answer<()> {
+    async fn take_away(&self, work: &WorkloadObject) -> Answer<()> {
         let cluster = &self.context.cluster;
         let without_label = workloads::let_go(&work.uid);
-        let is_started_pod = work.kind == WorkKind::Pod && !work.suspended;
+        let is_started_pod = work.kind == WorkKind::Pod && !work.run.suspended;
         if work.kind == WorkKind::Job && work.deleting {
             // It is deleted, and kept by finalizers: nothing more is made for it.
             return match cluster.patch_work(work.kind, &work.key, &without_label).await {
@@ -79,7 +73,7 @@ impl Step<'_> {
                 answer => answer.map(drop),
             };
         }
-        if work.made || is_started_pod {
+        if work.marks.made || is_started_pod {
             return cluster.delete_work(work).await;
         }
         match self.hand_back(work, &self.view.uid).await {
@@ -96,17 +90,17 @@ impl Step<'_> {
     }
 
     /// Whether a workload was given its time to stop for this claim; that begins now, if it has not begun.
-    fn is_time_over(&self, work: &WorkObject) -> bool {
+    fn is_time_over(&self, work: &WorkloadObject) -> bool {
         self.context.now_ms() >= self.claims.stop_by_ms(&self.view.uid, &work.uid)
     }
 
     /// Suspends a batch Job or a JobSet. Done once nothing more is made for it: its own controller says so; or it has ended or gone;
     /// or it was given its time, and the server shows no pod of it.
-    async fn stop(&mut self, work: &WorkObject) -> Result<(), Setback> {
+    async fn stop(&mut self, work: &WorkloadObject) -> Result<(), Setback> {
         if work.kind == WorkKind::Pod {
             return Ok(());
         }
-        let suspended = if work.suspended { Suspended::Done } else { self.suspend(work).await? };
+        let suspended = if work.run.suspended { Suspended::Done } else { self.suspend(work).await? };
         match suspended {
             Suspended::Done => {}
             Suspended::Gone => return Ok(()),
@@ -117,14 +111,14 @@ impl Step<'_> {
         let latest = {
             let objects = self.context.cache.lock();
             self.note_seen(&objects);
-            let latest = objects.works.get(work.kind, &work.key).cloned();
+            let latest = objects.workloads.get(work.kind, &work.key).cloned();
             latest.filter(|latest| latest.uid == work.uid && latest.ended.is_none())
         };
         let Some(latest) = latest else { return Ok(()) };
-        if !latest.suspended {
+        if !latest.run.suspended {
             return Err(self.failed(format!("{} {} is resumed again and again", work.noun(), work.key)));
         }
-        if latest.rests && (work.kind == WorkKind::Job || self.children_rest(work).await) {
+        if latest.run.rests && (work.kind == WorkKind::Job || self.children_rest(work).await) {
             return Ok(());
         }
         let by_ms = self.claims.stop_by_ms(&self.view.uid, &work.uid);
@@ -135,7 +129,7 @@ impl Step<'_> {
         Err(self.waits(why, Retry::By(by_ms)))
     }
 
-    async fn suspend(&self, work: &WorkObject) -> Result<Suspended, Setback> {
+    async fn suspend(&self, work: &WorkloadObject) -> Result<Suspended, Setback> {
         let cluster = &self.context.cluster;
         if work.kind == WorkKind::Job && self.is_resumed(work) {
             tracing::warn!(work = %work.key, "its claim is over, and it is resumed again and again: it is deleted");
@@ -162,14 +156,14 @@ impl Step<'_> {
     }
 
     /// Whether something runs though it was suspended for this claim, and its time is over.
-    fn is_resumed(&self, work: &WorkObject) -> bool {
+    fn is_resumed(&self, work: &WorkloadObject) -> bool {
         let since = self.claims.stalls().stopped_since(&self.view.uid, &work.uid);
         since.is_some_and(|since| self.context.now_ms() >= since.saturating_add(self.claims.stop_timeout_ms))
     }
 
     /// Gives a workload that was there before back as it was. As long as a batch Job has a start time, its template cannot be changed.
-    async fn hand_back(&self, work: &WorkObject, uid: &str) -> Answer<()> {
-        if work.kind == WorkKind::Job && work.started.is_some() {
+    async fn hand_back(&self, work: &WorkloadObject, uid: &str) -> Answer<()> {
+        if work.kind == WorkKind::Job && work.run.started.is_some() {
             let answer = self.context.cluster.patch_status::<Batch>(&work.key, &workloads::never_started()).await;
             if !matches!(answer, Answer::Done(_)) {
                 return answer.map(|_| ());
@@ -194,7 +188,7 @@ impl Step<'_> {
         match self.context.cluster.read_work(kind, &ObjectKey::new(&self.view.key.namespace, &name)).await {
             Answer::Missing => true,
             Answer::Done(found) => {
-                let is_its = self.view.whose(&self.context.cache.lock()).has(&found.work);
+                let is_its = self.view.whose(&self.context.cache.lock()).owns(&found.work);
                 self.context.learn_work(found.work);
                 !is_its
             }
@@ -215,7 +209,7 @@ enum Suspended {
 
 impl Claims {
     /// Deletes a batch Job that was made for a Match that is gone, with its pods: people have seen what came of it.
-    pub(crate) async fn clean_up(self: Arc<Self>, batch: Arc<WorkObject>) {
+    pub(crate) async fn clean_up(self: Arc<Self>, batch: Arc<WorkloadObject>) {
         if self.is_free(&batch).await {
             self.context.cluster.delete_work(&batch).await;
         }

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::dirty::DirtyClaims;
-use super::due::Due;
+use super::due::DueSteps;
 use super::exit_reason::exit_reason;
 use super::observation::Moment;
 use super::registers::Introduced;
 use super::view::{View, view};
 use super::writes;
-use crate::cycle::in_flight::{InFlight, flight};
+use crate::cycle::in_flight::{InFlight, assumed_gang};
 use crate::testing::fixtures::{MATCH_UID, entry, found, job, key, license, machine, world};
 use crate::write::requests::ObjectPatch;
 use pool::Objects;
@@ -29,7 +29,7 @@ pub(super) fn exit_of(objects: &Objects, now: i64) -> Option<Reason> {
 }
 
 /// What is due without an election, while no time passes.
-fn due_now(objects: &Objects) -> Due {
+fn due_now(objects: &Objects) -> DueSteps {
     let mut dirty = DirtyClaims::default();
     dirty.note(&objects.everything(), objects);
     let moment = Moment {
@@ -208,7 +208,7 @@ fn a_job_is_reserved_only_once() {
 fn a_job_is_told_that_it_waits_or_claimed_and_not_both_at_once() {
     let objects = world(&json!({"decision": "Pending"}));
     let (view, flights) = (the_view(&objects), Arc::new(InFlight::default()));
-    let gang = || Some(flight(view.found.as_ref().unwrap()));
+    let gang = || Some(assumed_gang(view.found.as_ref().unwrap()));
     let told = flights.tell(&view.root.uid).unwrap();
     assert!(flights.is_told(&view.root.uid) && flights.tell(&view.root.uid).is_none(), "by one at a time");
     assert!(flights.begin(&view, gang()).is_none(), "no gang is handed on while it is told that it waits");
@@ -388,7 +388,7 @@ fn nothing_is_reserved_where_the_owner_has_not_agreed() {
 }
 
 #[test]
-fn a_claim_of_an_offer_that_never_agreed_is_neither_restored_nor_left_standing() {
+fn a_claim_of_an_offer_that_never_agreed_is_neither_restored_nor_kept() {
     let committed = json!({"decision": "Committed"});
     let mut objects = world(&committed);
     let mut forged = found(&committed);
@@ -399,7 +399,7 @@ fn a_claim_of_an_offer_that_never_agreed_is_neither_restored_nor_left_standing()
     far.metadata.namespace = Some("far".to_owned());
     objects.licenses.put(far.clone());
     assert!(super::lost_entries(&objects).is_empty(), "nothing of it is written there");
-    assert!(pool::forgotten(&objects).is_empty(), "nor is the offer closed for it");
+    assert!(pool::missing_entries(&objects).is_empty(), "nor is the offer closed for it");
     assert_eq!(exit_of(&objects, 0), Some(Reason::NotAllowed));
     // One that was entered when the owner agreed goes on.
     far.status = license(&json!({}), &crate::testing::fixtures::entry("seats")).status;

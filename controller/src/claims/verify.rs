@@ -1,14 +1,13 @@
 //! Between the phases: the gang verified on the members as their reserves returned them.
 
 use claiming::{Event, Reason};
-use crds::AdKind;
+use crds::{AdKind, Job};
 use matchmaker::{Disagreement, verify};
 use pool::{Objects, gang_of};
 
 use crate::claims::refusal::{No, ad_key};
 use crate::claims::step::{Step, StepResult};
 use crate::claims::view::Leg;
-use crate::write::answer::Answer;
 
 impl Step<'_> {
     /// Evaluates the gang again. A member that this process did not reserve itself is read at the server first.
@@ -16,17 +15,14 @@ impl Step<'_> {
         let mut members = Objects::new(self.claims.owners);
         self.facts.members.iter().cloned().for_each(|member| member.put_into(&mut members));
         if members.jobs.get(&self.view.root.key).is_none() {
-            match self.context.read_job(&self.view.root.key).await {
-                Answer::Done(()) => {}
-                Answer::Missing => return Ok(Event::NotVerified(Reason::JobDeleted)),
-                answer => return Err(self.lost(&answer)),
+            let read = self.context.read::<Job>(&self.view.root.key).await;
+            if self.found(read)?.is_none() {
+                return Ok(Event::NotVerified(Reason::JobDeleted));
             }
         }
-        for leg in self.view.legs.iter().filter(|leg| members.offer(&leg.kind, &leg.key).is_none()) {
-            match self.context.read_offer(leg).await {
-                Answer::Done(()) => {}
-                Answer::Missing => return Ok(Event::NotVerified(Reason::MemberGone)),
-                answer => return Err(self.lost(&answer)),
+        for leg in self.view.legs.iter().filter(|leg| members.offer(leg.kind, &leg.key).is_none()) {
+            if self.found(self.context.read_offer(leg).await)?.is_none() {
+                return Ok(Event::NotVerified(Reason::MemberGone));
             }
         }
         {
@@ -34,8 +30,8 @@ impl Step<'_> {
             members.namespaces = world.namespaces.clone();
             members.agents = world.agents.clone();
             members.nodes = world.nodes.clone();
-            let offer = |leg: &'_ Leg| Some((AdKind::try_from(leg.kind.as_str()).ok()?, leg.key.clone()));
-            let keys = self.view.legs.iter().filter_map(offer).chain([(AdKind::Job, self.view.root.key.clone())]);
+            let offers = self.view.legs.iter().map(|leg| (AdKind::Offer(leg.kind), leg.key.clone()));
+            let keys = offers.chain([(AdKind::Job, self.view.root.key.clone())]);
             keys.for_each(|(kind, key)| members.copy_missing(kind, &key, &world));
         }
         Ok(self.verdict(&members))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{Decision, Match};
+use crds::{Job, Match};
 use futures::StreamExt;
 use pool::{Changes, ObjectKey, Objects};
 
@@ -18,18 +18,18 @@ impl Claims {
     pub(crate) fn verify_offers(self: &Arc<Self>, changes: &Changes, objects: &Objects) {
         let began_ms = self.context.now_ms();
         let due = {
-            let mut proofs = self.verification.lock();
-            proofs.note(changes, objects, began_ms);
-            proofs.begin(began_ms)
+            let mut verification = self.verification.lock();
+            verification.note(changes, objects, began_ms);
+            verification.begin(began_ms)
         };
         let Some(uids) = due else { return };
         let claims = self.clone();
         tokio::spawn(async move {
-            let proven = claims.read_former(uids).await;
+            let verified = claims.read_former(uids).await;
             {
                 let objects = claims.context.cache.lock();
-                let mut proofs = claims.verification.lock();
-                proofs.end(proven, &objects, began_ms, claims.context.now_ms());
+                let mut verification = claims.verification.lock();
+                verification.end(verified, &objects, began_ms, claims.context.now_ms());
             }
             claims.context.cache.notify();
         });
@@ -42,7 +42,7 @@ impl Claims {
         let former = former(&all, &self.context.cache.lock(), &uids);
         self.context.cache.update(|objects| all.into_iter().for_each(|found| objects.put_match(found)));
         let reads = former.into_iter().map(|(job, offers)| async move {
-            let answer = self.context.read_job(&job).await;
+            let answer = self.context.read::<Job>(&job).await;
             if matches!(answer, Answer::Done(()) | Answer::Missing) { BTreeSet::new() } else { offers }
         });
         let unread: Vec<BTreeSet<String>> = futures::stream::iter(reads).buffer_unordered(READS_MAX).collect().await;
@@ -54,8 +54,7 @@ impl Claims {
 
 /// The jobs of ended Matches that name one of these offers under another uid, and the uids of those offers.
 fn former(all: &[Match], objects: &Objects, uids: &BTreeSet<String>) -> BTreeMap<ObjectKey, BTreeSet<String>> {
-    let ended =
-        |found: &&Match| found.status.as_ref().map_or(Decision::Pending, |status| status.decision).is_terminal();
+    let ended = |found: &&Match| found.decision().is_terminal();
     let mut jobs: BTreeMap<ObjectKey, BTreeSet<String>> = BTreeMap::new();
     for found in all.iter().filter(ended) {
         let Some((root, members)) = found.spec.members.split_first() else { continue };

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use claiming::{Agent, Claim, Digest, Hold, Reason};
-use crds::{Activity, AskWhen, ClaimEntry, ClaimPolicy, Match, Member, Res, Vote};
+use crds::{Activity, AskWhen, ClaimEntry, ClaimPolicy, Match, Member, OfferKind, Res, Vote};
 use kube::ResourceExt;
-use pool::{ObjectKey, Objects, OfferRef, Whose};
+use pool::{ClaimRef, ObjectKey, Objects, OfferRef};
 
 use crate::workloads::work;
 
@@ -36,7 +36,7 @@ pub(crate) struct Root {
 /// One offer of a claim.
 #[derive(Clone, Debug)]
 pub(crate) struct Leg {
-    pub(crate) kind: String,
+    pub(crate) kind: OfferKind,
     pub(crate) key: ObjectKey,
     pub(crate) uid: String,
     pub(crate) generation: i64,
@@ -58,7 +58,11 @@ impl View {
             uid: root.uid.clone(),
             generation: root.generation,
         });
-        let legs = members.map(leg).collect();
+        let mut legs: Vec<Leg> = members.filter_map(leg).collect();
+        if has_unknown_kind(&found, &legs) {
+            // The numbers of parents count all members.
+            legs.iter_mut().for_each(|leg| leg.parent = None);
+        }
         View {
             uid: found.uid().unwrap_or_default(),
             key: ObjectKey::of(found.as_ref()),
@@ -70,20 +74,17 @@ impl View {
 
     /// What is left of a claim whose Match is gone: the entries and the job that still name it.
     pub(crate) fn orphan(uid: &str, key: ObjectKey, objects: &Objects) -> View {
-        let holds = |offer: &OfferRef<'_>| offer.status().is_some_and(|status| status.claims.contains_key(uid));
-        let legs = objects.offers().filter(holds).map(|offer| Leg {
-            kind: offer.kind().to_string(),
+        let legs = objects.offers().filter(|offer| offer.entry(uid).is_some()).map(|offer| Leg {
+            kind: offer.kind,
             key: offer.key(),
             uid: offer.uid().to_owned(),
-            generation: offer.metadata().generation.unwrap_or(0),
+            generation: offer.metadata.generation.unwrap_or(0),
             allocation: Res::new(),
-            share: entry(offer, uid).and_then(|entry| entry.share.clone()),
-            agent: entry(offer, uid).is_some_and(is_agents),
+            share: offer.entry(uid).and_then(|entry| entry.share.clone()),
+            agent: offer.entry(uid).is_some_and(is_agents),
             parent: None,
         });
-        let claimed = objects.jobs.iter().find(|(_, held)| {
-            held.object.status.as_ref().and_then(|status| status.claim.as_ref()).is_some_and(|claim| claim.uid == uid)
-        });
+        let claimed = objects.jobs.iter().find(|(_, held)| held.object.claim().is_some_and(|claim| claim.uid == uid));
         let root = claimed.map(|(key, held)| Root {
             key: key.clone(),
             uid: held.object.uid().unwrap_or_default(),
@@ -133,37 +134,42 @@ impl View {
     }
 
     /// What works for it.
-    pub(crate) fn whose<'v>(&'v self, objects: &'v Objects) -> Whose<'v> {
-        Whose::of(&self.uid, &self.key, (&self.root.key, &self.root.uid), objects)
+    pub(crate) fn whose<'v>(&'v self, objects: &'v Objects) -> ClaimRef<'v> {
+        ClaimRef::of(&self.uid, &self.key, (&self.root.key, &self.root.uid), objects)
     }
 
     /// The newest epoch that the Match or a member shows.
     pub(super) fn newest_epoch(&self, objects: &Objects) -> u64 {
         let made = self.found.as_ref().map_or(0, |found| found.spec.epoch);
-        let offers = self.legs.iter().filter_map(|leg| self.offer(leg, objects)?.status());
+        let offers = self.legs.iter().filter_map(|leg| self.offer(leg, objects)?.status);
         u64::try_from(offers.map(|status| status.epoch).fold(made, i64::max)).unwrap_or(0)
     }
 
     fn leg(&self, leg: &Leg, objects: &Objects) -> claiming::Leg {
-        let entry = self.offer(leg, objects).map(|offer| entry(offer, &self.uid).filter(|_| !self.uid.is_empty()));
+        let entry = self.offer(leg, objects).map(|offer| offer.entry(&self.uid).filter(|_| !self.uid.is_empty()));
         let hold = match entry {
             None => Hold::Deleted,
             Some(Some(_)) => Hold::Held,
             Some(None) => Hold::Free,
         };
-        let silent = objects.agent(&leg.kind, &leg.key).is_silent();
+        let silent = objects.agent(leg.kind, &leg.key).is_silent();
         let agent = leg.agent.then(|| registers(entry.flatten(), silent));
         claiming::Leg { hold, parent: leg.parent, agent }
     }
 
+    /// Whether the Match has a member of a kind that is not known here, and so no offer.
+    pub(super) fn has_unknown_kind(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| has_unknown_kind(found, &self.legs))
+    }
+
     /// The offer itself, not another one of its name.
     pub(super) fn offer<'o>(&self, leg: &Leg, objects: &'o Objects) -> Option<OfferRef<'o>> {
-        objects.offer(&leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid)
+        objects.offer(leg.kind, &leg.key).filter(|offer| offer.uid() == leg.uid)
     }
 
     /// Whether it is written that the work of an offer's agent is lost.
     pub(super) fn is_lost(&self, leg: &Leg, objects: &Objects) -> bool {
-        let entry = self.offer(leg, objects).and_then(|offer| entry(offer, &self.uid));
+        let entry = self.offer(leg, objects).and_then(|offer| offer.entry(&self.uid));
         entry.is_some_and(|entry| entry.activity == Activity::Lost)
     }
 
@@ -172,7 +178,7 @@ impl View {
         if held.object.uid().unwrap_or_default() != self.root.uid {
             return Hold::Deleted;
         }
-        match held.object.status.as_ref().and_then(|status| status.claim.as_ref()) {
+        match held.object.claim() {
             Some(claim) if claim.uid == self.uid => Hold::Held,
             Some(_) => Hold::Refused(Reason::JobTaken),
             None => Hold::Free,
@@ -188,9 +194,10 @@ impl View {
     }
 }
 
-fn leg(member: &Member) -> Leg {
-    Leg {
-        kind: member.kind.clone(),
+/// The offer of a member; `None` if its kind is not known here.
+fn leg(member: &Member) -> Option<Leg> {
+    Some(Leg {
+        kind: OfferKind::try_from(&member.kind).ok()?,
         key: ObjectKey::new(&member.namespace, &member.name),
         uid: member.uid.clone(),
         generation: member.generation,
@@ -199,7 +206,12 @@ fn leg(member: &Member) -> Leg {
         agent: member.claim_policy == Some(ClaimPolicy::Agent),
         // members are counted with the root, legs without it
         parent: member.parent.and_then(|parent| usize::try_from(parent).ok()?.checked_sub(1)),
-    }
+    })
+}
+
+/// Whether these are not all offers of a Match: the kind of a member is not known here. No controller writes such a Match.
+fn has_unknown_kind(found: &Match, legs: &[Leg]) -> bool {
+    found.spec.members.len() > legs.len().saturating_add(1)
 }
 
 /// The registers of an entry as the claim knows them; those of one that is not there have their first values.
@@ -236,13 +248,9 @@ fn is_agents(entry: &ClaimEntry) -> bool {
     !entry.members.is_empty() || !entry.ballot.is_empty() || entry.vote != Vote::Accepted
 }
 
-pub(super) fn entry<'o>(offer: OfferRef<'o>, uid: &str) -> Option<&'o crds::ClaimEntry> {
-    offer.status()?.claims.get(uid)
-}
-
 /// What a Match that is written says of its claim.
 pub(crate) fn decision_of(found: &Match) -> claiming::Decision {
-    match found.status.as_ref().map(|status| status.decision).unwrap_or_default() {
+    match found.decision() {
         crds::Decision::Pending => claiming::Decision::Pending,
         crds::Decision::Committed => claiming::Decision::Committed,
         crds::Decision::Aborted => claiming::Decision::Aborted,
@@ -256,16 +264,16 @@ pub(crate) fn view(uid: &str, objects: &Objects) -> Option<View> {
         return Some(View::of(found.clone()));
     }
     let of_offer = |offer: OfferRef<'_>| {
-        let (namespace, name) = entry(offer, uid)?.match_key.split_once('/').unwrap_or_default();
+        let (namespace, name) = offer.entry(uid)?.match_key.split_once('/').unwrap_or_default();
         Some(ObjectKey::new(namespace, name))
     };
-    let of_job = |(key, held): (&ObjectKey, &pool::Held<crds::Job>)| {
-        let claim = held.object.status.as_ref()?.claim.as_ref().filter(|claim| claim.uid == uid)?;
+    let of_job = |(key, held): (&ObjectKey, &pool::Cached<crds::Job>)| {
+        let claim = held.object.claim().filter(|claim| claim.uid == uid)?;
         Some(ObjectKey::new(&key.namespace, &claim.match_name))
     };
     let of_work = || {
-        let batch = objects.works.labelled_with(uid).find(|batch| batch.ended.is_none())?;
-        Some(ObjectKey::new(&batch.key.namespace, batch.match_name.as_ref().unwrap_or(&batch.key.name)))
+        let batch = objects.workloads.labelled_with(uid).find(|batch| batch.ended.is_none())?;
+        Some(ObjectKey::new(&batch.key.namespace, batch.marks.match_name.as_ref().unwrap_or(&batch.key.name)))
     };
     let key = objects.offers().find_map(of_offer).or_else(|| objects.jobs.iter().find_map(of_job)).or_else(of_work)?;
     Some(View::orphan(uid, key, objects))

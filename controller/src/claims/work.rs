@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use claiming::{Digest, Event, Reason, Work};
 use crds::{Job, Match, WorkKind, Workload};
-use pool::{ObjectKey, WorkObject};
+use pool::{ObjectKey, WorkloadObject};
 
 use crate::claims::refusal::No;
 use crate::claims::stalls::Setback;
@@ -69,11 +69,11 @@ impl Step<'_> {
     }
 
     fn is_its(&self, seen: &Seen) -> bool {
-        self.view.whose(&self.context.cache.lock()).has(&seen.work)
+        self.view.whose(&self.context.cache.lock()).owns(&seen.work)
     }
 
     /// The workload of the claim, as it is seen.
-    pub(super) fn seen_work(&self) -> Option<Arc<WorkObject>> {
+    pub(super) fn seen_work(&self) -> Option<Arc<WorkloadObject>> {
         let objects = self.context.cache.lock();
         work_of(self.view.whose(&objects), &objects).cloned()
     }
@@ -97,10 +97,10 @@ impl Step<'_> {
         if self.is_its(&seen) {
             return Ok(self.learned_work(&seen));
         }
-        if !seen.work.suspended {
+        if !seen.work.run.suspended {
             return Err(self.waits_for_owner(workloads::not_held(kind, &key.name)));
         }
-        if seen.work.active > 0 {
+        if seen.work.run.active > 0 {
             // it was suspended a moment ago
             return Err(self.failed("its workload still has active pods"));
         }
@@ -129,13 +129,10 @@ impl Step<'_> {
         let (Some(work), Some(job)) = (seen, self.job()) else {
             return Err(self.failed("the workload has changed since it was read"));
         };
-        let patch = match work.made {
+        let patch = match work.marks.made {
             true => workloads::start_made(&work.uid),
             false => {
-                let current = match self.context.cluster.read_work(work.kind, &work.key).await {
-                    Answer::Done(current) => current.raw,
-                    answer => return Err(self.lost(&answer)),
-                };
+                let current = self.done(self.context.cluster.read_work(work.kind, &work.key).await)?.raw;
                 let Some(gang) = self.gang(&job) else { return Err(self.failed("the Match is not seen any more")) };
                 workloads::start_taken(work.kind, &current, (&work.uid, &work.version), &gang)
             }
@@ -161,7 +158,7 @@ impl Step<'_> {
         let view = self.view.clone();
         let limit = job.spec.workload.as_ref().map_or(0, |workload| workload.start_timeout_seconds);
         let message = format!("no pod was ready or finished within spec.workload.startTimeoutSeconds ({limit} s)");
-        let is_machine = |leg: &&Leg| leg.kind == crds::OfferKind::Machine.as_str();
+        let is_machine = |leg: &&Leg| leg.kind == crds::OfferKind::Machine;
         let machines: Vec<&Leg> = view.legs.iter().filter(is_machine).collect();
         for leg in &machines {
             self.note_refusal(&No { leg, message: message.clone(), for_good: false }, Reason::StartTimedOut);
@@ -179,8 +176,10 @@ impl Step<'_> {
 
 impl crate::claims::shared::Claims {
     /// Whether the Match that something worked for is over or gone, as the server says.
-    pub(super) async fn is_free(&self, work: &WorkObject) -> bool {
-        let (Some(uid), Some(name)) = (&work.match_uid, &work.match_name) else { return work.match_uid.is_none() };
+    pub(super) async fn is_free(&self, work: &WorkloadObject) -> bool {
+        let (Some(uid), Some(name)) = (&work.marks.match_uid, &work.marks.match_name) else {
+            return work.marks.match_uid.is_none();
+        };
         match self.context.cluster.get::<Match>(&ObjectKey::new(&work.key.namespace, name)).await {
             Answer::Missing => true,
             Answer::Done(found) => {

@@ -7,7 +7,7 @@ use claiming::Reason;
 use crds::{ClaimEntry, Decision, Job, Match, MemberVote, OfferStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use pool::{Held, Objects, OfferRef};
+use pool::{Cached, Objects, OfferRef};
 use serde_json::{Value, json};
 
 use crate::claims::registers::{Introduced, initial_entry};
@@ -19,7 +19,7 @@ use crate::write::requests::ObjectPatch;
 /// Reserves the job for this Match. Only once: if it comes late, after the claim was committed or given back, it must not say that
 /// the job is being reserved. (`null` is what is not there.) And only if the job was not written since: it must not date
 /// back what was written.
-pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> ObjectPatch {
+pub(crate) fn reserve_root(view: &View, found: &Match, held: &Cached<Job>, now: Timestamp) -> ObjectPatch {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_reserving(held, found, &view.uid, now);
     let version = held.object.metadata.resource_version.clone().unwrap_or_default();
@@ -33,7 +33,7 @@ pub(crate) fn reserve_root(view: &View, found: &Match, held: &Held<Job>, now: Ti
 
 /// Notifies the job that its claim stands. If the claim was taken out of its status, it is put back: the server refuses
 /// that while another claim is there.
-pub(crate) fn notify_job(view: &View, found: &Match, held: &Held<Job>, now: Timestamp) -> ObjectPatch {
+pub(crate) fn notify_job(view: &View, found: &Match, held: &Cached<Job>, now: Timestamp) -> ObjectPatch {
     let from = held.object.status.clone().unwrap_or_default();
     let to = status::job_claimed(held, found, &view.uid, now);
     let guarded = match from.claim {
@@ -96,7 +96,7 @@ pub(crate) fn restore(
     epoch: Option<i64>,
     now: Timestamp,
 ) -> ObjectPatch {
-    let version = offer.metadata().resource_version.clone().unwrap_or_default();
+    let version = offer.metadata.resource_version.clone().unwrap_or_default();
     let uid = claims.first().map(|(_, leg)| leg.uid.clone()).unwrap_or_default();
     let guarded = Ops::default().test(&["metadata", "uid"], uid).test(&["metadata", "resourceVersion"], version);
     let entries = claims.into_iter().map(|(view, leg)| (view, leg, initial_entry(view, leg, Introduced::default())));
@@ -111,7 +111,7 @@ fn enter(
     epoch: Option<i64>,
     now: Timestamp,
 ) -> ObjectPatch {
-    let from = offer.status().cloned().unwrap_or_default();
+    let from = offer.status.cloned().unwrap_or_default();
     let mut ops = guarded;
     let mut after = from.clone();
     for (view, leg, entry) in entries {
@@ -147,7 +147,7 @@ pub(crate) fn free(
     objects: &Objects,
     now: Timestamp,
 ) -> Option<ObjectPatch> {
-    let from = offer.status().cloned().unwrap_or_default();
+    let from = offer.status.cloned().unwrap_or_default();
     let mut after = from.clone();
     let mut ops = Ops::default().test(&["metadata", "uid"], offer.uid());
     for view in views {

@@ -1,4 +1,4 @@
-//! How often it went wrong into how long to wait: longer each time, up to a limit, and not the same for everybody.
+//! How often it went wrong into how long to wait: longer each time, up to a limit, and not the same for all objects.
 
 use crds::{Job, Retry};
 use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! What a cycle cost into pauses: of jobs, and of namespaces. And who is left alone, since its former claim is at its end.
+//! The costs of a cycle into pauses of jobs and of namespaces; and the jobs that get no gang yet, since their former claims are ending.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl Negotiator {
             let namespace = &ad.key.namespace;
             let why = format!(
                 "the search for a gang was cut short: it exceeds the share of namespace `{namespace}` in the {} steps of a cycle; tried again at {then}",
-                self.config.cycle_steps_max
+                self.config.cycle.cycle_steps_max
             );
             job_backoff.reword(&ad.uid, why);
         }
@@ -95,7 +95,7 @@ impl Negotiator {
                 "the jobs of the namespace exceeded its share of the steps in a cycle; its share is reduced for some time"
             );
         }
-        let most = self.config.cycle_steps_max / FRUITLESS_PART;
+        let most = self.config.cycle.cycle_steps_max / FRUITLESS_PART;
         let fruitless = cycle.fruitless.iter();
         for (namespace, steps) in fruitless.filter(|(namespace, steps)| costly.spend(namespace, *steps, most, now_ms)) {
             tracing::warn!(

@@ -8,7 +8,7 @@ use crds::Match;
 use kube::ResourceExt;
 use matchmaker::{AdKey, Ask};
 use parking_lot::{Mutex, MutexGuard};
-use pool::{Flight, ObjectKey};
+use pool::{AssumedGang, ObjectKey};
 use tokio::time::Instant;
 
 use crate::claims::View;
@@ -24,7 +24,7 @@ type Name = (ObjectKey, String);
 /// One that is under way.
 struct Claim {
     /// As long as the objects may not show it yet.
-    gang: Option<Flight>,
+    gang: Option<AssumedGang>,
     /// The uid of its job.
     job: String,
     stage: Stage,
@@ -107,7 +107,7 @@ impl InFlight {
         self.0.lock()
     }
 
-    /// Tells a job where it stands; `None` if a claim of it is under way, which tells it more, or somebody tells it already.
+    /// Begins to write the status of a job; `None` if a claim of it is under way, which writes more, or if its status is being written.
     pub(crate) fn tell(self: &Arc<Self>, job: &str) -> Option<Telling> {
         let mut table = self.table();
         let is_claimed = table.under_way.values().any(|claim| claim.job == job);
@@ -122,7 +122,7 @@ impl InFlight {
 
     /// Begins a claim; `None` if it is under way already: under its uid, or as one that is just being written. `gang` is what a
     /// new one takes: its job must not be told something else at the same time.
-    pub(crate) fn begin(self: &Arc<Self>, view: &View, gang: Option<Flight>) -> Option<ClaimGuard> {
+    pub(crate) fn begin(self: &Arc<Self>, view: &View, gang: Option<AssumedGang>) -> Option<ClaimGuard> {
         let mut table = self.table();
         let name = (view.key.clone(), view.uid.clone());
         let unwritten = (view.key.clone(), String::new());
@@ -170,7 +170,7 @@ impl InFlight {
     }
 
     /// The gangs that the objects may not show yet.
-    pub(crate) fn gangs(&self) -> Vec<Flight> {
+    pub(crate) fn gangs(&self) -> Vec<AssumedGang> {
         self.table().under_way.values().filter_map(|claim| claim.gang.clone()).collect()
     }
 
@@ -201,12 +201,12 @@ impl InFlight {
 }
 
 /// What a Match takes, as the engine counts it.
-pub(crate) fn flight(found: &Match) -> Flight {
+pub(crate) fn assumed_gang(found: &Match) -> AssumedGang {
     let asks = found.spec.members.iter().skip(1).map(|member| {
         let key = AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
         (key, Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() })
     });
-    Flight {
+    AssumedGang {
         match_key: ObjectKey::new(&found.namespace().unwrap_or_default(), &found.name_any()),
         asks: asks.collect(),
     }

@@ -68,7 +68,7 @@ impl JobBackoff {
         }
     }
 
-    /// The jobs that are not to be matched at `now_ms`, and what is said of them. Whoever has changed his job is not kept waiting;
+    /// The jobs that are not to be matched at `now_ms`, and what is said of them. A job that was changed is not kept waiting;
     /// `generation` tells what a job is now.
     pub(crate) fn held(&mut self, now_ms: u64, generation: impl Fn(&str) -> Option<i64>) -> BTreeMap<String, Finding> {
         self.0.retain(|uid, held| generation(uid) == Some(held.generation));

@@ -17,13 +17,14 @@ use std::time::Duration;
 use crds::Match;
 use gangindex::Engine;
 use matchmaker::{Gang, Snapshot};
-use pool::{Changes, Freezer, JobState, ObjectKey, Objects, Occasion, job_state, record};
+use pool::{Changes, JobState, ObjectKey, Objects, Provenance, SnapshotBuilder, job_state, record};
 use tokio::time::Instant;
 
 use crate::claims::{Claims, DirtyClaims, Known, View, lost_entries, newest_epoch_of};
 use crate::config::Config;
-use crate::cycle::in_flight::flight;
+use crate::cycle::in_flight::assumed_gang;
 use crate::cycle::overdrafts::Overdrafts;
+use crate::cycle::timer_queue::TimerQueue;
 use crate::metrics::level;
 use crate::nodes::MachineReconciler;
 use crate::probes::Health;
@@ -39,7 +40,7 @@ const ROUNDS_APART: u32 = 9;
 const GATHER_MAX: Duration = Duration::from_millis(500);
 /// The most claims that are driven on at the same time though they were decided before: mostly ends.
 const OLD_MAX: usize = 64;
-/// How long gangs are handed on before others are looked for: who comes with a higher priority waits no longer.
+/// How long gangs are handed on before others are looked for: a new job with a higher priority waits no longer.
 const FRESH_MS: u64 = 1000;
 /// How often wiped ledgers are looked for.
 const REPAIR_EVERY_MS: u64 = 1000;
@@ -59,6 +60,8 @@ pub(crate) struct Negotiator {
     job_creator: JobCreator,
     rereader: Rereader,
     upkeep: Upkeep,
+    /// When the next round is, if nothing changes, and why.
+    timers: TimerQueue<Due>,
 }
 
 /// What a cycle begins with.
@@ -68,7 +71,7 @@ struct Search {
     cycles: u64,
     /// What is known of the pool from earlier cycles; away while a cycle runs.
     engine: Engine,
-    freezer: Freezer,
+    snapshots: SnapshotBuilder,
     /// Before that no cycle begins: the last one took long.
     rest_until_ms: u64,
     /// How many reasons cycles still have to find though nothing has changed; none if something has changed since the last one.
@@ -103,17 +106,45 @@ struct Upkeep {
 struct Backlog {
     pool: Snapshot,
     gangs: VecDeque<Gang>,
-    occasion: Occasion,
+    provenance: Provenance,
     /// When they were found: then they are as good as the snapshot that they were found in, for a while.
     found_ms: u64,
 }
 
-/// What one time round leaves to be done where others are waited for.
-struct Round {
-    /// When Machines of nodes are to be written again, if nothing changes.
-    nodes_ms: Option<u64>,
-    /// When an agent falls silent.
-    silence_ms: Option<u64>,
+/// What the main loop looks at when its time has come, though nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// Claims: a deadline, or the end of a pause.
+    Claims,
+    /// Jobs whose Match could not be written: the end of a pause.
+    Stalls,
+    /// An offer that has refused a job may be matched with it again.
+    OfferBackoff,
+    /// A job may be matched again.
+    JobBackoff,
+    /// A namespace whose jobs, or whose offers, were too costly gets its whole share again.
+    CostlyJobs,
+    CostlyOffers,
+    /// Offers may be verified again, or a cycle does not wait for that any more.
+    Verification,
+    /// An agent falls silent.
+    Silence,
+    /// Lost entries of ledgers are looked for again.
+    Repair,
+    /// The gangs of the backlog are too old to keep a cycle from beginning.
+    Backlog,
+    /// A cycle may begin again.
+    Search,
+    /// A cycle is to find the reasons for which earlier ones had not steps enough.
+    Reasons,
+    /// Statuses may be written.
+    Statuses,
+    /// Jobs for labelled workloads may be created.
+    JobCreator,
+    /// Stripped objects may be read again.
+    Rereader,
+    /// Machines of nodes may be written.
+    Machines,
 }
 
 impl Negotiator {
@@ -123,7 +154,7 @@ impl Negotiator {
             epoch,
             cycles: 0,
             engine: config.search.into(),
-            freezer: Freezer::default(),
+            snapshots: SnapshotBuilder::default(),
             rest_until_ms: 0,
             reasons_due: None,
             reasons_at_ms: None,
@@ -142,6 +173,7 @@ impl Negotiator {
             job_creator: JobCreator::default(),
             rereader: Rereader::default(),
             upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0 },
+            timers: TimerQueue::default(),
         }
     }
 
@@ -152,11 +184,11 @@ impl Negotiator {
         loop {
             self.health.beat();
             let begun = Instant::now();
-            let Round { nodes_ms, silence_ms } = self.round(&mut running, &mut due);
+            self.round(&mut running, &mut due);
             let took = begun.elapsed();
             self.claims.context.metrics.cycles.round_duration.observe(took.as_secs_f64());
             let gather = gathering(self.config.debounce(), took);
-            let pause = self.pause(due, silence_ms.into_iter().chain(nodes_ms).min());
+            let pause = self.pause(due);
             tokio::select! {
                 () = self.claims.context.cache.changed() => {
                     tokio::time::sleep(gather).await;
@@ -173,11 +205,11 @@ impl Negotiator {
     }
 
     /// Looks at what has changed, once, and begins whatever follows from it. The cache is locked meanwhile: nothing changes.
-    fn round(&mut self, running: &mut Option<Running>, due: &mut bool) -> Round {
+    fn round(&mut self, running: &mut Option<Running>, due: &mut bool) {
         let claims = self.claims.clone();
         let mut objects = claims.context.cache.lock();
         // 1. Take in what has changed, agents that have fallen silent among it.
-        let silence_ms = self.take_in(&mut objects, due);
+        self.take_in(&mut objects, due);
         let objects = &*objects;
         // 2. Drive on the claims that have a next step: what was begun comes before anything new.
         self.drive_claims(objects);
@@ -190,16 +222,17 @@ impl Negotiator {
         self.write_statuses(objects, running.is_some() || *due);
         // 6. Create the Jobs of labelled workloads, and the Machines of nodes. They come in by watch, for a later round.
         self.job_creator.begin(&claims.context, objects);
-        Round { nodes_ms: self.nodes.begin(&claims.context, objects, claims.context.now_ms()), silence_ms }
+        self.timers.set_to(Due::Machines, self.nodes.begin(&claims.context, objects, claims.context.now_ms()));
     }
 
-    /// Takes in what has changed since the last round. When an agent falls silent next.
-    fn take_in(&mut self, objects: &mut Objects, due: &mut bool) -> Option<u64> {
+    /// Takes in what has changed since the last round.
+    fn take_in(&mut self, objects: &mut Objects, due: &mut bool) {
         let claims = self.claims.clone();
         let changes = self.changes(objects);
         let offers_changed = changes.offers().next().is_some();
         let (agents_changed, silence_ms) = claims.context.cache.look_after_agents(objects, offers_changed);
         *due |= agents_changed;
+        self.timers.set_to(Due::Silence, silence_ms);
         self.rereader.begin(&claims.context, objects);
         if claims.context.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
             tracing::warn!("another replica has led since: this term is over");
@@ -207,13 +240,12 @@ impl Negotiator {
         }
         claims.verify_offers(&changes, objects);
         self.dirty.note(&changes, objects);
-        self.statuses.note(&changes, objects);
+        self.statuses.pending.note(&changes, objects);
         self.upkeep.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
         for finished in claims.in_flight.take_finished() {
             self.dirty.landed(&finished.key, &finished.uid, objects);
-            self.statuses.touch_job(&finished.job, objects);
+            self.statuses.pending.touch_job(&finished.job, objects);
         }
-        silence_ms
     }
 
     /// Starts a cycle, if one is due and may begin.
@@ -246,10 +278,10 @@ impl Negotiator {
         objects.everything()
     }
 
-    /// Whether a cycle may begin: not while gangs wait that were found a moment ago, nor while somebody looks who may be at work
-    /// on former objects of new offers, which a cycle would find closed; and the processor's time is the claims' first.
+    /// Whether a cycle may begin: not while gangs wait that were found a moment ago, nor while new offers are being verified; and after
+    /// a long cycle the processor's time is the claims'.
     fn may_search(&self) -> bool {
-        !self.is_proving() && !self.has_fresh_gangs() && self.claims.context.now_ms() >= self.search.rest_until_ms
+        !self.is_verifying() && !self.has_fresh_gangs() && self.claims.context.now_ms() >= self.search.rest_until_ms
     }
 
     /// Whether gangs wait that were found a moment ago: these first, before others are looked for.
@@ -258,12 +290,12 @@ impl Negotiator {
         self.last.backlog.as_ref().is_some_and(|backlog| now.saturating_sub(backlog.found_ms) < FRESH_MS)
     }
 
-    /// Whether it has just begun to be looked up what may be at work on former objects of new offers: a cycle would find those closed.
-    fn is_proving(&self) -> bool {
+    /// Whether the verification of new offers has just begun: a cycle would find those closed.
+    fn is_verifying(&self) -> bool {
         self.claims.verification.lock().is_awaited(self.claims.context.now_ms())
     }
 
-    /// Starts driving every claim that has a next step, and takes away Matches that nobody wants to keep. Of those that are decided,
+    /// Starts driving every claim that has a next step, and deletes Matches beyond the history limit. Of those that are decided,
     /// so many at a time.
     fn drive_claims(&mut self, objects: &Objects) {
         let claims = &self.claims;
@@ -308,14 +340,14 @@ impl Negotiator {
     /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again. So do those whose
     /// job is being told that it waits: what its claim says comes after that.
     fn hand_on(&mut self, objects: &Objects) {
-        let Some(Backlog { pool, mut gangs, occasion, found_ms }) = self.last.backlog.take() else { return };
+        let Some(Backlog { pool, mut gangs, provenance, found_ms }) = self.last.backlog.take() else { return };
         let mut later = VecDeque::new();
-        while self.claims.in_flight.undecided() < self.config.claims_max
+        while self.claims.in_flight.undecided() < self.config.cycle.claims_max
             && let Some(gang) = gangs.pop_front()
         {
-            let recorded = record(objects, &pool, &gang, &occasion);
+            let recorded = record(objects, &pool, &gang, &provenance);
             let Some(found) = recorded.filter(|found| still_waits(found, objects)) else { continue };
-            let (taken, view) = (flight(&found), View::of(found));
+            let (taken, view) = (assumed_gang(&found), View::of(found));
             if self.claims.in_flight.is_told(&view.root.uid) {
                 later.push_back(gang);
             } else if let Some(under_way) = self.claims.in_flight.begin(&view, Some(taken)) {
@@ -324,7 +356,7 @@ impl Negotiator {
         }
         later.append(&mut gangs);
         if !later.is_empty() {
-            self.last.backlog = Some(Backlog { pool, gangs: later, occasion, found_ms });
+            self.last.backlog = Some(Backlog { pool, gangs: later, provenance, found_ms });
         }
     }
 
@@ -337,41 +369,44 @@ impl Negotiator {
         };
         for (uid, finding) in held {
             if !self.last.findings.get(&uid).is_some_and(|known| known.says(&finding)) {
-                self.statuses.found(&uid, &finding, objects, (self.claims.context.clock.now(), now_ms));
+                self.statuses.pending.found(&uid, &finding, objects, (self.claims.context.clock.now(), now_ms));
                 self.last.findings.insert(uid, Arc::new(finding));
             }
         }
     }
 
-    /// How long to wait if nothing changes: until the next cycle is due, a pause after a refusal ends, a job has waited long
-    /// enough, or a vote or a sign of life has been awaited long enough.
-    fn pause(&self, due: bool, awaited_ms: Option<u64>) -> Duration {
+    /// How long to wait if nothing changes. `due`: a cycle is to begin as soon as it may.
+    fn pause(&mut self, due: bool) -> Duration {
         let now = self.claims.context.now_ms();
-        let refusals = self.claims.offer_backoff.lock().next_ms(now);
-        let job_backoff = self.claims.job_backoff.lock().next_ms(now);
-        let costly = self.search.costly_jobs.next_ms(now).into_iter().chain(self.search.costly_offers.next_ms(now));
-        let proofs = self.claims.verification.lock().next_ms(now);
-        let stale = self.last.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
-        let rested = Some(self.search.rest_until_ms).filter(|_| due);
-        let repair = Some(self.upkeep.repair_at_ms).filter(|_| self.upkeep.may_be_wiped);
-        let ahead =
-            stale.into_iter().chain(rested).chain(repair).chain(self.search.reasons_at_ms).filter(|then| *then > now);
-        let next = refusals
-            .into_iter()
-            .chain(job_backoff)
-            .chain(proofs)
-            .chain(self.claims.stalls().next_ms(now))
-            .chain(costly)
-            .chain(ahead)
-            .chain(self.statuses.next_ms(now))
-            .chain(self.job_creator.next_ms(now))
-            .chain(self.rereader.next_ms(now))
-            .chain(self.dirty.next_ms())
-            .chain(awaited_ms)
-            .min();
+        self.set_timers(due, now);
         let every = self.config.cycle_every();
         // What was due already has been looked at in this round: to look again at once would find the same.
-        next.map_or(every, |next| every.min(Duration::from_millis(next.saturating_sub(now)).max(PAUSE_MIN)))
+        let left = |next: u64| Duration::from_millis(next.saturating_sub(now)).max(PAUSE_MIN);
+        self.timers.next_ms().map_or(every, |next| every.min(left(next)))
+    }
+
+    /// Sets the timers of all parts that know their times themselves.
+    fn set_timers(&mut self, due: bool, now: u64) {
+        let (claims, search, upkeep) = (&self.claims, &self.search, &self.upkeep);
+        let ahead = |at_ms: Option<u64>| at_ms.filter(|at_ms| *at_ms > now);
+        let stale_ms = self.last.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
+        let times = [
+            (Due::Claims, self.dirty.next_ms()),
+            (Due::Stalls, claims.stalls().next_ms(now)),
+            (Due::OfferBackoff, claims.offer_backoff.lock().next_ms(now)),
+            (Due::JobBackoff, claims.job_backoff.lock().next_ms(now)),
+            (Due::CostlyJobs, search.costly_jobs.next_ms(now)),
+            (Due::CostlyOffers, search.costly_offers.next_ms(now)),
+            (Due::Verification, claims.verification.lock().next_ms(now)),
+            (Due::Repair, ahead(Some(upkeep.repair_at_ms).filter(|_| upkeep.may_be_wiped))),
+            (Due::Backlog, ahead(stale_ms)),
+            (Due::Search, ahead(Some(search.rest_until_ms).filter(|_| due))),
+            (Due::Reasons, ahead(search.reasons_at_ms)),
+            (Due::Statuses, self.statuses.next_ms(now)),
+            (Due::JobCreator, self.job_creator.next_ms(now)),
+            (Due::Rereader, self.rereader.next_ms(now)),
+        ];
+        times.into_iter().for_each(|(part, at_ms)| self.timers.set_to(part, at_ms));
     }
 }
 

@@ -22,7 +22,7 @@ struct Remembered {
 /// One no.
 #[derive(Clone, Debug)]
 pub(crate) struct Refused {
-    /// Who said it.
+    /// The offer.
     pub(crate) offer: AdKey,
     /// The generations of job and offer that it was about.
     pub(crate) about: (i64, i64),

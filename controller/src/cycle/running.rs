@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gangindex::Engine;
 use matchmaker::{Cycle, Snapshot, Stop};
-use pool::Occasion;
+use pool::Provenance;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::status::Finding;
@@ -16,9 +16,9 @@ pub(super) struct Done {
     pub(super) pool: Snapshot,
     pub(super) cycle: Cycle,
     pub(super) findings: BTreeMap<String, Arc<Finding>>,
-    pub(super) occasion: Occasion,
+    pub(super) provenance: Provenance,
     pub(super) engine: Engine,
-    /// No offer was closed only because it is not known yet who works on a former one of its name.
+    /// No offer was closed only because it is not verified yet.
     pub(super) sees_all: bool,
     /// The uids of jobs that were to be found a gang only to keep others from it.
     pub(super) returning: BTreeSet<String>,
@@ -45,7 +45,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Nobody waits for it any more: this term is over, or it has ended.
+    /// Nothing waits for it any more: this term is over, or it has ended.
     fn drop(&mut self) {
         self.stop.set();
         self.watchdog.abort();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use matchmaker::{AdKey, Config as Settings, Cycle, PoolAd, Snapshot, Stop, WhyNot};
-use pool::{CycleInputs, JobState, Objects, Occasion, job_state, returning};
+use pool::{CycleInputs, JobState, Objects, Provenance, job_state, returning};
 use tokio::time::Instant;
 
 use super::running::{Done, Running};
@@ -21,10 +21,10 @@ const CYCLE_REST_MAX_MS: u64 = 500;
 const REASONS_EVERY_MS: u64 = 500;
 
 impl Negotiator {
-    /// Starts a cycle on what is known now; none if nobody waits.
+    /// Starts a cycle on what is known now; none if no job waits.
     pub(super) fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
         let inputs = self.inputs(objects);
-        let mut pool = self.search.freezer.freeze(objects, &inputs);
+        let mut pool = self.search.snapshots.build(objects, &inputs);
         let now_ms = self.claims.context.now_ms();
         (pool.frugal, pool.barred) =
             (self.search.costly_jobs.pausing(now_ms), self.search.costly_offers.pausing(now_ms));
@@ -39,7 +39,8 @@ impl Negotiator {
         self.search.cycles += 1;
         let now = self.claims.context.clock.now();
         let seed = i64::try_from(self.search.cycles).unwrap_or(0);
-        let occasion = Occasion { cycle: self.search.cycles.to_string(), time: now, seed, epoch: self.search.epoch };
+        let provenance =
+            Provenance { cycle: self.search.cycles.to_string(), time: now, seed, epoch: self.search.epoch };
         let stop = Stop::default();
         let settings = Settings { seed: self.search.cycles, stop: stop.clone(), ..self.claims.engine.clone() };
         let mut engine = std::mem::take(&mut self.search.engine);
@@ -50,7 +51,7 @@ impl Negotiator {
             let cycle = engine.negotiate(&pool, &settings, now.as_second());
             let findings = findings(&pool, &cycle, now);
             let (returning, took) = (inputs.returning, begun.elapsed());
-            Done { pool, cycle, findings, occasion, engine, sees_all, returning, took }
+            Done { pool, cycle, findings, provenance, engine, sees_all, returning, took }
         });
         Some(Running::begin(cycle, stop, self.config.cycle_limit()))
     }
@@ -58,7 +59,7 @@ impl Negotiator {
     /// Takes in what a cycle came to. Says whether another one is due.
     pub(super) fn end_cycle(&mut self, done: Option<Done>) -> bool {
         self.health.cycle_ends();
-        let Some(Done { pool, mut cycle, mut findings, occasion, engine, sees_all, returning, took }) = done else {
+        let Some(Done { pool, mut cycle, mut findings, provenance, engine, sees_all, returning, took }) = done else {
             tracing::error!("the negotiation cycle failed; the next cycle starts from scratch");
             return false;
         };
@@ -68,7 +69,7 @@ impl Negotiator {
         }
         let (gangs, unmatched) = (cycle.gangs.len(), cycle.unmatched.len());
         let reasons = (unmatched, cycle.unexplained.len());
-        tracing::debug!(cycle = occasion.cycle, gangs, unmatched, "negotiated");
+        tracing::debug!(cycle = provenance.cycle, gangs, unmatched, "negotiated");
         for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
             tracing::warn!(job = %root.key, "the search ran out of steps; the gang may not be the best one");
         }
@@ -83,7 +84,7 @@ impl Negotiator {
         if sees_all {
             self.tell(findings, &objects, found_ms);
         }
-        self.last.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), occasion, found_ms });
+        self.last.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), provenance, found_ms });
         self.hand_on(&objects);
         self.continue_reasons(reasons, found_ms);
         again || !cycle.skipped.is_empty()
@@ -97,8 +98,7 @@ impl Negotiator {
         self.search.reasons_at_ms = (due > 0).then(|| now_ms.saturating_add(REASONS_EVERY_MS));
     }
 
-    /// Takes over what a cycle has found about the jobs that stay without a gang: those are told of whom it says something else
-    /// than the last one.
+    /// Takes over the findings of a cycle about jobs without a gang. The statuses of jobs with a new finding are to be written.
     fn tell(&mut self, findings: BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
         let before = std::mem::replace(&mut self.last.findings, findings);
         // Thousands of jobs share a finding.
@@ -109,7 +109,7 @@ impl Negotiator {
                 *known.entry(pair).or_insert_with(|| told.says(finding))
             };
             if !before.get(uid).is_some_and(same) {
-                self.statuses.found(uid, finding, objects, (self.claims.context.clock.now(), now_ms));
+                self.statuses.pending.found(uid, finding, objects, (self.claims.context.clock.now(), now_ms));
             }
         }
     }
@@ -140,7 +140,7 @@ impl Negotiator {
     }
 
     fn inputs(&self, objects: &Objects) -> CycleInputs {
-        let offer = |key: &AdKey| objects.offer_at(key)?.metadata().generation;
+        let offer = |key: &AdKey| objects.offer_at(key)?.metadata.generation;
         let mut refusals = self.claims.offer_backoff.lock();
         let exclusions = refusals.exclusions(self.claims.context.now_ms(), |uid| generation(uid, objects), offer);
         let mut held_back = self.claims.in_flight.jobs();
@@ -149,13 +149,13 @@ impl Negotiator {
         held_back.extend(self.claims.stalls().paused(self.claims.context.now_ms()));
         let unverified = self.claims.verification.lock().unverified();
         let mut returning = returning(objects);
-        // What was freed just now may be known here before its claim has landed.
+        // What a claim has freed may be known here before the claim itself has ended.
         let landing = self.claims.in_flight.written_jobs().into_iter();
         returning.extend(landing.filter(|uid| {
             let job = objects.jobs.by_uid(uid);
             job.is_some_and(|(_, held)| job_state(held, objects) == JobState::Waits)
         }));
-        CycleInputs { flights: self.claims.in_flight.gangs(), held_back, returning, exclusions, unverified }
+        CycleInputs { assumed: self.claims.in_flight.gangs(), held_back, returning, exclusions, unverified }
     }
 }
 

@@ -24,6 +24,14 @@ impl<T: Ord + Clone> TimerQueue<T> {
         self.of.insert(name, at_ms);
     }
 
+    /// This one is due then, and not before; `None`: it is not due by time any more.
+    pub(crate) fn set_to(&mut self, name: T, at_ms: Option<u64>) {
+        match at_ms {
+            Some(at_ms) => self.set(name, at_ms),
+            None => self.remove(&name),
+        }
+    }
+
     /// This one is due then, or earlier if that was said before.
     pub(crate) fn set_by(&mut self, name: T, at_ms: u64) {
         if self.of.get(&name).is_none_or(|known| *known > at_ms) {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, PostParams};
 use kube::{Client, Error};
-use pool::Sent;
+use pool::Trimmed;
 use tokio::time::{Instant, timeout};
 
 use crate::clock::Clock;
-use crate::leader::lease_state::{Answer, LeaseState, Next};
+use crate::leader::lease_state::{LeaseAction, LeaseAnswer, LeaseState};
 use crate::leader::record::{Timing, lease, stored};
 use crate::leader::term::Leadership;
 use crate::write::requests::MANAGER;
@@ -17,9 +17,9 @@ use crate::write::requests::MANAGER;
 /// The Lease's name, as the chart's Role has it.
 const NAME: &str = "gangmatch";
 
-/// One who stands for election, and the way to the Lease. Requests for it wait behind no others.
+/// A candidate of the election, and its requests for the Lease, which wait behind no others.
 pub(crate) struct Elector {
-    api: Api<Sent<Lease>>,
+    api: Api<Trimmed<Lease>>,
     candidate: LeaseState,
     timing: Timing,
     leadership: Leadership,
@@ -57,7 +57,7 @@ impl Elector {
         let mut stop = std::pin::pin!(stop);
         loop {
             match self.candidate.next(self.now_ms(), self.wall_us()) {
-                Next::Rest(until_ms) => {
+                LeaseAction::Rest(until_ms) => {
                     let rest = Duration::from_millis(until_ms.saturating_sub(self.now_ms()));
                     tokio::select! {
                         () = &mut stop => break,
@@ -71,7 +71,7 @@ impl Elector {
     }
 
     /// One request, and what it says about the term.
-    async fn go(&mut self, next: Next) {
+    async fn go(&mut self, next: LeaseAction) {
         if self.leadership.has_resigned() {
             self.candidate.resign();
         }
@@ -107,8 +107,8 @@ impl Elector {
             let next = self.candidate.release(self.wall_us());
             let released = next.is_some();
             let sent_ms = self.now_ms();
-            let answer = self.ask(next.unwrap_or(Next::Look)).await;
-            let over = released && matches!(answer, Answer::Written(_));
+            let answer = self.ask(next.unwrap_or(LeaseAction::Look)).await;
+            let over = released && matches!(answer, LeaseAnswer::Written(_));
             self.candidate.answered(answer, sent_ms, self.now_ms());
             if over {
                 tracing::info!("lease released");
@@ -117,26 +117,26 @@ impl Elector {
         }
     }
 
-    async fn ask(&mut self, next: Next) -> Answer {
+    async fn ask(&mut self, next: LeaseAction) -> LeaseAnswer {
         let request = async {
             match &next {
-                Next::Look => self.api.get_opt(NAME).await.map(|found| found.map(|sent| sent.0)),
-                Next::Create(record) => {
-                    let lease = Sent(lease(NAME, None, None, record));
+                LeaseAction::Look => self.api.get_opt(NAME).await.map(|found| found.map(|sent| sent.0)),
+                LeaseAction::Create(record) => {
+                    let lease = Trimmed(lease(NAME, None, None, record));
                     self.api.create(&params(), &lease).await.map(|sent| Some(sent.0))
                 }
-                Next::Replace(version, record) => {
-                    let lease = Sent(lease(NAME, self.last.as_ref(), Some(version), record));
+                LeaseAction::Replace(version, record) => {
+                    let lease = Trimmed(lease(NAME, self.last.as_ref(), Some(version), record));
                     self.api.replace(NAME, &params(), &lease).await.map(|sent| Some(sent.0))
                 }
-                Next::Rest(_) => Ok(None),
+                LeaseAction::Rest(_) => Ok(None),
             }
         };
         let answered = match timeout(Duration::from_millis(self.timing.request_ms()), request).await {
             Ok(answered) => answered,
             Err(_) => {
                 tracing::warn!(lease = NAME, "request for the lease timed out");
-                return Answer::Lost;
+                return LeaseAnswer::Unknown;
             }
         };
         match answered {
@@ -144,14 +144,14 @@ impl Elector {
                 self.last.clone_from(&found);
                 let found = found.as_ref().map(stored);
                 match (next, found) {
-                    (Next::Create(_) | Next::Replace(..), Some(stored)) => Answer::Written(stored),
-                    (_, found) => Answer::Found(found),
+                    (LeaseAction::Create(_) | LeaseAction::Replace(..), Some(stored)) => LeaseAnswer::Written(stored),
+                    (_, found) => LeaseAnswer::Found(found),
                 }
             }
-            Err(Error::Api(status)) if matches!(status.code, 404 | 409) => Answer::Conflict,
+            Err(Error::Api(status)) if matches!(status.code, 404 | 409) => LeaseAnswer::Conflict,
             Err(error) => {
                 tracing::warn!(lease = NAME, %error, "request for the lease failed");
-                Answer::Lost
+                LeaseAnswer::Unknown
             }
         }
     }

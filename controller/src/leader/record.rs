@@ -8,11 +8,11 @@ use kube::ResourceExt;
 /// What a Lease says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Record {
-    /// Who holds it; empty: nobody.
+    /// Its holder; empty: none.
     pub(crate) holder: String,
     /// How long it counts after it was last seen to change.
     pub(crate) duration_ms: u64,
-    /// When its holder got it, and when he last renewed it, by his clock, in microseconds since 1970.
+    /// When its holder got it, and when it was last renewed, by the holder's clock, in microseconds since 1970.
     pub(crate) acquired_us: i64,
     pub(crate) renewed_us: i64,
     /// How often it went from one holder to another.
@@ -30,13 +30,13 @@ pub(crate) struct Stored {
 /// How long a Lease counts, and what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Timing {
-    /// After this long without a change anybody may take it.
+    /// After this long without a change any candidate may take it.
     pub(crate) lease_ms: u64,
 }
 
 impl Timing {
     /// A leader that has not renewed for this long writes nothing any more: two thirds, so that requests under way are over,
-    /// and clocks may run apart, before somebody else leads.
+    /// and clocks may run apart, before another replica leads.
     pub(crate) fn deadline_ms(self) -> u64 {
         self.lease_ms.saturating_mul(2) / 3
     }

@@ -1,4 +1,4 @@
-//! The term that this process is in, for everybody in it who writes: whether it leads, since which write, and until when.
+//! The term of this process, for everything in it that writes: whether it leads, since which write, and until when.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// What those who write ask before each write.
+/// Whether this process leads: asked before each write.
 #[derive(Clone, Debug)]
 pub(crate) struct Leadership {
     lead: Arc<watch::Sender<Option<Lead>>>,
@@ -20,9 +20,9 @@ pub(crate) struct Leadership {
 /// A time of leading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lead {
-    /// Marks what is written in this term: higher than in any term before. 0 where nobody is elected.
+    /// Marks what is written in this term: higher than in any term before. 0 without an election.
     pub(crate) epoch: i64,
-    /// After this nothing is written. `None`: nobody is elected, it never ends.
+    /// After this nothing is written. `None`: there is no election, and it never ends.
     until: Option<Instant>,
 }
 
@@ -37,12 +37,12 @@ impl Lead {
 }
 
 impl Leadership {
-    /// Nobody leads yet.
+    /// This process does not lead yet.
     pub(crate) fn standby() -> Leadership {
         Leadership { lead: Arc::new(watch::Sender::new(None)), floor: Arc::default(), resigned: Arc::default() }
     }
 
-    /// There is nobody else: this process leads as long as it runs.
+    /// There is no election: this process leads as long as it runs.
     pub(crate) fn alone() -> Leadership {
         let lead = Some(Lead { epoch: 0, until: None });
         Leadership { lead: Arc::new(watch::Sender::new(lead)), floor: Arc::default(), resigned: Arc::default() }
@@ -58,7 +58,7 @@ impl Leadership {
         self.lead.send_if_modified(|lead| lead.take().is_some());
     }
 
-    /// Gives the term up: somebody has led since it began. To go on under its epoch would be refused for ever.
+    /// Gives the term up: another replica has led since it began. To go on under its epoch would be refused for ever.
     pub(crate) fn resign(&self) {
         self.resigned.store(true, Ordering::Relaxed);
         self.end();
@@ -75,7 +75,7 @@ impl Leadership {
         Some((lead, lead.left(Instant::now())?))
     }
 
-    /// The epoch to write under; `None` if this process does not lead, or nobody is elected.
+    /// The epoch to write under; `None` if this process does not lead, or there is no election.
     pub(crate) fn epoch(&self) -> Option<i64> {
         let (lead, _) = self.current().filter(|(lead, _)| lead.epoch > 0)?;
         Some(lead.epoch.max(self.floor.load(Ordering::Relaxed)))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crds::ad::Rejected;
 use crds::{Machine, MachineClass, MachineSpec};
 use kube::ResourceExt;
-use pool::{Held, NodeFacts, ObjectKey, Objects, selects};
+use pool::{Cached, NodeFacts, ObjectKey, Objects, selects};
 
 use crate::nodes::machine::{check, machine};
 
@@ -124,7 +124,7 @@ fn one(
 ) -> Result<Option<Change>, Rejected> {
     let key = ObjectKey::new(&class.spec.namespace, &node.name);
     let held = objects.machines.get(&key);
-    if held.is_some_and(Held::is_stripped) {
+    if held.is_some_and(Cached::is_stripped) {
         // what it says is not known here
         return Ok(None);
     }

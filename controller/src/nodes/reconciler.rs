@@ -8,7 +8,7 @@ use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use pool::Objects;
+use pool::{ObjectKey, Objects};
 use tokio::task::JoinHandle;
 
 use crate::context::Context;
@@ -73,7 +73,7 @@ impl MachineReconciler {
     }
 }
 
-/// Writes Machines, then what is said of their classes; why not, of those that nobody took.
+/// Writes Machines, then the statuses of their classes. Returns why some were not written.
 async fn keep(context: Arc<Context>, changes: Vec<Change>, said: Vec<(String, Ops)>) -> Vec<String> {
     let writes = changes.into_iter().map(|change| write(&context, change));
     let writes = futures::stream::iter(writes).buffer_unordered(WRITES_MAX);
@@ -87,38 +87,24 @@ async fn keep(context: Arc<Context>, changes: Vec<Change>, said: Vec<(String, Op
 /// Says of a class what has come of it.
 async fn say(context: &Context, name: String, ops: Ops) -> Option<String> {
     let patch = ObjectPatch::Json(ops.build());
-    lost(context.cluster.patch_class_status(&name, &patch).await.map(|class: MachineClass| {
-        context.cache.update(|all| {
-            all.classes.insert(class.name_any(), Arc::new(class));
-        });
-    }))
+    let answer = context.cluster.patch_status::<MachineClass>(&ObjectKey::new("", &name), &patch).await;
+    lost(answer.map(|class| context.cache.update(|all| drop(all.classes.insert(name, Arc::new(class))))))
 }
 
-/// Makes one write; why not, if nobody took it. What was changed in between comes by watch and is looked at anew.
+/// Makes one write. Returns why it failed, if it did; of an object that has changed, the change comes by watch.
 async fn write(context: &Context, change: Change) -> Option<String> {
-    match change {
-        Change::Create(machine) => match context.cluster.create(machine.as_ref()).await {
-            Answer::Done(made) => {
-                context.cache.update(|all| all.machines.put(made));
-                None
-            }
-            answer => lost(answer.map(|_| ())),
-        },
+    let written = match change {
+        Change::Create(machine) => context.cluster.create(machine.as_ref()).await,
         Change::Replace { key, version, from, to } => {
             let ops = Ops::default().test(&["metadata", "resourceVersion"], version).spec(&*from, &*to);
-            match context.cluster.patch::<Machine>(&key, ObjectPatch::Json(ops.build())).await {
-                Answer::Done(changed) => {
-                    context.cache.update(|all| all.machines.put(changed));
-                    None
-                }
-                answer => lost(answer.map(|_| ())),
-            }
+            context.cluster.patch::<Machine>(&key, ObjectPatch::Json(ops.build())).await
         }
         Change::Delete { key, uid } => {
             tracing::info!(machine = %key, "its node is deleted or belongs to no class; deleting the Machine");
-            lost(context.cluster.delete::<Machine>(&key, &uid).await)
+            return lost(context.cluster.delete::<Machine>(&key, &uid).await);
         }
-    }
+    };
+    lost(written.map(|machine| context.cache.update(|all| all.put(machine))))
 }
 
 fn lost(answer: Answer<()>) -> Option<String> {

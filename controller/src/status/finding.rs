@@ -62,7 +62,7 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Tim
     Finding { reason: reason(&unmatched.verdict), why, counts }
 }
 
-/// The sentence, with what is closed if nobody is a candidate.
+/// The sentence, with the number of closed offers if there are no candidates.
 fn with_closed(why: &str, verdict: &Verdict, closed: usize) -> String {
     if closed == 0 || !matches!(verdict, Verdict::NoCandidates { .. }) {
         return cut(why, WHY_MAX);

@@ -9,7 +9,7 @@ use crds::{ClaimPolicy, Job, JobClaim, JobPhase, JobStatus, Match, Refusal, cond
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
-use pool::{Held, JobState, WorkObject};
+use pool::{Cached, JobState, WorkloadObject};
 
 use crate::metrics::Metrics;
 use crate::status::finding::{Finding, cut};
@@ -29,12 +29,12 @@ const REASON_SECONDS: i64 = 2;
 pub(crate) struct Ended {
     pub(crate) reason: Reason,
     pub(crate) message: String,
-    /// Who said no, if it was called off.
+    /// The refusals, if it was called off.
     pub(crate) refusals: Vec<Refusal>,
     /// It was called off before it stood.
     pub(crate) aborted: bool,
     /// What worked for it.
-    pub(crate) batch: Option<WorkObject>,
+    pub(crate) batch: Option<WorkloadObject>,
 }
 
 /// A status in the making.
@@ -94,7 +94,7 @@ fn is_true(conditions: &[Condition], type_: &str) -> bool {
 }
 
 /// A Match holds the job.
-pub(crate) fn job_reserving(held: &Held<Job>, found: &Match, match_uid: &str, now: Timestamp) -> JobStatus {
+pub(crate) fn job_reserving(held: &Cached<Job>, found: &Match, match_uid: &str, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(&held.object, now);
     accepted(&mut draft, held);
     draft.status.claim = Some(JobClaim { match_name: found.name_any(), uid: match_uid.to_owned() });
@@ -111,7 +111,7 @@ pub(crate) fn job_reserving(held: &Held<Job>, found: &Match, match_uid: &str, no
     draft.done()
 }
 
-/// Whose votes a gang needs, in words; empty if nobody's.
+/// The members whose votes a gang needs, in words; empty if there are none.
 fn awaited(found: &Match) -> String {
     let voters = found.spec.members.iter().filter(|member| member.claim_policy == Some(ClaimPolicy::Agent));
     let names: Vec<String> =
@@ -119,8 +119,8 @@ fn awaited(found: &Match) -> String {
     if names.is_empty() { String::new() } else { cut(&format!("waiting for the votes of {}", names.join(", ")), 1024) }
 }
 
-/// Everybody is claimed.
-pub(crate) fn job_claimed(held: &Held<Job>, found: &Match, match_uid: &str, now: Timestamp) -> JobStatus {
+/// All members are claimed.
+pub(crate) fn job_claimed(held: &Cached<Job>, found: &Match, match_uid: &str, now: Timestamp) -> JobStatus {
     let job = held.object.as_ref();
     let mut draft = Draft::of(job, now);
     accepted(&mut draft, held);
@@ -164,7 +164,7 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
     draft.status.claim = None;
     draft.status.members = None;
     let by_itself = matches!(ended.reason, Reason::Completed | Reason::WorkloadFailed);
-    if let Some(batch) = ended.batch.as_ref().filter(|batch| batch.up) {
+    if let Some(batch) = ended.batch.as_ref().filter(|batch| batch.run.up) {
         draft.status.rejections = None;
         if by_itself {
             work::started(&mut draft, batch);
@@ -202,7 +202,7 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
     draft.done()
 }
 
-/// Whether a claim was called off because somebody said no, and not because the job or its Match were taken back.
+/// Whether a claim was called off because a member refused, and not because the job or its Match were taken back.
 fn is_rejection(reason: Reason) -> bool {
     !matches!(reason, Reason::JobTaken | Reason::JobDeleted | Reason::MatchDeleted)
 }
@@ -221,7 +221,7 @@ fn rejected(draft: &mut Draft<'_>, ended: &Ended) {
 }
 
 /// A job that no Match holds: where it stands, and what the last cycle found about it.
-pub(crate) fn job_waiting(held: &Held<Job>, state: JobState, finding: Option<&Finding>, now: Timestamp) -> JobStatus {
+pub(crate) fn job_waiting(held: &Cached<Job>, state: JobState, finding: Option<&Finding>, now: Timestamp) -> JobStatus {
     let job = held.object.as_ref();
     let mut draft = Draft::of(job, now);
     accepted(&mut draft, held);
@@ -277,7 +277,7 @@ fn waits(draft: &mut Draft<'_>, finding: Option<&Finding>) {
 
 /// When a job that waits is told what was found, in seconds since 1970; never, if it says so already.
 ///
-/// A new reason is told at once; other blame, a port where now somebody refuses or is taken and nobody was before, a little
+/// A new reason is told at once; other blame, a port at which offers refuse or are taken that were not before, a little
 /// later; mere counts now and then. Thousands of waiting jobs must not write in every cycle, and what is written starts one.
 pub(crate) fn retells_at(status: &JobStatus, generation: Option<i64>, finding: &Finding, now: i64) -> Option<i64> {
     let said = conditions::find(&status.conditions, types::MATCHED);
@@ -314,7 +314,7 @@ fn same_blame(one: &crds::Unmatched, other: &crds::Unmatched) -> bool {
     one.ports.len() == other.ports.len() && one.ports.iter().zip(&other.ports).all(same)
 }
 
-fn accepted(draft: &mut Draft<'_>, held: &Held<Job>) {
+fn accepted(draft: &mut Draft<'_>, held: &Cached<Job>) {
     let (holds, reason, message) = acceptance(&held.ad);
     draft.say(types::ACCEPTED, holds, reason, message);
 }

@@ -7,7 +7,7 @@ use kube::runtime::events::EventType;
 
 /// What an Event says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct EventText {
     pub(crate) tone: EventType,
     pub(crate) reason: String,
     pub(crate) note: String,
@@ -17,12 +17,12 @@ pub(crate) struct News {
 const QUIET: [&str; 4] = [reasons::NOT_ACCEPTED, reasons::SUSPENDED, reasons::PENDING_EVALUATION, reasons::DONE];
 
 /// A refusal of the ad and the end of a wait are warnings; a new reason to wait is not.
-pub(crate) fn news(before: &[Condition], after: &[Condition]) -> Option<News> {
+pub(crate) fn news(before: &[Condition], after: &[Condition]) -> Option<EventText> {
     let now = |type_: &str, status: &str| find(after, type_).filter(|found| found.status == status);
     let is_new = |found: &&Condition| {
         find(before, &found.type_).is_none_or(|then| then.status != found.status || then.reason != found.reason)
     };
-    let say = |tone, found: &Condition| News { tone, reason: found.reason.clone(), note: found.message.clone() };
+    let say = |tone, found: &Condition| EventText { tone, reason: found.reason.clone(), note: found.message.clone() };
     let refused = now(types::ACCEPTED, "False").filter(is_new);
     let over = now(types::FINISHED, "True").filter(|found| found.reason == reasons::MATCH_TIMED_OUT).filter(is_new);
     let waits = now(types::MATCHED, "False").filter(|found| !QUIET.contains(&found.reason.as_str())).filter(is_new);
@@ -46,7 +46,7 @@ mod tests {
     }
 
     fn told(before: &[Condition], after: &[Condition]) -> Option<(EventType, String, String)> {
-        news(before, after).map(|News { tone, reason, note }| (tone, reason, note))
+        news(before, after).map(|EventText { tone, reason, note }| (tone, reason, note))
     }
 
     fn warning(reason: &str, note: &str) -> Option<(EventType, String, String)> {

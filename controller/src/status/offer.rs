@@ -1,11 +1,11 @@
-//! An offer and its ledger into the rest of its status: who may take it now, how much is taken, and one word for it.
+//! An offer and its ledger into the rest of its status: whether it can be claimed now, how much is taken, and its state in one word.
 
 use crds::conditions::{Finding, Holds, reasons, set, types};
 use crds::{ClaimPolicy, NamespacesFrom, OfferState, OfferStatus, StopPolicy};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::Usage;
-use pool::{Life, NodeTrouble, Objects, OfferRef, lease_key, node_trouble, trusted, usage, used_text};
+use pool::{AgentLiveness, NodeProblem, Objects, OfferRef, lease_key, node_problem, trusted, usage, used_text};
 
 use crate::status::job::acceptance;
 
@@ -13,18 +13,18 @@ use crate::status::job::acceptance;
 pub(crate) fn offer_status(offer: OfferRef<'_>, ledger: OfferStatus, objects: &Objects, now: Timestamp) -> OfferStatus {
     let mut status = ledger;
     let usage = usage(Some(&status));
-    let generation = offer.metadata().generation;
-    let over = offer.capacity().iter().find(|(name, all)| usage.used(name) > **all);
+    let generation = offer.metadata.generation;
+    let over = offer.capacity.iter().find(|(name, all)| usage.used(name) > **all);
     let (ready, reason, message) = readiness(offer, &status, &usage, objects);
-    let (accepted, accepted_reason, accepted_message) = acceptance(offer.ad());
+    let (accepted, accepted_reason, accepted_message) = acceptance(offer.ad);
     let overcommitted = match over {
         Some((name, all)) => {
             (Holds::True, reasons::CLAIMS_EXCEED_CAPACITY, format!("{} of {all} {name} are in use", usage.used(name)))
         }
         None => (Holds::False, reasons::WITHIN_CAPACITY, String::new()),
     };
-    let life = objects.agent(offer.kind(), &offer.key());
-    let alive = offer.fields().agent.as_ref().map(|_| (types::ALIVE, alive(offer, life)));
+    let life = objects.agent(offer.kind, &offer.key());
+    let alive = offer.fields.agent.as_ref().map(|_| (types::ALIVE, alive(offer, life)));
     if alive.is_none() {
         status.conditions.retain(|condition| condition.type_ != types::ALIVE);
     }
@@ -37,7 +37,7 @@ pub(crate) fn offer_status(offer: OfferRef<'_>, ledger: OfferStatus, objects: &O
         set(&mut status.conditions, Finding { type_, holds, reason, message }, generation, Time(now));
     }
     status.observed_generation = generation;
-    status.used = Some(used_text(offer.capacity(), &usage));
+    status.used = Some(used_text(offer.capacity, &usage));
     status.state = Some(state(offer, ready, reason));
     status
 }
@@ -48,8 +48,8 @@ fn readiness(
     usage: &Usage,
     objects: &Objects,
 ) -> (Holds, &'static str, String) {
-    let fields = offer.fields();
-    if let Err(rejected) = offer.ad() {
+    let fields = offer.fields;
+    if let Err(rejected) = offer.ad {
         return (Holds::False, reasons::NOT_ACCEPTED, rejected.reason.to_owned());
     }
     match fields.stop_policy {
@@ -59,10 +59,10 @@ fn readiness(
         }
         StopPolicy::None => {}
     }
-    let life = objects.agent(offer.kind(), &offer.key());
+    let life = objects.agent(offer.kind, &offer.key());
     let lost = match fields.claim_policy {
-        ClaimPolicy::Agent => life != Life::Renewed,
-        ClaimPolicy::Auto => life == Life::Expired,
+        ClaimPolicy::Agent => life != AgentLiveness::Renewed,
+        ClaimPolicy::Auto => life == AgentLiveness::Expired,
     };
     if lost {
         return (Holds::False, reasons::AGENT_LOST, alive(offer, life).2);
@@ -78,7 +78,7 @@ fn readiness(
         ),
         false => String::new(),
     };
-    let full = !offer.capacity().is_empty() && offer.capacity().iter().all(|(name, all)| usage.used(name) >= *all);
+    let full = !offer.capacity.is_empty() && offer.capacity.iter().all(|(name, all)| usage.used(name) >= *all);
     match (full, status.claims.is_empty()) {
         (true, _) => (Holds::True, reasons::FULL, message),
         (false, false) => (Holds::True, reasons::CLAIMED, message),
@@ -87,15 +87,15 @@ fn readiness(
 }
 
 /// Whether the agent shows that it is alive. The message names what it has to renew.
-fn alive(offer: OfferRef<'_>, life: Life) -> (Holds, &'static str, String) {
-    let lease = lease_key(offer.kind(), &offer.key());
+fn alive(offer: OfferRef<'_>, life: AgentLiveness) -> (Holds, &'static str, String) {
+    let lease = lease_key(offer.kind, &offer.key());
     let seconds = offer.silence_seconds().unwrap_or(0);
     match life {
-        Life::Renewed => (Holds::True, reasons::LEASE_RENEWED, String::new()),
-        Life::Expired => {
+        AgentLiveness::Renewed => (Holds::True, reasons::LEASE_RENEWED, String::new()),
+        AgentLiveness::Expired => {
             (Holds::False, reasons::LEASE_EXPIRED, format!("Lease {lease} was not renewed for {seconds} s"))
         }
-        Life::Unknown | Life::Absent => {
+        AgentLiveness::Unknown | AgentLiveness::Absent => {
             (Holds::Unknown, reasons::NO_LEASE, format!("there is no Lease {lease} with a holder"))
         }
     }
@@ -103,19 +103,19 @@ fn alive(offer: OfferRef<'_>, life: Life) -> (Holds, &'static str, String) {
 
 /// What its node has against it.
 fn node(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)> {
-    let name = offer.node_name().unwrap_or_default();
-    Some(match node_trouble(offer, objects)? {
-        NodeTrouble::Missing => (reasons::NODE_MISSING, format!("there is no node {name}")),
-        NodeTrouble::NotReady => (reasons::NODE_NOT_READY, format!("node {name} is not ready")),
-        NodeTrouble::Cordoned => (reasons::NODE_CORDONED, format!("node {name} is cordoned")),
-        NodeTrouble::Duplicate(first) => {
+    let name = offer.node_name.unwrap_or_default();
+    Some(match node_problem(offer, objects)? {
+        NodeProblem::Missing => (reasons::NODE_MISSING, format!("there is no node {name}")),
+        NodeProblem::NotReady => (reasons::NODE_NOT_READY, format!("node {name} is not ready")),
+        NodeProblem::Cordoned => (reasons::NODE_CORDONED, format!("node {name} is cordoned")),
+        NodeProblem::Duplicate(first) => {
             (reasons::DUPLICATE_NODE, format!("node {name} is already offered by the older Machine {first}"))
         }
     })
 }
 
 fn state(offer: OfferRef<'_>, ready: Holds, reason: &str) -> OfferState {
-    match (offer.fields().stop_policy, ready, reason) {
+    match (offer.fields.stop_policy, ready, reason) {
         (StopPolicy::Hold, _, reasons::DRAINING) => OfferState::Draining,
         (StopPolicy::HoldAndDrain, _, reasons::EVICTING) => OfferState::Evicting,
         (_, Holds::True, reasons::FULL) => OfferState::Full,

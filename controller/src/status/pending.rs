@@ -1,30 +1,29 @@
-//! ObjectId status may have to be written: looked at round robin over namespaces, in each of them those first that were told nothing yet.
+//! The objects whose statuses may have to be written: looked at round robin over namespaces, and in each namespace those first that have
+//! no status yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::AdKind;
 use jiff::Timestamp;
-use pool::{Changes, ObjectKey, Objects};
+use pool::{Changes, MultiMap, ObjectKey, Objects};
 
 use crate::cycle::timer_queue::TimerQueue;
 use crate::status::Finding;
-use crate::status::write::{Findings, Next, Update, hears_at, job_next, offer_next};
-use crate::write::fair::FairQueue;
+use crate::status::write::{Findings, StatusCheck, Update, hears_at, job_next, offer_next};
+use crate::write::fair::FairSet;
 use crate::write::lane::Room;
 
 /// One object: its kind, and where it is. Example: the Job `ns/sim`.
 pub(crate) type ObjectId = (AdKind, ObjectKey);
 
-/// Those who are to be looked at.
+/// The queue of objects to be looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// Jobs that were told nothing yet are urgent.
-    queue: FairQueue<ObjectId>,
-    /// All that are in it.
-    known: BTreeSet<ObjectId>,
+    /// Jobs without a status are urgent.
+    queue: FairSet<ObjectId>,
     timers: TimerQueue<ObjectId>,
     /// Jobs by the uid of the Match that holds them, and the same the other way round.
-    held_by: BTreeMap<String, BTreeSet<ObjectKey>>,
+    held_by: MultiMap<String, ObjectKey>,
     holder: BTreeMap<ObjectKey, String>,
 }
 
@@ -32,7 +31,7 @@ impl Pending {
     /// Takes in what has changed.
     pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects) {
         if changes.namespaces {
-            objects.offers().for_each(|offer| self.push((offer.kind().into(), offer.key()), objects));
+            objects.offers().for_each(|offer| self.push((offer.kind.into(), offer.key()), objects));
         }
         for key in &changes.jobs {
             self.note_holder(key, objects);
@@ -40,25 +39,19 @@ impl Pending {
         }
         changes.offers().for_each(|(kind, key)| self.push((kind.into(), key.clone()), objects));
         changes.roots.iter().for_each(|uid| self.touch_job(uid, objects));
-        let worked = changes.worked.iter().filter_map(|uid| self.held_by.get(uid)).flatten();
+        let worked = changes.worked.iter().flat_map(|uid| self.held_by.get(uid));
         for key in worked.cloned().collect::<Vec<_>>() {
             self.push((AdKind::Job, key), objects);
         }
     }
 
     fn note_holder(&mut self, key: &ObjectKey, objects: &Objects) {
-        if let Some(before) = self.holder.remove(key)
-            && let Some(keys) = self.held_by.get_mut(&before)
-        {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.held_by.remove(&before);
-            }
+        if let Some(before) = self.holder.remove(key) {
+            self.held_by.remove(&before, key);
         }
-        let job = objects.jobs.get(key).and_then(|held| held.object.status.as_ref());
-        if let Some(claim) = job.and_then(|status| status.claim.as_ref()) {
+        if let Some(claim) = objects.jobs.get(key).and_then(|held| held.object.claim()) {
             self.holder.insert(key.clone(), claim.uid.clone());
-            self.held_by.entry(claim.uid.clone()).or_default().insert(key.clone());
+            self.held_by.insert(claim.uid.clone(), key.clone());
         }
     }
 
@@ -80,23 +73,19 @@ impl Pending {
     }
 
     /// These could not be written: they are looked at again after all others.
-    pub(crate) fn again(&mut self, whose: Vec<ObjectId>) {
-        for one in whose {
-            if self.known.insert(one.clone()) {
-                self.queue.push(&one.1.namespace.clone(), one);
-            }
-        }
+    pub(crate) fn again(&mut self, ids: Vec<ObjectId>) {
+        ids.into_iter().for_each(|id| self.queue.push(&id.1.namespace.clone(), id));
     }
 
-    fn push(&mut self, whose: ObjectId, objects: &Objects) {
-        if !self.known.insert(whose.clone()) {
+    fn push(&mut self, id: ObjectId, objects: &Objects) {
+        if self.queue.contains(&id) {
             return;
         }
-        let held = objects.jobs.get(&whose.1).filter(|_| whose.0 == AdKind::Job);
+        let held = objects.jobs.get(&id.1).filter(|_| id.0 == AdKind::Job);
         let never_reported =
             held.is_some_and(|held| held.object.status.as_ref().is_none_or(|status| status.conditions.is_empty()));
-        let namespace = whose.1.namespace.clone();
-        if never_reported { self.queue.push_urgent(&namespace, whose) } else { self.queue.push(&namespace, whose) }
+        let namespace = id.1.namespace.clone();
+        if never_reported { self.queue.push_urgent(&namespace, id) } else { self.queue.push(&namespace, id) }
     }
 
     /// The next updates that are due, as many as there is room for.
@@ -108,38 +97,37 @@ impl Pending {
         now: (Timestamp, u64),
         room: &mut Room<'_, ObjectId>,
     ) -> Vec<Update> {
-        for whose in self.timers.expired(now.1) {
-            self.push(whose, objects);
+        for id in self.timers.expired(now.1) {
+            self.push(id, objects);
         }
         let (mut all, mut held) = (Vec::new(), Vec::new());
         while !room.is_none()
-            && let Some(whose) = self.queue.pop(|namespace| room.has(namespace))
+            && let Some(id) = self.queue.pop(|namespace| room.has(namespace))
         {
-            self.known.remove(&whose);
-            if room.is_held(&whose) {
-                held.push(whose);
+            if room.is_held(&id) {
+                held.push(id);
                 continue;
             }
-            self.timers.remove(&whose);
-            let Next { update, at } = next(&whose, objects, findings, under_way, now.0);
+            self.timers.remove(&id);
+            let StatusCheck { update, at } = next(&id, objects, findings, under_way, now.0);
             if let Some(update) = update {
-                room.take(&whose.1.namespace);
+                room.take(&id.1.namespace);
                 all.push(update);
             }
             if let Some(at) = at {
-                self.timers.set(whose, clock(at, now));
+                self.timers.set(id, clock(at, now));
             }
         }
         self.again(held);
         all
     }
 
-    /// Whether somebody is to be looked at now.
+    /// Whether no object is to be looked at now.
     pub(crate) fn is_empty(&self) -> bool {
-        self.known.is_empty()
+        self.queue.is_empty()
     }
 
-    /// When somebody is to be looked at if nothing changes.
+    /// When an object is to be looked at if nothing changes.
     pub(crate) fn next_ms(&self) -> Option<u64> {
         self.timers.next_ms()
     }
@@ -151,7 +139,7 @@ fn next(
     findings: &Findings<'_>,
     under_way: &BTreeSet<String>,
     now: Timestamp,
-) -> Next {
+) -> StatusCheck {
     match *kind {
         AdKind::Job => {
             let held = objects.jobs.get(key);
@@ -159,7 +147,7 @@ fn next(
         }
         AdKind::Offer(kind) => {
             let update = objects.offer(kind, key).and_then(|offer| offer_next(offer, objects, now));
-            Next { update, at: None }
+            StatusCheck { update, at: None }
         }
     }
 }
@@ -190,7 +178,7 @@ mod tests {
 
     use jiff::Timestamp;
     use matchmaker::Config;
-    use pool::{CycleInputs, Freezer, snapshot};
+    use pool::{CycleInputs, SnapshotBuilder, snapshot};
 
     use crds::AdKind;
 
@@ -246,12 +234,12 @@ mod tests {
     fn a_snapshot_is_the_same_whatever_was_frozen_before() {
         let mut kept = 0;
         for seed in 0..10 {
-            let (mut churn, mut freezer) = (Churn::new(seed), Freezer::default());
+            let (mut churn, mut freezer) = (Churn::new(seed), SnapshotBuilder::default());
             let mut before = snapshot(&churn.objects, &CycleInputs::default());
             let settings = Config::product();
             for step in 0..60 {
                 churn.turn();
-                let now = freezer.freeze(&churn.objects, &CycleInputs::default());
+                let now = freezer.build(&churn.objects, &CycleInputs::default());
                 let fresh = snapshot(&churn.objects, &CycleInputs::default());
                 assert_eq!(format!("{now:?}"), format!("{fresh:?}"), "seed {seed}, step {step}");
                 assert_eq!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use claiming::Reason;
 use jiff::Timestamp;
-use pool::{Objects, WorkObject, job_state};
+use pool::{Objects, RunState, WorkloadObject, job_state};
 use serde_json::{Value, json};
 
 use super::{
@@ -42,7 +42,7 @@ fn busy(count: i64) -> Finding {
     }
 }
 
-fn held_job(job: crds::Job) -> pool::Held<crds::Job> {
+fn held_job(job: crds::Job) -> pool::Cached<crds::Job> {
     let mut objects = Objects::default();
     objects.jobs.put(job);
     objects.jobs.get(&key("job")).cloned().unwrap()
@@ -95,7 +95,7 @@ fn mere_counts_are_not_written_again_but_other_blame_is() {
 }
 
 #[test]
-fn standings_without_a_search() {
+fn waiting_reasons_without_a_search() {
     let bad = waiting(&json!({"constraint": "other.Memory >= "}), &json!({}), None);
     assert_eq!((reason(&bad, "Accepted"), reason(&bad, "Matched")), ("ParseError".into(), "NotAccepted".into()));
     assert!(bad.why.unwrap().contains("spec.constraint"));
@@ -153,7 +153,7 @@ fn states_of_an_offer() {
         let mut objects = Objects::default();
         objects.licenses.put(license(&spec, &status));
         let offer = objects.offer("License", &key("license")).unwrap();
-        let next = offer_status(offer, offer.status().cloned().unwrap_or_default(), &objects, NOW);
+        let next = offer_status(offer, offer.status.cloned().unwrap_or_default(), &objects, NOW);
         assert_eq!(next.state, Some(state), "{spec}");
         assert_eq!(find(&next.conditions, "Ready").unwrap().reason, ready, "{spec}");
     }
@@ -164,7 +164,7 @@ fn capacity_lowered_under_use_is_told() {
     let mut objects = Objects::default();
     objects.licenses.put(license(&json!({"capacity": {"seats": 0}}), &entry("seats")));
     let offer = objects.offer("License", &key("license")).unwrap();
-    let next = offer_status(offer, offer.status().cloned().unwrap_or_default(), &objects, NOW);
+    let next = offer_status(offer, offer.status.cloned().unwrap_or_default(), &objects, NOW);
     let told = find(&next.conditions, "Overcommitted").unwrap();
     assert_eq!((told.reason.as_str(), told.message.as_str()), ("ClaimsExceedCapacity", "1 of 0 seats are in use"));
 }
@@ -182,16 +182,17 @@ fn nothing_is_written_twice() {
         assert_eq!(key.name, "job");
         objects.jobs.put(job);
     }
-    for offer in objects.clone().offers() {
-        let next = offer_status(offer, offer.status().cloned().unwrap_or_default(), &objects, NOW);
-        match offer {
-            pool::OfferRef::Machine(held) => {
-                let mut machine = crds::Machine::clone(&held.object);
+    let world = objects.clone();
+    for offer in world.offers() {
+        let next = offer_status(offer, offer.status.cloned().unwrap_or_default(), &objects, NOW);
+        match offer.kind {
+            crds::OfferKind::Machine => {
+                let mut machine = crds::Machine::clone(&world.machines.get(&offer.key()).unwrap().object);
                 machine.status = Some(next);
                 objects.machines.put(machine);
             }
-            pool::OfferRef::License(held) => {
-                let mut license = crds::License::clone(&held.object);
+            crds::OfferKind::License => {
+                let mut license = crds::License::clone(&world.licenses.get(&offer.key()).unwrap().object);
                 license.status = Some(next);
                 objects.licenses.put(license);
             }
@@ -282,7 +283,7 @@ fn starts_that_take_too_long_are_counted_until_one_does_not() {
     assert_eq!((first.rejections, claimed.rejections), (Some(1), Some(1)), "a claim alone is no start");
     let second = job_freed(&after(&spec, &claimed), &too_late, NOW);
     assert_eq!(reason(&second, "Finished"), "RetryLimitReached");
-    let batch = WorkObject { up: true, ..WorkObject::default() };
+    let batch = WorkloadObject { run: RunState { up: true, ..RunState::default() }, ..WorkloadObject::default() };
     assert_eq!(job_working(&after(&spec, &claimed), &batch, NOW).rejections, None);
 }
 
@@ -290,7 +291,7 @@ fn starts_that_take_too_long_are_counted_until_one_does_not() {
 fn work_that_is_taken_back_as_it_starts_was_never_said_to_have_started() {
     let spec = json!({"workload": {"jobTemplate": {}}});
     let claimed = job_claimed(&held_job(job(&spec, &json!({}))), &found(&json!({})), MATCH_UID, NOW);
-    let batch = Some(WorkObject { up: true, ..WorkObject::default() });
+    let batch = Some(WorkloadObject { run: RunState { up: true, ..RunState::default() }, ..WorkloadObject::default() });
     let taken_back = Ended { aborted: false, batch, ..rejected(Reason::Evicted) };
     let freed = job_freed(&after(&spec, &claimed), &taken_back, at(9));
     let [before, now] = [&claimed, &freed].map(|status| find(&status.conditions, "Started").unwrap());

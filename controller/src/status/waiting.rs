@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 /// The job waits from now on, or still.
 pub(super) fn begin(job: &Job, status: &mut JobStatus, now: Timestamp) {
     if status.waiting_since.is_none() {
-        // What it has waited before anybody saw it counts, too.
+        // The time before a controller saw it counts, too.
         let created = job.metadata.creation_timestamp.clone().filter(|_| status.waited_seconds.is_none());
         status.waiting_since = Some(created.unwrap_or(Time(now)));
     }

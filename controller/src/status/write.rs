@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crds::{AdKind, Job, OfferStatus};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use pool::{Held, JobState, ObjectKey, Objects, OfferRef, Whose, job_state};
+use pool::{Cached, ClaimRef, JobState, ObjectKey, Objects, OfferRef, job_state};
 
 use crate::status::job::retells_at;
 use crate::status::waiting::left;
-use crate::status::{Finding, News, job_waiting, job_working, news, offer_status};
+use crate::status::{EventText, Finding, job_waiting, job_working, news, offer_status};
 use crate::workloads::work_of;
 use crate::write::patch::Ops;
 
@@ -28,12 +28,12 @@ pub(crate) struct Update {
     /// The change, for exactly the version that it was made for.
     pub(crate) patch: json_patch::Patch,
     /// What an Event is to say of it.
-    pub(crate) news: Option<News>,
+    pub(crate) news: Option<EventText>,
 }
 
 /// What one status comes to.
 #[derive(Default)]
-pub(crate) struct Next {
+pub(crate) struct StatusCheck {
     /// What is to be written now.
     pub(crate) update: Option<Update>,
     /// When it is to be looked at again if nothing changes, in seconds since 1970.
@@ -49,8 +49,7 @@ pub(crate) struct Findings<'f> {
 }
 
 impl Findings<'_> {
-    /// Until when a job that nobody has told anything yet is left alone, since it hears more in a moment: then it is not told
-    /// twice.
+    /// Until when the status of a job without one is not written, since more is known in a moment: then it is not written twice.
     fn comes_by(&self, job: &Job, now: Timestamp) -> Option<i64> {
         let is_told = job.status.as_ref().is_some_and(|status| !status.conditions.is_empty());
         if is_told || !self.searching {
@@ -61,18 +60,18 @@ impl Findings<'_> {
     }
 }
 
-/// The status of a job. One under way (by uid) is left to whoever drives its claim.
+/// The status of a job. Jobs whose claims are under way (by uid) are left to these.
 pub(crate) fn job_next(
-    held: &Held<Job>,
+    held: &Cached<Job>,
     objects: &Objects,
     findings: &Findings<'_>,
     under_way: &BTreeSet<String>,
     now: Timestamp,
-) -> Next {
+) -> StatusCheck {
     let job = held.object.as_ref();
     let uid = job.uid().unwrap_or_default();
     if under_way.contains(&uid) || job.metadata.deletion_timestamp.is_some() {
-        return Next::default();
+        return StatusCheck::default();
     }
     let state = job_state(held, objects);
     let from = job.status.clone().unwrap_or_default();
@@ -81,12 +80,12 @@ pub(crate) fn job_next(
         .claim
         .as_ref()
         .map(|claim| (&claim.uid, ObjectKey::new(&job.namespace().unwrap_or_default(), &claim.match_name)));
-    let work = claim.as_ref().and_then(|(uid, key)| work_of(Whose { uid, key, job: Some(job) }, objects));
+    let work = claim.as_ref().and_then(|(uid, key)| work_of(ClaimRef { uid, key, job: Some(job) }, objects));
     let to = match (state, work) {
         (JobState::Held, Some(batch)) => job_working(job, batch, now),
-        (JobState::Held, None) => return Next::default(),
+        (JobState::Held, None) => return StatusCheck::default(),
         (JobState::Waits, _) if finding.is_none() => match findings.comes_by(job, now) {
-            Some(by) => return Next { update: None, at: Some(by) },
+            Some(by) => return StatusCheck { update: None, at: Some(by) },
             None => job_waiting(held, state, None, now),
         },
         _ => job_waiting(held, state, finding, now),
@@ -95,13 +94,13 @@ pub(crate) fn job_next(
         let version = job.resource_version().unwrap_or_default();
         let ops = guarded(&version).status(&from, &to);
         let news = news(&from.conditions, &to.conditions);
-        return Next { update: update(AdKind::Job, ObjectKey::of(job), &uid, ops, news), at: None };
+        return StatusCheck { update: update(AdKind::Job, ObjectKey::of(job), &uid, ops, news), at: None };
     }
     let second = now.as_second();
     let waits = state == JobState::Waits;
     let timeout = left(job, &from, now).filter(|_| waits).map(|left| second.saturating_add(left));
     let retold = finding.filter(|_| waits).and_then(|found| retells_at(&from, job.metadata.generation, found, second));
-    Next { update: None, at: timeout.into_iter().chain(retold).filter(|at| *at > second).min() }
+    StatusCheck { update: None, at: timeout.into_iter().chain(retold).filter(|at| *at > second).min() }
 }
 
 /// When a job that waits, and whose status is in line with all but this finding, is to be looked at.
@@ -113,20 +112,20 @@ pub(crate) fn hears_at(job: &Job, finding: &Finding, now: Timestamp) -> Option<i
 
 /// The status of an offer.
 pub(crate) fn offer_next(offer: OfferRef<'_>, objects: &Objects, now: Timestamp) -> Option<Update> {
-    if offer.metadata().deletion_timestamp.is_some() {
+    if offer.metadata.deletion_timestamp.is_some() {
         return None;
     }
-    let from = offer.status().cloned().unwrap_or_default();
+    let from = offer.status.cloned().unwrap_or_default();
     let to = offer_status(offer, without_empty_seats(from.clone()), objects, now);
     if from == to {
         return None;
     }
-    let version = offer.metadata().resource_version.clone().unwrap_or_default();
+    let version = offer.metadata.resource_version.clone().unwrap_or_default();
     let ops = guarded(&version).status(&from, &to);
-    update(offer.kind().into(), offer.key(), offer.uid(), ops, news(&from.conditions, &to.conditions))
+    update(offer.kind.into(), offer.key(), offer.uid(), ops, news(&from.conditions, &to.conditions))
 }
 
-/// A ledger without seats that nobody sits on: two sharers that left side by side have each seen the other still there.
+/// A ledger without shared seats that no claim holds: two sharers that left side by side have each seen the other still there.
 fn without_empty_seats(mut ledger: OfferStatus) -> OfferStatus {
     let OfferStatus { claims, shared, .. } = &mut ledger;
     shared.retain(|key, _| claims.values().any(|entry| entry.share.as_ref() == Some(key)));
@@ -137,6 +136,6 @@ fn guarded(version: &str) -> Ops {
     Ops::default().test(&["metadata", "resourceVersion"], version)
 }
 
-fn update(kind: AdKind, key: ObjectKey, uid: &str, ops: Ops, news: Option<News>) -> Option<Update> {
+fn update(kind: AdKind, key: ObjectKey, uid: &str, ops: Ops, news: Option<EventText>) -> Option<Update> {
     ops.writes().then(|| Update { kind, key, uid: uid.to_owned(), patch: ops.build(), news })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::{LABEL_MATCH_UID, OfferKind};
-use pool::{Life, ObjectKey, Objects, WorkObject};
+use pool::{AgentLiveness, Marks, ObjectKey, Objects, RunState, WorkloadObject};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ impl Churn {
             _ => {
                 let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
                 let labels = Some(labels).filter(|_| self.one_of(2) == 0);
-                self.objects.take_in_namespace("ns", labels);
+                self.objects.apply_namespace("ns", labels);
             }
         }
     }
@@ -155,27 +155,29 @@ impl Churn {
         let uid = self.match_uid();
         let name = if self.one_of(3) == 0 { "b".to_owned() } else { uid.replace("u-", "") };
         match self.one_of(5) {
-            0 => self.objects.works.remove(crds::WorkKind::Job, &ObjectKey::new("ns", &name)),
+            0 => self.objects.workloads.remove(crds::WorkKind::Job, &ObjectKey::new("ns", &name)),
             1 => {
                 let phase = self.pick(&[json!("Running"), json!("Succeeded")]);
                 let pod = json!({"metadata": {"name": "p", "namespace": "ns", "labels": {LABEL_MATCH_UID: uid}},
                     "status": {"phase": phase}});
-                self.objects.works.put_pod(&serde_json::from_value(pod).unwrap());
+                self.objects.workloads.put_pod(&serde_json::from_value(pod).unwrap());
             }
             _ => {
                 self.version += 1;
-                let batch = WorkObject {
+                let batch = WorkloadObject {
                     key: ObjectKey::new("ns", &name),
                     uid: format!("u-{name}"),
                     version: self.version.to_string(),
-                    match_uid: Some(uid).filter(|_| self.one_of(4) > 0),
-                    made: self.one_of(2) == 0,
-                    suspended: self.one_of(2) == 0,
-                    up: self.one_of(2) == 0,
                     ended: [None, Some(true), Some(false)][usize::try_from(self.one_of(3)).unwrap()],
-                    ..WorkObject::default()
+                    marks: Marks {
+                        match_uid: Some(uid).filter(|_| self.one_of(4) > 0),
+                        made: self.one_of(2) == 0,
+                        ..Marks::default()
+                    },
+                    run: RunState { suspended: self.one_of(2) == 0, up: self.one_of(2) == 0, ..RunState::default() },
+                    ..WorkloadObject::default()
                 };
-                self.objects.works.put(batch);
+                self.objects.workloads.put(batch);
             }
         }
     }
@@ -183,9 +185,10 @@ impl Churn {
     fn live(&mut self) {
         let mut lives = BTreeMap::new();
         for kind in OfferKind::ALL {
-            let life = [Life::Unknown, Life::Renewed, Life::Expired][usize::try_from(self.one_of(3)).unwrap()];
+            let life = [AgentLiveness::Unknown, AgentLiveness::Renewed, AgentLiveness::Expired]
+                [usize::try_from(self.one_of(3)).unwrap()];
             lives.insert((kind, ObjectKey::new("ns", "a")), life);
         }
-        self.objects.take_in_agents(lives);
+        self.objects.apply_agents(lives);
     }
 }

@@ -11,29 +11,31 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::{Job, License, Machine, MachineClass, Match};
+use crds::{Job, License, Machine};
 use futures::{StreamExt, TryStreamExt};
-use k8s_openapi::api::batch::v1::Job as Batch;
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ListParams};
+use kube::core::NamespaceResourceScope;
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
-use pool::{Guarded, Heartbeat, JobSet, ObjectKey, Reach, Sent, Unreadable, is_lease_of_agent};
+use pool::{AgentLease, JobSet, ObjectKey, Parsed, ReadTrimmed, Trimmed, Unreadable, WorkloadScope, is_lease_of_agent};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use crate::cache::Cache;
 use crate::rights::Rights;
-use crate::watch::watched::{Area, AskingPod, Watched, requests};
+use crate::watch::watched::{
+    ASKING_PODS, Area, BATCH_JOBS, CLASSES, JOB_SETS, MATCHES, NAMESPACES, NODES, PODS, Scope, WatchedKind, ads,
+};
 use crate::write::requests::PAGE;
 
-/// The pauses between attempts to watch. The longest is short: with it begins what everybody waits for when the API server is
-/// back, and there are few watches.
+/// The pauses between attempts to watch. The longest is short: when the API server is back, everything else waits for the watches,
+/// and there are few of them.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// The next pause.
+/// The next pause between attempts.
 struct Pauses(Duration);
 
 impl Iterator for Pauses {
@@ -52,35 +54,35 @@ impl Backoff for Pauses {
     }
 }
 
-/// How many watches there are, besides those of workloads; and how many of those in each area.
+/// The number of watches besides those of workloads; and the number of watches of workloads in each area.
 const KINDS: usize = 8;
 const KINDS_OF_WORK: usize = 4;
-/// How often it is asked whether JobSets have come to be served.
+/// How often it is checked whether the kind JobSet is served.
 const JOB_SETS_EVERY: Duration = Duration::from_secs(10);
 
-/// Watches all kinds for ever, workloads where they are started; returns once each has been listed.
-pub(crate) async fn start(client: &Client, cache: &Arc<Cache>, reach: &Reach, rights: &Arc<Rights>) {
+/// Watches all kinds for ever, workloads in their scope only; returns once each kind has been listed.
+pub(crate) async fn start(client: &Client, cache: &Arc<Cache>, scope: &WorkloadScope, rights: &Arc<Rights>) {
     let (listed, mut each_listed) = mpsc::channel(16);
     let everywhere =
         Watcher { client: client.clone(), cache: cache.clone(), rights: rights.clone(), listed, area: None };
-    everywhere.spawn::<Job>();
-    everywhere.spawn::<Machine>();
-    everywhere.spawn::<License>();
-    everywhere.spawn::<Match>();
-    everywhere.spawn::<Namespace>();
-    everywhere.spawn::<Node>();
-    everywhere.spawn::<MachineClass>();
+    everywhere.spawn(ads::<Job>());
+    everywhere.spawn(ads::<Machine>());
+    everywhere.spawn(ads::<License>());
+    everywhere.spawn(MATCHES);
+    everywhere.spawn(NAMESPACES);
+    everywhere.spawn(NODES);
+    everywhere.spawn(CLASSES);
     tokio::spawn(watch_leases(Api::all(client.clone()), cache.clone(), everywhere.listed.clone()));
-    let areas: Vec<Area> = match reach {
-        Reach::Everywhere => vec![None],
-        Reach::In(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+    let areas: Vec<Area> = match scope {
+        WorkloadScope::Everywhere => vec![None],
+        WorkloadScope::In(namespaces) => namespaces.iter().cloned().map(Some).collect(),
     };
     let watches = areas.len().saturating_mul(KINDS_OF_WORK).saturating_add(KINDS);
     for area in areas {
         let there = Watcher { area, ..everywhere.clone() };
-        there.spawn::<Batch>();
-        there.spawn::<Pod>();
-        there.spawn::<AskingPod>();
+        there.spawn(BATCH_JOBS);
+        there.spawn(PODS);
+        there.spawn(ASKING_PODS);
         tokio::spawn(there.watch_job_sets());
     }
     drop(everywhere);
@@ -90,33 +92,34 @@ pub(crate) async fn start(client: &Client, cache: &Arc<Cache>, reach: &Reach, ri
     }
 }
 
-/// Who watches, where, and whom it tells when a kind has been listed.
+/// Watches kinds in one area.
 #[derive(Clone)]
 struct Watcher {
     client: Client,
     cache: Arc<Cache>,
     rights: Arc<Rights>,
+    /// Gets a message when a kind has been listed.
     listed: mpsc::Sender<()>,
     area: Area,
 }
 
 impl Watcher {
-    fn spawn<K: Watched>(&self) {
+    fn spawn<K: ReadTrimmed<Scope: Scope>>(&self, kind: WatchedKind<K>) {
         let watcher = self.clone();
-        tokio::spawn(async move { watcher.watch::<K>(false).await });
+        tokio::spawn(async move { watcher.watch(kind, false).await });
     }
 
-    /// JobSets are watched as long as their kind is there; where it is not, it is asked for now and then. Nobody waits for them.
+    /// JobSets are watched as long as their kind is served; where it is not, that is checked now and then. Nothing waits for them.
     async fn watch_job_sets(self) {
-        let api: Api<Sent<JobSet>> = requests(&self.client, &self.area);
+        let api: Api<Trimmed<JobSet>> = NamespaceResourceScope::requests(&self.client, &self.area);
         loop {
             match api.list(&ListParams::default().limit(1)).await {
-                Ok(_) => self.watch::<JobSet>(true).await,
+                Ok(_) => self.watch(JOB_SETS, true).await,
                 Err(kube::Error::Api(status)) if [403, 404].contains(&status.code) => {
-                    if self.cache.lock().works.job_sets {
+                    if self.cache.lock().workloads.job_sets {
                         self.cache.update(|all| {
-                            JobSet::retain(all, &|_| false);
-                            all.works.job_sets = false;
+                            (JOB_SETS.retain)(all, &|_| false);
+                            all.workloads.job_sets = false;
                         });
                     }
                     let _ = self.listed.try_send(());
@@ -127,58 +130,54 @@ impl Watcher {
         }
     }
 
-    /// For ever; a kind that `may_go` until it is not served any more. To read each object so that one which cannot be read does
-    /// not keep back the others costs three times as much: that is done from when there is such a one.
-    async fn watch<K: Watched>(&self, may_go: bool) {
+    /// Watches a kind for ever; one that `may_go`, until it is not served any more. From the first object on that cannot be read, each
+    /// object is read by itself, so that it does not keep back the others: that costs three times as much.
+    async fn watch<K: ReadTrimmed<Scope: Scope>>(&self, kind: WatchedKind<K>, may_go: bool) {
         let ends = |error: &watcher::Error| is_unreadable(error) || may_go && is_not_served(error);
-        let ended = self.follow::<K, K::Kind>(Ok, ends).await;
+        let ended = self.follow(kind, |trimmed: Trimmed<K>| Ok(trimmed), ends).await;
         if ended.is_some_and(|error| is_unreadable(&error)) {
-            tracing::error!(kind = %K::Kind::kind(&()), "an object cannot be parsed; from now on, objects are parsed one by one");
-            let one_by_one = |guarded: Guarded<K::Kind>| guarded.0;
+            tracing::error!(kind = %K::kind(&()), "an object cannot be parsed; from now on, objects are parsed one by one");
             let ends = |error: &watcher::Error| may_go && is_not_served(error);
-            self.follow::<K, _>(one_by_one, ends).await;
+            self.follow(kind, |parsed: Parsed<Trimmed<K>>| parsed.0, ends).await;
         }
     }
 
-    /// Takes in what is watched, until it ends with such an error.
-    async fn follow<K: Watched, T>(
+    /// Caches what is watched, until the watch ends with such an error.
+    async fn follow<K, T>(
         &self,
-        read: impl Fn(T) -> Result<K::Kind, Box<Unreadable>>,
+        kind: WatchedKind<K>,
+        read: impl Fn(T) -> Result<Trimmed<K>, Box<Unreadable>>,
         ends: impl Fn(&watcher::Error) -> bool,
     ) -> Option<watcher::Error>
     where
-        T: Resource<DynamicType = (), Scope = <K::Kind as Resource>::Scope>
-            + Clone
-            + Debug
-            + DeserializeOwned
-            + Send
-            + 'static,
+        K: ReadTrimmed<Scope: Scope>,
+        T: Resource<DynamicType = (), Scope = K::Scope> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
-        let (cache, name) = (&self.cache, K::Kind::kind(&()).into_owned());
+        let (cache, name) = (&self.cache, K::kind(&()).into_owned());
         let is_elsewhere = |key: &ObjectKey| self.area.as_ref().is_some_and(|area| *area != key.namespace);
         let config = watcher::Config::default().timeout(60).page_size(PAGE);
-        let config = K::ONLY.into_iter().fold(config, watcher::Config::labels);
-        let events = watcher(K::api::<T>(&self.client, &self.area), config).backoff(Pauses(PAUSE_MIN)).into_stream();
-        let mut events = std::pin::pin!(events);
+        let config = kind.label.into_iter().fold(config, watcher::Config::labels);
+        let api: Api<T> = <K::Scope as Scope>::requests(&self.client, &self.area);
+        let mut events = std::pin::pin!(watcher(api, config).backoff(Pauses(PAUSE_MIN)).into_stream());
         let mut seen = BTreeSet::new();
         while let Some(event) = events.next().await {
             match event {
                 Ok(watcher::Event::Init) => seen.clear(),
                 Ok(watcher::Event::InitApply(object)) => {
                     seen.insert(ObjectKey::of(&object));
-                    take_in::<K>(cache, read(object), &name);
+                    take_in(cache, kind, read(object), &name);
                 }
                 Ok(watcher::Event::InitDone) => {
-                    cache.update(|all| K::retain(all, &|key| seen.contains(key) || is_elsewhere(key)));
-                    // Nobody listens any more after the first time round.
+                    cache.update(|all| (kind.retain)(all, &|key| seen.contains(key) || is_elsewhere(key)));
+                    // After the first list nothing receives it any more.
                     let _ = self.listed.try_send(());
                 }
-                Ok(watcher::Event::Apply(object)) => take_in::<K>(cache, read(object), &name),
+                Ok(watcher::Event::Apply(object)) => take_in(cache, kind, read(object), &name),
                 Ok(watcher::Event::Delete(object)) => {
                     let key = ObjectKey::of(&object);
-                    cache.update(|all| match read(object) {
-                        Ok(gone) => K::delete(&gone, all),
-                        Err(_) => K::remove(all, &key),
+                    cache.update(|all| match (read(object), kind.delete) {
+                        (Ok(Trimmed(gone)), Some(delete)) => delete(all, &gone),
+                        _ => (kind.remove)(all, &key),
                     });
                 }
                 Err(error) if ends(&error) => return Some(error),
@@ -193,7 +192,7 @@ impl Watcher {
     }
 }
 
-/// Whether a watch has ended because what was sent is no object of its kind.
+/// Whether a watch has ended because an object could not be read.
 fn is_unreadable(error: &watcher::Error) -> bool {
     matches!(
         error,
@@ -206,7 +205,7 @@ fn is_not_served(error: &watcher::Error) -> bool {
     has_status(error, 404)
 }
 
-/// Whether the server has answered so.
+/// Whether the server has answered the start of a watch with this status code.
 fn has_status(error: &watcher::Error, code: u16) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
@@ -215,8 +214,8 @@ fn has_status(error: &watcher::Error, code: u16) -> bool {
     }
 }
 
-/// Watches the Leases of agents for ever. Those by which nodes show that they are alive are left out: they are many.
-async fn watch_leases(api: Api<Heartbeat>, cache: Arc<Cache>, listed: mpsc::Sender<()>) {
+/// Watches the Leases of agents for ever. The Leases of nodes, which are many, are left out.
+async fn watch_leases(api: Api<AgentLease>, cache: Arc<Cache>, listed: mpsc::Sender<()>) {
     let config = watcher::Config::default().timeout(60).page_size(PAGE).fields("metadata.namespace!=kube-node-lease");
     let mut events = std::pin::pin!(watcher(api, config).backoff(Pauses(PAUSE_MIN)).into_stream());
     let mut seen = BTreeSet::new();
@@ -241,17 +240,16 @@ async fn watch_leases(api: Api<Heartbeat>, cache: Arc<Cache>, listed: mpsc::Send
     }
 }
 
-/// An object that cannot be read is taken out: what it was before must not be matched any more.
-fn take_in<K: Watched>(cache: &Cache, object: Result<K::Kind, Box<Unreadable>>, name: &str) {
+/// Caches an object. One that cannot be read is removed: what it was before must not be matched any more.
+fn take_in<K>(cache: &Cache, kind: WatchedKind<K>, object: Result<Trimmed<K>, Box<Unreadable>>, name: &str) {
     match object {
-        Ok(object) => cache.update_if_new(|all| K::put(object, all)),
+        Ok(Trimmed(object)) => cache.update_if_new(|all| (kind.put)(all, object)),
         Err(invalid) => {
-            let key = ObjectKey::new(
-                invalid.metadata.namespace.as_deref().unwrap_or(""),
-                invalid.metadata.name.as_deref().unwrap_or(""),
-            );
+            let text = |text: &Option<String>| text.clone().unwrap_or_default();
+            let ObjectMeta { namespace, name: named, .. } = &invalid.metadata;
+            let key = ObjectKey { namespace: text(namespace), name: text(named) };
             tracing::error!(kind = name, object = %key, error = invalid.error, "object cannot be parsed; ignoring it");
-            cache.update(|all| K::remove(all, &key));
+            cache.update(|all| (kind.remove)(all, &key));
         }
     }
 }

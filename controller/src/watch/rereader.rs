@@ -1,19 +1,18 @@
-//! Reads large ads once more for which there is room again: all that is kept of them meanwhile are their bare bones.
+//! Reads stripped objects again when there is memory for their large ads.
 
 use std::sync::Arc;
 
 use crds::{Job, License, Machine};
-use kube::core::NamespaceResourceScope;
-use pool::{Advertises, Lean, ObjectKey, Objects};
+use pool::Objects;
 use tokio::task::JoinSet;
 
-use crate::context::Context;
+use crate::context::{CachedKind, Context};
 use crate::cycle::backoff::Pause;
 use crate::write::answer::Answer;
 
 /// The most that are read at once, of each kind.
 const READS_MAX: usize = 4;
-/// How long none is read after one could not be.
+/// The pause after a read that failed.
 const REST_MS: u64 = 5_000;
 
 /// Reads them, beside the main loop.
@@ -25,7 +24,7 @@ pub(crate) struct Rereader {
 }
 
 impl Rereader {
-    /// Begins to read those for which there is room, unless some are being read.
+    /// Begins to read the objects for which there is memory, unless some are being read.
     pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &mut Objects) {
         let now_ms = context.now_ms();
         if std::mem::take(&mut self.failed) {
@@ -34,18 +33,21 @@ impl Rereader {
         if !self.running.is_empty() || self.pause.lasts(now_ms) {
             return;
         }
-        for key in objects.jobs.fitting(READS_MAX) {
-            self.running.spawn(read::<Job>(context.clone(), key, |all, found| all.jobs.put(found)));
-        }
-        for key in objects.machines.fitting(READS_MAX) {
-            self.running.spawn(read::<Machine>(context.clone(), key, |all, found| all.machines.put(found)));
-        }
-        for key in objects.licenses.fitting(READS_MAX) {
-            self.running.spawn(read::<License>(context.clone(), key, |all, found| all.licenses.put(found)));
+        self.begin_kind::<Job>(context, objects);
+        self.begin_kind::<Machine>(context, objects);
+        self.begin_kind::<License>(context, objects);
+    }
+
+    fn begin_kind<K: CachedKind>(&mut self, context: &Arc<Context>, objects: &mut Objects) {
+        for key in K::store_mut(objects).fitting(READS_MAX) {
+            let context = context.clone();
+            // Whether there was an answer. The deletion of an object is seen by its watch.
+            self.running
+                .spawn(async move { matches!(context.read::<K>(&key).await, Answer::Done(()) | Answer::Missing) });
         }
     }
 
-    /// Waits until those that were begun are read; for ever, if none were.
+    /// Waits until all reads have ended; for ever, if there are none.
     pub(crate) async fn read(&mut self) {
         if self.running.is_empty() {
             return std::future::pending().await;
@@ -58,20 +60,5 @@ impl Rereader {
     /// When there may be something to do if nothing changes.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
         Some(self.pause.until_ms()).filter(|until| *until > now_ms)
-    }
-}
-
-/// Reads one; whether there was an answer. One that has gone is told of by its watch.
-async fn read<K>(context: Arc<Context>, key: ObjectKey, put: fn(&mut Objects, K)) -> bool
-where
-    K: Lean<Scope = NamespaceResourceScope> + Advertises,
-{
-    match context.cluster.get::<K>(&key).await {
-        Answer::Done(found) => {
-            context.cache.update(|all| put(all, found));
-            true
-        }
-        Answer::Missing => true,
-        Answer::Denied(_) | Answer::Exists | Answer::Unknown(_) => false,
     }
 }

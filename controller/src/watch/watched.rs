@@ -1,219 +1,147 @@
-//! The kinds that are watched, and where each is kept in the cache.
+//! The kinds that are watched, and where the objects of each are cached.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
-use crds::{Job, LABEL_AD, LABEL_MATCH_UID, License, Machine, MachineClass, Match, WorkKind};
+use crds::{LABEL_AD, LABEL_MATCH_UID, MachineClass, Match, WorkKind};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::Api;
-use kube::core::NamespaceResourceScope;
+use kube::core::{ClusterResourceScope, NamespaceResourceScope};
 use kube::{Client, Resource, ResourceExt};
-use pool::{JobSet, NodeFacts, ObjectKey, Objects, Sent, WorkObject, Works};
-use serde::de::DeserializeOwned;
+use pool::{Advertises, JobSet, NodeFacts, ObjectKey, Objects, WorkloadObject};
 
-/// Where it is watched: in one namespace, or in all.
+/// Where a kind is watched: in one namespace, or in all.
 pub(crate) type Area = Option<String>;
 
-/// The requests about a kind that belongs to namespaces.
-pub(crate) fn requests<T>(client: &Client, area: &Area) -> Api<T>
-where
-    T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-{
-    let client = client.clone();
-    area.as_deref().map_or_else(|| Api::all(client.clone()), |namespace| Api::namespaced(client.clone(), namespace))
+/// The scope of a kind: whether its objects are in namespaces.
+pub(crate) trait Scope: Sized {
+    /// The requests about a kind of this scope, in an area.
+    fn requests<T: Resource<DynamicType = (), Scope = Self>>(client: &Client, area: &Area) -> Api<T>;
 }
 
-/// A kind that is watched and cached.
-pub(crate) trait Watched: Send + 'static {
-    type Kind: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static;
-    /// Only those with this label are watched.
-    const ONLY: Option<&'static str> = None;
+impl Scope for NamespaceResourceScope {
+    fn requests<T: Resource<DynamicType = (), Scope = Self>>(client: &Client, area: &Area) -> Api<T> {
+        let client = client.clone();
+        area.as_deref().map_or_else(|| Api::all(client.clone()), |namespace| Api::namespaced(client.clone(), namespace))
+    }
+}
 
-    /// The requests about it, in an area.
-    fn api<T>(client: &Client, _area: &Area) -> Api<T>
-    where
-        T: Resource<DynamicType = (), Scope = <Self::Kind as Resource>::Scope>,
-    {
+impl Scope for ClusterResourceScope {
+    fn requests<T: Resource<DynamicType = (), Scope = Self>>(client: &Client, _: &Area) -> Api<T> {
         Api::all(client.clone())
     }
-
-    /// Takes it in; whether anything that counts is new.
-    fn put(object: Self::Kind, objects: &mut Objects) -> bool;
-    fn remove(objects: &mut Objects, key: &ObjectKey);
-    fn delete(object: &Self::Kind, objects: &mut Objects) {
-        Self::remove(objects, &ObjectKey::of(object));
-    }
-    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool);
 }
 
-/// The three kinds of ads are kept alike, each on its store.
-macro_rules! kept_on {
-    ($kind:ty, $store:ident) => {
-        impl Watched for $kind {
-            type Kind = Sent<$kind>;
-
-            fn put(object: Sent<$kind>, objects: &mut Objects) -> bool {
-                objects.$store.take_in(object.0)
-            }
-
-            fn remove(objects: &mut Objects, key: &ObjectKey) {
-                objects.$store.remove(key);
-            }
-
-            fn delete(object: &Sent<$kind>, objects: &mut Objects) {
-                objects.$store.delete(&object.0);
-            }
-
-            fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-                objects.$store.retain(keep);
-            }
-        }
-    };
+/// How the objects of a kind are cached.
+pub(crate) struct WatchedKind<K> {
+    /// Only objects with this label are watched.
+    pub(crate) label: Option<&'static str>,
+    /// Caches an object; returns whether that changed anything that counts.
+    pub(crate) put: fn(&mut Objects, K) -> bool,
+    /// Removes an object that was deleted; `None`: as `remove` does.
+    pub(crate) delete: Option<fn(&mut Objects, &K)>,
+    /// Removes an object, whatever has become of it.
+    pub(crate) remove: fn(&mut Objects, &ObjectKey),
+    /// Removes all objects but those whose keys are accepted.
+    pub(crate) retain: fn(&mut Objects, &dyn Fn(&ObjectKey) -> bool),
 }
 
-kept_on!(Job, jobs);
-kept_on!(Machine, machines);
-kept_on!(License, licenses);
-
-impl Watched for Match {
-    type Kind = Sent<Match>;
-
-    fn put(object: Sent<Match>, objects: &mut Objects) -> bool {
-        objects.take_in_match(object.0)
-    }
-
-    fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.matches.remove(key);
-    }
-
-    fn delete(object: &Sent<Match>, objects: &mut Objects) {
-        objects.bury_match(&object.0);
-    }
-
-    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-        objects.matches.retain(keep);
+// By hand, since derives would ask the same of `K`.
+impl<K> Clone for WatchedKind<K> {
+    fn clone(&self) -> Self {
+        *self
     }
 }
 
-impl Watched for Namespace {
-    type Kind = Sent<Namespace>;
+impl<K> Copy for WatchedKind<K> {}
 
-    fn put(object: Sent<Namespace>, objects: &mut Objects) -> bool {
-        objects.take_in_namespace(&object.name_any(), Some(object.labels().clone()))
+/// Jobs, Machines and Licenses.
+pub(crate) fn ads<K: Advertises>() -> WatchedKind<K> {
+    WatchedKind {
+        label: None,
+        put: |all, object| K::store_mut(all).apply(object),
+        delete: Some(|all, object| K::store_mut(all).delete(object)),
+        remove: |all, key| K::store_mut(all).remove(key),
+        retain: |all, keep| K::store_mut(all).retain(keep),
     }
+}
 
-    fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.take_in_namespace(&key.name, None);
-    }
+pub(crate) const MATCHES: WatchedKind<Match> = WatchedKind {
+    label: None,
+    put: |all, object| all.apply_match(object),
+    delete: Some(|all, object| all.delete_match(object)),
+    remove: |all, key| all.matches.remove(key),
+    retain: |all, keep| all.matches.retain(keep),
+};
 
-    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-        let gone = |name: &&String| !keep(&ObjectKey::new("", name));
-        let gone: Vec<String> = objects.namespaces.keys().filter(gone).cloned().collect();
+pub(crate) const NAMESPACES: WatchedKind<Namespace> = WatchedKind {
+    label: None,
+    put: |all, object| all.apply_namespace(&object.name_any(), Some(object.labels().clone())),
+    delete: None,
+    remove: |all, key| {
+        all.apply_namespace(&key.name, None);
+    },
+    retain: |all, keep| {
+        let is_gone = |name: &&String| !keep(&ObjectKey::new("", name));
+        let gone: Vec<String> = all.namespaces.keys().filter(is_gone).cloned().collect();
         for name in gone {
-            objects.take_in_namespace(&name, None);
+            all.apply_namespace(&name, None);
         }
-    }
-}
+    },
+};
 
-impl Watched for Node {
-    type Kind = Sent<Node>;
+pub(crate) const NODES: WatchedKind<Node> = WatchedKind {
+    label: None,
+    put: |all, object| all.put_node(NodeFacts::of(&object)),
+    delete: None,
+    remove: |all, key| all.remove_node(&key.name),
+    retain: |all, keep| all.retain_nodes(|name| keep(&ObjectKey::new("", name))),
+};
 
-    fn put(object: Sent<Node>, objects: &mut Objects) -> bool {
-        objects.put_node(NodeFacts::of(&object.0))
-    }
-
-    fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.remove_node(&key.name);
-    }
-
-    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-        objects.retain_nodes(|name| keep(&ObjectKey::new("", name)));
-    }
-}
-
-impl Watched for MachineClass {
-    type Kind = Sent<MachineClass>;
-
-    fn put(object: Sent<MachineClass>, objects: &mut Objects) -> bool {
-        objects.classes.insert(object.name_any(), Arc::new(object.0));
+pub(crate) const CLASSES: WatchedKind<MachineClass> = WatchedKind {
+    label: None,
+    put: |all, object| {
+        all.classes.insert(object.name_any(), Arc::new(object));
         true
-    }
+    },
+    delete: None,
+    remove: |all, key| drop(all.classes.remove(&key.name)),
+    retain: |all, keep| all.classes.retain(|name, _| keep(&ObjectKey::new("", name))),
+};
 
-    fn remove(objects: &mut Objects, key: &ObjectKey) {
-        objects.classes.remove(&key.name);
-    }
+pub(crate) const BATCH_JOBS: WatchedKind<Batch> = WatchedKind {
+    label: None,
+    put: |all, object| all.workloads.put(WorkloadObject::of_batch(&object)),
+    delete: None,
+    remove: |all, key| all.workloads.remove(WorkKind::Job, key),
+    retain: |all, keep| all.workloads.retain(WorkKind::Job, keep),
+};
 
-    fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-        objects.classes.retain(|name, _| keep(&ObjectKey::new("", name)));
-    }
-}
+pub(crate) const JOB_SETS: WatchedKind<JobSet> = WatchedKind {
+    label: None,
+    put: |all, object| all.workloads.put(WorkloadObject::of_job_set(&object)),
+    delete: None,
+    remove: |all, key| all.workloads.remove(WorkKind::JobSet, key),
+    retain: |all, keep| {
+        all.workloads.job_sets = true;
+        all.workloads.retain(WorkKind::JobSet, keep);
+    },
+};
 
-/// Of workloads and pods only what counts is kept; they are watched area by area.
-macro_rules! kept_in_works {
-    ($kept:ty as $kind:ty, $only:expr, $put:expr, $remove:expr, $retain:expr) => {
-        impl Watched for $kept {
-            type Kind = Sent<$kind>;
+/// Pods that work for a claim.
+pub(crate) const PODS: WatchedKind<Pod> = WatchedKind {
+    label: Some(LABEL_MATCH_UID),
+    put: |all, object| all.workloads.put_pod(&object),
+    delete: None,
+    remove: |all, key| all.workloads.remove_pod(key),
+    retain: |all, keep| all.workloads.retain_pods(keep),
+};
 
-            const ONLY: Option<&'static str> = $only;
-
-            fn api<T>(client: &Client, area: &Area) -> Api<T>
-            where
-                T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-            {
-                requests(client, area)
-            }
-
-            fn put(object: Sent<$kind>, objects: &mut Objects) -> bool {
-                let put: fn(&mut Works, &$kind) -> bool = $put;
-                put(&mut objects.works, &object.0)
-            }
-
-            fn remove(objects: &mut Objects, key: &ObjectKey) {
-                let remove: fn(&mut Works, &ObjectKey) = $remove;
-                remove(&mut objects.works, key);
-            }
-
-            fn retain(objects: &mut Objects, keep: &dyn Fn(&ObjectKey) -> bool) {
-                let retain: fn(&mut Works, &dyn Fn(&ObjectKey) -> bool) = $retain;
-                retain(&mut objects.works, keep);
-            }
-        }
-    };
-}
-
-kept_in_works!(
-    Batch as Batch,
-    None,
-    |works, object| works.put(WorkObject::of_batch(object)),
-    |works, key| works.remove(WorkKind::Job, key),
-    |works, keep| works.retain(WorkKind::Job, keep)
-);
-kept_in_works!(
-    JobSet as JobSet,
-    None,
-    |works, object| works.put(WorkObject::of_job_set(object)),
-    |works, key| works.remove(WorkKind::JobSet, key),
-    |works, keep| {
-        works.job_sets = true;
-        works.retain(WorkKind::JobSet, keep);
-    }
-);
-kept_in_works!(
-    Pod as Pod,
-    Some(LABEL_MATCH_UID),
-    |works, object| works.put_pod(object),
-    |works, key| works.remove_pod(key),
-    |works, keep| works.retain_pods(keep)
-);
-
-/// Pods that name an ad: an API server selects by one label or by another, and not by either.
-pub(crate) struct AskingPod;
-
-kept_in_works!(
-    AskingPod as Pod,
-    Some(LABEL_AD),
-    |works, object| works.put(WorkObject::of_pod(object)),
-    |works, key| works.remove_asking_pod(key),
-    |works, keep| works.retain_asking_pods(keep)
-);
+/// Pods that ask for a gang: an API server selects by one label or by another, and not by either of them.
+pub(crate) const ASKING_PODS: WatchedKind<Pod> = WatchedKind {
+    label: Some(LABEL_AD),
+    put: |all, object| all.workloads.put(WorkloadObject::of_pod(&object)),
+    delete: None,
+    remove: |all, key| all.workloads.remove_asking_pod(key),
+    retain: |all, keep| all.workloads.retain_asking_pods(keep),
+};

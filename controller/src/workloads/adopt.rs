@@ -6,7 +6,7 @@ use crds::{Job, LABEL_AD, WorkKind, Workload, WorkloadRef};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
-use pool::{ObjectKey, Objects, OwnerTrust, WorkObject};
+use pool::{ObjectKey, Objects, OwnerTrust, WorkloadObject};
 
 use crate::workloads::Problem;
 
@@ -16,14 +16,14 @@ pub(crate) struct Asks {
     /// Those for which a Job is still to be made, each with the Job that it names.
     pub(crate) jobs: Vec<Asking>,
     /// Those for which nothing is claimed unless their authors do something.
-    pub(crate) problems: Vec<(Arc<WorkObject>, Problem)>,
+    pub(crate) problems: Vec<(Arc<WorkloadObject>, Problem)>,
 }
 
 /// A labelled workload for which a Job is to be made.
 #[derive(Clone, Debug)]
 pub(crate) struct Asking {
     /// The workload.
-    pub(crate) work: Arc<WorkObject>,
+    pub(crate) work: Arc<WorkloadObject>,
     /// The Job that its label names.
     pub(crate) ad: Arc<Job>,
     /// In whose name the Job is made; `None` where owners are not trusted at all.
@@ -34,12 +34,12 @@ pub(crate) struct Asking {
 /// asked for already; one that was made for a claim asks for nothing.
 pub(crate) fn asks(objects: &Objects) -> Asks {
     let mut all = Asks::default();
-    let asks = |work: &WorkObject| work.match_uid.is_none() && !work.made;
-    let lives = |work: &WorkObject| work.ended.is_none() || work.is_managed_elsewhere;
-    for (ad, work) in objects.works.with_ad().filter(|(_, work)| asks(work) && lives(work)) {
+    let asks = |work: &WorkloadObject| work.marks.match_uid.is_none() && !work.marks.made;
+    let lives = |work: &WorkloadObject| work.ended.is_none() || work.is_managed_elsewhere;
+    for (ad, work) in objects.workloads.with_ad().filter(|(_, work)| asks(work) && lives(work)) {
         let name = crds::match_name(&work.key.name, &work.uid, 0);
         let job = |name: &str| objects.jobs.get(&ObjectKey::new(&work.key.namespace, name));
-        let problem = match (work.suspended, job(&name), job(ad)) {
+        let problem = match (work.run.suspended, job(&name), job(ad)) {
             _ if work.is_managed_elsewhere => Some(Problem::ManagedElsewhere { why: work.message.clone() }),
             (false, asking, _) => Some(Problem::NotHeld { asked_for_by: asking.map(|_| name) }),
             (true, Some(asking), _) => Problem::of_finished(&asking.object),
@@ -61,24 +61,24 @@ pub(crate) fn asks(objects: &Objects) -> Asks {
 /// How many times something may be made by what is itself made by something: a JobSet makes batch Jobs, and these make pods.
 const MAKERS_MAX: usize = 2;
 
-/// For whom a Job is made: the user who created the workload. What a controller has made says nothing of that: there it is the user who
-/// created what it was made of. References to a controller are anybody's word, and count for nothing else.
+/// The owner of the Job: the user who created the workload. If a controller has created it, the user who created the object of that
+/// controller. Every user can write a reference to a controller, so it counts for nothing else.
 /// `None` where owners are not trusted at all.
-fn owner(work: &WorkObject, objects: &Objects) -> Result<Option<String>, Problem> {
+fn owner(work: &WorkloadObject, objects: &Objects) -> Result<Option<String>, Problem> {
     if objects.jobs.owners() == OwnerTrust::None {
         return Ok(None);
     }
     let mut at = work;
     for _ in 0..=MAKERS_MAX {
-        let Some(controller) = &at.controller else {
-            return at.creator.clone().map(Some).ok_or(Problem::OwnerUnknown { made_by: None });
+        let Some(controller) = &at.marks.controller else {
+            return at.marks.creator.clone().map(Some).ok_or(Problem::OwnerUnknown { made_by: None });
         };
         let kind = [WorkKind::Job, WorkKind::JobSet].into_iter().find(|kind| controller.is(*kind));
-        if let Some(creator) = at.creator.as_ref().filter(|_| kind.is_some()) {
+        if let Some(creator) = at.marks.creator.as_ref().filter(|_| kind.is_some()) {
             return Ok(Some(creator.clone()));
         }
         let maker =
-            kind.and_then(|kind| objects.works.get(kind, &ObjectKey::new(&work.key.namespace, &controller.name)));
+            kind.and_then(|kind| objects.workloads.get(kind, &ObjectKey::new(&work.key.namespace, &controller.name)));
         match maker.filter(|maker| maker.uid == controller.uid) {
             Some(maker) => at = maker,
             None => {
@@ -131,7 +131,7 @@ fn type_of(kind: WorkKind) -> (&'static str, &'static str) {
 }
 
 /// A workload, for an Event about it.
-pub(crate) fn reference(work: &WorkObject) -> ObjectReference {
+pub(crate) fn reference(work: &WorkloadObject) -> ObjectReference {
     let (api_version, kind) = type_of(work.kind);
     ObjectReference {
         api_version: Some(api_version.to_owned()),
@@ -147,23 +147,23 @@ pub(crate) fn reference(work: &WorkObject) -> ObjectReference {
 mod tests {
     use super::*;
     use crate::testing::fixtures::{job, key};
+    use pool::{Marks, RunState};
     use serde_json::json;
 
-    fn batch() -> WorkObject {
-        WorkObject {
+    fn batch() -> WorkloadObject {
+        WorkloadObject {
             key: key("regression"),
             uid: "u-batch".to_owned(),
-            ad: Some("job".to_owned()),
-            creator: Some("raman".to_owned()),
-            suspended: true,
-            ..WorkObject::default()
+            marks: Marks { ad: Some("job".to_owned()), creator: Some("raman".to_owned()), ..Marks::default() },
+            run: RunState { suspended: true, ..RunState::default() },
+            ..WorkloadObject::default()
         }
     }
 
     #[test]
     fn a_held_batch_job_is_asked_for_as_its_ad_says() {
         let mut objects = Objects::default();
-        objects.works.put(batch());
+        objects.workloads.put(batch());
         let found = asks(&objects);
         assert!(found.jobs.is_empty());
         let [(_, Problem::AdMissing { ad })] = &found.problems[..] else { panic!("{found:?}") };
@@ -187,10 +187,13 @@ mod tests {
         assert!(found.jobs.is_empty() && found.problems.is_empty(), "it is asked for already");
     }
 
-    fn owner_of(change: impl FnOnce(&mut WorkObject), more: Vec<WorkObject>) -> Result<Option<String>, Problem> {
+    fn owner_of(
+        change: impl FnOnce(&mut WorkloadObject),
+        more: Vec<WorkloadObject>,
+    ) -> Result<Option<String>, Problem> {
         let mut objects = Objects::default();
         more.into_iter().for_each(|work| {
-            objects.works.put(work);
+            objects.workloads.put(work);
         });
         let mut work = batch();
         change(&mut work);
@@ -208,19 +211,18 @@ mod tests {
             })
         };
         let maker =
-            |kind: WorkKind, name: &str, creator: Option<&str>, controller: Option<pool::Controller>| WorkObject {
+            |kind: WorkKind, name: &str, creator: Option<&str>, controller: Option<pool::Controller>| WorkloadObject {
                 kind,
                 key: key(name),
                 uid: format!("u-{name}"),
-                creator: creator.map(str::to_owned),
-                controller,
-                ..WorkObject::default()
+                marks: Marks { creator: creator.map(str::to_owned), controller, ..Marks::default() },
+                ..WorkloadObject::default()
             };
         assert_eq!(owner_of(|_| {}, vec![]), Ok(Some("raman".to_owned())));
-        assert_eq!(owner_of(|work| work.creator = None, vec![]), Err(Problem::OwnerUnknown { made_by: None }));
+        assert_eq!(owner_of(|work| work.marks.creator = None, vec![]), Err(Problem::OwnerUnknown { made_by: None }));
         // No creator is written on what the controllers of batch Jobs and of JobSets have made.
-        let made = |work: &mut WorkObject| {
-            (work.kind, work.controller, work.creator) = (WorkKind::Pod, of("batch", "Job", "b"), None);
+        let made = |work: &mut WorkloadObject| {
+            (work.kind, work.marks.controller, work.marks.creator) = (WorkKind::Pod, of("batch", "Job", "b"), None);
         };
         let alone = maker(WorkKind::Job, "b", Some("livny"), None);
         assert_eq!(owner_of(made, vec![alone.clone()]), Ok(Some("livny".to_owned())));
@@ -229,13 +231,16 @@ mod tests {
         assert_eq!(owner_of(made, vec![in_set, set]), Ok(Some("solomon".to_owned())));
         let unknown = |kind: &str| Err(Problem::OwnerUnknown { made_by: Some(format!("{kind} `b`")) });
         assert_eq!(owner_of(made, vec![]), unknown("Job"));
-        let other = WorkObject { uid: "another".to_owned(), ..alone.clone() };
+        let other = WorkloadObject { uid: "another".to_owned(), ..alone.clone() };
         assert_eq!(owner_of(made, vec![other]), unknown("Job"), "a namesake");
-        assert_eq!(owner_of(|work| work.controller = of("apps", "ReplicaSet", "b"), vec![]), unknown("ReplicaSet"));
+        assert_eq!(
+            owner_of(|work| work.marks.controller = of("apps", "ReplicaSet", "b"), vec![]),
+            unknown("ReplicaSet")
+        );
         let round = maker(WorkKind::Job, "b", None, of("batch", "Job", "b"));
         assert_eq!(owner_of(made, vec![round]), Err(Problem::OwnerUnknown { made_by: None }));
         // E5: a user who writes such a reference creates for no one else, on the object itself or between it and another.
-        let refers = |work: &mut WorkObject| work.controller = of("batch", "Job", "b");
+        let refers = |work: &mut WorkloadObject| work.marks.controller = of("batch", "Job", "b");
         assert_eq!(owner_of(refers, vec![alone.clone()]), Ok(Some("raman".to_owned())));
         let between = maker(WorkKind::Job, "b", Some("raman"), of("batch", "Job", "hers"));
         let hers = maker(WorkKind::Job, "hers", Some("livny"), None);
@@ -246,7 +251,7 @@ mod tests {
     fn what_nobody_holds_is_not_asked_for_and_its_author_is_told() {
         let mut objects = Objects::default();
         objects.jobs.put(job(&json!({"suspend": true}), &json!({})));
-        objects.works.put(WorkObject { suspended: false, ..batch() });
+        objects.workloads.put(WorkloadObject { run: RunState { suspended: false, ..batch().run }, ..batch() });
         let found = asks(&objects);
         assert!(found.jobs.is_empty());
         assert!(matches!(&found.problems[..], [(_, Problem::NotHeld { asked_for_by: None })]), "{found:?}");
@@ -255,7 +260,7 @@ mod tests {
     #[test]
     fn of_a_job_that_asked_and_is_finished_the_author_is_told() {
         let mut objects = Objects::default();
-        objects.works.put(batch());
+        objects.workloads.put(batch());
         let conditions = json!([{"type": "Finished", "status": "True", "reason": "MatchTimedOut", "message": "too long",
             "lastTransitionTime": "2026-11-22T00:00:00Z"}]);
         let mut asked = job(&json!({}), &json!({"conditions": conditions}));
@@ -269,18 +274,18 @@ mod tests {
 
     #[test]
     fn what_has_ended_or_is_claimed_for_is_left_alone() {
-        let changes: [fn(&mut WorkObject); 4] = [
-            |batch| batch.made = true,
+        let changes: [fn(&mut WorkloadObject); 4] = [
+            |batch| batch.marks.made = true,
             |batch| batch.ended = Some(true),
-            |batch| batch.match_uid = Some("u-match".to_owned()),
-            |batch| (batch.suspended, batch.match_uid) = (false, Some("u-match".to_owned())),
+            |batch| batch.marks.match_uid = Some("u-match".to_owned()),
+            |batch| (batch.run.suspended, batch.marks.match_uid) = (false, Some("u-match".to_owned())),
         ];
         for change in changes {
             let mut objects = Objects::default();
             objects.jobs.put(job(&json!({"suspend": true}), &json!({})));
             let mut batch = batch();
             change(&mut batch);
-            objects.works.put(batch);
+            objects.workloads.put(batch);
             let found = asks(&objects);
             assert!(found.jobs.is_empty() && found.problems.is_empty());
         }

@@ -1,5 +1,5 @@
-//! A Match and its members as they are now into what their workload is told: who is who, what it holds, and the variables that
-//! the job asks for.
+//! A Match and its members as they are now into what their workload can read: the members, what it holds of them, and the variables
+//! that the job asks for.
 
 use std::collections::BTreeMap;
 
@@ -147,7 +147,7 @@ impl Gang {
         self.seats.iter().filter_map(|seat| seat.node.as_deref()).collect()
     }
 
-    /// The environment: what the job asks for, then who is who.
+    /// The environment: what the job asks for, then the members.
     pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let mut all = self.asked.clone();
         let mut put = |name: String, value: &str| {

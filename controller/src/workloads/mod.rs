@@ -1,6 +1,6 @@
 //! What works for a claim: a gang and a Job's wishes into a batch Job, and workloads as they are into what a claim needs to know.
 //!
-//! Values in, values out; whoever makes the requests is `claims/work.rs`.
+//! Values in, values out; the requests are made in `claims/work.rs`.
 
 mod adopt;
 mod gang;

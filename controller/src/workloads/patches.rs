@@ -1,4 +1,4 @@
-//! What is done to somebody's workload, as guarded patches; and to batch Jobs in particular.
+//! Guarded patches of workloads, and of batch Jobs in particular.
 
 use crds::{ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -9,9 +9,9 @@ use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 use crate::write::work_requests::Raw;
 
-/// Annotation of a workload that somebody else has made: the placement of its pods before the claim.
+/// Annotation of a workload that was there before the claim: the placement of its pods before the claim.
 pub(super) const PLACED_BEFORE: &str = "gangmatch.dev/placed-before";
-/// What begins the names of annotations by which a pod that was made by somebody else can read its variables.
+/// The prefix of the annotations from which the pods of such a workload can read the variables of the gang.
 const VARIABLE: &str = "env.gangmatch.dev/";
 /// The fields of a pod specification that say where it may run, as far as claims change them.
 const PLACEMENT: [&str; 2] = ["affinity", "tolerations"];
@@ -44,7 +44,7 @@ pub(crate) fn start_made(uid: &str) -> ObjectPatch {
     ObjectPatch::Json(Ops::default().test(&["metadata", "uid"], uid).replace(&["spec", "suspend"], false).build())
 }
 
-/// Lets go of what somebody else has made, and says in the same patch where it may run: exactly the version that was read.
+/// Starts a workload that was there before the claim, and places it in the same patch: exactly the version that was read.
 pub(crate) fn start_taken(kind: WorkKind, current: &Raw, read: (&str, &str), gang: &Gang) -> ObjectPatch {
     let ops = Ops::default()
         .test(&["metadata", "uid"], read.0)
@@ -96,7 +96,7 @@ pub(super) fn unmark_pods(ops: Ops, path: &[&str], template: Map<String, Value>)
     ops.add(&[&pod[..], &["annotations"]].concat(), Value::Object(without_variables(&template)))
 }
 
-/// What containers made by somebody else can read through the downward API.
+/// The variables of the gang as annotations, which containers can read through the downward API.
 pub(super) fn variables(gang: &Gang) -> impl Iterator<Item = (String, Value)> {
     gang.environment().into_iter().map(|(name, value)| (format!("{VARIABLE}{name}"), json!(value)))
 }

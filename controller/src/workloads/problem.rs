@@ -3,7 +3,7 @@
 use crds::conditions::{self, types};
 use crds::{Job, WorkKind};
 use kube::ResourceExt;
-use pool::{WorkObject, noun};
+use pool::{WorkloadObject, noun};
 
 /// What keeps a labelled workload from its gang, unless its author does something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum Problem {
         /// Its name.
         ad: String,
     },
-    /// It ran already when it was labelled, or somebody has let it go.
+    /// It ran already when it was labelled, or was released since.
     NotHeld {
         /// The Job that asks for it all the same.
         asked_for_by: Option<String>,
@@ -28,7 +28,7 @@ pub(crate) enum Problem {
         /// Which, and what to do.
         why: String,
     },
-    /// It is not known for whom a Job is to be made.
+    /// The owner of the Job is not known.
     OwnerUnknown {
         /// What has made it, if a controller has.
         made_by: Option<String>,
@@ -64,7 +64,7 @@ impl Problem {
     }
 
     /// What its author has to know.
-    pub(crate) fn note(&self, work: &WorkObject) -> String {
+    pub(crate) fn note(&self, work: &WorkloadObject) -> String {
         let (noun, namespace) = (noun(work.kind), &work.key.namespace);
         match self {
             Problem::AdMissing { ad } => format!(
@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn everybody_is_told_what_to_do() {
-        let said = |kind: WorkKind, problem: Problem| problem.note(&WorkObject { kind, ..WorkObject::default() });
+        let said =
+            |kind: WorkKind, problem: Problem| problem.note(&WorkloadObject { kind, ..WorkloadObject::default() });
         let asked_for_by = Some("mine-1".to_owned());
         let finished = Problem::Finished { job: "mine-1".to_owned(), why: "MatchTimedOut, too long".to_owned() };
         for (text, words) in [

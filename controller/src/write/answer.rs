@@ -121,6 +121,14 @@ impl<K> Answer<K> {
         self.and_then(|object| Answer::Done(make(object)))
     }
 
+    /// Looks at the object, if there is one.
+    pub(crate) fn inspect(self, look: impl FnOnce(&K)) -> Answer<K> {
+        if let Answer::Done(object) = &self {
+            look(object);
+        }
+        self
+    }
+
     /// What is made of the object, or the same answer.
     pub(crate) fn and_then<T>(self, make: impl FnOnce(K) -> Answer<T>) -> Answer<T> {
         match self {

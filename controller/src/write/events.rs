@@ -167,7 +167,7 @@ fn event(object: ObjectReference, tone: EventType, reason: &str, note: &str, ide
     let mut name = object.name.clone().unwrap_or_default();
     name.truncate(name.floor_char_boundary(NAME_MAX.saturating_sub(mark.len())));
     name.truncate(name.trim_end_matches(['.', '-']).len());
-    // a person who reads it is told something in any case
+    // A note is never empty.
     let (mut note, mut instance) = (if note.is_empty() { reason } else { note }.to_owned(), identity.to_owned());
     note.truncate(note.floor_char_boundary(NOTE_MAX));
     instance.truncate(instance.floor_char_boundary(INSTANCE_MAX));

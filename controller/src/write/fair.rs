@@ -82,32 +82,49 @@ impl<T> FairQueue<T> {
     }
 }
 
-/// A [`FairQueue`] of uids, each of which stands in it once at most.
-#[derive(Debug, Default)]
-pub(crate) struct FairSet {
-    queue: FairQueue<String>,
-    uids: BTreeSet<String>,
+/// A [`FairQueue`] in which each item is once at most.
+#[derive(Debug)]
+pub(crate) struct FairSet<T> {
+    queue: FairQueue<T>,
+    items: BTreeSet<T>,
 }
 
-impl FairSet {
-    /// Puts a uid in, unless it stands in the queue already.
-    pub(crate) fn push(&mut self, namespace: &str, uid: &str) {
-        if self.uids.insert(uid.to_owned()) {
-            self.queue.push(namespace, uid.to_owned());
+impl<T> Default for FairSet<T> {
+    fn default() -> Self {
+        FairSet { queue: FairQueue::default(), items: BTreeSet::new() }
+    }
+}
+
+impl<T: Ord + Clone> FairSet<T> {
+    /// Puts an item in, unless it is in the queue already.
+    pub(crate) fn push(&mut self, namespace: &str, item: T) {
+        if self.items.insert(item.clone()) {
+            self.queue.push(namespace, item);
         }
     }
 
-    /// Takes the next uid out of those namespaces that may be served.
-    pub(crate) fn pop(&mut self, may: impl FnMut(&str) -> bool) -> Option<String> {
-        let uid = self.queue.pop(may)?;
-        self.uids.remove(&uid);
-        Some(uid)
+    /// The same for an item that comes before those of its namespace that are not urgent.
+    pub(crate) fn push_urgent(&mut self, namespace: &str, item: T) {
+        if self.items.insert(item.clone()) {
+            self.queue.push_urgent(namespace, item);
+        }
     }
 
-    /// Whether nothing stands in it.
-    #[cfg(test)]
+    /// Takes the next item out of those namespaces that may be served.
+    pub(crate) fn pop(&mut self, may: impl FnMut(&str) -> bool) -> Option<T> {
+        let item = self.queue.pop(may)?;
+        self.items.remove(&item);
+        Some(item)
+    }
+
+    /// Whether this item is in the queue.
+    pub(crate) fn contains(&self, item: &T) -> bool {
+        self.items.contains(item)
+    }
+
+    /// Whether the queue is empty.
     pub(crate) fn is_empty(&self) -> bool {
-        self.uids.is_empty()
+        self.items.is_empty()
     }
 }
 
@@ -178,11 +195,11 @@ mod tests {
     #[test]
     fn a_uid_stands_in_a_set_once_and_again_when_it_was_taken_out() {
         let mut set = FairSet::default();
-        (0..1_000).for_each(|number| set.push("a", &format!("{number:04}")));
-        ["x", "x"].iter().for_each(|uid| set.push("b", uid));
+        (0..1_000).for_each(|number| set.push("a", format!("{number:04}")));
+        ["x", "x"].iter().for_each(|uid| set.push("b", (*uid).to_owned()));
         let first: Vec<String> = std::iter::from_fn(|| set.pop(|_| true)).take(3).collect();
         assert_eq!(first, ["0000", "x", "0001"]);
-        set.push("b", "x");
+        set.push("b", "x".to_owned());
         assert_eq!(set.pop(|name| name == "b").as_deref(), Some("x"));
         assert_eq!(std::iter::from_fn(|| set.pop(|_| true)).count(), 998);
         assert!(set.is_empty());

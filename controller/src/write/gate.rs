@@ -1,4 +1,4 @@
-//! A limit on how much goes on at once, with turns round robin over namespaces: those that hang keep nobody else waiting.
+//! A limit on how much goes on at once, with turns round robin over namespaces: requests that hang keep no others waiting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl State {
         let most = |namespace: &str| if slow.contains(namespace) { limits.slow } else { limits.each };
         loop {
             let next = waiting.pop(|name| under_way.get(name).is_none_or(|count| *count < most(name)))?;
-            // who does not wait any more has had no turn
+            // A request that was given up takes no turn.
             if !next.1.is_closed() {
                 *total += 1;
                 *under_way.entry(next.0.clone()).or_default() += 1;
@@ -114,7 +114,7 @@ impl Gate {
     fn admit(&self) {
         loop {
             let Some((namespace, sender)) = self.state().next() else { return };
-            // who has just given up drops the turn, which gives it to the next one
+            // If the request was given up just now, the turn is dropped, and the next one gets it.
             drop(sender.send(Turn { gate: self.clone(), namespace }));
         }
     }

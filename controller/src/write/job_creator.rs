@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pool::{Objects, WorkObject};
+use pool::{Objects, WorkloadObject};
 
 use crate::context::Context;
 use crate::workloads::{Asking, Asks, Problem, asks, reference};
@@ -22,7 +22,7 @@ const AGAIN_MS: u64 = 50 * 60 * 1000;
 #[derive(Debug)]
 pub(crate) struct JobCreator {
     /// The workloads for which a Job is to be made, by uid.
-    queue: FairSet,
+    queue: FairSet<String>,
     lane: Lane<String>,
     /// What was said of which workload, by its uid, and when.
     warned: BTreeMap<String, (Problem, u64)>,
@@ -60,7 +60,7 @@ impl JobCreator {
         let mut room = self.lane.room(now_ms);
         for (uid, asking) in wanted {
             if !room.is_held(&(*uid).to_owned()) {
-                self.queue.push(&asking.work.key.namespace, uid);
+                self.queue.push(&asking.work.key.namespace, (*uid).to_owned());
             }
         }
         let mut all = Vec::new();
@@ -85,14 +85,14 @@ impl JobCreator {
         self.lane.next_ms(now_ms)
     }
 
-    /// Those of whom it is to be said now what keeps them from a gang.
-    fn due(&mut self, problems: &[(Arc<WorkObject>, Problem)], now_ms: u64) -> Vec<(Arc<WorkObject>, Problem)> {
+    /// The workloads for which an Event is to say now what keeps them from a gang.
+    fn due(&mut self, problems: &[(Arc<WorkloadObject>, Problem)], now_ms: u64) -> Vec<(Arc<WorkloadObject>, Problem)> {
         let still: BTreeMap<&str, &Problem> =
             problems.iter().map(|(work, problem)| (work.uid.as_str(), problem)).collect();
         self.warned.retain(|uid, (said, at)| {
             still.get(uid.as_str()) == Some(&&*said) && now_ms.saturating_sub(*at) < AGAIN_MS
         });
-        let is_new = |(work, _): &&(Arc<WorkObject>, Problem)| !self.warned.contains_key(&work.uid);
+        let is_new = |(work, _): &&(Arc<WorkloadObject>, Problem)| !self.warned.contains_key(&work.uid);
         let due: Vec<_> = problems.iter().filter(is_new).take(TOLD_MAX).cloned().collect();
         self.warned.extend(due.iter().map(|(work, problem)| (work.uid.clone(), (problem.clone(), now_ms))));
         due
@@ -115,7 +115,7 @@ async fn make(context: &Context, asking: &Asking) -> Outcome {
             Outcome::Refused(refused.message)
         }
         Answer::Unknown(unknown) => unknown.into(),
-        // a namespace that has gone, or somebody else has made it
+        // The namespace was deleted, or the Job exists already.
         Answer::Missing => Outcome::Refused("no such namespace".to_owned()),
         Answer::Exists => Outcome::Done,
     }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_problem_is_told_once_and_another_one_again() {
         let work = |ad: &str| {
-            let work = WorkObject { uid: "u".to_owned(), ..WorkObject::default() };
+            let work = WorkloadObject { uid: "u".to_owned(), ..WorkloadObject::default() };
             (Arc::new(work), Problem::AdMissing { ad: ad.to_owned() })
         };
         let mut adopter = JobCreator::default();
@@ -148,7 +148,11 @@ mod tests {
         let pair = |namespace: &str, number: u32| {
             let (key, uid) = (pool::ObjectKey::new(namespace, "w"), format!("{namespace}-{number}"));
             let template = Arc::new(Job::new("ad", crds::JobSpec::default()));
-            Asking { work: Arc::new(WorkObject { key, uid, ..WorkObject::default() }), ad: template, owner: None }
+            Asking {
+                work: Arc::new(WorkloadObject { key, uid, ..WorkloadObject::default() }),
+                ad: template,
+                owner: None,
+            }
         };
         let all: Vec<_> = (0..300).map(|number| pair("b", number)).chain([pair("c", 0)]).collect();
         let wanted: BTreeMap<&str, &_> = all.iter().map(|asking| (asking.work.uid.as_str(), asking)).collect();

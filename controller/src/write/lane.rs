@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::cache::Cache;
 use crate::write::gate::{Gate, Limits};
-use crate::write::pacing::{News, Outcome, Pacing};
+use crate::write::pacing::{Outcome, Pacing, PacingNotice};
 
 /// The most writes that wait for an answer at once; and of one namespace.
 const WRITES_MAX: usize = 16;
@@ -148,13 +148,13 @@ fn locked<T>(pacing: &Mutex<Pacing<T>>) -> MutexGuard<'_, Pacing<T>> {
 }
 
 /// One line when a namespace's writes begin to be refused, for each reason, and one when they are taken again.
-fn log(what: &str, namespace: &str, outcome: &Outcome, news: Option<&News>) {
+fn log(what: &str, namespace: &str, outcome: &Outcome, news: Option<&PacingNotice>) {
     match news {
-        Some(News::Refused) => {
+        Some(PacingNotice::Refused) => {
             let why = outcome.why().unwrap_or("");
             tracing::warn!(namespace, why, "{what} not written; tried again with growing pauses");
         }
-        Some(News::Taken) => tracing::info!(namespace, "{what} written again"),
+        Some(PacingNotice::Taken) => tracing::info!(namespace, "{what} written again"),
         None => {}
     }
 }

@@ -22,6 +22,8 @@ use crate::write::gate::{Gate, Limits};
 
 /// A request that takes longer is given up; what it would have done is found out by looking.
 const DEADLINE: Duration = Duration::from_secs(5);
+/// The same for a page of a list before a watch, and for the beginning of a watch. The watch is then tried again after a pause.
+pub(crate) const LIST_DEADLINE: Duration = Duration::from_secs(30);
 /// The most requests under way at once; about one namespace; and about one that the server did not answer about lately: a
 /// webhook that only some namespaces have may hang.
 const REQUESTS: Limits = Limits { all: 32, each: 24, slow: 4 };
@@ -38,7 +40,9 @@ pub(crate) fn guarded(client: &Client, leadership: Leadership, metrics: Arc<Metr
     Client::new(service, client.default_namespace())
 }
 
-/// A client for watches, which never end: nothing is counted, and nothing but a read is sent.
+/// A client for watches and the lists before them: nothing is counted, and nothing but a read is sent. The answer has to begin in time,
+/// and to end in time unless it is a watch. Otherwise a connection that went silent would keep a kind unlisted, and a new leader from
+/// starting, until the operating system gives the connection up.
 pub(crate) fn read_only(client: &Client) -> Client {
     let sends = client.clone();
     let service = service_fn(move |request: Request<Body>| {
@@ -47,7 +51,13 @@ pub(crate) fn read_only(client: &Client) -> Client {
             if is_write(&request) {
                 return Err(BoxError::from(Unknown::NotLeading));
             }
-            Ok(sends.send(request).await?)
+            let answered = async {
+                match is_watch(&request) {
+                    true => Ok(sends.send(request).await?),
+                    false => Ok(send(sends, request).await?.map(Body::from)),
+                }
+            };
+            timeout(LIST_DEADLINE, answered).await.map_err(|_| Unknown::Timeout(LIST_DEADLINE))?
         }
     });
     Client::new(service, client.default_namespace())
@@ -56,7 +66,7 @@ pub(crate) fn read_only(client: &Client) -> Client {
 /// An answer of the server, read to its end.
 type Answered = Result<Response<Bytes>, BoxError>;
 /// What comes after a layer.
-type Next = BoxCloneSyncService<Request<Body>, Response<Bytes>, BoxError>;
+type InnerService = BoxCloneSyncService<Request<Body>, Response<Bytes>, BoxError>;
 
 /// Sends a request, and reads the answer to its end.
 async fn send(client: Client, request: Request<Body>) -> Answered {
@@ -66,7 +76,7 @@ async fn send(client: Client, request: Request<Body>) -> Answered {
 
 /// What a layer does with a request.
 trait Pass: Clone + Send + Sync + 'static {
-    fn pass(self, request: Request<Body>, next: Next) -> impl Future<Output = Answered> + Send;
+    fn pass(self, request: Request<Body>, next: InnerService) -> impl Future<Output = Answered> + Send;
 }
 
 /// A layer.
@@ -78,11 +88,11 @@ where
     S: Service<Request<Body>, Response = Response<Bytes>, Error = BoxError> + Clone + Send + Sync + 'static,
     S::Future: Send + 'static,
 {
-    type Service = Next;
+    type Service = InnerService;
 
-    fn layer(&self, inner: S) -> Next {
-        let (passes, next) = (self.0.clone(), Next::new(inner));
-        Next::new(service_fn(move |request| passes.clone().pass(request, next.clone())))
+    fn layer(&self, inner: S) -> InnerService {
+        let (passes, next) = (self.0.clone(), InnerService::new(inner));
+        InnerService::new(service_fn(move |request| passes.clone().pass(request, next.clone())))
     }
 }
 
@@ -94,7 +104,7 @@ struct Counted {
 }
 
 impl Pass for Counted {
-    async fn pass(self, request: Request<Body>, next: Next) -> Answered {
+    async fn pass(self, request: Request<Body>, next: InnerService) -> Answered {
         let (begun, kind) = (Instant::now(), if is_write(&request) { "write" } else { "read" });
         let is_create = request.method() == Method::POST;
         let under_way = self.metrics.requests.begin(kind);
@@ -131,7 +141,7 @@ struct InTurn {
 }
 
 impl Pass for InTurn {
-    async fn pass(self, request: Request<Body>, next: Next) -> Answered {
+    async fn pass(self, request: Request<Body>, next: InnerService) -> Answered {
         let namespace = namespace(request.uri().path()).to_owned();
         let Some(_turn) = self.gate.turn(&namespace).await else {
             return Err(Unknown::Other("shutting down".to_owned()).into());
@@ -154,13 +164,17 @@ struct WithinTerm {
 }
 
 impl Pass for WithinTerm {
-    async fn pass(self, request: Request<Body>, next: Next) -> Answered {
+    async fn pass(self, request: Request<Body>, next: InnerService) -> Answered {
         let limit = match is_write(&request) {
             false => DEADLINE,
             true => self.leadership.current().ok_or(Unknown::NotLeading)?.1.min(DEADLINE),
         };
         timeout(limit, next.oneshot(request)).await.map_err(|_| Unknown::Timeout(limit))?
     }
+}
+
+pub(crate) fn is_watch(request: &Request<Body>) -> bool {
+    request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true"))
 }
 
 fn is_write(request: &Request<Body>) -> bool {

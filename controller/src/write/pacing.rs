@@ -1,4 +1,4 @@
-//! What came of the writes of one kind into who is written to next: a refusal pauses the object and its namespace, overload pauses
+//! The outcomes of the writes of one kind into which objects may be written next: a refusal pauses the object and its namespace, overload pauses
 //! all.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ impl From<Unknown> for Outcome {
 
 /// What is worth a line in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum PacingNotice {
     /// Writes of a namespace are not taken, for another reason than before.
     Refused,
     /// They are taken again.
@@ -64,7 +64,7 @@ pub(crate) enum News {
 #[derive(Debug)]
 pub(crate) struct Pacing<T> {
     all: Pause,
-    namespaces: BTreeMap<String, Held>,
+    namespaces: BTreeMap<String, PausedNamespace>,
     objects: BTreeMap<T, Pause>,
     /// Namespaces that had no answer since the last write that was taken.
     stalled: BTreeSet<String>,
@@ -72,7 +72,7 @@ pub(crate) struct Pacing<T> {
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct PausedNamespace {
     pause: Pause,
     gist: String,
 }
@@ -107,14 +107,14 @@ impl<T: Ord + Clone> Pacing<T> {
     }
 
     /// Takes in what came of a write. Of several that were under way together only the first lengthens a pause.
-    pub(crate) fn note(&mut self, namespace: &str, object: &T, outcome: &Outcome, now_ms: u64) -> Option<News> {
+    pub(crate) fn note(&mut self, namespace: &str, object: &T, outcome: &Outcome, now_ms: u64) -> Option<PacingNotice> {
         self.tidy(now_ms);
         match outcome {
             Outcome::Done => {
                 self.objects.remove(object);
                 self.stalled.clear();
                 self.all = Pause::default();
-                return self.namespaces.remove(namespace).map(|_| News::Taken);
+                return self.namespaces.remove(namespace).map(|_| PacingNotice::Taken);
             }
             Outcome::Again => return None,
             Outcome::Refused(_) => {}
@@ -131,7 +131,7 @@ impl<T: Ord + Clone> Pacing<T> {
         let held = self.namespaces.entry(namespace.to_owned()).or_default();
         lengthen(&mut held.pause, REFUSED, namespace, now_ms);
         let gist = gist(outcome.why().unwrap_or(""));
-        (std::mem::replace(&mut held.gist, gist) != held.gist).then_some(News::Refused)
+        (std::mem::replace(&mut held.gist, gist) != held.gist).then_some(PacingNotice::Refused)
     }
 
     /// When the next pause ends.
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn b1_a_refusal_pauses_its_object_and_its_namespace_and_no_other() {
         let mut pacing = Pacing::default();
-        assert_eq!(pacing.note("b", &"b/1", &quota(1), 0), Some(News::Refused));
+        assert_eq!(pacing.note("b", &"b/1", &quota(1), 0), Some(PacingNotice::Refused));
         assert!(!pacing.may("b", 500) && !pacing.may_object(&"b/1", 500));
         assert!(pacing.may("c", 500) && pacing.may_object(&"b/2", 500));
         assert_eq!((pacing.allowance("b", 16), pacing.allowance("c", 16)), (1, 16));
@@ -199,8 +199,8 @@ mod tests {
         assert!(tries < 25, "{tries} tries in ten minutes");
         assert_eq!(said, 1);
         let terminating = Outcome::Refused("forbidden: it is being terminated".to_owned());
-        assert_eq!(pacing.note("b", &0, &terminating, now), Some(News::Refused));
-        assert_eq!(pacing.note("b", &0, &Outcome::Done, now + 1), Some(News::Taken));
+        assert_eq!(pacing.note("b", &0, &terminating, now), Some(PacingNotice::Refused));
+        assert_eq!(pacing.note("b", &0, &Outcome::Done, now + 1), Some(PacingNotice::Taken));
         assert_eq!(pacing.note("b", &0, &Outcome::Done, now + 2), None);
         assert_eq!(pacing.allowance("b", 16), 16);
     }

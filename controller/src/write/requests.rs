@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use crds::MachineClass;
 use http_body::Body;
 use http_body_util::BodyExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
@@ -12,7 +11,7 @@ use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{NamespaceResourceScope, Request};
 use kube::{Client, Config, Error, Resource};
-use pool::{Heartbeat, Lean, ObjectKey, Page, Sent};
+use pool::{AgentLease, ObjectKey, Page, ReadTrimmed, Trimmed};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tower_http::map_response_body::MapResponseBodyLayer;
@@ -21,10 +20,11 @@ use crate::leader::Leadership;
 use crate::metrics::Metrics;
 use crate::rights::Rights;
 use crate::watch::shallow::Shallow;
+use crate::watch::watched::Scope;
 use crate::write::answer::Answer;
 use crate::write::layers::guarded;
 
-/// Who writes, in managed fields and events.
+/// The name of the writer in managed fields and events.
 pub(crate) const MANAGER: &str = "gangmatch";
 /// How many objects are listed with one request: a page is held in memory as a whole, and an object may have more than a megabyte.
 pub(crate) const PAGE: u32 = 50;
@@ -66,40 +66,33 @@ impl Cluster {
         Cluster { client: guarded(client, leadership.clone(), metrics, rights), leadership }
     }
 
-    pub(crate) fn api<K>(&self, namespace: &str) -> Api<K>
+    /// The requests about a kind, in a namespace if it has any.
+    fn api<K>(&self, namespace: &str) -> Api<K>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Resource<DynamicType = (), Scope: Scope>,
     {
-        Api::namespaced(self.client.clone(), namespace)
+        <K::Scope as Scope>::requests(&self.client, &Some(namespace.to_owned()))
     }
 
     /// Patches the status of an object.
     pub(crate) async fn patch_status<K>(&self, key: &ObjectKey, patch: &ObjectPatch) -> Answer<K>
     where
-        K: Lean<Scope = NamespaceResourceScope>,
+        K: ReadTrimmed<Scope: Scope>,
     {
-        let params =
-            PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }.validation_strict();
-        let api = self.api::<Sent<K>>(&key.namespace);
+        let api = self.api::<Trimmed<K>>(&key.namespace);
+        let params = patch_params().validation_strict();
         Answer::of(api.patch_status(&key.name, &params, &patch.body()).await).map(|sent| sent.0)
-    }
-
-    /// Patches the status of a class, which is in no namespace.
-    pub(crate) async fn patch_class_status(&self, name: &str, patch: &ObjectPatch) -> Answer<MachineClass> {
-        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        let api: Api<Sent<MachineClass>> = Api::all(self.client.clone());
-        Answer::of(api.patch_status(name, &params, &patch.body()).await).map(|sent| sent.0)
     }
 
     /// Creates an object. Nothing is tested before, so whatever forbids it, a quota or a policy, has refused it.
     pub(crate) async fn create<K>(&self, object: &K) -> Answer<K>
     where
-        K: Lean<Scope = NamespaceResourceScope> + Serialize,
+        K: ReadTrimmed<Scope = NamespaceResourceScope> + Serialize,
     {
-        self.post::<K, Sent<K>>(object).await.map(|sent| sent.0)
+        self.post::<K, Trimmed<K>>(object).await.map(|sent| sent.0)
     }
 
-    /// Creates an object that nobody here looks at again.
+    /// Creates an object that is not cached.
     pub(crate) async fn create_unread<K>(&self, object: &K) -> Answer<()>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize,
@@ -125,25 +118,24 @@ impl Cluster {
     /// Reads an object as it is now, not as a cache has it.
     pub(crate) async fn get<K>(&self, key: &ObjectKey) -> Answer<K>
     where
-        K: Lean<Scope = NamespaceResourceScope>,
+        K: ReadTrimmed<Scope = NamespaceResourceScope>,
     {
-        Answer::of(self.api::<Sent<K>>(&key.namespace).get(&key.name).await).map(|sent| sent.0)
+        Answer::of(self.api::<Trimmed<K>>(&key.namespace).get(&key.name).await).map(|sent| sent.0)
     }
 
     /// Patches an object itself, not its status.
     pub(crate) async fn patch<K>(&self, key: &ObjectKey, patch: ObjectPatch) -> Answer<K>
     where
-        K: Lean<Scope = NamespaceResourceScope>,
+        K: ReadTrimmed<Scope = NamespaceResourceScope>,
     {
-        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        let api = self.api::<Sent<K>>(&key.namespace);
-        Answer::of(api.patch(&key.name, &params, &patch.body()).await).map(|sent| sent.0)
+        let api = self.api::<Trimmed<K>>(&key.namespace);
+        Answer::of(api.patch(&key.name, &patch_params(), &patch.body()).await).map(|sent| sent.0)
     }
 
     /// Lists the objects of a kind in a namespace that are selected, as they are now; of each only what is made of it is kept.
     pub(crate) async fn list_of<K, T>(&self, namespace: &str, only: ListParams, keep: impl Fn(K) -> T) -> Answer<Vec<T>>
     where
-        K: Lean<Scope = NamespaceResourceScope>,
+        K: ReadTrimmed<Scope = NamespaceResourceScope>,
     {
         let mut all = Vec::new();
         self.pages(namespace, only, |object| all.push(keep(object))).await.map(|()| all)
@@ -152,7 +144,7 @@ impl Cluster {
     /// Lists page by page, so that not all of it is in memory at once. An object that cannot be read is left out, as by the watches.
     async fn pages<K>(&self, namespace: &str, only: ListParams, mut take: impl FnMut(K)) -> Answer<()>
     where
-        K: Lean<Scope = NamespaceResourceScope>,
+        K: ReadTrimmed<Scope = NamespaceResourceScope>,
     {
         let path = K::url_path(&(), Some(namespace).filter(|namespace| !namespace.is_empty()));
         let mut next = only.limit(PAGE);
@@ -182,16 +174,16 @@ impl Cluster {
     /// Deletes an object if it is still the one with this uid.
     pub(crate) async fn delete<K>(&self, key: &ObjectKey, uid: &str) -> Answer<()>
     where
-        K: Lean<Scope = NamespaceResourceScope>,
+        K: ReadTrimmed<Scope = NamespaceResourceScope>,
     {
-        let api = self.api::<Sent<K>>(&key.namespace);
+        let api = self.api::<Trimmed<K>>(&key.namespace);
         Answer::of(api.delete(&key.name, &only(uid)).await).map(|_| ())
     }
 
     /// Takes in all objects of a kind as they are now, not as a cache has them, one after the other.
     pub(crate) async fn each<K>(&self, take: impl FnMut(K)) -> Answer<()>
     where
-        K: Lean<Scope = NamespaceResourceScope>,
+        K: ReadTrimmed<Scope = NamespaceResourceScope>,
     {
         self.pages("", ListParams::default(), take).await
     }
@@ -199,17 +191,17 @@ impl Cluster {
     /// Lists them.
     pub(crate) async fn list<K>(&self) -> Answer<Vec<K>>
     where
-        K: Lean<Scope = NamespaceResourceScope>,
+        K: ReadTrimmed<Scope = NamespaceResourceScope>,
     {
         let mut all = Vec::new();
         self.each(|object| all.push(object)).await.map(|()| all)
     }
 
-    /// Reads the Lease of an agent as it is now, into a digest of what it says; none if nobody holds it. By its name from the list: no
+    /// Reads the Lease of an agent as it is now, into a digest of what it says; none if it has no holder. By its name from the list: no
     /// other right is needed.
     pub(crate) async fn lease(&self, key: &ObjectKey) -> Answer<Option<u64>> {
         let only = ListParams::default().fields(&format!("metadata.name={}", key.name));
-        let list = Answer::of(self.api::<Heartbeat>(&key.namespace).list(&only).await);
+        let list = Answer::of(self.api::<AgentLease>(&key.namespace).list(&only).await);
         list.map(|list| list.items.into_iter().next().and_then(|lease| lease.held))
     }
 }
@@ -230,6 +222,11 @@ impl ObjectPatch {
             ObjectPatch::Merge(patch) => Patch::Merge(patch.clone()),
         }
     }
+}
+
+/// The parameters of a patch.
+pub(crate) fn patch_params() -> PatchParams {
+    PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }
 }
 
 /// A delete of the object with this uid, and of no namesake.

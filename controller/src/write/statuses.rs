@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use crds::{AdKind, Job, License, Machine, OfferKind};
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
-use pool::{Changes, Objects};
+use pool::Objects;
 
 use crate::context::Context;
 use crate::cycle::in_flight::InFlight;
 use crate::metrics::count;
-use crate::status::{Finding, Findings, News, ObjectId, Pending, Update, count_gave_up};
+use crate::status::{EventText, Findings, ObjectId, Pending, Update, count_gave_up};
 use crate::write::answer::Answer;
 use crate::write::lane::Lane;
 use crate::write::pacing::Outcome;
@@ -25,7 +24,7 @@ const BESIDE_CLAIMS: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Statuses {
     /// The objects whose statuses are to be looked at.
-    pending: Pending,
+    pub(crate) pending: Pending,
     lane: Lane<ObjectId>,
 }
 
@@ -36,21 +35,6 @@ impl Default for Statuses {
 }
 
 impl Statuses {
-    /// Takes in what has changed.
-    pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects) {
-        self.pending.note(changes, objects);
-    }
-
-    /// The job with this uid is to be looked at.
-    pub(crate) fn touch_job(&mut self, uid: &str, objects: &Objects) {
-        self.pending.touch_job(uid, objects);
-    }
-
-    /// What is said of the job with this uid is not what was said of it before.
-    pub(crate) fn found(&mut self, uid: &str, finding: &Finding, objects: &Objects, now: (Timestamp, u64)) {
-        self.pending.found(uid, finding, objects, now);
-    }
-
     /// Begins to write the statuses that are due, as many as there is room for: claims do not wait for them.
     pub(crate) fn begin(
         &mut self,
@@ -98,27 +82,24 @@ async fn write(context: &Context, in_flight: &Arc<InFlight>, update: Update) -> 
     };
     let (key, patch, news) = (update.key, ObjectPatch::Json(update.patch), update.news);
     let answer = match update.kind {
-        AdKind::Job => context.cluster.patch_status::<Job>(&key, &patch).await.map(|found| {
-            count_gave_up(&context.metrics, &found);
-            tell(context, found.object_ref(&()), news);
-            context.cache.update(|all| all.jobs.put(found));
-        }),
-        AdKind::Offer(OfferKind::Machine) => context.cluster.patch_status::<Machine>(&key, &patch).await.map(|found| {
-            tell(context, found.object_ref(&()), news);
-            context.cache.update(|all| all.machines.put(found));
-        }),
-        AdKind::Offer(OfferKind::License) => context.cluster.patch_status::<License>(&key, &patch).await.map(|found| {
-            tell(context, found.object_ref(&()), news);
-            context.cache.update(|all| all.licenses.put(found));
-        }),
+        AdKind::Job => {
+            let answer = context.patch_status::<Job>(&key, &patch).await;
+            answer.inspect(|job| count_gave_up(&context.metrics, job)).map(|job| job.object_ref(&()))
+        }
+        AdKind::Offer(OfferKind::Machine) => {
+            context.patch_status::<Machine>(&key, &patch).await.map(|machine| machine.object_ref(&()))
+        }
+        AdKind::Offer(OfferKind::License) => {
+            context.patch_status::<License>(&key, &patch).await.map(|license| license.object_ref(&()))
+        }
     };
     drop(telling);
-    outcome(answer)
+    outcome(answer.map(|about| tell(context, about, news)))
 }
 
 /// An Event of each reason once in a while.
-fn tell(context: &Context, about: ObjectReference, news: Option<News>) {
-    let Some(News { tone, reason, note }) = news else { return };
+fn tell(context: &Context, about: ObjectReference, news: Option<EventText>) {
+    let Some(EventText { tone, reason, note }) = news else { return };
     if context.events.is_new(about.uid.as_deref().unwrap_or(""), &reason) {
         context.events.tell_about(about, tone, &reason, &note);
     }

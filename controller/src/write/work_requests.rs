@@ -7,13 +7,13 @@ use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use kube::api::{Api, DeleteParams, ListParams, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::core::DynamicResourceScope;
-use pool::{JobSet, Lean, ObjectKey, WorkObject};
+use pool::{JobSet, ObjectKey, ReadTrimmed, WorkloadObject};
 use serde::{Deserialize, Serialize};
 
 use crate::write::answer::{Answer, Unknown};
-use crate::write::requests::{Cluster, MANAGER, ObjectPatch, only};
+use crate::write::requests::{Cluster, MANAGER, ObjectPatch, only, patch_params};
 
 /// An object as it is written, whatever fields it has.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,8 +21,8 @@ pub(crate) struct Raw {
     #[serde(rename = "apiVersion")]
     api_version: String,
     kind: String,
-    /// All but who has managed which field.
-    #[serde(deserialize_with = "pool::lean_metadata")]
+    /// Its metadata without `managedFields`.
+    #[serde(deserialize_with = "pool::trimmed_metadata")]
     pub(crate) metadata: ObjectMeta,
     pub(crate) spec: serde_json::Value,
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
@@ -33,19 +33,19 @@ pub(crate) struct Raw {
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) raw: Raw,
-    pub(crate) work: WorkObject,
+    pub(crate) work: WorkloadObject,
 }
 
 impl Raw {
-    fn read<K: Lean>(&self) -> Option<K> {
+    fn read<K: ReadTrimmed>(&self) -> Option<K> {
         K::read(serde_json::to_value(self).ok()?).ok()
     }
 
-    fn work(&self, kind: WorkKind) -> Option<WorkObject> {
+    fn work(&self, kind: WorkKind) -> Option<WorkloadObject> {
         match kind {
-            WorkKind::Job => self.read::<Batch>().map(|batch| WorkObject::of_batch(&batch)),
-            WorkKind::JobSet => self.read::<JobSet>().map(|set| WorkObject::of_job_set(&set)),
-            WorkKind::Pod => self.read::<Pod>().map(|pod| WorkObject::of_pod(&pod)),
+            WorkKind::Job => self.read::<Batch>().map(|batch| WorkloadObject::of_batch(&batch)),
+            WorkKind::JobSet => self.read::<JobSet>().map(|set| WorkloadObject::of_job_set(&set)),
+            WorkKind::Pod => self.read::<Pod>().map(|pod| WorkloadObject::of_pod(&pod)),
         }
     }
 }
@@ -103,7 +103,7 @@ fn seen(kind: WorkKind, answer: Answer<Raw>) -> Answer<Seen> {
 }
 
 impl Cluster {
-    fn works(&self, kind: WorkKind, namespace: &str) -> Api<Raw> {
+    fn workloads(&self, kind: WorkKind, namespace: &str) -> Api<Raw> {
         Api::namespaced_with(self.client.clone(), namespace, &kind)
     }
 
@@ -111,30 +111,29 @@ impl Cluster {
     pub(crate) async fn make(&self, object: &Raw) -> Answer<Seen> {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let namespace = object.metadata.namespace.as_deref().unwrap_or("");
-        let api = self.works(WorkKind::Job, namespace);
+        let api = self.workloads(WorkKind::Job, namespace);
         seen(WorkKind::Job, Answer::of(api.create(&params, object).await))
     }
 
     /// Reads an object as it is now, not as a cache has it.
     pub(crate) async fn read_work(&self, kind: WorkKind, key: &ObjectKey) -> Answer<Seen> {
-        seen(kind, Answer::of(self.works(kind, &key.namespace).get(&key.name).await))
+        seen(kind, Answer::of(self.workloads(kind, &key.namespace).get(&key.name).await))
     }
 
     /// Patches an object itself, not its status.
     pub(crate) async fn patch_work(&self, kind: WorkKind, key: &ObjectKey, patch: &ObjectPatch) -> Answer<Seen> {
-        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        let api = self.works(kind, &key.namespace);
-        seen(kind, Answer::of(api.patch(&key.name, &params, &patch.body()).await))
+        let api = self.workloads(kind, &key.namespace);
+        seen(kind, Answer::of(api.patch(&key.name, &patch_params(), &patch.body()).await))
     }
 
     /// Deletes an object if it is still the one with this uid.
-    pub(crate) async fn delete_work(&self, work: &WorkObject) -> Answer<()> {
+    pub(crate) async fn delete_work(&self, work: &WorkloadObject) -> Answer<()> {
         self.delete_within(work, None).await
     }
 
     /// The same; within so many seconds, even if it is being deleted already and was given more.
-    pub(crate) async fn delete_within(&self, work: &WorkObject, seconds: Option<u32>) -> Answer<()> {
-        let api = self.works(work.kind, &work.key.namespace);
+    pub(crate) async fn delete_within(&self, work: &WorkloadObject, seconds: Option<u32>) -> Answer<()> {
+        let api = self.workloads(work.kind, &work.key.namespace);
         let params = DeleteParams { grace_period_seconds: seconds, ..only(&work.uid) };
         Answer::of(api.delete(&work.key.name, &params).await).map(|_| ())
     }
@@ -151,12 +150,17 @@ impl Cluster {
     }
 
     /// Lists the objects of a kind that a selector of labels selects, as they are now.
-    pub(crate) async fn list_works(&self, kind: WorkKind, namespace: &str, labels: &str) -> Answer<Vec<WorkObject>> {
+    pub(crate) async fn list_works(
+        &self,
+        kind: WorkKind,
+        namespace: &str,
+        labels: &str,
+    ) -> Answer<Vec<WorkloadObject>> {
         let only = ListParams::default().labels(labels);
         match kind {
-            WorkKind::Job => self.list_of(namespace, only, |batch: Batch| WorkObject::of_batch(&batch)).await,
-            WorkKind::JobSet => self.list_of(namespace, only, |set: JobSet| WorkObject::of_job_set(&set)).await,
-            WorkKind::Pod => self.list_of(namespace, only, |pod: Pod| WorkObject::of_pod(&pod)).await,
+            WorkKind::Job => self.list_of(namespace, only, |batch: Batch| WorkloadObject::of_batch(&batch)).await,
+            WorkKind::JobSet => self.list_of(namespace, only, |set: JobSet| WorkloadObject::of_job_set(&set)).await,
+            WorkKind::Pod => self.list_of(namespace, only, |pod: Pod| WorkloadObject::of_pod(&pod)).await,
         }
     }
 }

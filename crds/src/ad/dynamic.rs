@@ -33,7 +33,7 @@ pub(crate) fn apply(draft: &mut Draft, fields: &OfferFields, status: Option<&Off
             continue;
         }
         match value(json, declared.type_) {
-            // The spec wins: the owner may pin what his agent publishes.
+            // The spec wins: the owner may pin what the agent publishes.
             Some(value) if draft.ad().get(name).is_none() => {
                 draft.ad().insert(Name::new(declared.name.as_str()), Expr::literal(value));
             }

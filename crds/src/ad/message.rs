@@ -7,7 +7,7 @@ pub(crate) fn line(text: &str) -> String {
     clip(text, MESSAGE_LENGTH_MAX)
 }
 
-/// Somebody's text inside a message, in backticks, at most 80 bytes of it.
+/// A text of a user inside a message, in backticks, at most 80 bytes of it.
 pub(crate) fn quote(text: &str) -> String {
     format!("`{}`", clip(text, 80))
 }
@@ -35,8 +35,8 @@ fn clip(text: &str, length_max: usize) -> String {
     out
 }
 
-/// False for what moves a terminal's cursor, ends a line, or turns the direction of text.
-fn shows_as_written(character: char) -> bool {
+/// Whether a character only shows: it does not move a terminal's cursor, end a line, hide, or turn the direction of text.
+pub fn shows_as_written(character: char) -> bool {
     !character.is_control()
         && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

@@ -21,6 +21,7 @@ use crate::conditions::reasons;
 use crate::{AdFields, AdKind, ExprText, Job, License, Machine, Offer};
 pub use class::{capacity, check_capacity};
 use draft::Draft;
+pub use message::shows_as_written;
 pub use size::{AD_BYTES_MAX, AD_ELEMENTS_MAX, Size};
 pub use workload::{GRACE_SECONDS_MAX, environment};
 
@@ -101,9 +102,9 @@ fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, Rejected> {
     let fields = offer.ad_fields();
     let mut draft = draft(fields, None)?;
     dynamic::check_steps(offer.offer_fields(), &mut draft)?;
-    system::apply(&mut draft, O::KIND.into(), offer.metadata(), fields.owner.as_deref(), &system::OFFER);
+    system::apply(&mut draft, O::KIND.into(), offer.meta(), fields.owner.as_deref(), &system::OFFER);
     system::apply_offer(&mut draft, offer.capacity(), offer.node_name());
-    dynamic::apply(&mut draft, offer.offer_fields(), offer.offer_status());
+    dynamic::apply(&mut draft, offer.offer_fields(), offer.status());
     Ok(draft.finish())
 }
 

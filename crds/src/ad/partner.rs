@@ -1,4 +1,4 @@
-//! Whether the constraints of an ad say whom it wants: a Job without any would take the first offer that comes, whatever it is.
+//! Whether an ad has constraints: a Job without any would take the first offer, whatever it is.
 
 use classad::{Expr, Value, constant};
 

@@ -42,12 +42,12 @@ impl Size {
     #[must_use]
     pub fn of_offer<O: Offer>(offer: &O) -> Size {
         let mut size = Size::default();
-        size.metadata(offer.metadata());
+        size.metadata(offer.meta());
         size.fields(offer.ad_fields());
         for declared in &offer.offer_fields().dynamic_attributes {
             size.text(declared.min_change.as_ref());
         }
-        size.literals(offer.offer_status().map(|status| &status.attributes));
+        size.literals(offer.status().map(|status| &status.attributes));
         size
     }
 

@@ -53,7 +53,7 @@ fn implicit_port(draft: &mut Draft, fields: &AdFields) -> Result<(), Rejected> {
     }
     match &fields.constraint {
         Some(constraint) => field(draft, "Requirements", "spec.constraint", constraint)?,
-        // In this form, as Kubernetes' users expect, who asks for nothing takes everybody.
+        // In this form, as users of Kubernetes expect, an ad without a constraint accepts every partner.
         None if draft.place("Requirements").is_none() => {
             draft.ad().insert("Requirements".into(), Expr::literal(Value::Boolean(true)));
         }

@@ -14,7 +14,7 @@ pub(crate) const OFFER: [&str; 10] =
     ["Type", "MyType", "Namespace", "Owner", "Uid", "Labels", "Members", "Capacity", "Free", "NodeName"];
 /// Those of them that the engine defines, for each match.
 const ENGINE: &str = "Members";
-/// The one that nobody defines: whether a request fits is no matter of constraints.
+/// The one that is never defined: whether a request fits is not a matter of constraints.
 const RESERVED: &str = "Free";
 
 /// Puts the system's values in the place of the author's, in the ad and in its ports. `Name` is the author's; by default it is the

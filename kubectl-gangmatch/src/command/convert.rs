@@ -8,7 +8,6 @@ use clap::ValueEnum;
 use classad::{Ad, Dialect, Form, Severity, has_comments, read_ads, render, write_ads};
 
 use crate::command::eval::colour;
-use crate::screen::shown;
 use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
@@ -27,7 +26,7 @@ Exit status:
 
 /// What to convert, and into what.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ConvertArguments {
     /// The form of the output.
     #[arg(long, value_enum, value_name = "FORM")]
     to: Target,
@@ -48,13 +47,11 @@ enum Target {
 }
 
 /// Prints all ads of all files, or what is wrong with them.
-pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let input = [PathBuf::from("-")];
-    let files: &[PathBuf] = if arguments.files.is_empty() { &input } else { &arguments.files };
+pub(crate) fn run(arguments: &ConvertArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let mut ads = Vec::new();
     let mut fine = true;
-    for file in files {
-        match one(file)? {
+    for file in texts::files_or_stdin(&arguments.files) {
+        match one(&file)? {
             Some(found) => ads.extend(found),
             None => fine = false,
         }
@@ -81,13 +78,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
 
 /// The ads of a file, each with the file's name; none if they cannot be read, which has been said.
 fn one(file: &Path) -> anyhow::Result<Option<Vec<(String, Ad)>>> {
-    let Text { name, text } = match texts::read(file)? {
-        Ok(read) => read,
-        Err(problem) => {
-            writeln!(std::io::stderr(), "error: {}", shown(&problem))?;
-            return Ok(None);
-        }
-    };
+    let Some(Text { name, text }) = texts::read_or_report(file)? else { return Ok(None) };
     let reading = read_ads(&text, Dialect::Gangmatch);
     write!(std::io::stderr(), "{}", render(&reading.diagnostics, &text, &name, colour()))?;
     let Some(ads) = reading.read else { return Ok(None) };

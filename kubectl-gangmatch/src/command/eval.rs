@@ -4,10 +4,9 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use classad::{Ad, Colour, Context, Dialect, Env, Form, Output, Reading, eval, read_ad, read_expr, render};
 
-use crate::screen::shown;
+use crate::command::TextOrJson;
 use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
@@ -23,7 +22,7 @@ Exit status:
 
 /// What to evaluate, and among which ads.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct EvalArguments {
     /// The expression; - means standard input.
     #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     expr: String,
@@ -41,22 +40,16 @@ pub(crate) struct Arguments {
     now: Option<jiff::Timestamp>,
 
     /// The form of the value: as in the language, or HTCondor's JSON.
-    #[arg(short, long, value_enum, default_value_t = Shape::Text)]
-    output: Shape,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Shape {
-    Text,
-    Json,
+    #[arg(short, long, value_enum, default_value_t = TextOrJson::Text)]
+    output: TextOrJson,
 }
 
 /// Prints the value. Warnings on the expression go to standard error.
-pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &EvalArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let text = match arguments.expr.as_str() {
-        "-" => match texts::read(Path::new("-"))? {
-            Ok(read) => read.text,
-            Err(problem) => return refused(&problem),
+        "-" => match texts::read_or_report(Path::new("-"))? {
+            Some(read) => read.text,
+            None => return Ok(ExitCode::FAILURE),
         },
         text => text.to_owned(),
     };
@@ -76,8 +69,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now).as_second();
     match eval(&expr, &env, frame, &Context { now, ..Context::default() }) {
         Ok(value) => match arguments.output {
-            Shape::Text => writeln!(out, "{value}")?,
-            Shape::Json => {
+            TextOrJson::Text => writeln!(out, "{value}")?,
+            TextOrJson::Json => {
                 let ad: Ad = [("value".into(), classad::Expr::literal(value))].into_iter().collect();
                 writeln!(out, "{}", ad.to_json())?;
             }
@@ -94,16 +87,10 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
 /// The ad of a file; an empty one without a file, none if it cannot be understood.
 fn read_file(path: Option<&Path>) -> anyhow::Result<Option<Ad>> {
     let Some(path) = path else { return Ok(Some(Ad::new())) };
-    match texts::read(path)? {
-        Ok(Text { name, text }) => told(read_ad(&text, Dialect::Gangmatch, Form::Any), &text, &name),
-        Err(problem) => refused(&problem).map(|_| None),
+    match texts::read_or_report(path)? {
+        Some(Text { name, text }) => told(read_ad(&text, Dialect::Gangmatch, Form::Any), &text, &name),
+        None => Ok(None),
     }
-}
-
-/// Says what is wrong.
-fn refused(problem: &str) -> anyhow::Result<ExitCode> {
-    writeln!(std::io::stderr(), "error: {}", shown(problem))?;
-    Ok(ExitCode::FAILURE)
 }
 
 /// What was read, after its remarks have gone to standard error.

@@ -9,7 +9,6 @@ use anyhow::Context;
 use classad::{Dialect, format, render};
 
 use crate::command::eval::colour;
-use crate::screen::shown;
 use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
@@ -23,7 +22,7 @@ Exit status:
 
 /// What to lay out, and where to.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct FmtArguments {
     /// Files with an ad in any form, or with an expression; - or no file means standard input.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -38,25 +37,17 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the texts laid out, one after the other.
-pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let input = [PathBuf::from("-")];
-    let files: &[PathBuf] = if arguments.files.is_empty() { &input } else { &arguments.files };
+pub(crate) fn run(arguments: &FmtArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let mut fine = true;
-    for file in files {
-        fine &= one(arguments, file, out)?;
+    for file in texts::files_or_stdin(&arguments.files) {
+        fine &= one(arguments, &file, out)?;
     }
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn one(arguments: &Arguments, file: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
+fn one(arguments: &FmtArguments, file: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     let input = file.as_os_str() == "-";
-    let Text { name, text } = match texts::read(file)? {
-        Ok(read) => read,
-        Err(problem) => {
-            writeln!(std::io::stderr(), "error: {}", shown(&problem))?;
-            return Ok(false);
-        }
-    };
+    let Some(Text { name, text }) = texts::read_or_report(file)? else { return Ok(false) };
     let laid_out = match format(&text, Dialect::Gangmatch) {
         Ok(laid_out) => laid_out,
         Err(wrong) => {

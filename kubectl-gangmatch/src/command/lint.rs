@@ -5,12 +5,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use classad::{
     Ad, Colour, Diagnostic, Dialect, Form, Name, Output, Severity, lint, lint_ad, parse_expr, read_ad, render,
 };
 use serde_json::{Value, json};
 
+use crate::command::TextOrJson;
 use crate::manifests::{self, Problem, Source};
 use crate::offline::{Loaded, Stamp, load};
 use crate::screen::shown;
@@ -52,7 +52,7 @@ const SYSTEM: [&str; 18] = [
 
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct LintArguments {
     /// A file or folder with manifests; - means standard input. Can be repeated.
     #[arg(short, long = "filename", value_name = "PATH", required = true)]
     filename: Vec<PathBuf>,
@@ -62,18 +62,12 @@ pub(crate) struct Arguments {
     recursive: bool,
 
     /// The form of the findings: text with the lines in question, or JSON.
-    #[arg(short, long, value_enum, default_value_t = Shape::Text)]
-    output: Shape,
+    #[arg(short, long, value_enum, default_value_t = TextOrJson::Text)]
+    output: TextOrJson,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Shape {
-    Text,
-    Json,
-}
-
-/// Remarks on one field.
-struct Finding {
+/// The remarks on one field.
+struct FieldRemarks {
     place: String,
     object: String,
     field: String,
@@ -82,7 +76,7 @@ struct Finding {
 }
 
 /// Prints all findings.
-pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &LintArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
     let read: Vec<(Source, Value)> =
         documents.iter().map(|document| (document.source.clone(), document.value.clone())).collect();
@@ -95,10 +89,10 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
         learn(value, &mut known);
     }
     let known: Vec<Name> = known.into_iter().collect();
-    let findings: Vec<Finding> = read.iter().flat_map(|(source, value)| object(source, value, &known)).collect();
+    let findings: Vec<FieldRemarks> = read.iter().flat_map(|(source, value)| object(source, value, &known)).collect();
     match arguments.output {
-        Shape::Text => text(out, &problems, &warnings, &findings)?,
-        Shape::Json => data(out, &problems, &warnings, &findings)?,
+        TextOrJson::Text => text(out, &problems, &warnings, &findings)?,
+        TextOrJson::Json => data(out, &problems, &warnings, &findings)?,
     }
     let nothing = problems.is_empty() && warnings.is_empty() && findings.is_empty();
     Ok(if nothing { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -133,7 +127,7 @@ fn names(ad: &Ad) -> Vec<Name> {
 }
 
 /// The remarks on every expression of an object.
-fn object(source: &Source, value: &Value, known: &[Name]) -> Vec<Finding> {
+fn object(source: &Source, value: &Value, known: &[Name]) -> Vec<FieldRemarks> {
     let text = |path: &str| value.pointer(path).and_then(Value::as_str).unwrap_or("");
     if !text("/apiVersion").starts_with("gangmatch.dev/") {
         return Vec::new();
@@ -150,7 +144,7 @@ fn object(source: &Source, value: &Value, known: &[Name]) -> Vec<Finding> {
         remarks.retain(|one| !TOLD.contains(&one.code));
         if let Some(first) = remarks.first() {
             let place = source.field(&field, first.position.line).to_string();
-            findings.push(Finding { place, object: object.clone(), field, source: text, remarks });
+            findings.push(FieldRemarks { place, object: object.clone(), field, source: text, remarks });
         }
     }
     findings
@@ -185,7 +179,12 @@ fn remarks(field: &str, text: &str, known: &[Name]) -> Vec<Diagnostic> {
     }
 }
 
-fn text(out: &mut impl Write, problems: &[Problem], warnings: &[Problem], findings: &[Finding]) -> anyhow::Result<()> {
+fn text(
+    out: &mut impl Write,
+    problems: &[Problem],
+    warnings: &[Problem],
+    findings: &[FieldRemarks],
+) -> anyhow::Result<()> {
     for problem in problems {
         writeln!(out, "error: {}", shown(&problem.to_string()))?;
     }
@@ -205,7 +204,12 @@ fn text(out: &mut impl Write, problems: &[Problem], warnings: &[Problem], findin
     Ok(())
 }
 
-fn data(out: &mut impl Write, problems: &[Problem], warnings: &[Problem], findings: &[Finding]) -> anyhow::Result<()> {
+fn data(
+    out: &mut impl Write,
+    problems: &[Problem],
+    warnings: &[Problem],
+    findings: &[FieldRemarks],
+) -> anyhow::Result<()> {
     let plain = |severity: &'static str| move |one: &Problem| json!({"severity": severity, "place": one.place.to_string(), "message": one.text});
     let mut list: Vec<Value> = problems.iter().map(plain("error")).collect();
     list.extend(warnings.iter().map(plain("warning")));

@@ -9,7 +9,7 @@ use crds::Match;
 use gangindex::Engine;
 use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
-use pool::{CycleInputs, Objects, Occasion, record, snapshot};
+use pool::{CycleInputs, Objects, Provenance, record, snapshot};
 
 use crate::command::placing::{self, Placed};
 use crate::manifests;
@@ -28,7 +28,7 @@ Matches and reasons are printed to standard output; errors and warnings are prin
 
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct MatchArguments {
     /// A file or folder with manifests; - means standard input. Can be repeated.
     #[arg(short, long = "filename", value_name = "PATH", required = true)]
     filename: Vec<PathBuf>,
@@ -86,7 +86,7 @@ enum Output {
 }
 
 /// Runs one cycle over the manifests. 0: all was read, whether it matched or not; 1: something in the manifests is wrong.
-pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
     let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
     let Loaded { objects, problems: wrong, warnings } = load(documents, &stamp);
@@ -136,13 +136,13 @@ struct Printed<'p> {
 }
 
 fn print(out: &mut impl Write, output: Output, printed: &Printed<'_>) -> anyhow::Result<()> {
-    let occasion = Occasion { cycle: "offline".to_owned(), time: printed.now, seed: 0, epoch: 0 };
+    let provenance = Provenance { cycle: "offline".to_owned(), time: printed.now, seed: 0, epoch: 0 };
     let gangs = match printed.outcome {
         Outcome::Cycle(cycle) => &cycle.gangs,
         Outcome::Placed(placed) => &placed.gangs,
     };
     let matches =
-        gangs.iter().filter_map(|gang| record(printed.objects, printed.pool, gang, &occasion)).collect::<Vec<Match>>();
+        gangs.iter().filter_map(|gang| record(printed.objects, printed.pool, gang, &provenance)).collect::<Vec<Match>>();
     match output {
         Output::Table => print_table(&mut Screen(out), printed, &matches)?,
         Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,

@@ -8,3 +8,10 @@ pub(crate) mod import;
 pub(crate) mod lint;
 pub(crate) mod match_;
 mod placing;
+
+/// The form of the output of a verb that prints text or JSON.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum TextOrJson {
+    Text,
+    Json,
+}

@@ -7,7 +7,7 @@ use crds::{GROUP, Job, LABEL_MATCH_UID, License, Machine, Match, OfferStatus, Re
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
-use pool::{Lean, Sent, WorkObject, has_finished};
+use pool::{ReadTrimmed, Trimmed, WorkloadObject, has_finished};
 use serde::Deserialize;
 
 /// The kinds of gangmatch.dev, and those that work for claims.
@@ -136,8 +136,8 @@ impl Object {
     /// When it is no JSON, or not of this kind.
     pub fn read(kind: Kind, json: &[u8], revision: i64) -> Result<Object, String> {
         // as the controller reads it: what tenants write may say odd things
-        fn parse<K: Lean>(json: &[u8]) -> Result<Box<K>, String> {
-            let Sent(mut object) = serde_json::from_slice::<Sent<K>>(json).map_err(|error| error.to_string())?;
+        fn parse<K: ReadTrimmed>(json: &[u8]) -> Result<Box<K>, String> {
+            let Trimmed(mut object) = serde_json::from_slice::<Trimmed<K>>(json).map_err(|error| error.to_string())?;
             // it does not look at who has written what
             object.meta_mut().managed_fields = managed_fields(json);
             Ok(Box::new(object))
@@ -220,10 +220,10 @@ impl Object {
 
     /// What works for a claim, or may; `None` of what is of another kind.
     #[must_use]
-    pub fn work(&self) -> Option<WorkObject> {
+    pub fn work(&self) -> Option<WorkloadObject> {
         match self {
-            Object::Batch(batch) => Some(WorkObject::of_batch(batch)),
-            Object::Pod(pod) => Some(WorkObject::of_pod(pod)),
+            Object::Batch(batch) => Some(WorkloadObject::of_batch(batch)),
+            Object::Pod(pod) => Some(WorkloadObject::of_pod(pod)),
             _ => None,
         }
     }
@@ -244,10 +244,10 @@ impl Object {
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         match self {
-            Object::Pod(pod) => !WorkObject::of_pod(pod).suspended && !has_finished(pod),
+            Object::Pod(pod) => !WorkloadObject::of_pod(pod).run.suspended && !has_finished(pod),
             Object::Batch(batch) => {
-                let work = WorkObject::of_batch(batch);
-                !work.suspended && work.ended.is_none()
+                let work = WorkloadObject::of_batch(batch);
+                !work.run.suspended && work.ended.is_none()
             }
             _ => false,
         }

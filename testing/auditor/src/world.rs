@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::{ClaimEntry, Decision, Match, Member};
-use pool::{ObjectKey, Origin, Whose, Works};
+use pool::{ClaimRef, ObjectKey, Origin, Workloads};
 
 use crate::{Change, Key, Kind, Object};
 
@@ -70,12 +70,12 @@ impl World {
             let job = self.objects.get(&Key::new(Kind::Job, &root.namespace, &root.name))?;
             job.job().filter(|_| job.uid() == root.uid)
         });
-        let whose = Whose { uid, key, job: of_root };
+        let whose = ClaimRef { uid, key, job: of_root };
         let counts = match object {
             Object::Pod(pod) => {
-                whose.has_pod(&ObjectKey::of(pod.as_ref()), &Origin::of(&pod.metadata), &Works::default())
+                whose.owns_pod(&ObjectKey::of(pod.as_ref()), &Origin::of(&pod.metadata), &Workloads::default())
             }
-            _ => object.work().is_some_and(|work| whose.has(&work)),
+            _ => object.work().is_some_and(|work| whose.owns(&work)),
         };
         counts.then_some(uid)
     }
@@ -153,5 +153,5 @@ fn mark(index: &mut BTreeMap<String, BTreeSet<Key>>, uid: &str, key: &Key, there
 
 /// What the register of a Match says.
 pub(crate) fn decision(found: &Match) -> Decision {
-    found.status.as_ref().map(|status| status.decision).unwrap_or_default()
+    found.decision()
 }

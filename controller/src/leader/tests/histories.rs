@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Server;
-use crate::leader::lease_state::{Answer, LeaseState, Next};
+use crate::leader::lease_state::{LeaseAction, LeaseAnswer, LeaseState};
 use crate::leader::record::Timing;
 
 /// Numbers that look random and are the same for the same seed.
@@ -28,14 +28,14 @@ struct Process {
     paused_until: u64,
     wake_at: u64,
     rests: bool,
-    asked: Option<(Next, u64)>,
+    asked: Option<(LeaseAction, u64)>,
     /// It was told to stop: so many tries to give the Lease back are left, then it ends.
     stopping: Option<u32>,
 }
 
 enum Message {
-    ToServer(Next, u64),
-    ToProcess(Answer, u64),
+    ToServer(LeaseAction, u64),
+    ToProcess(LeaseAnswer, u64),
     GivenUp(u64),
 }
 
@@ -151,12 +151,12 @@ impl History {
             Some(0) => return self.end(number),
             Some(tries) => {
                 process.stopping = Some(tries - 1);
-                process.candidate.release(wall).unwrap_or(Next::Look)
+                process.candidate.release(wall).unwrap_or(LeaseAction::Look)
             }
             None => process.candidate.next(local, wall),
         };
         match next {
-            Next::Rest(until) => {
+            LeaseAction::Rest(until) => {
                 let rest = until.saturating_sub(local).max(1) * 1000 / process.rate;
                 (process.wake_at, process.rests) = (self.now + rest.max(1), true);
             }
@@ -184,12 +184,12 @@ impl History {
                 }
             }
             Message::ToProcess(answer, sent) => self.answered(number, answer, sent),
-            Message::GivenUp(sent) => self.answered(number, Answer::Lost, sent),
+            Message::GivenUp(sent) => self.answered(number, LeaseAnswer::Unknown, sent),
         }
     }
 
     /// The answer to an earlier request is no answer any more. One that comes to a paused process waits for it.
-    fn answered(&mut self, number: usize, answer: Answer, sent: u64) {
+    fn answered(&mut self, number: usize, answer: LeaseAnswer, sent: u64) {
         if self.processes[number].asked.as_ref().is_none_or(|(_, asked)| *asked != sent) {
             return;
         }

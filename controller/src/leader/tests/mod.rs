@@ -4,7 +4,7 @@
 mod histories;
 mod orders;
 
-use super::lease_state::{Answer, Next};
+use super::lease_state::{LeaseAction, LeaseAnswer};
 use super::record::{Record, Stored};
 
 /// What the API server does with a Lease: versions grow, a write names the version that it replaces, and one that changes
@@ -20,20 +20,20 @@ impl Server {
         self.record.clone().map(|record| Stored { version: self.version.to_string(), record })
     }
 
-    fn answer(&mut self, asked: &Next) -> Answer {
+    fn answer(&mut self, asked: &LeaseAction) -> LeaseAnswer {
         match (asked, self.stored()) {
-            (Next::Look, stored) => return Answer::Found(stored),
-            (Next::Create(record), None) => self.record = Some(record.clone()),
-            (Next::Replace(version, record), Some(stored)) if *version == stored.version => {
+            (LeaseAction::Look, stored) => return LeaseAnswer::Found(stored),
+            (LeaseAction::Create(record), None) => self.record = Some(record.clone()),
+            (LeaseAction::Replace(version, record), Some(stored)) if *version == stored.version => {
                 if stored.record == *record {
-                    return Answer::Written(stored);
+                    return LeaseAnswer::Written(stored);
                 }
                 self.record = Some(record.clone());
             }
-            _ => return Answer::Conflict,
+            _ => return LeaseAnswer::Conflict,
         }
         self.version += 1;
-        self.stored().map_or(Answer::Conflict, Answer::Written)
+        self.stored().map_or(LeaseAnswer::Conflict, LeaseAnswer::Written)
     }
 }
 
@@ -46,7 +46,7 @@ fn whoever_resigns_wins_a_later_term_while_the_lease_is_its_own() {
         let mut now_ms = from_ms;
         loop {
             match candidate.next(now_ms, 0) {
-                Next::Rest(until_ms) => {
+                LeaseAction::Rest(until_ms) => {
                     now_ms = until_ms;
                     candidate.woke(now_ms);
                 }

@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 
 use super::Server;
-use crate::leader::lease_state::{Answer, LeaseState, Next};
+use crate::leader::lease_state::{LeaseAction, LeaseAnswer, LeaseState};
 use crate::leader::record::{Record, Timing};
 
 /// One candidate in the small world, with the request it waits for, and one that was given up and may land at any time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Node {
     candidate: LeaseState,
-    asked: Option<(Next, u64)>,
-    answer: Option<Answer>,
-    late: Option<Next>,
+    asked: Option<(LeaseAction, u64)>,
+    answer: Option<LeaseAnswer>,
+    late: Option<LeaseAction>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,9 +38,9 @@ impl Small {
     /// The first one leads, and everybody has seen it.
     fn led(nodes: usize) -> Small {
         let mut first = Small::new(nodes);
-        let next = Next::Create(Record { holder: "a".into(), duration_ms: SMALL.lease_ms, ..Record::default() });
+        let next = LeaseAction::Create(Record { holder: "a".into(), duration_ms: SMALL.lease_ms, ..Record::default() });
         let written = first.server.answer(&next);
-        let found = Answer::Found(first.server.stored());
+        let found = LeaseAnswer::Found(first.server.stored());
         for (number, node) in first.nodes.iter_mut().enumerate() {
             node.candidate.answered(if number == 0 { written.clone() } else { found.clone() }, 0, 0);
         }
@@ -51,7 +51,7 @@ impl Small {
     fn tidy(&mut self) {
         let version = self.server.version.to_string();
         for node in &mut self.nodes {
-            node.late.take_if(|late| !matches!(late, Next::Replace(other, _) if *other == version));
+            node.late.take_if(|late| !matches!(late, LeaseAction::Replace(other, _) if *other == version));
         }
     }
 
@@ -75,24 +75,24 @@ impl Small {
                 (None, _) => turn(&|all| {
                     let node = &mut all.nodes[number];
                     match node.candidate.next(now, 0) {
-                        Next::Rest(until) if until > now => {}
-                        Next::Rest(_) => node.candidate.woke(now),
+                        LeaseAction::Rest(until) if until > now => {}
+                        LeaseAction::Rest(_) => node.candidate.woke(now),
                         next => node.asked = Some((next, now)),
                     }
                 }),
                 (Some((next, _)), None) => {
                     turn(&|all| all.nodes[number].answer = Some(all.server.answer(next)));
-                    if node.late.is_none() && *next != Next::Look {
+                    if node.late.is_none() && *next != LeaseAction::Look {
                         turn(&|all| {
                             let node = &mut all.nodes[number];
                             node.late = node.asked.take().map(|(next, _)| next);
-                            node.candidate.answered(Answer::Lost, now, now);
+                            node.candidate.answered(LeaseAnswer::Unknown, now, now);
                         });
                     }
                 }
                 (Some((_, sent)), Some(answer)) => {
-                    for told in [answer.clone(), Answer::Lost] {
-                        if told == Answer::Lost && matches!(answer, Answer::Found(_)) {
+                    for told in [answer.clone(), LeaseAnswer::Unknown] {
+                        if told == LeaseAnswer::Unknown && matches!(answer, LeaseAnswer::Found(_)) {
                             continue;
                         }
                         turn(&|all| {
@@ -157,7 +157,7 @@ fn a_lease_that_others_believe_to_be_over_too_soon_is_found_out() {
     let mut stored = first.server.stored().unwrap();
     stored.record.duration_ms = 1;
     first.server.record = Some(stored.record.clone());
-    first.nodes[1].candidate.answered(Answer::Found(Some(stored)), 0, 0);
+    first.nodes[1].candidate.answered(LeaseAnswer::Found(Some(stored)), 0, 0);
     let two = std::cell::Cell::new(false);
     explore(first, 2, 2, &|state| two.set(two.get() || state.leaders().len() == 2));
     assert!(two.get());

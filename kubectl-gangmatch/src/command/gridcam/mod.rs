@@ -34,7 +34,7 @@ Exit status:
 
 /// What to simulate and how to print it.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct GridcamArguments {
     /// The file that describes the simulation; - means standard input.
     #[arg(short, long = "filename", value_name = "FILE")]
     filename: PathBuf,
@@ -94,7 +94,7 @@ struct Run {
 }
 
 /// Simulates all schemes. 0: done; 1: something in the file is wrong.
-pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &GridcamArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let read = texts::read(&arguments.filename)?;
     let plan = match read.map_err(|problem| vec![problem]).and_then(|text| file::read(&text, &arguments.filename)) {
         Ok(plan) => chosen(plan, arguments)?,
@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
 }
 
 /// The plan with what the command line says instead.
-fn chosen(mut plan: Plan, arguments: &Arguments) -> anyhow::Result<Plan> {
+fn chosen(mut plan: Plan, arguments: &GridcamArguments) -> anyhow::Result<Plan> {
     for name in &arguments.scheme {
         if !plan.schemes.iter().any(|scheme| scheme.name == *name) {
             let names: Vec<&str> = plan.schemes.iter().map(|scheme| scheme.name.as_str()).collect();

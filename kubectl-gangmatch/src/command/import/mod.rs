@@ -43,7 +43,7 @@ Exit status:
 
 /// What to import.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ImportArguments {
     /// The image for the executables of submit files. Without it, a Job has a workload only if its submit file names an image.
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
@@ -65,17 +65,13 @@ struct Imported {
 }
 
 /// Prints the manifests of all files, or what is wrong with them.
-pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &ImportArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let mut err = std::io::stderr();
     let (mut all, mut fine) = (Vec::new(), true);
     for file in &arguments.files {
-        let Text { name, text } = match texts::read(file)? {
-            Ok(read) => read,
-            Err(problem) => {
-                writeln!(err, "error: {problem}")?;
-                fine = false;
-                continue;
-            }
+        let Some(Text { name, text }) = texts::read_or_report(file)? else {
+            fine = false;
+            continue;
         };
         let imported = match submit::is_submit_file(&text) {
             true => submit::jobs(&name, &text, arguments.image.as_deref()),

@@ -2,32 +2,34 @@
 
 use std::time::Instant;
 
-use crds::{ClaimPolicy, Offer};
+use crds::ClaimPolicy;
 use jiff::Timestamp;
 
 use crate::agent::{Agent, REST};
-use crate::cluster::{Answer, Speaks};
-use crate::duties::{Duty, Work};
+use crate::cluster::{AgentOffer, Answer};
 use crate::lmstat;
 use crate::measure::{Measured, Seats};
+use crate::tasks::{Task, Work};
 use crate::verdict::{Verdict, verdict};
 use crate::work::Job;
 use crate::{patches, value};
 
-impl<K: Speaks> Agent<K> {
+impl<K: AgentOffer> Agent<K> {
     /// Seats used outside the cluster, as they were measured, if they were.
     fn external_usage(&self, offer: &K) -> Option<i64> {
         let (measured, _) = self.last.as_ref()?;
-        let usage = pool::usage(Offer::offer_status(offer));
+        let usage = pool::usage(offer.status());
         match measured.seats.as_ref()? {
             Seats::External(seats) => Some((*seats).max(0)),
-            Seats::Said(said) => Some(lmstat::external_usage(said, &self.config.inside_host, usage.used("seats"))),
+            Seats::Said(said) => {
+                Some(lmstat::external_usage(said, &self.config.license.inside_host, usage.used("seats")))
+            }
         }
     }
 
     pub(crate) async fn publish(&mut self) {
         let Some((offer, (measured, _))) = self.offer().zip(self.last.as_ref()) else { return };
-        let status = Offer::offer_status(offer).cloned().unwrap_or_default();
+        let status = offer.status().cloned().unwrap_or_default();
         let declared = &offer.offer_fields().dynamic_attributes;
         let attributes = value::to_publish(declared, &status.attributes, &measured.attributes);
         let known = status.external_usage.get("seats").copied().unwrap_or(0);
@@ -43,12 +45,12 @@ impl<K: Speaks> Agent<K> {
     }
 
     /// Does what is due; false if it came to nothing.
-    pub(crate) async fn fulfil(&mut self, duty: Duty) -> bool {
-        match duty {
-            Duty::Halt(claim) => {
+    pub(crate) async fn fulfil(&mut self, task: Task) -> bool {
+        match task {
+            Task::Halt(claim) => {
                 if let Some((_, job)) = self.works.remove(&claim) {
                     tracing::info!(claim, "stopping the work");
-                    job.end(if self.is_alone() {
+                    job.end(if self.lease_lapsed() {
                         self.config.stop().min(self.silence() / 6)
                     } else {
                         self.config.stop()
@@ -57,16 +59,16 @@ impl<K: Speaks> Agent<K> {
                 }
                 true
             }
-            Duty::End(claim) => {
+            Task::End(claim) => {
                 let ended = self.write(&claim, patches::end(&claim)).await;
                 if ended && self.works.remove(&claim).is_some() {
                     tracing::info!(claim, "reporting the end of the work");
                 }
                 ended
             }
-            Duty::Vote(claim) => self.vote(&claim).await,
-            Duty::Begin(claim) => self.write(&claim, patches::begin(&claim)).await && self.work(&claim),
-            Duty::Resume(claim) => {
+            Task::Vote(claim) => self.vote(&claim).await,
+            Task::Begin(claim) => self.write(&claim, patches::begin(&claim)).await && self.work(&claim),
+            Task::Resume(claim) => {
                 let now = Timestamp::now().to_string();
                 self.write(&claim, patches::resume(&claim, &now)).await && self.work(&claim)
             }
@@ -100,8 +102,9 @@ impl<K: Speaks> Agent<K> {
         }
         let fresh = value::fresh(&offer.offer_fields().dynamic_attributes, &measured.attributes);
         let mut now = offer.clone();
-        now.status_mut().attributes.extend(fresh);
-        let entry = now.status_mut().claims.get(claim).cloned().unwrap_or_default();
+        let status = now.status_mut().get_or_insert_default();
+        status.attributes.extend(fresh);
+        let entry = status.claims.get(claim).cloned().unwrap_or_default();
         match now.advertise() {
             Ok(advertised) => verdict(&advertised.ad, &entry.requester, Timestamp::now().as_second()),
             Err(rejected) => Verdict::no(&rejected.message),
@@ -130,10 +133,10 @@ impl<K: Speaks> Agent<K> {
     /// Begins the work, unless time has run out in the meantime.
     fn work(&mut self, claim: &str) -> bool {
         let entry = self.offer().and_then(|offer| {
-            let entry = Offer::offer_status(offer)?.claims.get(claim)?.clone();
+            let entry = offer.status()?.claims.get(claim)?.clone();
             Some((entry, offer.meta().uid.clone().unwrap_or_default()))
         });
-        let Some((entry, uid)) = entry.filter(|_| !self.is_alone()) else { return false };
+        let Some((entry, uid)) = entry.filter(|_| !self.lease_lapsed()) else { return false };
         let environment = vec![
             ("GANGMATCH_MATCH".to_owned(), entry.match_key.clone()),
             ("GANGMATCH_MATCH_UID".to_owned(), claim.to_owned()),

@@ -1,5 +1,5 @@
-//! What is read of each kind. Of ours all is read, as their schemas have it; of Kubernetes' own only what counts here. Pods, workloads
-//! and Leases are read from whatever is there: what is running may not be forgotten because its author has written something odd.
+//! What is read of each kind. Kinds of gangmatch are read as a whole, as their schemas say; of Kubernetes' kinds only the used fields are.
+//! Pods, workloads and Leases are read leniently: a running workload must not be lost because its author has written an unusual value.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +20,15 @@ use serde::{Deserialize, Deserializer};
 
 use super::lenient::{As, Moment, lenient_fields};
 use super::meta::{AllTexts, Meta, OwnTexts};
-use super::{Lean, Parts};
+use super::{ObjectParts, ReadTrimmed};
 use crate::job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 
 macro_rules! read_whole {
     ($kind:ty, $spec:ty, $status:ty) => {
-        impl Lean for $kind {
+        impl ReadTrimmed for $kind {
             fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let Parts { metadata, spec, status } = Parts::<OwnTexts, $spec, $status>::deserialize(from)?;
+                let ObjectParts { metadata, spec, status } =
+                    ObjectParts::<OwnTexts, $spec, $status>::deserialize(from)?;
                 Ok(Self { metadata: metadata.0.into(), spec, status })
             }
         }
@@ -42,9 +43,9 @@ read_whole!(MachineClass, MachineClassSpec, MachineClassStatus);
 
 macro_rules! read_in_part {
     ($kind:ty, $texts:ty, $spec:ty, $status:ty) => {
-        impl Lean for $kind {
+        impl ReadTrimmed for $kind {
             fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let parts = Parts::<$texts, Option<$spec>, $status>::deserialize(from)?;
+                let parts = ObjectParts::<$texts, Option<$spec>, $status>::deserialize(from)?;
                 let (spec, status) = (parts.spec.map(Into::into), parts.status.map(Into::into));
                 Ok(Self { metadata: parts.metadata.0.into(), spec, status })
             }
@@ -56,7 +57,7 @@ read_in_part!(Pod, OwnTexts, As<PodFields>, As<PodStatusFields>);
 read_in_part!(Batch, OwnTexts, As<BatchFields>, As<BatchStatusFields>);
 read_in_part!(Node, OwnTexts, NodeFields, NodeStatusFields);
 
-impl Lean for Namespace {
+impl ReadTrimmed for Namespace {
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let MetadataOnly { metadata } = MetadataOnly::deserialize(from)?;
         Ok(Namespace { metadata: metadata.0.into(), ..Namespace::default() })
@@ -70,19 +71,18 @@ struct MetadataOnly {
 }
 
 /// It is written, too, so that all its annotations are kept.
-impl Lean for Lease {
+impl ReadTrimmed for Lease {
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let parts = Parts::<AllTexts, Option<As<LeaseFields>>, serde::de::IgnoredAny>::deserialize(from)?;
+        let parts = ObjectParts::<AllTexts, Option<As<LeaseFields>>, serde::de::IgnoredAny>::deserialize(from)?;
         Ok(Lease { metadata: parts.metadata.0.into(), spec: parts.spec.map(Into::into) })
     }
 }
 
-impl Lean for JobSet {
+impl ReadTrimmed for JobSet {
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let parts = Parts::<OwnTexts, Option<As<JobSetFields>>, As<JobSetStatusFields>>::deserialize(from)?;
-        let As(spec) = parts.spec.unwrap_or_default();
-        let spec = JobSetSpec { suspend: spec.suspend.0, managed_by: spec.managed_by.0 };
-        Ok(JobSet { metadata: parts.metadata.0.into(), spec, status: parts.status.map(Into::into) })
+        let parts = ObjectParts::<OwnTexts, Option<As<JobSetSpec>>, As<JobSetStatus>>::deserialize(from)?;
+        let (As(spec), status) = (parts.spec.unwrap_or_default(), parts.status.map(|As(status)| status));
+        Ok(JobSet { metadata: parts.metadata.0.into(), spec, status })
     }
 }
 
@@ -153,31 +153,8 @@ struct LeaseFields {
     renew_time: As<Option<Moment<MicroTime>>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct JobSetFields {
-    suspend: As<Option<bool>>,
-    managed_by: As<Option<String>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct JobSetStatusFields {
-    conditions: As<Vec<ConditionFields>>,
-    replicated_jobs_status: As<Vec<ReplicatedFields>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ReplicatedFields {
-    ready: As<Option<i32>>,
-    succeeded: As<Option<i32>>,
-    failed: As<Option<i32>>,
-    active: As<Option<i32>>,
-}
-
 lenient_fields!(PodFields, Named, PodStatusFields, ConditionFields, BatchFields, BatchStatusFields, LeaseFields);
-lenient_fields!(JobSetFields, JobSetStatusFields, ReplicatedFields);
+lenient_fields!(JobSetSpec, JobSetStatus, JobSetCondition, ReplicatedJobStatus);
 
 /// Of nodes, which tenants do not write, only the times are left out.
 #[derive(Deserialize)]
@@ -269,26 +246,6 @@ impl From<As<LeaseFields>> for LeaseSpec {
             lease_transitions: fields.lease_transitions.0,
             renew_time: fields.renew_time.0.and_then(Moment::read),
             ..LeaseSpec::default()
-        }
-    }
-}
-
-impl From<As<JobSetStatusFields>> for JobSetStatus {
-    fn from(As(fields): As<JobSetStatusFields>) -> JobSetStatus {
-        let condition = |found: ConditionFields| {
-            let (type_, status, message) = found.texts();
-            JobSetCondition { type_, status, message: message.unwrap_or_default() }
-        };
-        let count = |count: As<Option<i32>>| count.0.unwrap_or(0);
-        let jobs = |jobs: ReplicatedFields| ReplicatedJobStatus {
-            ready: count(jobs.ready),
-            succeeded: count(jobs.succeeded),
-            failed: count(jobs.failed),
-            active: count(jobs.active),
-        };
-        JobSetStatus {
-            conditions: fields.conditions.0.into_iter().map(condition).collect(),
-            replicated_jobs_status: fields.replicated_jobs_status.0.into_iter().map(jobs).collect(),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Fields that are read from whatever is there. What a field cannot be is taken for absent, so that no object is unreadable for it.
+//! Fields that are read from any JSON value. A value of a wrong type counts as absent, so that no object is unreadable because of it.
 //!
-//! Go writes what Rust does not read: times outside of the years 0 to 9999, for example, which anybody can put into
+//! Go writes values that Rust does not read: times outside of the years 0 to 9999, for example, which any user can put into
 //! `metadata.managedFields` or into a pod template.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// What can be read from any JSON value, by default as if nothing were there.
-pub(super) trait Lenient: Default {
+/// A type that can be read from any JSON value; by default, as if the field were absent.
+pub(crate) trait Lenient: Default {
     fn text(_: &str) -> Self {
         Self::other()
     }
@@ -35,7 +35,7 @@ pub(super) trait Lenient: Default {
         Ok(Self::other())
     }
 
-    /// Something is there that it cannot be.
+    /// What a value of a wrong type is read as.
     fn other() -> Self {
         Self::default()
     }
@@ -49,6 +49,11 @@ impl<'de, T: Lenient> Deserialize<'de> for As<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(Anything(PhantomData)).map(As)
     }
+}
+
+/// Reads a field leniently, for `deserialize_with`.
+pub(crate) fn lenient<'de, T: Lenient, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    As::deserialize(from).map(|As(value)| value)
 }
 
 struct Anything<T>(PhantomData<T>);
@@ -101,6 +106,18 @@ impl<'de, T: Lenient> Visitor<'de> for Anything<T> {
     }
 }
 
+impl Lenient for String {
+    fn text(text: &str) -> Self {
+        text.to_owned()
+    }
+}
+
+impl Lenient for i32 {
+    fn number(number: i64) -> Self {
+        i32::try_from(number).unwrap_or(0)
+    }
+}
+
 impl Lenient for Option<String> {
     fn text(text: &str) -> Self {
         Some(text.to_owned())
@@ -125,7 +142,7 @@ impl Lenient for Option<i32> {
     }
 }
 
-/// A time that is there, whether it can be read or not: an object is being deleted even if nobody can say since when.
+/// A time that is present, whether it can be read or not: an object with an unreadable time of deletion is being deleted all the same.
 pub(super) enum Moment<T> {
     At(T),
     Unreadable,
@@ -180,7 +197,7 @@ impl Lenient for Option<BTreeMap<String, String>> {
     }
 }
 
-/// The texts of a map whose names are wanted.
+/// The texts of a map under the wanted names.
 pub(super) fn texts<'de, A: MapAccess<'de>>(
     mut map: A,
     is_wanted: impl Fn(&str) -> bool,
@@ -197,10 +214,10 @@ pub(super) fn texts<'de, A: MapAccess<'de>>(
     Ok(all)
 }
 
-/// Objects whose fields are all read leniently.
+/// Implements [`Lenient`] for structs whose fields are all read leniently.
 macro_rules! lenient_fields {
     ($($fields:ty),*) => {
-        $(impl $crate::sent::lenient::Lenient for $fields {
+        $(impl $crate::trimmed::lenient::Lenient for $fields {
             fn map<'de, A: serde::de::MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
                 serde::Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))
             }

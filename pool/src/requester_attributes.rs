@@ -1,4 +1,4 @@
-//! A Match and its members as they are into what the agent of one of them is told of the one that asks.
+//! A Match and its members into the attributes of the requester that the agent of a member gets with the claim.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use serde_json::Value as Json;
 
 use crate::key::ObjectKey;
 use crate::objects::Objects;
-use crate::recall::gang_of;
+use crate::recorded_gang::gang_of;
 
-/// The most attributes that are told, the longest of them, and all of them together, in bytes: more are not. A ledger of many
-/// claims has to fit into one object.
+/// The most attributes, and the most bytes of one value and of all of them: the rest is left out. A ledger with many claims has to fit
+/// into one object.
 const ATTRIBUTES_MAX: usize = 32;
 const LENGTH_MAX: usize = 1024;
 const LENGTHS_MAX: usize = 4096;
 
-/// What a member's ad reads of the one that it works for, in HTCondor's JSON form: scalars as they are, everything else, and
-/// what JSON would make something else of, as `"/Expr(...)/"`. What its owner keeps private is left out. `member` is
-/// counted with the root.
-pub fn introduction(
+/// The attributes of the requester that the ad of a member reads, in HTCondor's JSON form: scalars as they are, everything else, and
+/// scalars that JSON would change, as `"/Expr(...)/"`. Private attributes are left out. `member` is its index among the members of
+/// the Match, of which the root has index 0.
+pub fn requester_attributes(
     found: &Match,
     objects: &Objects,
     member: usize,
@@ -29,9 +29,9 @@ pub fn introduction(
 ) -> BTreeMap<String, Json> {
     let Some(recalled) = gang_of(found, objects) else { return BTreeMap::new() };
     let hidden = hidden(found, objects, member);
-    let told = introduce(&recalled.snapshot, &recalled.gang, config, now, member);
-    let told = told.into_iter().filter(|(name, _)| !hidden.iter().any(|one| name == one.as_str()));
-    let short = told.map(|(name, value)| (name.as_str().to_owned(), json(&value)));
+    let read = introduce(&recalled.snapshot, &recalled.gang, config, now, member);
+    let shown = read.into_iter().filter(|(name, _)| !hidden.iter().any(|one| name == one.as_str()));
+    let attributes = shown.map(|(name, value)| (name.as_str().to_owned(), json(&value)));
     let mut left = LENGTHS_MAX;
     let mut fits = |name: &str, json: &Json| {
         let length = json.as_str().map_or(8, str::len);
@@ -40,12 +40,12 @@ pub fn introduction(
         left = left.saturating_sub(if fits { all } else { 0 });
         fits
     };
-    short.filter(|(name, json)| fits(name, json)).take(ATTRIBUTES_MAX).collect()
+    attributes.filter(|(name, json)| fits(name, json)).take(ATTRIBUTES_MAX).collect()
 }
 
-/// What the owner of the one that asks keeps private.
+/// The private attributes of the requester.
 fn hidden(found: &Match, objects: &Objects, member: usize) -> Vec<String> {
-    let asks = || {
+    let private = || {
         let parent = usize::try_from(found.spec.members.get(member)?.parent?).ok()?;
         let parent = found.spec.members.get(parent)?;
         let key = ObjectKey::new(&parent.namespace, &parent.name);
@@ -56,14 +56,14 @@ fn hidden(found: &Match, objects: &Objects, member: usize) -> Vec<String> {
         };
         ad.private.clone()
     };
-    asks().unwrap_or_default()
+    private().unwrap_or_default()
 }
 
 fn json(value: &Value) -> Json {
     match value {
         Value::Boolean(flag) => Json::Bool(*flag),
         Value::Integer(number) => Json::from(*number),
-        // the API server keeps no `1.0`
+        // The API server stores `1.0` as `1`.
         Value::Real(number) if number.is_finite() && number.fract() != 0.0 => Json::from(*number),
         Value::Real(number) if number.is_finite() => Json::from(format!("/Expr({number:?})/")),
         Value::String(text) if !text.starts_with("/Expr(") => Json::from(text.as_ref()),

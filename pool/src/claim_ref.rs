@@ -1,4 +1,4 @@
-//! Which workloads and pods count for a claim. A label or a name alone is no evidence: whoever may edit workloads can write both.
+//! Which workloads and pods belong to a claim. A label or a name alone is no evidence: every user who may edit workloads can write both.
 
 use std::sync::Arc;
 
@@ -7,32 +7,32 @@ use kube::ResourceExt;
 
 use crate::key::ObjectKey;
 use crate::objects::Objects;
-use crate::work::{Origin, WorkObject};
-use crate::works::Works;
+use crate::workload::{Origin, WorkloadObject};
+use crate::workloads::Workloads;
 
-/// A claim, as far as it says what works for it.
+/// A claim, as far as it determines which workloads and pods belong to it.
 ///
-/// A workload counts if it carries the label of the claim's Match, is in its namespace, and is the batch Job of the Match's name or
-/// what the job names in `workloadRef`. A pod counts if it is such a workload itself, or if its controller is one, or was one when the pod
-/// was made: pods that were orphaned run on.
+/// A workload belongs to it if it has the label of the claim's Match, is in the same namespace, and is the batch Job of the Match's name or
+/// the object in `workloadRef` of the job. A pod belongs to it if it is such a workload itself, or if its controller is one, or was one when
+/// the pod was created: orphaned pods go on running.
 #[derive(Clone, Copy, Debug)]
-pub struct Whose<'c> {
+pub struct ClaimRef<'c> {
     /// The uid of the Match.
     pub uid: &'c str,
-    /// The Match, and the name of what is made for it.
+    /// The key of the Match, which is also that of the batch Job that is created for it.
     pub key: &'c ObjectKey,
-    /// The job; `None` if it is not seen: then what it named in `workloadRef` is not known.
+    /// The job; `None` if it is not in the cache: then its `workloadRef` is not known.
     pub job: Option<&'c Job>,
 }
 
-impl<'c> Whose<'c> {
-    /// The claim of a Match by a job: that of the name and of this uid.
-    pub fn of(uid: &'c str, key: &'c ObjectKey, root: (&ObjectKey, &str), objects: &'c Objects) -> Whose<'c> {
+impl<'c> ClaimRef<'c> {
+    /// The claim of a Match, claim root has this key and this uid.
+    pub fn of(uid: &'c str, key: &'c ObjectKey, root: (&ObjectKey, &str), objects: &'c Objects) -> ClaimRef<'c> {
         let job = objects.jobs.get(root.0).map(|held| held.object.as_ref());
-        Whose { uid, key, job: job.filter(|job| job.uid().is_some_and(|uid| uid == root.1)) }
+        ClaimRef { uid, key, job: job.filter(|job| job.uid().is_some_and(|uid| uid == root.1)) }
     }
 
-    /// The uid of the workload that the job's status says has run under this claim.
+    /// The uid of the workload that has run under this claim, from the status of the job.
     #[must_use]
     pub fn recorded(&self) -> Option<&'c str> {
         let status = self.job?.status.as_ref()?;
@@ -40,24 +40,24 @@ impl<'c> Whose<'c> {
         status.workload.as_ref().filter(|_| uid == self.uid).map(|workload| workload.uid.as_str())
     }
 
-    /// Whether this object works for the claim, or did.
+    /// Whether a workload belongs to the claim.
     #[must_use]
-    pub fn has(&self, work: &WorkObject) -> bool {
-        work.match_uid.as_deref() == Some(self.uid)
-            && work.match_name.as_ref().is_none_or(|name| *name == self.key.name)
+    pub fn owns(&self, work: &WorkloadObject) -> bool {
+        work.marks.match_uid.as_deref() == Some(self.uid)
+            && work.marks.match_name.as_ref().is_none_or(|name| *name == self.key.name)
             && work.key.namespace == self.key.namespace
             && self.names(work.kind, &work.key.name)
     }
 
-    /// Whether a pod that carries the claim's label works for it: one of this key, made by this controller.
+    /// Whether a pod with the claim's label, this key and this origin belongs to the claim.
     #[must_use]
-    pub fn has_pod(&self, key: &ObjectKey, origin: &Origin, works: &Works) -> bool {
+    pub fn owns_pod(&self, key: &ObjectKey, origin: &Origin, workloads: &Workloads) -> bool {
         if key.namespace != self.key.namespace {
             return false;
         }
         let by = origin.controller.as_ref().filter(|controller| controller.is(WorkKind::Job));
         self.names(WorkKind::Pod, &key.name)
-            || by.is_some_and(|by| self.names(WorkKind::Job, &by.name) || self.has_child(&by.name, works))
+            || by.is_some_and(|by| self.names(WorkKind::Job, &by.name) || self.has_child(&by.name, workloads))
             || origin.prefix.as_ref().is_some_and(|prefix| self.has_orphan(prefix))
     }
 
@@ -69,19 +69,21 @@ impl<'c> Whose<'c> {
         is_made(name) || indexed.is_some_and(|(name, _)| is_made(name))
     }
 
-    /// Whether this is a batch Job of the JobSet that the job names. One that is gone is known by its name alone.
-    fn has_child(&self, batch: &str, works: &Works) -> bool {
+    /// Whether this is a batch Job of the JobSet that the job names. A batch Job that is not there any more is recognized by its name alone.
+    fn has_child(&self, batch: &str, workloads: &Workloads) -> bool {
         let reference = self.job.and_then(|job| job.spec.workload.as_ref()?.workload_ref.as_ref());
         let Some(set) = reference.filter(|reference| reference.kind == WorkKind::JobSet) else { return false };
-        match works.get(WorkKind::Job, &ObjectKey::new(&self.key.namespace, batch)) {
-            Some(batch) => {
-                batch.controller.as_ref().is_some_and(|found| found.is(WorkKind::JobSet) && found.name == set.name)
-            }
+        match workloads.get(WorkKind::Job, &ObjectKey::new(&self.key.namespace, batch)) {
+            Some(batch) => batch
+                .marks
+                .controller
+                .as_ref()
+                .is_some_and(|found| found.is(WorkKind::JobSet) && found.name == set.name),
             None => batch.strip_prefix(set.name.as_str()).is_some_and(|rest| rest.starts_with('-')),
         }
     }
 
-    /// Whether an object of this kind and name is what is made for the claim, or what its job names.
+    /// Whether an object of this kind and name is created for the claim, or named by its job.
     fn names(&self, kind: WorkKind, name: &str) -> bool {
         let Some(job) = self.job else { return true };
         let reference = job.spec.workload.as_ref().and_then(|workload| workload.workload_ref.as_ref());
@@ -90,20 +92,20 @@ impl<'c> Whose<'c> {
     }
 }
 
-impl Works {
-    /// The objects that work for a claim, or did.
-    pub fn of_claim<'w>(&'w self, whose: Whose<'w>) -> impl Iterator<Item = &'w Arc<WorkObject>> {
-        self.labelled_with(whose.uid).filter(move |work| whose.has(work))
+impl Workloads {
+    /// The workloads that belong to a claim.
+    pub fn of_claim<'w>(&'w self, claim: ClaimRef<'w>) -> impl Iterator<Item = &'w Arc<WorkloadObject>> {
+        self.labelled_with(claim.uid).filter(move |work| claim.owns(work))
     }
 
-    /// How many pods of a claim have not finished, as far as is seen.
+    /// How many unfinished pods of a claim are in the cache.
     #[must_use]
-    pub fn pods_of_claim(&self, whose: Whose<'_>) -> usize {
-        self.pods_labelled_with(whose.uid).filter(|(key, origin)| whose.has_pod(key, origin, self)).count()
+    pub fn pods_of_claim(&self, claim: ClaimRef<'_>) -> usize {
+        self.pods_labelled_with(claim.uid).filter(|(key, origin)| claim.owns_pod(key, origin, self)).count()
     }
 }
 
-/// Why a Match cannot be one that was recorded here, if it cannot: its job is another namespace's, or its name is not that of its
+/// Why a Match cannot have been written by the controller, if it cannot: its job is in another namespace, or its name is not that of its
 /// job and attempt.
 #[must_use]
 pub fn is_foreign(found: &Match) -> Option<String> {
@@ -123,7 +125,8 @@ pub fn is_foreign(found: &Match) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::Controller;
+    use crate::workload::Controller;
+    use crate::workload::Marks;
     use serde_json::{Value, json};
 
     fn job(reference: Value, recorded: Option<&str>) -> Job {
@@ -139,13 +142,12 @@ mod tests {
         serde_json::from_value(written).unwrap()
     }
 
-    fn labelled(kind: WorkKind, namespace: &str, name: &str) -> WorkObject {
-        WorkObject {
+    fn labelled(kind: WorkKind, namespace: &str, name: &str) -> WorkloadObject {
+        WorkloadObject {
             kind,
             key: ObjectKey::new(namespace, name),
-            match_uid: Some("u".to_owned()),
-            match_name: Some("m".to_owned()),
-            ..WorkObject::default()
+            marks: Marks { match_uid: Some("u".to_owned()), match_name: Some("m".to_owned()), ..Marks::default() },
+            ..WorkloadObject::default()
         }
     }
 
@@ -158,7 +160,7 @@ mod tests {
     fn a_label_is_not_enough() {
         let key = ObjectKey::new("ns", "m");
         let (made, named) = (job(Value::Null, None), job(json!({"kind": "JobSet", "name": "s"}), None));
-        let whose = |job| Whose { uid: "u", key: &key, job };
+        let claim = |job| ClaimRef { uid: "u", key: &key, job };
         let table = [
             ("made", WorkKind::Job, "ns", "m", [true, true, true]),
             ("another namespace", WorkKind::Job, "far", "m", [false, false, false]),
@@ -169,22 +171,25 @@ mod tests {
         ];
         for (what, kind, namespace, name, expected) in table {
             let work = labelled(kind, namespace, name);
-            let found = [Some(&made), Some(&named), None].map(|job| whose(job).has(&work));
+            let found = [Some(&made), Some(&named), None].map(|job| claim(job).owns(&work));
             assert_eq!(found, expected, "{what}");
         }
         let mut other = labelled(WorkKind::Job, "ns", "m");
-        other.match_uid = Some("v".to_owned());
-        assert!(!whose(Some(&made)).has(&other), "of another Match");
-        (other.match_uid, other.match_name) = (Some("u".to_owned()), Some("n".to_owned()));
-        assert!(!whose(Some(&made)).has(&other), "of another name");
+        other.marks.match_uid = Some("v".to_owned());
+        assert!(!claim(Some(&made)).owns(&other), "of another Match");
+        (other.marks.match_uid, other.marks.match_name) = (Some("u".to_owned()), Some("n".to_owned()));
+        assert!(!claim(Some(&made)).owns(&other), "of another name");
     }
 
     #[test]
     fn a_pod_counts_by_what_has_made_it() {
         let key = ObjectKey::new("ns", "m");
-        let mut works = Works::default();
-        let child = |name: &str, set: &str| WorkObject {
-            controller: Some(of("jobset.x-k8s.io", "JobSet", set)),
+        let mut works = Workloads::default();
+        let child = |name: &str, set: &str| WorkloadObject {
+            marks: Marks {
+                controller: Some(of("jobset.x-k8s.io", "JobSet", set)),
+                ..labelled(WorkKind::Job, "ns", name).marks
+            },
             ..labelled(WorkKind::Job, "ns", name)
         };
         works.put(child("s-head-0", "s"));
@@ -192,8 +197,8 @@ mod tests {
         let (made, named) = (job(Value::Null, None), job(json!({"kind": "JobSet", "name": "s"}), None));
         let pod = job(json!({"kind": "Pod", "name": "p"}), None);
         let counts = |job: &Job, namespace: &str, controller: Option<Controller>| {
-            let whose = Whose { uid: "u", key: &key, job: Some(job) };
-            whose.has_pod(&ObjectKey::new(namespace, "p"), &Origin { controller, prefix: None }, &works)
+            let claim = ClaimRef { uid: "u", key: &key, job: Some(job) };
+            claim.owns_pod(&ObjectKey::new(namespace, "p"), &Origin { controller, prefix: None }, &works)
         };
         let batch = |name: &str| Some(of("batch", "Job", name));
         assert!(counts(&made, "ns", batch("m")) && !counts(&made, "far", batch("m")));
@@ -202,17 +207,17 @@ mod tests {
         assert!(counts(&named, "ns", batch("s-head-0")) && !counts(&named, "ns", batch("s-other-0")));
         assert!(counts(&named, "ns", batch("s-gone-0")), "of one that is gone the name has to do");
         assert!(counts(&pod, "ns", None) && counts(&pod, "ns", batch("x")), "it is what the job names");
-        let whose = Whose { uid: "u", key: &key, job: None };
+        let claim = ClaimRef { uid: "u", key: &key, job: None };
         assert!(
-            whose.has_pod(&ObjectKey::new("ns", "p"), &Origin::default(), &works),
+            claim.owns_pod(&ObjectKey::new("ns", "p"), &Origin::default(), &works),
             "a job that is gone names nothing"
         );
         // E12: orphaned, or given another controller; an indexed one, too
         for (prefix, expected) in [("m-", true), ("m-17-", true), ("x-", false), ("m-x-", false), ("m1-", false)] {
             for controller in [None, batch("x")] {
-                let (whose, prefix) = (Whose { uid: "u", key: &key, job: Some(&made) }, Some(prefix.to_owned()));
-                let found = whose.has_pod(&ObjectKey::new("ns", "p"), &Origin { controller, prefix }, &works);
-                assert_eq!(found, expected, "{whose:?}");
+                let (claim, prefix) = (ClaimRef { uid: "u", key: &key, job: Some(&made) }, Some(prefix.to_owned()));
+                let found = claim.owns_pod(&ObjectKey::new("ns", "p"), &Origin { controller, prefix }, &works);
+                assert_eq!(found, expected, "{claim:?}");
             }
         }
     }
@@ -221,8 +226,8 @@ mod tests {
     fn what_has_run_is_known_by_its_uid_under_its_own_claim_only() {
         let key = ObjectKey::new("ns", "m");
         let ran = job(Value::Null, Some("u-b"));
-        assert_eq!(Whose { uid: "u", key: &key, job: Some(&ran) }.recorded(), Some("u-b"));
-        assert_eq!(Whose { uid: "v", key: &key, job: Some(&ran) }.recorded(), None);
+        assert_eq!(ClaimRef { uid: "u", key: &key, job: Some(&ran) }.recorded(), Some("u-b"));
+        assert_eq!(ClaimRef { uid: "v", key: &key, job: Some(&ran) }.recorded(), None);
     }
 
     #[test]

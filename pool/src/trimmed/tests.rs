@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{JobSet, WorkObject, has_finished};
+use crate::{JobSet, WorkloadObject, has_finished};
 
 /// Times as an API server gives them back, and what is no time at all.
 fn hostile() -> Vec<Value> {
@@ -95,17 +95,17 @@ fn is_always_read<T: Resource<DynamicType = ()> + Clone + DeserializeOwned>() {
 
 #[test]
 fn e1_no_time_makes_an_object_of_kubernetes_unreadable() {
-    is_always_read::<Sent<Pod>>();
-    is_always_read::<Sent<Namespace>>();
-    is_always_read::<Sent<Node>>();
-    is_always_read::<Sent<JobSet>>();
-    is_always_read::<Sent<Batch>>();
-    is_always_read::<Sent<Lease>>();
-    is_always_read::<Heartbeat>();
+    is_always_read::<Trimmed<Pod>>();
+    is_always_read::<Trimmed<Namespace>>();
+    is_always_read::<Trimmed<Node>>();
+    is_always_read::<Trimmed<JobSet>>();
+    is_always_read::<Trimmed<Batch>>();
+    is_always_read::<Trimmed<Lease>>();
+    is_always_read::<AgentLease>();
 }
 
-fn is_left_out_at_most<K: Lean>(good: &Value) {
-    let expected = serde_json::from_value::<Sent<K>>(good.clone()).is_ok();
+fn is_left_out_at_most<K: ReadTrimmed>(good: &Value) {
+    let expected = serde_json::from_value::<Trimmed<K>>(good.clone()).is_ok();
     assert!(expected, "{good}");
     for place in PLACES {
         for value in hostile() {
@@ -113,7 +113,7 @@ fn is_left_out_at_most<K: Lean>(good: &Value) {
             let odd = bad["spec"].clone();
             bad["spec"] = good["spec"].clone();
             bad["spec"]["odd"] = odd;
-            reads::<Guarded<Sent<K>>>(&[bad.clone(), good.clone()]);
+            reads::<Parsed<Trimmed<K>>>(&[bad.clone(), good.clone()]);
             let page = Page::<K>::read(&listed(&[bad, good.clone()])).unwrap();
             assert_eq!(names(&page.items).last().map(String::as_str), Some("good"));
         }
@@ -142,14 +142,14 @@ fn e1_an_object_that_is_nested_too_deeply_is_left_out_and_the_others_are_read() 
             format!(r#"{{"metadata": {{}}, "items": [{bad}, {{"metadata": {{"name": "good"}}, "spec": {{}}}}]}}"#);
         let page = Page::<Job>::read(&text).unwrap();
         assert_eq!(names(&page.items).last().map(String::as_str), Some("good"));
-        let read: ObjectList<Sent<Batch>> = serde_json::from_str(&text).unwrap();
+        let read: ObjectList<Trimmed<Batch>> = serde_json::from_str(&text).unwrap();
         assert_eq!(names(&read.items), ["bad", "good"]);
     }
     let deep =
         format!(r#"{{"metadata": {{"name": "bad", "managedFields": [{deep}]}}, "spec": {{"holderIdentity": "a"}}}}"#);
-    assert!(serde_json::from_str::<Heartbeat>(&deep).unwrap().held.is_some());
+    assert!(serde_json::from_str::<AgentLease>(&deep).unwrap().held.is_some());
     let template = format!(r#"{{"metadata": {{"name": "bad"}}, "spec": {{"workload": {{"jobTemplate": {deep}}}}}}}"#);
-    let deep = serde_json::from_str::<Guarded<Sent<Job>>>(&template.replace("managedFields", "other")).unwrap();
+    let deep = serde_json::from_str::<Parsed<Trimmed<Job>>>(&template.replace("managedFields", "other")).unwrap();
     assert_eq!(deep.name_any(), "bad");
     assert!(deep.0.unwrap_err().error.contains("nested more deeply"), "the rest of it is not read as if it were all");
 }
@@ -157,26 +157,26 @@ fn e1_an_object_that_is_nested_too_deeply_is_left_out_and_the_others_are_read() 
 #[test]
 fn e2_what_counts_of_work_is_read_whatever_else_it_says() {
     let time = "10000-01-01T23:58:59Z";
-    let pod: Sent<Pod> = serde_json::from_value(json!({
+    let pod: Trimmed<Pod> = serde_json::from_value(json!({
         "metadata": {"name": "p", "namespace": "ns", "uid": "u", "labels": {"gangmatch.dev/match-uid": "m", "odd": 5},
             "deletionTimestamp": time, "deletionGracePeriodSeconds": 9,
             "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "b", "uid": "v", "controller": true}, "odd"]},
         "spec": {"terminationGracePeriodSeconds": 5, "schedulingGates": [{"name": "gangmatch.dev/hold"}], "containers": "odd"},
         "status": {"phase": "Running", "startTime": time, "conditions": [{"type": "Ready", "status": "True", "lastProbeTime": time}]}}))
     .unwrap();
-    let work = WorkObject::of_pod(&pod.0);
-    assert!(work.deleting && work.up && work.suspended && !has_finished(&pod.0));
-    assert_eq!((work.match_uid.as_deref(), work.controller.unwrap().uid.as_str()), (Some("m"), "v"));
+    let work = WorkloadObject::of_pod(&pod.0);
+    assert!(work.deleting && work.run.up && work.run.suspended && !has_finished(&pod.0));
+    assert_eq!((work.marks.match_uid.as_deref(), work.marks.controller.unwrap().uid.as_str()), (Some("m"), "v"));
     assert_eq!(pod.0.spec.unwrap().termination_grace_period_seconds, Some(5));
     assert_eq!(pod.0.metadata.deletion_grace_period_seconds, Some(9));
-    let batch: Sent<Batch> = serde_json::from_value(json!({
+    let batch: Trimmed<Batch> = serde_json::from_value(json!({
         "metadata": {"name": "b", "uid": "v", "labels": {"gangmatch.dev/match-uid": "m"}, "managedFields": [{"time": time}]},
         "spec": {"suspend": true, "template": {"metadata": {"creationTimestamp": time}}},
         "status": {"active": 2, "startTime": time, "conditions": [{"type": "Suspended", "status": "True", "lastProbeTime": time}]}}))
     .unwrap();
-    let work = WorkObject::of_batch(&batch.0);
+    let work = WorkloadObject::of_batch(&batch.0);
     assert_eq!(
-        (work.suspended, work.rests, work.active, work.started),
+        (work.run.suspended, work.run.rests, work.run.active, work.run.started),
         (true, true, 2, Some(0)),
         "a start time is there"
     );
@@ -187,9 +187,9 @@ fn a_time_that_can_be_read_is_read() {
     let time = "2026-11-21T14:00:00Z";
     let batch =
         json!({"metadata": {"creationTimestamp": time, "deletionTimestamp": time}, "status": {"startTime": time}});
-    let Sent(batch) = serde_json::from_value::<Sent<Batch>>(batch).unwrap();
+    let Trimmed(batch) = serde_json::from_value::<Trimmed<Batch>>(batch).unwrap();
     let lease = json!({"spec": {"renewTime": "2026-11-21T14:00:00.000001Z"}});
-    let Sent(lease) = serde_json::from_value::<Sent<Lease>>(lease).unwrap();
+    let Trimmed(lease) = serde_json::from_value::<Trimmed<Lease>>(lease).unwrap();
     let at = batch.status.unwrap().start_time.unwrap().0;
     assert_eq!(at.to_string(), time);
     assert_eq!(
@@ -201,7 +201,7 @@ fn a_time_that_can_be_read_is_read() {
 
 #[test]
 fn e1_a_lease_beats_whenever_it_says_something_else() {
-    let held = |spec: Value| serde_json::from_value::<Heartbeat>(json!({"spec": spec})).unwrap().held;
+    let held = |spec: Value| serde_json::from_value::<AgentLease>(json!({"spec": spec})).unwrap().held;
     let beat = |time: &str| held(json!({"holderIdentity": "a", "renewTime": time}));
     assert!(beat("10000-01-01T23:58:59.000000Z").is_some());
     assert_eq!(beat("10000-01-01T23:58:59.000000Z"), beat("10000-01-01T23:58:59.000000Z"));
@@ -214,9 +214,9 @@ fn e1_a_lease_beats_whenever_it_says_something_else() {
 #[test]
 fn metadata_that_are_written_back_keep_all_annotations() {
     let metadata = json!({"name": "l", "annotations": {"a.dev/b": "c", "gangmatch.dev/d": "e"}, "labels": {}});
-    let lease: Sent<Lease> = serde_json::from_value(json!({"metadata": metadata.clone()})).unwrap();
+    let lease: Trimmed<Lease> = serde_json::from_value(json!({"metadata": metadata.clone()})).unwrap();
     assert_eq!(serde_json::to_value(lease.meta()).unwrap(), metadata);
-    assert_eq!(serde_json::to_value(lean_metadata(&metadata).unwrap()).unwrap(), metadata);
+    assert_eq!(serde_json::to_value(trimmed_metadata(&metadata).unwrap()).unwrap(), metadata);
 }
 
 /// Any JSON, with the names that are read.
@@ -250,10 +250,10 @@ proptest! {
             let list = serde_json::from_str::<ObjectList<T>>(text).unwrap();
             list.items.len() == 2 && list.items.last().is_some_and(|last| last.meta().name.as_deref() == Some("good"))
         }
-        prop_assert!(good::<Sent<Pod>>(&text) && good::<Sent<Batch>>(&text) && good::<Sent<JobSet>>(&text));
-        prop_assert!(good::<Sent<Lease>>(&text) && good::<Heartbeat>(&text) && good::<Sent<Namespace>>(&text));
-        prop_assert!(good::<Guarded<Sent<Node>>>(&text) && good::<Guarded<Sent<Job>>>(&text) && good::<Guarded<Sent<Match>>>(&text));
-        prop_assert!(good::<Guarded<Sent<Machine>>>(&text) && good::<Guarded<Sent<MachineClass>>>(&text));
+        prop_assert!(good::<Trimmed<Pod>>(&text) && good::<Trimmed<Batch>>(&text) && good::<Trimmed<JobSet>>(&text));
+        prop_assert!(good::<Trimmed<Lease>>(&text) && good::<AgentLease>(&text) && good::<Trimmed<Namespace>>(&text));
+        prop_assert!(good::<Parsed<Trimmed<Node>>>(&text) && good::<Parsed<Trimmed<Job>>>(&text) && good::<Parsed<Trimmed<Match>>>(&text));
+        prop_assert!(good::<Parsed<Trimmed<Machine>>>(&text) && good::<Parsed<Trimmed<MachineClass>>>(&text));
         let page = Page::<Job>::read(&text).unwrap();
         prop_assert!(page.items.iter().any(|job| job.metadata.name.as_deref() == Some("good")));
     }

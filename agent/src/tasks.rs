@@ -8,12 +8,12 @@ use crds::{Activity, AskWhen, ClaimEntry, Vote};
 
 /// The offer, as it was seen last.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Sight<'s> {
+pub(crate) enum OfferView<'s> {
     /// Not seen yet.
     Unknown,
     /// It was deleted.
     Gone,
-    /// It is there: its uid, and who holds it.
+    /// It is there: its uid, and its claims.
     There(&'s str, &'s BTreeMap<String, ClaimEntry>),
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Work {
 
 /// One thing to do, for the claim of the Match with this uid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Duty {
+pub(crate) enum Task {
     /// Stop the work.
     Halt(String),
     /// Write that the work has ended.
@@ -41,38 +41,38 @@ pub(crate) enum Duty {
     Resume(String),
 }
 
-/// What is to be done. `alone`: the Lease could not be renewed for so long that others will take this agent for lost.
-pub(crate) fn duties(sight: Sight<'_>, works: &BTreeMap<String, Work>, alone: bool) -> Vec<Duty> {
-    let (uid, claims) = match sight {
-        Sight::Unknown if alone => return works.keys().cloned().map(Duty::Halt).collect(),
-        Sight::Unknown => return Vec::new(),
-        Sight::Gone => return works.keys().cloned().map(Duty::Halt).collect(),
-        Sight::There(uid, claims) => (uid, claims),
+/// What is to be done. `lapsed`: the Lease could not be renewed for so long that others will take this agent for lost.
+pub(crate) fn tasks(view: OfferView<'_>, works: &BTreeMap<String, Work>, lapsed: bool) -> Vec<Task> {
+    let (uid, claims) = match view {
+        OfferView::Unknown if lapsed => return works.keys().cloned().map(Task::Halt).collect(),
+        OfferView::Unknown => return Vec::new(),
+        OfferView::Gone => return works.keys().cloned().map(Task::Halt).collect(),
+        OfferView::There(uid, claims) => (uid, claims),
     };
     let may_work = |claim: &str, work: &Work| {
         let goes_on = |entry: &ClaimEntry| !entry.release && entry.activity == Activity::Active;
         work.offer == uid && claims.get(claim).is_some_and(goes_on)
     };
-    let (mine, former): (Vec<_>, Vec<_>) = works.iter().partition(|(claim, work)| !alone && may_work(claim, work));
-    let mut all: Vec<Duty> = former.iter().map(|(claim, _)| Duty::Halt((*claim).clone())).collect();
-    all.extend(mine.iter().filter(|(_, work)| work.ended).map(|(claim, _)| Duty::End((*claim).clone())));
+    let (mine, former): (Vec<_>, Vec<_>) = works.iter().partition(|(claim, work)| !lapsed && may_work(claim, work));
+    let mut all: Vec<Task> = former.iter().map(|(claim, _)| Task::Halt((*claim).clone())).collect();
+    all.extend(mine.iter().filter(|(_, work)| work.ended).map(|(claim, _)| Task::End((*claim).clone())));
     for (claim, entry) in claims.iter().filter(|(claim, _)| !works.contains_key(*claim)) {
-        all.extend(of_entry(entry, alone, former.is_empty()).map(|duty| duty(claim.clone())));
+        all.extend(of_entry(entry, lapsed, former.is_empty()).map(|task| task(claim.clone())));
     }
     all
 }
 
-/// What an entry asks of an agent that does not work for it. It does not vote while it still works for somebody who has lost
-/// his claim.
-fn of_entry(entry: &ClaimEntry, alone: bool, is_free: bool) -> Option<fn(String) -> Duty> {
+/// What an entry asks of an agent that does not work for it. It does not vote while it still works for a claim
+/// that is over.
+fn of_entry(entry: &ClaimEntry, lapsed: bool, is_free: bool) -> Option<fn(String) -> Task> {
     match entry.activity {
-        Activity::Active if entry.release => Some(Duty::End),
-        Activity::Active if !alone => Some(Duty::Resume),
-        Activity::Idle if alone || entry.release => None,
-        Activity::Idle if entry.committed => is_free.then_some(Duty::Begin),
+        Activity::Active if entry.release => Some(Task::End),
+        Activity::Active if !lapsed => Some(Task::Resume),
+        Activity::Idle if lapsed || entry.release => None,
+        Activity::Idle if entry.committed => is_free.then_some(Task::Begin),
         Activity::Idle => {
             let asked = entry.vote == Vote::Pending && entry.ask_when == AskWhen::Now;
-            (asked && is_free).then_some(Duty::Vote)
+            (asked && is_free).then_some(Task::Vote)
         }
         Activity::Active | Activity::Ended | Activity::Lost => None,
     }
@@ -90,16 +90,16 @@ mod tests {
         serde_json::from_value(entry).unwrap()
     }
 
-    fn due(registers: &Value, works: Option<(&str, bool)>, alone: bool) -> Vec<Duty> {
+    fn due(registers: &Value, works: Option<(&str, bool)>, lapsed: bool) -> Vec<Task> {
         let claims = BTreeMap::from([("u".to_owned(), entry(registers))]);
         let work = |(offer, ended): (&str, bool)| ("u".to_owned(), Work { offer: offer.to_owned(), ended });
-        duties(Sight::There("o", &claims), &works.map(work).into_iter().collect(), alone)
+        tasks(OfferView::There("o", &claims), &works.map(work).into_iter().collect(), lapsed)
     }
 
     #[test]
     fn row_by_row() {
-        let [vote, begin, resume, halt, end] = [Duty::Vote, Duty::Begin, Duty::Resume, Duty::Halt, Duty::End]
-            .map(|duty: fn(String) -> Duty| duty("u".into()));
+        let [vote, begin, resume, halt, end] = [Task::Vote, Task::Begin, Task::Resume, Task::Halt, Task::End]
+            .map(|task: fn(String) -> Task| task("u".into()));
         let told = json!({"committed": true});
         let active = json!({"committed": true, "activity": "Active"});
         let released = json!({"committed": true, "activity": "Active", "release": true});
@@ -123,8 +123,8 @@ mod tests {
             (json!({"committed": true, "activity": "Lost"}), Some(("o", false)), false, vec![halt]),
             (json!({"committed": true, "activity": "Ended"}), None, false, vec![]),
         ];
-        for (registers, works, alone, expected) in table {
-            assert_eq!(due(&registers, works, alone), expected, "{registers} {works:?} {alone}");
+        for (registers, works, lapsed, expected) in table {
+            assert_eq!(due(&registers, works, lapsed), expected, "{registers} {works:?} {lapsed}");
         }
     }
 
@@ -132,15 +132,15 @@ mod tests {
     fn nobody_is_voted_for_while_work_for_a_former_claim_goes_on() {
         let claims = BTreeMap::from([("new".to_owned(), entry(&json!({"vote": "Pending"})))]);
         let works = BTreeMap::from([("old".to_owned(), Work { offer: "o".to_owned(), ended: false })]);
-        assert_eq!(duties(Sight::There("o", &claims), &works, false), [Duty::Halt("old".to_owned())]);
-        assert_eq!(duties(Sight::There("o", &claims), &BTreeMap::new(), false), [Duty::Vote("new".to_owned())]);
+        assert_eq!(tasks(OfferView::There("o", &claims), &works, false), [Task::Halt("old".to_owned())]);
+        assert_eq!(tasks(OfferView::There("o", &claims), &BTreeMap::new(), false), [Task::Vote("new".to_owned())]);
     }
 
     #[test]
     fn an_offer_that_is_gone_ends_all_work_and_one_not_seen_yet_none() {
         let works = BTreeMap::from([("u".to_owned(), Work { offer: "o".to_owned(), ended: false })]);
-        assert_eq!(duties(Sight::Gone, &works, false), [Duty::Halt("u".to_owned())]);
-        assert_eq!(duties(Sight::Unknown, &works, false), []);
-        assert_eq!(duties(Sight::Unknown, &works, true), [Duty::Halt("u".to_owned())]);
+        assert_eq!(tasks(OfferView::Gone, &works, false), [Task::Halt("u".to_owned())]);
+        assert_eq!(tasks(OfferView::Unknown, &works, false), []);
+        assert_eq!(tasks(OfferView::Unknown, &works, true), [Task::Halt("u".to_owned())]);
     }
 }

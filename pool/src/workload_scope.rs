@@ -1,13 +1,13 @@
-//! In which namespaces claims have work started for them.
+//! The namespaces in which the controller starts workloads.
 
 use std::collections::BTreeSet;
 
 use crds::ad::Rejected;
 use crds::conditions::reasons;
 
-/// Where whoever starts workloads may do so.
+/// The namespaces in which workloads are started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum WorkloadScope {
     /// In all namespaces.
     #[default]
     Everywhere,
@@ -15,22 +15,22 @@ pub enum Reach {
     In(BTreeSet<String>),
 }
 
-impl Reach {
-    /// Whether it may be done in this namespace.
+impl WorkloadScope {
+    /// Whether workloads are started in this namespace.
     #[must_use]
     pub fn includes(&self, namespace: &str) -> bool {
         match self {
-            Reach::Everywhere => true,
-            Reach::In(namespaces) => namespaces.contains(namespace),
+            WorkloadScope::Everywhere => true,
+            WorkloadScope::In(namespaces) => namespaces.contains(namespace),
         }
     }
 
-    /// What a Job with a workload is told where it may not be.
+    /// Why a Job with a workload is not accepted in this namespace, if it is not.
     pub(crate) fn refusal(&self, namespace: &str) -> Option<Rejected> {
         let found = format!("spec.workload: found a workload in the namespace {namespace}, and gangmatch");
         let message = match self {
             _ if self.includes(namespace) => return None,
-            Reach::In(namespaces) if !namespaces.is_empty() => format!(
+            WorkloadScope::In(namespaces) if !namespaces.is_empty() => format!(
                 "{found} has no right to start any there: add `{namespace}` to the chart's value workloads.namespaces"
             ),
             _ => format!(
@@ -55,19 +55,19 @@ mod tests {
             serde_json::from_str(&text).unwrap()
         };
         let template = r#", "workload": {"workloadRef": {"name": "nightly"}}"#;
-        let said = |reach: &Reach, namespace: &str, workload: &str| {
-            let mut objects = Objects::default().reaching(reach.clone());
+        let said = |scope: &WorkloadScope, namespace: &str, workload: &str| {
+            let mut objects = Objects::default().with_workloads_in(scope.clone());
             objects.jobs.put(job(namespace, workload));
             let held = objects.jobs.get(&ObjectKey::new(namespace, "j")).unwrap();
             held.ad.as_ref().err().map(|rejected| (rejected.reason, rejected.message.clone()))
         };
-        let one = Reach::In(["eda".to_owned()].into());
+        let one = WorkloadScope::In(["eda".to_owned()].into());
         assert_eq!(said(&one, "eda", template), None);
         assert_eq!(said(&one, "web", ""), None, "it wants none");
         let (reason, message) = said(&one, "web", template).unwrap();
         assert_eq!(reason, "WorkloadsDisabled");
         assert!(message.ends_with("add `web` to the chart's value workloads.namespaces"), "{message}");
-        let (_, message) = said(&Reach::In(BTreeSet::new()), "web", template).unwrap();
+        let (_, message) = said(&WorkloadScope::In(BTreeSet::new()), "web", template).unwrap();
         assert!(message.ends_with("set the chart's value workloads.enabled to true"), "{message}");
     }
 }

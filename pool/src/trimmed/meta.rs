@@ -1,4 +1,4 @@
-//! Metadata without the list of who has managed which field, which takes longer to read than all the rest.
+//! Metadata without `managedFields`, which take longer to read than all the rest.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::lenient::{As, Lenient, Moment, lenient_fields, texts};
 
-/// All that metadata say but `managedFields`.
+/// The fields of metadata without `managedFields`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, bound = "A: Lenient")]
 pub(super) struct Meta<A> {
@@ -32,7 +32,7 @@ pub(super) struct Meta<A> {
 /// All annotations.
 pub(super) type AllTexts = Option<BTreeMap<String, String>>;
 
-/// The annotations that are read here: others may be as long as the rest of the object.
+/// The annotations of gangmatch: others may be as long as the rest of the object.
 #[derive(Default)]
 pub(super) struct OwnTexts(AllTexts);
 
@@ -83,7 +83,7 @@ impl From<Owner> for OwnerReference {
 
 impl<A: Into<AllTexts>> From<Meta<A>> for ObjectMeta {
     fn from(meta: Meta<A>) -> ObjectMeta {
-        // The server alone writes these two. Should one be unreadable all the same, nobody is the older for it, and it is being deleted.
+        // Only the server writes these two. If one is unreadable nevertheless: the object counts as young, or as being deleted.
         let created = meta.creation_timestamp.0.map(|time| time.or(Time(Timestamp::MAX)));
         let deleted = meta.deletion_timestamp.0.map(|time| time.or(Time(Timestamp::UNIX_EPOCH)));
         ObjectMeta {
@@ -106,10 +106,10 @@ impl<A: Into<AllTexts>> From<Meta<A>> for ObjectMeta {
     }
 }
 
-/// Reads metadata with all annotations, whatever they are.
+/// Reads metadata with all annotations, without `managedFields`.
 ///
 /// # Errors
-/// If it is no JSON.
-pub fn lean_metadata<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
+/// It is not JSON.
+pub fn trimmed_metadata<'de, D: Deserializer<'de>>(from: D) -> Result<ObjectMeta, D::Error> {
     As::<Meta<AllTexts>>::deserialize(from).map(|meta| meta.0.into())
 }

@@ -1,4 +1,4 @@
-//! A Match and its members as they are now into a gang that the engine can look at once more.
+//! A Match and its members as they are now into a gang that can be verified again.
 
 use crds::{Match, Member};
 use kube::ResourceExt;
@@ -9,17 +9,17 @@ use crate::objects::Objects;
 use crate::snapshot::{CycleInputs, offer_ad};
 use crate::usage::usage_without;
 
-/// A recorded gang over a snapshot of just its members.
-pub struct Recalled {
-    /// The members, as they are now, without what this Match itself holds.
+/// The gang of a Match, over a snapshot of its members only.
+pub struct RecordedGang {
+    /// The members as they are now; what this Match itself holds of them counts as free.
     pub snapshot: Snapshot,
     /// The gang as it was recorded.
     pub gang: Gang,
 }
 
-/// The gang of a Match over its members as `objects` shows them; `None` if one is gone, is another object of the same
-/// name, has no ad any more, or has lost the port it was bound through.
-pub fn gang_of(found: &Match, objects: &Objects) -> Option<Recalled> {
+/// The gang of a Match over its members as they are now. `None` if a member does not exist any more, is another object of the same
+/// name, has no accepted ad, or has lost the port through which it was bound.
+pub fn gang_of(found: &Match, objects: &Objects) -> Option<RecordedGang> {
     let uid = found.uid().unwrap_or_default();
     let ads: Option<Vec<PoolAd>> = found.spec.members.iter().map(|member| ad_of(member, objects, &uid)).collect();
     let snapshot = Snapshot::new(ads?);
@@ -31,7 +31,7 @@ pub fn gang_of(found: &Match, objects: &Objects) -> Option<Recalled> {
             ask: Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() },
         });
     }
-    Some(Recalled { snapshot, gang: Gang { members: members.into(), score: Score::default() } })
+    Some(RecordedGang { snapshot, gang: Gang { members: members.into(), score: Score::default() } })
 }
 
 fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> {
@@ -40,16 +40,16 @@ fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> 
         Some(found) => {
             let mut ad = offer_ad(found, objects, &CycleInputs::default())?;
             if let Role::Offers(offer) = &mut ad.role {
-                offer.usage = usage_without(found.status(), match_uid);
+                offer.usage = usage_without(found.status, match_uid);
             }
             ad
         }
-        None => PoolAd::clone(objects.jobs.get(&key)?.ad.as_ref().ok()?.asks.as_ref()?),
+        None => PoolAd::clone(objects.jobs.get(&key)?.ad.as_ref().ok()?.root.as_ref()?),
     };
     (ad.uid == member.uid).then_some(ad)
 }
 
-/// How a member is bound; the inner `None` is the root's.
+/// The edge from a member to its parent. The inner `None`: the member is the root.
 #[expect(clippy::option_option, reason = "no edge at all is the root, an edge that cannot be read is a failure")]
 fn edge(member: &Member, found: &Match, snapshot: &Snapshot) -> Option<Option<Edge>> {
     let Some(parent) = member.parent else { return Some(None) };

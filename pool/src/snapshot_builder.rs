@@ -1,0 +1,163 @@
+//! One snapshot after the other: an ad that has not changed is the very same in both, so that the engine recognizes it.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crds::Offer;
+use matchmaker::{AdKey, PoolAd, Role, Root, Snapshot};
+
+use crate::ads::Advertises;
+use crate::consent::consent;
+use crate::objects::Objects;
+use crate::offer_ref::OfferRef;
+use crate::snapshot::{
+    CycleInputs, JobState, ad_key, is_open, job_state, missing_entries, offer_ad, recreated_under_live_claims,
+};
+use crate::store::AdStore;
+
+/// Builds snapshots of the cache. What it remembers of the last one saves time and changes no snapshot.
+#[derive(Debug, Default)]
+pub struct SnapshotBuilder {
+    /// The offers of the last snapshot, in the order of their keys.
+    offers: Vec<BuiltOffer>,
+    /// The last snapshot, without roots.
+    snapshot: Option<Snapshot>,
+}
+
+/// The ad of an offer in a snapshot, and what it was made of.
+#[derive(Clone, Debug)]
+struct BuiltOffer {
+    ad: Arc<PoolAd>,
+    /// The cached object. It is kept, so that no other object is ever at its address.
+    object: Arc<dyn Any + Send + Sync>,
+    facts: OfferFacts,
+}
+
+/// What is true of an offer beside what its object says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OfferFacts {
+    open: bool,
+    /// An assumed gang takes some of it.
+    assumed: bool,
+}
+
+/// What all offers of a snapshot depend on.
+struct SnapshotContext<'a> {
+    objects: &'a Objects,
+    inputs: &'a CycleInputs,
+    /// Offers that are closed because of other objects: by key and uid.
+    closed: BTreeSet<(AdKey, String)>,
+    /// The offers that assumed gangs take some of.
+    assumed: BTreeSet<&'a AdKey>,
+}
+
+impl SnapshotBuilder {
+    /// The snapshot of what is known now.
+    pub fn build(&mut self, objects: &Objects, inputs: &CycleInputs) -> Snapshot {
+        // Jobs come first, as their kind does in the order of keys.
+        let jobs = objects.jobs.iter().filter_map(|(_, held)| held.ad.as_ref().ok()?.root.clone());
+        let mut all: Vec<Arc<PoolAd>> = jobs.collect();
+        let mut before = std::mem::take(&mut self.offers).into_iter().peekable();
+        // The offer of the last snapshot with this key. Keys are asked for in their order.
+        let mut known = |key: &AdKey| {
+            while before.next_if(|built| built.ad.key < *key).is_some() {}
+            before.next_if(|built| built.ad.key == *key)
+        };
+        let context = SnapshotContext::of(objects, inputs);
+        self.offers.extend(context.offers(&objects.licenses, &mut known));
+        self.offers.extend(context.offers(&objects.machines, &mut known));
+        all.extend(self.offers.iter().map(|built| built.ad.clone()));
+        let mut snapshot = match self.snapshot.take().filter(|last| is_of(last, &all)) {
+            Some(snapshot) => snapshot,
+            None => Snapshot::of(all),
+        };
+        self.snapshot = Some(snapshot.clone());
+        add_roots(&mut snapshot, objects, inputs);
+        snapshot
+    }
+}
+
+/// Whether a snapshot is of these very ads.
+fn is_of(snapshot: &Snapshot, ads: &[Arc<PoolAd>]) -> bool {
+    snapshot.len() == ads.len() && snapshot.ads().zip(ads).all(|((_, known), ad)| std::ptr::eq(known, Arc::as_ptr(ad)))
+}
+
+impl<'a> SnapshotContext<'a> {
+    fn of(objects: &'a Objects, inputs: &'a CycleInputs) -> SnapshotContext<'a> {
+        let mut closed = recreated_under_live_claims(objects);
+        let missing = missing_entries(objects).into_iter().filter_map(|(_, member)| objects.offer_of(member));
+        closed.extend(missing.map(|offer| (ad_key(offer.kind, &offer.key()), offer.uid().to_owned())));
+        let assumed = inputs.assumed.iter().flat_map(|gang| gang.asks.iter().map(|(offer, _)| offer)).collect();
+        SnapshotContext { objects, inputs, closed, assumed }
+    }
+
+    /// The accepted offers of one kind, by key; those that have not changed as they were.
+    fn offers<K: Offer + Advertises + Send + Sync + 'static>(
+        &self,
+        store: &AdStore<K>,
+        known: &mut impl FnMut(&AdKey) -> Option<BuiltOffer>,
+    ) -> Vec<BuiltOffer> {
+        let built = store.iter().filter_map(|(key, held)| {
+            let (key, offer) = (ad_key(<K as Advertises>::KIND, key), OfferRef::from(held));
+            let facts = self.facts(offer, &key);
+            let is_same = |built: &BuiltOffer| std::ptr::addr_eq(Arc::as_ptr(&built.object), Arc::as_ptr(&held.object));
+            let before = known(&key).filter(|built| is_same(built) && self.is_current(built, offer, facts));
+            before.or_else(|| {
+                let mut ad = offer_ad(offer, self.objects, self.inputs)?;
+                if let Role::Offers(terms) = &mut ad.role {
+                    terms.open = facts.open;
+                }
+                Some(BuiltOffer { ad: Arc::new(ad), object: held.object.clone(), facts })
+            })
+        });
+        built.collect()
+    }
+
+    fn facts(&self, offer: OfferRef<'_>, key: &AdKey) -> OfferFacts {
+        let closed = !self.closed.is_empty() && self.closed.contains(&(key.clone(), offer.uid().to_owned()));
+        OfferFacts { open: !closed && is_open(offer, self.objects, self.inputs), assumed: self.assumed.contains(key) }
+    }
+
+    /// Whether the ad of an offer whose object has not changed is what would be made of it now. Assumed gangs come and go: an ad that
+    /// counts one is made anew.
+    fn is_current(&self, built: &BuiltOffer, offer: OfferRef<'_>, facts: OfferFacts) -> bool {
+        let namespace = &built.ad.key.namespace;
+        built.facts == facts
+            && !facts.assumed
+            && offer.fields.allowed_namespaces.as_ref().is_none_or(|allowed| {
+                let now = consent(Some(allowed), namespace, &self.objects.namespaces);
+                built.ad.offer().is_some_and(|terms| terms.consent == now)
+            })
+    }
+}
+
+/// Adds the roots, and how many gangs each namespace holds.
+fn add_roots(snapshot: &mut Snapshot, objects: &Objects, inputs: &CycleInputs) {
+    let jobs = objects.jobs.iter().filter(|(_, held)| held.ad.is_ok());
+    let (mut roots, mut submitter) = (Vec::new(), Arc::<str>::default());
+    // Jobs come first in a snapshot, in the order of their keys, as they do among the objects.
+    for ((place, ad), (key, held)) in snapshot.ads().zip(jobs) {
+        let waits = || !inputs.held_back.contains(&ad.uid) && job_state(held, objects) == JobState::Waits;
+        if !inputs.returning.contains(&ad.uid) && !waits() {
+            continue;
+        }
+        let since = held.object.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
+        if *submitter != *key.namespace {
+            submitter = key.namespace.as_str().into();
+        }
+        roots.push(Root {
+            ad: place,
+            submitter: Arc::clone(&submitter),
+            priority: held.object.spec.priority,
+            since,
+            exclusions: inputs.exclusions.get(&ad.uid).cloned().unwrap_or_default(),
+        });
+    }
+    snapshot.roots = roots;
+    for found in objects.matches.values() {
+        if !found.decision().is_terminal() {
+            *snapshot.held.entry(found.metadata.namespace.clone().unwrap_or_default()).or_default() += 1;
+        }
+    }
+}
