@@ -76,6 +76,8 @@ pub mod reasons {
     pub const NO_CONSISTENT_GANG: &str = "NoConsistentGang";
     /// All offers that would match are claimed.
     pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
+    /// Other jobs got the offers in this cycle.
+    pub const WAITING_FOR_TURN: &str = "WaitingForTurn";
     /// The job's own constraint exceeds the limits of an evaluation: the message names the port and the constraint.
     pub const EXPRESSION_TOO_EXPENSIVE: &str = "ExpressionTooExpensive";
     /// The search ran out of steps before it was complete.
@@ -102,13 +104,19 @@ pub mod reasons {
     pub const WORKLOAD_PENDING: &str = "WorkloadPending";
     /// The API server refused the workload.
     pub const WORKLOAD_REFUSED: &str = "WorkloadRefused";
+    /// No pod was ready or finished in time; also why a Match was released.
+    pub const START_TIMED_OUT: &str = "StartTimedOut";
 
-    // Reasons of a Job's `Finished`; the others are those of `claiming::Reason`.
+    // Reasons of a Job's `Finished`; the first three also of a Match's `Released`.
 
     /// The workload succeeded.
     pub const COMPLETED: &str = "Completed";
+    /// The workload failed.
+    pub const WORKLOAD_FAILED: &str = "WorkloadFailed";
     /// The owner set spec.done.
     pub const DONE: &str = "Done";
+    /// The claim was held for activeDeadlineSeconds; also of a Match's `Released`.
+    pub const CLAIM_EXPIRED: &str = "ClaimExpired";
     /// The job waited for matchTimeoutSeconds without a claim.
     pub const MATCH_TIMED_OUT: &str = "MatchTimedOut";
     /// The job was rejected more than retry.limit times.
@@ -122,6 +130,8 @@ pub mod reasons {
     pub const CLAIMED: &str = "Claimed";
     /// All of it is taken.
     pub const FULL: &str = "Full";
+    /// It allows jobs of other namespaces, but its namespace lacks the label gangmatch.dev/offers=cluster.
+    pub const NAMESPACE_NOT_TRUSTED: &str = "NamespaceNotTrusted";
     /// The owner set stopPolicy Hold.
     pub const DRAINING: &str = "Draining";
     /// The owner set stopPolicy HoldAndDrain.
@@ -153,10 +163,37 @@ pub mod reasons {
     /// The claims fit the capacity.
     pub const WITHIN_CAPACITY: &str = "WithinCapacity";
 
-    // Reasons of a Match's `Released`; the others are those of `claiming::Reason`.
+    // Reasons of a Match's `Released`.
 
     /// The claim is active.
     pub const ACTIVE: &str = "Active";
+    /// The job was deleted; also why a Match was aborted.
+    pub const JOB_DELETED: &str = "JobDeleted";
+    /// The Match was deleted.
+    pub const MATCH_DELETED: &str = "MatchDeleted";
+    /// An offer was deleted.
+    pub const MEMBER_LOST: &str = "MemberLost";
+    /// An owner set stopPolicy HoldAndDrain.
+    pub const EVICTED: &str = "Evicted";
+
+    // Reasons for which a Match is aborted.
+
+    /// Another claim took the capacity.
+    pub const CAPACITY_TAKEN: &str = "CapacityTaken";
+    /// An ad had changed since it was matched.
+    pub const STALE_AD: &str = "StaleAd";
+    /// On the reserved objects the constraints no longer hold.
+    pub const REQUIREMENTS_CHANGED: &str = "RequirementsChanged";
+    /// An offer was deleted before it was reserved.
+    pub const MEMBER_GONE: &str = "MemberGone";
+    /// An offer may not be taken from this namespace.
+    pub const NOT_ALLOWED: &str = "NotAllowed";
+    /// A member voted no.
+    pub const REJECTED: &str = "Rejected";
+    /// Not all members had voted in time.
+    pub const RESERVE_TIMED_OUT: &str = "ReserveTimedOut";
+    /// Another Match holds the job.
+    pub const JOB_TAKEN: &str = "JobTaken";
 }
 
 /// Whether a condition holds.
@@ -255,9 +292,9 @@ mod tests {
     fn transition_time_moves_with_the_status_only() {
         let mut all = Vec::new();
         assert!(set(&mut all, matched(Holds::False, reasons::NO_CANDIDATES), Some(1), at(10)));
-        assert!(set(&mut all, matched(Holds::False, reasons::WAITING_FOR_CAPACITY), Some(1), at(20)));
+        assert!(set(&mut all, matched(Holds::False, reasons::WAITING_FOR_TURN), Some(1), at(20)));
         assert_eq!(find(&all, types::MATCHED).unwrap().last_transition_time, at(10));
-        assert!(!set(&mut all, matched(Holds::False, reasons::WAITING_FOR_CAPACITY), Some(2), at(30)));
+        assert!(!set(&mut all, matched(Holds::False, reasons::WAITING_FOR_TURN), Some(2), at(30)));
         assert_eq!(find(&all, types::MATCHED).unwrap().observed_generation, Some(2));
         assert!(set(&mut all, matched(Holds::True, reasons::GANG_FOUND), Some(2), at(40)));
         assert_eq!(find(&all, types::MATCHED).unwrap().last_transition_time, at(40));

@@ -6,6 +6,7 @@ pub(crate) mod shallow;
 mod tests;
 pub(crate) mod watched;
 
+use std::any::type_name;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ const JOB_SETS_EVERY: Duration = Duration::from_secs(10);
 
 /// Watches all kinds for ever, workloads in their scope only; returns once each kind has been listed.
 pub(crate) async fn start(client: &Client, cache: &Arc<Cache>, scope: &WorkloadScope, rights: &Arc<Rights>) {
-    let (listed, mut each_listed) = mpsc::channel(16);
+    let (listed, mut each_listed) = mpsc::unbounded_channel();
     let everywhere =
         Watcher { client: client.clone(), cache: cache.clone(), rights: rights.clone(), listed, area: None };
     everywhere.spawn(ads::<Job>());
@@ -86,11 +87,16 @@ pub(crate) async fn start(client: &Client, cache: &Arc<Cache>, scope: &WorkloadS
         tokio::spawn(there.watch_job_sets());
     }
     drop(everywhere);
-    let mut listed = 0;
-    while listed < watches && each_listed.recv().await.is_some() {
-        listed += 1;
+    let mut listed = BTreeSet::new();
+    while listed.len() < watches
+        && let Some(watch) = each_listed.recv().await
+    {
+        listed.insert(watch);
     }
 }
+
+/// Tells a watch from the others: its type, its label selector and its area.
+type WatchId = (&'static str, Option<&'static str>, Area);
 
 /// Watches kinds in one area.
 #[derive(Clone)]
@@ -98,8 +104,8 @@ struct Watcher {
     client: Client,
     cache: Arc<Cache>,
     rights: Arc<Rights>,
-    /// Gets a message when a kind has been listed.
-    listed: mpsc::Sender<()>,
+    /// Gets a message each time a kind has been listed.
+    listed: mpsc::UnboundedSender<WatchId>,
     area: Area,
 }
 
@@ -122,7 +128,7 @@ impl Watcher {
                             all.workloads.job_sets = false;
                         });
                     }
-                    let _ = self.listed.try_send(());
+                    let _ = self.listed.send((type_name::<JobSet>(), JOB_SETS.label, self.area.clone()));
                 }
                 Err(error) => tracing::warn!(%error, "could not check whether the kind JobSet exists"),
             }
@@ -170,7 +176,7 @@ impl Watcher {
                 Ok(watcher::Event::InitDone) => {
                     cache.update(|all| (kind.retain)(all, &|key| seen.contains(key) || is_elsewhere(key)));
                     // After the first list nothing receives it any more.
-                    let _ = self.listed.try_send(());
+                    let _ = self.listed.send((type_name::<K>(), kind.label, self.area.clone()));
                 }
                 Ok(watcher::Event::Apply(object)) => take_in(cache, kind, read(object), &name),
                 Ok(watcher::Event::Delete(object)) => {
@@ -215,7 +221,7 @@ fn has_status(error: &watcher::Error, code: u16) -> bool {
 }
 
 /// Watches the Leases of agents for ever. The Leases of nodes, which are many, are left out.
-async fn watch_leases(api: Api<AgentLease>, cache: Arc<Cache>, listed: mpsc::Sender<()>) {
+async fn watch_leases(api: Api<AgentLease>, cache: Arc<Cache>, listed: mpsc::UnboundedSender<WatchId>) {
     let config = watcher::Config::default().timeout(60).page_size(PAGE).fields("metadata.namespace!=kube-node-lease");
     let mut events = std::pin::pin!(watcher(api, config).backoff(Pauses(PAUSE_MIN)).into_stream());
     let mut seen = BTreeSet::new();
@@ -228,7 +234,7 @@ async fn watch_leases(api: Api<AgentLease>, cache: Arc<Cache>, listed: mpsc::Sen
             }
             Ok(watcher::Event::InitDone) => {
                 cache.listed_leases(&seen);
-                let _ = listed.try_send(());
+                let _ = listed.send((type_name::<AgentLease>(), None, None));
             }
             Ok(watcher::Event::Apply(lease)) if is_lease_of_agent(&lease.name_any()) => {
                 cache.saw_lease(ObjectKey::of(&lease), lease.held);
