@@ -18,7 +18,10 @@ const IMPORTS: [(&str, &[&str]); 23] = [
     ("baselines", &["classad", "gangindex", "matchmaker"]),
     ("crds", &["classad"]),
     ("pool", &["classad", "gangindex", "matchmaker", "crds"]),
-    ("controller", &["apiserver", "auditor", "classad", "claiming", "gangindex", "matchmaker", "crds", "pool"]),
+    (
+        "controller",
+        &["apiserver", "auditor", "classad", "claiming", "gangindex", "matchmaker", "crds", "pool", "sampling"],
+    ),
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["classad", "gangindex", "matchmaker", "crds", "pool"]),
     ("simulator", &["classad", "claiming", "gangindex", "matchmaker"]),
