@@ -2,8 +2,10 @@
 //! is stored and do the next thing; they remember nothing that a restart would take from them.
 
 use http::Method;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::process::beginning;
 use crate::stage::{HERE, Stage, at, call};
 
 /// An agent of an offer.
@@ -36,11 +38,15 @@ const RENEW_MS: i64 = 5_000;
 /// How long work takes.
 const WORK_SECONDS: i64 = 3;
 
-/// Everybody does what there is to do.
-pub(crate) fn react(stage: &mut Stage) {
+/// Everybody does what there is to do; those of workloads only if there is news of them.
+pub(crate) fn react(stage: &mut Stage, is_news: bool) {
     for name in stage.agents.keys().cloned().collect::<Vec<_>>() {
         agent(stage, &name);
     }
+    if !is_news {
+        return;
+    }
+    kubelets(stage);
     for batch in stage.list("/apis/batch/v1/jobs") {
         batch_job(stage, &batch);
     }
@@ -119,6 +125,7 @@ fn batch_job(stage: &mut Stage, batch: &Value) {
         .find(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == batch["metadata"]["uid"]);
     let seconds = stage.now_ms / 1000;
     let status = match (batch["spec"]["suspend"] == true, pod) {
+        (false, Some(pod)) if !pod["metadata"]["deletionTimestamp"].is_null() => return,
         (true, Some(pod)) if pod["metadata"]["deletionTimestamp"].is_null() => {
             let _ = stage.ask(&Method::DELETE, &format!("{pods}/{name}-pod"), &Value::Null);
             return;
@@ -131,7 +138,8 @@ fn batch_job(stage: &mut Stage, batch: &Value) {
             let labels = &batch["spec"]["template"]["metadata"]["labels"];
             let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": batch["metadata"]["uid"],
                 "controller": true});
-            let finalizers: &[&str] = if stage.silent_kubelets { &["play.dev/kubelet"] } else { &[] };
+            let is_held = stage.silent_kubelets || stage.pods_end_seconds > 0;
+            let finalizers: &[&str] = if is_held { &["play.dev/kubelet"] } else { &[] };
             let spec = &batch["spec"]["template"]["spec"];
             let spec =
                 spec.get("terminationGracePeriodSeconds").map(|own| json!({"terminationGracePeriodSeconds": own}));
@@ -156,6 +164,22 @@ fn batch_job(stage: &mut Stage, batch: &Value) {
     };
     let path = format!("/apis/batch/v1/namespaces/{HERE}/jobs/{name}/status");
     let _ = stage.ask(&Method::PATCH, &path, &json!({"status": status}));
+}
+
+/// Lets pods end that were deleted long enough ago.
+fn kubelets(stage: &mut Stage) {
+    if stage.silent_kubelets || stage.pods_end_seconds == 0 {
+        return;
+    }
+    let pods = format!("/api/v1/namespaces/{HERE}/pods");
+    let by = beginning() + SignedDuration::from_millis(stage.now_ms - 1000 * stage.pods_end_seconds);
+    let is_due = |pod: &Value| {
+        pod["metadata"]["deletionTimestamp"].as_str().is_some_and(|deleted| deleted.parse::<Timestamp>().unwrap() <= by)
+    };
+    for pod in stage.list(&pods).into_iter().filter(is_due) {
+        let path = format!("{pods}/{}", pod["metadata"]["name"].as_str().unwrap());
+        let _ = stage.ask(&Method::PATCH, &path, &json!({"metadata": {"finalizers": null}}));
+    }
 }
 
 fn condition(type_: &str, status: &str) -> Value {

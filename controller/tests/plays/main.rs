@@ -3,7 +3,6 @@
 
 mod actors;
 mod broken;
-mod chance;
 mod faults;
 mod hanging;
 mod histories;

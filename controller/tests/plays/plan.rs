@@ -1,6 +1,7 @@
 //! A seed into a plan: which objects there are, what people do and what goes wrong, and when. A plan can be made smaller.
 
-use crate::chance::Chance;
+use sampling::Random;
+
 use crate::weather::Weather;
 
 /// When people and faults leave the cluster alone.
@@ -21,6 +22,8 @@ pub(crate) struct Plan {
     pub(crate) licenses: Vec<(bool, i64)>,
     /// The jobs: whether it has a batch Job.
     pub(crate) jobs: Vec<bool>,
+    /// How long a pod that is deleted takes to end.
+    pub(crate) pods_end_seconds: i64,
     /// What happens to requests and watches.
     pub(crate) weather: Weather,
     /// What people do, and what happens to processes.
@@ -54,20 +57,22 @@ pub(crate) enum Happening {
 impl Plan {
     /// The plan of a seed.
     pub(crate) fn new(seed: u64) -> Plan {
-        let mut chance = Chance::new(seed);
-        let faults = !chance.permille(100);
+        let mut chance = Random::stream(seed, "plan");
+        let faults = !chance.happens(100);
         let controllers = if faults { 1 + chance.index(3) } else { 1 };
-        let all_lead = faults && chance.permille(400);
-        let machines = (0..chance.between(1, 3)).map(|_| (chance.permille(400), chance.number(1, 2))).collect();
-        let licenses = (0..chance.between(1, 2)).map(|_| (chance.permille(300), chance.number(1, 2))).collect();
-        let jobs: Vec<bool> = (0..chance.between(1, 3)).map(|_| chance.permille(500)).collect();
+        let all_lead = faults && chance.happens(400);
+        let machines = (0..chance.between(1, 3)).map(|_| (chance.happens(400), chance.between(1, 2))).collect();
+        let licenses = (0..chance.between(1, 2)).map(|_| (chance.happens(300), chance.between(1, 2))).collect();
+        let jobs: Vec<bool> = (0..chance.between(1, 3)).map(|_| chance.happens(500)).collect();
+        let pods_end_seconds = chance.between(0, 3);
         let weather = if faults { Weather::by(&mut chance) } else { Weather::default() };
         let happenings = Vec::new();
-        let mut plan = Plan { seed, controllers, all_lead, machines, licenses, jobs, weather, happenings };
+        let mut plan =
+            Plan { seed, controllers, all_lead, machines, licenses, jobs, pods_end_seconds, weather, happenings };
         if faults {
             // much of it while the first claims are made
-            let when = |chance: &mut Chance| {
-                if chance.permille(600) { chance.number(100, 4_000) } else { chance.number(500, CALM_MS - 2_000) }
+            let when = |chance: &mut Random| {
+                if chance.happens(600) { chance.between(100, 4_000) } else { chance.between(500, CALM_MS - 2_000) }
             };
             let count = chance.between(1, 10);
             plan.happenings = (0..count).map(|_| (when(&mut chance), plan.happening(&mut chance))).collect();
@@ -77,14 +82,14 @@ impl Plan {
         plan
     }
 
-    fn happening(&self, chance: &mut Chance) -> Happening {
+    fn happening(&self, chance: &mut Random) -> Happening {
         let controller = chance.index(self.controllers);
         let job = chance.index(self.jobs.len());
         let offer = chance.index(self.machines.len() + self.licenses.len());
         match chance.below(27) {
             0..=3 => Happening::Crash(controller),
-            4..=6 => Happening::Pause(controller, chance.number(500, 20_000)),
-            7 | 8 => Happening::AgentDies(offer, chance.number(500, 12_000)),
+            4..=6 => Happening::Pause(controller, chance.between(500, 20_000)),
+            7 | 8 => Happening::AgentDies(offer, chance.between(500, 12_000)),
             9 | 10 => Happening::Suspend(job),
             11 => Happening::Done(job),
             12 => Happening::DeleteJob(job),
@@ -96,12 +101,12 @@ impl Plan {
             23 => Happening::DropWatches(controller),
             24 => Happening::FreezeWatches(controller),
             25 => Happening::Compact(controller),
-            _ => Happening::Capacity(offer, chance.number(0, 2)),
+            _ => Happening::Capacity(offer, chance.between(0, 2)),
         }
     }
 
     /// What was taken away comes back, mostly.
-    fn complete(&mut self, chance: &mut Chance) {
+    fn complete(&mut self, chance: &mut Random) {
         let mut more = Vec::new();
         for (time, happening) in &self.happenings {
             let back = match happening {
@@ -111,8 +116,8 @@ impl Plan {
                 Happening::HoldAndDrain(offer) | Happening::Hold(offer) => Happening::Open(*offer),
                 _ => continue,
             };
-            if chance.permille(800) {
-                more.push(((time + chance.number(10, 4_000)).min(CALM_MS - 1_000), back));
+            if chance.happens(800) {
+                more.push(((time + chance.between(10, 4_000)).min(CALM_MS - 1_000), back));
             }
         }
         self.happenings.extend(more);

@@ -301,18 +301,16 @@ impl Line {
 
     fn twisted(&self, call: &Call) -> Call {
         let mut call = call.clone();
-        if let Twist::Planted(mistake) = self.twist {
-            mistake.request(&mut call);
+        if self.twist == Twist::None {
+            return call;
         }
-        let strips = |op: &Value| self.twist == Twist::NoTests && op["op"] == "test";
-        match call.json() {
-            Some(Value::Array(ops)) => {
-                let left: Vec<&Value> = ops.iter().filter(|op| !strips(op)).collect();
-                call.body = serde_json::to_vec(&left).unwrap().into();
+        match (self.twist, call.json()) {
+            (Twist::Planted(mistake), _) => mistake.request(&mut call),
+            (Twist::NoTests, Some(Value::Array(mut ops))) => {
+                ops.retain(|op| op["op"] != "test");
+                call.body = Value::Array(ops).to_string().into();
             }
-            Some(_) if call.verb == Verb::Delete && self.twist == Twist::NoTests => {
-                call.body = "{}".into();
-            }
+            (Twist::NoTests, Some(_)) if call.verb == Verb::Delete => call.body = "{}".into(),
             _ => {}
         }
         call

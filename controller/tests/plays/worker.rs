@@ -2,10 +2,10 @@
 //! does is compared with what the ledger says of it.
 
 use http::Method;
+use sampling::Random;
 use serde_json::{Value, json};
 
 use crate::actors::renew;
-use crate::chance::Chance;
 use crate::stage::{Stage, at};
 
 /// How often an agent renews its Lease; how long it works without having done so.
@@ -16,7 +16,7 @@ const ALONE_MS: i64 = 15_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
     machine: String,
-    chance: Chance,
+    chance: Random,
     seed: u64,
     /// For which claim, on which object of its machine's name, it works.
     works: Option<(String, String)>,
@@ -29,7 +29,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(machine: &str, seed: u64) -> Worker {
-        let (machine, chance) = (machine.to_owned(), Chance::new(seed));
+        let (machine, chance) = (machine.to_owned(), Random::stream(seed, machine));
         Worker { machine, chance, seed, works: None, dead_until_ms: 0, ends_ms: 0, renewed_ms: None, looks_ms: 0 }
     }
 
@@ -48,7 +48,7 @@ impl Worker {
         if now_ms < self.dead_until_ms || now_ms < self.looks_ms {
             return;
         }
-        self.looks_ms = now_ms + self.chance.number(20, 1_000);
+        self.looks_ms = now_ms + self.chance.between(20, 1_000);
         if self.renewed_ms.is_some_and(|renewed| now_ms - renewed > ALONE_MS) {
             self.works = None;
         }
@@ -67,7 +67,7 @@ impl Worker {
             let starts = patch[1]["value"] == "Active" && answer.code < 300;
             if starts {
                 self.works = Some((uid.clone(), offer["metadata"]["uid"].as_str().unwrap().to_owned()));
-                self.ends_ms = now_ms + self.chance.number(1_000, 12_000);
+                self.ends_ms = now_ms + self.chance.between(1_000, 12_000);
             }
             return;
         }
@@ -105,8 +105,7 @@ impl Worker {
 
     /// Yes, mostly; some claims it refuses, and some it never answers.
     fn vote(&self, path: &str, uid: &str) -> Option<Value> {
-        let claim = uid.bytes().fold(self.seed, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
-        let says = match Chance::new(claim).below(100) {
+        let says = match Random::stream(self.seed, uid).below(100) {
             0..=82 => "Accepted",
             83..=94 => "Rejected",
             _ => return None,

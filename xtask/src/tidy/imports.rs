@@ -19,7 +19,10 @@ const IMPORTS: [(&str, &[&str]); 24] = [
     ("baselines", &["classad", "gangindex", "matchmaker"]),
     ("crds", &["classad"]),
     ("pool", &["classad", "gangindex", "matchmaker", "crds"]),
-    ("controller", &["apiserver", "auditor", "classad", "claiming", "gangindex", "matchmaker", "crds", "pool"]),
+    (
+        "controller",
+        &["apiserver", "auditor", "classad", "claiming", "gangindex", "matchmaker", "crds", "pool", "sampling"],
+    ),
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["chart", "classad", "gangindex", "gridcam", "matchmaker", "crds", "pool"]),
     ("simulator", &["classad", "claiming", "gangindex", "matchmaker"]),
