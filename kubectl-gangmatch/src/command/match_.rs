@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
 use pool::{CycleInputs, Objects, Occasion, record, snapshot};
 
+use crate::command::verdicts;
 use crate::manifests;
 use crate::offline::{Loaded, Stamp, load};
 use crate::screen::{Screen, shown};
@@ -48,6 +49,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME")]
     now: Option<jiff::Timestamp>,
 
+    /// A summary of another pool, as `summary -o json` prints it. Can be repeated. No gang is searched; what each summary says of
+    /// each job is printed: Cannot (that pool has no gang for it), Full (it may have one, but none that is free) or Now.
+    #[arg(long, value_name = "FILE")]
+    summary: Vec<PathBuf>,
+
     /// How to search for gangs. Both ways find the same gangs; the plain search is slow, and is meant for diagnosis.
     #[arg(long, value_enum, default_value_t = SearchBy::Index)]
     search: SearchBy,
@@ -81,22 +87,24 @@ enum Output {
     Yaml,
 }
 
-/// Runs one cycle over the manifests. 0: all was read, whether it matched or not; 1: something in the manifests is wrong.
+/// Runs one cycle over the manifests, or reads summaries. 0: all was read, whether it matched or not; 1: something in the manifests is
+/// wrong.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
     let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
     let Loaded { objects, problems: wrong, warnings } = load(documents, &stamp);
     problems.extend(wrong);
     problems.sort();
-    let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let pool = snapshot(&objects, &CycleInputs::default());
-    let cycle = Engine::from(arguments.search).negotiate(&pool, &Config::product(), now.as_second());
-    let occasion = Occasion { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
-    let matches: Vec<Match> = cycle.gangs.iter().filter_map(|gang| record(&objects, &pool, gang, &occasion)).collect();
-    match arguments.output {
-        Output::Table => print(&mut Screen(out), &objects, &pool, &cycle, &matches)?,
-        Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,
-        Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&list(&matches))?)?,
+    if arguments.summary.is_empty() {
+        negotiate(arguments, &objects, &pool, out)?;
+    } else {
+        let answers = verdicts::answers(&pool, &verdicts::read(&arguments.summary)?);
+        match arguments.output {
+            Output::Table => verdicts::print(&mut Screen(out), &answers)?,
+            Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&verdicts::list(&answers))?)?,
+            Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&verdicts::list(&answers))?)?,
+        }
     }
     for problem in &problems {
         writeln!(std::io::stderr(), "error: {}", shown(&problem.to_string()))?;
@@ -105,6 +113,20 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result
         writeln!(std::io::stderr(), "warning: {}", shown(&warning.to_string()))?;
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs one cycle over a pool and prints what came of it.
+fn negotiate(arguments: &Arguments, objects: &Objects, pool: &Snapshot, out: &mut impl Write) -> anyhow::Result<()> {
+    let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
+    let cycle = Engine::from(arguments.search).negotiate(pool, &Config::product(), now.as_second());
+    let occasion = Occasion { cycle: "offline".to_owned(), time: now, seed: 0, epoch: 0 };
+    let matches: Vec<Match> = cycle.gangs.iter().filter_map(|gang| record(objects, pool, gang, &occasion)).collect();
+    match arguments.output {
+        Output::Table => print(&mut Screen(out), objects, pool, &cycle, &matches)?,
+        Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,
+        Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&list(&matches))?)?,
+    }
+    Ok(())
 }
 
 fn list(matches: &[Match]) -> serde_json::Value {

@@ -6,3 +6,5 @@ pub(crate) mod fmt;
 pub(crate) mod import;
 pub(crate) mod lint;
 pub(crate) mod match_;
+pub(crate) mod summary;
+pub(crate) mod verdicts;
