@@ -29,8 +29,7 @@ pub fn published(objects: &Objects, snapshot: &Snapshot) -> summary::Pool<AdKey>
 pub fn offer_facts(snapshot: &Snapshot, id: AdId, private: &[String]) -> Option<OfferFacts> {
     let ad = snapshot.ad(id)?;
     let offer = ad.offer().filter(|_| ad.ports.problem.is_none())?;
-    let port = |port| OfferPort { label: &port.label, attributes: &port.attributes };
-    let ports: Vec<OfferPort<'_>> = ad.ports.list.iter().filter(|_| !ad.ports.implicit).map(port).collect();
+    let ports: Vec<OfferPort<'_>> = ad.ports.list.iter().filter(|_| !ad.ports.implicit).map(offer_port).collect();
     Some(OfferFacts::of(&summary::Offer {
         kind: &ad.key.kind,
         body: &ad.ports.body,
@@ -44,14 +43,17 @@ pub fn offer_facts(snapshot: &Snapshot, id: AdId, private: &[String]) -> Option<
 
 /// What a summary says of a job with these ports.
 pub fn verdict(job: &Ports, summary: &Summary) -> Verdict {
-    let port = |port| JobPort {
-        label: &port.label,
-        attributes: &port.attributes,
-        constraint: port.constraint.as_ref(),
-        request: port.request.as_ref(),
-    };
-    let ports: Vec<JobPort<'_>> = job.list.iter().map(port).collect();
+    let ports: Vec<JobPort<'_>> = job.list.iter().map(job_port).collect();
     summary::verdict(&Job { body: &job.body, ports: &ports, implicit: job.implicit }, summary)
+}
+
+fn offer_port(port: &Port) -> OfferPort<'_> {
+    OfferPort { label: &port.label, attributes: &port.attributes }
+}
+
+fn job_port(port: &Port) -> JobPort<'_> {
+    let (constraint, request) = (port.constraint.as_ref(), port.request.as_ref());
+    JobPort { label: &port.label, attributes: &port.attributes, constraint, request }
 }
 
 /// How much of each resource a claim could have: of an offer whose seats are shared all, since a claim that joins a seat takes nothing.

@@ -8,21 +8,23 @@ mod world;
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::collections::{BTreeMap, BTreeSet};
 
     use gangindex::Indexed;
     use matchmaker::{AdId, Config, PoolAd, Role, Snapshot, Usage, plain};
     use pool::{CycleInputs, offer_facts, published, snapshot, verdict};
-    use sampling::Random;
+    use proptest::prelude::any;
+    use proptest::test_runner::TestRunner;
     use summary::{Limits, Pool, Summary, Verdict};
 
     use super::cluster::{expr, license, machine, objects, port};
-    use super::world::world;
+    use super::world::{World, runs, world};
 
     const NOW: i64 = 7;
 
     /// How many pools: what the variable says, or else this many.
-    fn rounds(usual: u64) -> u64 {
+    fn rounds(usual: u32) -> u32 {
         std::env::var("SUMMARY_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
     }
 
@@ -76,36 +78,43 @@ mod tests {
         reasons
     }
 
-    /// Pools with gangs of gangs, shared seats, attributes of ports, and expressions that read other members. The table says of roots
-    /// without a gang how often the summary could tell.
+    /// How often the summary could tell that there is no gang, and how often it could not, by the engine's reason.
+    type Table = BTreeMap<&'static str, [u64; 2]>;
+
+    fn check(world: &World, limits: &Limits, table: &mut Table) {
+        let summary = summary_of(&world.snapshot, limits);
+        let free = emptied(&world.snapshot);
+        let reasons = reasons(&free, &world.config);
+        for root in &world.snapshot.roots {
+            let said = verdict(&world.snapshot.ad(root.ad).unwrap().ports, &summary);
+            let told =
+                || format!("{:?}: {said:?} {}\n{}", root.ad, serde_json::to_string(&summary).unwrap(), world.text);
+            if has_gang(&world.snapshot, root.ad, &world.config) {
+                assert_eq!(said, Verdict::Now, "there is a gang that is free; {}", told());
+            }
+            let cannot = matches!(said, Verdict::Cannot { .. });
+            assert!(!cannot || !has_gang(&free, root.ad, &world.config), "there is a gang; {}", told());
+            let reason = reasons[&root.ad.place()];
+            let possible = ["gang", "waiting for capacity"].contains(&reason);
+            assert!(!cannot || !possible, "the engine says {reason}; {}", told());
+            table.entry(reason).or_default()[usize::from(cannot)] += 1;
+        }
+    }
+
+    /// Pools with gangs of gangs, shared seats, attributes of ports, and expressions that read other members.
     #[test]
     fn a_pool_that_has_a_gang_is_never_ruled_out() {
-        let mut table: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
-        for seed in 0..rounds(20_000) {
-            let mut random = Random::stream(seed, "pool");
-            let bytes: Vec<u8> = (0..20 + random.below(300)).map(|_| u8::try_from(random.below(256)).unwrap()).collect();
-            let world = world(&bytes, 6);
-            let limits = [Limits::default(), Limits { values: 1, bloom_bits: 64, ..Limits::default() }][random.index(2)];
-            let summary = summary_of(&world.snapshot, &limits);
-            let free = emptied(&world.snapshot);
-            let reasons = reasons(&free, &world.config);
-            for root in &world.snapshot.roots {
-                let ports = &world.snapshot.ad(root.ad).unwrap().ports;
-                let said = verdict(ports, &summary);
-                let told = || format!("seed {seed}, {:?}: {said:?} {}\n{}", root.ad, serde_json::to_string(&summary).unwrap(), world.text);
-                if has_gang(&world.snapshot, root.ad, &world.config) {
-                    assert_eq!(said, Verdict::Now, "there is a gang that is free; {}", told());
-                }
-                let cannot = matches!(said, Verdict::Cannot { .. });
-                if cannot {
-                    assert!(!has_gang(&free, root.ad, &world.config), "there is a gang; {}", told());
-                }
-                let reason = reasons[&root.ad.place()];
-                assert!(!cannot || !["gang", "waiting for capacity"].contains(&reason), "the engine says {reason}; {}", told());
-                table.entry(reason).or_default()[usize::from(cannot)] += 1;
-            }
-        }
+        let table = RefCell::new(Table::new());
+        let small = Limits { values: 1, bloom_bits: 64, ..Limits::default() };
+        let bytes = (proptest::collection::vec(any::<u8>(), 20..320), any::<bool>());
+        let law = |(bytes, cut): (Vec<u8>, bool)| {
+            let limits = if cut { small } else { Limits::default() };
+            check(&world(&bytes, 6), &limits, &mut table.borrow_mut());
+            Ok(())
+        };
+        TestRunner::new(runs(rounds(20_000))).run(&bytes, law).unwrap();
         println!("{:<22} {:>8} {:>8}", "the engine, all free", "Cannot", "not");
+        let table = table.into_inner();
         for (reason, [not, cannot]) in &table {
             println!("{reason:<22} {cannot:>8} {not:>8}");
         }

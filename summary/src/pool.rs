@@ -236,11 +236,7 @@ impl AttributeCounts {
         let ((_, max), _) = self.numbers.last_key_value()?;
         let exact = min.is_exact() && max.is_exact();
         let values = || self.numbers.keys().map(|(low, _)| *low).collect::<BTreeSet<Real>>();
-        Some(Numbers {
-            min: *min,
-            max: *max,
-            values: (exact && self.numbers.len() <= limits.values).then(values),
-        })
+        Some(Numbers { min: *min, max: *max, values: (exact && self.numbers.len() <= limits.values).then(values) })
     }
 }
 

@@ -16,10 +16,10 @@ use crate::texts::Texts;
 #[serde(default, deny_unknown_fields)]
 pub struct Values {
     /// UNDEFINED: some ad lacks the attribute, or has it as UNDEFINED.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub undefined: bool,
     /// ERROR.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub error: bool,
     /// Booleans.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
@@ -31,13 +31,8 @@ pub struct Values {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub texts: Option<Texts>,
     /// Anything, lists, ads, times and infinities included. Nothing else is set then.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub any: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 impl Values {

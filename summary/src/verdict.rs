@@ -112,7 +112,7 @@ impl Asking<'_> {
         let mut rule_out = |place: Option<usize>| furthest = furthest.max(place);
         for (name, kind) in &summary.kinds {
             match self.ruled_out(&parts, &Partner { kinds: vec![kind], unlisted: false }) {
-                None => found.kinds.push((name, kind)),
+                None => found.kinds.push((name.as_str(), kind)),
                 place => rule_out(place),
             }
         }
@@ -195,7 +195,7 @@ fn too_much_together(bound: &[Bindable<'_>]) -> Option<usize> {
     for (place, port) in bound.iter().enumerate() {
         let Some((name, kind)) = port.only_kind() else { continue };
         for (resource, Free { sum, shared, .. }) in &kind.free {
-            let all = taken.entry((name, resource)).or_default();
+            let all = taken.entry((name, resource.as_str())).or_default();
             *all = all.saturating_add(port.takes(kind, resource));
             if *all > *sum && !shared {
                 return Some(place);

@@ -84,7 +84,13 @@ fn print(out: &mut impl Write, summary: &Summary, limits: &Limits) -> anyhow::Re
     for (name, kind) in &summary.kinds {
         let ads = kind.ads.to_string();
         for (resource, amount) in &kind.free {
-            free.push(vec![name.clone(), ads.clone(), resource.clone(), amount.max.to_string(), amount.sum.to_string()]);
+            free.push(vec![
+                name.clone(),
+                ads.clone(),
+                resource.clone(),
+                amount.max.to_string(),
+                amount.sum.to_string(),
+            ]);
         }
         if kind.free.is_empty() {
             free.push(vec![name.clone(), ads, "-".to_owned(), "0".to_owned(), "0".to_owned()]);
@@ -118,7 +124,9 @@ fn described(values: &Values) -> String {
     words.extend(values.error.then(|| "error".to_owned()));
     words.extend(values.bools.iter().map(bool::to_string));
     match &values.numbers {
-        Some(Numbers { values: Some(list), .. }) => words.extend(listed(list.iter().map(|number| number.get().to_string()))),
+        Some(Numbers { values: Some(list), .. }) => {
+            words.extend(listed(list.iter().map(|number| number.get().to_string())))
+        }
         Some(Numbers { min, max, .. }) => words.push(format!("{} to {}", min.get(), max.get())),
         None => {}
     }

@@ -17,7 +17,8 @@ pub(crate) fn answer(request: &Value) -> Value {
 }
 
 fn limits(request: &Value) -> Limits {
-    let number = |field: &str| request.get(field).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
+    let number =
+        |field: &str| request.get(field).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
     let product = Limits::default();
     Limits {
         values: number("values").unwrap_or(product.values),
@@ -50,7 +51,8 @@ fn asked(request: &Value, limits: &Limits) -> Result<Value, String> {
         let free = kind.and_then(|kind| kind.free.get(&resource.to_ascii_lowercase()));
         free.is_some_and(|free| amount.as_i64().is_some_and(|amount| free.max >= amount))
     };
-    let free = fields(&request["ask"]).all(|(label, asks)| fields(asks).all(|(name, amount)| fits(label, name, amount)));
+    let free =
+        fields(&request["ask"]).all(|(label, asks)| fields(asks).all(|(name, amount)| fits(label, name, amount)));
     let now = verdicts.iter().all(|may| *may) && free;
     Ok(json!({ "summary": summary, "may": verdicts, "now": now }))
 }

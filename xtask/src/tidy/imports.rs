@@ -17,7 +17,7 @@ const IMPORTS: [(&str, &[&str]); 23] = [
     ("gangindex", &["classad", "matchmaker"]),
     ("baselines", &["classad", "gangindex", "matchmaker"]),
     ("crds", &["classad"]),
-    ("pool", &["classad", "gangindex", "matchmaker", "crds", "sampling", "summary"]),
+    ("pool", &["classad", "gangindex", "matchmaker", "crds", "summary"]),
     ("controller", &["apiserver", "auditor", "classad", "claiming", "gangindex", "matchmaker", "crds", "pool"]),
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["classad", "gangindex", "matchmaker", "crds", "pool", "summary"]),

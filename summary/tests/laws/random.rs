@@ -23,15 +23,38 @@ pub(crate) struct World {
 }
 
 const NUMBERS: [&str; 14] = [
-    "0", "1", "2", "3", "-1", "0.5", "2.5", "64", "4096", "4096.0", "1e7", "9007199254740993", "9007199254740992.0",
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "0.5",
+    "2.5",
+    "64",
+    "4096",
+    "4096.0",
+    "1e7",
+    "9007199254740993",
+    "9007199254740992.0",
     "9223372036854775807",
 ];
 const TEXTS: [&str; 8] =
     ["\"a\"", "\"A\"", "\"b\"", "\"ws-a\"", "\"WS-A\"", "\"n1\"", "\"\u{c4}rger\"", "\"\u{e4}rger\""];
 const OTHERS: [&str; 5] = ["true", "false", "undefined", "error", "{1, \"a\"}"];
 const OPEN: [&str; 13] = [
-    "Cpus * 1024", "Cpus > 2", "-Cpus", "Cpus / 2", "Cpus + Memory", "Memory ?: 5", "Cpus ? \"a\" : Memory", "JobMem + 1",
-    "requester.JobMem * 2", "time() - 60", "strcat(\"a\", Name)", "other.Cmd", "Open",
+    "Cpus * 1024",
+    "Cpus > 2",
+    "-Cpus",
+    "Cpus / 2",
+    "Cpus + Memory",
+    "Memory ?: 5",
+    "Cpus ? \"a\" : Memory",
+    "JobMem + 1",
+    "requester.JobMem * 2",
+    "time() - 60",
+    "strcat(\"a\", Name)",
+    "other.Cmd",
+    "Open",
 ];
 const ATTRIBUTES: [&str; 6] = ["Cpus", "Memory", "Name", "Flag", "Open", "Nowhere"];
 const LABELS: [(&str, &str); 2] = [("cpu", "Machine"), ("license", "License")];
@@ -75,7 +98,11 @@ pub(crate) fn world(seed: u64) -> World {
     let mut own = Ad::new();
     for name in ["JobMem", "Cmd", "Need"] {
         if random.happens(800) {
-            let written = if random.happens(200) { pick(&mut random, &["JobMem / 8", "Cmd", "strcat(Cmd, 1)"]) } else { literal(&mut random) };
+            let written = if random.happens(200) {
+                pick(&mut random, &["JobMem / 8", "Cmd", "strcat(Cmd, 1)"])
+            } else {
+                literal(&mut random)
+            };
             own.insert(Name::new(name), parse(written));
         }
     }

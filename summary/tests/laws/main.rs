@@ -1,6 +1,8 @@
 //! What a summary rules out is not there; how it was come by does not matter.
 
 #[cfg(test)]
+mod mistakes;
+#[cfg(test)]
 mod random;
 
 #[cfg(test)]
