@@ -71,8 +71,9 @@ impl<'a> Scope<'a> {
             }
         }
         if let Some((expr, found)) = side.attribute(name) {
-            // In a port, the names that every ad has come before the attributes around it.
-            let hidden = is_special(name) && side.port.is_some() && found.port.is_none();
+            // In a port, the names that every ad has come before the attributes around it; `other` is no such name there.
+            let of_every_ad = is_special(name) && name != "other" && name != "target";
+            let hidden = of_every_ad && side.port.is_some() && found.port.is_none();
             return if hidden { Meaning::Unknown } else { Meaning::Own(expr, found) };
         }
         match (name.as_str().to_ascii_lowercase().as_str(), self.implicit) {

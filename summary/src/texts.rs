@@ -14,11 +14,29 @@ use crate::numbers::Orders;
 #[serde(rename_all = "lowercase")]
 pub enum Texts {
     /// All of them, in small letters.
-    Values(BTreeSet<Arc<str>>),
+    Values(#[serde(with = "list")] BTreeSet<Arc<str>>),
     /// They are too many for a list.
     Bloom(Bloom),
     /// They are too many for a Bloom filter: any text.
     Many,
+}
+
+/// A list of texts as it is written.
+mod list {
+    use super::{Arc, BTreeSet, Deserialize};
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        texts: &BTreeSet<Arc<str>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(texts.iter().map(|text| &**text))
+    }
+
+    /// In small letters, however they were written.
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<BTreeSet<Arc<str>>, D::Error> {
+        let texts = BTreeSet::<String>::deserialize(reader)?;
+        Ok(texts.iter().map(|text| super::folded(text)).collect())
+    }
 }
 
 /// A text in small letters (ASCII), as comparisons read it.
