@@ -24,6 +24,9 @@ enum Verb {
     /// Print the Matches that would be created for a folder of manifests, and why the other jobs wait. Needs no cluster.
     #[command(after_help = command::match_::AFTER_HELP)]
     Match(command::match_::MatchArguments),
+    /// Print what a pool, of a cluster or of manifests, would publish of itself to other pools, and its size.
+    #[command(after_help = command::summary::AFTER_HELP)]
+    Summary(command::summary::SummaryArguments),
     /// Print all mistakes in manifests, including expressions that are valid but probably not intended. Needs no cluster.
     #[command(after_help = command::lint::AFTER_HELP)]
     Lint(command::lint::LintArguments),
@@ -48,6 +51,7 @@ fn main() -> std::process::ExitCode {
     let mut out = output();
     let done = match CommandLine::parse().verb {
         Verb::Match(arguments) => command::match_::run(&arguments, &mut out),
+        Verb::Summary(arguments) => command::summary::run(&arguments, &mut out),
         // its remarks are coloured, and show their sources as they are
         Verb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),
         Verb::Fmt(arguments) => command::fmt::run(&arguments, &mut out),

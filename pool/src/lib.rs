@@ -32,6 +32,7 @@ mod workloads;
 mod consent;
 mod snapshot;
 mod snapshot_builder;
+mod summaries;
 mod usage;
 
 // A gang into a Match, and back.
@@ -59,6 +60,7 @@ pub use snapshot::{AssumedGang, CycleInputs, JobState, admits, job_state, missin
 pub use snapshot_builder::SnapshotBuilder;
 pub use store::{AdStore, Cached, OwnerTrust};
 pub use trimmed::{AgentLease, Page, Parsed, ReadTrimmed, Trimmed, Unreadable, trimmed_metadata};
+pub use summaries::{offer_facts, published, verdict};
 pub use usage::{usage, usage_without, used_text};
 pub use workload::{Controller, Marks, Origin, RunState, WorkloadObject, has_finished, noun};
 pub use workload_scope::WorkloadScope;

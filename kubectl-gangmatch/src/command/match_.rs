@@ -12,6 +12,7 @@ use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
 use pool::{CycleInputs, Objects, Provenance, record, snapshot};
 
 use crate::command::placing::{self, Placed};
+use crate::command::verdicts;
 use crate::manifests;
 use crate::offline::{Loaded, Stamp, load};
 use crate::screen::{Screen, shown};
@@ -49,6 +50,11 @@ pub(crate) struct MatchArguments {
     #[arg(long, value_name = "TIME")]
     now: Option<jiff::Timestamp>,
 
+    /// A summary of another pool, as `summary -o json` prints it. Can be repeated. No gang is searched; what each summary says of
+    /// each job is printed: Cannot (that pool has no gang for it), Full (it may have one, but none that is free) or Now.
+    #[arg(long, value_name = "FILE")]
+    summary: Vec<PathBuf>,
+
     /// How to search for gangs. Both ways find the same gangs; the plain search is slow, and is meant for diagnosis.
     #[arg(long, value_enum, default_value_t = SearchBy::Index)]
     search: SearchBy,
@@ -85,29 +91,27 @@ enum Output {
     Yaml,
 }
 
-/// Runs one cycle over the manifests. 0: all was read, whether it matched or not; 1: something in the manifests is wrong.
+/// Runs one cycle over the manifests, or reads summaries. 0: all was read, whether it matched or not; 1: something in the manifests is
+/// wrong.
 pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
     let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
     let Loaded { objects, problems: wrong, warnings } = load(documents, &stamp);
     problems.extend(wrong);
     problems.sort();
-    let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let pool = snapshot(&objects, &CycleInputs::default());
-    let result = match arguments.placing.scheme()? {
-        None => {
-            Ok(Outcome::Cycle(Engine::from(arguments.search).negotiate(&pool, &Config::product(), now.as_second())))
+    let refused = if arguments.summary.is_empty() {
+        negotiate(arguments, &objects, &pool, out)?
+    } else {
+        let answers = verdicts::answers(&pool, &verdicts::read(&arguments.summary)?);
+        match arguments.output {
+            Output::Table => verdicts::print(&mut Screen(out), &answers)?,
+            Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&verdicts::list(&answers))?)?,
+            Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&verdicts::list(&answers))?)?,
         }
-        Some(scheme) => placing::place(&pool, scheme, &Config::product(), now.as_second()).map(Outcome::Placed),
+        Vec::new()
     };
-    let refused = match &result {
-        Ok(outcome) => {
-            print(out, arguments.output, &Printed { objects: &objects, pool: &pool, outcome, now })?;
-            &[][..]
-        }
-        Err(refused) => refused.as_slice(),
-    };
-    let problems: Vec<String> = problems.iter().map(ToString::to_string).chain(refused.iter().cloned()).collect();
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).chain(refused).collect();
     for problem in &problems {
         writeln!(std::io::stderr(), "error: {}", shown(problem))?;
     }
@@ -115,6 +119,27 @@ pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::R
         writeln!(std::io::stderr(), "warning: {}", shown(&warning.to_string()))?;
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs one cycle over a pool and prints what came of it.
+/// Prints what a cycle, or `--placing`, makes of the manifests. What `--placing` cannot take.
+fn negotiate(
+    arguments: &MatchArguments,
+    objects: &Objects,
+    pool: &Snapshot,
+    out: &mut impl Write,
+) -> anyhow::Result<Vec<String>> {
+    let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
+    let config = Config::product();
+    let outcome = match arguments.placing.scheme()? {
+        None => Outcome::Cycle(Engine::from(arguments.search).negotiate(pool, &config, now.as_second())),
+        Some(scheme) => match placing::place(pool, scheme, &config, now.as_second()) {
+            Ok(placed) => Outcome::Placed(placed),
+            Err(refused) => return Ok(refused),
+        },
+    };
+    print(out, arguments.output, &Printed { objects, pool, outcome: &outcome, now })?;
+    Ok(Vec::new())
 }
 
 fn list(matches: &[Match]) -> serde_json::Value {

@@ -8,6 +8,8 @@ pub(crate) mod import;
 pub(crate) mod lint;
 pub(crate) mod match_;
 mod placing;
+pub(crate) mod summary;
+pub(crate) mod verdicts;
 
 /// The form of the output of a verb that prints text or JSON.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]

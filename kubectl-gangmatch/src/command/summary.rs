@@ -1,0 +1,148 @@
+//! `summary`: a pool into what it would publish of itself, and how large that is.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use pool::{CycleInputs, published, snapshot};
+use summary::{Limits, Numbers, Summary, Texts, Values};
+
+use crate::manifests;
+use crate::offline::{Loaded, Stamp, load};
+use crate::screen::shown;
+use crate::table::table;
+
+/// What `--help` says below the options.
+pub(crate) const AFTER_HELP: &str = "\
+Without -f, `kubectl get machines,licenses` is run, in all namespaces, with the current context of kubectl.
+Agents are not asked: an offer with an agent counts as if its agent were alive. Attributes in `private` are left out.
+
+Exit status:
+  0  all offers were read
+  1  there is a mistake in some of them; the others were summarized
+  2  an option is wrong, a file does not exist, or kubectl fails
+
+The summary is printed to standard output; errors are printed to standard error.";
+
+/// What to read and how to print.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SummaryArguments {
+    /// A file or folder with manifests; - means standard input. Can be repeated. Default: the cluster.
+    #[arg(short, long = "filename", value_name = "PATH")]
+    filename: Vec<PathBuf>,
+
+    /// Also read folders inside folders.
+    #[arg(short = 'R', long)]
+    recursive: bool,
+
+    /// The namespace of objects that have none.
+    #[arg(short, long, value_name = "NAME", default_value = "default")]
+    namespace: String,
+
+    /// The user who creates objects that have no owner, which a cluster would record as `Owner`.
+    #[arg(long = "as", value_name = "USER", default_value = "you")]
+    owner: String,
+
+    /// The form of the output: tables, or the summary itself in JSON or YAML, as `match --summary` reads it.
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+    Yaml,
+}
+
+/// Prints the summary. 0: all was read; 1: some object is wrong.
+pub(crate) fn run(arguments: &SummaryArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let (documents, mut problems) = match arguments.filename.as_slice() {
+        [] => manifests::from_cluster(&["machines.gangmatch.dev", "licenses.gangmatch.dev"])?,
+        paths => manifests::read(paths, arguments.recursive)?,
+    };
+    let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
+    let Loaded { objects, problems: wrong, .. } = load(documents, &stamp);
+    problems.extend(wrong);
+    problems.sort();
+    let limits = Limits::default();
+    let summary = published(&objects, &snapshot(&objects, &CycleInputs::default())).summary(&limits);
+    match arguments.output {
+        Format::Table => print(out, &summary, &limits)?,
+        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?,
+        Format::Yaml => write!(out, "{}", serde_saphyr::to_string(&summary)?)?,
+    }
+    for problem in &problems {
+        writeln!(std::io::stderr(), "error: {}", shown(&problem.to_string()))?;
+    }
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print(out: &mut impl Write, summary: &Summary, limits: &Limits) -> anyhow::Result<()> {
+    let (mut free, mut attributes) = (Vec::new(), Vec::new());
+    for (name, kind) in &summary.kinds {
+        let ads = kind.ads.to_string();
+        for (resource, amount) in &kind.free {
+            free.push(vec![
+                name.clone(),
+                ads.clone(),
+                resource.clone(),
+                amount.max.to_string(),
+                amount.sum.to_string(),
+            ]);
+        }
+        if kind.free.is_empty() {
+            free.push(vec![name.clone(), ads, "-".to_owned(), "0".to_owned(), "0".to_owned()]);
+        }
+        let row = |(attribute, values): (&String, &Values)| vec![name.clone(), attribute.clone(), described(values)];
+        attributes.extend(kind.attributes.iter().map(row));
+        if kind.rest.is_some() {
+            attributes.push(vec![name.clone(), "(others)".to_owned(), "anything".to_owned()]);
+        }
+    }
+    if !summary.kinds.is_empty() {
+        writeln!(out, "{}", table(&["KIND", "OFFERS", "RESOURCE", "MOST FREE", "ALL FREE"], &free, 0))?;
+        writeln!(out, "{}", table(&["KIND", "ATTRIBUTE", "VALUES"], &attributes, 0))?;
+    }
+    let offers: u64 = summary.kinds.values().map(|kind| kind.ads).sum();
+    let plural = if offers == 1 { "" } else { "s" };
+    writeln!(out, "{offers} offer{plural} in {} bytes of JSON; the limit is {}.", summary.bytes(), limits.bytes)?;
+    Ok(())
+}
+
+/// How many values of a list are shown.
+const SHOWN_MAX: usize = 8;
+
+/// A set of values in a few words.
+fn described(values: &Values) -> String {
+    if values.any {
+        return "anything".to_owned();
+    }
+    let mut words: Vec<String> = Vec::new();
+    words.extend(values.undefined.then(|| "undefined".to_owned()));
+    words.extend(values.error.then(|| "error".to_owned()));
+    words.extend(values.bools.iter().map(bool::to_string));
+    match &values.numbers {
+        Some(Numbers { values: Some(list), .. }) => {
+            words.extend(listed(list.iter().map(|number| number.get().to_string())))
+        }
+        Some(Numbers { min, max, .. }) => words.push(format!("{} to {}", min.get(), max.get())),
+        None => {}
+    }
+    match &values.texts {
+        Some(Texts::Values(list)) => words.extend(listed(list.iter().map(|text| format!("{text:?}")))),
+        Some(Texts::Bloom(filter)) => words.push(format!("a Bloom filter with {} bits set", filter.set_bits())),
+        Some(Texts::Many) => words.push("any text".to_owned()),
+        None => {}
+    }
+    words.join(", ")
+}
+
+/// The first of a list, and how many more there are.
+fn listed(list: impl ExactSizeIterator<Item = String>) -> Vec<String> {
+    let more = list.len().saturating_sub(SHOWN_MAX);
+    let mut words: Vec<String> = list.take(SHOWN_MAX).collect();
+    words.extend((more > 0).then(|| format!("{more} more")));
+    words
+}
