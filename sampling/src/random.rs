@@ -25,7 +25,9 @@ impl Random {
     /// ```
     #[must_use]
     pub fn stream(seed: u64, name: &str) -> Random {
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        let hash = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         Random(hash ^ seed.wrapping_mul(INCREMENT))
     }
 

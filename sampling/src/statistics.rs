@@ -28,7 +28,12 @@ pub fn standard_error(sample: &[f64]) -> f64 {
 /// assert_eq!(sampling::percentile(&[4.0, 1.0, 3.0, 2.0], 0.75), 3.0);
 /// ```
 #[must_use]
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the sample")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place in the sample"
+)]
 pub fn percentile(sample: &[f64], share: f64) -> f64 {
     let mut sorted = sample.to_vec();
     sorted.sort_by(f64::total_cmp);

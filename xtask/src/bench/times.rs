@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use super::svg::{Chart, Curve};
 use super::workloads::{Program, number};
 use crate::output::step;
+use crate::svg::{Chart, Curve};
 
 const SMALL: [u32; 5] = [100, 200, 300, 400, 500];
 const LARGE: [u32; 5] = [500, 1000, 2000, 3000, 4000];

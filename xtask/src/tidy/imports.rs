@@ -26,9 +26,9 @@ const IMPORTS: [(&str, &[&str]); 23] = [
     ("testbed", &[]),
     ("apiserver", &["crds", "testbed"]),
     ("auditor", &["crds", "gangindex", "matchmaker", "pool"]),
-    ("stress", &["auditor", "crds", "testbed"]),
+    ("stress", &["auditor", "crds", "sampling", "testbed"]),
     ("conformance", &["baselines", "classad", "gridcam", "matchmaker", "policy", "rntree", "summary"]),
-    ("xtask", &["crds", "testbed"]),
+    ("xtask", &["crds", "rntree", "sampling", "testbed"]),
 ];
 
 /// What stands in for something real, and is for tests only.

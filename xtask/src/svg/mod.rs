@@ -1,24 +1,28 @@
-//! Curves into a picture: SVG, without any library.
+//! Curves, and bars in groups, into pictures: SVG, without any library.
+
+mod bars;
 
 use std::fmt::Write as _;
 
+pub(crate) use self::bars::{Bars, Group, Stack};
+
 /// A chart of curves over one axis.
-pub(super) struct Chart {
-    pub(super) title: String,
-    pub(super) across: &'static str,
-    pub(super) up: &'static str,
-    pub(super) curves: Vec<Curve>,
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    pub(crate) across: &'static str,
+    pub(crate) up: &'static str,
+    pub(crate) curves: Vec<Curve>,
     /// Each line of the grid is ten times the one below.
-    pub(super) by_tens: bool,
+    pub(crate) by_tens: bool,
     /// Single points with a word beside them.
-    pub(super) marks: Vec<(f64, f64, &'static str)>,
+    pub(crate) marks: Vec<(f64, f64, &'static str)>,
 }
 
 /// One curve.
-pub(super) struct Curve {
-    pub(super) name: String,
-    pub(super) points: Vec<(f64, f64)>,
-    pub(super) dashed: bool,
+pub(crate) struct Curve {
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
+    pub(crate) dashed: bool,
 }
 
 const WIDTH: f64 = 720.0;
@@ -32,7 +36,7 @@ const COLOURS: [&str; 9] =
 
 impl Chart {
     /// The chart as a file.
-    pub(super) fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let all = || self.curves.iter().flat_map(|curve| &curve.points).copied();
         let marks = || self.marks.iter().map(|(x, y, _)| (*x, *y));
         let (right, top) =
