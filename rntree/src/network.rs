@@ -1,6 +1,8 @@
 //! A network in which nodes come and go, and what each of them knows (the paper's sections 4.1 and 4.2).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
 
 use crate::fault::Fault;
 use crate::ring::{Id, Ring};
@@ -18,7 +20,8 @@ const CHILD_SILENT: f64 = 2.0 * PERIOD;
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     ring: Ring,
-    nodes: BTreeMap<Id, NetworkNode>,
+    /// By id. What goes through all of them follows the ring, since this order means nothing.
+    nodes: HashMap<Id, NetworkNode, FixedState>,
     fault: Option<Fault>,
 }
 
@@ -70,7 +73,7 @@ impl Network {
 
     /// All nodes that are present, by ascending id.
     pub fn nodes(&self) -> impl Iterator<Item = (Id, &NetworkNode)> {
-        self.nodes.iter().map(|(id, node)| (*id, node))
+        self.ring.ids().iter().filter_map(|id| Some((*id, self.nodes.get(id)?)))
     }
 
     /// A node joins. It has no parent before its first refresh.

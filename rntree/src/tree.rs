@@ -31,7 +31,8 @@ impl Tree {
             }
             *entry = parent;
             if let Some(own) = children.get_mut(parent) {
-                *own = if own.is_empty() { child..child + 1 } else { own.start..child + 1 };
+                let first = if own.end == 0 { child } else { own.start };
+                *own = first..child + 1;
             }
         }
         Tree { parents, children }
@@ -71,7 +72,7 @@ impl Tree {
     pub fn aggregates<'a>(&self, specs: impl IntoIterator<Item = &'a Spec>) -> Vec<Aggregate> {
         let mut aggregates: Vec<Aggregate> = specs.into_iter().map(Aggregate::of).collect();
         for (child, parent) in self.parents.iter().enumerate().skip(1).rev() {
-            let (before, from_child) = aggregates.split_at_mut(child.min(aggregates.len()));
+            let Some((before, from_child)) = aggregates.split_at_mut_checked(child) else { continue };
             if let (Some(parent), Some(child)) = (before.get_mut(*parent), from_child.first()) {
                 parent.merge(child);
             }

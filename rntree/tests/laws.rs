@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
 use rntree::{
     Aggregate, Fault, ID_BITS, Id, Network, PERIOD, Ring, Search, Settled, SettledNode, Spec, Step, Stop, Tree,
     Visited, Want,

@@ -5,8 +5,9 @@ mod agenda;
 mod jobs;
 mod report;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
 use sampling::Random;
 
 use self::agenda::Agenda;
@@ -22,8 +23,8 @@ use crate::spec::Spec;
 /// How long a message takes from one node to another.
 const HOP: f64 = 1.0;
 /// After the last event from outside: how long the clients wait while no job is placed, starts to run or ends, before they give up what
-/// is left. More than twice the longest run.
-const PATIENCE: f64 = 1000.0 * PERIOD;
+/// is left. Longer than the longest run of the workloads.
+const PATIENCE: f64 = 500.0 * PERIOD;
 
 /// What finds the run node of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ pub fn simulate_with_fault(script: &Script, matchmaker: Matchmaker, seed: u64, f
         now: 0.0,
         agenda: Agenda::new(),
         network: Network::with_fault(fault),
-        hosts: BTreeMap::new(),
+        hosts: HashMap::default(),
         jobs: Vec::new(),
         open: 0,
         last_progress: 0.0,
@@ -98,7 +99,7 @@ struct Simulation<'s> {
     agenda: Agenda<Event>,
     network: Network,
     /// What each node that is present does for jobs.
-    hosts: BTreeMap<Id, Host>,
+    hosts: HashMap<Id, Host, FixedState>,
     jobs: Vec<Job<'s>>,
     /// How many jobs have not ended.
     open: usize,
@@ -188,7 +189,7 @@ impl<'s> Simulation<'s> {
         }
         self.restart_silent(node);
         self.upkeep(node);
-        self.agenda.add(self.now + PERIOD, Event::Period(node));
+        self.agenda.add_periodic(self.now + PERIOD, Event::Period(node));
     }
 
     /// Keeps the ring and the tree. Messages are counted while the script goes on. For the ring: successor, predecessor and one finger
