@@ -131,22 +131,21 @@ fn the_workloads_are_those_of_table_1() {
     }
 }
 
+/// A job is lost if its owner node and its run node fail together; one node is often both, most often in the basic search.
 #[test]
 fn every_job_ends_or_is_counted() {
     for (workload, reports) in WORKLOADS.iter().zip(ALL.iter()) {
         for report in [&reports.central, &reports.basic, &reports.extended] {
             assert_eq!(report.waits.len() + report.unmatched + report.lost, workload.jobs, "{}", workload.name);
-            assert!(
-                report.unmatched + report.lost <= workload.jobs / 200,
-                "{}: {}, {}",
-                workload.name,
-                report.unmatched,
-                report.lost
-            );
+            let (unmatched, lost) = (report.unmatched, report.lost);
+            assert!(unmatched <= workload.jobs / 200 && lost <= workload.jobs / 20, "{unmatched}, {lost}");
         }
+        assert!(reports.extended.lost <= reports.basic.lost, "{}", workload.name);
     }
     for reports in STATIC.map(|place| &ALL[place]) {
-        assert_eq!((reports.extended.unmatched, reports.extended.lost, reports.extended.retries), (0, 0, 0));
+        for report in [&reports.central, &reports.basic, &reports.extended] {
+            assert_eq!((report.unmatched, report.lost, report.retries, report.restarts), (0, 0, 0, 0));
+        }
     }
 }
 

@@ -26,7 +26,7 @@ const ASSUMPTIONS: [[&str; 3]; 14] = [
     ["time of one hop", "1 unit of time", "the unit of the Chord simulator"],
     ["hops of a lookup", "half of log2 n", "the mean in the paper on Chord"],
     ["rounding in equation (1)", "down", ""],
-    ["which of several children is tried first", "a random one", "the smallest id gives nearly the same"],
+    ["which of several children is tried first", "a random one", "algorithm 1 says only \"a child\""],
     ["discrete resources in aggregates", "the set of the values below", "the paper only says that they are modelled"],
     [
         "a search without a result",

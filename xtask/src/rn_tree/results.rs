@@ -1,5 +1,7 @@
 //! The simulations of all workloads, reduced to what the paper plots.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rntree::{Matchmaker, Report, WORKLOADS, Workload, simulate};
 use sampling::{deviation, mean, percentile};
 
@@ -77,20 +79,19 @@ impl Outcome {
     }
 }
 
-/// Simulates each workload of table 1 under each matchmaker and seed.
+/// Simulates each workload of table 1 under each matchmaker and seed, a thread for each workload.
 pub(super) fn measured(seeds: u32) -> Vec<Measured> {
-    WORKLOADS
-        .iter()
-        .enumerate()
-        .map(|(place, workload)| {
-            progress(
-                place + 1,
-                WORKLOADS.len(),
-                &format!("{}: {} matchmakers, {seeds} seeds", workload.name, MATCHMAKERS.len()),
-            );
-            of(workload, seeds)
-        })
-        .collect()
+    let done = AtomicUsize::new(0);
+    let one = &|workload: &Workload| {
+        let measured = of(workload, seeds);
+        let place = done.fetch_add(1, Ordering::Relaxed) + 1;
+        progress(place, WORKLOADS.len(), &format!("{}, {seeds} seeds each", workload.name));
+        measured
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = WORKLOADS.iter().map(|workload| scope.spawn(move || one(workload))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    })
 }
 
 /// One workload under the three matchmakers.

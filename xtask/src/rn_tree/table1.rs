@@ -1,7 +1,7 @@
 //! The workloads: table 1 of the paper.
 
 use anyhow::Result;
-use rntree::{Traffic, WORKLOADS};
+use rntree::{Traffic, WORKLOADS, Workload};
 
 use super::{Wish, assumptions, heads, row};
 use crate::output::line;
@@ -55,24 +55,24 @@ struct Column {
 }
 
 impl Column {
-    /// The column of our own workload.
-    fn of(traffic: &Traffic) -> Column {
+    /// The column of our own workload: the counts are the same under every seed, the rest are means.
+    fn of(workload: &Workload, seeds: u32) -> Column {
+        let all: Vec<Traffic> = (1..=seeds).map(|seed| workload.script(u64::from(seed)).traffic()).collect();
+        let mean = |of: &dyn Fn(&Traffic) -> f64| sampling::mean(&all.iter().map(of).collect::<Vec<_>>());
+        let each = |of: fn(&Traffic) -> [f64; 4]| {
+            [mean(&|one| of(one)[0]), mean(&|one| of(one)[1]), mean(&|one| of(one)[2]), mean(&|one| of(one)[3])]
+        };
         Column {
-            counts: [traffic.present, traffic.failed, traffic.left, traffic.jobs],
-            composition: traffic.composition,
-            difficulty: traffic.difficulty,
-            departed: traffic.departed(),
+            counts: all.first().map_or([0; 4], |one| [one.present, one.failed, one.left, one.jobs]),
+            composition: each(|one| one.composition),
+            difficulty: each(|one| one.difficulty),
+            departed: mean(&|one| one.departed()),
         }
     }
 
     fn cells(&self) -> Vec<String> {
-        let percent = |values: &[f64]| values.iter().map(|value| format!("{value:.1}"));
-        let counts = self.counts.iter().map(usize::to_string);
-        counts
-            .chain(percent(&self.composition))
-            .chain(percent(&self.difficulty))
-            .chain(percent(&[self.departed]))
-            .collect()
+        let percents = self.composition.iter().chain(&self.difficulty).chain([&self.departed]);
+        self.counts.iter().map(usize::to_string).chain(percents.map(|value| format!("{value:.1}"))).collect()
     }
 }
 
@@ -92,9 +92,9 @@ const ROWS: [&str; 13] = [
     "node departure %",
 ];
 
-/// Prints each cell as ours, under seed 1, beside the paper's.
+/// Prints each cell as ours beside the paper's.
 pub(super) fn run(wish: &Wish) -> Result<()> {
-    let ours = WORKLOADS.map(|workload| Column::of(&workload.script(1).traffic()).cells());
+    let ours = WORKLOADS.map(|workload| Column::of(&workload, wish.seeds).cells());
     let paper = PAPER.map(|column| column.cells());
     let mut head = vec!["ours / the paper's"];
     head.extend(WORKLOADS.iter().map(|workload| workload.name));
