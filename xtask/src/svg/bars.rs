@@ -94,10 +94,10 @@ impl Bars {
         let x = WIDTH - RIGHT + 12.0;
         for (place, (name, colour, strength)) in series.chain(parts).enumerate() {
             let y = TOP + 14.0 + 18.0 * number(place);
-            let _ = write!(
+            let _ = writeln!(
                 svg,
                 "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"22\" height=\"10\" fill=\"{colour}\" fill-opacity=\"{strength}\"/>\
-                 <text x=\"{:.1}\" y=\"{y:.1}\">{}</text>\n",
+                 <text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
                 y - 9.0,
                 x + 28.0,
                 escaped(name)
