@@ -7,7 +7,11 @@
 //! ```
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod bars;
+
 use std::fmt::Write as _;
+
+pub use bars::{Bars, Group, Stack};
 
 /// A chart of curves over one axis.
 #[derive(Clone, Debug, Default)]

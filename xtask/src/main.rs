@@ -11,7 +11,9 @@ mod licenses;
 mod manifests;
 mod notice;
 mod output;
+mod page;
 mod plane;
+mod rn_tree;
 mod run;
 mod test;
 mod tidy;
@@ -144,6 +146,21 @@ enum Verb {
     },
     /// Count the probes of the paper's algorithms, and draw its figures into docs/figures.
     Figures,
+    /// Repeat the experiments of the paper on the RN-Tree, and print them beside what the paper states.
+    RnTree {
+        /// Which experiment.
+        #[arg(value_enum)]
+        experiment: rn_tree::Experiment,
+        /// How many seeds, from 1; printed is their mean.
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+        seeds: u32,
+        /// Only a network of so many nodes, with `shape` and `scale`.
+        #[arg(long, conflicts_with = "write")]
+        nodes: Option<usize>,
+        /// Put the tables into docs/rn-tree.md and the figures into docs/figures.
+        #[arg(long)]
+        write: bool,
+    },
     /// Check the house rules alone: imports, file sizes, names, words, links.
     Tidy {
         /// Take exceptions that are no longer needed out of their list; it cannot grow.
@@ -198,6 +215,9 @@ fn run(verb: Verb) -> Result<ExitCode> {
             return run::load(&sizes, &words, drain.as_deref(), work);
         }
         Verb::Figures => bench::draw()?,
+        Verb::RnTree { experiment, seeds, nodes, write } => {
+            rn_tree::run(experiment, &rn_tree::Wish { seeds, nodes, write })?;
+        }
         Verb::Tidy { shrink: true } => check::shrink()?,
         Verb::Tidy { shrink: false } => check::tidy()?,
     }

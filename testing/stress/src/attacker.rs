@@ -4,11 +4,11 @@ use anyhow::Result;
 use crds::{LABEL_AD, LABEL_MATCH_UID, Machine};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
+use sampling::Random;
 use serde_json::json;
 use testbed::tenants;
 use tokio::task::block_in_place;
 
-use crate::chance::Chance;
 use crate::{Costly, Ends, Scene, Stage, client};
 
 /// What the attacker does in one round.
@@ -47,12 +47,12 @@ pub(crate) struct Attacker {
 
 impl Attacker {
     /// A new one, with a namespace and a plan.
-    pub(crate) async fn new(stage: &Stage, round: &str, chance: &mut Chance) -> Result<Attacker> {
+    pub(crate) async fn new(stage: &Stage, round: &str, random: &mut Random) -> Result<Attacker> {
         let home = format!("hostile-{round}");
         let as_admin = Scene::new(stage, &home).await?;
         let mallory = block_in_place(|| tenants::admin_of(stage.plane, "mallory", &home))?;
         let here = as_admin.seen_by(client(&mallory, None).await?);
-        let plan = chance.pick(&PLANS).copied().unwrap_or(Attack::Forged);
+        let plan = random.pick(&PLANS).copied().unwrap_or(Attack::Forged);
         if plan == Attack::Quota {
             let quota: ResourceQuota = serde_json::from_value(
                 json!({"metadata": {"name": "one"}, "spec": {"hard": {"count/jobs.gangmatch.dev": "1"}}}),
@@ -73,14 +73,14 @@ impl Attacker {
     }
 
     /// The next step; the API server may refuse it.
-    pub(crate) async fn act(&self, victims: &Scene, chance: &mut Chance) -> Result<()> {
-        let number = usize::try_from(chance.below(NAMES)).unwrap_or(0);
+    pub(crate) async fn act(&self, victims: &Scene, random: &mut Random) -> Result<()> {
+        let number = usize::try_from(random.below(NAMES)).unwrap_or(0);
         let name = format!("x{number}");
         match self.plan {
             Attack::Costly(costly) => drop(self.here.create(&costly.ad(&name, number)).await?),
             Attack::Forged => {
                 let all = victims.matches().await?;
-                let Some(found) = chance.pick(&all) else { return Ok(()) };
+                let Some(found) = random.pick(&all) else { return Ok(()) };
                 let mut batch = crate::labelled_batch(&name, AD, Ends::Well);
                 let labels = batch.metadata.labels.get_or_insert_default();
                 labels.remove(LABEL_AD);
@@ -88,8 +88,8 @@ impl Attacker {
                 self.here.create(&batch).await?;
             }
             Attack::Quota => drop(self.here.create(&crate::labelled_batch(&name, AD, Ends::Never)).await?),
-            Attack::Evictions if chance.happens(500) => {
-                let stop_policy = if chance.happens(500) { "HoldAndDrain" } else { "None" };
+            Attack::Evictions if random.happens(500) => {
+                let stop_policy = if random.happens(500) { "HoldAndDrain" } else { "None" };
                 self.here.merge::<Machine>("m", json!({"stopPolicy": stop_policy})).await?;
             }
             Attack::Evictions => {

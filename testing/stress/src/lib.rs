@@ -8,7 +8,6 @@
 
 mod ads;
 mod attacker;
-mod chance;
 mod etcd;
 mod gate;
 mod hostile;

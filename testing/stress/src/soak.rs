@@ -10,13 +10,13 @@ use anyhow::{Context, Result};
 use crds::{Job, JobPhase, License, Machine, Match};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
+use sampling::Random;
 use serde_json::json;
 use testbed::control_plane::processes::Signal;
 use testbed::{Component, Options};
 use tokio::task::block_in_place;
 
 use crate::attacker::Attacker;
-use crate::chance::Chance;
 use crate::{Ends, Fault, Flow, Replica, Scene, Stage, Weather};
 
 /// How long faults go on before the world may come to rest.
@@ -72,7 +72,7 @@ pub async fn soak(wish: Soak, mut tell: impl FnMut(&Report)) -> Result<Report> {
     let flag: &[&str] = if wish.elect { &["--lease-seconds=3"] } else { &["--leader-elect=false"] };
     let replicas = vec![stage.replica(flag, wish.seed).await?, stage.replica(flag, wish.seed.wrapping_add(1)).await?];
     let mut play =
-        Play { attacks: wish.attacks, stage, replicas, chance: Chance::new(wish.seed), report: Report::default() };
+        Play { attacks: wish.attacks, stage, replicas, random: Random::new(wish.seed), report: Report::default() };
     while begun.elapsed() < wish.time {
         let round = play.round().await;
         round.with_context(|| format!("in round {} of seed {}", play.report.rounds + 1, wish.seed))?;
@@ -87,7 +87,7 @@ struct Play {
     attacks: bool,
     stage: Stage,
     replicas: Vec<Replica>,
-    chance: Chance,
+    random: Random,
     report: Report,
 }
 
@@ -99,8 +99,8 @@ impl Play {
         let attacker = self.attacker(&here).await?;
         let begun = Instant::now();
         while begun.elapsed() < ROUND {
-            if let Some(attacker) = attacker.as_ref().filter(|_| self.chance.happens(300)) {
-                attacker.act(&here, &mut self.chance).await.ok();
+            if let Some(attacker) = attacker.as_ref().filter(|_| self.random.happens(300)) {
+                attacker.act(&here, &mut self.random).await.ok();
             }
             // People may be refused, and the server may be away: they try something else next.
             self.people(&here).await.ok();
@@ -126,19 +126,19 @@ impl Play {
         if !self.attacks {
             return Ok(None);
         }
-        let attacker = Attacker::new(&self.stage, &here.name, &mut self.chance).await?;
+        let attacker = Attacker::new(&self.stage, &here.name, &mut self.random).await?;
         self.report.note(&attacker.name(), 1);
         Ok(Some(attacker))
     }
 
     /// Somebody does something.
     async fn people(&mut self, here: &Scene) -> Result<()> {
-        let job = format!("j{}", self.chance.below(JOBS));
-        let machine = format!("m{}", self.chance.below(OFFERS));
-        let license = format!("l{}", self.chance.below(OFFERS));
-        let work = format!("w{}", self.chance.below(WORKLOADS));
-        let ends = if self.chance.happens(500) { Ends::Well } else { Ends::Never };
-        match self.chance.below(27) {
+        let job = format!("j{}", self.random.below(JOBS));
+        let machine = format!("m{}", self.random.below(OFFERS));
+        let license = format!("l{}", self.random.below(OFFERS));
+        let work = format!("w{}", self.random.below(WORKLOADS));
+        let ends = if self.random.happens(500) { Ends::Well } else { Ends::Never };
+        match self.random.below(27) {
             0..=2 => drop(here.create(&crate::job(&job)).await?),
             3..=5 => drop(here.create(&crate::working_job(&job, Ends::Well)).await?),
             6..=8 => drop(here.create(&crate::working_job(&job, Ends::Never)).await?),
@@ -153,7 +153,7 @@ impl Play {
             }
             16 => {
                 here.delete::<License>(&license).await?;
-                here.create(&crate::license(&license, 1 + self.chance.below(2))).await?;
+                here.create(&crate::license(&license, 1 + self.random.below(2))).await?;
             }
             17 => here.merge::<Machine>(&machine, json!({"stopPolicy": "HoldAndDrain"})).await?,
             18 => here.merge::<Machine>(&machine, json!({"stopPolicy": "None"})).await?,
@@ -163,7 +163,7 @@ impl Play {
             25 => here.delete::<Pod>(&work).await?,
             _ => {
                 let all = here.matches().await?;
-                if let Some(found) = self.chance.pick(&all) {
+                if let Some(found) = self.random.pick(&all) {
                     here.delete::<Match>(found.metadata.name.as_deref().unwrap_or("")).await?;
                 }
             }
@@ -173,8 +173,8 @@ impl Play {
 
     /// Something goes wrong, or does not.
     async fn fault(&mut self) -> Result<()> {
-        let who = usize::try_from(self.chance.below(2)).unwrap_or(0);
-        let what = self.chance.below(100);
+        let who = usize::try_from(self.random.below(2)).unwrap_or(0);
+        let what = self.random.below(100);
         let Some(replica) = self.replicas.get_mut(who) else { return Ok(()) };
         match what {
             0 | 1 => {
@@ -184,7 +184,7 @@ impl Play {
             }
             2 | 3 => {
                 replica.signal(Signal::Stop)?;
-                let pause = Duration::from_millis(500 + self.chance.below(4500));
+                let pause = Duration::from_millis(500 + self.random.below(4500));
                 tokio::time::sleep(pause).await;
                 replica.signal(Signal::Continue)?;
                 self.report.note("controller frozen", 1);
@@ -205,13 +205,13 @@ impl Play {
             }
             10..=15 => replica.proxy.plan().set_weather(None),
             16 | 17 => {
-                let flow = self.chance.pick(&[Flow::Frozen, Flow::Cut, Flow::Expired]).copied().unwrap_or(Flow::Cut);
+                let flow = self.random.pick(&[Flow::Frozen, Flow::Cut, Flow::Expired]).copied().unwrap_or(Flow::Cut);
                 replica.proxy.set_flow(flow);
                 self.report.note(&format!("watches {flow:?}").to_lowercase(), 1);
             }
             18..=23 => replica.proxy.set_flow(Flow::Open),
             24 => {
-                let component = if self.chance.happens(500) { Component::Apiserver } else { Component::Etcd };
+                let component = if self.random.happens(500) { Component::Apiserver } else { Component::Etcd };
                 block_in_place(|| {
                     self.stage.plane.kill(component)?;
                     self.stage.plane.restart(component)

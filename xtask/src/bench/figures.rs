@@ -2,19 +2,18 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use chart::{Chart, Curve};
 use serde_json::Value;
-use testbed::repository;
 
 use super::workloads::Program;
-use crate::output::{line, step};
+use crate::output::step;
+use crate::page;
 
 const SIZES: [u32; 5] = [500, 1000, 2000, 3000, 4000];
 const DENSITIES: [&str; 2] = ["0.5", "1.0"];
 const SELECTIVITIES: [u32; 4] = [1, 2, 4, 8];
 const ORDERS: [&str; 3] = ["ltr", "rtl", "dynamic"];
-const FOLDER: &str = "docs/figures";
 
 /// What was counted on one workload.
 struct Point {
@@ -53,14 +52,10 @@ pub(crate) fn draw() -> Result<()> {
         })?;
     }
     let times = super::times::charts(&program)?;
-    let folder = repository::root().join(FOLDER);
-    std::fs::create_dir_all(&folder)?;
     for (name, chart) in times.into_iter().chain(charts(&points)) {
-        let path = folder.join(name);
-        std::fs::write(&path, chart.svg()).with_context(|| format!("cannot write {}", path.display()))?;
-        line(format_args!("wrote {FOLDER}/{name}"));
+        page::figure(name, &chart.svg())?;
     }
-    super::replace("probes", &table(&points))
+    page::replace(super::PAGE, "probes", &table(&points))
 }
 
 fn charts(points: &[Point]) -> [(&'static str, Chart); 6] {

@@ -7,13 +7,13 @@ mod workloads;
 
 use std::fmt::Write as _;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::Value;
-use testbed::repository;
 
 use self::rows::{Bar, ROWS, Row};
 use self::workloads::{Program, number};
 use crate::output::line;
+use crate::page;
 
 pub(crate) use self::figures::draw;
 
@@ -56,8 +56,8 @@ pub(crate) fn run(quick: bool, write: bool) -> Result<()> {
     line(&sums);
     let hard = hard(if quick { "0.1" } else { "1" })?;
     if write {
-        replace("bench", &format!("{table}\n\n{sums}"))?;
-        replace("hard", &hard)?;
+        page::replace(PAGE, "bench", &format!("{table}\n\n{sums}"))?;
+        page::replace(PAGE, "hard", &hard)?;
     }
     Ok(())
 }
@@ -154,16 +154,4 @@ fn verdict(value: f64, bar: Bar) -> &'static str {
     } else {
         "MISSED"
     }
-}
-
-/// Puts a text between the marks of this name in the document.
-fn replace(name: &str, text: &str) -> Result<()> {
-    let path = repository::root().join(PAGE);
-    let page = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
-    let (before, rest) = page.split_once(&begin).with_context(|| format!("{PAGE} has no mark `{begin}`"))?;
-    let (_, after) = rest.split_once(&end).with_context(|| format!("{PAGE} has no mark `{end}`"))?;
-    std::fs::write(&path, format!("{before}{begin}{text}\n{end}{after}"))?;
-    line(format_args!("wrote {PAGE}"));
-    Ok(())
 }

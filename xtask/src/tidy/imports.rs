@@ -30,9 +30,9 @@ const IMPORTS: [(&str, &[&str]); 24] = [
     ("testbed", &[]),
     ("apiserver", &["crds", "testbed"]),
     ("auditor", &["crds", "gangindex", "matchmaker", "pool"]),
-    ("stress", &["auditor", "crds", "testbed"]),
+    ("stress", &["auditor", "crds", "sampling", "testbed"]),
     ("conformance", &["baselines", "classad", "gridcam", "matchmaker", "policy", "rntree", "summary"]),
-    ("xtask", &["chart", "crds", "testbed"]),
+    ("xtask", &["chart", "crds", "rntree", "sampling", "testbed"]),
 ];
 
 /// What stands in for something real, and is for tests only.

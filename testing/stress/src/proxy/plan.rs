@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::chance::Chance;
+use sampling::Random;
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,14 +75,14 @@ pub struct Plan {
     ordinals: BTreeMap<String, usize>,
     rules: BTreeMap<(String, usize), Fault>,
     weather: Option<Weather>,
-    chance: Chance,
+    random: Random,
 }
 
 impl Plan {
     /// Nothing happens to anybody, as long as nobody says so.
     #[must_use]
     pub fn new(seed: u64) -> Plan {
-        Plan { ordinals: BTreeMap::new(), rules: BTreeMap::new(), weather: None, chance: Chance::new(seed) }
+        Plan { ordinals: BTreeMap::new(), rules: BTreeMap::new(), weather: None, random: Random::new(seed) }
     }
 
     /// Injects this into the write with this ordinal in a namespace, once.
@@ -115,10 +115,10 @@ impl Plan {
         }
         let weather = self.weather.as_ref()?;
         if asked.is_write() {
-            let strikes = self.chance.happens(weather.writes);
-            return strikes.then(|| self.chance.pick(&weather.faults).copied()).flatten();
+            let strikes = self.random.happens(weather.writes);
+            return strikes.then(|| self.random.pick(&weather.faults).copied()).flatten();
         }
-        let refused = !asked.is_watch() && !asked.path.contains("/leases") && self.chance.happens(weather.reads);
+        let refused = !asked.is_watch() && !asked.path.contains("/leases") && self.random.happens(weather.reads);
         refused.then_some(Fault::Refused(429))
     }
 }

@@ -1,0 +1,160 @@
+//! Bars in groups.
+
+use std::fmt::Write as _;
+
+use super::{BOTTOM, COLOURS, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ceiling, escaped, number};
+
+/// A chart of bars: one group beside the other, in each group a bar of each series.
+#[derive(Clone, Debug)]
+pub struct Bars {
+    /// What stands above it.
+    pub title: String,
+    /// What goes up, with its unit.
+    pub up: &'static str,
+    /// A sentence below the chart.
+    pub caption: String,
+    /// The names of the bars of each group.
+    pub series: Vec<&'static str>,
+    /// What the parts of a bar are, from below; nothing if bars have one part.
+    pub parts: Vec<&'static str>,
+    /// The groups, from left to right.
+    pub groups: Vec<Group>,
+}
+
+/// The bars of one group, in the order of the series.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// What stands below it.
+    pub name: String,
+    /// One for each series.
+    pub bars: Vec<Stack>,
+}
+
+/// One bar: parts on top of each other.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// The height of each of its parts, from below.
+    pub parts: Vec<f64>,
+    /// A height that was stated for it, drawn as a cross.
+    pub stated: Option<f64>,
+}
+
+/// How strong the colours of the parts are, from below.
+const STRENGTHS: [&str; 2] = ["1", "0.45"];
+const GAP: f64 = 0.3;
+
+impl Bars {
+    /// The chart as a file.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let bars = || self.groups.iter().flat_map(|group| &group.bars);
+        let heights = bars().flat_map(|bar| [bar.parts.iter().sum(), bar.stated.unwrap_or(0.0)]);
+        let top = ceiling(heights.fold(0.0, f64::max));
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
+             font-size=\"12\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n\
+             <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{}</text>\n",
+            escaped(&self.title)
+        );
+        self.axes(top, &mut svg);
+        self.legend(&mut svg);
+        let count = self.groups.len().max(1);
+        let width = (WIDTH - LEFT - RIGHT) / real(count);
+        for (place, group) in self.groups.iter().enumerate() {
+            let left = LEFT + width * real(place);
+            group.draw(left, width, |height| up(height, top), &mut svg);
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn axes(&self, top: f64, svg: &mut String) {
+        for part in 0..=4u8 {
+            let value = top * f64::from(part) / 4.0;
+            let y = up(value, top);
+            let _ = write!(
+                svg,
+                "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\n\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
+                WIDTH - RIGHT,
+                LEFT - 6.0,
+                y + 4.0,
+                number(value),
+            );
+        }
+        let _ = write!(
+            svg,
+            "<path d=\"M{LEFT} {TOP}V{:.1}H{:.1}\" fill=\"none\" stroke=\"black\"/>\n\
+             <text x=\"{LEFT}\" y=\"{:.1}\">{}</text>\n\
+             <text x=\"16\" y=\"{:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 16 {:.1})\">{}</text>\n",
+            HEIGHT - BOTTOM,
+            WIDTH - RIGHT,
+            HEIGHT - 10.0,
+            escaped(&self.caption),
+            HEIGHT / 2.0,
+            HEIGHT / 2.0,
+            self.up
+        );
+    }
+
+    fn legend(&self, svg: &mut String) {
+        let series = self.series.iter().enumerate().map(|(place, name)| (*name, colour(place), "1"));
+        let parts = self.parts.iter().zip(STRENGTHS).map(|(name, strength)| (*name, "#444444", strength));
+        let x = WIDTH - RIGHT + 12.0;
+        for (place, (name, colour, strength)) in series.chain(parts).enumerate() {
+            let y = TOP + 14.0 + 18.0 * real(place);
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"22\" height=\"10\" fill=\"{colour}\" fill-opacity=\"{strength}\"/>\
+                 <text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
+                y - 9.0,
+                x + 28.0,
+                escaped(name)
+            );
+        }
+    }
+}
+
+impl Group {
+    fn draw(&self, left: f64, width: f64, up: impl Fn(f64) -> f64, svg: &mut String) {
+        let each = width * (1.0 - GAP) / real(self.bars.len().max(1));
+        for (place, bar) in self.bars.iter().enumerate() {
+            let x = left + width * GAP / 2.0 + each * real(place);
+            let mut below = 0.0;
+            for (part, strength) in bar.parts.iter().zip(STRENGTHS) {
+                let (from, to) = (up(below), up(below + part));
+                let _ = writeln!(
+                    svg,
+                    "<rect x=\"{x:.1}\" y=\"{to:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\" fill-opacity=\"{strength}\"/>",
+                    each - 1.0,
+                    from - to,
+                    colour(place)
+                );
+                below += part;
+            }
+            if let Some(stated) = bar.stated {
+                let (x, y) = (x + each / 2.0 - 4.5, up(stated) - 4.0);
+                let _ = writeln!(svg, "<path d=\"M{x:.1} {y:.1}l8 8m0 -8l-8 8\" stroke=\"black\" stroke-width=\"2\"/>");
+            }
+        }
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            left + width / 2.0,
+            HEIGHT - BOTTOM + 18.0,
+            escaped(&self.name)
+        );
+    }
+}
+
+fn up(value: f64, top: f64) -> f64 {
+    HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / top
+}
+
+fn colour(place: usize) -> &'static str {
+    COLOURS.get(place % COLOURS.len()).copied().unwrap_or("black")
+}
+
+fn real(place: usize) -> f64 {
+    f64::from(u32::try_from(place).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,162 @@
+//! A network in which nodes come and go, and what each of them knows (the paper's sections 4.1 and 4.2).
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
+
+use crate::fault::Fault;
+use crate::ring::{Id, Ring};
+use crate::spec::{Aggregate, Spec};
+
+/// How often each node refreshes what it knows and sends what others wait for, in units of time: it looks up its parent, sends its
+/// aggregate, and sends heartbeats for its jobs. (The paper says "periodically".)
+pub const PERIOD: f64 = 1000.0;
+
+/// A child that was silent for so long does not count any more.
+const CHILD_SILENT: f64 = 2.0 * PERIOD;
+
+/// All nodes that are present, each with its own knowledge of the tree. The ring below is exact at every moment: Chord stabilises it in
+/// the same period, so that a node learns of a change when it looks, at its next [`Network::refresh`].
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    ring: Ring,
+    /// By id. What goes through all of them follows the ring, since this order means nothing.
+    nodes: HashMap<Id, NetworkNode, FixedState>,
+    fault: Option<Fault>,
+}
+
+/// One node and what it knows.
+#[derive(Clone, Debug)]
+pub struct NetworkNode {
+    spec: Spec,
+    parent: Option<Id>,
+    children: BTreeMap<Id, Heard>,
+}
+
+/// The last message of a child.
+#[derive(Clone, Debug)]
+struct Heard {
+    aggregate: Aggregate,
+    at: f64,
+}
+
+/// What a refresh has done to the parent of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refreshed {
+    /// The node is the root and has none.
+    Root,
+    /// It is the same, and was sent the aggregate.
+    SameParent,
+    /// It is another one, was looked up, and was sent the aggregate.
+    NewParent,
+}
+
+impl Network {
+    /// An empty network, with a mistake or without one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_fault(fault: Option<Fault>) -> Network {
+        Network { fault, ..Network::default() }
+    }
+
+    /// The ring of the nodes that are present.
+    #[must_use]
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// A node that is present.
+    #[must_use]
+    pub fn node(&self, node: Id) -> Option<&NetworkNode> {
+        self.nodes.get(&node)
+    }
+
+    /// All nodes that are present, by ascending id.
+    pub fn nodes(&self) -> impl Iterator<Item = (Id, &NetworkNode)> {
+        self.ring.ids().iter().filter_map(|id| Some((*id, self.nodes.get(id)?)))
+    }
+
+    /// A node joins. It has no parent before its first refresh.
+    pub fn join(&mut self, node: Id, spec: Spec) {
+        self.ring.insert(node);
+        self.nodes.insert(node, NetworkNode { spec, parent: None, children: BTreeMap::new() });
+    }
+
+    /// A node fails: no other node is told.
+    pub fn fail(&mut self, node: Id) {
+        self.remove(node);
+    }
+
+    /// A node leaves as planned: it tells its parent, which drops it, and its children, which look for another parent at once.
+    pub fn leave(&mut self, node: Id, now: f64) {
+        let Some(gone) = self.remove(node) else { return };
+        if let Some(parent) = gone.parent {
+            self.drop_child(parent, node);
+        }
+        for child in gone.children.into_keys() {
+            self.refresh(child, now);
+        }
+    }
+
+    fn remove(&mut self, node: Id) -> Option<NetworkNode> {
+        self.ring.remove(node);
+        self.nodes.remove(&node)
+    }
+
+    /// A node has learned that a child of it has gone.
+    pub fn drop_child(&mut self, node: Id, child: Id) {
+        if self.fault == Some(Fault::KeepsDeparted) {
+            return;
+        }
+        if let Some(node) = self.nodes.get_mut(&node) {
+            node.children.remove(&child);
+        }
+    }
+
+    /// What each node does once in a period: it drops children that are silent, computes its aggregate, looks up its parent, and sends the
+    /// aggregate there. A new parent starts to count with the first message; the former one notices the silence. None of a node that
+    /// is not present.
+    pub fn refresh(&mut self, id: Id, now: f64) -> Option<Refreshed> {
+        let parent = self.ring.parent(id);
+        let node = self.nodes.get_mut(&id)?;
+        if self.fault != Some(Fault::KeepsDeparted) {
+            node.children.retain(|_, heard| now - heard.at < CHILD_SILENT);
+        }
+        let aggregate = node.aggregate();
+        let before = std::mem::replace(&mut node.parent, parent);
+        let Some(to) = parent else { return Some(Refreshed::Root) };
+        if let Some(parent) = self.nodes.get_mut(&to) {
+            parent.children.insert(id, Heard { aggregate, at: now });
+        }
+        Some(if before == parent { Refreshed::SameParent } else { Refreshed::NewParent })
+    }
+}
+
+impl NetworkNode {
+    /// What the node has.
+    #[must_use]
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Its parent, as far as it knows; none of the root, and before the first refresh.
+    #[must_use]
+    pub fn parent(&self) -> Option<Id> {
+        self.parent
+    }
+
+    /// Its children, as far as it knows, each with the aggregate it sent last; by ascending id.
+    pub fn children(&self) -> impl Iterator<Item = (Id, &Aggregate)> {
+        self.children.iter().map(|(id, heard)| (*id, &heard.aggregate))
+    }
+
+    /// What it and its children have at most.
+    #[must_use]
+    pub fn aggregate(&self) -> Aggregate {
+        let mut aggregate = Aggregate::of(&self.spec);
+        for heard in self.children.values() {
+            aggregate.merge(&heard.aggregate);
+        }
+        aggregate
+    }
+}

@@ -1,0 +1,132 @@
+//! Waiting times, costs and messages: figures 3 to 5 of the paper.
+
+use anyhow::Result;
+
+use super::results::{self, MATCHMAKERS, Measured, Outcome};
+use super::{Wish, claims, heads, row};
+use crate::output::line;
+use chart::{Bars, Group, Stack};
+
+/// The part of the basic search's waiting time that the paper states for the extended one: static and dynamic workloads.
+pub(super) const RATIOS: [f64; 2] = [0.28, 0.17];
+/// The part of the nodes that the paper states for the 75th percentile of the extended search.
+pub(super) const COST: f64 = 0.004;
+/// How many of the workloads are static; they come first.
+pub(super) const STATIC: usize = 3;
+
+/// Simulates everything, prints what the figures plot and what the paper says about them, and draws the figures.
+pub(super) fn run(wish: &Wish) -> Result<()> {
+    let start = std::time::Instant::now();
+    let all = results::measured(wish.seeds);
+    eprintln!("all simulations: {:.1} s", start.elapsed().as_secs_f64());
+    wish.table("figures", &table(&all))?;
+    line("\nWhat the paper says about them:\n");
+    wish.table("claims", &claims::table(&all, &results::of(&claims::LIGHT, wish.seeds)))?;
+    for (name, chart) in charts(&all, wish.seeds) {
+        wish.figure(name, &chart.svg())?;
+    }
+    Ok(())
+}
+
+fn table(all: &[Measured]) -> Vec<String> {
+    let mut table = heads(&[
+        "Central / RNT-BS / RNT-ES",
+        "wait, mean, thousands",
+        "wait, deviation, thousands",
+        "cost, 75 %",
+        "cost, deviation",
+        "basic messages a node",
+        "RNT messages a node",
+        "restarts",
+        "searches tried again",
+        "clients told no",
+        "jobs lost",
+    ]);
+    for one in all {
+        let each =
+            |value: fn(&Outcome) -> f64, digits: usize| one.of.map(|of| format!("{:.digits$}", value(&of))).join(" / ");
+        table.push(row([
+            one.name.to_owned(),
+            each(|of| of.wait, 1),
+            each(|of| of.wait_deviation, 0),
+            each(|of| of.cost, 1),
+            each(|of| of.cost_deviation, 1),
+            each(|of| of.basic, 0),
+            each(|of| of.tree, 0),
+            each(|of| of.incidents[0], 0),
+            each(|of| of.incidents[1], 0),
+            each(|of| of.incidents[2], 1),
+            each(|of| of.incidents[3], 1),
+        ]));
+    }
+    table
+}
+
+fn charts(all: &[Measured], seeds: u32) -> [(&'static str, Bars); 5] {
+    let means = format!("Static workloads left, dynamic ones right. Means of {seeds} seeds.");
+    let crosses = |what: &str| format!("{means} Crosses: {what} in the paper's text.");
+    let chart = |title: &str, up: &'static str, caption: String, groups: Vec<Group>| Bars {
+        title: title.to_owned(),
+        up,
+        caption,
+        series: MATCHMAKERS.iter().map(|(name, _)| *name).collect(),
+        parts: Vec::new(),
+        groups,
+    };
+    let plain = |value: fn(&Outcome) -> f64| groups(all, |_, of, _| Stack { parts: vec![value(of)], stated: None });
+    let waits = groups(all, |one, of, (workload, matchmaker)| {
+        let ratio = if workload < STATIC { RATIOS[0] } else { RATIOS[1] };
+        Stack { parts: vec![of.wait], stated: (matchmaker == 2).then(|| one.of[1].wait * ratio) }
+    });
+    let costs = groups(all, |one, of, (_, matchmaker)| Stack {
+        parts: vec![of.cost],
+        stated: (matchmaker == 2).then_some(one.nodes * COST),
+    });
+    let messages = groups(all, |_, of, _| Stack { parts: vec![of.basic, of.tree], stated: None });
+    let mut stacked = chart("Figure 5: messages sent per node", "messages", means.clone(), messages);
+    stacked.parts = vec!["Basic messages", "RNT messages"];
+    let time = "thousands of units of time";
+    [
+        (
+            "rn-tree-3-wait.svg",
+            chart("Figure 3 (a, b): mean job wait time", time, crosses("28 % and 17 % of RNT-BS"), waits),
+        ),
+        (
+            "rn-tree-3-deviation.svg",
+            chart(
+                "Figure 3 (c, d): job wait time, standard deviation",
+                time,
+                means.clone(),
+                plain(|of| of.wait_deviation),
+            ),
+        ),
+        (
+            "rn-tree-4-cost.svg",
+            chart(
+                "Figure 4 (a, b): matchmaking cost, 75th percentile",
+                "messages",
+                crosses("0.4 % of the nodes"),
+                costs,
+            ),
+        ),
+        (
+            "rn-tree-4-deviation.svg",
+            chart(
+                "Figure 4 (c, d): matchmaking cost, standard deviation",
+                "messages",
+                means,
+                plain(|of| of.cost_deviation),
+            ),
+        ),
+        ("rn-tree-5-messages.svg", stacked),
+    ]
+}
+
+/// A group for each workload, a bar for each matchmaker; `bar` also gets the places of both.
+fn groups(all: &[Measured], bar: impl Fn(&Measured, &Outcome, (usize, usize)) -> Stack) -> Vec<Group> {
+    let group = |(workload, one): (usize, &Measured)| {
+        let bars = one.of.iter().enumerate().map(|(matchmaker, of)| bar(one, of, (workload, matchmaker)));
+        Group { name: one.name.to_owned(), bars: bars.collect() }
+    };
+    all.iter().enumerate().map(group).collect()
+}
