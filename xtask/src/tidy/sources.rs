@@ -58,5 +58,5 @@ fn rust(source: &Source, find: &mut impl FnMut(String)) {
 }
 
 fn is_benchmark(path: &str) -> bool {
-    path.ends_with("examples/bench.rs") || path.contains("/examples/bench/") || path.starts_with("xtask/src/bench/")
+    path.contains("/examples/") || path.starts_with("xtask/src/bench/")
 }
