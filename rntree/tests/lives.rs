@@ -1,141 +1,148 @@
 //! What becomes of a job when its nodes go, one case for each row of the table in `docs/rn-tree.md`.
 
-use rntree::{
-    Fault, Happening, Id, Matchmaker, PERIOD, Profile, Report, Script, Spec, Want, simulate, simulate_with_fault,
-};
+#[cfg(test)]
+mod tests {
+    use rntree::{
+        Fault, Happening, Id, Matchmaker, PERIOD, Profile, Report, Script, Spec, Want, simulate, simulate_with_fault,
+    };
 
-/// Owns the job and cannot run it; the root.
-const OWNER: Id = 100;
-/// Can run it, and is there when it is submitted.
-const FIRST: Id = 200;
-/// Can run it, and joins later.
-const SECOND: Id = 300;
-/// When the job is submitted, and when something goes wrong.
-const SUBMITTED: f64 = 30_000.0;
-const TROUBLE: f64 = 40_500.0;
-/// How long the job runs: it needs a CPU twice as fast as that of the smallest group.
-const RUN: f64 = 50.0 * PERIOD;
+    /// Owns the job and cannot run it; the root.
+    const OWNER: Id = 100;
+    /// Can run it, and is there when it is submitted.
+    const FIRST: Id = 200;
+    /// Can run it, and joins later.
+    const SECOND: Id = 300;
+    /// When the job is submitted, and when something goes wrong.
+    const SUBMITTED: f64 = 30_000.0;
+    const TROUBLE: f64 = 40_500.0;
+    /// How long the job runs: it needs a CPU twice as fast as that of the smallest group.
+    const RUN: f64 = 50.0 * PERIOD;
 
-fn join(node: Id, cpu: f64) -> Happening {
-    Happening::Join(node, Spec::new([cpu, 100.0, 100.0]))
-}
+    fn join(node: Id, cpu: f64) -> Happening {
+        Happening::Join(node, Spec::new([cpu, 100.0, 100.0]))
+    }
 
-/// One job on one of two nodes, and trouble.
-fn script(trouble: &[Happening]) -> Script {
-    let job = Profile { key: 50, want: Want::new([200.0, 0.0, 0.0]), work: 2.0 * RUN };
-    let mut happenings = vec![
-        (0.0, join(OWNER, 100.0)),
-        (1.0, join(FIRST, 200.0)),
-        (SUBMITTED, Happening::Submit(job)),
-        (SUBMITTED + PERIOD, join(SECOND, 200.0)),
-    ];
-    happenings.extend(trouble.iter().map(|what| (TROUBLE, what.clone())));
-    Script { happenings, begins: SUBMITTED }
-}
+    /// One job on one of two nodes, and trouble.
+    fn script(trouble: &[Happening]) -> Script {
+        let job = Profile { key: 50, want: Want::new([200.0, 0.0, 0.0]), work: 2.0 * RUN };
+        let mut happenings = vec![
+            (0.0, join(OWNER, 100.0)),
+            (1.0, join(FIRST, 200.0)),
+            (SUBMITTED, Happening::Submit(job)),
+            (SUBMITTED + PERIOD, join(SECOND, 200.0)),
+        ];
+        happenings.extend(trouble.iter().map(|what| (TROUBLE, what.clone())));
+        Script { happenings, begins: SUBMITTED }
+    }
 
-fn searched(trouble: &[Happening]) -> Report {
-    simulate(&script(trouble), Matchmaker::EXTENDED, 1)
-}
+    fn searched(trouble: &[Happening]) -> Report {
+        simulate(&script(trouble), Matchmaker::EXTENDED, 1)
+    }
 
-#[test]
-fn without_trouble_the_job_runs_at_once() {
-    let report = searched(&[]);
-    assert_eq!(report.runs, [RUN]);
-    assert!(report.waits[0] < 5.0, "{:?}", report.waits);
-    assert_eq!((report.restarts, report.reinsertions, report.retries, report.lost), (0, 0, 0, 0));
-    // One heartbeat in each period of the run.
-    let (upkeep, hops) = (report.basic_messages - RUN / PERIOD, 0.5);
-    assert!(upkeep >= hops, "{upkeep}");
-}
+    #[test]
+    fn without_trouble_the_job_runs_at_once() {
+        let report = searched(&[]);
+        assert_eq!(report.runs, [RUN]);
+        assert!(report.waits[0] < 5.0, "{:?}", report.waits);
+        assert_eq!((report.restarts, report.reinsertions, report.retries, report.lost), (0, 0, 0, 0));
+        // One heartbeat in each period of the run.
+        let (upkeep, hops) = (report.basic_messages - RUN / PERIOD, 0.5);
+        assert!(upkeep >= hops, "{upkeep}");
+    }
 
-#[test]
-fn a_run_node_that_fails_is_missed_after_three_heartbeats() {
-    for matchmaker in [Matchmaker::Central, Matchmaker::BASIC, Matchmaker::EXTENDED] {
-        let report = simulate(&script(&[Happening::Fail(FIRST)]), matchmaker, 1);
+    #[test]
+    fn a_run_node_that_fails_is_missed_after_three_heartbeats() {
+        for matchmaker in [Matchmaker::Central, Matchmaker::BASIC, Matchmaker::EXTENDED] {
+            let report = simulate(&script(&[Happening::Fail(FIRST)]), matchmaker, 1);
+            assert_eq!((report.runs.as_slice(), report.restarts, report.lost), ([RUN].as_slice(), 1, 0));
+            let noticed = SUBMITTED + report.waits[0] - TROUBLE;
+            assert!((2.0 * PERIOD..=4.0 * PERIOD + 10.0).contains(&noticed), "{matchmaker:?}: after {noticed}");
+        }
+    }
+
+    #[test]
+    fn heartbeats_that_neither_side_misses_are_found() {
+        let ignored = Some(Fault::IgnoresSilence);
+        let report = simulate_with_fault(&script(&[Happening::Fail(FIRST)]), Matchmaker::EXTENDED, 1, ignored);
+        assert_eq!((report.runs.len(), report.restarts, report.lost), (0, 0, 1), "the run node's silence");
+        let report = simulate_with_fault(&script(&[Happening::Fail(OWNER)]), Matchmaker::EXTENDED, 1, ignored);
+        assert_eq!(report.reinsertions, 0, "the owner's silence");
+    }
+
+    #[test]
+    fn a_run_node_that_leaves_says_so() {
+        let report = searched(&[Happening::Leave(FIRST)]);
         assert_eq!((report.runs.as_slice(), report.restarts, report.lost), ([RUN].as_slice(), 1, 0));
         let noticed = SUBMITTED + report.waits[0] - TROUBLE;
-        assert!((2.0 * PERIOD..=4.0 * PERIOD + 10.0).contains(&noticed), "{matchmaker:?}: after {noticed}");
+        assert!((0.0..10.0).contains(&noticed), "after {noticed}");
     }
-}
 
-#[test]
-fn heartbeats_that_neither_side_misses_are_found() {
-    let ignored = Some(Fault::IgnoresSilence);
-    let report = simulate_with_fault(&script(&[Happening::Fail(FIRST)]), Matchmaker::EXTENDED, 1, ignored);
-    assert_eq!((report.runs.len(), report.restarts, report.lost), (0, 0, 1), "the run node's silence");
-    let report = simulate_with_fault(&script(&[Happening::Fail(OWNER)]), Matchmaker::EXTENDED, 1, ignored);
-    assert_eq!(report.reinsertions, 0, "the owner's silence");
-}
-
-#[test]
-fn a_run_node_that_leaves_says_so() {
-    let report = searched(&[Happening::Leave(FIRST)]);
-    assert_eq!((report.runs.as_slice(), report.restarts, report.lost), ([RUN].as_slice(), 1, 0));
-    let noticed = SUBMITTED + report.waits[0] - TROUBLE;
-    assert!((0.0..10.0).contains(&noticed), "after {noticed}");
-}
-
-#[test]
-fn a_job_whose_owner_goes_keeps_its_place() {
-    let failed = searched(&[Happening::Fail(OWNER)]);
-    assert_eq!((failed.runs.as_slice(), failed.restarts, failed.reinsertions), ([RUN].as_slice(), 0, 1));
-    assert!(failed.waits[0] < 5.0, "{:?}", failed.waits);
-    let left = searched(&[Happening::Leave(OWNER)]);
-    assert_eq!((left.runs.as_slice(), left.restarts, left.reinsertions), ([RUN].as_slice(), 0, 0));
-}
-
-#[test]
-fn a_job_without_owner_and_run_node_is_lost_and_counted() {
-    let report = searched(&[Happening::Fail(OWNER), Happening::Fail(FIRST)]);
-    assert_eq!((report.runs.len(), report.restarts, report.lost), (0, 0, 1));
-}
-
-#[test]
-fn a_client_is_told_after_ten_searches_without_a_result() {
-    for matchmaker in [Matchmaker::Central, Matchmaker::EXTENDED] {
-        let mut alone = script(&[]);
-        alone.happenings.retain(|(_, what)| !matches!(what, Happening::Join(FIRST | SECOND, _)));
-        let report = simulate(&alone, matchmaker, 1);
-        assert_eq!((report.runs.len(), report.retries, report.unmatched, report.lost), (0, 9, 1, 0), "{matchmaker:?}");
+    #[test]
+    fn a_job_whose_owner_goes_keeps_its_place() {
+        let failed = searched(&[Happening::Fail(OWNER)]);
+        assert_eq!((failed.runs.as_slice(), failed.restarts, failed.reinsertions), ([RUN].as_slice(), 0, 1));
+        assert!(failed.waits[0] < 5.0, "{:?}", failed.waits);
+        let left = searched(&[Happening::Leave(OWNER)]);
+        assert_eq!((left.runs.as_slice(), left.restarts, left.reinsertions), ([RUN].as_slice(), 0, 0));
     }
-}
 
-#[test]
-fn a_search_that_is_tried_again_finds_a_node_that_has_joined() {
-    let mut late = script(&[]);
-    late.happenings.retain(|(_, what)| !matches!(what, Happening::Join(FIRST, _)));
-    let report = searched_in(&late);
-    assert_eq!((report.runs.as_slice(), report.unmatched), ([RUN].as_slice(), 0));
-    assert!((1..9).contains(&report.retries), "{}", report.retries);
-}
+    #[test]
+    fn a_job_without_owner_and_run_node_is_lost_and_counted() {
+        let report = searched(&[Happening::Fail(OWNER), Happening::Fail(FIRST)]);
+        assert_eq!((report.runs.len(), report.restarts, report.lost), (0, 0, 1));
+    }
 
-/// The first node fails while its parent still believes in it: the search loses one message and goes to the second.
-#[test]
-fn a_search_goes_around_a_node_that_has_gone() {
-    let mut gone = script(&[]);
-    gone.happenings.swap(2, 3);
-    gone.happenings[2].0 = 10_000.0;
-    gone.happenings.insert(3, (SUBMITTED - 10.0, Happening::Fail(FIRST)));
-    let report = searched_in(&gone);
-    assert_eq!((report.runs.as_slice(), report.retries, report.restarts), ([RUN].as_slice(), 0, 0));
-    assert_eq!(report.costs, [3.0], "to the one that has gone, to the other one and back");
-}
+    #[test]
+    fn a_client_is_told_after_ten_searches_without_a_result() {
+        for matchmaker in [Matchmaker::Central, Matchmaker::EXTENDED] {
+            let mut alone = script(&[]);
+            alone.happenings.retain(|(_, what)| !matches!(what, Happening::Join(FIRST | SECOND, _)));
+            let report = simulate(&alone, matchmaker, 1);
+            assert_eq!(
+                (report.runs.len(), report.retries, report.unmatched, report.lost),
+                (0, 9, 1, 0),
+                "{matchmaker:?}"
+            );
+        }
+    }
 
-fn searched_in(script: &Script) -> Report {
-    simulate(script, Matchmaker::EXTENDED, 1)
-}
+    #[test]
+    fn a_search_that_is_tried_again_finds_a_node_that_has_joined() {
+        let mut late = script(&[]);
+        late.happenings.retain(|(_, what)| !matches!(what, Happening::Join(FIRST, _)));
+        let report = searched_in(&late);
+        assert_eq!((report.runs.as_slice(), report.unmatched), ([RUN].as_slice(), 0));
+        assert!((1..9).contains(&report.retries), "{}", report.retries);
+    }
 
-/// Jobs are run one at a time, in the order of their coming.
-#[test]
-fn a_queue_is_first_in_first_out() {
-    let mut busy = script(&[]);
-    let job = busy.happenings[2].1.clone();
-    busy.happenings.truncate(3);
-    busy.happenings.extend([(SUBMITTED + 100.0, job.clone()), (SUBMITTED + 200.0, job)]);
-    let report = searched_in(&busy);
-    assert_eq!(report.runs, [RUN, RUN, RUN]);
-    for (place, wait) in report.waits.iter().enumerate() {
-        let expected = (RUN - 100.0) * f64::from(u8::try_from(place).unwrap());
-        assert!((wait - expected).abs() < 10.0, "{wait}, and not {expected}");
+    /// The first node fails while its parent still believes in it: the search loses one message and goes to the second.
+    #[test]
+    fn a_search_goes_around_a_node_that_has_gone() {
+        let mut gone = script(&[]);
+        gone.happenings.swap(2, 3);
+        gone.happenings[2].0 = 10_000.0;
+        gone.happenings.insert(3, (SUBMITTED - 10.0, Happening::Fail(FIRST)));
+        let report = searched_in(&gone);
+        assert_eq!((report.runs.as_slice(), report.retries, report.restarts), ([RUN].as_slice(), 0, 0));
+        assert_eq!(report.costs, [3.0], "to the one that has gone, to the other one and back");
+    }
+
+    fn searched_in(script: &Script) -> Report {
+        simulate(script, Matchmaker::EXTENDED, 1)
+    }
+
+    /// Jobs are run one at a time, in the order of their coming.
+    #[test]
+    fn a_queue_is_first_in_first_out() {
+        let mut busy = script(&[]);
+        let job = busy.happenings[2].1.clone();
+        busy.happenings.truncate(3);
+        busy.happenings.extend([(SUBMITTED + 100.0, job.clone()), (SUBMITTED + 200.0, job)]);
+        let report = searched_in(&busy);
+        assert_eq!(report.runs, [RUN, RUN, RUN]);
+        for (place, wait) in report.waits.iter().enumerate() {
+            let expected = (RUN - 100.0) * f64::from(u8::try_from(place).unwrap());
+            assert!((wait - expected).abs() < 10.0, "{wait}, and not {expected}");
+        }
     }
 }
