@@ -26,7 +26,7 @@ enum Verb {
     Match(command::match_::Arguments),
     /// Print what a pool, of a cluster or of manifests, would publish of itself to other pools, and its size.
     #[command(after_help = command::summary::AFTER_HELP)]
-    Summary(command::summary::Arguments),
+    Summary(command::summary::SummaryArguments),
     /// Print all mistakes in manifests, including expressions that are valid but probably not intended. Needs no cluster.
     #[command(after_help = command::lint::AFTER_HELP)]
     Lint(command::lint::Arguments),

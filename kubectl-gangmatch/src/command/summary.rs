@@ -27,7 +27,7 @@ The summary is printed to standard output; errors are printed to standard error.
 
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct SummaryArguments {
     /// A file or folder with manifests; - means standard input. Can be repeated. Default: the cluster.
     #[arg(short, long = "filename", value_name = "PATH")]
     filename: Vec<PathBuf>,
@@ -57,7 +57,7 @@ enum Format {
 }
 
 /// Prints the summary. 0: all was read; 1: some object is wrong.
-pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &SummaryArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let (documents, mut problems) = match arguments.filename.as_slice() {
         [] => manifests::from_cluster(&["machines.gangmatch.dev", "licenses.gangmatch.dev"])?,
         paths => manifests::read(paths, arguments.recursive)?,
