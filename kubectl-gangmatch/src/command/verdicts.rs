@@ -78,14 +78,10 @@ pub(crate) fn print(out: &mut impl Write, answers: &[Answer]) -> std::io::Result
 /// The answers as a list of maps.
 pub(crate) fn list(answers: &[Answer]) -> Value {
     let item = |one: &Answer| {
-        let mut item = json!({"job": one.job, "summary": one.file, "verdict": one.verdict});
-        if let Some(port) = &one.port {
-            item["port"] = json!(port);
-        }
-        if let Some(conjunct) = &one.conjunct {
-            item["conjunct"] = json!(conjunct);
-        }
-        item
+        let always = [("job", one.job.as_str()), ("summary", &one.file), ("verdict", one.verdict)];
+        let sometimes = [("port", &one.port), ("conjunct", &one.conjunct)];
+        let sometimes = sometimes.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
+        always.into_iter().chain(sometimes).map(|(name, text)| (name.to_owned(), json!(text))).collect::<Value>()
     };
     json!({"items": answers.iter().map(item).collect::<Vec<Value>>()})
 }

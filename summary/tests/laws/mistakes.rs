@@ -36,8 +36,8 @@ fn a_summary_that_forgets_an_attribute_is_found() {
 #[test]
 fn a_filter_read_in_the_wrong_bit_order_is_found() {
     let reversed = |digits: &str| -> String {
-        let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap().reverse_bits();
-        (0..digits.len()).step_by(2).map(|at| format!("{:02x}", byte(at))).collect()
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap().reverse_bits();
+        digits.as_bytes().chunks(2).map(|pair| format!("{:02x}", byte(pair))).collect()
     };
     let change = |attributes: &mut serde_json::Map<String, Value>| {
         for (_, values) in attributes {
