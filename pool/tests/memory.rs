@@ -5,7 +5,7 @@ use crds::Job;
 use gangindex::Indexed;
 use jiff::Timestamp;
 use matchmaker::Config;
-use pool::{CycleInputs, SnapshotBuilder, Limits, ObjectKey, Objects};
+use pool::{CycleInputs, Limits, ObjectKey, Objects, SnapshotBuilder};
 use serde_json::{Value, json};
 
 /// How many ads there are; the product promises this for 5000.

@@ -15,7 +15,8 @@ mod tests {
     use gangindex::negotiate;
     use matchmaker::{AdKey, Ask, Config};
     use pool::{
-        CycleInputs, AssumedGang, JobState, AgentLiveness, ObjectKey, Objects, Provenance, missing_entries, job_state, record, snapshot,
+        AgentLiveness, AssumedGang, CycleInputs, JobState, ObjectKey, Objects, Provenance, job_state, missing_entries,
+        record, snapshot,
     };
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};

@@ -166,8 +166,10 @@ fn print(out: &mut impl Write, output: Output, printed: &Printed<'_>) -> anyhow:
         Outcome::Cycle(cycle) => &cycle.gangs,
         Outcome::Placed(placed) => &placed.gangs,
     };
-    let matches =
-        gangs.iter().filter_map(|gang| record(printed.objects, printed.pool, gang, &provenance)).collect::<Vec<Match>>();
+    let matches = gangs
+        .iter()
+        .filter_map(|gang| record(printed.objects, printed.pool, gang, &provenance))
+        .collect::<Vec<Match>>();
     match output {
         Output::Table => print_table(&mut Screen(out), printed, &matches)?,
         Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,

@@ -15,8 +15,7 @@ pub(super) fn run(wish: &Wish) -> Result<()> {
     let sizes = wish.nodes.map_or(SIZES.to_vec(), |nodes| vec![nodes]);
     let mut table =
         heads(&["nodes", "candidates", "messages, 75 %", "mean", "largest", "nodes visited, mean", "largest"]);
-    let mut curves =
-        CANDIDATES.map(|candidates| Curve { name: format!("k = {candidates}"), ..Curve::default() });
+    let mut curves = CANDIDATES.map(|candidates| Curve { name: format!("k = {candidates}"), ..Curve::default() });
     for (place, nodes) in sizes.iter().enumerate() {
         let start = std::time::Instant::now();
         let costs = rntree::costs(*nodes, &CANDIDATES, JOBS, 1);
