@@ -150,7 +150,8 @@ mod tests {
             ads.push(ad("Job", "bob", &format!("j{job:03}"), &ports(8, port)));
         }
         ads.push(ad("Job", "carol", "j", HONEST));
-        let (engine, gangs, peak) = cycles(&snapshot(ads), &Config::product(), 1);
+        let config = Config { cycle_steps_max: 500_000, ..Config::product() };
+        let (engine, gangs, peak) = cycles(&snapshot(ads), &config, 1);
         assert_eq!(gangs.len(), 81, "{gangs:?}");
         assert!(engine.stats.guided >= 80, "{} guided searches", engine.stats.guided);
         assert!(peak < 55 * MB, "{} MB", peak / MB);

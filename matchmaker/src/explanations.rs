@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::budget::{Accounts, SIDE_SHARE, frugal_part};
 use crate::finder::{Asked, Explained, Finder, Round, Turn};
 use crate::model::{AdKey, Root, Snapshot};
-use crate::why_not::Unmatched;
+use crate::why_not::{Unmatched, Verdict, WhyNot};
 
 /// A root without a gang.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +86,7 @@ pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &m
             let may = |costs: &Costs| costs.limit(failed.submitter, &round.accounts, last);
             let waits = config.stop.is_set() || may(&indexed) == 0;
             let steps_max = if waits { 0 } else { may(&costs) };
+            let has_all = steps_max > 0 && steps_max == costs.share && !round.accounts.is_frugal(failed.submitter);
             // What is cut short is no explanation as long as a later cycle has more steps for it.
             let last = last && !round.accounts.is_frugal(failed.submitter);
             let asked = Asked { root, number: failed.root, gave_up: failed.gave_up, steps_max, last };
@@ -97,7 +98,10 @@ pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &m
                 round.accounts.waste(failed.submitter, answer.steps);
             }
             complete &= answer.why.is_some();
-            *why = answer.why;
+            // No later cycle would have more steps for it.
+            *why = answer
+                .why
+                .or_else(|| (has_all && answer.steps >= steps_max).then(|| Arc::new(WhyNot::of(Verdict::GaveUp))));
             if let Some(ad) = snapshot.ad(root.ad).filter(|_| answer.steps > 0) {
                 latest.insert(failed.submitter, &ad.key);
             }

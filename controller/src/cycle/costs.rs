@@ -59,7 +59,7 @@ impl Negotiator {
                 findings.insert(ad.uid.clone(), known.clone());
             }
         }
-        self.reduce_shares(cycle, now_ms);
+        self.reduce_shares(pool, cycle, now_ms);
         for namespace in cycle.barred.iter().filter(|namespace| self.search.costly_offers.remember(namespace, now_ms)) {
             tracing::warn!(
                 namespace,
@@ -86,17 +86,24 @@ impl Negotiator {
         }
     }
 
-    /// Gives namespaces a smaller share whose jobs cost too much: in this cycle, or for nothing in the last few.
-    fn reduce_shares(&mut self, cycle: &Cycle, now_ms: u64) {
+    /// Gives namespaces a smaller share whose jobs cost too much for nothing: all of their share in this cycle, or some of it in each of
+    /// the last few. What a gang that is found costs is not for nothing.
+    fn reduce_shares(&mut self, pool: &Snapshot, cycle: &Cycle, now_ms: u64) {
         let costly = &mut self.search.costly_jobs;
-        for namespace in cycle.over_budget.iter().filter(|namespace| costly.remember(namespace, now_ms)) {
+        let mut gangs: BTreeMap<&str, u64> = BTreeMap::new();
+        for root in cycle.gangs.iter().filter_map(|gang| pool.ad(gang.root()?)) {
+            *gangs.entry(root.key.namespace.as_str()).or_default() += 1;
+        }
+        let found = |namespace: &str| gangs.get(namespace).copied().unwrap_or(0);
+        let in_vain = cycle.over_budget.iter().filter(|namespace| found(namespace) == 0);
+        for namespace in in_vain.filter(|namespace| costly.remember(namespace, now_ms)) {
             tracing::warn!(
                 namespace = &**namespace,
                 "the jobs of the namespace exceeded its share of the steps in a cycle; its share is reduced for some time"
             );
         }
         let most = self.config.cycle.cycle_steps_max / FRUITLESS_PART;
-        let fruitless = cycle.fruitless.iter();
+        let fruitless = cycle.fruitless.iter().map(|(namespace, steps)| (namespace, steps / (1 + found(namespace))));
         for (namespace, steps) in fruitless.filter(|(namespace, steps)| costly.spend(namespace, *steps, most, now_ms)) {
             tracing::warn!(
                 namespace = &**namespace,

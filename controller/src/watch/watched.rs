@@ -32,6 +32,9 @@ impl Scope for ClusterResourceScope {
     }
 }
 
+/// Removes all objects but those whose keys are accepted.
+type Retain = fn(&mut Objects, &dyn Fn(&ObjectKey) -> bool);
+
 /// How the objects of a kind are cached.
 pub(crate) struct WatchedKind<K> {
     /// Only objects with this label are watched.
@@ -43,7 +46,7 @@ pub(crate) struct WatchedKind<K> {
     /// Removes an object, whatever has become of it.
     pub(crate) remove: fn(&mut Objects, &ObjectKey),
     /// Removes all objects but those whose keys are accepted.
-    pub(crate) retain: fn(&mut Objects, &dyn Fn(&ObjectKey) -> bool),
+    pub(crate) retain: Retain,
 }
 
 // By hand, since derives would ask the same of `K`.

@@ -310,8 +310,8 @@ mod tests {
             pool = pool.machine(&format!("m{number:02}"), "[A = 1; Ports = {[Label = r; Constraint = true]}]");
             pool = pool.job_of(&format!("greedy{number:02}"), greedy, "a", 0, 0);
         }
-        // What `eval` costs beyond a usual edge counts, too: some 32 steps for each job.
-        let config = Config { cycle_steps_max: 160, ..Config::product() };
+        // What `eval` costs beyond a usual edge counts, too: some 64 steps for each job.
+        let config = Config { cycle_steps_max: 320, ..Config::product() };
         let (_, cycle) = pool.job_of("modest", modest, "b", 0, 9).cycle(&config);
         assert_eq!(cycle.gangs.len(), 1, "the greedy ones come first, and have run out");
         let gave_up = cycle.gave_up.len();

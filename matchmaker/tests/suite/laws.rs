@@ -75,14 +75,19 @@ mod tests {
         own
     }
 
+    /// A cycle without what it cost: hash tables of random seeds do not cost the same each time.
+    fn without_costs(cycle: Cycle) -> Cycle {
+        Cycle { fruitless: Vec::new(), ..cycle }
+    }
+
     proptest! {
         #![proptest_config(runs(1500))]
 
         #[test]
         fn the_same_snapshot_gives_the_same_cycle(bytes in bytes()) {
             let world = world(&bytes, 8);
-            let once = negotiate(&world.snapshot, &world.config, NOW);
-            prop_assert_eq!(&once, &negotiate(&world.snapshot, &world.config, NOW));
+            let once = without_costs(negotiate(&world.snapshot, &world.config, NOW));
+            prop_assert_eq!(&once, &without_costs(negotiate(&world.snapshot, &world.config, NOW)));
             prop_assert_eq!(once.gangs.len() + once.unmatched.len(), world.snapshot.roots.len());
         }
 
@@ -98,7 +103,7 @@ mod tests {
             let place = by % other.roots.len();
             other.roots.rotate_left(place);
             let (one, two) = (negotiate(&world.snapshot, &world.config, NOW), negotiate(&other, &world.config, NOW));
-            prop_assert_eq!(one, two, "{}", world.text);
+            prop_assert_eq!(without_costs(one), without_costs(two), "{}", world.text);
         }
 
         #[test]
