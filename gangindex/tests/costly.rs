@@ -33,6 +33,11 @@ mod tests {
 
     /// One cycle with these jobs, twelve machines, and more offers.
     fn cycle(jobs: &[(&str, &str)], offers: &[(&str, &str)]) -> (Snapshot, Cycle) {
+        cycle_within(&Config::product(), jobs, offers)
+    }
+
+    /// The same with other limits.
+    fn cycle_within(config: &Config, jobs: &[(&str, &str)], offers: &[(&str, &str)]) -> (Snapshot, Cycle) {
         let mut ads: Vec<PoolAd> = jobs.iter().map(|(name, text)| asking("Job", name, text)).collect();
         ads.extend((0..12).map(|number| machine(&format!("m{number:02}"), WILLING)));
         ads.extend(offers.iter().map(|(name, text)| machine(name, text)));
@@ -42,7 +47,7 @@ mod tests {
             let root = Root { ad, submitter: (*name).into(), priority: 0, since: 0, exclusions: Default::default() };
             snapshot.roots.push(root);
         }
-        let cycle = Indexed::new().negotiate(&snapshot, &Config::product(), 1000);
+        let cycle = Indexed::new().negotiate(&snapshot, config, 1000);
         (snapshot, cycle)
     }
 
@@ -181,7 +186,8 @@ mod tests {
             format!("[ Requirements = member({}, {{ {} }}) ]", "other.Memory", parts.join(", ")),
             format!("[ Requirements = other.Memory > 5 && \"{}\" == other.Name ]", "x".repeat(300_000)),
         ] {
-            let (_, cycle) = cycle(&[("long", &text)], &[]);
+            let config = Config { cycle_steps_max: 2_000_000, ..Config::product() };
+            let (_, cycle) = cycle_within(&config, &[("long", &text)], &[]);
             let unmatched = cycle.unmatched.first().unwrap();
             let port = &unmatched.ports[0];
             assert!(port.conjuncts.len() <= 128 && port.conjuncts.iter().all(|part| part.text.len() <= 256));

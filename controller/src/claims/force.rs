@@ -124,8 +124,12 @@ impl Step<'_> {
         for kind in [WorkKind::Job].into_iter().chain(job_sets) {
             // Missing: the kind is not served any more.
             let works = self.found(self.context.cluster.list_works(kind, namespace, &selector).await)?;
-            if let Some(event) = self.unfinished(works.unwrap_or_default()) {
+            let (kept, works): (Vec<_>, Vec<_>) = works.unwrap_or_default().into_iter().partition(|work| self.is_kept(work));
+            if let Some(event) = self.unfinished(works) {
                 return Ok(event);
+            }
+            for batch in kept {
+                self.stop_by_force(&batch, self.claims.stop_by_ms(&self.view.uid, &batch.uid)).await?;
             }
         }
         let pods = self.done(self.context.cluster.pods(namespace, &selector).await)?;
@@ -148,6 +152,12 @@ impl Step<'_> {
         };
         // the end of pods that no watch has shown would not be seen either
         Err(self.waits("its last pods are still ending", retry(are_seen, is_late, by_ms)))
+    }
+
+    /// Whether finalizers keep a batch Job that is deleted, and it was given its time: it may refuse even to lose its label, but
+    /// nothing more is made for it, and only its pods count.
+    fn is_kept(&self, work: &WorkloadObject) -> bool {
+        work.kind == WorkKind::Job && work.deleting && self.is_time_over(work)
     }
 
     fn is_its_pod(&self, pod: &Pod) -> bool {

@@ -90,7 +90,7 @@ impl Step<'_> {
     }
 
     /// Whether a workload was given its time to stop for this claim; that begins now, if it has not begun.
-    fn is_time_over(&self, work: &WorkloadObject) -> bool {
+    pub(super) fn is_time_over(&self, work: &WorkloadObject) -> bool {
         self.context.now_ms() >= self.claims.stop_by_ms(&self.view.uid, &work.uid)
     }
 

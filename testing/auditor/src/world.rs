@@ -16,6 +16,8 @@ pub struct World {
     matches: BTreeMap<String, Key>,
     /// The offers whose ledger has an entry, by uid of its Match.
     holders: BTreeMap<String, BTreeSet<Key>>,
+    /// Those of them that were entered after the Match had ended: by a request that came late.
+    late: BTreeMap<String, BTreeSet<Key>>,
     /// The jobs by the uid of the Match that they say they are claimed by.
     claimed: BTreeMap<String, BTreeSet<Key>>,
     /// The Matches of a job, by the job's uid.
@@ -47,6 +49,13 @@ impl World {
     /// The offers that have an entry of this Match.
     pub fn holders(&self, uid: &str) -> impl Iterator<Item = &Key> {
         self.holders.get(uid).into_iter().flatten()
+    }
+
+    /// The same, without those that were entered after the Match had ended: the controller could not know of them when it gave the
+    /// others back. They are taken out later.
+    pub fn holders_in_time(&self, uid: &str) -> impl Iterator<Item = &Key> {
+        let late = self.late.get(uid);
+        self.holders(uid).filter(move |key| late.is_none_or(|late| !late.contains(*key)))
     }
 
     /// The jobs that say they are claimed by this Match.
@@ -110,7 +119,21 @@ impl World {
         if let Some(after) = &change.object {
             self.point(&change.key, after, true);
         }
+        self.note_late(change, before.as_deref());
         before
+    }
+
+    fn note_late(&mut self, change: &Change, before: Option<&Object>) {
+        let claims = |object: Option<&Object>| -> BTreeSet<String> {
+            object.and_then(Object::ledger).into_iter().flat_map(|ledger| ledger.claims.keys().cloned()).collect()
+        };
+        let (before, after) = (claims(before), claims(change.object.as_deref()));
+        for uid in before.difference(&after) {
+            mark(&mut self.late, uid, &change.key, false);
+        }
+        for uid in after.difference(&before).filter(|uid| self.has_ended(uid)).cloned().collect::<Vec<_>>() {
+            mark(&mut self.late, &uid, &change.key, true);
+        }
     }
 
     fn point(&mut self, key: &Key, object: &Object, there: bool) {

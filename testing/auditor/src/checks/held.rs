@@ -40,6 +40,6 @@ fn root_freed(step: &Step<'_>, before: &Object, after: &Object) -> Option<Violat
         let what = format!("it was given back before its Match {uid} had ended");
         return Some(step.violation(Invariant::HeldUntilOver, what));
     }
-    let holder = step.world.holders(uid).next()?;
+    let holder = step.world.holders_in_time(uid).next()?;
     Some(step.violation(Invariant::HeldUntilOver, format!("it was given back by {uid}, and {holder} was still held")))
 }
