@@ -109,8 +109,7 @@ impl Step<'_> {
 
     /// Turns the decision, or finds out how it was turned otherwise.
     async fn decide(&mut self, to: Decision, reason: Option<Reason>) -> StepResult {
-        let gone = Ok(Event::Decided(claiming::Decision::Gone));
-        let Some(found) = &self.view.found else { return gone };
+        let Some(found) = &self.view.found else { return Ok(Event::Decided(claiming::Decision::Gone)) };
         let patch = {
             let objects = self.context.cache.lock();
             if let Some(reason) = reason.filter(|_| self.message().is_empty()) {
@@ -128,16 +127,16 @@ impl Step<'_> {
                 self.count_decision(to, reason);
                 stored
             }
-            Answer::Missing => return gone,
+            Answer::Missing => return Ok(self.match_is_gone(found)),
             Answer::Denied(_) => match self.context.cluster.get::<Match>(&self.view.key).await {
                 Answer::Done(stored) => stored,
-                Answer::Missing => return gone,
+                Answer::Missing => return Ok(self.match_is_gone(found)),
                 answer => return Err(self.lost(&answer)),
             },
             answer => return Err(self.lost(&answer)),
         };
         if stored.metadata.uid.as_deref() != Some(self.view.uid.as_str()) {
-            return gone;
+            return Ok(self.match_is_gone(found));
         }
         let decision = decision_of(&stored);
         let is_as_before = stored.decision() == writes::decides_from(to);
@@ -147,6 +146,12 @@ impl Step<'_> {
             true => Err(self.failed("the server does not take the decision")),
             false => Ok(Event::Decided(decision)),
         }
+    }
+
+    /// The server has said so. The watch may show it later: until then the claim must not begin anew.
+    fn match_is_gone(&self, found: &Match) -> Event {
+        self.context.cache.update(|all| all.delete_match(found));
+        Event::Decided(claiming::Decision::Gone)
     }
 
     fn count_decision(&self, to: Decision, reason: Option<&'static str>) {
