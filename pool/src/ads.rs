@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use classad::{Expr, Never, never_true};
 use crds::ad::{Advertised, Rejected, Size};
-use crds::conditions::reasons;
+use crds::conditions::{is_true, reasons, types};
 use crds::{AdFields, AdKind, Job, License, Machine, Offer, OfferFields, OfferKind, OfferStatus};
 use kube::ResourceExt;
 use kube::core::object::HasSpec;
@@ -93,6 +93,11 @@ pub trait Advertises: ResourceExt<DynamicType = ()> + HasSpec<Spec: PartialEq> +
         self.strip_own();
     }
 
+    /// Whether a cycle sees no difference between two states of this object: at most what is reported on it differs.
+    fn differs_in_report_only(&self, _other: &Self) -> bool {
+        false
+    }
+
     /// Whether both have the same ad: nothing that it is made of differs.
     fn same_ad(&self, other: &Self) -> bool {
         self.uid() == other.uid()
@@ -124,6 +129,11 @@ impl Advertises for Job {
     fn root_ad(&self, ports: &Arc<Ports>) -> Option<PoolAd> {
         let (key, uid) = (ad_key(Job::KIND, &ObjectKey::of(self)), self.uid().unwrap_or_default());
         Some(PoolAd { key, uid, node_name: None, ports: ports.clone(), role: Role::Asks })
+    }
+
+    fn differs_in_report_only(&self, other: &Self) -> bool {
+        let metadata = |job: &Job| (job.metadata.deletion_timestamp.is_some(), job.metadata.annotations.clone());
+        self.same_ad(other) && metadata(self) == metadata(other) && facts(self) == facts(other)
     }
 
     fn size(&self) -> Size {
@@ -202,6 +212,13 @@ impl Advertises for License {
         self.spec.shared_by = None;
         strip_offer(&mut self.spec.offer, &mut self.status);
     }
+}
+
+/// What of a job's status is not only said to people.
+fn facts(job: &Job) -> Option<impl PartialEq + '_> {
+    let status = job.status.as_ref()?;
+    let finished = is_true(&status.conditions, types::FINISHED) || status.finished_at.is_some();
+    Some((&status.claim, status.attempts, &status.refusals, &status.workload, &status.started_at, finished))
 }
 
 /// How many items of a list that may be long are kept of a stripped object.

@@ -26,6 +26,8 @@ pub struct Changes {
     pub worked: BTreeSet<String>,
     /// Whether labels of namespaces have changed, on which every offer may depend.
     pub namespaces: bool,
+    /// Whether a cycle could come to something else than before: more than the reports on jobs, or their workloads, has changed.
+    pub changes_cycle: bool,
 }
 
 impl Changes {
@@ -53,6 +55,7 @@ impl Objects {
             workloads: BTreeSet::new(),
             worked: self.workloads.labelled().map(|(uid, _)| uid.to_owned()).collect(),
             namespaces: true,
+            changes_cycle: true,
         }
     }
 
@@ -60,15 +63,11 @@ impl Objects {
     pub fn take_changes(&mut self) -> Changes {
         let (matches, roots) = self.matches.take_changes();
         let (workloads, worked) = self.workloads.take_changes();
-        Changes {
-            jobs: self.jobs.take_changes(),
-            machines: self.machines.take_changes(),
-            licenses: self.licenses.take_changes(),
-            matches,
-            roots,
-            workloads,
-            worked,
-            namespaces: std::mem::take(&mut self.namespaces_changed),
-        }
+        let (jobs, by_jobs) = self.jobs.take_changes();
+        let (machines, by_machines) = self.machines.take_changes();
+        let (licenses, by_licenses) = self.licenses.take_changes();
+        let namespaces = std::mem::take(&mut self.namespaces_changed);
+        let changes_cycle = by_jobs || by_machines || by_licenses || namespaces || !matches.is_empty();
+        Changes { jobs, machines, licenses, matches, roots, workloads, worked, namespaces, changes_cycle }
     }
 }

@@ -41,6 +41,8 @@ pub struct AdStore<K> {
     by_uid: BTreeMap<String, ObjectKey>,
     /// Those that have changed since [`AdStore::take_changes`].
     changed: BTreeSet<ObjectKey>,
+    /// Whether a cycle could come to something else for that.
+    changes_cycle: bool,
     deleted: Tombstones,
     pub(crate) owners: OwnerTrust,
     pub(crate) workload_scope: WorkloadScope,
@@ -54,6 +56,7 @@ impl<K> Default for AdStore<K> {
             by_node: MultiMap::default(),
             by_uid: BTreeMap::new(),
             changed: BTreeSet::new(),
+            changes_cycle: false,
             deleted: Tombstones::default(),
             owners: OwnerTrust::default(),
             workload_scope: WorkloadScope::default(),
@@ -90,10 +93,12 @@ impl<K: Advertises + Clone> AdStore<K> {
         if known || self.deleted.contains(&object) {
             return false;
         }
+        let in_report_only = held.is_some_and(|held| held.object.differs_in_report_only(&object));
         let ad = match held.filter(|held| !held.is_stripped() && held.object.same_ad(&object)) {
             Some(held) => held.ad.clone(),
             None => self.admit(&key, &mut object),
         };
+        self.changes_cycle |= !in_report_only;
         self.forget(&key);
         if let Some(node) = object.node() {
             self.by_node.insert(node.to_owned(), key.clone());
@@ -134,7 +139,7 @@ impl<K: Advertises + Clone> AdStore<K> {
                        or delete some of the others; it is looked at again when there is room";
         Arc::make_mut(&mut held.object).strip();
         held.ad = Err(Rejected::new(reasons::NAMESPACE_OVER_BUDGET, message));
-        self.changed.insert(key.clone());
+        self.touch(key.clone());
     }
 
     /// The stripped objects for which there is room by now, at most so many: they are to be read from the server again.
@@ -169,22 +174,25 @@ impl<K: Advertises + Clone> AdStore<K> {
 
     /// A node has changed: so have the objects that stand for it.
     pub(crate) fn touch_node(&mut self, node: &str) {
+        self.changes_cycle = true;
         self.changed.extend(self.by_node.get(node).cloned());
     }
 
     /// Every object that stands for a node has changed.
     pub(crate) fn touch_all_nodes(&mut self) {
+        self.changes_cycle = true;
         self.changed.extend(self.by_node.iter().map(|(_, key)| key.clone()));
     }
 
     /// Something about this object has changed that is not in it.
     pub(crate) fn touch(&mut self, key: ObjectKey) {
+        self.changes_cycle = true;
         self.changed.insert(key);
     }
 
-    /// The keys of the objects that have changed since this was called last.
-    pub(crate) fn take_changes(&mut self) -> BTreeSet<ObjectKey> {
-        std::mem::take(&mut self.changed)
+    /// The keys of the objects that have changed since this was called last, and whether a cycle could come to something else for that.
+    pub(crate) fn take_changes(&mut self) -> (BTreeSet<ObjectKey>, bool) {
+        (std::mem::take(&mut self.changed), std::mem::take(&mut self.changes_cycle))
     }
 
     /// The object with this uid.
@@ -210,7 +218,7 @@ impl<K: Advertises + Clone> AdStore<K> {
         self.forget(key);
         self.budget.release(key);
         if self.held.remove(key).is_some() {
-            self.changed.insert(key.clone());
+            self.touch(key.clone());
         }
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod agent_leases;
 pub(crate) mod verification;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use pool::{AgentLiveness, Limits, ObjectKey, Objects, OwnerTrust, WorkloadScope};
@@ -17,6 +18,8 @@ pub(crate) struct Cache {
     objects: Mutex<Objects>,
     agent_leases: Mutex<AgentLeases>,
     changed: Notify,
+    /// Something other than an object has changed for which a cycle is due.
+    cycle_due: AtomicBool,
     started: Instant,
 }
 
@@ -27,6 +30,7 @@ impl Cache {
             objects: Mutex::new(Objects::new(owners).with_workloads_in(scope).within(Limits::PRODUCT)),
             agent_leases: Mutex::default(),
             changed: Notify::new(),
+            cycle_due: AtomicBool::new(true),
             started: Instant::now(),
         }
     }
@@ -88,8 +92,14 @@ impl Cache {
         self.agent_leases.lock()
     }
 
+    /// Whether something other than an object has changed since this was called last for which a cycle is due.
+    pub(crate) fn take_cycle_due(&self) -> bool {
+        self.cycle_due.swap(false, Ordering::AcqRel)
+    }
+
     /// Notifies the main loop: something other than an object has changed.
     pub(crate) fn notify(&self) {
+        self.cycle_due.store(true, Ordering::Release);
         self.changed.notify_one();
     }
 

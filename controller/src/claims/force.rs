@@ -124,7 +124,8 @@ impl Step<'_> {
         for kind in [WorkKind::Job].into_iter().chain(job_sets) {
             // Missing: the kind is not served any more.
             let works = self.found(self.context.cluster.list_works(kind, namespace, &selector).await)?;
-            let (kept, works): (Vec<_>, Vec<_>) = works.unwrap_or_default().into_iter().partition(|work| self.is_kept(work));
+            let (kept, works): (Vec<_>, Vec<_>) =
+                works.unwrap_or_default().into_iter().partition(|work| self.is_kept(work));
             if let Some(event) = self.unfinished(works) {
                 return Ok(event);
             }

@@ -74,6 +74,8 @@ struct Search {
     snapshots: SnapshotBuilder,
     /// Before that no cycle begins: the last one took long.
     rest_until_ms: u64,
+    /// When the next one begins though nothing has changed.
+    regular_at_ms: u64,
     /// How many reasons cycles still have to find though nothing has changed; none if something has changed since the last one.
     reasons_due: Option<usize>,
     /// When the next cycle begins to find them.
@@ -135,6 +137,8 @@ enum Due {
     Backlog,
     /// A cycle may begin again.
     Search,
+    /// The last cycle was begun long ago.
+    Regular,
     /// A cycle is to find the reasons for which earlier ones had not steps enough.
     Reasons,
     /// Statuses may be written.
@@ -147,6 +151,26 @@ enum Due {
     Machines,
 }
 
+impl Due {
+    /// Whether a cycle could come to something else now. All others are about objects: what changes of them is seen.
+    fn is_for_cycle(self) -> bool {
+        match self {
+            Due::Stalls
+            | Due::OfferBackoff
+            | Due::JobBackoff
+            | Due::CostlyJobs
+            | Due::CostlyOffers
+            | Due::Verification
+            | Due::Silence
+            | Due::Backlog
+            | Due::Search
+            | Due::Regular
+            | Due::Reasons => true,
+            Due::Claims | Due::Repair | Due::Statuses | Due::JobCreator | Due::Rereader | Due::Machines => false,
+        }
+    }
+}
+
 impl Negotiator {
     pub(crate) fn new(claims: Arc<Claims>, config: Config, health: Arc<Health>, epoch: i64) -> Negotiator {
         claims.begin_term();
@@ -156,6 +180,7 @@ impl Negotiator {
             engine: config.search.into(),
             snapshots: SnapshotBuilder::default(),
             rest_until_ms: 0,
+            regular_at_ms: 0,
             reasons_due: None,
             reasons_at_ms: None,
             costly_jobs: Overdrafts::default(),
@@ -192,14 +217,13 @@ impl Negotiator {
             tokio::select! {
                 () = self.claims.context.cache.changed() => {
                     tokio::time::sleep(gather).await;
-                    (due, self.search.reasons_due) = (true, None);
                 }
                 done = finished(&mut running) => due |= self.end_cycle(done),
                 () = self.statuses.written(&self.claims.context) => {}
                 () = self.nodes.written(&self.claims.context) => {}
                 () = self.job_creator.made() => {}
                 () = self.rereader.read() => {}
-                () = tokio::time::sleep(pause) => due = true,
+                () = tokio::time::sleep(pause) => {}
             }
         }
     }
@@ -230,8 +254,12 @@ impl Negotiator {
         let claims = self.claims.clone();
         let changes = self.changes(objects);
         let offers_changed = changes.offers().next().is_some();
+        let is_asked = claims.context.cache.take_cycle_due();
         let (agents_changed, silence_ms) = claims.context.cache.look_after_agents(objects, offers_changed);
-        *due |= agents_changed;
+        if agents_changed || changes.changes_cycle || is_asked {
+            (*due, self.search.reasons_due) = (true, None);
+        }
+        *due |= self.timers.expired(claims.context.now_ms()).into_iter().any(Due::is_for_cycle);
         self.timers.set_to(Due::Silence, silence_ms);
         self.rereader.begin(&claims.context, objects);
         if claims.context.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
@@ -252,6 +280,8 @@ impl Negotiator {
     fn search(&mut self, objects: &Objects, running: &mut Option<Running>, due: &mut bool) {
         if *due && running.is_none() && self.may_search() {
             *running = self.start_cycle(objects);
+            let every_ms = u64::try_from(self.config.cycle_every().as_millis()).unwrap_or(u64::MAX);
+            self.search.regular_at_ms = self.claims.context.now_ms().saturating_add(every_ms);
             *due = false;
         }
     }
@@ -401,6 +431,7 @@ impl Negotiator {
             (Due::Repair, ahead(Some(upkeep.repair_at_ms).filter(|_| upkeep.may_be_wiped))),
             (Due::Backlog, ahead(stale_ms)),
             (Due::Search, ahead(Some(search.rest_until_ms).filter(|_| due))),
+            (Due::Regular, ahead(Some(search.regular_at_ms))),
             (Due::Reasons, ahead(search.reasons_at_ms)),
             (Due::Statuses, self.statuses.next_ms(now)),
             (Due::JobCreator, self.job_creator.next_ms(now)),

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::cache::Cache;
 use crate::write::gate::{Gate, Limits};
 use crate::write::pacing::{Outcome, Pacing, PacingNotice};
+use crate::write::rate::Rate;
 
 /// The most writes that wait for an answer at once; and of one namespace.
 const WRITES_MAX: usize = 16;
@@ -28,6 +29,7 @@ pub(crate) struct Lane<T> {
     what: &'static str,
     gate: Gate,
     pacing: Arc<Mutex<Pacing<T>>>,
+    rate: Rate,
     running: JoinSet<Outcome>,
     begun: BTreeMap<Id, (String, T)>,
     objects: BTreeSet<T>,
@@ -52,6 +54,7 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
             what,
             gate: Gate::new(Limits { all: WRITES_MAX, each: WRITES_OF_ONE, slow: 1 }),
             pacing: Arc::default(),
+            rate: Rate::default(),
             running: JoinSet::new(),
             begun: BTreeMap::new(),
             objects: BTreeSet::new(),
@@ -80,6 +83,7 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
         cache: &Arc<Cache>,
         write: impl Future<Output = Outcome> + Send + 'static,
     ) {
+        let now_ms = cache.now_ms();
         let (gate, pacing, cache) = (self.gate.clone(), self.pacing.clone(), cache.clone());
         let (what, here, name) = (self.what, namespace.to_owned(), object.clone());
         let task = self.running.spawn(async move {
@@ -95,6 +99,7 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
             outcome
         });
         *self.by_namespace.entry(namespace.to_owned()).or_default() += 1;
+        self.rate.take(namespace, now_ms);
         self.objects.insert(object.clone());
         self.begun.insert(task.id(), (namespace.to_owned(), object));
     }
@@ -137,9 +142,9 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
         }
     }
 
-    /// When the next pause ends.
+    /// When the next pause ends, or a namespace that has used up its rate may go on.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        locked(&self.pacing).next_ms(now_ms)
+        locked(&self.pacing).next_ms(now_ms).into_iter().chain(self.rate.next_ms(now_ms)).min()
     }
 }
 
@@ -186,6 +191,7 @@ impl<T: Clone + Ord + Send + 'static> Room<'_, T> {
         let taken = self.taken.get(namespace).copied().unwrap_or(0);
         self.left > 0
             && begun.saturating_add(taken) < pacing.allowance(namespace, BEGUN_OF_ONE)
+            && taken < lane.rate.left(namespace, self.now_ms)
             && pacing.may(namespace, self.now_ms)
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod lane;
 pub(crate) mod layers;
 pub(crate) mod pacing;
 pub(crate) mod patch;
+mod rate;
 pub(crate) mod requests;
 pub(crate) mod statuses;
 pub(crate) mod work_requests;

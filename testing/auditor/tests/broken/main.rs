@@ -149,7 +149,8 @@ fn what_is_given_back_too_early_is_found() {
     assert_eq!(root.broken(), only(HeldUntilOver));
     let first = until(At::Released).then(job(), |job| job["status"]["claim"] = Value::Null);
     assert_eq!(first.broken(), only(HeldUntilOver), "the job before its offers");
-    let before = until(At::Released).0.into_iter().rev().find(|(key, _)| *key == machine()).and_then(|(_, object)| object);
+    let before =
+        until(At::Released).0.into_iter().rev().find(|(key, _)| *key == machine()).and_then(|(_, object)| object);
     let claims = before.map(|machine| machine["status"]["claims"].clone()).unwrap();
     let late = until(At::LicenseFreed)
         .then(machine(), |machine| machine["status"]["claims"] = claims)
