@@ -265,6 +265,8 @@ fn because(never: &Never) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn rejected(constraint: &str) -> Rejected {
@@ -273,6 +275,36 @@ mod tests {
             ..Default::default()
         };
         prepare(&Job::new("j", spec)).unwrap_err()
+    }
+
+    #[test]
+    fn b14_what_is_only_reported_on_a_job_makes_no_cycle_due() {
+        let job: Job =
+            serde_json::from_value(json!({"metadata": {"name": "j", "namespace": "n", "uid": "u"}, "spec": {},
+            "status": {"phase": "Pending"}}))
+            .unwrap();
+        let with = |part: &str, value: Value| {
+            let mut all = serde_json::to_value(&job).unwrap();
+            *all.pointer_mut(part).unwrap() = value;
+            serde_json::from_value::<Job>(all).unwrap()
+        };
+        let told = json!({"phase": "Pending", "why": "no machine", "observedGeneration": 3, "conditions": [
+            {"type": "Matched", "status": "False", "reason": "NoOffer", "message": "", "lastTransitionTime": "2026-11-23T00:00:00Z"}]});
+        assert!(job.differs_in_report_only(&with("/status", told)));
+        for (part, value) in [
+            ("/status", json!({"claim": {"uid": "m", "match": "m"}})),
+            ("/status", json!({"attempts": 1})),
+            ("/status", json!({"finishedAt": "2026-11-23T00:00:00Z"})),
+            ("/metadata", json!({"name": "j", "namespace": "n", "uid": "v"})),
+            ("/metadata", json!({"name": "j", "namespace": "n", "uid": "u", "labels": {"a": "b"}})),
+            (
+                "/metadata",
+                json!({"name": "j", "namespace": "n", "uid": "u", "deletionTimestamp": "2026-11-23T00:00:00Z"}),
+            ),
+            ("/spec", json!({"suspend": true})),
+        ] {
+            assert!(!job.differs_in_report_only(&with(part, value.clone())), "{value}");
+        }
     }
 
     #[test]

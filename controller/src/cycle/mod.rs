@@ -214,15 +214,19 @@ impl Negotiator {
             self.claims.context.metrics.cycles.round_duration.observe(took.as_secs_f64());
             let gather = gathering(self.config.debounce(), took);
             let pause = self.pause(due);
+            // Changes come last: where there is always one, nothing else would have its turn but by chance.
             tokio::select! {
-                () = self.claims.context.cache.changed() => {
-                    tokio::time::sleep(gather).await;
-                }
+                biased;
                 done = finished(&mut running) => due |= self.end_cycle(done),
                 () = self.statuses.written(&self.claims.context) => {}
                 () = self.nodes.written(&self.claims.context) => {}
                 () = self.job_creator.made() => {}
                 () = self.rereader.read() => {}
+                () = self.claims.context.cache.changed() => {
+                    if let Ok(done) = tokio::time::timeout(gather, finished(&mut running)).await {
+                        due |= self.end_cycle(done);
+                    }
+                }
                 () = tokio::time::sleep(pause) => {}
             }
         }
