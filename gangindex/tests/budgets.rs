@@ -252,6 +252,18 @@ mod tests {
     }
 
     #[test]
+    fn b6_that_an_expression_is_too_expensive_is_told_in_the_first_cycle_though_others_wait_for_reasons_too() {
+        let list = vec!["[ a = 5 ]"; 800].join(", ");
+        let costly = "size(evalInEachContext(countMatches(a > 3, L), L)) > other.Memory";
+        let costly = format!("[ L = {{ {list} }}; Requirements = {costly} ]");
+        let pool = Pool::default().machine("bob", "m", "[Memory = 5]").machine("carol", "n", "[Memory = 6]");
+        let pool = pool.job("bob", "b", &costly);
+        let (_, cycle, _) = run(&pool.jobs("carol", 3, "[Requirements = other.M == -1]"), &Config::product());
+        let told = cycle.unmatched.iter().filter(|why| matches!(why.verdict, Verdict::TooExpensive { .. })).count();
+        assert!(told == 1 && cycle.unexplained.is_empty(), "{:?}", cycle.unmatched);
+    }
+
+    #[test]
     fn a_cycle_that_is_ended_names_what_it_has_not_looked_at() {
         let pool = Pool::default().machines(20).jobs("bob", 2, &eight_ports()).jobs("carol", 2, HONEST);
         let config = Config { stop: Stop::default(), ..config() };

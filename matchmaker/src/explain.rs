@@ -57,7 +57,9 @@ type NeverTrue<'n> = &'n dyn Fn(&Ports, &Config) -> Option<Verdict>;
 /// refused.
 pub fn tried(asked: &Asked<'_>, pool: &Snapshot, config: &Config, now: i64, never: NeverTrue<'_>) -> Answer {
     let (why, ended) = explained(asked, pool, config, now, never);
-    let unfinished = ended.gave_up && ended.steps >= asked.steps_max && !asked.last && !asked.gave_up;
+    // One evaluation that exceeds its limits is proof enough: more candidates would only cost as much again.
+    let proven = matches!(why.verdict, Verdict::TooExpensive { .. });
+    let unfinished = ended.gave_up && ended.steps >= asked.steps_max && !asked.last && !asked.gave_up && !proven;
     Answer { why: Some(Arc::new(why)).filter(|_| !unfinished), steps: ended.steps }
 }
 
