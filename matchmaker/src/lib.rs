@@ -28,6 +28,7 @@ mod queue;
 mod score;
 mod sentences;
 mod share;
+mod timely;
 mod verify;
 mod why_not;
 

@@ -11,6 +11,7 @@ use crate::budget::Stop;
 use crate::capacity::{Ask, Res, Usage};
 use crate::consent::Consent;
 use crate::ports::Ports;
+use crate::timely::reads_clock;
 
 /// The name of an ad in the whole pool; ads are ordered by it, byte by byte.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -226,6 +227,27 @@ impl PoolAd {
             Role::Offers(offer) => Some(offer),
             Role::Asks => None,
         }
+    }
+
+    /// Whether no expression can tell two versions of an ad apart, whatever their owners' terms are.
+    pub fn looks_like(&self, other: &PoolAd) -> bool {
+        self.uid == other.uid && self.node_name == other.node_name && Arc::ptr_eq(&self.ports, &other.ports)
+    }
+
+    /// Whether what the ad says may change without the ad, see [`Ports::is_timely`].
+    pub fn is_timely(&self) -> bool {
+        self.ports.is_timely() || self.offer().and_then(|offer| offer.shared_by.as_ref()).is_some_and(reads_clock)
+    }
+}
+
+impl Offer {
+    /// Whether its owner gives the same to the same, however much of it is taken, and whether it is open or not.
+    pub fn has_terms_of(&self, other: &Offer) -> bool {
+        let Offer { capacity, default_request, usage: _, shared_by, consent, open: _ } = self;
+        *consent == other.consent
+            && *capacity == other.capacity
+            && *default_request == other.default_request
+            && *shared_by == other.shared_by
     }
 }
 

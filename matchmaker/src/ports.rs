@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use classad::{Ad, Expr, Name};
 
 use crate::early::Early;
+use crate::timely::reads_clock;
 
 /// One port of an ad.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct Ports {
     pub problem: Option<String>,
     /// What of each port can be evaluated before earlier ports are bound; computed when it is first needed.
     early: OnceLock<Vec<Early>>,
+    /// Whether the ad reads the clock or chance; computed when it is first needed.
+    timely: OnceLock<bool>,
 }
 
 /// Names with another meaning in expressions, so that a label of that name could never be read.
@@ -77,7 +80,7 @@ impl Ports {
         if implicit {
             list = Arc::new([Port::implicit(ad)]);
         }
-        Ports { body: ad.clone(), list, implicit, problem, early: OnceLock::new() }
+        Ports { body: ad.clone(), list, implicit, problem, early: OnceLock::new(), timely: OnceLock::new() }
     }
 
     /// Whether the partner at port `at` of `other` reads something of this ad, through a port, that is known only when the earlier ports
@@ -85,6 +88,11 @@ impl Ports {
     pub fn is_seen_late(&self, port: usize, other: &Ports, at: usize) -> bool {
         let both = || Some((self.early(port)?, other.early(at)?));
         both().is_some_and(|(own, other)| !own.seen_from(other))
+    }
+
+    /// Whether what the ad says may change without the ad: some expression reads the clock, chance, or a text that is not known.
+    pub fn is_timely(&self) -> bool {
+        *self.timely.get_or_init(|| self.body.iter().any(|(_, expr)| reads_clock(expr)))
     }
 
     /// What of a port can be evaluated before earlier ports are bound.

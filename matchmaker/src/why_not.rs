@@ -98,6 +98,21 @@ pub enum Verdict {
     GaveUp,
 }
 
+impl Verdict {
+    /// Whether there would be no gang either if everything were free: only another root or other offers can change that.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            Verdict::Unusable(_)
+            | Verdict::Limit(_)
+            | Verdict::Never { .. }
+            | Verdict::NoCandidates { .. }
+            | Verdict::RefusedByOffers { .. }
+            | Verdict::NoConsistentGang => true,
+            Verdict::TooExpensive { .. } | Verdict::WaitingForCapacity | Verdict::BackingOff | Verdict::GaveUp => false,
+        }
+    }
+}
+
 /// How much of an expression is told, in bytes.
 pub const EXCERPT_MAX: usize = 256;
 

@@ -33,6 +33,7 @@ mod consent;
 mod snapshot;
 mod snapshot_builder;
 mod summaries;
+mod unmatchable;
 mod usage;
 
 // A gang into a Match, and back.
@@ -61,6 +62,7 @@ pub use snapshot_builder::SnapshotBuilder;
 pub use store::{AdStore, Cached, OwnerTrust};
 pub use summaries::{offer_facts, published, verdict};
 pub use trimmed::{AgentLease, Page, Parsed, ReadTrimmed, Trimmed, Unreadable, trimmed_metadata};
+pub use unmatchable::Unmatchable;
 pub use usage::{usage, usage_without, used_text};
 pub use workload::{Controller, Marks, Origin, RunState, WorkloadObject, has_finished, noun};
 pub use workload_scope::WorkloadScope;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crds::Offer;
-use matchmaker::{AdKey, PoolAd, Role, Root, Snapshot};
+use matchmaker::{AdKey, Cycle, PoolAd, Role, Root, Snapshot};
 
 use crate::ads::Advertises;
 use crate::consent::consent;
@@ -15,6 +15,7 @@ use crate::snapshot::{
     CycleInputs, JobState, ad_key, is_open, job_state, missing_entries, offer_ad, recreated_under_live_claims,
 };
 use crate::store::AdStore;
+use crate::unmatchable::Unmatchable;
 
 /// Builds snapshots of the cache. What it remembers of the last one saves time and changes no snapshot.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub struct SnapshotBuilder {
     offers: Vec<BuiltOffer>,
     /// The last snapshot, without roots.
     snapshot: Option<Snapshot>,
+    /// Jobs that are no roots, as they would find nothing.
+    unmatchable: Unmatchable,
 }
 
 /// The ad of an offer in a snapshot, and what it was made of.
@@ -58,23 +61,60 @@ impl SnapshotBuilder {
         // Jobs come first, as their kind does in the order of keys.
         let jobs = objects.jobs.iter().filter_map(|(_, held)| held.ad.as_ref().ok()?.root.clone());
         let mut all: Vec<Arc<PoolAd>> = jobs.collect();
-        let mut before = std::mem::take(&mut self.offers).into_iter().peekable();
+        let before = std::mem::take(&mut self.offers);
+        let mut rest = before.iter().peekable();
         // The offer of the last snapshot with this key. Keys are asked for in their order.
         let mut known = |key: &AdKey| {
-            while before.next_if(|built| built.ad.key < *key).is_some() {}
-            before.next_if(|built| built.ad.key == *key)
+            while rest.next_if(|built| built.ad.key < *key).is_some() {}
+            rest.next_if(|built| built.ad.key == *key).cloned()
         };
         let context = SnapshotContext::of(objects, inputs);
         self.offers.extend(context.offers(&objects.licenses, &mut known));
         self.offers.extend(context.offers(&objects.machines, &mut known));
+        let same =
+            before.len() == self.offers.len() && before.iter().zip(&self.offers).all(|(old, new)| new.gives_as(old));
+        if !same {
+            self.unmatchable.clear();
+        }
         all.extend(self.offers.iter().map(|built| built.ad.clone()));
         let mut snapshot = match self.snapshot.take().filter(|last| is_of(last, &all)) {
             Some(snapshot) => snapshot,
             None => Snapshot::of(all),
         };
         self.snapshot = Some(snapshot.clone());
-        add_roots(&mut snapshot, objects, inputs);
+        let left_out = add_roots(&mut snapshot, objects, inputs, &self.unmatchable);
+        if left_out.len() < self.unmatchable.len() {
+            self.unmatchable.retain(|ad| left_out.contains(&std::ptr::from_ref(ad)));
+        }
         snapshot
+    }
+
+    /// The jobs that the last snapshot left out of its roots: earlier cycles have found that no gang would exist for them even if
+    /// everything were free.
+    pub fn unmatchable(&self) -> &Unmatchable {
+        &self.unmatchable
+    }
+
+    /// Takes in what a cycle has found about the last snapshot, as far as the jobs with these uids are concerned.
+    pub fn learn(&mut self, snapshot: &Snapshot, cycle: &Cycle, is_concerned: impl Fn(&str) -> bool) {
+        if !self.offers.iter().any(|built| built.ad.is_timely()) {
+            self.unmatchable.note(snapshot, cycle, is_concerned);
+        }
+    }
+
+    /// Makes all jobs that wait roots again.
+    pub fn forget_unmatchable(&mut self) {
+        self.unmatchable.clear();
+    }
+}
+
+impl BuiltOffer {
+    /// Whether it is the same offer, and gives the same, however much of it is taken.
+    fn gives_as(&self, old: &BuiltOffer) -> bool {
+        let terms = || Some((self.ad.offer()?, old.ad.offer()?));
+        Arc::ptr_eq(&self.ad, &old.ad)
+            || self.ad.looks_like(&old.ad)
+                && terms().is_some_and(|(is, was)| is.open == was.open && is.has_terms_of(was))
     }
 }
 
@@ -132,15 +172,26 @@ impl<'a> SnapshotContext<'a> {
     }
 }
 
-/// Adds the roots, and how many gangs each namespace holds.
-fn add_roots(snapshot: &mut Snapshot, objects: &Objects, inputs: &CycleInputs) {
+/// Adds the roots, and how many gangs each namespace holds. The ads of jobs that are left out, as nothing would be found for them.
+fn add_roots(
+    snapshot: &mut Snapshot,
+    objects: &Objects,
+    inputs: &CycleInputs,
+    unmatchable: &Unmatchable,
+) -> BTreeSet<*const PoolAd> {
     let jobs = objects.jobs.iter().filter(|(_, held)| held.ad.is_ok());
-    let (mut roots, mut submitter) = (Vec::new(), Arc::<str>::default());
+    let (mut roots, mut submitter, mut left_out) = (Vec::new(), Arc::<str>::default(), BTreeSet::new());
     // Jobs come first in a snapshot, in the order of their keys, as they do among the objects.
     for ((place, ad), (key, held)) in snapshot.ads().zip(jobs) {
         let waits = || !inputs.held_back.contains(&ad.uid) && job_state(held, objects) == JobState::Waits;
-        if !inputs.returning.contains(&ad.uid) && !waits() {
-            continue;
+        if !inputs.returning.contains(&ad.uid) {
+            if !waits() {
+                continue;
+            }
+            if unmatchable.has(ad) {
+                left_out.insert(std::ptr::from_ref(ad));
+                continue;
+            }
         }
         let since = held.object.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
         if *submitter != *key.namespace {
@@ -160,4 +211,5 @@ fn add_roots(snapshot: &mut Snapshot, objects: &Objects, inputs: &CycleInputs) {
             *snapshot.held.entry(found.metadata.namespace.clone().unwrap_or_default()).or_default() += 1;
         }
     }
+    left_out
 }

@@ -15,8 +15,8 @@ mod tests {
     use gangindex::negotiate;
     use matchmaker::{AdKey, Ask, Config};
     use pool::{
-        AgentLiveness, AssumedGang, CycleInputs, JobState, ObjectKey, Objects, Provenance, job_state, missing_entries,
-        record, snapshot,
+        AgentLiveness, AssumedGang, CycleInputs, JobState, ObjectKey, Objects, Provenance, SnapshotBuilder, job_state,
+        missing_entries, record, snapshot,
     };
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};
@@ -150,6 +150,46 @@ mod tests {
         let objects = objects(&[job("j", &[])], &[machine("m")], &[]);
         let held_back = CycleInputs { held_back: BTreeSet::from(["uid-j".to_owned()]), ..CycleInputs::default() };
         assert_eq!(matched(&objects, &held_back), 0);
+    }
+
+    /// How many roots the next snapshot has, and how many jobs it leaves out; what a cycle finds of it is learnt.
+    fn next(builder: &mut SnapshotBuilder, objects: &Objects) -> (usize, usize) {
+        let pool = builder.build(objects, &CycleInputs::default());
+        let counts = (pool.roots.len(), builder.unmatchable().len());
+        builder.learn(&pool, &negotiate(&pool, &Config::product(), 0), |_| true);
+        counts
+    }
+
+    #[test]
+    fn b14_a_job_that_nothing_could_match_is_left_out_until_it_or_an_offer_is_another() {
+        let asking = |constraint: &str| {
+            let mut job = job("j", &[]);
+            job.spec.ad.constraint = expr(constraint);
+            job
+        };
+        let mut all = objects(&[asking("other.M > 1")], &[machine("m")], &[]);
+        let mut builder = SnapshotBuilder::default();
+        assert_eq!([(); 3].map(|()| next(&mut builder, &all)), [(1, 0), (0, 1), (0, 1)]);
+        let mut taken = machine("m");
+        let entry = ClaimEntry { match_key: "n/x".to_owned(), allocation: slot(), ..ClaimEntry::default() };
+        taken.status =
+            Some(OfferStatus { claims: BTreeMap::from([("u".to_owned(), entry)]), ..OfferStatus::default() });
+        all.machines.put(taken);
+        assert_eq!(next(&mut builder, &all), (0, 1), "what is taken makes no difference");
+        let mut held = machine("m");
+        held.spec.offer.stop_policy = StopPolicy::Hold;
+        for offer in [held, open_to_all(machine("m")), machine("n")] {
+            all.machines.put(offer);
+            assert_eq!([(); 2].map(|()| next(&mut builder, &all)), [(1, 0), (0, 1)]);
+        }
+        all.jobs.put(asking("other.M > 2"));
+        assert_eq!([(); 2].map(|()| next(&mut builder, &all)), [(1, 0), (0, 1)], "another job under its name");
+        let mut done = asking("other.M > 2");
+        done.status = Some(JobStatus { finished_at: Some(jiff::Timestamp::UNIX_EPOCH.into()), ..JobStatus::default() });
+        all.jobs.put(done);
+        assert_eq!(next(&mut builder, &all), (0, 0), "it does not wait any more");
+        all.jobs.put(asking("time() > 0 && other.M > 2"));
+        assert_eq!([(); 2].map(|()| next(&mut builder, &all)), [(1, 0), (1, 0)], "time may bring it a gang");
     }
 
     #[test]

@@ -29,9 +29,8 @@ impl Negotiator {
         (pool.frugal, pool.barred) =
             (self.search.costly_jobs.pausing(now_ms), self.search.costly_offers.pausing(now_ms));
         if pool.roots.is_empty() {
-            self.last.findings.clear();
-            self.claims.context.metrics.cycles.jobs_waiting.set(0);
-            self.claims.context.metrics.cycles.set_unmatched(&BTreeMap::new());
+            self.tell(&BTreeMap::new(), objects, now_ms);
+            self.count_waiting(0);
             return None;
         }
         // What is left of the last cycle is found again.
@@ -73,7 +72,7 @@ impl Negotiator {
         for root in cycle.cut_short.iter().filter_map(|root| pool.ad(*root)) {
             tracing::warn!(job = %root.key, "the search ran out of steps; the gang may not be the best one");
         }
-        self.count_cycle(&pool, &cycle, &findings, took);
+        self.count_cycle(&pool, &cycle, took);
         let found_ms = self.claims.context.now_ms();
         self.search.rest_until_ms = found_ms.saturating_add(resting_ms(took));
         let claims = self.claims.clone();
@@ -82,7 +81,12 @@ impl Negotiator {
         self.charge(&pool, &cycle, &mut findings, &objects, found_ms);
         self.last.saw_all = sees_all;
         if sees_all {
-            self.tell(findings, &objects, found_ms);
+            self.tell(&findings, &objects, found_ms);
+        }
+        self.count_waiting(pool.roots.len());
+        if sees_all {
+            // Who is not told why is searched for again.
+            self.search.snapshots.learn(&pool, &cycle, |uid| findings.contains_key(uid));
         }
         self.last.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), provenance, found_ms });
         self.hand_on(&objects);
@@ -98,26 +102,41 @@ impl Negotiator {
         self.search.reasons_at_ms = (due > 0).then(|| now_ms.saturating_add(REASONS_EVERY_MS));
     }
 
-    /// Takes over the findings of a cycle about jobs without a gang. The statuses of jobs with a new finding are to be written.
-    fn tell(&mut self, findings: BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
-        let before = std::mem::replace(&mut self.last.findings, findings);
+    /// Takes over the findings of a cycle about jobs without a gang; what was found of jobs that it left out stands. The statuses of jobs
+    /// with a new finding are to be written.
+    fn tell(&mut self, findings: &BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
+        let left_out = self.search.snapshots.unmatchable();
+        let told = &mut self.last.findings;
+        told.retain(|uid, _| left_out.contains(uid) || findings.contains_key(uid));
         // Thousands of jobs share a finding.
         let mut known = BTreeMap::new();
-        for (uid, finding) in &self.last.findings {
+        for (uid, finding) in findings {
             let same = |told: &Arc<Finding>| {
                 let pair = (Arc::as_ptr(told), Arc::as_ptr(finding));
-                *known.entry(pair).or_insert_with(|| told.says(finding))
+                pair.0 == pair.1 || *known.entry(pair).or_insert_with(|| told.says(finding))
             };
-            if !before.get(uid).is_some_and(same) {
-                self.statuses.pending.found(uid, finding, objects, (self.claims.context.clock.now(), now_ms));
+            if told.get(uid).is_some_and(same) {
+                continue;
             }
+            self.statuses.pending.found(uid, finding, objects, (self.claims.context.clock.now(), now_ms));
+            told.insert(uid.clone(), Arc::clone(finding));
         }
     }
 
-    fn count_cycle(&self, pool: &Snapshot, cycle: &Cycle, findings: &BTreeMap<String, Arc<Finding>>, took: Duration) {
+    /// Counts the jobs that wait: the roots of a cycle, and those that it left out.
+    fn count_waiting(&self, roots: usize) {
+        let metrics = &self.claims.context.metrics.cycles;
+        metrics.jobs_waiting.set(level(roots + self.search.snapshots.unmatchable().len()));
+        let mut unmatched = BTreeMap::new();
+        for finding in self.last.findings.values() {
+            *unmatched.entry(finding.reason).or_default() += 1;
+        }
+        metrics.set_unmatched(&unmatched);
+    }
+
+    fn count_cycle(&self, pool: &Snapshot, cycle: &Cycle, took: Duration) {
         let metrics = &self.claims.context.metrics.cycles;
         metrics.duration.observe(took.as_secs_f64());
-        metrics.jobs_waiting.set(level(pool.roots.len()));
         metrics.searches_cut_short.inc_by(count(cycle.cut_short.len()));
         if !cycle.skipped.is_empty() || cycle.ended_at.is_some() {
             metrics.ended.inc();
@@ -132,11 +151,6 @@ impl Negotiator {
         metrics.over_budget("Offers", cycle.barred.len());
         metrics.jobs_over_budget.set(level(cycle.gave_up.len()));
         metrics.disagreements.inc_by(count(cycle.disagreements.len()));
-        let mut unmatched = BTreeMap::new();
-        for finding in findings.values() {
-            *unmatched.entry(finding.reason).or_default() += 1;
-        }
-        metrics.set_unmatched(&unmatched);
     }
 
     fn inputs(&self, objects: &Objects) -> CycleInputs {
@@ -184,4 +198,34 @@ fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, 
 fn closed_to(pool: &Snapshot, namespace: &str) -> usize {
     let offers = pool.ads().filter_map(|(_, ad)| PoolAd::offer(ad));
     offers.filter(|offer| !offer.open && offer.consent.admits(namespace)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use pool::{CycleInputs, SnapshotBuilder, snapshot};
+
+    use crate::testing::churn::Churn;
+
+    const BEGIN: i64 = 1_795_269_600;
+
+    #[test]
+    fn b14_who_is_left_out_would_have_found_nothing() {
+        let (mut found, mut left_out) = (0, 0);
+        for seed in 0..60 {
+            let (mut churn, mut builder) = (Churn::new(seed), SnapshotBuilder::default());
+            for step in 0..80 {
+                churn.turn();
+                let inputs = CycleInputs::default();
+                let [some, all] = [builder.build(&churn.objects, &inputs), snapshot(&churn.objects, &inputs)];
+                let [of_some, of_all] =
+                    [&some, &all].map(|pool| gangindex::negotiate(pool, &matchmaker::Config::product(), BEGIN));
+                assert_eq!(format!("{:?}", of_some.gangs), format!("{:?}", of_all.gangs), "seed {seed}, step {step}");
+                assert_eq!(some.roots.len() + builder.unmatchable().len(), all.roots.len(), "seed {seed}, step {step}");
+                found += of_all.gangs.len();
+                left_out += builder.unmatchable().len();
+                builder.learn(&some, &of_some, |_| true);
+            }
+        }
+        assert!(found > 150 && left_out > 500, "much has happened: {found} {left_out}");
+    }
 }

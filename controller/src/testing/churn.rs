@@ -80,6 +80,8 @@ impl Churn {
             json!({"matchTimeoutSeconds": 7}),
             json!({"workload": {"workloadRef": {"name": "b"}, "startTimeoutSeconds": 4}}),
             json!({"constraint": "other.Memory >="}),
+            json!({"constraint": "other.Memory > 5"}),
+            json!({"constraint": "time() > 0 && other.Memory > 5"}),
         ]);
         let mut spec = spec;
         spec.as_object_mut().unwrap().entry("attributes").or_insert(json!({"a": 1}));
@@ -97,6 +99,8 @@ impl Churn {
             json!({"stopPolicy": "Hold"}),
             json!({"stopPolicy": "HoldAndDrain"}),
             json!({"allowedNamespaces": {"from": "All"}}),
+            json!({"attributes": {"Memory": 9}}),
+            json!({"constraint": "other.a == 2"}),
             json!({"claimPolicy": "Agent", "agent": {"username": "a", "leaseDurationSeconds": 20}}),
             json!({"classad": "[ a = "}),
         ]);

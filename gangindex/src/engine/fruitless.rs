@@ -11,7 +11,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use classad::{Call, Dialect, Expr, Kind, Value, is_pure, parse_expr};
 use matchmaker::{AdId, AdKey, Config, Owners, PoolAd, Snapshot, Usage};
 
 use crate::table::{Bits, Changes, SnapshotDiff, Table, as_usize};
@@ -61,7 +60,7 @@ struct Search {
 impl Search {
     /// Whether an ad is the root that was searched for, in all that others can see of it.
     fn is_of(&self, ad: &Arc<PoolAd>) -> bool {
-        Arc::ptr_eq(&self.root, ad) || looks_like(&self.root, ad)
+        Arc::ptr_eq(&self.root, ad) || self.root.looks_like(ad)
     }
 }
 
@@ -93,7 +92,7 @@ impl Fruitless {
         let mut gained = Bits::none(rows);
         self.timely.grow(rows);
         let judge = |place: usize, timely: &mut Bits| {
-            let is_timely = snapshot.ad(AdId::at(place)).is_some_and(is_timely);
+            let is_timely = snapshot.ad(AdId::at(place)).is_some_and(PoolAd::is_timely);
             table.rows_of(place).for_each(|row| timely.set(row, is_timely));
         };
         for row in changes.rows.iter().map(|row| as_usize(*row)) {
@@ -162,7 +161,7 @@ impl Fruitless {
         snapshot: &Snapshot,
         table: &Table,
     ) -> usize {
-        let Some(root) = snapshot.shared(id).filter(|root| !is_timely(root)) else { return 0 };
+        let Some(root) = snapshot.shared(id).filter(|root| !root.is_timely()) else { return 0 };
         let is_full = self.searches.len() >= SEARCHES_MAX && !self.searches.contains_key(&root.key);
         if is_full {
             return 0;
@@ -171,7 +170,7 @@ impl Fruitless {
         if self.is_empty() {
             looked = snapshot.len();
             self.timely = Bits::none(table.rows.len());
-            for (id, _) in snapshot.ads().filter(|(_, ad)| ad.offer().is_some() && is_timely(ad)) {
+            for (id, _) in snapshot.ads().filter(|(_, ad)| ad.offer().is_some() && ad.is_timely()) {
                 table.rows_of(id.place()).for_each(|row| self.timely.set(row, true));
             }
         }
@@ -196,62 +195,16 @@ fn room(config: &Config) -> (usize, usize) {
     (config.members_max, config.depth_max)
 }
 
-/// Whether no expression can tell two versions of an ad apart, whatever their owners' terms are.
-fn looks_like(one: &PoolAd, other: &PoolAd) -> bool {
-    one.uid == other.uid && one.node_name == other.node_name && Arc::ptr_eq(&one.ports, &other.ports)
-}
-
 /// Whether an ad may be bound in a way in which it could not before, when `used` was taken of it, or what it says of itself.
 fn gains(old: &PoolAd, used: Option<&Usage>, new: &PoolAd) -> bool {
     // A closed one gains when it is opened.
     let Some(is) = new.offer().filter(|offer| offer.open) else { return false };
-    let Some(was) = old.offer().filter(|offer| offer.open && looks_like(old, new)) else { return true };
-    let same_terms = was.consent == is.consent
-        && was.capacity == is.capacity
-        && was.default_request == is.default_request
-        && was.shared_by == is.shared_by;
+    let Some(was) = old.offer().filter(|offer| offer.open && old.looks_like(new)) else { return true };
     let used = used.unwrap_or(&was.usage);
     let freed = match &is.shared_by {
         // Which claims hold a seat decides which others may share it.
         Some(_) => *used != is.usage,
         None => is.capacity.keys().any(|name| is.usage.used(name) < used.used(name)),
     };
-    !same_terms || freed
-}
-
-/// Whether what an ad says may change without the ad: some expression reads the clock, chance, or a text that is not known.
-fn is_timely(ad: &PoolAd) -> bool {
-    let shared_by = ad.offer().and_then(|offer| offer.shared_by.as_ref());
-    ad.ports.body.iter().map(|(_, expr)| expr).chain(shared_by).any(reads_clock)
-}
-
-fn reads_clock(expr: &Expr) -> bool {
-    let is_clock = |name: &classad::Name| name == "CurrentTime";
-    let mut pending = vec![expr];
-    while let Some(expr) = pending.pop() {
-        match expr.kind() {
-            Kind::Literal(_) => {}
-            Kind::Attribute { name, .. } | Kind::Select { name, .. } if is_clock(name) => return true,
-            Kind::Call(call) if calls_clock(call) => return true,
-            _ => pending.extend(expr.children()),
-        }
-    }
-    false
-}
-
-/// Whether a function reads more than its arguments and the ads.
-fn calls_clock(call: &Call) -> bool {
-    /// They read the ads only.
-    const STEADY: [&str; 4] = ["unparse", "unresolved", "evalInEachContext", "countMatches"];
-    if is_pure(call) || STEADY.iter().any(|name| call.function == *name) {
-        return false;
-    }
-    let text = match &*call.arguments {
-        [text] if call.function == "eval" => text.as_literal(),
-        _ => None,
-    };
-    match text {
-        Some(Value::String(text)) => parse_expr(text, Dialect::default()).map_or(true, |expr| reads_clock(&expr)),
-        _ => true,
-    }
+    freed || !was.has_terms_of(is)
 }

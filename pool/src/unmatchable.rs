@@ -1,0 +1,60 @@
+//! Jobs that have no gang whatever is free: cycles leave them out until an offer changes.
+//!
+//! Thousands of jobs that ask for what is not there would otherwise make every cycle longer, for all.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use matchmaker::{Cycle, PoolAd, Snapshot};
+
+/// The jobs that the last cycles have found no gang for, not even with everything free.
+#[derive(Debug, Default)]
+pub struct Unmatchable {
+    /// By the job's uid: its ad. If the job has another one now, nothing is known of it.
+    roots: HashMap<String, Arc<PoolAd>>,
+}
+
+impl Unmatchable {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.roots.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.roots.is_empty()
+    }
+
+    /// Whether the job with this uid is one of them.
+    pub fn contains(&self, uid: &str) -> bool {
+        self.roots.contains_key(uid)
+    }
+
+    /// Whether this very ad is one of them.
+    pub(crate) fn has(&self, ad: &PoolAd) -> bool {
+        self.roots.get(&ad.uid).is_some_and(|known| std::ptr::eq(Arc::as_ptr(known), ad))
+    }
+
+    /// Remembers what a cycle has found. Where offers were left out because of their cost, it says nothing of other cycles; nor does it
+    /// of a job that reads the clock or chance.
+    pub(crate) fn note(&mut self, snapshot: &Snapshot, cycle: &Cycle, is_concerned: impl Fn(&str) -> bool) {
+        if !cycle.barred.is_empty() {
+            return;
+        }
+        let lasting = cycle.unmatched.iter().filter(|unmatched| unmatched.why.verdict.is_lasting());
+        for ad in lasting.filter_map(|unmatched| snapshot.shared(unmatched.root)) {
+            if is_concerned(&ad.uid) && !ad.is_timely() {
+                self.roots.insert(ad.uid.clone(), Arc::clone(ad));
+            }
+        }
+    }
+
+    /// Forgets those of which this is not true.
+    pub(crate) fn retain(&mut self, is_left_out: impl Fn(&PoolAd) -> bool) {
+        self.roots.retain(|_, ad| is_left_out(ad));
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.roots.clear();
+    }
+}
