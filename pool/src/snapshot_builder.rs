@@ -73,6 +73,7 @@ impl SnapshotBuilder {
         self.offers.extend(context.offers(&objects.machines, &mut known));
         let same =
             before.len() == self.offers.len() && before.iter().zip(&self.offers).all(|(old, new)| new.gives_as(old));
+        self.unmatchable.begin();
         if !same {
             self.unmatchable.clear();
         }
@@ -100,11 +101,6 @@ impl SnapshotBuilder {
         if !self.offers.iter().any(|built| built.ad.is_timely()) {
             self.unmatchable.note(snapshot, cycle, is_concerned);
         }
-    }
-
-    /// Makes all jobs that wait roots again.
-    pub fn forget_unmatchable(&mut self) {
-        self.unmatchable.clear();
     }
 }
 

@@ -7,11 +7,25 @@ use std::sync::Arc;
 
 use matchmaker::{Cycle, PoolAd, Snapshot};
 
+/// For how many snapshots a job is left out, and over how many more the ends are spread: then it is searched for again, though nothing
+/// tells that there is something to find, and what is said of it is up to date again.
+const SNAPSHOTS: u64 = 64;
+
 /// The jobs that the last cycles have found no gang for, not even with everything free.
 #[derive(Debug, Default)]
 pub struct Unmatchable {
-    /// By the job's uid: its ad. If the job has another one now, nothing is known of it.
-    roots: HashMap<String, Arc<PoolAd>>,
+    /// By the job's uid.
+    roots: HashMap<String, LeftOut>,
+    /// The number of the snapshot.
+    snapshot: u64,
+}
+
+#[derive(Debug)]
+struct LeftOut {
+    /// The job's ad. If it has another one now, nothing is known of it.
+    ad: Arc<PoolAd>,
+    /// From this snapshot on it is a root again.
+    until: u64,
 }
 
 impl Unmatchable {
@@ -32,7 +46,13 @@ impl Unmatchable {
 
     /// Whether this very ad is one of them.
     pub(crate) fn has(&self, ad: &PoolAd) -> bool {
-        self.roots.get(&ad.uid).is_some_and(|known| std::ptr::eq(Arc::as_ptr(known), ad))
+        self.roots.get(&ad.uid).is_some_and(|known| std::ptr::eq(Arc::as_ptr(&known.ad), ad))
+    }
+
+    /// Begins with the next snapshot.
+    pub(crate) fn begin(&mut self) {
+        self.snapshot += 1;
+        self.roots.retain(|_, known| known.until > self.snapshot);
     }
 
     /// Remembers what a cycle has found. Where offers were left out because of their cost, it says nothing of other cycles; nor does it
@@ -44,14 +64,16 @@ impl Unmatchable {
         let lasting = cycle.unmatched.iter().filter(|unmatched| unmatched.why.verdict.is_lasting());
         for ad in lasting.filter_map(|unmatched| snapshot.shared(unmatched.root)) {
             if is_concerned(&ad.uid) && !ad.is_timely() {
-                self.roots.insert(ad.uid.clone(), Arc::clone(ad));
+                let spread = u64::try_from(self.roots.len()).unwrap_or(0) % SNAPSHOTS;
+                let until = self.snapshot + SNAPSHOTS + spread;
+                self.roots.insert(ad.uid.clone(), LeftOut { ad: Arc::clone(ad), until });
             }
         }
     }
 
     /// Forgets those of which this is not true.
     pub(crate) fn retain(&mut self, is_left_out: impl Fn(&PoolAd) -> bool) {
-        self.roots.retain(|_, ad| is_left_out(ad));
+        self.roots.retain(|_, known| is_left_out(&known.ad));
     }
 
     pub(crate) fn clear(&mut self) {

@@ -309,7 +309,6 @@ impl Negotiator {
             return changes;
         }
         self.upkeep.whole_at_ms = now.saturating_add(WHOLE_EVERY_MS);
-        self.search.snapshots.forget_unmatchable();
         objects.everything()
     }
 
