@@ -76,7 +76,10 @@ pub(crate) fn search(
     let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
     let mut search = Search { snapshot, config, exclusions, assembly, steps: 0, gave_up: false, visitor };
     let _ = search.advance(&mut agenda);
-    Ended { gave_up: search.gave_up, steps: search.steps.saturating_add(search.assembly.cost()) }
+    Ended {
+        gave_up: search.gave_up || search.assembly.is_cut(),
+        steps: search.steps.saturating_add(search.assembly.cost()),
+    }
 }
 
 /// What is still to be done for the current gang; the last task is next.
@@ -121,6 +124,7 @@ impl<'s> Search<'s, '_, '_> {
                     self.gave_up = true;
                     return ControlFlow::Break(());
                 }
+                self.assembly.allow(self.config.steps_max - spent);
                 self.steps += 1;
                 let before = agenda.len();
                 let child = self.assembly.seats().len();
