@@ -74,7 +74,7 @@ pub struct Claim {
     pub verified: bool,
     /// The root's status says that the claim is committed.
     pub root_notified: bool,
-    /// Why the claim is to be aborted or to end, if the caller has seen a reason.
+    /// Why the claim is to be aborted or released, if the caller has seen a reason.
     pub exit: Option<Reason>,
     /// When an undecided claim is aborted, in milliseconds of the caller's monotonic clock.
     pub deadline_ms: u64,

@@ -1,4 +1,4 @@
-//! A claim and the objects into the reason why it should be aborted or end, if there is one.
+//! A claim and the objects into the reason why the claim should be aborted or released, if there is one.
 
 use claiming::{Decision, Reason};
 use crds::{Job, StopPolicy};
