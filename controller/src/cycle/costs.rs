@@ -46,8 +46,8 @@ impl Negotiator {
         again
     }
 
-    /// Lets those pause that cost too much: jobs, and namespaces. Jobs that were not looked at hear nothing new.
-    pub(super) fn charge(
+    /// Makes jobs pause whose search cost too much, and reduces the shares of namespaces. Jobs that were not searched for keep their finding.
+    pub(super) fn pause_costly(
         &mut self,
         pool: &Snapshot,
         cycle: &Cycle,
