@@ -51,7 +51,7 @@ pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJ
 pub use key::ObjectKey;
 pub use matches::Matches;
 pub use multi_map::MultiMap;
-pub use node::{NodeFacts, NodeProblem, Nodes, node_problem};
+pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
 pub use objects::Objects;
 pub use offer_ref::OfferRef;
 pub use record::{Provenance, record};

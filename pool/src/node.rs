@@ -31,9 +31,12 @@ pub struct NodeFacts {
     pub conditions: BTreeMap<String, bool>,
 }
 
+/// The name of an attribute, and its value in `status.nodeInfo`.
+pub type SystemFact = (&'static str, fn(&NodeSystemInfo) -> &str);
+
 impl NodeFacts {
-    /// The facts about a node's system: the name of the attribute, and its value in `status.nodeInfo`.
-    pub const SYSTEM: [(&'static str, fn(&NodeSystemInfo) -> &str); 6] = [
+    /// The facts about a node's system.
+    pub const SYSTEM: [SystemFact; 6] = [
         ("Arch", |info| &info.architecture),
         ("OpSys", |info| &info.operating_system),
         ("KernelVersion", |info| &info.kernel_version),
