@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// So many at once; and after them one in so many milliseconds.
 const BURST: u64 = 200;
-const APART_MS: u64 = 20;
+const APART_MS: u64 = 50;
 /// How much of the burst there is again before a namespace that has used it up is looked at again.
 const BATCH: u64 = 10;
 

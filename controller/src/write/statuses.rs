@@ -18,7 +18,7 @@ use crate::write::requests::ObjectPatch;
 
 /// The most status writes under way at once; and beside claims, which come first.
 const WRITES_MAX: usize = 16;
-const BESIDE_CLAIMS: usize = 4;
+const BESIDE_CLAIMS: usize = 2;
 
 /// What is being written, and how it went lately.
 #[derive(Debug)]
