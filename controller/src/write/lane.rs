@@ -30,12 +30,20 @@ pub(crate) struct Lane<T> {
     gate: Gate,
     pacing: Arc<Mutex<Pacing<T>>>,
     rate: Rate,
-    running: JoinSet<Outcome>,
+    running: JoinSet<Ended>,
     begun: BTreeMap<Id, (String, T)>,
     objects: BTreeSet<T>,
     by_namespace: BTreeMap<String, usize>,
     ended: Vec<(T, Outcome)>,
     ended_at: Option<Instant>,
+}
+
+/// A write that has ended: what came of it, how long the server took, and when that was, in milliseconds.
+#[derive(Debug)]
+struct Ended {
+    outcome: Outcome,
+    took_ms: u64,
+    at_ms: u64,
 }
 
 /// How many writes may be begun now.
@@ -89,14 +97,16 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
         let task = self.running.spawn(async move {
             let _turn = gate.turn(&here).await;
             if !locked(&pacing).may(&here, cache.now_ms()) {
-                return Outcome::Again;
+                return Ended { outcome: Outcome::Again, took_ms: 0, at_ms: cache.now_ms() };
             }
+            let begun_ms = cache.now_ms();
             let outcome = write.await;
+            let at_ms = cache.now_ms();
             // before the turn is over, so that none of those that wait for it runs into the same
             gate.answered(&here, !matches!(outcome, Outcome::Stalled(_)));
             let news = locked(&pacing).note(&here, &name, &outcome, cache.now_ms());
             log(what, &here, &outcome, news.as_ref());
-            outcome
+            Ended { outcome, took_ms: at_ms.saturating_sub(begun_ms), at_ms }
         });
         *self.by_namespace.entry(namespace.to_owned()).or_default() += 1;
         self.rate.take(namespace, now_ms);
@@ -114,12 +124,15 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
             tokio::select! {
                 biased;
                 Some(ended) = self.running.join_next_with_id(), if !self.running.is_empty() => {
-                    let (id, outcome) = match ended {
-                        Ok((id, outcome)) => (id, outcome),
-                        Err(error) => (error.id(), Outcome::Stalled(error.to_string())),
+                    let (id, ended) = match ended {
+                        Ok((id, ended)) => (id, ended),
+                        Err(error) => {
+                            let outcome = Outcome::Stalled(error.to_string());
+                            (error.id(), Ended { outcome, took_ms: 0, at_ms: 0 })
+                        }
                     };
                     self.ended_at.get_or_insert_with(Instant::now);
-                    self.note(id, outcome);
+                    self.note(id, ended);
                 }
                 () = until(moment) => break,
             }
@@ -128,8 +141,9 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
         std::mem::take(&mut self.ended)
     }
 
-    fn note(&mut self, id: Id, outcome: Outcome) {
+    fn note(&mut self, id: Id, Ended { outcome, took_ms, at_ms }: Ended) {
         let Some((namespace, object)) = self.begun.remove(&id) else { return };
+        self.rate.ended(&namespace, took_ms, at_ms);
         self.objects.remove(&object);
         if let Some(count) = self.by_namespace.get_mut(&namespace) {
             *count = count.saturating_sub(1);

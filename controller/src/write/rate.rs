@@ -1,11 +1,15 @@
-//! How many writes of one kind a namespace gets in time: so many at once, then so many a second. Thousands of objects of one tenant
-//! must not keep the API server busy for all others.
+//! How many writes of one kind a namespace gets in time: so many at once, then so many a second, and fewer if the API server needs
+//! long for each. Thousands of objects of one tenant, or large ones, must not keep it busy for all others.
 
 use std::collections::BTreeMap;
 
 /// So many at once; and after them one in so many milliseconds.
 const BURST: u64 = 200;
 const APART_MS: u64 = 50;
+/// A write counts for so many times the time that it took, if that is more.
+const TIMES: u64 = 4;
+/// No write counts for more than this, in milliseconds.
+const COST_MAX_MS: u64 = 2_000;
 /// How much of the burst there is again before a namespace that has used it up is looked at again.
 const BATCH: u64 = 10;
 
@@ -28,6 +32,15 @@ impl Rate {
         self.used_until_ms.retain(|_, until| *until > now_ms);
         let until = self.used_until_ms.entry(namespace.to_owned()).or_insert(now_ms);
         *until = until.saturating_add(APART_MS);
+    }
+
+    /// One has ended that took so long.
+    pub(crate) fn ended(&mut self, namespace: &str, took_ms: u64, now_ms: u64) {
+        let cost = took_ms.saturating_mul(TIMES).min(COST_MAX_MS);
+        if let Some(more) = cost.checked_sub(APART_MS) {
+            let until = self.used_until_ms.entry(namespace.to_owned()).or_insert(now_ms);
+            *until = (*until).max(now_ms).saturating_add(more);
+        }
     }
 
     /// When a namespace that has used up its rate may go on.
@@ -57,6 +70,22 @@ mod tests {
         }
         let expected = BURST + 60_000 / APART_MS;
         assert!((expected - BATCH..=expected + BATCH).contains(&written), "{written} of {expected}");
+    }
+
+    #[test]
+    fn b13_writes_of_large_objects_count_for_the_time_that_they_take() {
+        let (mut rate, mut now, mut written) = (Rate::default(), 0, 0);
+        while now < 60_000 {
+            if rate.left("b", now) > 0 {
+                rate.take("b", now);
+                rate.ended("b", 250, now + 250);
+                written += 1;
+            }
+            now += 250;
+        }
+        // each counts for a second: the burst of 10 s, and then one a second
+        assert!((65..=75).contains(&written), "{written}");
+        assert_eq!(rate.left("c", now), usize::try_from(BURST).unwrap());
     }
 
     #[test]
