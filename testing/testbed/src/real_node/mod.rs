@@ -46,6 +46,17 @@ pub struct RealNode {
     network: Network,
 }
 
+/// What of a node is visible on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traces {
+    /// The network device that leads to the node.
+    pub device: String,
+    /// The name of the cgroup of all its containers, in each hierarchy.
+    pub cgroup: String,
+    /// The namespace of its processes, as `/proc/ID/ns/pid` links to it.
+    pub process_namespace: PathBuf,
+}
+
 impl Deref for RealNode {
     type Target = ControlPlane;
 
@@ -89,10 +100,16 @@ impl RealNode {
         self.namespaces.folder()
     }
 
-    /// The network device of this machine that leads to the node, and the cgroup of its containers: both end with it.
-    #[must_use]
-    pub fn device_and_cgroup(&self) -> (String, String) {
-        (self.network.device(), self.namespaces.cgroup())
+    /// What of the node is visible on this machine; all of it ends with the node.
+    ///
+    /// # Errors
+    /// When the node does not run.
+    pub fn traces(&self) -> Result<Traces> {
+        Ok(Traces {
+            device: self.network.device(),
+            cgroup: self.namespaces.cgroup(),
+            process_namespace: self.namespaces.process_namespace()?,
+        })
     }
 
     /// The words of a command line that run what follows them on the node, as root: `ip`, `iptables`, `ctr`.

@@ -5,7 +5,7 @@
 //! go its mounts and network devices. Nothing of it can be left behind, however this program ends.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -106,6 +106,11 @@ impl Namespaces {
     /// The id of the process that the namespaces hang on.
     pub(crate) fn id(&self) -> Result<u32> {
         self.processes.id(KEEPER)
+    }
+
+    /// The namespace of the processes inside, as `/proc/ID/ns/pid` of each of them links to it.
+    pub(crate) fn process_namespace(&self) -> Result<PathBuf> {
+        Ok(fs::read_link(format!("/proc/{}/ns/pid_for_children", self.id()?))?)
     }
 
     /// The words of a command line that run what follows them inside.
