@@ -41,13 +41,13 @@ pub(crate) fn apply(mut claim: Claim, event: Event) -> Claim {
         Event::Work(found) => work(&mut claim, found),
         Event::NoWork => no_work(&mut claim),
         Event::Freed(leg) => {
-            hold(&mut claim, leg, Action::Free(leg), Hold::Deleted);
+            hold(&mut claim, leg, Action::Free(leg), Hold::Gone);
             claim.progress.absent.insert(leg);
         }
         Event::NoEntries => no_entries(&mut claim),
         Event::RootFreed => {
             claim.progress.asked.remove(&Action::FreeRoot);
-            claim.root = Hold::Deleted;
+            claim.root = Hold::Gone;
         }
         Event::Exit(reason) => {
             claim.exit.get_or_insert(reason);
@@ -76,8 +76,8 @@ fn decide(claim: &mut Claim, decision: Decision) {
     claim.progress.ended_at_server |= decision.has_ended();
 }
 
-/// The decision was read after it was asked for. So the claim stood after all that was known then, if it stands. An end that the server
-/// does not know of was never one: the caller begins again.
+/// The decision was read after it was asked for. If the answer is Committed, the claim was committed after all that was known then was
+/// read. If the server does not know of an end, there was none: the caller begins again.
 fn decision_read(claim: &mut Claim, decision: Decision) {
     claim.progress.asked.remove(&Action::ReadDecision);
     let pending = std::mem::take(&mut claim.progress.pending_evidence);

@@ -14,11 +14,11 @@ pub enum Decision {
     Absent,
     /// Written, undecided.
     Pending,
-    /// The claim stands.
+    /// The claim is committed.
     Committed,
-    /// It was called off before it stood.
+    /// It was aborted before the commit.
     Aborted,
-    /// It stood and has ended.
+    /// It was committed and has ended.
     Released,
     /// The Match is not among what was seen: that is no proof.
     Missing,
@@ -27,7 +27,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Whether the claim is over: what it holds is to be given back.
+    /// Whether the claim is over: what it holds is to be freed.
     pub fn has_ended(self) -> bool {
         matches!(self, Decision::Aborted | Decision::Released | Decision::Gone)
     }
@@ -72,11 +72,11 @@ pub struct Claim {
     pub work: Work,
     /// The gang was verified on what the reserves returned.
     pub verified: bool,
-    /// The root's status says that the claim stands.
+    /// The root's status says that the claim is committed.
     pub root_notified: bool,
-    /// Why the claim is to be called off or to end, if the caller has seen a reason.
+    /// Why the claim is to be aborted or released, if the caller has seen a reason.
     pub exit: Option<Reason>,
-    /// When an undecided claim is called off, in milliseconds of the caller's monotonic clock.
+    /// When an undecided claim is aborted, in milliseconds of the caller's monotonic clock.
     pub deadline_ms: u64,
     /// The epoch under which the caller leads; 0 if there is no leader.
     pub epoch: u64,
@@ -135,7 +135,7 @@ impl Claim {
         }
     }
 
-    /// Whether there is nothing left to do: the claim stands, or all of it is given back.
+    /// Whether there is nothing left to do: the claim is committed, or all of it is freed.
     pub fn is_settled(&self) -> bool {
         match self.decision {
             Decision::Committed => {
@@ -190,7 +190,7 @@ impl Claim {
         false
     }
 
-    /// Why a claim that stands is to end: there is a reason to exit, or the work is over.
+    /// Why a committed claim is to end: there is a reason to exit, or the work is over.
     pub(crate) fn reason_to_end(&self) -> Option<Reason> {
         self.exit.or_else(|| self.end_of_work())
     }

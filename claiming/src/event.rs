@@ -33,7 +33,7 @@ pub enum Action {
     NotifyJob,
     /// Read the decision. Answer: [`Event::DecisionRead`].
     ReadDecision,
-    /// Notify an agent that the claim stands, if its vote was cast with this ballot. Answer: [`Event::Entry`].
+    /// Notify an agent that the claim is committed, if its vote was cast with this ballot. Answer: [`Event::Entry`].
     NotifyAgent(usize, Digest),
     /// Make the batch Job, suspended, or mark the one that is there. Answer: [`Event::Work`].
     MakeWork,
@@ -87,7 +87,7 @@ pub enum Event {
     Decided(Decision),
     /// The decision as the server has answered a read.
     DecisionRead(Decision),
-    /// The root's status says that the claim stands.
+    /// The root's status says that the claim is committed.
     JobNotified,
     /// What is known of the batch Job now.
     Work(Work),

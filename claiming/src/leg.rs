@@ -12,8 +12,8 @@ pub enum Hold {
     Held,
     /// Nothing, and it will not have it.
     Refused(Reason),
-    /// Nothing any more: the object was deleted, or it was given back.
-    Deleted,
+    /// Nothing any more: the object was deleted, or this claim has freed it.
+    Gone,
 }
 
 /// An offer's answer.
@@ -51,7 +51,7 @@ pub struct Agent {
     pub vote: Vote,
     /// The random word that it has written with its vote: the same vote has the same one.
     pub ballot: Digest,
-    /// It was notified that the claim stands.
+    /// It was notified that the claim is committed.
     pub committed: bool,
     /// It was told to stop.
     pub release: bool,

@@ -17,9 +17,9 @@ pub(crate) fn next_actions(claim: &Claim, now_ms: u64) -> Vec<Action> {
         Decision::Pending => first_phase(claim, now_ms),
         Decision::Committed => match claim.reason_to_end() {
             Some(reason) => end(claim, reason, Action::Release(reason)),
-            None => stand(claim),
+            None => complete(claim),
         },
-        Decision::Aborted | Decision::Released | Decision::Gone => give_back(claim),
+        Decision::Aborted | Decision::Released | Decision::Gone => free_all(claim),
     }
 }
 
@@ -74,11 +74,11 @@ fn end(claim: &Claim, reason: Reason, action: Action) -> Vec<Action> {
 fn objection(claim: &Claim, now_ms: u64) -> Option<Reason> {
     let refusal = |hold: &Hold| match hold {
         Hold::Refused(reason) => Some(*reason),
-        Hold::Deleted => Some(Reason::MemberGone),
+        Hold::Gone => Some(Reason::MemberGone),
         Hold::Free | Hold::Held => None,
     };
     let root = match claim.root {
-        Hold::Deleted => Some(Reason::JobDeleted),
+        Hold::Gone => Some(Reason::JobDeleted),
         other => refusal(&other),
     };
     let says_no = |leg: &Leg| {
@@ -93,9 +93,9 @@ fn objection(claim: &Claim, now_ms: u64) -> Option<Reason> {
     claim.exit.or(root).or_else(legs).or_else(|| claim.legs.iter().find_map(says_no)).or(late)
 }
 
-/// What a claim that stands still has to do: notify the root and the agents, then start the batch Job. Agents and the batch Job come
+/// What a committed claim still has to do: notify the root and the agents, then start the batch Job. Agents and the batch Job come
 /// only after the server said Committed, and said so after their ballot or version was read: it might be another claim's.
-fn stand(claim: &Claim) -> Vec<Action> {
+fn complete(claim: &Claim) -> Vec<Action> {
     let mut actions = Vec::new();
     let mut is_unconfirmed = false;
     let mut confirmed = |evidence: Evidence, action: Action| match claim.progress.confirmed.contains(&evidence) {
@@ -130,10 +130,10 @@ fn stand(claim: &Claim) -> Vec<Action> {
     actions
 }
 
-/// The end. First the work stops; then the offers with an agent are given back, then the others, then the root: what is free may
+/// The end. First the work stops; then the offers with an agent are freed, then the others, then the root: what is free may
 /// be matched again, and nothing of this claim may be at work there. No write is made before the server has said that the claim
 /// is over.
-fn give_back(claim: &Claim) -> Vec<Action> {
+fn free_all(claim: &Claim) -> Vec<Action> {
     let actions = end_of_all(claim);
     let is_write = |action: &Action| *action != Action::ListWork;
     if !claim.progress.ended_at_server && actions.iter().any(is_write) { vec![Action::ReadDecision] } else { actions }
@@ -173,7 +173,7 @@ fn stops(claim: &Claim) -> Vec<Action> {
 }
 
 /// Whether an agent that does nothing yet may start while another one's entry is taken away. Alone it cannot: what it needs to
-/// start is the entry that is taken away. Neither can it if no agent was ever notified that the claim stands.
+/// start is the entry that is taken away. Neither can it if no agent was ever notified that the claim is committed.
 fn may_start(claim: &Claim, leg: &Leg) -> bool {
     let idle = leg.held_agent().is_some_and(|agent| agent.activity == Activity::Idle && !agent.release);
     idle && has_more_agents(claim)

@@ -1,4 +1,4 @@
-//! Why a claim was called off or ended, as the word that conditions and events carry.
+//! Why a claim was aborted or released, as the word that conditions and events carry.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum Reason {
     StaleAd,
     /// Aborted: on the objects as they are now, a constraint is not true.
     RequirementsChanged,
-    /// Aborted: a member is gone.
+    /// Aborted: an offer was deleted before the commit.
     MemberGone,
     /// Aborted: an offer does not take jobs of this namespace, or takes none now. Released: nor is an entry that it lost written back.
     NotAllowed,
@@ -25,11 +25,11 @@ pub enum Reason {
     JobDeleted,
     /// The job was suspended.
     Suspended,
-    /// Released: the job said that it is done.
+    /// The job said that it is done.
     Done,
     /// Released: `activeDeadlineSeconds` are over.
     ClaimExpired,
-    /// Released: the Match was deleted.
+    /// The Match was deleted.
     MatchDeleted,
     /// Released: a member was deleted.
     MemberLost,
@@ -39,7 +39,7 @@ pub enum Reason {
     AgentLost,
     /// Released: the work has ended well.
     Completed,
-    /// Released: the work has failed.
+    /// The work has failed, or what `workloadRef` names is managed by another controller.
     WorkloadFailed,
     /// Released: the work did not start in time.
     StartTimedOut,

@@ -23,7 +23,7 @@ pub fn step(claim: Claim, event: Event, now_ms: u64) -> (Claim, Vec<Action>) {
     (claim, actions)
 }
 
-/// What is known now that may be acted on only if the claim still stands.
+/// What is known now that may be acted on only if the claim is still committed.
 fn evidence(claim: &Claim) -> impl Iterator<Item = Evidence> {
     let votes = claim.legs.iter().enumerate().filter_map(|(number, leg)| {
         let agent = leg.held_agent()?;

@@ -91,15 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn every_page_is_listed_and_every_link_leads_somewhere() {
+    fn every_page_is_listed() {
         let index = fs::read_to_string(folder().join("README.md")).unwrap();
         for entry in fs::read_dir(folder()).unwrap() {
             let name = entry.unwrap().file_name().to_string_lossy().into_owned();
             assert!(name == "README.md" || index.contains(&format!("({name})")), "{name} is not in the index");
-            let text = fs::read_to_string(folder().join(&name)).unwrap();
-            for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-                assert!(link.starts_with("http") || folder().join(link).exists(), "{name} links to {link}");
-            }
         }
     }
 

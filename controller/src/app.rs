@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
-use matchmaker::Config as Engine;
+use matchmaker::Config as EngineConfig;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -92,10 +92,10 @@ impl Operator {
             metrics,
             events: Events::new(&identity, clock),
         });
-        let engine = Engine {
+        let engine = EngineConfig {
             cycle_steps_max: config.cycle.cycle_steps_max,
             owner_steps_max: config.cycle.cycle_steps_max / OWNERS_SHARE,
-            ..Engine::product()
+            ..EngineConfig::product()
         };
         let claims = Arc::new(Claims::new(context, engine, owners, config.stop_timeout_ms()));
         let (shutdown, stopped) = oneshot::channel();

@@ -133,7 +133,7 @@ impl ClaimMetrics {
     fn new(all: &mut Registry) -> ClaimMetrics {
         ClaimMetrics {
             in_flight: add(all, "claims_in_flight", "Claims that are driven now"),
-            decisions: add(all, "decisions", "Gangs committed, called off and released, by reason"),
+            decisions: add(all, "decisions", "Gangs committed, aborted and released, by reason"),
             refusals: add(all, "refusals", "Offers that said no to a claim, by reason"),
             attempts: add(all, "attempts", "Matches written for a job for the first time, and again"),
             matches_not_taken: add(
@@ -159,7 +159,7 @@ impl ClaimMetrics {
 }
 
 impl ClaimMetrics {
-    /// A gang was committed, called off or released.
+    /// A gang was committed, aborted or released.
     pub(crate) fn decided(&self, decision: &'static str, reason: &'static str) {
         self.decisions.get_or_create(&[("decision", decision), ("reason", reason)]).inc();
     }

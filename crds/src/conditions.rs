@@ -66,7 +66,7 @@ pub mod reasons {
     pub const NOT_ACCEPTED: &str = "NotAccepted";
     /// The job is suspended; also why a Match was aborted or released.
     pub const SUSPENDED: &str = "Suspended";
-    /// The job waits after a rejection.
+    /// The job waits after a rejection, or because the API server refused its Match.
     pub const BACKING_OFF: &str = "BackingOff";
     /// No offer satisfies the job's own constraint at some port.
     pub const NO_CANDIDATES: &str = "NoCandidates";
@@ -76,7 +76,7 @@ pub mod reasons {
     pub const NO_CONSISTENT_GANG: &str = "NoConsistentGang";
     /// All offers that would match are claimed.
     pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
-    /// Other jobs got the offers in this cycle.
+    /// Other jobs got the offers in this cycle. Part of the API, but not set by this version: the reason is `WaitingForCapacity`.
     pub const WAITING_FOR_TURN: &str = "WaitingForTurn";
     /// The job's own constraint exceeds the limits of an evaluation: the message names the port and the constraint.
     pub const EXPRESSION_TOO_EXPENSIVE: &str = "ExpressionTooExpensive";
@@ -184,7 +184,7 @@ pub mod reasons {
     pub const STALE_AD: &str = "StaleAd";
     /// On the reserved objects the constraints no longer hold.
     pub const REQUIREMENTS_CHANGED: &str = "RequirementsChanged";
-    /// An offer was deleted before it was reserved.
+    /// An offer was deleted before the commit.
     pub const MEMBER_GONE: &str = "MemberGone";
     /// An offer may not be taken from this namespace.
     pub const NOT_ALLOWED: &str = "NotAllowed";

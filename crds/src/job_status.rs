@@ -38,7 +38,8 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<i32>,
 
-    /// How many attempts were aborted because a member refused, since the job was last claimed. spec.retry.limit
+    /// How many attempts in a row were aborted because a member refused, or released because the workload did not start
+    /// in time. Absent again once the job is claimed or, if it has a workload, once that has started. spec.retry.limit
     /// limits this number. Example: 2
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejections: Option<i32>,

@@ -261,7 +261,7 @@ mod tests {
         let pool = pool.job("bob", "b", &costly);
         let (_, cycle, _) = run(&pool.jobs("carol", 3, "[Requirements = other.M == -1]"), &Config::product());
         let told = cycle.unmatched.iter().filter(|why| matches!(why.verdict, Verdict::TooExpensive { .. })).count();
-        assert!(told == 1 && cycle.unexplained.is_empty(), "{:?}", cycle.unmatched);
+        assert!(told == 1 && cycle.unexplained.is_empty(), "{cycle:?}");
     }
 
     #[test]

@@ -30,8 +30,9 @@ pub struct Assembly<'s> {
     /// What the last of them ran out of.
     limit: Cell<Option<Limit>>,
     /// The first of the root's own constraints that did, and how many times they did in all.
-    costly: Cell<Option<Costly>>,
-    costly_times: Cell<u64>,
+    costly: Cell<(Option<Costly>, u64)>,
+    /// Whether an evaluation ran out of the steps that its search had left, though it may take more.
+    cut: Cell<bool>,
     /// The fuel that all evaluations have used, except what other namespaces pay.
     fuel: Cell<u64>,
     bill: RefCell<Bill>,
@@ -113,8 +114,8 @@ impl<'s> Assembly<'s> {
             seats: Vec::new(),
             exhausted: Cell::new(0),
             limit: Cell::new(None),
-            costly: Cell::new(None),
-            costly_times: Cell::new(0),
+            costly: Cell::default(),
+            cut: Cell::default(),
             fuel: Cell::new(0),
             bill: RefCell::default(),
             owners: RefCell::default(),
@@ -298,21 +299,21 @@ impl<'s> Assembly<'s> {
         let before = self.exhausted();
         let accepts = self.accepts(0, port, frame);
         if self.exhausted() > before {
-            self.costly_times.set(self.costly_times.get() + 1);
+            let (first, times) = self.costly.get();
             let costly = self.limit.get().map(|limit| Costly { port: edge.port(), limit });
-            self.costly.set(self.costly.get().or(costly));
+            self.costly.set((first.or(costly), times + 1));
         }
         accepts
     }
 
     /// Whether the root's own constraints have run out so often that they are not asked any more.
     pub fn is_too_costly(&self) -> bool {
-        self.costly_times.get() >= COSTLY_MAX
+        self.costly.get().1 >= COSTLY_MAX
     }
 
     /// The first of the root's own constraints that ran out.
     pub(crate) fn costly(&self) -> Option<Costly> {
-        self.costly.get()
+        self.costly.get().0
     }
 
     fn accepts(&self, member: usize, port: &Port, frame: FrameId) -> bool {
@@ -337,6 +338,10 @@ impl<'s> Assembly<'s> {
         let outcome = eval_billed(expr, &self.env, frame, &self.context, &mut bill);
         bill.drain().for_each(|(seed, fuel)| self.pay(seed, fuel));
         if let Err(exhausted) = &outcome {
+            if exhausted.limit == Limit::Fuel && self.context.limits.fuel < self.config.limits.fuel {
+                self.cut.set(true);
+                return None;
+            }
             self.exhausted.set(self.exhausted.get().saturating_add(1));
             self.limit.set(Some(exhausted.limit));
         }
@@ -379,6 +384,17 @@ impl<'s> Assembly<'s> {
         self.fuel.get() / FUEL_OF_A_STEP
     }
 
+    /// Lets the next evaluations take so many steps, but never more than the limits of an evaluation allow.
+    pub fn allow(&mut self, steps: u64) {
+        self.context.limits.fuel = self.config.limits.fuel.min(steps.saturating_mul(FUEL_OF_A_STEP));
+    }
+
+    /// Whether an evaluation was not finished because it was allowed fewer steps than it may take: with more of them it could say
+    /// something else.
+    pub fn is_cut(&self) -> bool {
+        self.cut.get()
+    }
+
     /// How many evaluations have run out of depth or fuel so far: each counts as no match, or as no rank.
     pub(crate) fn exhausted(&self) -> u64 {
         self.exhausted.get()
@@ -417,7 +433,9 @@ impl<'s> Assembly<'s> {
     pub(crate) fn conjuncts_true(&self, member: usize, conjuncts: &[Expr]) -> Vec<bool> {
         match self.edge(member) {
             // What runs out as a whole would be looked at once more, part by part.
-            Some((_, _, edge)) if edge.parent() == 0 && self.costly_times.get() > 0 => vec![false; conjuncts.len()],
+            Some((_, _, edge)) if edge.parent() == 0 && (self.costly.get().1 > 0 || self.is_cut()) => {
+                vec![false; conjuncts.len()]
+            }
             Some((parent_port, _, _)) => conjuncts.iter().map(|part| self.truth(part, parent_port)).collect(),
             None => vec![false; conjuncts.len()],
         }

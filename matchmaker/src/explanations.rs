@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::budget::{Accounts, SIDE_SHARE, frugal_part};
+use crate::budget::{Accounts, FUEL_OF_A_STEP, SIDE_SHARE, frugal_part};
 use crate::finder::{Asked, Explained, Finder, Round, Turn};
 use crate::model::{AdKey, Root, Snapshot};
 use crate::why_not::{Unmatched, Verdict, WhyNot};
@@ -42,20 +42,24 @@ struct Costs {
     share: u64,
     /// What is left of all steps.
     left: u64,
+    /// What a single evaluation may take: in the last round a submitter may exceed what is left by it, or would never be told that its
+    /// expression is too expensive.
+    one: u64,
 }
 
 impl Costs {
     /// A share of `steps` for each of so many submitters.
-    fn of(steps: u64, submitters: usize) -> Costs {
+    fn of(steps: u64, submitters: usize, fuel_max: u64) -> Costs {
         let share = steps / u64::try_from(submitters).unwrap_or(u64::MAX).max(1);
-        Costs { spent: BTreeMap::new(), share, left: steps }
+        Costs { spent: BTreeMap::new(), share, left: steps, one: fuel_max / FUEL_OF_A_STEP + 2 }
     }
 
     fn limit(&self, submitter: usize, accounts: &Accounts, last: bool) -> u64 {
         let spent = self.spent.get(&submitter).copied().unwrap_or(0);
         match accounts.is_frugal(submitter) {
             true => frugal_part(self.share).saturating_sub(spent).min(self.left),
-            false if last => self.left,
+            false if last && self.left > 0 => self.left.max(self.one),
+            false if last => 0,
             false => self.share.saturating_sub(spent).min(self.left),
         }
     }
@@ -73,8 +77,8 @@ impl Costs {
 pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &mut Round<'_>, failed: &[Failed]) {
     let (snapshot, config) = (round.snapshot, round.config);
     let submitters: BTreeSet<usize> = failed.iter().map(|failed| failed.submitter).collect();
-    let mut costs = Costs::of(config.cycle_steps_max / SIDE_SHARE, submitters.len());
-    let mut indexed = Costs::of(config.cycle_steps_max / INDEXED_SHARE, submitters.len());
+    let mut costs = Costs::of(config.cycle_steps_max / SIDE_SHARE, submitters.len(), config.limits.fuel);
+    let mut indexed = Costs::of(config.cycle_steps_max / INDEXED_SHARE, submitters.len(), 0);
     let order = in_turn(finder.explained(), failed, snapshot);
     let mut whys = vec![None; failed.len()];
     let mut latest: BTreeMap<usize, &AdKey> = BTreeMap::new();
@@ -86,7 +90,7 @@ pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &m
             let may = |costs: &Costs| costs.limit(failed.submitter, &round.accounts, last);
             let waits = config.stop.is_set() || may(&indexed) == 0;
             let steps_max = if waits { 0 } else { may(&costs) };
-            let has_all = steps_max > 0 && steps_max == costs.share && !round.accounts.is_frugal(failed.submitter);
+            let has_all = steps_max >= costs.share.max(costs.one) && !round.accounts.is_frugal(failed.submitter);
             // What is cut short is no explanation as long as a later cycle has more steps for it.
             let last = last && !round.accounts.is_frugal(failed.submitter);
             let asked = Asked { root, number: failed.root, gave_up: failed.gave_up, steps_max, last };

@@ -1,4 +1,4 @@
-//! The definition of a gang, of the order in which roots are served, and of the reasons for "no gang": a frozen [`Snapshot`] of ads into
+//! The definition of a gang, of the order in which roots are served, and of the reasons for "no gang": an unchanging [`Snapshot`] of ads into
 //! a [`Cycle`] of gangs, with a reason for every other root.
 //!
 //! It is one function, [`negotiate`], over a [`Finder`] of gangs. It knows ClassAds, and nothing of Kubernetes, claims or the clock:

@@ -24,7 +24,7 @@ pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, confi
         ControlFlow::Continue(())
     };
     let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
-    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep };
+    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, allowed: config.steps_max };
     let gave_up = search(snapshot, root, exclusions, config, now, &mut visitor).gave_up;
     Found { gang: best, gave_up, ..Found::default() }
 }
@@ -37,12 +37,12 @@ pub fn gangs(snapshot: &Snapshot, root: AdId, cap: usize, config: &Config, now: 
         if all.len() < cap { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
-    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep };
+    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, allowed: config.steps_max };
     search(snapshot, root, &BTreeSet::new(), config, now, &mut visitor);
     all
 }
 
-/// Callbacks of a search.
+/// Callbacks of a search, and what its evaluations may take.
 pub(crate) struct Visitor<'v> {
     /// An edge was evaluated: the assembly, the member at its lower end, the outcome. Returns whether to continue with it.
     pub(crate) outcome: &'v dyn Fn(&Assembly<'_>, usize, EdgeOutcome) -> bool,
@@ -50,6 +50,8 @@ pub(crate) struct Visitor<'v> {
     pub(crate) waits: &'v dyn Fn(&Assembly<'_>, usize),
     /// A gang is complete. Returns whether to continue with others.
     pub(crate) gang: &'v mut dyn FnMut(&mut Assembly<'_>) -> ControlFlow<()>,
+    /// How many steps may be spent when an evaluation ends. No candidate is tried any more after `steps_max` of the settings.
+    pub(crate) allowed: u64,
 }
 
 /// How a search ended.
@@ -76,7 +78,10 @@ pub(crate) fn search(
     let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
     let mut search = Search { snapshot, config, exclusions, assembly, steps: 0, gave_up: false, visitor };
     let _ = search.advance(&mut agenda);
-    Ended { gave_up: search.gave_up, steps: search.steps.saturating_add(search.assembly.cost()) }
+    Ended {
+        gave_up: search.gave_up || search.assembly.is_cut(),
+        steps: search.steps.saturating_add(search.assembly.cost()),
+    }
 }
 
 /// What is still to be done for the current gang; the last task is next.
@@ -121,6 +126,7 @@ impl<'s> Search<'s, '_, '_> {
                     self.gave_up = true;
                     return ControlFlow::Break(());
                 }
+                self.assembly.allow(self.visitor.allowed.saturating_sub(spent));
                 self.steps += 1;
                 let before = agenda.len();
                 let child = self.assembly.seats().len();

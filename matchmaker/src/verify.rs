@@ -30,7 +30,7 @@ impl fmt::Display for Disagreement {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Disagreement::ParentRefuses(key) => write!(out, "the constraint on {key} is no longer true of it"),
-            Disagreement::ChildRefuses(key) => write!(out, "the constraint of {key} is no longer true of the job"),
+            Disagreement::ChildRefuses(key) => write!(out, "the constraint of {key} is no longer true of its partner"),
             Disagreement::NoRoom(key) => write!(out, "{key} has no room for the request any more"),
             Disagreement::NotAllowed(key) => write!(out, "{key} does not take jobs of this namespace now"),
             Disagreement::TermsChanged(key) => write!(out, "what would be taken of {key} has changed"),

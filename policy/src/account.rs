@@ -42,7 +42,7 @@ impl Account {
 /// How much of one counter an account, with all below it, can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
-    /// What is guaranteed (Kueue: nominal quota; HTCondor: group quota); absent: nothing.
+    /// What is guaranteed (Kueue: nominal quota; HTCondor: group quota, which is also the `max` unless the group accepts surplus); absent: nothing.
     pub min: Option<Amount>,
     /// What it never exceeds (Kueue: nominal quota and borrowing limit); absent: no limit.
     pub max: Option<Amount>,

@@ -2,8 +2,8 @@
 //!
 //! The controller and the offline tools share it: the same objects give the same gangs with a cluster and without. It
 //! holds no client and no clock. [`Trimmed`] is an object as it is read from an API server. [`Objects`] is what is known now.
-//! [`snapshot()`] freezes it for a negotiation cycle; [`record()`] writes a gang down as a Match; [`gang_of`] reads a gang back from its
-//! Match, to be verified on the members as they are.
+//! [`snapshot()`] is an unchanging copy of it for a negotiation cycle; [`record()`] writes a gang down as a Match; [`gang_of`] reads a
+//! gang back from its Match, to be verified on the members as they are.
 //!
 //! The modules stand in the order in which data goes through them.
 
@@ -51,7 +51,7 @@ pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJ
 pub use key::ObjectKey;
 pub use matches::Matches;
 pub use multi_map::MultiMap;
-pub use node::{NodeFacts, NodeProblem, Nodes, node_problem};
+pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
 pub use objects::Objects;
 pub use offer_ref::OfferRef;
 pub use record::{Provenance, record};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::Machine;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, NodeSystemInfo};
 use kube::ResourceExt;
 
 use crate::objects::Objects;
@@ -31,7 +31,20 @@ pub struct NodeFacts {
     pub conditions: BTreeMap<String, bool>,
 }
 
+/// The name of an attribute, and its value in `status.nodeInfo`.
+pub type SystemFact = (&'static str, fn(&NodeSystemInfo) -> &str);
+
 impl NodeFacts {
+    /// The facts about a node's system.
+    pub const SYSTEM: [SystemFact; 6] = [
+        ("Arch", |info| &info.architecture),
+        ("OpSys", |info| &info.operating_system),
+        ("KernelVersion", |info| &info.kernel_version),
+        ("OsImage", |info| &info.os_image),
+        ("KubeletVersion", |info| &info.kubelet_version),
+        ("ContainerRuntime", |info| &info.container_runtime_version),
+    ];
+
     /// What is read of a Node.
     pub fn of(node: &Node) -> NodeFacts {
         let status = node.status.clone().unwrap_or_default();
@@ -44,14 +57,7 @@ impl NodeFacts {
             _ => None,
         };
         let info = status.node_info.unwrap_or_default();
-        let system = [
-            ("Arch", info.architecture),
-            ("OpSys", info.operating_system),
-            ("KernelVersion", info.kernel_version),
-            ("OsImage", info.os_image),
-            ("KubeletVersion", info.kubelet_version),
-            ("ContainerRuntime", info.container_runtime_version),
-        ];
+        let system = NodeFacts::SYSTEM.map(|(name, value)| (name, value(&info).to_owned()));
         let amounts = status.allocatable.unwrap_or_default().into_iter();
         NodeFacts {
             name: node.name_any(),
@@ -206,6 +212,24 @@ mod tests {
         ] {
             assert_eq!(whole(resource, text), expected, "{resource} {text}");
         }
+    }
+
+    #[test]
+    fn facts_about_the_system_are_those_of_node_info() {
+        let info = r#"{"architecture": "amd64", "operatingSystem": "linux", "kernelVersion": "6.1.0", "osImage": "Debian 12",
+            "kubeletVersion": "v1.36.4", "containerRuntimeVersion": "containerd://2.0", "bootID": "b", "machineID": "m",
+            "kubeProxyVersion": "", "systemUUID": "s"}"#;
+        let text = format!(r#"{{"metadata": {{"name": "n"}}, "status": {{"nodeInfo": {info}}}}}"#);
+        let held = NodeFacts::of(&serde_json::from_str(&text).unwrap());
+        let expected = [
+            ("Arch", "amd64"),
+            ("OpSys", "linux"),
+            ("KernelVersion", "6.1.0"),
+            ("OsImage", "Debian 12"),
+            ("KubeletVersion", "v1.36.4"),
+            ("ContainerRuntime", "containerd://2.0"),
+        ];
+        assert_eq!(held.system, expected.map(|(name, value)| (name, value.to_owned())).into());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! All objects known now, by kind and key: what watch events and answers to writes have shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::{AdKind, Job, License, Machine, MachineClass, Match, Member, OfferKind};
@@ -39,6 +39,8 @@ pub struct Objects {
     pub classes: BTreeMap<String, Arc<MachineClass>>,
     /// What is known of the agents of offers, by kind and key of the offer. An agent that is not in it is not known yet.
     pub agents: Arc<BTreeMap<(OfferKind, ObjectKey), AgentLiveness>>,
+    /// Namespaces whose offers are excluded for some time, but for their own jobs: they were too expensive to evaluate.
+    pub costly_offers: BTreeSet<String>,
     pub(crate) namespaces_changed: bool,
     deleted: Tombstones,
 }
@@ -122,6 +124,18 @@ impl Objects {
             }
         }
         true
+    }
+
+    /// Replaces the namespaces whose offers are excluded for some time.
+    pub fn apply_costly_offers(&mut self, namespaces: BTreeSet<String>) {
+        if self.costly_offers == namespaces {
+            return;
+        }
+        let before = std::mem::replace(&mut self.costly_offers, namespaces);
+        for namespace in before.symmetric_difference(&self.costly_offers) {
+            self.machines.touch_namespace(namespace);
+            self.licenses.touch_namespace(namespace);
+        }
     }
 
     /// Removes a Match that was deleted, as [`AdStore::delete`] does.

@@ -190,6 +190,12 @@ impl<K: Advertises + Clone> AdStore<K> {
         self.changed.insert(key);
     }
 
+    /// The same of all objects in a namespace.
+    pub(crate) fn touch_namespace(&mut self, namespace: &str) {
+        self.changes_cycle = true;
+        self.changed.extend(self.held.keys().filter(|key| key.namespace == namespace).cloned());
+    }
+
     /// The keys of the objects that have changed since this was called last, and whether a cycle could come to something else for that.
     pub(crate) fn take_changes(&mut self) -> (BTreeSet<ObjectKey>, bool) {
         (std::mem::take(&mut self.changed), std::mem::take(&mut self.changes_cycle))

@@ -15,7 +15,7 @@ impl Drand48 {
     ///
     /// ```
     /// // `drand48()` after `srand48(0)` is 0.1708280361062897, that is, this state by 2^48.
-    /// assert_eq!(sampling::Drand48::new(0).state(), 48_083_817_984_545);
+    /// assert_eq!(sampling::Drand48::new(0).state(), 48_083_817_484_545);
     /// ```
     pub fn state(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(0x5_deec_e66d).wrapping_add(0xb) & 0xffff_ffff_ffff;

@@ -161,7 +161,7 @@ fn decisions(seen: &Seen) -> impl Iterator<Item = Decision> {
 }
 
 fn holds(held: bool, gone: bool) -> impl Iterator<Item = Hold> {
-    [Some(Hold::Free), held.then_some(Hold::Held), gone.then_some(Hold::Deleted)].into_iter().flatten()
+    [Some(Hold::Free), held.then_some(Hold::Held), gone.then_some(Hold::Gone)].into_iter().flatten()
 }
 
 fn legs(seen: &Seen, setting: &Setting, gang: usize) -> Vec<Vec<Leg>> {
@@ -169,7 +169,7 @@ fn legs(seen: &Seen, setting: &Setting, gang: usize) -> Vec<Vec<Leg>> {
     for (number, member) in setting.gangs[gang].legs.iter().enumerate() {
         let mut seen_here = vec![member.free()];
         if seen.gone[number] {
-            seen_here.push(Leg { hold: Hold::Deleted, ..member.free() });
+            seen_here.push(Leg { hold: Hold::Gone, ..member.free() });
         }
         for entry in decode(seen.entries[number]) {
             let held = Leg { hold: Hold::Held, ..member.free() };

@@ -121,7 +121,7 @@ const DECISIONS: &[Decision] = &[
     Decision::Missing,
     Decision::Gone,
 ];
-const HOLDS: &[Hold] = &[Hold::Free, Hold::Held, Hold::Deleted];
+const HOLDS: &[Hold] = &[Hold::Free, Hold::Held, Hold::Gone];
 const WORKS: &[Work] = &[
     Work::None,
     Work::Absent,

@@ -15,7 +15,7 @@ impl Step<'_> {
         self.turn(number, &registers::request_vote(&self.view.uid)).await
     }
 
-    /// Notifies an agent that the claim stands, if it has voted with this ballot.
+    /// Notifies an agent that the claim is committed, if it has voted with this ballot.
     pub(super) async fn notify_agent(&mut self, number: usize, ballot: Digest) -> StepResult {
         let text = {
             let objects = self.context.cache.lock();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crds::OfferKind;
 use parking_lot::{Mutex, MutexGuard};
 
-use matchmaker::Config as Engine;
+use matchmaker::Config as EngineConfig;
 use tokio::sync::oneshot;
 
 use crate::claims::offers::Member;
@@ -36,7 +36,7 @@ type Claimant = (Arc<View>, usize);
 /// Writes the ledgers of offers.
 pub(super) struct WriteBatcher {
     context: Arc<Context>,
-    engine: Engine,
+    engine: EngineConfig,
     queues: Queues,
 }
 
@@ -145,7 +145,7 @@ impl Drop for Writer<'_> {
 }
 
 impl WriteBatcher {
-    pub(super) fn new(context: Arc<Context>, engine: Engine) -> WriteBatcher {
+    pub(super) fn new(context: Arc<Context>, engine: EngineConfig) -> WriteBatcher {
         WriteBatcher { context, engine, queues: Queues::default() }
     }
 
@@ -193,7 +193,7 @@ impl WriteBatcher {
         }
     }
 
-    /// Writes the entries of claims that stand into a ledger that has lost them. If the offer has changed meanwhile, once more.
+    /// Writes the entries of committed claims into a ledger that has lost them. If the offer has changed meanwhile, once more.
     async fn put_back(&self, leg: &Leg, claims: &[Claimant]) -> Answer<Member> {
         let mut answer = Answer::Missing;
         for _ in 0..TRIES {

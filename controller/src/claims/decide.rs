@@ -11,7 +11,7 @@ use crate::claims::{registers, writes};
 use crate::write::answer::Answer;
 use kube::runtime::events::EventType;
 
-/// The offers that have refused a claim which is called off for this reason, with what their agents say if they say anything.
+/// The offers that have refused a claim which is aborted for this reason, with what their agents say if they say anything.
 fn refusing_offers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v>> {
     let no = |leg: &'v Leg| {
         let found = view.offer(leg, objects).and_then(|offer| offer.entry(&view.uid));
@@ -68,12 +68,12 @@ fn no_vote(leg: &Leg, entry: &ClaimEntry, objects: &Objects) -> Option<String> {
 }
 
 impl Step<'_> {
-    /// Lets the claim stand.
+    /// Commits the claim.
     pub(super) async fn commit(&mut self) -> StepResult {
         self.decide(Decision::Committed, None).await
     }
 
-    /// Calls the claim off. An offer that has not answered in time has refused as well: else it would be tried again at once.
+    /// Aborts the claim. An offer that has not answered in time has refused as well: else it would be tried again at once.
     pub(super) async fn abort(&mut self, reason: Reason) -> StepResult {
         let view = self.view.clone();
         let refusing = refusing_offers(&view, &self.context.cache.lock(), reason);
@@ -87,7 +87,7 @@ impl Step<'_> {
         Ok(event)
     }
 
-    /// Ends a claim that stands.
+    /// Ends a committed claim.
     pub(super) async fn release(&mut self, reason: Reason) -> StepResult {
         match reason {
             Reason::AgentLost => self.name_lost_agents(),
@@ -171,15 +171,15 @@ impl Step<'_> {
         }
     }
 
-    /// Notifies the job that its claim stands.
+    /// Notifies the job that its claim is committed.
     pub(super) async fn notify_job(&mut self) -> StepResult {
         let key = &self.view.root.key;
         let held = self.context.cache.lock().jobs.get(key).cloned();
         let (Some(held), Some(found)) = (held, &self.view.found) else { return Ok(Event::JobNotified) };
         let is_claimed = held.object.claim().is_some();
         // Either the claim was taken out of the job's status, or it is over and the Match is seen as it was before: the server knows.
-        if !is_claimed && !self.context.stands(&self.view).await {
-            return Err(self.failed("the server does not say that the claim stands"));
+        if !is_claimed && !self.context.is_committed(&self.view).await {
+            return Err(self.failed("the server does not say that the claim is committed"));
         }
         let patch = writes::notify_job(&self.view, found, &held, self.context.clock.now());
         match self.context.patch_status::<Job>(key, &patch).await {

@@ -104,7 +104,7 @@ impl DirtyClaims {
         let all = std::mem::take(&mut self.all);
         self.dirty.extend(self.timers.expired(moment.now_ms));
         for uid in std::mem::take(&mut self.dirty) {
-            if let Some(view) = self.look(&uid, objects, moment, &mut due) {
+            if let Some(view) = self.due_view(&uid, objects, moment, &mut due) {
                 // The end of a claim may take long: it waits in a queue of its own.
                 match view.decision() {
                     Decision::Absent | Decision::Pending => due.claims.push(view),
@@ -116,7 +116,7 @@ impl DirtyClaims {
         while places > 0
             && let Some(uid) = self.waiting.pop(|_| true)
         {
-            let view = self.look(&uid, objects, moment, &mut due);
+            let view = self.due_view(&uid, objects, moment, &mut due);
             places = places.saturating_sub(view.iter().len());
             due.claims.extend(view);
         }
@@ -133,8 +133,8 @@ impl DirtyClaims {
         self.timers.next_ms()
     }
 
-    /// Looks at one claim, and remembers what it depends on from now on. The claim, if it is to be driven now.
-    fn look(&mut self, uid: &str, objects: &Objects, moment: &Moment<'_>, due: &mut DueSteps) -> Option<View> {
+    /// Reads one claim from the objects, and records what it depends on from now on. Returns it if it is to be driven now.
+    fn due_view(&mut self, uid: &str, objects: &Objects, moment: &Moment<'_>, due: &mut DueSteps) -> Option<View> {
         let seen = self.view(uid, objects);
         if seen.as_ref().is_some_and(|view| (moment.under_way)(view)) {
             return None;

@@ -58,13 +58,13 @@ impl Claims {
 }
 
 impl<'c> ClaimRun<'c> {
-    /// The claim as the objects show it, and its first actions. A Match that no controller has written is called off.
+    /// The claim as the objects show it, and its first actions. The claim of a Match that no controller has written is ended.
     fn begin(claims: &'c Claims, view: View) -> (ClaimRun<'c>, Vec<Action>) {
         let Observation { mut claim, seen, .. } = claims.observe(&view, &claims.context.cache.lock());
         let refusals = claims.stalls().refusals(&view.uid);
         let mut facts = Facts { refusals, seen, ..Facts::default() };
         if let Some(why) = view.found.as_ref().and_then(|found| is_foreign(found)) {
-            tracing::warn!(r#match = %view.key, why, "a Match that was not recorded by gangmatch; it is called off");
+            tracing::warn!(r#match = %view.key, why, "a Match that was not recorded by gangmatch; its claim is ended");
             facts.message = format!("this Match was not recorded by gangmatch: {why}");
             claim.exit.get_or_insert(Reason::NotAllowed);
         }

@@ -63,7 +63,7 @@ pub(crate) fn next(view: &View, objects: &Objects, moment: &Moment<'_>) -> NextS
     let is_ending = asked == [Action::ListWork] && objects.workloads.pods_of_claim(view.whose(objects)) > 0;
     let stop_by_ms = if is_ending { (moment.stop_by_ms)(view, "") } else { 0 };
     let asks = !asked.is_empty() && moment.now_ms >= stop_by_ms;
-    // To start a workload is the only thing to be done for a claim that stands.
+    // To start a workload is the only thing to be done for a committed claim.
     let starts = |action: &Action| matches!(action, Action::MakeWork | Action::StartWork(_) | Action::ReadDecision);
     let is_start = decision == Decision::Committed && asked.iter().all(starts);
     let starts_at_ms = if asks && is_start { (moment.starts_at)(view) } else { None };

@@ -1,4 +1,4 @@
-//! A claim and the objects into the reason why it should be called off or end, if there is one.
+//! A claim and the objects into the reason why the claim should be aborted or released, if there is one.
 
 use claiming::{Decision, Reason};
 use crds::{Job, StopPolicy};
@@ -59,7 +59,7 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
             Some(offer) if committed && leg.agent && offer.entry(&view.uid).is_none() => {
                 return Some(Reason::MemberLost);
             }
-            // A seat that is not committed is given back at once, however long an agent may take to vote.
+            // A seat that is not committed is freed at once, however long an agent may take to vote.
             Some(offer) if !committed && offer.fields.stop_policy != StopPolicy::None => {
                 return Some(Reason::NotAllowed);
             }
@@ -79,8 +79,8 @@ fn consents(offer: OfferRef<'_>, view: &View, objects: &Objects) -> bool {
     admits(offer, &view.root.key.namespace, objects)
 }
 
-/// What the job names in `workloadRef` cannot be started under any claim: then the job is finished, which is written when it is given back. Of
-/// a claim that stands the state of its work says so.
+/// What the job names in `workloadRef` cannot be started under any claim: then the job is to be finished, which is written when it is freed.
+/// In a committed claim, the state of its work says so.
 fn by_workload(view: &View, decision: Decision, objects: &Objects) -> Option<Reason> {
     let whose = view.whose(objects);
     let claim = whose.job?.status.as_ref()?.claim.as_ref()?;

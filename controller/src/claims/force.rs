@@ -1,6 +1,6 @@
 //! The end of work whose own controller does not end it: its pods listed at the server, and deleted once it has had its time.
 //!
-//! What counts is that no pod is there that has not finished. A seat is not given back before that, however long it takes.
+//! What counts is that no pod is there that has not finished. A seat is not freed before that, however long it takes.
 
 use std::collections::BTreeSet;
 

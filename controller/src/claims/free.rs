@@ -1,4 +1,4 @@
-//! The end: the decision read, offers given back, then the job.
+//! The end: the decision read, offers freed, then the job.
 
 use claiming::{Event, Hold, Reason};
 use crds::{Decision, Job};
@@ -23,7 +23,7 @@ impl Step<'_> {
         Ok(Event::DecisionRead(own.map_or(claiming::Decision::Gone, |found| decision_of(&found))))
     }
 
-    /// Gives an offer back.
+    /// Frees an offer.
     pub(super) async fn free(&mut self, number: usize) -> StepResult {
         let Some(leg) = self.view.legs.get(number) else { return Err(self.failed("no such offer")) };
         // Whether a seat goes with the entry depends on what else is seen in it: of those each is written alone.
@@ -87,7 +87,7 @@ impl Step<'_> {
         if has_more { Err(self.failed("another offer has an entry of the claim")) } else { Ok(Event::NoEntries) }
     }
 
-    /// Gives the job back. Before, every offer was read without an entry of this claim.
+    /// Frees the job. Before, every offer was read without an entry of this claim.
     pub(super) async fn free_root(&mut self) -> StepResult {
         let Some(job) = self.job() else { return Ok(Event::RootFreed) };
         let ended = self.ended();
@@ -110,7 +110,7 @@ impl Step<'_> {
         }
     }
 
-    /// A claim that is called off is tried again and again: of those, people are warned once in a while.
+    /// Reports the end on the job. An aborted attempt is repeated, so its Event is limited to one in a while; any other end is always reported.
     fn report_end(&self, job: &Job, ended: &Ended) {
         let (events, Ended { reason, message, .. }) = (&self.context.events, ended);
         if ended.aborted {

@@ -6,9 +6,7 @@ mod dirty;
 mod due;
 mod exit_reason;
 mod observation;
-mod refusal;
 mod registers;
-mod stalls;
 mod view;
 mod writes;
 
@@ -16,6 +14,7 @@ mod writes;
 mod batcher;
 mod offers;
 mod shared;
+mod stalls;
 
 // One claim, step by step.
 mod agents;
@@ -25,6 +24,7 @@ mod decide;
 mod drive;
 mod force;
 mod free;
+mod refusal;
 mod reserve;
 mod step;
 mod stop;

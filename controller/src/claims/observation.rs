@@ -19,7 +19,7 @@ pub(crate) struct Moment<'m> {
     pub(crate) now_ms: u64,
     /// The epoch under which this process leads; `None` if there is no election.
     pub(crate) epoch: Option<i64>,
-    /// When an undecided claim is called off, on the monotonic clock.
+    /// When an undecided claim is aborted, on the monotonic clock.
     pub(crate) deadline_ms: &'m dyn Fn(&View) -> u64,
     /// Whether a claim is being driven: then its run knows what is to be done about it.
     pub(crate) under_way: &'m dyn Fn(&View) -> bool,

@@ -66,7 +66,7 @@ impl Context {
     }
 
     /// Whether the server says that a claim is committed.
-    pub(super) async fn stands(&self, view: &View) -> bool {
+    pub(super) async fn is_committed(&self, view: &View) -> bool {
         let Answer::Done(found) = self.read_match(&view.key).await else { return false };
         found.metadata.uid.as_deref() == Some(view.uid.as_str()) && decision_of(&found) == Decision::Committed
     }

@@ -1,4 +1,4 @@
-//! OfferBackoff: an answer of the API server into the reason that the claim gives; and each remembered, for the next cycle and for people.
+//! Refusals: turns an answer of the API server into the reason of the claim, and records each refusal for the next cycle and for people.
 
 use claiming::Reason;
 use crds::Refusal;

@@ -76,7 +76,7 @@ pub(crate) fn request_vote(uid: &str) -> ObjectPatch {
     ObjectPatch::Json(guarded.add(&register(uid, "askWhen"), json!(AskWhen::Now)).build())
 }
 
-/// Notifies an agent that the claim stands, if it has voted with this ballot.
+/// Notifies an agent that the claim is committed, if it has voted with this ballot.
 pub(crate) fn notify(uid: &str, ballot: &str) -> ObjectPatch {
     let guarded = Ops::default().test(&register(uid, "vote"), json!(Vote::Accepted));
     ObjectPatch::Json(guarded.test(&register(uid, "ballot"), ballot).add(&register(uid, "committed"), true).build())

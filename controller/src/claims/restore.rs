@@ -1,4 +1,4 @@
-//! Ledgers that were overwritten: the entries of claims that stand, written back from their Matches.
+//! Ledgers that were overwritten: the entries of committed claims, written back from their Matches.
 //!
 //! Until that is done nothing of such an offer is given away (`pool::missing_entries`).
 
@@ -17,7 +17,7 @@ use crate::claims::view::View;
 use crate::cycle::in_flight::ClaimGuard;
 use crate::write::answer::Answer;
 
-/// The claims that stand and have lost entries, with the numbers of the offers that have lost them. Where an agent votes, no
+/// The committed claims that have lost entries, with the numbers of the offers that have lost them. Where an agent votes, no
 /// entry can be written with its vote: those are not restored.
 pub(crate) fn lost_entries(objects: &Objects) -> Vec<(View, Vec<usize>)> {
     let mut all: Vec<(View, Vec<usize>)> = Vec::new();
@@ -37,11 +37,11 @@ pub(crate) fn lost_entries(objects: &Objects) -> Vec<(View, Vec<usize>)> {
 }
 
 impl Claims {
-    /// Writes the entries back, if the server says that the claim still stands; `seen` is what the objects showed of it.
+    /// Writes the entries back, if the server says that the claim is still committed; `seen` is what the objects showed of it.
     pub(crate) async fn restore(self: Arc<Self>, view: View, numbers: Vec<usize>, seen: u64, under_way: ClaimGuard) {
         let view = Arc::new(view);
-        let came_to = match (self.context.stands(&view).await, self.disproof(&view)) {
-            (false, _) => Err("the server does not say that its claim stands".to_owned()),
+        let came_to = match (self.context.is_committed(&view).await, self.disproof(&view)) {
+            (false, _) => Err("the server does not say that its claim is committed".to_owned()),
             (true, Some(why)) => self.give_up(&view, &why).await,
             (true, None) => self.write_back(&view, &numbers).await,
         };

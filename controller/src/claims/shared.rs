@@ -1,11 +1,11 @@
-//! What the claims of this process share: the table of those in flight, the write batcher, and every back-off.
+//! What the claims of this process share: the table of those in flight, the write batcher, and every backoff.
 
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crds::{Job, Match};
-use matchmaker::Config as Engine;
+use matchmaker::Config as EngineConfig;
 use pool::{Objects, OwnerTrust};
 
 use crate::cache::verification::OfferVerification;
@@ -31,13 +31,13 @@ pub(crate) struct Claims {
     stalls: Mutex<Stalls>,
     /// How long the work of a claim that has ended is given to end, in milliseconds.
     pub(super) stop_timeout_ms: u64,
-    pub(crate) engine: Engine,
+    pub(crate) engine: EngineConfig,
     pub(super) owners: OwnerTrust,
 }
 
 impl Claims {
     /// None is driven yet.
-    pub(crate) fn new(context: Arc<Context>, engine: Engine, owners: OwnerTrust, stop_timeout_ms: u64) -> Claims {
+    pub(crate) fn new(context: Arc<Context>, engine: EngineConfig, owners: OwnerTrust, stop_timeout_ms: u64) -> Claims {
         Claims {
             batcher: WriteBatcher::new(context.clone(), engine.clone()),
             context,
@@ -88,7 +88,7 @@ impl Claims {
         self.stalls().stopping_since(claim, work, self.context.now_ms()).saturating_add(self.stop_timeout_ms)
     }
 
-    /// When an undecided claim is called off, counted from when this process saw it first.
+    /// When an undecided claim is aborted, counted from when this process saw it first.
     fn deadline(&self, view: &View) -> u64 {
         let timeout = view.found.as_ref().map_or(30, |found| found.spec.reserve_timeout_seconds);
         let timeout = u64::try_from(timeout).unwrap_or(30).saturating_mul(1000);
@@ -97,8 +97,8 @@ impl Claims {
     }
 
     /// The engine as it was when a gang was found.
-    pub(super) fn engine_of(&self, found: &Match) -> Engine {
-        Engine { seed: u64::try_from(found.spec.cycle.seed).unwrap_or(0), ..self.engine.clone() }
+    pub(super) fn engine_of(&self, found: &Match) -> EngineConfig {
+        EngineConfig { seed: u64::try_from(found.spec.cycle.seed).unwrap_or(0), ..self.engine.clone() }
     }
 
     /// The job of a claim, or another one of its name.

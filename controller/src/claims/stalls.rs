@@ -1,7 +1,7 @@
-//! Back-off of claims that cannot go on now: why, since when, and when each is looked at again.
+//! Backoff of claims that cannot go on now: why, since when, and when each is looked at again.
 //!
 //! A claim that has come to nothing holds no task and no place. It is driven again when what the objects show of it has changed, or
-//! when its back-off is over.
+//! when its backoff is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{Discriminant, discriminant};

@@ -69,7 +69,7 @@ fn another_object_of_the_name_is_not_the_member() {
     again.metadata.uid = Some("u-another".to_owned());
     again.metadata.resource_version = Some("2".to_owned());
     objects.machines.put(again);
-    assert_eq!(the_view(&objects).claim(&objects, 0, None).holds(), [Hold::Deleted, Hold::Held]);
+    assert_eq!(the_view(&objects).claim(&objects, 0, None).holds(), [Hold::Gone, Hold::Held]);
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_late_notification_changes_nothing() {
     assert!(patch.as_array().unwrap().contains(&test), "{patch}");
 }
 
-/// A new leader may see a job as it was created, and the claim that stands since.
+/// A new leader may see a job as it was created, and the claim that was committed since.
 #[test]
 fn a_job_that_is_seen_as_it_was_created_is_notified_as_it_was_seen_or_not_at_all() {
     let mut objects = world(&committed());

@@ -148,7 +148,7 @@ impl View {
     fn leg(&self, leg: &Leg, objects: &Objects) -> claiming::Leg {
         let entry = self.offer(leg, objects).map(|offer| offer.entry(&self.uid).filter(|_| !self.uid.is_empty()));
         let hold = match entry {
-            None => Hold::Deleted,
+            None => Hold::Gone,
             Some(Some(_)) => Hold::Held,
             Some(None) => Hold::Free,
         };
@@ -174,9 +174,9 @@ impl View {
     }
 
     fn root_hold(&self, objects: &Objects) -> Hold {
-        let Some(held) = objects.jobs.get(&self.root.key) else { return Hold::Deleted };
+        let Some(held) = objects.jobs.get(&self.root.key) else { return Hold::Gone };
         if held.object.uid().unwrap_or_default() != self.root.uid {
-            return Hold::Deleted;
+            return Hold::Gone;
         }
         match held.object.claim() {
             Some(claim) if claim.uid == self.uid => Hold::Held,
@@ -185,7 +185,7 @@ impl View {
         }
     }
 
-    /// Whether the job's status says that this claim stands.
+    /// Whether the job's status says that this claim is committed.
     fn is_notified(&self, objects: &Objects) -> bool {
         let Some(held) = objects.jobs.get(&self.root.key) else { return true };
         let Some(status) = held.object.status.as_ref() else { return false };

@@ -16,7 +16,7 @@ use crate::status::{self, decision_conditions};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 
-/// Reserves the job for this Match. Only once: if it comes late, after the claim was committed or given back, it must not say that
+/// Reserves the job for this Match. Only once: if it comes late, after the claim was committed or freed, it must not say that
 /// the job is being reserved. (`null` is what is not there.) And only if the job was not written since: it must not date
 /// back what was written.
 pub(crate) fn reserve_root(view: &View, found: &Match, held: &Cached<Job>, now: Timestamp) -> ObjectPatch {
@@ -31,7 +31,7 @@ pub(crate) fn reserve_root(view: &View, found: &Match, held: &Cached<Job>, now: 
     ObjectPatch::Json(guarded.status(&from, &to).build())
 }
 
-/// Notifies the job that its claim stands. If the claim was taken out of its status, it is put back: the server refuses
+/// Notifies the job that its claim is committed. If the claim was taken out of its status, it is put back: the server refuses
 /// that while another claim is there.
 pub(crate) fn notify_job(view: &View, found: &Match, held: &Cached<Job>, now: Timestamp) -> ObjectPatch {
     let from = held.object.status.clone().unwrap_or_default();
@@ -43,7 +43,7 @@ pub(crate) fn notify_job(view: &View, found: &Match, held: &Cached<Job>, now: Ti
     ObjectPatch::Json(knows(guarded, &held.object).status(&from, &to).build())
 }
 
-/// Gives the job back, and says why.
+/// Frees the job, and says why.
 pub(crate) fn free_root(view: &View, job: &Job, ended: &status::Ended, now: Timestamp) -> ObjectPatch {
     let from = job.status.clone().unwrap_or_default();
     let to = status::job_freed(job, ended, now);
@@ -87,7 +87,7 @@ pub(crate) fn reserve(
     enter(guarded, entries.collect(), offer, objects, epoch, now)
 }
 
-/// Enters claims that stand into a ledger that has lost them: exactly the state that was seen without them. What the offer says
+/// Enters committed claims into a ledger that has lost them: exactly the state that was seen without them. What the offer says
 /// by now does not matter any more.
 pub(crate) fn restore(
     claims: Vec<(&View, &Leg)>,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crds::conditions::reasons;
 use matchmaker::{AdId, Cycle, Snapshot};
 use pool::Objects;
 
@@ -45,8 +46,8 @@ impl Negotiator {
         again
     }
 
-    /// Lets those pause that cost too much: jobs, and namespaces. Jobs that were not looked at hear nothing new.
-    pub(super) fn charge(
+    /// Makes jobs pause whose search cost too much, and reduces the shares of namespaces. Jobs that were not searched for keep their finding.
+    pub(super) fn pause_costly(
         &mut self,
         pool: &Snapshot,
         cycle: &Cycle,
@@ -70,18 +71,23 @@ impl Negotiator {
         let mut job_backoff = self.claims.job_backoff.lock();
         for root in cycle.gangs.iter().filter_map(|gang| pool.ad(gang.root()?)) {
             job_backoff.forget(&root.uid, Cause::Search);
+            job_backoff.forget(&root.uid, Cause::Expression);
         }
         for ad in cycle.gave_up.iter().filter_map(|root| pool.ad(*root)) {
-            findings.remove(&ad.uid);
+            let found = findings.remove(&ad.uid);
+            let expensive = found.filter(|found| found.reason == reasons::EXPRESSION_TOO_EXPENSIVE);
+            let cause = if expensive.is_some() { Cause::Expression } else { Cause::Search };
             let generation = generation(&ad.uid, objects).unwrap_or(0);
-            let pause = job_backoff.remember((&ad.uid, generation), Cause::Search, "", &PAUSES, now_ms);
+            let pause = job_backoff.remember((&ad.uid, generation), cause, "", &PAUSES, now_ms);
             let pause = jiff::SignedDuration::from_millis(i64::try_from(pause).unwrap_or(i64::MAX));
             let then = now.checked_add(pause).unwrap_or(now).round(jiff::Unit::Second).unwrap_or(now);
-            let namespace = &ad.key.namespace;
-            let why = format!(
-                "the search for a gang was cut short: it exceeds the share of namespace `{namespace}` in the {} steps of a cycle; tried again at {then}",
-                self.config.cycle.cycle_steps_max
-            );
+            let (namespace, most) = (&ad.key.namespace, self.config.cycle.cycle_steps_max);
+            let why = match &expensive {
+                Some(found) => found.why.clone(),
+                None => format!(
+                    "the search for a gang was cut short: it exceeds the share of namespace `{namespace}` in the {most} steps of a cycle; tried again at {then}"
+                ),
+            };
             job_backoff.reword(&ad.uid, why);
         }
     }

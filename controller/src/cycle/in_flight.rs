@@ -92,7 +92,7 @@ impl Drop for ClaimGuard {
 }
 
 impl ClaimGuard {
-    /// The claim stands, or was called off: what is still to be done keeps no other one from being made.
+    /// The claim was committed or aborted: what is still to be done keeps no other one from being made.
     pub(crate) fn decided(&self) {
         if let Some(claim) = self.in_flight.table().under_way.get_mut(&self.name)
             && claim.stage == Stage::Undecided

@@ -34,6 +34,8 @@ pub(crate) enum Cause {
     Start,
     /// Searching a gang for it cost too much.
     Search,
+    /// The same, and an expression of its own is the reason.
+    Expression,
 }
 
 impl JobBackoff {
@@ -86,6 +88,7 @@ fn finding(cause: Cause, why: &str) -> Finding {
     let reason = match cause {
         Cause::Unwritten | Cause::Start => reasons::BACKING_OFF,
         Cause::Search => reasons::SEARCH_BUDGET_EXHAUSTED,
+        Cause::Expression => reasons::EXPRESSION_TOO_EXPENSIVE,
     };
     Finding { reason, why: cut(why, 256), counts: Unmatched::default() }
 }

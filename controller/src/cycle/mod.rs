@@ -256,6 +256,7 @@ impl Negotiator {
     /// Takes in what has changed since the last round.
     fn take_in(&mut self, objects: &mut Objects, due: &mut bool) {
         let claims = self.claims.clone();
+        objects.apply_costly_offers(self.search.costly_offers.pausing(claims.context.now_ms()));
         let changes = self.changes(objects);
         let offers_changed = changes.offers().next().is_some();
         let is_asked = claims.context.cache.take_cycle_due();

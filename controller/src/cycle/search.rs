@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use matchmaker::{AdKey, Config as Settings, Cycle, PoolAd, Snapshot, Stop, WhyNot};
+use matchmaker::{AdKey, Config as EngineConfig, Cycle, PoolAd, Snapshot, Stop, WhyNot};
 use pool::{CycleInputs, JobState, Objects, Provenance, job_state, returning};
 use tokio::time::Instant;
 
@@ -29,7 +29,7 @@ impl Negotiator {
         (pool.frugal, pool.barred) =
             (self.search.costly_jobs.pausing(now_ms), self.search.costly_offers.pausing(now_ms));
         if pool.roots.is_empty() {
-            self.tell(&BTreeMap::new(), objects, now_ms);
+            self.keep_findings(&BTreeMap::new(), objects, now_ms);
             self.count_waiting(0);
             return None;
         }
@@ -41,7 +41,7 @@ impl Negotiator {
         let provenance =
             Provenance { cycle: self.search.cycles.to_string(), time: now, seed, epoch: self.search.epoch };
         let stop = Stop::default();
-        let settings = Settings { seed: self.search.cycles, stop: stop.clone(), ..self.claims.engine.clone() };
+        let settings = EngineConfig { seed: self.search.cycles, stop: stop.clone(), ..self.claims.engine.clone() };
         let mut engine = std::mem::take(&mut self.search.engine);
         let sees_all = self.claims.verification.lock().sees_all(self.claims.context.now_ms());
         self.health.cycle_begins();
@@ -78,10 +78,10 @@ impl Negotiator {
         let claims = self.claims.clone();
         let objects = claims.context.cache.lock();
         let again = self.leave_returning(&mut cycle, &mut findings, &pool, &returning, found_ms);
-        self.charge(&pool, &cycle, &mut findings, &objects, found_ms);
+        self.pause_costly(&pool, &cycle, &mut findings, &objects, found_ms);
         self.last.saw_all = sees_all;
         if sees_all {
-            self.tell(&findings, &objects, found_ms);
+            self.keep_findings(&findings, &objects, found_ms);
         }
         self.count_waiting(pool.roots.len());
         if sees_all {
@@ -102,9 +102,9 @@ impl Negotiator {
         self.search.reasons_at_ms = (due > 0).then(|| now_ms.saturating_add(REASONS_EVERY_MS));
     }
 
-    /// Takes over the findings of a cycle about jobs without a gang; what was found of jobs that it left out stands. The statuses of jobs
-    /// with a new finding are to be written.
-    fn tell(&mut self, findings: &BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
+    /// Keeps the findings of a cycle about jobs without a gang, and those of earlier cycles about jobs that it left out. The statuses of
+    /// jobs with a new finding are to be written.
+    fn keep_findings(&mut self, findings: &BTreeMap<String, Arc<Finding>>, objects: &Objects, now_ms: u64) {
         let left_out = self.search.snapshots.unmatchable();
         let told = &mut self.last.findings;
         told.retain(|uid, _| left_out.contains(uid) || findings.contains_key(uid));

@@ -74,7 +74,7 @@ pub(crate) fn plan(objects: &Objects, settled: &mut Settled) -> Plan {
                 usize::from(objects.machines.get(&ObjectKey::new(&class.spec.namespace, &node.name)).is_some());
             continue;
         }
-        match one(class, node, objects, settled) {
+        match change_of(class, node, objects, settled) {
             Ok(change) => {
                 // one that is to be replaced is there
                 tally.machines += usize::from(!matches!(change, Some(Change::Create(_))));
@@ -115,8 +115,8 @@ fn class_of(machine: &Machine) -> Option<&str> {
     owners.find(|owner| owner.kind == "MachineClass").map(|owner| owner.uid.as_str())
 }
 
-/// What is to be done about the Machine of one node.
-fn one(
+/// The change to the Machine of one node; `None` if nothing is to be written.
+fn change_of(
     class: &MachineClass,
     node: &Arc<NodeFacts>,
     objects: &Objects,

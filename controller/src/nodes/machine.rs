@@ -57,13 +57,12 @@ pub(crate) fn check(class: &MachineClass) -> Result<(), Rejected> {
 
 /// A node that has all that a node may have.
 fn some_node() -> NodeFacts {
-    let system = ["Arch", "OpSys", "KernelVersion", "OsImage", "KubeletVersion", "ContainerRuntime"];
     NodeFacts {
         name: "node".to_owned(),
         labels: WELL_KNOWN.iter().map(|(label, _)| ((*label).to_owned(), "some".to_owned())).collect(),
         ready: true,
         schedulable: true,
-        system: system.into_iter().map(|name| (name, "some".to_owned())).collect(),
+        system: NodeFacts::SYSTEM.map(|(name, _)| (name, "some".to_owned())).into(),
         allocatable: RESOURCES.iter().map(|(resource, _)| ((*resource).to_owned(), 1 << 20)).collect(),
         taints: Vec::new(),
         conditions: BTreeMap::new(),

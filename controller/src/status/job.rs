@@ -29,9 +29,9 @@ const REASON_SECONDS: i64 = 2;
 pub(crate) struct Ended {
     pub(crate) reason: Reason,
     pub(crate) message: String,
-    /// The refusals, if it was called off.
+    /// The refusals, if it was aborted.
     pub(crate) refusals: Vec<Refusal>,
-    /// It was called off before it stood.
+    /// It was aborted before the commit.
     pub(crate) aborted: bool,
     /// What worked for it.
     pub(crate) batch: Option<WorkloadObject>,
@@ -202,7 +202,7 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
     draft.done()
 }
 
-/// Whether a claim was called off because a member refused, and not because the job or its Match were taken back.
+/// Whether a claim was aborted because a member refused, and not because the job or its Match were taken back.
 fn is_rejection(reason: Reason) -> bool {
     !matches!(reason, Reason::JobTaken | Reason::JobDeleted | Reason::MatchDeleted)
 }

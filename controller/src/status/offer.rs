@@ -70,20 +70,31 @@ fn readiness(
     if let Some((reason, message)) = node(offer, objects) {
         return (Holds::False, reason, message);
     }
-    let namespace = offer.key().namespace;
-    let wants_others = fields.allowed_namespaces.as_ref().is_some_and(|allowed| allowed.from != NamespacesFrom::Same);
-    let message = match wants_others && !trusted(&namespace, &objects.namespaces) {
-        true => format!(
-            "only jobs in namespace {namespace} can claim it: the namespace lacks the label gangmatch.dev/offers=cluster"
-        ),
-        false => String::new(),
-    };
+    let message = why_not_others(offer, objects);
     let full = !offer.capacity.is_empty() && offer.capacity.iter().all(|(name, all)| usage.used(name) >= *all);
     match (full, status.claims.is_empty()) {
         (true, _) => (Holds::True, reasons::FULL, message),
         (false, false) => (Holds::True, reasons::CLAIMED, message),
         (false, true) => (Holds::True, reasons::AVAILABLE, message),
     }
+}
+
+/// Why only jobs of its own namespace can claim an offer that allows others; empty if they can.
+fn why_not_others(offer: OfferRef<'_>, objects: &Objects) -> String {
+    let namespace = offer.key().namespace;
+    let allowed = offer.fields.allowed_namespaces.as_ref();
+    if allowed.is_none_or(|allowed| allowed.from == NamespacesFrom::Same) {
+        return String::new();
+    }
+    let why = if !trusted(&namespace, &objects.namespaces) {
+        "the namespace lacks the label gangmatch.dev/offers=cluster"
+    } else if objects.costly_offers.contains(&namespace) {
+        "for some minutes, because the expressions of the offers of this namespace were too expensive for jobs of other namespaces: make \
+         them shorter"
+    } else {
+        return String::new();
+    };
+    format!("only jobs in namespace {namespace} can claim it: {why}")
 }
 
 /// Whether the agent shows that it is alive. The message names what it has to renew.

@@ -231,15 +231,15 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_is_the_same_whatever_was_frozen_before() {
+    fn a_snapshot_is_the_same_whatever_was_built_before() {
         let mut kept = 0;
         for seed in 0..10 {
-            let (mut churn, mut freezer) = (Churn::new(seed), SnapshotBuilder::default());
+            let (mut churn, mut builder) = (Churn::new(seed), SnapshotBuilder::default());
             let mut before = snapshot(&churn.objects, &CycleInputs::default());
             let settings = Config::product();
             for step in 0..60 {
                 churn.turn();
-                let now = freezer.build(&churn.objects, &CycleInputs::default());
+                let now = builder.build(&churn.objects, &CycleInputs::default());
                 let fresh = snapshot(&churn.objects, &CycleInputs::default());
                 assert_eq!(format!("{now:?}"), format!("{fresh:?}"), "seed {seed}, step {step}");
                 assert_eq!(

@@ -160,6 +160,28 @@ fn states_of_an_offer() {
 }
 
 #[test]
+fn b7_that_costly_offers_are_excluded_is_told_while_it_lasts() {
+    let mut objects = Objects::default();
+    objects.licenses.put(license(&json!({"allowedNamespaces": {"from": "All"}}), &json!({})));
+    let namespace = key("license").namespace;
+    let labels = [("gangmatch.dev/offers".to_owned(), "cluster".to_owned())];
+    objects.apply_namespace(&namespace, Some(labels.into()));
+    let told = |objects: &Objects| {
+        let offer = objects.offer("License", &key("license")).unwrap();
+        let next = offer_status(offer, offer.status.cloned().unwrap_or_default(), objects, NOW);
+        find(&next.conditions, "Ready").unwrap().message.clone()
+    };
+    assert_eq!(told(&objects), "");
+    for (costly, changed) in [(vec![namespace.clone()], true), (vec![namespace], false), (vec![], true)] {
+        objects.take_changes();
+        let is_costly = !costly.is_empty();
+        objects.apply_costly_offers(costly.into_iter().collect());
+        assert_eq!(objects.take_changes().licenses.len() == 1, changed);
+        assert_eq!(told(&objects).contains("were too expensive for jobs of other namespaces"), is_costly);
+    }
+}
+
+#[test]
 fn capacity_lowered_under_use_is_told() {
     let mut objects = Objects::default();
     objects.licenses.put(license(&json!({"capacity": {"seats": 0}}), &entry("seats")));

@@ -8,7 +8,7 @@ use pool::WorkloadObject;
 
 use crate::status::job::Draft;
 
-/// A job whose claim stands: once a pod is up, it says so, and which batch Job it is.
+/// A job whose claim is committed: once a pod is up, it says so, and which batch Job it is.
 pub(crate) fn job_working(job: &Job, batch: &WorkloadObject, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(job, now);
     if draft.holds(types::CLAIMED) && batch.run.up {

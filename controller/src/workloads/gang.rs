@@ -7,7 +7,7 @@ use classad::{Expr, Limits, Value};
 use crds::{Job, Match, Member, OfferKind, Res};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use matchmaker::{Config as Engine, evaluate};
+use matchmaker::{Config as EngineConfig, evaluate};
 use pool::{ObjectKey, Objects, gang_of};
 use serde_json::Value as Json;
 
@@ -47,7 +47,7 @@ pub(crate) struct Gang {
 }
 
 /// The gang of a Match.
-pub(crate) fn gang(found: &Match, job: &Job, objects: &Objects, engine: &Engine, now: Timestamp) -> Gang {
+pub(crate) fn gang(found: &Match, job: &Job, objects: &Objects, engine: &EngineConfig, now: Timestamp) -> Gang {
     let members = &found.spec.members;
     let offers = members.iter().filter(|member| member.parent.is_some());
     Gang {
@@ -115,14 +115,14 @@ const FUEL: u64 = 20_000;
 const MEMORY: usize = 256 * 1024;
 
 /// The variables in `workload.env`; what is undefined, cannot be evaluated, or is too long is not set.
-fn asked(found: &Match, job: &Job, objects: &Objects, engine: &Engine, now: Timestamp) -> Vec<(String, String)> {
+fn asked(found: &Match, job: &Job, objects: &Objects, engine: &EngineConfig, now: Timestamp) -> Vec<(String, String)> {
     let Ok(exprs) = crds::ad::environment(job) else { return Vec::new() };
     let Some(recalled) = gang_of(found, objects).filter(|_| !exprs.is_empty()) else { return Vec::new() };
     let Some(root) = recalled.gang.root().and_then(|root| recalled.snapshot.ad(root)) else { return Vec::new() };
     let own: Vec<Expr> = exprs.values().map(|expr| root.ports.body.own_expression(expr)).collect();
     let list: Vec<&Expr> = own.iter().collect();
     let limits = Limits { fuel: FUEL, memory: MEMORY, ..engine.limits };
-    let engine = Engine { limits, ..engine.clone() };
+    let engine = EngineConfig { limits, ..engine.clone() };
     let values = evaluate(&recalled.snapshot, &recalled.gang, &list, &engine, now.as_second());
     let text = |value: Option<Value>| match value? {
         Value::Undefined | Value::Error => None,
@@ -210,7 +210,7 @@ mod tests {
         objects.jobs.put(job.clone());
         let mut found = found(&json!({}));
         found.spec.members[2].parent_port = Some("q".to_owned());
-        let asked = gang(&found, &job, &objects, &Engine::product(), Timestamp::UNIX_EPOCH).asked;
+        let asked = gang(&found, &job, &objects, &EngineConfig::product(), Timestamp::UNIX_EPOCH).asked;
         let names: Vec<&str> = asked.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["AT_LAST", "HALF00", "HALF01", "HALF02", "HALF03", "HALF04"]);
     }
@@ -233,7 +233,7 @@ mod tests {
         let mut found = found(&json!({}));
         found.spec.members[1].parent_port = Some("p".to_owned());
         found.spec.members[2].parent_port = Some("q".to_owned());
-        let gang = gang(&found, &job, &objects, &Engine::product(), Timestamp::UNIX_EPOCH);
+        let gang = gang(&found, &job, &objects, &EngineConfig::product(), Timestamp::UNIX_EPOCH);
         assert_eq!(gang.nodes(), ["n1"]);
         assert_eq!(gang.seats[0].tolerations, [json!({"key": "lab", "operator": "Exists", "effect": "NoSchedule"})]);
         assert_eq!(gang.members(), "Machine/ns/machine/u-machine License/ns/license/u-license");
@@ -259,8 +259,13 @@ mod tests {
     fn a_machine_that_is_no_node_allows_nothing() {
         let mut objects = Objects::default();
         objects.machines.put(machine(&json!({"attributes": {"Tolerations": [{"Operator": "Exists"}]}}), &json!({})));
-        let gang =
-            gang(&found(&json!({})), &job(&json!({}), &json!({})), &objects, &Engine::product(), Timestamp::UNIX_EPOCH);
+        let gang = gang(
+            &found(&json!({})),
+            &job(&json!({}), &json!({})),
+            &objects,
+            &EngineConfig::product(),
+            Timestamp::UNIX_EPOCH,
+        );
         assert!(gang.nodes().is_empty() && gang.seats.iter().all(|seat| seat.tolerations.is_empty()));
     }
 

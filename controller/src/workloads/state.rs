@@ -31,7 +31,7 @@ pub(crate) fn work(whose: ClaimRef<'_>, objects: &Objects) -> Work {
         return state_of(work);
     }
     if !objects.workloads.scope.includes(&whose.key.namespace) {
-        // nothing may be made nor looked for there: a claim that stands from before is left as it is
+        // nothing may be made nor looked for there: a claim that was committed before is left as it is
         return if whose.job.is_some_and(|job| job.spec.workload.is_some()) { Work::Started } else { Work::None };
     }
     let workload = match whose.job {

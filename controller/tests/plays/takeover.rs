@@ -46,7 +46,7 @@ fn tally(all: &[Value], word: &str) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Thousands of claims in doubt: those whose job or member has gone are called off, all others come to their end, by few writes.
+/// Thousands of claims in doubt: those whose job or member has gone are aborted, all others come to their end, by few writes.
 #[test]
 fn thousands_of_claims_in_doubt_are_taken_over() {
     let mut stage = Stage::new(None, Twist::None);

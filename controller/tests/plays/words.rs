@@ -48,7 +48,7 @@ fn a_first_word_that_is_under_way_is_not_dated_anew_by_the_claim() {
     ends_well(stage);
 }
 
-/// The claim is called off while its word to the job is on its way; it arrives when the job was told so.
+/// The claim is aborted while its word to the job is on its way; it arrives when the job was told so.
 #[test]
 fn the_word_of_a_claim_that_was_called_off_does_not_date_the_job_back() {
     let mut stage = led();

@@ -135,7 +135,7 @@ fn a_node_cordoned_between_match_and_commit_is_not_taken() {
     cluster(&here, &["cordon", &node_of(&here, "a")]);
     here.wait_reason(&machine_of(&here, "a"), "Ready", "NodeCordoned");
     lift(&here, &policy);
-    here.until("the Match to be called off", || {
+    here.until("the Match to be aborted", || {
         let found = here.list("gmatch").into_iter().next()?;
         (text(&found, "/status/decision") == "Aborted")
             .then(|| assert_eq!(text(&found, "/status/reason"), "NotAllowed"))

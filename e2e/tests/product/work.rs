@@ -270,7 +270,7 @@ fn starts_that_take_too_long_count_and_where_no_machine_is_to_blame_the_job_paus
     nowhere["spec"]["template"]["spec"]["nodeSelector"] = json!({"e2e.gangmatch.dev/no-such": "label"});
     let workload = json!({"jobTemplate": nowhere, "startTimeoutSeconds": 1});
     let mut late: Value = serde_json::from_str(&job("j", &[], &workload)).unwrap();
-    late["spec"]["retry"] = json!({"limit": 1, "backoffSeconds": 1, "maxBackoffSeconds": 2});
+    late["spec"]["retry"] = json!({"limit": 1, "backoffSeconds": 6, "maxBackoffSeconds": 6});
     here.apply(&late.to_string());
     here.wait_reason("gmj/j", "Matched", "BackingOff");
     let message = here.wait_reason("gmj/j", "Finished", "RetryLimitReached");

@@ -204,6 +204,7 @@ impl<'a> Pass<'a> {
         // What evaluations cost beyond the usual counts as well.
         self.steps = self.steps.saturating_add(assembly.cost()).saturating_add(self.passed / PASSED_OF_A_STEP);
         self.skipped = assembly.is_too_costly();
+        self.gave_up |= assembly.is_cut();
         assembly.into_owners().into_iter().for_each(|paid| *owners = paid);
     }
 
@@ -305,6 +306,7 @@ impl<'a> Pass<'a> {
             self.gave_up = true;
             return ControlFlow::Break(());
         }
+        assembly.allow(self.given.steps_max - spent);
         self.steps += 1;
         let Some(ad) = self.given.snapshot.ad(id) else { return ControlFlow::Continue(()) };
         let (before, child, via) = (agenda.len(), assembly.seats().len(), edge.child_port());

@@ -1,7 +1,8 @@
-//! What the evaluator has agreed to: of another gang that shows a condition the same, it would say the same.
+//! Cache of conditions that the evaluator has found true, keyed by the values that they read: for the same values, a condition is not
+//! evaluated again.
 //!
-//! What a condition reads is gathered from the texts of the ads, not from what the index made of them, so that the second
-//! look stays one at the index's work.
+//! What a condition reads is gathered from the texts of the ads and not from the index, so that the verification also checks the
+//! index.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

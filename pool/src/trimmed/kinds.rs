@@ -156,7 +156,8 @@ struct LeaseFields {
 lenient_fields!(PodFields, Named, PodStatusFields, ConditionFields, BatchFields, BatchStatusFields, LeaseFields);
 lenient_fields!(JobSetSpec, JobSetStatus, JobSetCondition, ReplicatedJobStatus);
 
-/// Of nodes, which tenants do not write, only the times are left out.
+/// Nodes, which tenants do not write, are read strictly. Times, addresses, images, messages of conditions and all other fields that are
+/// not listed here are left out.
 #[derive(Deserialize)]
 struct NodeFields {
     unschedulable: Option<bool>,

@@ -17,7 +17,7 @@ pub struct Figures {
     pub by_kind: BTreeMap<&'static str, usize>,
     /// Claims that were committed.
     pub committed: usize,
-    /// Claims that were called off.
+    /// Claims that were aborted.
     pub aborted: usize,
     /// Claims that ended after they had stood.
     pub released: usize,

@@ -146,7 +146,7 @@ pub enum Decision {
     Pending,
     /// The claim stands.
     Committed,
-    /// It was called off.
+    /// It was aborted.
     Aborted,
     /// It has ended.
     Released,

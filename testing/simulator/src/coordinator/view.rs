@@ -80,7 +80,7 @@ impl View {
         let offer = seen.get(&Key::Offer(member.offer)).filter(|stored| stored.uid == member.uid);
         let entry = offer.and_then(|stored| stored.offer()?.claims.get(&self.uid));
         let hold = match (offer, entry) {
-            (None, _) => Hold::Deleted,
+            (None, _) => Hold::Gone,
             (Some(_), Some(_)) => Hold::Held,
             (Some(_), None) => Hold::Free,
         };
@@ -92,7 +92,7 @@ impl View {
 
     fn root_hold(&self, seen: &Seen) -> Hold {
         match self.job(seen).and_then(|stored| stored.job()) {
-            None => Hold::Deleted,
+            None => Hold::Gone,
             Some(job) => match job.claim {
                 Some((_, uid)) if uid == self.uid && uid != 0 => Hold::Held,
                 Some(_) => Hold::Refused(Reason::JobTaken),

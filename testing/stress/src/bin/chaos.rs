@@ -60,7 +60,7 @@ async fn run(wish: Soak) -> Result<Report> {
 fn sum(report: &Report) -> String {
     let audited = &report.audited;
     format!(
-        "{} faults, {} writes ({} refused with 409 or 422), {} revisions audited, {} gangs committed, {} called off, {} released; \
+        "{} faults, {} writes ({} refused with 409 or 422), {} revisions audited, {} gangs committed, {} aborted, {} released; \
          at rest {} ms after the last fault at the latest",
         report.faults(),
         report.writes,

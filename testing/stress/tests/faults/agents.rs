@@ -127,7 +127,7 @@ async fn ready(here: &Scene) -> Result<()> {
     .await
 }
 
-/// Waits until a claim on the agent's machine was called off, or ended.
+/// Waits until a claim on the agent's machine was aborted, or ended.
 async fn refused(here: &Scene) -> Result<()> {
     awaits("the claim on the agent's machine to be over", async || {
         let over = |found: &crds::Match| found.status.as_ref().is_some_and(|status| status.decision.is_terminal());

@@ -31,7 +31,7 @@ fn two_controllers_that_both_think_they_lead_give_nothing_away_twice() {
         stage.rest().await?;
         let writers = both.iter().filter(|replica| replica.proxy.plan().writes(&here.name) > 0).count();
         let aborted = here.matches().await?.iter().filter(|found| decided(found) == Decision::Aborted).count();
-        println!("two controllers: {} gangs, {aborted} called off, {writers} of 2 wrote", names.len());
+        println!("two controllers: {} gangs, {aborted} attempts aborted, {writers} of 2 wrote", names.len());
         Ok(())
     });
 }

@@ -272,7 +272,7 @@ async fn audit(stage: &Stage) -> Result<()> {
     let figures = audit.figures();
     let broken = audit.violations();
     line(&format!(
-        "audited: {} revisions, {} gangs committed, {} called off, {} released, {} violations",
+        "audited: {} revisions, {} gangs committed, {} aborted, {} released, {} violations",
         figures.revisions,
         figures.committed,
         figures.aborted,
