@@ -325,8 +325,12 @@ fn a_decision_tests_what_it_turns() {
 fn a_message_that_is_too_long_does_not_keep_a_claim_from_its_end() {
     let objects = world(&committed());
     let message = "é".repeat(5000);
-    let verdict =
-        writes::Verdict { to: crds::Decision::Released, reason: Some(Reason::Done), message: &message, votes: Vec::new() };
+    let verdict = writes::Verdict {
+        to: crds::Decision::Released,
+        reason: Some(Reason::Done),
+        message: &message,
+        votes: Vec::new(),
+    };
     let decided = writes::decide(&the_view(&objects), &found(&committed()), verdict, Timestamp::UNIX_EPOCH);
     let patch = json_of(decided);
     let written = patch.as_array().unwrap().iter().find(|op| op["path"] == "/status/message").unwrap();
