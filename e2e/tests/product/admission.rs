@@ -85,6 +85,8 @@ fn rows(matched: &Value) -> Vec<Row> {
     let by_reference = json!({"workload": {"workloadRef": {"kind": "Pod", "name": "p"}}});
     let entry = json!({"claims": {"u": {"match": "a/b", "allocation": {"seats": 1}, "vote": "Accepted"}}});
     let told = json!({"attributes": {"LoadAvg": 1}});
+    let condition = json!({"conditions": [{"type": "Released", "status": "True", "reason": "Table", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"}]});
     let marked = json!({"gangmatch.dev/match-uid": "u"});
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new", "annotations": {"gangmatch.dev/members": "[]"}},
         "spec": pod_spec()});
@@ -109,12 +111,12 @@ fn rows(matched: &Value) -> Vec<Row> {
         create("create a License", ad("License", "new", &json!({"capacity": {"seats": 1}}))),
         row("delete a License", "delete gml/l", None),
         create("create a MachineClass", ad("MachineClass", "new", &json!({"namespace": "default", "selector": {}}))),
-        write_status("add an entry to `status.claims` of a Machine", "Machine", "m", &entry),
+        write_status("add an entry to `status.claims` of a License", "License", "spare", &entry),
         write_status("write `status.attributes` of a Machine that names an agent", "Machine", "asked", &told),
         write_status("write `status.attributes` of another Machine", "Machine", "m", &told),
         create("create a Match", copy),
         patch("change `spec` of a Match", &found, &json!({"spec": {"rank": "7"}})),
-        write_status("write the status of a Match", "Match", &name(matched), &json!({"phase": "Committed"})),
+        write_status("write the status of a Match", "Match", &name(matched), &condition),
         row("delete a Match", &format!("delete {found}"), None),
         create("create a batch Job with the label `gangmatch.dev/match-uid`", batch(&marked, &json!({}))),
         create(
@@ -211,7 +213,16 @@ fn furnish(here: &Namespace) -> Value {
         "username": format!("system:serviceaccount:{}:agent-asked", here.name)},
         "dynamicAttributes": [{"name": "LoadAvg", "type": "Real"}]}),
     );
-    here.apply(&[machine("m"), license("l", "sim", 1, 1), job("held", "sim"), asked.to_string()].concat());
+    here.apply(
+        &[
+            machine("m"),
+            license("l", "sim", 1, 1),
+            license("spare", "other", 1, 1),
+            job("held", "sim"),
+            asked.to_string(),
+        ]
+        .concat(),
+    );
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod_spec()});
     here.kubectl(&["create", "-f", "-"], Some(&pod.to_string()));
     here.wait("gmj/held", "Claimed");
