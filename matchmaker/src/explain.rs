@@ -16,6 +16,10 @@ use crate::plain::{Ended, Visitor, search};
 use crate::ports::{Port, Ports};
 use crate::why_not::{self, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Verdict, WhyNot};
 
+mod sets;
+
+pub use sets::{Shortage, shortage};
+
 /// The best that was seen of one ad at one port, over all combinations of the earlier ports.
 struct Sight {
     outcome: EdgeOutcome,
@@ -78,6 +82,9 @@ fn explained(
     };
     if let Some(verdict) = bar(&ad.ports, config) {
         return (WhyNot::of(verdict), nothing);
+    }
+    if ad.ports.has_sets() {
+        return sets::explained(asked, snapshot, config, now, never);
     }
     let parts: Vec<Vec<Expr>> =
         ad.ports.list.iter().map(|port| port.constraint.as_ref().map(told_parts).unwrap_or_default()).collect();
@@ -157,7 +164,8 @@ pub fn bar(ports: &Ports, config: &Config) -> Option<Verdict> {
     if let Some(problem) = &ports.problem {
         return Some(Verdict::Unusable(problem.clone()));
     }
-    match ports.list.len() {
+    let least = |port: &Port| port.set.as_ref().and_then(|set| set.least_written()).unwrap_or(1);
+    match ports.list.iter().map(least).sum::<usize>() {
         0 => None,
         _ if config.depth_max == 0 => Some(Verdict::Limit(why_not::Limit::Depth)),
         count if count >= config.members_max => Some(Verdict::Limit(why_not::Limit::Members)),

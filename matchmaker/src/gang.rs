@@ -56,6 +56,11 @@ impl Edge {
         as_usize(self.port)
     }
 
+    /// Whether another edge leads to the same port of the same parent.
+    pub(crate) fn is_at_port_of(self, other: Edge) -> bool {
+        (self.parent, self.port) == (other.parent, other.port)
+    }
+
     /// The number of the child's own port that it is bound through.
     #[inline]
     pub fn child_port(self) -> usize {
@@ -78,6 +83,12 @@ impl Gang {
     /// Whether this gang is to be preferred to `other`: a larger score, then smaller ids.
     pub fn beats(&self, other: &Gang) -> bool {
         self.score.cmp(&other.score).then_with(|| other.ids().cmp(&self.ids())).is_gt()
+    }
+
+    /// Whether an edge leads to a counted port.
+    pub fn is_of_a_set(&self, snapshot: &Snapshot, edge: Edge) -> bool {
+        let parent = self.members.get(edge.parent()).and_then(|parent| snapshot.ad(parent.ad));
+        parent.and_then(|parent| parent.ports.list.get(edge.port())).is_some_and(|port| port.set.is_some())
     }
 
     /// The label under which a member is known to its parent; none for the root.

@@ -216,7 +216,7 @@ impl Candidates {
         let (_, theirs) = self.theirs(row, table)?;
         let own = ranks.value(self.plan.rank, as_usize(row))?;
         let partners = ranks.value(theirs.rank, as_usize(row))?;
-        Some(Score { own, partners, deeper: FixedPoint::default() })
+        Some(Score { own, partners, ..Score::default() })
     }
 
     /// What the candidates of each offer class think of the root.
@@ -268,7 +268,7 @@ impl Candidates {
 
     fn bound(&mut self, known: &mut Known<'_>) {
         if let (Some(own), Some(partners)) = (same(self.plan.rank), self.one_thought().and_then(same)) {
-            self.most = Score { own, partners, deeper: FixedPoint::default() };
+            self.most = Score { own, partners, ..Score::default() };
             self.varies = false;
             return;
         }

@@ -214,9 +214,9 @@ impl<'t> Bench<'t> {
     }
 }
 
-/// A rank in units of 2^-64, cut at 2^58: whole part and fraction apart, both exact.
+/// A rank in units of 2^-64, cut at 2^56: whole part and fraction apart, both exact.
 fn fixed(value: &Value) -> i128 {
-    let limit = 1i64 << 58;
+    let limit = 1i64 << 56;
     match value {
         Value::Integer(number) => i128::from(*number.min(&limit).max(&-limit)) * (1 << 64),
         Value::Real(number) if number.is_finite() => {
