@@ -76,7 +76,7 @@ impl Gang {
     }
 
     /// What orders gangs of equal score: the members and the ports they are bound through, in pre-order.
-    pub(crate) fn ids(&self) -> Vec<(AdId, usize)> {
+    pub fn ids(&self) -> Vec<(AdId, usize)> {
         self.members.iter().map(|member| (member.ad, member.edge.map_or(0, |edge| edge.child_port()))).collect()
     }
 

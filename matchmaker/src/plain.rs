@@ -133,7 +133,7 @@ impl<'s> Search<'s, '_, '_> {
 
     /// Binds a port to every candidate, or a counted port to every set of them.
     fn fill(&mut self, member: usize, port: usize, agenda: &mut Vec<Task>) -> ControlFlow<()> {
-        if self.assembly.port(member, port).is_some_and(|port| port.set.is_some()) {
+        if self.assembly.is_counted(member, port) {
             let Some(sizes) = self.assembly.sizes(member, port) else { return ControlFlow::Continue(()) };
             return self.extend(OpenSet { member, port, sizes, size: 0, from: 0 }, agenda);
         }

@@ -7,10 +7,15 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use matchmaker::{AdId, AdKey, Assembly, Config, Edge, EdgeOutcome, Found, Gang, Owners, Score, Snapshot, Turn};
+use matchmaker::{
+    AdId, AdKey, Assembly, Config, Edge, EdgeOutcome, Found, Gang, Owners, Ports, Score, Snapshot, Turn,
+};
 
 use super::candidates::{Candidates, Known};
 use crate::table::as_usize;
+use sets::OpenSet;
+
+mod sets;
 
 /// One way to bind one of the root's ports.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +40,16 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// The choices that the candidate sets leave.
-    pub(crate) fn of(ports: &[usize], candidate_sets: &mut [Candidates], known: &mut Known<'_>) -> Choices {
+    /// The choices that the candidate sets leave to a root with these ports.
+    pub(crate) fn of(
+        root: &Ports,
+        ports: &[usize],
+        candidate_sets: &mut [Candidates],
+        known: &mut Known<'_>,
+    ) -> Choices {
         let (mut lists, mut varying, mut unknown) = (Vec::new(), 0, false);
-        for port in ports {
+        let has_sets = root.has_sets();
+        for (port, own) in ports.iter().zip(root.list.iter()) {
             let Some(candidates) = candidate_sets.get_mut(*port) else { continue };
             let sorted: Vec<u32> = candidates.rows(known);
             let open: Vec<u32> = candidates.open.iter().collect();
@@ -47,13 +58,13 @@ impl Choices {
                 if !candidates.passes(*row, known) {
                     continue;
                 }
-                let sure = !candidates.open.get(as_usize(*row));
+                let sure = !candidates.open.get(as_usize(*row)) || (has_sets && !candidates.leads_on(*row, known.table));
                 let score = candidates.score(*row, known.table, known.ranks).filter(|_| sure);
-                let Some(own) = known.table.rows.get(as_usize(*row)) else { continue };
+                let Some(place) = known.table.rows.get(as_usize(*row)) else { continue };
                 list.push(Choice {
-                    id: AdId::at(own.place()),
-                    via: own.child_port(),
-                    score,
+                    id: AdId::at(place.place()),
+                    via: place.child_port(),
+                    score: score.map(|score| Score { members: u32::from(own.set.is_some()), ..score }),
                     position: known.table.position(*row),
                 });
             }
@@ -62,15 +73,18 @@ impl Choices {
             lists.push(list);
         }
         let mut rest = vec![Some(Score::default())];
-        for list in lists.iter().rev() {
+        for (list, own) in lists.iter().zip(root.list.iter()).rev() {
             let scores: Option<Vec<Score>> = list.iter().map(|choice| choice.score).collect();
-            let most = scores.map(|scores| scores.into_iter().max().unwrap_or_default());
+            let most = scores.map(|scores| match &own.set {
+                Some(set) => sets::most(scores, set),
+                None => scores.into_iter().max().unwrap_or_default(),
+            });
             let after = rest.last().copied().flatten();
             rest.push(most.zip(after).map(|(most, after)| most.plus(&after)));
         }
         rest.reverse();
         // Of a single port, ids are compared as choices are met.
-        let twice = lists.len() > 1 && (unknown || varying > 1);
+        let twice = lists.len() > 1 && (unknown || varying > 1) && !has_sets;
         Choices { ports: lists, rest, twice, by_position: None }
     }
 
@@ -127,9 +141,14 @@ pub(crate) fn best(
     Budget { steps_max, owners }: Budget<'_>,
 ) -> Searched {
     let root = turn.ad;
-    let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
-    let given = Given { snapshot, exclusions: &turn.root.exclusions, config, bounded, steps_max };
-    let mut first = Pass::new(given, &choices.ports, &choices.rest);
+    let shape = snapshot.ad(root).map_or(Shape::default(), |ad| Shape::of(&ad.ports, choices, snapshot));
+    let Shape { bounded, has_sets, plain_sets } = shape;
+    if plain_sets {
+        choices.order_by_position();
+    }
+    let given = Given { snapshot, exclusions: &turn.root.exclusions, config, bounded, has_sets, plain_sets, steps_max };
+    let ordered = choices.by_position.as_deref().filter(|_| plain_sets);
+    let mut first = Pass::new(given, ordered.unwrap_or(&choices.ports), &choices.rest);
     first.run(root, now, owners);
     let Pass { steps, gave_up, skipped, best, spent, .. } = first;
     choices.forget(&spent);
@@ -157,6 +176,31 @@ const PASSED_OF_A_STEP: u64 = 256;
 enum Task {
     Fill { member: usize, port: usize },
     Check { member: usize },
+    Extend(OpenSet),
+}
+
+/// How gangs of a root are found.
+#[derive(Clone, Copy, Default)]
+struct Shape {
+    /// Scores are sums over members: the root has no `GangRank`, and none of its ports a `GroupRank`.
+    bounded: bool,
+    /// Some of its ports are counted.
+    has_sets: bool,
+    /// Their sets are tried one after the other, as the plain search does.
+    plain_sets: bool,
+}
+
+impl Shape {
+    fn of(ports: &Ports, choices: &Choices, snapshot: &Snapshot) -> Shape {
+        let has_sets = ports.has_sets();
+        let ranked = |port: &matchmaker::Port| port.set.as_ref().is_some_and(|set| set.rank.is_some());
+        let bounded = ports.body.get("GangRank").is_none() && !ports.list.iter().any(ranked);
+        // A candidate with ports of its own fits or not, depending on the others.
+        let leads_on = |choice: &Choice| snapshot.ad(choice.id).is_none_or(|ad| ad.ports.list.len() > 1);
+        let mut counted = ports.list.iter().zip(&choices.ports).filter(|(port, _)| port.set.is_some());
+        let plain_sets = has_sets && (!bounded || counted.any(|(_, list)| list.iter().any(leads_on)));
+        Shape { bounded, has_sets, plain_sets }
+    }
 }
 
 /// What both passes of a search are about.
@@ -165,8 +209,10 @@ struct Given<'a> {
     snapshot: &'a Snapshot,
     exclusions: &'a BTreeSet<AdKey>,
     config: &'a Config,
-    /// Scores are sums over ports: the root has no `GangRank`.
+    /// See [`Shape`].
     bounded: bool,
+    has_sets: bool,
+    plain_sets: bool,
     steps_max: u64,
 }
 
@@ -218,6 +264,10 @@ impl<'a> Pass<'a> {
     ) -> ControlFlow<()> {
         let Some(task) = agenda.pop() else { return self.complete(assembly) };
         let flow = match task {
+            Task::Fill { member, port } if assembly.is_counted(member, port) => {
+                self.fill_set(assembly, (member, port), agenda, so_far)
+            }
+            Task::Extend(set) => self.extend(assembly, set, agenda),
             Task::Fill { member: 0, port } => self.fill_root(assembly, port, agenda, so_far),
             Task::Fill { member, port } => self.fill(assembly, member, port, agenda, so_far),
             Task::Check { member } => self.check(assembly, member, agenda, so_far),
@@ -254,6 +304,9 @@ impl<'a> Pass<'a> {
             if let Some(bound) = sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.given.bounded) {
                 let hopeless = match (self.aim, &self.best) {
                     (Some(aim), _) => bound < aim,
+                    (None, Some(_)) if self.given.has_sets => {
+                        self.is_beaten(assembly, bound, &[(choice.id, choice.via)])
+                    }
                     (None, Some(best)) => bound < best.score || (bound == best.score && self.is_behind(best, choice)),
                     (None, None) => false,
                 };
@@ -264,7 +317,7 @@ impl<'a> Pass<'a> {
             }
             let Some(ad) = self.given.snapshot.ad(choice.id) else { continue };
             if assembly.admits(choice.id, ad, 0) {
-                self.try_one(assembly, choice.id, Edge::new(0, port, choice.via), agenda, sum)?;
+                self.try_one(assembly, choice.id, Edge::new(0, port, choice.via), None, agenda, sum)?;
             } else {
                 self.passed += 1;
             }
@@ -283,8 +336,8 @@ impl<'a> Pass<'a> {
         let snapshot = self.given.snapshot;
         for (id, ad) in snapshot.ads() {
             if assembly.admits(id, ad, member) {
-                for via in 0..ad.ports.list.len() {
-                    self.try_one(assembly, id, Edge::new(member, port, via), agenda, so_far)?;
+                for via in ad.ports.entries() {
+                    self.try_one(assembly, id, Edge::new(member, port, via), None, agenda, so_far)?;
                 }
             } else {
                 self.passed += 1;
@@ -293,25 +346,34 @@ impl<'a> Pass<'a> {
         ControlFlow::Continue(())
     }
 
-    fn try_one(
-        &mut self,
-        assembly: &mut Assembly<'a>,
-        id: AdId,
-        edge: Edge,
-        agenda: &mut Vec<Task>,
-        so_far: Option<Score>,
-    ) -> ControlFlow<()> {
+    /// Takes some steps, if there are any left.
+    fn step(&mut self, assembly: &mut Assembly<'a>, steps: u64) -> ControlFlow<()> {
         let spent = self.steps.saturating_add(assembly.cost()).saturating_add(self.passed / PASSED_OF_A_STEP);
         if spent >= self.given.steps_max || self.given.config.stop.is_set() {
             self.gave_up = true;
             return ControlFlow::Break(());
         }
         assembly.allow(self.given.steps_max - spent);
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(steps);
+        ControlFlow::Continue(())
+    }
+
+    /// Binds an ad; `then` comes when all of its edges hold.
+    fn try_one(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        id: AdId,
+        edge: Edge,
+        then: Option<Task>,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        self.step(assembly, 1)?;
         let Some(ad) = self.given.snapshot.ad(id) else { return ControlFlow::Continue(()) };
         let (before, child, via) = (agenda.len(), assembly.seats().len(), edge.child_port());
         assembly.seat(id, ad, Some(edge));
         let fill = |port| Task::Fill { member: child, port };
+        agenda.extend(then);
         agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
         agenda.push(Task::Check { member: child });
         agenda.extend((0..via).rev().map(fill));

@@ -252,6 +252,12 @@ impl Candidates {
         Worths::ByTemplate(all)
     }
 
+    /// Whether a candidate has other ports, to be bound when this one is.
+    pub(crate) fn leads_on(&self, row: u32, table: &Table) -> bool {
+        let offer_class = table.rows.get(as_usize(row)).and_then(|row| table.offer_classes.list.get(row.offer_class()));
+        offer_class.is_none_or(|offer_class| offer_class.deep)
+    }
+
     /// Whether some candidate has other ports, to be bound when this one is.
     pub(crate) fn is_deep(&self, table: &Table) -> bool {
         let list = &table.offer_classes.list;

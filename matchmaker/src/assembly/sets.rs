@@ -16,6 +16,11 @@ pub(super) struct BoundSet {
 }
 
 impl<'s> Assembly<'s> {
+    /// Whether a port of a member is counted.
+    pub fn is_counted(&self, member: usize, port: usize) -> bool {
+        self.port(member, port).is_some_and(|port| port.set.is_some())
+    }
+
     /// How many members the set at a counted port may have, as its earlier ports are bound; none if its count is no count.
     pub fn sizes(&mut self, member: usize, port: usize) -> Option<SetSizes> {
         let (set, frame) = self.terms(member, port)?;
@@ -61,7 +66,7 @@ impl<'s> Assembly<'s> {
 
     /// The outcome of a connected edge of the root as far as it does not depend on the earlier ports of its two ends, which need not be
     /// bound: a side that may depend on them accepts. And whether the root's constraint was looked at.
-    pub(crate) fn check_alone(&mut self, member: usize) -> (EdgeOutcome, bool) {
+    pub fn check_alone(&mut self, member: usize) -> (EdgeOutcome, bool) {
         let refuses = (EdgeOutcome::ParentRefuses, false);
         let Some((parent_port, child_port, edge)) = self.edge(member) else { return refuses };
         let (Some(seat), Some(root)) = (self.seats.get(member), self.seats.first()) else { return refuses };
@@ -98,11 +103,6 @@ impl<'s> Assembly<'s> {
 
     fn identity_of(&self, seat: &BoundMember<'_>, attribute: &MemberAttribute) -> Option<String> {
         identity(&self.value(&attribute.of_member, seat.asker?)?)
-    }
-
-    /// The rank of the set that was checked last.
-    pub fn set_rank(&self) -> FixedPoint {
-        self.sets.last().map_or_else(FixedPoint::default, |bound| bound.rank)
     }
 
     fn identities(&self, member: usize, port: usize, attribute: &MemberAttribute) -> Vec<Option<String>> {
