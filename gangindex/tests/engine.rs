@@ -17,7 +17,7 @@ mod tests {
     use proptest::test_runner::TestRunner;
 
     use super::history::History;
-    use super::world::{World, runs, world};
+    use super::world::{World, runs, world, world_of_sets};
 
     const NOW: i64 = 7;
 
@@ -101,9 +101,18 @@ mod tests {
         }
 
         #[test]
-        fn what_it_remembers_never_changes_an_answer(bytes in bytes(), masks in proptest::collection::vec(any::<(u16, u16)>(), 2..6)) {
-            let whole = world(&bytes, 9);
-            let other = world(&bytes[bytes.len() / 2..], 9);
+        fn finds_the_sets_that_the_plain_search_finds(bytes in bytes()) {
+            same(&world_of_sets(&bytes, 9), &mut Indexed::new())?;
+        }
+
+        #[test]
+        fn what_it_remembers_never_changes_an_answer(
+            bytes in bytes(),
+            masks in proptest::collection::vec(any::<(u16, u16)>(), 2..6),
+            sets in any::<bool>(),
+        ) {
+            let made = if sets { world_of_sets } else { world };
+            let (whole, other) = (made(&bytes, 9), made(&bytes[bytes.len() / 2..], 9));
             let mut engine = Indexed::new();
             for (mask, terms) in masks {
                 // Some ads go, some come back, and now and then one is another under the same name.

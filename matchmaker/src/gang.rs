@@ -1,5 +1,7 @@
 //! A gang: which ads were bound together, through which ports, and what each gives.
 
+use std::cmp::Reverse;
+
 use smallvec::SmallVec;
 
 use crate::capacity::Ask;
@@ -68,6 +70,15 @@ impl Edge {
     }
 }
 
+/// What orders gangs of equal score, member by member in pre-order: the ads, and the ports that they are bound through. Before them
+/// comes where a member is bound, which differs only where one gang has no more members in a set: that one is the smaller.
+pub type Place = (usize, Reverse<usize>, AdId, usize);
+
+/// The [`Place`] of a member.
+pub fn place(ad: AdId, edge: Option<Edge>) -> Place {
+    edge.map_or((0, Reverse(0), ad, 0), |edge| (edge.parent(), Reverse(edge.port()), ad, edge.child_port()))
+}
+
 impl Gang {
     /// The root's ad.
     #[inline]
@@ -75,14 +86,14 @@ impl Gang {
         self.members.first().map(|member| member.ad)
     }
 
-    /// What orders gangs of equal score: the members and the ports they are bound through, in pre-order.
-    pub fn ids(&self) -> Vec<(AdId, usize)> {
-        self.members.iter().map(|member| (member.ad, member.edge.map_or(0, |edge| edge.child_port()))).collect()
+    /// What orders gangs of equal score.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        self.members.iter().map(|member| place(member.ad, member.edge))
     }
 
-    /// Whether this gang is to be preferred to `other`: a larger score, then smaller ids.
+    /// Whether this gang is to be preferred to `other`: a larger score, then smaller places.
     pub fn beats(&self, other: &Gang) -> bool {
-        self.score.cmp(&other.score).then_with(|| other.ids().cmp(&self.ids())).is_gt()
+        self.score.cmp(&other.score).then_with(|| other.places().cmp(self.places())).is_gt()
     }
 
     /// Whether an edge leads to a counted port.

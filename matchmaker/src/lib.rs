@@ -40,7 +40,7 @@ pub use consent::Consent;
 pub use cycle::negotiate;
 pub use explain::{Shortage, bar, shortage, structural, tried};
 pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Turn};
-pub use gang::{Edge, Gang, Member, Members};
+pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use introduce::introduce;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain_finder::Plain;

@@ -26,7 +26,7 @@ mod tests {
     use super::chain::chain;
     use super::judge::{Judged, judge};
     use super::trees::{Tree, trees};
-    use super::world::{World, runs, world};
+    use super::world::{World, runs, world, world_of_sets};
 
     /// More trees than this are not enumerated; hardly any pool has so many.
     const TREES_MAX: usize = 20_000;
@@ -67,16 +67,17 @@ mod tests {
                 let real = |levels: &[i128; 3]| levels.map(|level| level as f64 / 2f64.powi(64));
                 let score = [gang.score.own, gang.score.partners, gang.score.deeper].map(|level| level.to_real());
                 prop_assert_eq!(score, real(&best.score), "{}", world.text);
+                prop_assert_eq!(usize::try_from(gang.score.members).ok(), Some(best.members), "{}", world.text);
             }
             count += judged.len();
         }
         Ok(count)
     }
 
-    fn run(cases: u32, gangs_min: usize) {
+    fn run(cases: u32, gangs_min: usize, made: fn(&[u8], usize) -> World) {
         let (gangs, sub_gangs) = (Cell::new(0), Cell::new(0));
         proptest!(runs(cases), |(bytes in proptest::collection::vec(any::<u8>(), 20..260))| {
-            let world = world(&bytes, 7);
+            let world = made(&bytes, 7);
             let found = check(&world)?;
             gangs.set(gangs.get() + found);
             sub_gangs.set(sub_gangs.get() + usize::from(found > 0));
@@ -87,7 +88,12 @@ mod tests {
 
     #[test]
     fn product_pools_have_exactly_the_gangs_of_brute_force() {
-        run(3000, 3000);
+        run(3000, 3000, world);
+    }
+
+    #[test]
+    fn counted_ports_have_exactly_the_sets_of_brute_force() {
+        run(3000, 3000, world_of_sets);
     }
 
     /// Job, offer bound through its second port, offer at its first port: everything that one of them can know of another

@@ -24,6 +24,8 @@ struct Choice {
     via: usize,
     /// What it adds to the score; none if that is not known before.
     score: Option<Score>,
+    /// Whether the index knows that both sides accept each other.
+    sure: bool,
     position: u32,
 }
 
@@ -40,16 +42,15 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// The choices that the candidate sets leave to a root with these ports.
+    /// The choices that the candidate sets leave; `has_sets` if some of the ports are counted.
     pub(crate) fn of(
-        root: &Ports,
         ports: &[usize],
+        has_sets: bool,
         candidate_sets: &mut [Candidates],
         known: &mut Known<'_>,
     ) -> Choices {
         let (mut lists, mut varying, mut unknown) = (Vec::new(), 0, false);
-        let has_sets = root.has_sets();
-        for (port, own) in ports.iter().zip(root.list.iter()) {
+        for port in ports {
             let Some(candidates) = candidate_sets.get_mut(*port) else { continue };
             let sorted: Vec<u32> = candidates.rows(known);
             let open: Vec<u32> = candidates.open.iter().collect();
@@ -58,13 +59,15 @@ impl Choices {
                 if !candidates.passes(*row, known) {
                     continue;
                 }
-                let sure = !candidates.open.get(as_usize(*row)) || (has_sets && !candidates.leads_on(*row, known.table));
-                let score = candidates.score(*row, known.table, known.ranks).filter(|_| sure);
-                let Some(place) = known.table.rows.get(as_usize(*row)) else { continue };
+                let sure = !candidates.open.get(as_usize(*row));
+                let scored = sure || (has_sets && !candidates.leads_on(*row, known.table));
+                let score = candidates.score(*row, known.table, known.ranks).filter(|_| scored);
+                let Some(own) = known.table.rows.get(as_usize(*row)) else { continue };
                 list.push(Choice {
-                    id: AdId::at(place.place()),
-                    via: place.child_port(),
-                    score: score.map(|score| Score { members: u32::from(own.set.is_some()), ..score }),
+                    id: AdId::at(own.place()),
+                    via: own.child_port(),
+                    score,
+                    sure,
                     position: known.table.position(*row),
                 });
             }
@@ -72,17 +75,8 @@ impl Choices {
             varying += usize::from(candidates.varies);
             lists.push(list);
         }
-        let mut rest = vec![Some(Score::default())];
-        for (list, own) in lists.iter().zip(root.list.iter()).rev() {
-            let scores: Option<Vec<Score>> = list.iter().map(|choice| choice.score).collect();
-            let most = scores.map(|scores| match &own.set {
-                Some(set) => sets::most(scores, set),
-                None => scores.into_iter().max().unwrap_or_default(),
-            });
-            let after = rest.last().copied().flatten();
-            rest.push(most.zip(after).map(|(most, after)| most.plus(&after)));
-        }
-        rest.reverse();
+        let best = |_: usize, scores: Vec<Score>| scores.into_iter().max().unwrap_or_default();
+        let rest = if has_sets { Vec::new() } else { rest(&lists, best) };
         // Of a single port, ids are compared as choices are met.
         let twice = lists.len() > 1 && (unknown || varying > 1) && !has_sets;
         Choices { ports: lists, rest, twice, by_position: None }
@@ -113,6 +107,18 @@ impl Choices {
     }
 }
 
+/// See [`Choices::rest`]: `most` says how much the port with a number can add, given the scores of its choices.
+fn rest(lists: &[Vec<Choice>], most: impl Fn(usize, Vec<Score>) -> Score) -> Vec<Option<Score>> {
+    let mut rest = vec![Some(Score::default())];
+    for (port, list) in lists.iter().enumerate().rev() {
+        let scores: Option<Vec<Score>> = list.iter().map(|choice| choice.score).collect();
+        let after = rest.last().copied().flatten();
+        rest.push(scores.zip(after).map(|(scores, after)| most(port, scores).plus(&after)));
+    }
+    rest.reverse();
+    rest
+}
+
 /// What a search may cost.
 pub(crate) struct Budget<'o> {
     /// Its own submitter, in steps.
@@ -141,14 +147,16 @@ pub(crate) fn best(
     Budget { steps_max, owners }: Budget<'_>,
 ) -> Searched {
     let root = turn.ad;
-    let shape = snapshot.ad(root).map_or(Shape::default(), |ad| Shape::of(&ad.ports, choices, snapshot));
-    let Shape { bounded, has_sets, plain_sets } = shape;
-    if plain_sets {
+    let ports = snapshot.ad(root).map(|ad| &*ad.ports);
+    let shape = ports.map_or(Shape::default(), |ports| Shape::of(ports, choices, snapshot));
+    if shape.plain_sets {
         choices.order_by_position();
     }
-    let given = Given { snapshot, exclusions: &turn.root.exclusions, config, bounded, has_sets, plain_sets, steps_max };
-    let ordered = choices.by_position.as_deref().filter(|_| plain_sets);
-    let mut first = Pass::new(given, ordered.unwrap_or(&choices.ports), &choices.rest);
+    let given = Given { snapshot, exclusions: &turn.root.exclusions, config, shape, steps_max };
+    let ordered = choices.by_position.as_deref().filter(|_| shape.plain_sets).unwrap_or(&choices.ports);
+    // Roots of one class may differ in their counts.
+    let own_rest = ports.filter(|_| shape.has_sets).map(|ports| sets::rest_of(&choices.ports, ports));
+    let mut first = Pass::new(given, ordered, own_rest.as_deref().unwrap_or(&choices.rest));
     first.run(root, now, owners);
     let Pass { steps, gave_up, skipped, best, spent, .. } = first;
     choices.forget(&spent);
@@ -209,10 +217,7 @@ struct Given<'a> {
     snapshot: &'a Snapshot,
     exclusions: &'a BTreeSet<AdKey>,
     config: &'a Config,
-    /// See [`Shape`].
-    bounded: bool,
-    has_sets: bool,
-    plain_sets: bool,
+    shape: Shape,
     steps_max: u64,
 }
 
@@ -301,11 +306,11 @@ impl<'a> Pass<'a> {
         let after = self.rest.get(port + 1).copied().flatten();
         for choice in list {
             let sum = so_far.zip(choice.score).map(|(sum, score)| sum.plus(&score));
-            if let Some(bound) = sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.given.bounded) {
+            if let Some(bound) = sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.given.shape.bounded) {
                 let hopeless = match (self.aim, &self.best) {
                     (Some(aim), _) => bound < aim,
-                    (None, Some(_)) if self.given.has_sets => {
-                        self.is_beaten(assembly, bound, &[(choice.id, choice.via)])
+                    (None, Some(_)) if self.given.shape.has_sets => {
+                        self.is_beaten(assembly, bound, port, &[(choice.id, choice.via)])
                     }
                     (None, Some(best)) => bound < best.score || (bound == best.score && self.is_behind(best, choice)),
                     (None, None) => false,
@@ -415,7 +420,7 @@ impl<'a> Pass<'a> {
         let Some(edge) = seat.edge.filter(|edge| edge.parent() == 0) else { return };
         let list = self.ports.get(edge.port()).map(Vec::as_slice).unwrap_or_default();
         let own = |choice: &&Choice| choice.id == seat.id && choice.via == edge.child_port();
-        if list.iter().find(own).is_some_and(|choice| choice.score.is_some()) {
+        if list.iter().find(own).is_some_and(|choice| choice.sure && choice.score.is_some()) {
             self.spent.insert((edge.port(), seat.id, edge.child_port()));
         }
     }

@@ -27,7 +27,16 @@ pub(crate) fn runs(cases: u32) -> Runs {
 
 /// The pool that these bytes decide. Every ad that asks is a root.
 pub(crate) fn world(bytes: &[u8], ads_max: usize) -> World {
-    let mut draw = Draw::new(bytes);
+    made(Draw::new(bytes, false), ads_max)
+}
+
+/// The same, where many ports are counted.
+#[allow(dead_code, reason = "not every test program asks for them")]
+pub(crate) fn world_of_sets(bytes: &[u8], ads_max: usize) -> World {
+    made(Draw::new(bytes, true), ads_max)
+}
+
+fn made(mut draw: Draw<'_>, ads_max: usize) -> World {
     let mut config = Config::product();
     let count = 2 + draw.below(ads_max - 1);
     let mut text = String::new();

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use matchmaker::{AdId, Assembly, Edge, EdgeOutcome, MemberAttribute, SET_MAX, Score, SetSizes, SetTerms};
+use matchmaker::{AdId, Assembly, Edge, EdgeOutcome, MemberAttribute, Place, Ports, SET_MAX, Score, SetSizes, SetTerms, place};
 
-use super::{Pass, Task};
+use super::{Choice, Pass, Task, rest};
 
 /// A set that is extended ad by ad, in the order of ids.
 #[derive(Clone, Copy)]
@@ -51,8 +51,18 @@ enum Tried {
     Unfit(AdId),
 }
 
-/// The most that a set of these scores can have.
-pub(super) fn most(mut scores: Vec<Score>, set: &SetTerms) -> Score {
+/// How much the ports of a root from each one on can add at most, if that is known; see [`Choices::rest`](super::Choices).
+pub(super) fn rest_of(lists: &[Vec<Choice>], ports: &Ports) -> Vec<Option<Score>> {
+    let terms = |port: usize| ports.list.get(port).and_then(|port| port.set.as_deref());
+    rest(lists, |port, scores| match terms(port) {
+        Some(set) => most(scores, set),
+        None => scores.into_iter().max().unwrap_or_default(),
+    })
+}
+
+/// The most that a set of these members can add.
+fn most(scores: Vec<Score>, set: &SetTerms) -> Score {
+    let mut scores: Vec<Score> = scores.into_iter().map(|score| Score { members: 1, ..score }).collect();
     scores.sort_unstable_by(|one, other| other.cmp(one));
     let (least, most) = (set.least_written().unwrap_or(1), set.most_written().unwrap_or(SET_MAX));
     let worthwhile = |(place, score): &(usize, Score)| *place < least || *score > Score::default();
@@ -69,11 +79,12 @@ impl<'a> Pass<'a> {
         agenda: &mut Vec<Task>,
         so_far: Option<Score>,
     ) -> ControlFlow<()> {
-        let Some(sizes) = assembly.sizes(member, port) else { return ControlFlow::Continue(()) };
-        if member > 0 || self.given.plain_sets {
+        let Some(mut sizes) = assembly.sizes(member, port) else { return ControlFlow::Continue(()) };
+        if member > 0 || self.given.shape.plain_sets {
             return self.extend(assembly, OpenSet { member, port, sizes, size: 0, last: None }, agenda);
         }
-        if !self.may_complete(assembly, port)? {
+        sizes.most = sizes.most.min(self.given.config.members_max.saturating_sub(assembly.seats().len()));
+        if sizes.most < sizes.least || !self.may_complete(assembly, port)? {
             return ControlFlow::Continue(());
         }
         let after = self.rest.get(port + 1).copied().flatten();
@@ -81,6 +92,7 @@ impl<'a> Pass<'a> {
         // An ad that turns out not to fit is left out, and what is left is looked at again.
         while let Some(rows) = groups.pop() {
             let pool = Pool { rows: &rows, sizes, port, before: so_far, after };
+            self.passed += as_u64(rows.len());
             let mut chosen = Vec::new();
             if let Tried::Unfit(id) = self.choose(assembly, &pool, &mut chosen, 0, agenda)? {
                 groups.push(rows.into_iter().filter(|row| row.id != id).collect());
@@ -147,6 +159,12 @@ impl<'a> Pass<'a> {
         ControlFlow::Continue(true)
     }
 
+    /// Whether an ad may be bound to a port of the root at all.
+    fn may_bind(&self, assembly: &Assembly<'a>, id: AdId) -> bool {
+        let ad = self.given.snapshot.ad(id);
+        ad.is_some_and(|ad| assembly.admits(id, ad, 0) && !self.given.exclusions.contains(&ad.key))
+    }
+
     /// Whether something is true of an ad while it is bound; never of an ad that must not be bound.
     fn look(
         &self,
@@ -155,10 +173,7 @@ impl<'a> Pass<'a> {
         id: AdId,
         is_true: impl FnOnce(&mut Assembly<'a>, usize) -> bool,
     ) -> bool {
-        let Some(ad) = self.given.snapshot.ad(id) else { return false };
-        if !assembly.admits(id, ad, edge.parent()) || self.given.exclusions.contains(&ad.key) {
-            return false;
-        }
+        let Some(ad) = self.given.snapshot.ad(id).filter(|_| self.may_bind(assembly, id)) else { return false };
         let member = assembly.seats().len();
         assembly.seat(id, ad, Some(edge));
         assembly.connect(member);
@@ -174,21 +189,24 @@ impl<'a> Pass<'a> {
         let terms = assembly.seats().first().and_then(|root| root.ad.ports.list.get(port)?.set.clone());
         let (Some(set), Some(list)) = (terms, ports.get(port)) else { return ControlFlow::Continue(Vec::new()) };
         let mut groups: BTreeMap<Vec<String>, Vec<Row>> = BTreeMap::new();
+        let has_identities = !set.same.is_empty() || !set.distinct.is_empty();
         for choice in list {
-            // What the index knows needs no look before it is in a set.
-            let is_known = choice.score.is_some();
-            if is_known && set.same.is_empty() && set.distinct.is_empty() {
-                self.passed += 1;
-            } else {
-                self.step(assembly, u64::from(!is_known))?;
+            self.step(assembly, u64::from(has_identities || !choice.sure))?;
+            self.passed += 1;
+            let score = choice.score.map(|score| Score { members: 1, ..score });
+            if let Some(score) = score.filter(|_| choice.sure && !has_identities) {
+                if self.may_bind(assembly, choice.id) {
+                    let row = Row { id: choice.id, via: choice.via, score, distinct: Vec::new() };
+                    groups.entry(Vec::new()).or_default().push(row);
+                }
+                continue;
             }
             let mut row = None;
             self.look(assembly, Edge::new(0, port, choice.via), choice.id, |assembly, member| {
-                let score = match choice.score {
-                    Some(score) => score,
-                    None if assembly.check(member) == EdgeOutcome::Holds => assembly.score_of(member),
-                    None => return false,
-                };
+                if !(choice.sure && score.is_some()) && assembly.check(member) != EdgeOutcome::Holds {
+                    return false;
+                }
+                let score = score.unwrap_or_else(|| assembly.score_of(member));
                 let identities = |attributes: &[MemberAttribute]| -> Option<Vec<String>> {
                     attributes.iter().map(|attribute| assembly.identity_in(member, attribute)).collect()
                 };
@@ -220,11 +238,13 @@ impl<'a> Pass<'a> {
     ) -> ControlFlow<(), Tried> {
         if chosen.len() < pool.sizes.most {
             for place in from..pool.rows.len() {
-                self.passed += 1;
+                // Filling up a set looks at about so many rows.
+                self.passed += as_u64(if pool.is_uniform() { pool.sizes.most } else { pool.rows.len() });
+                self.step(assembly, 0)?;
                 chosen.push(place);
                 let best = pool.is_apart(chosen).then(|| pool.filled(chosen, place + 1)).flatten();
                 let hopeless = best.as_ref().is_none_or(|best| {
-                    pool.bound(&best.0).is_some_and(|bound| self.is_beaten(assembly, bound, &best.1))
+                    pool.bound(&best.0).is_some_and(|bound| self.is_beaten(assembly, bound, pool.port, &best.1))
                 });
                 if hopeless {
                     chosen.pop();
@@ -259,7 +279,7 @@ impl<'a> Pass<'a> {
         members.sort_unstable_by_key(|row| row.id);
         let ids: Vec<(AdId, usize)> = members.iter().map(|row| (row.id, row.via)).collect();
         let score = members.iter().fold(Score::default(), |sum, row| sum.plus(&row.score));
-        if pool.bound(&score).is_some_and(|bound| self.is_beaten(assembly, bound, &ids)) {
+        if pool.bound(&score).is_some_and(|bound| self.is_beaten(assembly, bound, pool.port, &ids)) {
             return ControlFlow::Continue(Tried::Done);
         }
         let first = assembly.seats().len();
@@ -296,19 +316,23 @@ impl<'a> Pass<'a> {
         ControlFlow::Continue(unfit.map_or(Tried::Done, Tried::Unfit))
     }
 
-    /// Whether no gang of at most this score can be preferred to the best one so far, if its next members after those bound are these or
-    /// come after them.
-    pub(super) fn is_beaten(&self, assembly: &Assembly<'a>, bound: Score, next: &[(AdId, usize)]) -> bool {
+    /// Whether no gang of at most this score can be preferred to the best one so far, if its next members after those bound are these,
+    /// at a port of the root, or come after them.
+    pub(super) fn is_beaten(&self, assembly: &Assembly<'a>, bound: Score, port: usize, next: &[(AdId, usize)]) -> bool {
         let Some(best) = &self.best else { return false };
         if bound != best.score {
             return bound < best.score;
         }
-        let bound_ids =
-            assembly.seats().iter().map(|seat| (seat.id, seat.edge.map_or(0, |edge| edge.child_port())));
-        let ids: Vec<(AdId, usize)> = bound_ids.chain(next.iter().copied()).collect();
-        let of_best: Vec<(AdId, usize)> = best.ids().into_iter().take(ids.len()).collect();
-        ids > of_best
+        let seated = assembly.seats().iter().map(|seat| place(seat.id, seat.edge));
+        let places: Vec<Place> =
+            seated.chain(next.iter().map(|(id, via)| place(*id, Some(Edge::new(0, port, *via))))).collect();
+        best.places().take(places.len()).lt(places.iter().copied())
     }
+}
+
+/// Numbers of rows fit.
+fn as_u64(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 impl Pool<'_> {
