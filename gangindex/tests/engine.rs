@@ -100,9 +100,10 @@ mod tests {
             same(&world(&bytes, 9), &mut Indexed::new())?;
         }
 
+        /// With more ads than these, some pools have more sets than the plain search has steps.
         #[test]
         fn finds_the_sets_that_the_plain_search_finds(bytes in bytes()) {
-            same(&world_of_sets(&bytes, 9), &mut Indexed::new())?;
+            same(&world_of_sets(&bytes, 7), &mut Indexed::new())?;
         }
 
         #[test]
@@ -111,8 +112,8 @@ mod tests {
             masks in proptest::collection::vec(any::<(u16, u16)>(), 2..6),
             sets in any::<bool>(),
         ) {
-            let made = if sets { world_of_sets } else { world };
-            let (whole, other) = (made(&bytes, 9), made(&bytes[bytes.len() / 2..], 9));
+            let made = |bytes: &[u8]| if sets { world_of_sets(bytes, 7) } else { world(bytes, 9) };
+            let (whole, other) = (made(&bytes), made(&bytes[bytes.len() / 2..]));
             let mut engine = Indexed::new();
             for (mask, terms) in masks {
                 // Some ads go, some come back, and now and then one is another under the same name.
