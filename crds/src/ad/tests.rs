@@ -459,7 +459,10 @@ fn counted_ports_are_refused_until_claims_can_hold_them() {
         check_refused(json!({"classad": text}), "InvalidPort", &[&found, &instead]);
     }
     assert!(job(json!({"attributes": {"Count": 2}, "ports": [{"label": "a"}]})).is_ok(), "it is no port's");
-    assert!(job(json!({"constraint": "true", "expressions": {"Count": "2"}})).is_ok(), "the implicit port has no count");
+    assert!(
+        job(json!({"constraint": "true", "expressions": {"Count": "2"}})).is_ok(),
+        "the implicit port has no count"
+    );
 }
 
 #[test]

@@ -7,9 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use matchmaker::{
-    AdId, AdKey, Assembly, Config, Edge, EdgeOutcome, Found, Gang, Owners, Ports, Score, Snapshot, Turn,
-};
+use matchmaker::{AdId, AdKey, Assembly, Config, Edge, EdgeOutcome, Found, Gang, Owners, Ports, Score, Snapshot, Turn};
 
 use super::candidates::{Candidates, Known};
 use crate::table::as_usize;
@@ -306,7 +304,9 @@ impl<'a> Pass<'a> {
         let after = self.rest.get(port + 1).copied().flatten();
         for choice in list {
             let sum = so_far.zip(choice.score).map(|(sum, score)| sum.plus(&score));
-            if let Some(bound) = sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.given.shape.bounded) {
+            if let Some(bound) =
+                sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.given.shape.bounded)
+            {
                 let hopeless = match (self.aim, &self.best) {
                     (Some(aim), _) => bound < aim,
                     (None, Some(_)) if self.given.shape.has_sets => {

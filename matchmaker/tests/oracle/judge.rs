@@ -81,7 +81,8 @@ impl<'t> Bench<'t> {
         let all: Vec<&PoolAd> = pool.ads().map(|(_, ad)| ad).collect();
         let ads: Vec<&PoolAd> = tree.nodes.iter().map(|(place, _)| all[*place]).collect();
         let context = Context { now, seed: config.seed, limits: config.limits, ..Context::default() };
-        let mut bench = Bench { tree, ads, env: Env::new(), bodies: Vec::new(), ports: Vec::new(), askers: Vec::new(), context };
+        let mut bench =
+            Bench { tree, ads, env: Env::new(), bodies: Vec::new(), ports: Vec::new(), askers: Vec::new(), context };
         for ad in bench.ads.clone() {
             let body = bench.env.frame(&ad.ports.body, None);
             bench.bodies.push(body);
@@ -138,9 +139,8 @@ impl<'t> Bench<'t> {
             let value = |child: &usize| self.value(&attribute.of_member, self.asker(*child)).unwrap_or(Value::Error);
             children.iter().map(value).collect()
         };
-        let plain = |value: &Value| {
-            matches!(value, Value::Boolean(_) | Value::Integer(_) | Value::Real(_) | Value::String(_))
-        };
+        let plain =
+            |value: &Value| matches!(value, Value::Boolean(_) | Value::Integer(_) | Value::Real(_) | Value::String(_));
         let same = set.same.iter().map(values).all(|all| all.iter().all(|own| plain(own) && *own == all[0]));
         let differ = |all: &[Value]| (1..all.len()).all(|place| !all[..place].contains(&all[place]));
         let distinct = set.distinct.iter().map(values).all(|all| all.iter().all(plain) && differ(&all));

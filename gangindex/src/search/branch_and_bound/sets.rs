@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use matchmaker::{AdId, Assembly, Edge, EdgeOutcome, MemberAttribute, Place, Ports, SET_MAX, Score, SetSizes, SetTerms, place};
+use matchmaker::{
+    AdId, Assembly, Edge, EdgeOutcome, MemberAttribute, Place, Ports, SET_MAX, Score, SetSizes, SetTerms, place,
+};
 
 use super::{Choice, Pass, Task, rest};
 
