@@ -348,6 +348,12 @@ impl<'s> Assembly<'s> {
         self.value(expr, *self.seats.get(member)?.ports.get(port)?)
     }
 
+    /// The same at the port of its parent that a member is bound at; of a counted port, the label is that member alone.
+    pub(crate) fn value_at_parent(&self, member: usize, expr: &Expr) -> Option<Value> {
+        let (parent_port, _, _) = self.edge(member)?;
+        self.value(expr, parent_port)
+    }
+
     fn value(&self, expr: &Expr, frame: FrameId) -> Option<Value> {
         let mut bill = self.bill.borrow_mut();
         let outcome = eval_billed(expr, &self.env, frame, &self.context, &mut bill);
