@@ -120,6 +120,7 @@ mod tests {
                 usage,
                 shared_by: None,
                 consent: Consent::Everybody,
+                disclosed: false,
                 open: draw.below(9) != 1,
             };
             ads.push(pool_ad(number, &text, Some(offer)));

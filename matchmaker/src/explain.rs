@@ -11,7 +11,7 @@ use crate::assembly::{Assembly, BoundMember, Costly, EdgeOutcome};
 use crate::capacity::Misfit;
 use crate::finder::{Answer, Asked};
 use crate::gang::Edge;
-use crate::model::{AdId, Config, Snapshot};
+use crate::model::{AdId, Config, PoolAd, Snapshot};
 use crate::plain::{Ended, Visitor, search};
 use crate::ports::{Port, Ports};
 use crate::why_not::{self, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Verdict, WhyNot};
@@ -75,17 +75,29 @@ fn explained(
     now: i64,
     never: NeverTrue<'_>,
 ) -> (WhyNot, Ended) {
-    let Asked { root, gave_up, steps_max, .. } = *asked;
     let nothing = Ended { gave_up: false, steps: 0 };
-    let Some(ad) = snapshot.ad(root.ad) else {
+    let Some(ad) = snapshot.ad(asked.root.ad) else {
         return (WhyNot::of(Verdict::Unusable("no such ad".to_owned())), nothing);
     };
     if let Some(verdict) = bar(&ad.ports, config) {
         return (WhyNot::of(verdict), nothing);
     }
-    if ad.ports.has_sets() {
-        return sets::explained(asked, snapshot, config, now, never);
+    match ad.ports.has_sets() {
+        true => sets::explained(asked, snapshot, config, now, never),
+        false => searched(asked, ad, snapshot, config, now, never),
     }
+}
+
+/// The same for an ad without counted ports that can be part of a gang.
+fn searched(
+    asked: &Asked<'_>,
+    ad: &PoolAd,
+    snapshot: &Snapshot,
+    config: &Config,
+    now: i64,
+    never: NeverTrue<'_>,
+) -> (WhyNot, Ended) {
+    let Asked { root, gave_up, steps_max, .. } = *asked;
     let parts: Vec<Vec<Expr>> =
         ad.ports.list.iter().map(|port| port.constraint.as_ref().map(told_parts).unwrap_or_default()).collect();
     let seen: RefCell<Sights> = RefCell::default();
