@@ -14,7 +14,7 @@ mod tests {
     use crate::negotiate;
 
     use crate::suite::pools::{emptied, rebuilt};
-    use crate::world::{World, runs, world, world_of_sets};
+    use crate::world::{World, runs, world};
 
     const NOW: i64 = 7;
 
@@ -85,7 +85,7 @@ mod tests {
 
         #[test]
         fn the_same_snapshot_gives_the_same_cycle(bytes in bytes()) {
-            let world = world(&bytes, 8);
+            let world = world(&bytes, 8, false);
             let once = without_costs(negotiate(&world.snapshot, &world.config, NOW));
             prop_assert_eq!(&once, &without_costs(negotiate(&world.snapshot, &world.config, NOW)));
             prop_assert_eq!(once.gangs.len() + once.unmatched.len(), world.snapshot.roots.len());
@@ -93,7 +93,7 @@ mod tests {
 
         #[test]
         fn the_order_of_the_input_does_not_matter(bytes in bytes(), by in 1usize..7, sets in any::<bool>()) {
-            let world = if sets { world_of_sets(&bytes, 8) } else { world(&bytes, 8) };
+            let world = world(&bytes, 8, sets);
             let mut ads: Vec<PoolAd> = world.snapshot.ads().map(|(_, ad)| ad.clone()).collect();
             let turn = by % ads.len();
             ads.rotate_left(turn);
@@ -108,7 +108,7 @@ mod tests {
 
         #[test]
         fn a_cycle_keeps_its_promises(bytes in bytes(), sets in any::<bool>()) {
-            let world = if sets { world_of_sets(&bytes, 8) } else { world(&bytes, 8) };
+            let world = world(&bytes, 8, sets);
             let pool = &world.snapshot;
             let cycle = negotiate(pool, &world.config, NOW);
             for gang in &cycle.gangs {
@@ -140,7 +140,7 @@ mod tests {
 
         #[test]
         fn asking_for_less_never_loses_a_gang(bytes in bytes(), which in 0usize..4, sets in any::<bool>()) {
-            let world = if sets { world_of_sets(&bytes, 6) } else { world(&bytes, 6) };
+            let world = world(&bytes, 6, sets);
             let Some(root) = world.snapshot.roots.first().cloned() else { return Ok(()) };
             if best(&world.snapshot, &root, &world).is_none() {
                 return Ok(());
@@ -156,7 +156,7 @@ mod tests {
 
         #[test]
         fn one_offer_more_never_loses_a_gang(bytes in bytes(), which in 0usize..8, sets in any::<bool>()) {
-            let world = if sets { world_of_sets(&bytes, 7) } else { world(&bytes, 7) };
+            let world = world(&bytes, 7, sets);
             let more = &world.snapshot;
             // One offer less: if there is a gang without it, there is one with it.
             let keys: Vec<AdKey> = more.ads().filter(|(_, ad)| ad.offer().is_some()).map(|(_, ad)| ad.key.clone()).collect();
@@ -174,7 +174,7 @@ mod tests {
 
         #[test]
         fn explanations_are_true(bytes in bytes(), sets in any::<bool>()) {
-            let world = if sets { world_of_sets(&bytes, 7) } else { world(&bytes, 7) };
+            let world = world(&bytes, 7, sets);
             let pool = &world.snapshot;
             let free = emptied(pool);
             for root in &pool.roots {
@@ -203,7 +203,7 @@ mod tests {
 
         #[test]
         fn each_part_is_not_true_of_as_many_ads_as_is_said(bytes in bytes()) {
-            let world = world(&bytes, 7);
+            let world = world(&bytes, 7, false);
             // Offers with one port only: then there is one way to look at each of them.
             let single = |ad: &PoolAd| ad.offer().is_none() || ad.ports.list.len() == 1;
             let ads = world.snapshot.ads().map(|(_, ad)| ad.clone()).filter(single).collect();

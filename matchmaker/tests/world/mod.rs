@@ -26,18 +26,9 @@ pub(crate) fn runs(cases: u32) -> Runs {
     Runs { cases, rng_seed, failure_persistence: None, max_shrink_iters: 4000, ..runs }
 }
 
-/// The pool that these bytes decide. Every ad that asks is a root.
-pub(crate) fn world(bytes: &[u8], ads_max: usize) -> World {
-    made(Draw::new(bytes, false), ads_max)
-}
-
-/// The same, where many ports are counted.
-#[allow(dead_code, reason = "not every test program asks for them")]
-pub(crate) fn world_of_sets(bytes: &[u8], ads_max: usize) -> World {
-    made(Draw::new(bytes, true), ads_max)
-}
-
-fn made(mut draw: Draw<'_>, ads_max: usize) -> World {
+/// The pool that these bytes decide. Every ad that asks is a root. With `sets`, many ports are counted.
+pub(crate) fn world(bytes: &[u8], ads_max: usize, sets: bool) -> World {
+    let mut draw = Draw::new(bytes, sets);
     let mut config = Config::product();
     let count = 2 + draw.below(ads_max - 1);
     let mut text = String::new();

@@ -26,7 +26,7 @@ pub(super) struct OpenSet {
 
 /// A candidate for a set.
 #[derive(Clone, Debug)]
-struct Row {
+struct SetRow {
     id: AdId,
     via: usize,
     score: Score,
@@ -35,8 +35,8 @@ struct Row {
 }
 
 /// The rows of a port that may be in one set together, the best ones first.
-struct Pool<'r> {
-    rows: &'r [Row],
+struct SetRows<'r> {
+    rows: &'r [SetRow],
     sizes: SetSizes,
     port: usize,
     /// The score of the ports bound before, if it is known.
@@ -93,7 +93,7 @@ impl<'a> Pass<'a> {
         let mut groups = self.rows(assembly, port)?;
         // An ad that turns out not to fit is left out, and what is left is looked at again.
         while let Some(rows) = groups.pop() {
-            let pool = Pool { rows: &rows, sizes, port, before: so_far, after };
+            let pool = SetRows { rows: &rows, sizes, port, before: so_far, after };
             self.passed += as_u64(rows.len());
             let mut chosen = Vec::new();
             if let Tried::Unfit(id) = self.choose(assembly, &pool, &mut chosen, 0, agenda)? {
@@ -186,11 +186,11 @@ impl<'a> Pass<'a> {
     }
 
     /// The rows of a port by what they have for `Same`, those with the best row last; in each group the best ones first.
-    fn rows(&mut self, assembly: &mut Assembly<'a>, port: usize) -> ControlFlow<(), Vec<Vec<Row>>> {
+    fn rows(&mut self, assembly: &mut Assembly<'a>, port: usize) -> ControlFlow<(), Vec<Vec<SetRow>>> {
         let ports = self.ports;
         let terms = assembly.seats().first().and_then(|root| root.ad.ports.list.get(port)?.set.clone());
         let (Some(set), Some(list)) = (terms, ports.get(port)) else { return ControlFlow::Continue(Vec::new()) };
-        let mut groups: BTreeMap<Vec<String>, Vec<Row>> = BTreeMap::new();
+        let mut groups: BTreeMap<Vec<String>, Vec<SetRow>> = BTreeMap::new();
         let has_identities = !set.same.is_empty() || !set.distinct.is_empty();
         for choice in list {
             self.step(assembly, u64::from(has_identities || !choice.sure))?;
@@ -198,7 +198,7 @@ impl<'a> Pass<'a> {
             let score = choice.score.map(|score| Score { members: 1, ..score });
             if let Some(score) = score.filter(|_| choice.sure && !has_identities) {
                 if self.may_bind(assembly, choice.id) {
-                    let row = Row { id: choice.id, via: choice.via, score, distinct: Vec::new() };
+                    let row = SetRow { id: choice.id, via: choice.via, score, distinct: Vec::new() };
                     groups.entry(Vec::new()).or_default().push(row);
                 }
                 continue;
@@ -213,7 +213,7 @@ impl<'a> Pass<'a> {
                     attributes.iter().map(|attribute| assembly.identity_in(member, attribute)).collect()
                 };
                 if let Some((same, distinct)) = identities(&set.same).zip(identities(&set.distinct)) {
-                    row = Some((same, Row { id: choice.id, via: choice.via, score, distinct }));
+                    row = Some((same, SetRow { id: choice.id, via: choice.via, score, distinct }));
                 }
                 true
             });
@@ -221,7 +221,7 @@ impl<'a> Pass<'a> {
                 groups.entry(same).or_default().push(row);
             }
         }
-        let mut groups: Vec<Vec<Row>> = groups.into_values().collect();
+        let mut groups: Vec<Vec<SetRow>> = groups.into_values().collect();
         for rows in &mut groups {
             rows.sort_unstable_by(|one, other| other.score.cmp(&one.score).then(one.id.cmp(&other.id)));
         }
@@ -233,7 +233,7 @@ impl<'a> Pass<'a> {
     fn choose(
         &mut self,
         assembly: &mut Assembly<'a>,
-        pool: &Pool<'_>,
+        pool: &SetRows<'_>,
         chosen: &mut Vec<usize>,
         from: usize,
         agenda: &mut Vec<Task>,
@@ -273,11 +273,11 @@ impl<'a> Pass<'a> {
     fn try_set(
         &mut self,
         assembly: &mut Assembly<'a>,
-        pool: &Pool<'_>,
+        pool: &SetRows<'_>,
         chosen: &[usize],
         agenda: &mut Vec<Task>,
     ) -> ControlFlow<(), Tried> {
-        let mut members: Vec<&Row> = chosen.iter().filter_map(|place| pool.rows.get(*place)).collect();
+        let mut members: Vec<&SetRow> = chosen.iter().filter_map(|place| pool.rows.get(*place)).collect();
         members.sort_unstable_by_key(|row| row.id);
         let ids: Vec<(AdId, usize)> = members.iter().map(|row| (row.id, row.via)).collect();
         let score = members.iter().fold(Score::default(), |sum, row| sum.plus(&row.score));
@@ -337,7 +337,7 @@ fn as_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-impl Pool<'_> {
+impl SetRows<'_> {
     /// Whether any rows may be in one set together.
     fn is_uniform(&self) -> bool {
         self.rows.first().is_none_or(|row| row.distinct.is_empty())
