@@ -8,7 +8,8 @@ mod tests {
     use classad::{Dialect, parse_ad};
     use gangindex::Indexed;
     use matchmaker::{
-        AdKey, Config, Consent, Cycle, Gang, Offer, Plain, PoolAd, Res, Role, Root, Snapshot, Usage, negotiate,
+        AdId, AdKey, Config, Consent, Cycle, Gang, Offer, Plain, PoolAd, Res, Role, Root, SetCount, Snapshot,
+        Unmatched, Usage, Verdict, negotiate,
     };
     use proptest::prelude::*;
     use proptest::test_runner::{Config as Runs, RngSeed};
@@ -16,8 +17,16 @@ mod tests {
     const NOW: i64 = 7;
 
     /// Each is no part of a later one.
-    const COUNTS: [&str; 6] =
-        ["", "MinCount = 1; MaxCount = 3;", "MinCount = 2; MaxCount = 9;", "Count = 2;", "Count = 1;", "Count = N;"];
+    const COUNTS: [&str; 8] = [
+        "",
+        "MinCount = 1; MaxCount = 3;",
+        "MinCount = 2; MaxCount = 9;",
+        "MinCount = 3; MaxCount = 9;",
+        "Count = 2;",
+        "Count = 1;",
+        "Count = 3;",
+        "Count = N;",
+    ];
 
     /// Decisions, one byte each; zero when they are used up.
     struct Draw<'b>(std::slice::Iter<'b, u8>);
@@ -125,8 +134,16 @@ mod tests {
             };
             ads.push(pool_ad(number, &text, Some(offer)));
         }
+        let mut last = job(&mut draw);
         for number in machines..machines + jobs {
-            let text = replaced(job(&mut draw));
+            // Some jobs are like the one before but for their counts.
+            last = match draw.below(3) {
+                0 => {
+                    last.replace("Count = 2", "Count = 3").replace("[Type = \"Job\"; N = ", "[Type = \"Job\"; N = 1 + ")
+                }
+                _ => job(&mut draw),
+            };
+            let text = replaced(last.clone());
             ads.push(pool_ad(number, &text, None));
             texts.push(text);
         }
@@ -162,6 +179,13 @@ mod tests {
             let (want, got) = (plain(&pool, &config), Indexed::new().negotiate(&pool, &config, NOW));
             prop_assert_eq!(&got.gangs, &want.gangs, "members_max {}\n{}", members_max, text);
             prop_assert_eq!(&got.cut_short, &want.cut_short, "{}", text);
+            let reasons = |cycle: &Cycle| -> Vec<(AdId, Verdict, Vec<Option<SetCount>>)> {
+                let of = |why: &Unmatched| {
+                    (why.root, why.verdict.clone(), why.ports.iter().map(|port| port.set.clone()).collect())
+                };
+                cycle.unmatched.iter().filter(|why| pool.ad(why.root).unwrap().ports.has_sets()).map(of).collect()
+            };
+            prop_assert_eq!(reasons(&got), reasons(&want), "{}", text);
             gangs.set(gangs.get() + want.gangs.len());
             of_sets.set(of_sets.get() + want.gangs.iter().filter(|gang| gang.score.members > 1).count());
         });

@@ -35,6 +35,8 @@ struct ClassKey {
     label: Option<Name>,
     constraint: Option<ExprId>,
     rank: Option<ExprId>,
+    /// No parent can bind the ad through this port.
+    is_counted: bool,
     /// Where each bare name of the two stands.
     presence: Vec<(bool, bool)>,
     /// The ad's other expressions, because of what they read.
@@ -164,7 +166,8 @@ fn key(ports: &Arc<Ports>, via: usize, exprs: &mut Exprs) -> ClassKey {
     let whole = |port: &matchmaker::Port| Expr::ad(port.attributes.clone());
     let all = if deep { ports.list.iter().map(|port| exprs.id(&whole(port))).collect() } else { Vec::new() };
     let label = port.filter(|_| !ports.implicit).map(|port| port.label.clone());
-    ClassKey { label, constraint, rank, presence, others, ports: all, via }
+    let is_counted = port.is_some_and(|port| port.set.is_some());
+    ClassKey { label, constraint, rank, is_counted, presence, others, ports: all, via }
 }
 
 /// The expressions of an ad that are no literals.

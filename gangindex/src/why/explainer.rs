@@ -168,6 +168,9 @@ impl Explainer<'_> {
     ) -> Option<Bits> {
         let mut candidates = view.admitted.clone();
         candidates.and(&self.pool.rows.firsts);
+        if candidates.meets(&self.pool.rows.late) {
+            return None;
+        }
         for earlier in left {
             let mut rows = earlier.rows.clone();
             match hubs {

@@ -44,7 +44,9 @@ impl Whys {
         known: &mut Known<'_>,
     ) -> Answer {
         let (config, now) = (round.config, round.now);
-        let shared = key.filter(|_| asked.root.exclusions.is_empty());
+        // Roots with equal keys may differ in the counts of their ports.
+        let has_sets = round.snapshot.ad(asked.root.ad).is_some_and(|ad| ad.ports.has_sets());
+        let shared = key.filter(|_| asked.root.exclusions.is_empty() && !has_sets);
         if let Some(why) = shared.and_then(|key| self.by_key.get(&key)) {
             return Answer { why: Some(Arc::clone(why)), steps: 0 };
         }

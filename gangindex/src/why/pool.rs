@@ -30,8 +30,12 @@ pub(crate) struct RowSets {
     pub(crate) shared: Bits,
     /// Rows whose ad has other ports.
     pub(crate) deep: Bits,
-    /// One row of each ad: that of its first port.
+    /// Rows of ports that are not counted.
+    pub(crate) entries: Bits,
+    /// One row of each ad: that of the first port through which it can be bound.
     pub(crate) firsts: Bits,
+    /// Those of ads whose port before it is counted: whether they are looked at depends on their other partners.
+    pub(crate) late: Bits,
     /// Rows that could give something, whatever is asked.
     pub(crate) giving: Bits,
     /// Rows of offers whose values may be told to every root.
@@ -90,7 +94,17 @@ impl Pool {
         let live = |row: usize| table.live.get(row);
         let shared = known.availability.shared(table);
         let deep = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.has_others()));
-        let firsts = Bits::of(rows, |row| live(row) && table.rows.get(row).is_some_and(|row| row.child_port() == 0));
+        let entry = |row: usize| snapshot.ad(AdId::at(place(row))).and_then(|ad| ad.ports.entries().next());
+        let is_first = |row: usize| {
+            table.rows.get(row).is_some_and(|own| entry(row).is_some_and(|entry| entry == own.child_port()))
+        };
+        let is_entry = |row: usize| {
+            let port = snapshot.ad(AdId::at(place(row))).zip(table.rows.get(row));
+            port.and_then(|(ad, row)| ad.ports.list.get(row.child_port())).is_some_and(|port| port.set.is_none())
+        };
+        let entries = Bits::of(rows, |row| live(row) && is_entry(row));
+        let firsts = Bits::of(rows, |row| live(row) && is_first(row));
+        let late = Bits::of(rows, |row| firsts.get(row) && entry(row) != Some(0));
         let gives = |row: usize| {
             let capacity = offer(row).map(|offer| &offer.capacity);
             capacity.is_some_and(|capacity| !capacity.is_empty() && capacity.values().all(|amount| *amount >= 1))
@@ -109,7 +123,7 @@ impl Pool {
             snapshot: snapshot.without_roots(),
             resources: known.availability.resources(),
             alike,
-            rows: RowSets { shared, deep, firsts, giving, disclosed },
+            rows: RowSets { shared, deep, entries, firsts, late, giving, disclosed },
             capacities: capacities.into_values().collect(),
             admitted: BTreeMap::new(),
             homes: BTreeMap::new(),
@@ -122,7 +136,12 @@ impl Pool {
 
     /// The rows that a root of this namespace may be bound to.
     pub(crate) fn admitted(&mut self, namespace: &str, known: &Known<'_>) -> Bits {
-        let rows = || known.availability.admitted(known.table, namespace);
+        let entries = &self.rows.entries;
+        let rows = || {
+            let mut rows = known.availability.admitted(known.table, namespace);
+            rows.and(entries);
+            rows
+        };
         self.admitted.entry(namespace.to_owned()).or_insert_with(rows).clone()
     }
 
