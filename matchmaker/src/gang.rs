@@ -1,5 +1,7 @@
 //! A gang: which ads were bound together, through which ports, and what each gives.
 
+use std::cmp::Ordering;
+
 use smallvec::SmallVec;
 
 use crate::capacity::Ask;
@@ -77,7 +79,12 @@ impl Gang {
 
     /// Whether this gang is to be preferred to `other`: a larger score, then smaller ids.
     pub fn beats(&self, other: &Gang) -> bool {
-        self.score.cmp(&other.score).then_with(|| other.ids().cmp(&self.ids())).is_gt()
+        self.order(other).is_gt()
+    }
+
+    /// The order of gangs of one root: the greater is to be preferred.
+    pub(crate) fn order(&self, other: &Gang) -> Ordering {
+        self.score.cmp(&other.score).then_with(|| other.ids().cmp(&self.ids()))
     }
 
     /// The label under which a member is known to its parent; none for the root.

@@ -31,15 +31,32 @@ pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, confi
 
 /// Up to `cap` gangs of a root, in the order of the search.
 pub fn gangs(snapshot: &Snapshot, root: AdId, cap: usize, config: &Config, now: i64) -> Vec<Gang> {
+    list(snapshot, root, &BTreeSet::new(), cap, config, now).0
+}
+
+/// Up to `cap` gangs of a root that avoid the excluded offers, in the order of the search, and whether there may be others.
+pub(crate) fn list(
+    snapshot: &Snapshot,
+    root: AdId,
+    exclusions: &BTreeSet<AdKey>,
+    cap: usize,
+    config: &Config,
+    now: i64,
+) -> (Vec<Gang>, bool) {
     let mut all = Vec::new();
+    let mut has_more = false;
     let mut keep = |assembly: &mut Assembly<'_>| {
+        has_more = all.len() >= cap;
+        if has_more {
+            return ControlFlow::Break(());
+        }
         all.push(assembly.gang());
-        if all.len() < cap { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        ControlFlow::Continue(())
     };
     let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
     let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, allowed: config.steps_max };
-    search(snapshot, root, &BTreeSet::new(), config, now, &mut visitor);
-    all
+    let gave_up = search(snapshot, root, exclusions, config, now, &mut visitor).gave_up;
+    (all, has_more || gave_up)
 }
 
 /// Callbacks of a search, and what its evaluations may take.

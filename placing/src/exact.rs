@@ -1,0 +1,234 @@
+//! Small windows exactly: branch and bound over "root: column, or none", with prices for the bound.
+//!
+//! The objective is one number here, in which a level counts more than all lower levels together. A node of the search tree has
+//! some roots decided. Its bound is what they are worth, the prices of what is left, and for each other root the most by which the value
+//! of one of its columns exceeds the cost. The root with the fewest choices that may still lead to something better is decided next.
+
+use crate::best::{Best, Steps};
+use crate::model::{Choice, Column, Root};
+use crate::objective::{Score, cut};
+use crate::state::{Problem, State};
+
+/// Larger windows are not solved exactly.
+const ROOTS_MAX: usize = 64;
+const COLUMNS_MAX: usize = 20_000;
+/// The sum of the values of all roots stays below.
+const SUM_MAX: i128 = 1 << 80;
+/// How many bits of the scores are compared, level by level: the most that keep the sum within its bounds.
+const PRECISIONS: [[u32; 3]; 4] = [[32, 12, 8], [20, 8, 4], [10, 4, 2], [1, 1, 1]];
+/// Fractional bits of prices and values.
+const BITS: u32 = 30;
+/// Rounds of prices before the search.
+const ROUNDS: usize = 300;
+
+/// Solves a small window. Whether no placement has more weight, band by band, than `best`; false if the window is not small, or the steps
+/// did not suffice. The score is the best one, too, as far as it is compared.
+pub(crate) fn solve(problem: &Problem<'_>, best: &mut Best, steps: &mut Steps) -> bool {
+    let window = problem.window;
+    let is_listed = window.roots.iter().all(|root| !root.has_more);
+    if !is_listed || window.roots.len() > ROOTS_MAX || window.columns() > COLUMNS_MAX {
+        return false;
+    }
+    let Some(values) = PRECISIONS.iter().find_map(|bits| values(problem, *bits)) else { return false };
+    let mut search = Search {
+        problem,
+        typical: window.typical(),
+        prices: vec![0; window.free.len()],
+        state: State::empty(problem),
+        decided: vec![false; window.roots.len()],
+        value: 0,
+        target: total(&values, &best.choices),
+        values,
+        best,
+    };
+    search.set_prices(steps);
+    search.descend(steps);
+    !steps.is_spent()
+}
+
+/// By root and column what it adds to the objective; `None` if that does not fit into a number.
+fn values(problem: &Problem<'_>, precision: [u32; 3]) -> Option<Vec<Vec<i128>>> {
+    let window = problem.window;
+    let all = || window.roots.iter().flat_map(|root| &root.columns).map(|column| column.score.map(cut));
+    let roots = i128::try_from(window.roots.len()).ok()?;
+    let mut levels = [(0u32, 0i128); 3];
+    // everything in lower levels comes to less
+    let mut factor = 1i128;
+    for (level, (shift, of)) in levels.iter_mut().enumerate().rev() {
+        let scores = || all().filter_map(|score| score.get(level).copied());
+        let (least, most) = (scores().min().unwrap_or(0).min(0), scores().max().unwrap_or(0).max(0));
+        let bits = 128 - (most - least).leading_zeros();
+        let zeros = scores().fold(0, |bits, score| bits | score).trailing_zeros();
+        *shift = zeros.max(bits.saturating_sub(*precision.get(level)?)).min(127);
+        *of = factor;
+        let span = ((most >> *shift) - (least >> *shift)).checked_mul(roots)?;
+        factor = factor.checked_add(span.checked_mul(factor)?).filter(|factor| *factor < SUM_MAX)?;
+    }
+    let mut bands = vec![0i128; problem.objective.bands()];
+    for (band, of) in bands.iter_mut().enumerate().rev() {
+        *of = factor;
+        let counts = (0..window.roots.len()).map(|root| problem.objective.count(root));
+        let weight: i128 = counts.filter(|(of, _)| *of == band).map(|(_, weight)| weight).sum();
+        factor = factor.checked_add(weight.checked_mul(factor)?).filter(|factor| *factor < SUM_MAX)?;
+    }
+    let value = |root: usize, score: &Score| {
+        let (band, weight) = problem.objective.count(root);
+        let score = score.iter().zip(levels).map(|(level, (shift, factor))| (cut(*level) >> shift) * factor);
+        bands.get(band).map_or(0, |factor| factor * weight) + score.sum::<i128>()
+    };
+    let of = |(number, root): (usize, &Root)| root.columns.iter().map(|column| value(number, &column.score)).collect();
+    Some(window.roots.iter().enumerate().map(of).collect())
+}
+
+fn total(values: &[Vec<i128>], choices: &[Choice]) -> i128 {
+    let value = |(values, choice): (&Vec<i128>, &Choice)| values.get((*choice)?).copied();
+    values.iter().zip(choices).filter_map(value).sum()
+}
+
+/// What a root may get, and by how much its value exceeds its cost, with 30 fractional bits.
+type Candidate = (i128, Choice);
+
+struct Search<'a, 'p> {
+    problem: &'p Problem<'p>,
+    /// By root and column.
+    values: Vec<Vec<i128>>,
+    /// The most that a column takes of each resource.
+    typical: Vec<u64>,
+    /// Of a unit of each resource, with 30 fractional bits.
+    prices: Vec<i128>,
+    state: State<'p>,
+    decided: Vec<bool>,
+    /// What the decided roots are worth.
+    value: i128,
+    /// What the best placement is worth.
+    target: i128,
+    best: &'a mut Best,
+}
+
+impl Search<'_, '_> {
+    /// What a bound must reach to be of interest.
+    fn threshold(&self) -> i128 {
+        (self.target + 1) << BITS
+    }
+
+    fn cost(&self, column: &Column) -> i128 {
+        let price = |resource: usize| self.prices.get(resource).copied().unwrap_or(0);
+        column.units().fold(0, |sum, (resource, amount)| {
+            sum.saturating_add(price(resource).saturating_mul(i128::from(amount)))
+        })
+    }
+
+    fn worth_of(&self, amounts: &[u64]) -> i128 {
+        let all = amounts.iter().zip(&self.prices).map(|(left, price)| price.saturating_mul(i128::from(*left)));
+        all.fold(0, i128::saturating_add)
+    }
+
+    /// Prices with a small bound: each round moves them against the surplus of what is free, by as much as the bound exceeds the best
+    /// placement (B. Polyak, *Minimization of unsmooth functionals*, 1969).
+    fn set_prices(&mut self, steps: &mut Steps) {
+        let window = self.problem.window;
+        let mut least = (i128::MAX, self.prices.clone());
+        for _ in 0..ROUNDS {
+            if !steps.spend(window.columns()) {
+                break;
+            }
+            let mut bound = self.worth_of(&window.free);
+            let mut surplus: Vec<i128> = window.free.iter().map(|free| i128::from(*free)).collect();
+            for (root, values) in window.roots.iter().zip(&self.values) {
+                let profit = |(column, value): (&_, &i128)| (*value << BITS).saturating_sub(self.cost(column));
+                let profits = root.columns.iter().zip(values).map(profit).zip(&root.columns);
+                let Some((profit, column)) = profits.max_by_key(|(profit, _)| *profit).filter(|(most, _)| *most > 0)
+                else {
+                    continue;
+                };
+                bound = bound.saturating_add(profit);
+                for (resource, amount) in column.units() {
+                    surplus.get_mut(resource).into_iter().for_each(|surplus| *surplus -= i128::from(amount));
+                }
+            }
+            if bound < least.0 {
+                least = (bound, self.prices.clone());
+            }
+            // in parts of a typical amount, with 6 fractional bits
+            let parts = |(surplus, typical): (i128, &u64)| (surplus * 64 / i128::from(*typical)).clamp(-4096, 4096);
+            let moves: Vec<i128> = surplus.into_iter().zip(&self.typical).map(parts).collect();
+            let open = moves.iter().zip(&self.prices).filter(|(by, price)| **by < 0 || **price > 0);
+            let length: i128 = open.map(|(by, _)| by * by).sum();
+            let gap = bound.saturating_sub(self.threshold()).max(0) / 2;
+            if length == 0 || gap == 0 {
+                break;
+            }
+            for ((price, by), typical) in self.prices.iter_mut().zip(moves).zip(&self.typical) {
+                let change = gap.saturating_mul(64 * by) / length / i128::from(*typical);
+                *price = price.saturating_sub(change).max(0);
+            }
+        }
+        self.prices = least.1;
+    }
+
+    /// Looks through everything below the decisions made.
+    fn descend(&mut self, steps: &mut Steps) {
+        let Some((bound, mut open)) = self.open(steps) else { return };
+        let most = |options: &[Candidate]| options.iter().map(|option| option.0).max().unwrap_or(0);
+        let threshold = self.threshold();
+        for (_, options) in &mut open {
+            let others = bound - most(options);
+            options.retain(|option| others + option.0 >= threshold);
+        }
+        let Some((root, mut options)) = open.into_iter().min_by_key(|(root, options)| (options.len(), *root)) else {
+            if self.state.balance().is_even() {
+                self.target = self.value;
+                self.best.offer(&self.state);
+            }
+            return;
+        };
+        let others = bound - most(&options);
+        options.sort_by_key(|(profit, choice)| (std::cmp::Reverse(*profit), choice.is_none(), *choice));
+        for (profit, choice) in options {
+            if others + profit < self.threshold() || steps.is_spent() {
+                return;
+            }
+            self.decide(root, choice, steps);
+        }
+    }
+
+    /// Looks through everything in which a root has this choice, too.
+    fn decide(&mut self, root: usize, choice: Choice, steps: &mut Steps) {
+        let value = |number| self.values.get(root).and_then(|values| values.get(number)).copied();
+        let value = choice.and_then(value).unwrap_or(0);
+        self.decided.get_mut(root).into_iter().for_each(|decided| *decided = true);
+        if let Some(number) = choice {
+            self.state.place(root, number);
+        }
+        self.value += value;
+        self.descend(steps);
+        self.value -= value;
+        self.state.remove(root);
+        self.decided.get_mut(root).into_iter().for_each(|decided| *decided = false);
+    }
+
+    /// The bound, and the options of each root that is not decided; `None` if nothing better is possible.
+    fn open(&self, steps: &mut Steps) -> Option<(i128, Vec<(usize, Vec<Candidate>)>)> {
+        let mut bound = (self.value << BITS).saturating_add(self.worth_of(self.state.left()));
+        let mut open = Vec::new();
+        let roots = self.problem.window.roots.iter().zip(&self.values).zip(&self.decided).enumerate();
+        for (root, ((of, values), _)) in roots.filter(|(_, (_, decided))| !**decided) {
+            if !steps.spend(of.columns.len()) {
+                return None;
+            }
+            let fits = of.columns.iter().zip(values).enumerate();
+            let fits = fits.filter(|(_, (column, _))| self.state.lacks(column, None).is_none());
+            let profit = |(number, (column, value)): (usize, (&Column, &i128))| {
+                ((*value << BITS).saturating_sub(self.cost(column)), Some(number))
+            };
+            let none = (!self.problem.rules.must(root)).then_some((0, None));
+            let options: Vec<Candidate> = fits.map(profit).chain(none).collect();
+            bound = bound.saturating_add(options.iter().map(|option| option.0).max()?);
+            open.push((root, options));
+        }
+        let can = open.iter().filter(|(_, options)| options.iter().any(|option| option.1.is_some()));
+        let weights = can.map(|(root, _)| (*root, self.problem.objective.count(*root).1));
+        let is_possible = self.state.balance().can_be_even(&self.problem.rules, weights);
+        (is_possible && bound >= self.threshold()).then_some((bound, open))
+    }
+}
