@@ -113,9 +113,9 @@ impl Search<'_, '_> {
 
     fn cost(&self, column: &Column) -> i128 {
         let price = |resource: usize| self.prices.get(resource).copied().unwrap_or(0);
-        column.units().fold(0, |sum, (resource, amount)| {
-            sum.saturating_add(price(resource).saturating_mul(i128::from(amount)))
-        })
+        column
+            .units()
+            .fold(0, |sum, (resource, amount)| sum.saturating_add(price(resource).saturating_mul(i128::from(amount))))
     }
 
     fn worth_of(&self, amounts: &[u64]) -> i128 {

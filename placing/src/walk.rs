@@ -110,9 +110,8 @@ impl<'p> Walk<'p> {
         if state.balance().is_even() {
             return start;
         }
-        let wanted = |at: &usize| {
-            waiting.get(*at).is_some_and(|root| state.balance().wants(&self.problem.rules, *root))
-        };
+        let wanted =
+            |at: &usize| waiting.get(*at).is_some_and(|root| state.balance().wants(&self.problem.rules, *root));
         (start..waiting.len()).chain(0..start).find(wanted).unwrap_or(start)
     }
 

@@ -41,8 +41,7 @@ impl<'s> Columns<'s> {
     /// Adds a root with all its gangs, the best first; of several that take the same only the best. `in_turn` is its gang in turn.
     pub(crate) fn add(&mut self, turn: &Turn<'s>, in_turn: Option<&Gang>, config: &Config, now: i64) {
         let Collective { gangs_max, pinned, .. } = self.collective;
-        let (mut gangs, has_more) =
-            plain::list(self.snapshot, turn.ad, &turn.root.exclusions, *gangs_max, config, now);
+        let (mut gangs, has_more) = plain::list(self.snapshot, turn.ad, &turn.root.exclusions, *gangs_max, config, now);
         gangs.extend(in_turn.cloned());
         gangs.sort_by(|one, other| other.order(one));
         let mut root = Root {

@@ -6,7 +6,7 @@ use matchmaker::{AdId, Gang};
 use serde_json::{Map, Value, json};
 
 /// The pool of a request: ads in their order, each under its id; the paper's semantics have no other name for them.
-fn pool(request: &Value) -> Result<(PaperPool, Vec<String>), String> {
+pub(crate) fn pool(request: &Value) -> Result<(PaperPool, Vec<String>), String> {
     let ads = || request["ads"].as_array().into_iter().flatten();
     let ids = ads().map(|ad| ad["id"].as_str().unwrap_or("").to_owned()).collect();
     Ok((PaperPool::of(ads().map(|ad| ad["text"].as_str().unwrap_or("")), rank_of)?, ids))

@@ -6,6 +6,7 @@
 mod gangs;
 mod gridcam;
 mod language;
+mod optimum;
 mod policy;
 mod rntree;
 mod summary;
@@ -24,6 +25,7 @@ pub fn answer(request: &Value) -> Value {
         Some("gang") => gangs::answer(request),
         Some("decay" | "quota" | "shares" | "order" | "victims") => policy::answer(request),
         Some("placing" | "gridcam" | "trace") => gridcam::answer(request),
+        Some("optimum") => optimum::answer(request),
         Some("rntree") => rntree::answer(request),
         Some("summary" | "merge") => summary::answer(request),
         _ => language::answer(request),
