@@ -15,13 +15,16 @@ pub(crate) struct Best {
 }
 
 impl Best {
-    /// Takes a placement that gives everything that is due, if it is worth more.
-    pub(crate) fn offer(&mut self, state: &State<'_>) {
-        if state.balance().is_even() && *state.worth() > self.worth {
+    /// Takes a placement that gives everything that is due, if it is worth more. Whether its weights are larger.
+    pub(crate) fn offer(&mut self, state: &State<'_>) -> bool {
+        let is_better = state.balance().is_even() && *state.worth() > self.worth;
+        let gains = is_better && state.worth().weights > self.worth.weights;
+        if is_better {
             self.worth.clone_from(state.worth());
             self.choices.clear();
             self.choices.extend_from_slice(state.choices());
         }
+        gains
     }
 }
 

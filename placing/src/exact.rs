@@ -4,8 +4,10 @@
 //! some roots decided. Its bound is what they are worth, the prices of what is left, and for each other root the most by which the value
 //! of one of its columns exceeds the cost. The root with the fewest choices that may still lead to something better is decided next.
 
+use std::collections::BTreeMap;
+
 use crate::best::{Best, Steps};
-use crate::model::{Choice, Column, Root};
+use crate::model::{Choice, Column, Root, Window};
 use crate::objective::{Score, cut};
 use crate::state::{Problem, State};
 
@@ -18,6 +20,8 @@ const SUM_MAX: i128 = 1 << 80;
 const PRECISIONS: [[u32; 3]; 4] = [[32, 12, 8], [20, 8, 4], [10, 4, 2], [1, 1, 1]];
 /// Fractional bits of prices and values.
 const BITS: u32 = 30;
+/// So many nodes of the search tree are remembered.
+const SEEN_MAX: usize = 100_000;
 /// Rounds of prices before the search.
 const ROUNDS: usize = 300;
 
@@ -39,6 +43,7 @@ pub(crate) fn solve(problem: &Problem<'_>, best: &mut Best, steps: &mut Steps) -
         value: 0,
         target: total(&values, &best.choices),
         values,
+        seen: BTreeMap::new(),
         best,
     };
     search.set_prices(steps);
@@ -102,8 +107,14 @@ struct Search<'a, 'p> {
     value: i128,
     /// What the best placement is worth.
     target: i128,
+    /// What the decided roots were worth the last time that the same was left for the same roots.
+    seen: BTreeMap<Situation, i128>,
     best: &'a mut Best,
 }
+
+/// What the rest of the search depends on: which roots are decided, what is left of what the others may take, which seats are taken, and
+/// what is due and missing.
+type Situation = (Vec<bool>, Vec<u64>, Vec<bool>, Vec<i128>);
 
 impl Search<'_, '_> {
     /// What a bound must reach to be of interest.
@@ -123,29 +134,12 @@ impl Search<'_, '_> {
         all.fold(0, i128::saturating_add)
     }
 
-    /// Prices with a small bound: each round moves them against the surplus of what is free, by as much as the bound exceeds the best
-    /// placement (B. Polyak, *Minimization of unsmooth functionals*, 1969).
+    /// Lowers the bound of the roots that are not decided until nothing better is possible: each round moves the prices against the surplus of
+    /// what is left, by half as much as the bound exceeds the threshold (B. Polyak, *Minimization of unsmooth functionals*, 1969).
     fn set_prices(&mut self, steps: &mut Steps) {
-        let window = self.problem.window;
-        let mut least = (i128::MAX, self.prices.clone());
+        let mut least = (i128::MAX, Vec::new());
         for _ in 0..ROUNDS {
-            if !steps.spend(window.columns()) {
-                break;
-            }
-            let mut bound = self.worth_of(&window.free);
-            let mut surplus: Vec<i128> = window.free.iter().map(|free| i128::from(*free)).collect();
-            for (root, values) in window.roots.iter().zip(&self.values) {
-                let profit = |(column, value): (&_, &i128)| (*value << BITS).saturating_sub(self.cost(column));
-                let profits = root.columns.iter().zip(values).map(profit).zip(&root.columns);
-                let Some((profit, column)) = profits.max_by_key(|(profit, _)| *profit).filter(|(most, _)| *most > 0)
-                else {
-                    continue;
-                };
-                bound = bound.saturating_add(profit);
-                for (resource, amount) in column.units() {
-                    surplus.get_mut(resource).into_iter().for_each(|surplus| *surplus -= i128::from(amount));
-                }
-            }
+            let Some((bound, surplus)) = self.relaxed(steps) else { break };
             if bound < least.0 {
                 least = (bound, self.prices.clone());
             }
@@ -154,21 +148,58 @@ impl Search<'_, '_> {
             let moves: Vec<i128> = surplus.into_iter().zip(&self.typical).map(parts).collect();
             let open = moves.iter().zip(&self.prices).filter(|(by, price)| **by < 0 || **price > 0);
             let length: i128 = open.map(|(by, _)| by * by).sum();
-            let gap = bound.saturating_sub(self.threshold()).max(0) / 2;
+            let gap = bound.saturating_sub(self.threshold()).max(-1) + 1;
             if length == 0 || gap == 0 {
                 break;
             }
             for ((price, by), typical) in self.prices.iter_mut().zip(moves).zip(&self.typical) {
-                let change = gap.saturating_mul(64 * by) / length / i128::from(*typical);
+                let change = gap.saturating_mul(32 * by) / length / i128::from(*typical);
                 *price = price.saturating_sub(change).max(0);
             }
         }
-        self.prices = least.1;
+        if !least.1.is_empty() {
+            self.prices = least.1;
+        }
+    }
+
+    /// The bound if each root that is not decided takes the column that is best for it at these prices, and what that leaves of each
+    /// resource, which may be less than nothing.
+    fn relaxed(&self, steps: &mut Steps) -> Option<(i128, Vec<i128>)> {
+        let mut bound = (self.value << BITS).saturating_add(self.worth_of(self.state.left()));
+        let mut surplus: Vec<i128> = self.state.left().iter().map(|left| i128::from(*left)).collect();
+        for root in self.undecided() {
+            let options = self.options(root, steps)?;
+            let (profit, choice) = options.into_iter().max_by_key(|(profit, choice)| (*profit, choice.is_none()))?;
+            bound = bound.saturating_add(profit);
+            for (resource, amount) in self.problem.window.column(root, choice).into_iter().flat_map(Column::units) {
+                surplus.get_mut(resource).into_iter().for_each(|surplus| *surplus -= i128::from(amount));
+            }
+        }
+        Some((bound, surplus))
+    }
+
+    fn undecided(&self) -> impl Iterator<Item = usize> {
+        self.decided.iter().enumerate().filter(|(_, decided)| !**decided).map(|(root, _)| root)
+    }
+
+    /// What a root may still get; `None` if the steps are spent.
+    fn options(&self, root: usize, steps: &mut Steps) -> Option<Vec<Candidate>> {
+        let of = self.problem.window.roots.get(root)?;
+        if !steps.spend(of.columns.len()) {
+            return None;
+        }
+        let fits = of.columns.iter().zip(self.values.get(root)?).enumerate();
+        let fits = fits.filter(|(_, (column, _))| self.state.lacks(column, None).is_none());
+        let profit = |(number, (column, value)): (usize, (&Column, &i128))| {
+            ((*value << BITS).saturating_sub(self.cost(column)), Some(number))
+        };
+        let none = (!self.problem.rules.must(root)).then_some((0, None));
+        Some(fits.map(profit).chain(none).collect())
     }
 
     /// Looks through everything below the decisions made.
     fn descend(&mut self, steps: &mut Steps) {
-        let Some((bound, mut open)) = self.open(steps) else { return };
+        let Some((bound, mut open)) = self.open(steps).filter(|_| !self.was_here()) else { return };
         let most = |options: &[Candidate]| options.iter().map(|option| option.0).max().unwrap_or(0);
         let threshold = self.threshold();
         for (_, options) in &mut open {
@@ -192,6 +223,28 @@ impl Search<'_, '_> {
         }
     }
 
+    /// Whether the same was left for the same roots before, and the others were worth no less.
+    fn was_here(&mut self) -> bool {
+        let Window { roots, seats, .. } = self.problem.window;
+        let mut left = vec![0; self.state.left().len()];
+        let columns = self.undecided().filter_map(|root| roots.get(root)).flat_map(|root| &root.columns);
+        let units = columns.flat_map(Column::units).map(|(resource, _)| resource);
+        for resource in units.chain(seats.iter().flat_map(|seat| &seat.takes).map(|(resource, _)| *resource)) {
+            if let (Some(left), Some(now)) = (left.get_mut(resource), self.state.left().get(resource)) {
+                *left = *now;
+            }
+        }
+        let seats = self.state.sitting().iter().map(|sitting| *sitting > 0).collect();
+        let situation = (self.decided.clone(), left, seats, self.state.balance().deficits().collect());
+        if self.seen.get(&situation).is_some_and(|worth| *worth >= self.value) {
+            return true;
+        }
+        if self.seen.len() < SEEN_MAX || self.seen.contains_key(&situation) {
+            self.seen.insert(situation, self.value);
+        }
+        false
+    }
+
     /// Looks through everything in which a root has this choice, too.
     fn decide(&mut self, root: usize, choice: Choice, steps: &mut Steps) {
         let value = |number| self.values.get(root).and_then(|values| values.get(number)).copied();
@@ -211,18 +264,8 @@ impl Search<'_, '_> {
     fn open(&self, steps: &mut Steps) -> Option<(i128, Vec<(usize, Vec<Candidate>)>)> {
         let mut bound = (self.value << BITS).saturating_add(self.worth_of(self.state.left()));
         let mut open = Vec::new();
-        let roots = self.problem.window.roots.iter().zip(&self.values).zip(&self.decided).enumerate();
-        for (root, ((of, values), _)) in roots.filter(|(_, (_, decided))| !**decided) {
-            if !steps.spend(of.columns.len()) {
-                return None;
-            }
-            let fits = of.columns.iter().zip(values).enumerate();
-            let fits = fits.filter(|(_, (column, _))| self.state.lacks(column, None).is_none());
-            let profit = |(number, (column, value)): (usize, (&Column, &i128))| {
-                ((*value << BITS).saturating_sub(self.cost(column)), Some(number))
-            };
-            let none = (!self.problem.rules.must(root)).then_some((0, None));
-            let options: Vec<Candidate> = fits.map(profit).chain(none).collect();
+        for root in self.undecided() {
+            let options = self.options(root, steps)?;
             bound = bound.saturating_add(options.iter().map(|option| option.0).max()?);
             open.push((root, options));
         }

@@ -84,6 +84,11 @@ impl Balance {
         }
     }
 
+    /// How much is missing, by band and submitter, and by priority.
+    pub(crate) fn deficits(&self) -> impl Iterator<Item = i128> {
+        self.surplus.iter().flatten().map(|surplus| (*surplus).min(0))
+    }
+
     /// Whether everything that is due is given.
     pub(crate) fn is_even(&self) -> bool {
         self.below == 0 && self.missing == 0

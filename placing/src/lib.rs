@@ -12,6 +12,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod best;
+mod classes;
 mod exact;
 mod exchange;
 mod fairness;

@@ -1,13 +1,13 @@
 //! The steps of a placement, one after the other.
 
 use crate::best::{Best, Steps};
+use crate::classes::Classes;
 use crate::exact::solve;
 use crate::exchange::exchange;
-use crate::fairness::Rules;
 use crate::fixed::ONE;
 use crate::model::{Choice, Window};
-use crate::objective::{Objective, weight};
-use crate::prices::{Prices, values};
+use crate::objective::weight;
+use crate::prices::Prices;
 use crate::settle::settle;
 use crate::state::{Problem, State};
 use crate::walk::Walk;
@@ -45,61 +45,52 @@ pub struct Placed {
 #[must_use]
 pub fn place(window: &Window, effort: Effort) -> Placed {
     let in_turn: Vec<Choice> = window.roots.iter().map(|root| root.in_turn).collect();
-    let problem = Problem { window, rules: Rules::of(window), objective: Objective::of(window) };
+    if State::of(&Problem::of(window), &in_turn).is_none() {
+        let (weight, bound) = (weight(window, &in_turn), Prices::zero(window).bound(window));
+        return Placed { choices: in_turn, weight, in_turn: weight, bound, proven: false, steps: 0 };
+    }
+    let classes = Classes::of(window);
     let mut steps = Steps::new(effort.steps);
-    let mut prices = Prices::zero(window, &values(window));
-    let (choices, proven) = match State::of(&problem, &in_turn) {
-        Some(state) => {
-            let mut best = Best { worth: state.worth().clone(), choices: in_turn.clone() };
-            let proven = improve(&problem, state, &mut best, &mut prices, (&mut steps, effort.seed));
-            (settle(&problem, &best.choices), proven)
-        }
-        None => (in_turn.clone(), false),
-    };
+    let mut prices = Prices::zero(&classes.window);
+    let (choices, proven) = improve(&classes.window, &mut prices, &mut steps, effort.seed);
     let reached = weight(window, &choices);
-    let bound = if proven { reached } else { prices.bound(window) };
-    let in_turn = weight(window, &in_turn);
-    Placed { choices, weight: reached, in_turn, bound, proven, steps: steps.used() }
+    Placed {
+        choices: classes.expand(window, &choices),
+        weight: reached,
+        in_turn: weight(window, &in_turn),
+        bound: if proven { reached } else { prices.bound(&classes.window) },
+        proven,
+        steps: steps.used(),
+    }
 }
 
-/// Improves on the result in turn. Whether the weights are proven to be the largest.
-fn improve<'p>(
-    problem: &'p Problem<'p>,
-    mut state: State<'p>,
-    best: &mut Best,
-    prices: &mut Prices,
-    (steps, seed): (&mut Steps, u64),
-) -> bool {
-    let window = problem.window;
+/// The best placement that is found, and whether its weights are proven to be the largest.
+fn improve(window: &Window, prices: &mut Prices, steps: &mut Steps, seed: u64) -> (Vec<Choice>, bool) {
+    let problem = &Problem::of(window);
+    let in_turn: Vec<Choice> = window.roots.iter().map(|root| root.in_turn).collect();
+    let Some(mut state) = State::of(problem, &in_turn) else { return (in_turn, false) };
+    let mut best = Best { worth: state.worth().clone(), choices: in_turn };
     // 1. Walk from the result in turn.
     let mut walk = Walk::new(problem, seed);
-    walk.run(&mut state, best, steps);
+    walk.run(&mut state, &mut best, steps);
     // 2. Prices.
-    prices.improve(window, &values(window), steps);
+    prices.improve(window, steps);
     // 3. Walk from an order by price, each time from another one, and improve the scores where there is a gain.
-    let (mut ranked, mut noise) = (None, 1);
-    while let Some(mut state) = walk.by_price(prices, noise, steps) {
+    let (mut ranked, mut noise, mut proven) = (None, 1, false);
+    while !proven {
+        let Some(mut state) = walk.by_price(prices, noise, steps) else { break };
         best.offer(&state);
-        walk.run(&mut state, best, steps);
+        walk.run(&mut state, &mut best, steps);
         if ranked.as_ref() != Some(&best.worth.weights) {
-            rank(problem, best, steps);
+            if let Some(mut state) = State::of(problem, &best.choices) {
+                exchange(problem, &mut state, &mut best, steps);
+            }
             ranked = Some(best.worth.weights.clone());
         }
         // 4. A small window exactly, once there is a good placement to begin with.
-        if noise == 1 && solve(problem, best, steps) {
-            return true;
-        }
-        if problem.objective.bands() == 1 && weight(window, &best.choices) >= prices.bound(window) {
-            return true;
-        }
+        proven = noise == 1 && solve(problem, &mut best, steps);
+        proven |= problem.objective.bands() == 1 && weight(window, &best.choices) >= prices.bound(window);
         noise = NOISE;
     }
-    false
-}
-
-/// Improves the scores of the best placement.
-fn rank<'p>(problem: &'p Problem<'p>, best: &mut Best, steps: &mut Steps) {
-    if let Some(mut state) = State::of(problem, &best.choices) {
-        exchange(problem, &mut state, best, steps);
-    }
+    (settle(problem, &best.choices), proven)
 }

@@ -26,14 +26,15 @@ pub(crate) struct Prices {
 
 impl Prices {
     /// Every price 0: the bound is the sum of all values.
-    pub(crate) fn zero(window: &Window, values: &[u64]) -> Prices {
+    pub(crate) fn zero(window: &Window) -> Prices {
         let per_unit = vec![0; window.free.len()];
-        let bound = bound(window, values, &per_unit);
+        let bound = bound(window, &values(window), &per_unit);
         Prices { per_unit, bound }
     }
 
     /// Lowers the bound by rounds of prices.
-    pub(crate) fn improve(&mut self, window: &Window, values: &[u64], steps: &mut Steps) {
+    pub(crate) fn improve(&mut self, window: &Window, steps: &mut Steps) {
+        let values = values(window);
         let mut rounds = Rounds::of(window);
         for round in 0..ROUNDS {
             if !steps.spend(window.columns()) {
@@ -41,7 +42,7 @@ impl Prices {
             }
             let (first, last) = TEMPERATURES;
             let temperature = first * ROUNDS / (ROUNDS + (first / last - 1) * round);
-            let bound = rounds.round(values, temperature);
+            let bound = rounds.round(&values, temperature);
             if bound < self.bound {
                 self.bound = bound;
                 self.per_unit.clone_from(&rounds.before);
@@ -63,7 +64,7 @@ impl Prices {
 }
 
 /// The weight of each root in parts of [`ONE`], which is the largest weight; rounded up.
-pub(crate) fn values(window: &Window) -> Vec<u64> {
+fn values(window: &Window) -> Vec<u64> {
     let heaviest = u128::from(heaviest(window));
     let value = |weight: u64| (u128::from(weight) * u128::from(ONE)).div_ceil(heaviest);
     window.roots.iter().map(|root| u64::try_from(value(root.counts())).unwrap_or(ONE)).collect()

@@ -12,6 +12,12 @@ pub(crate) struct Problem<'w> {
     pub(crate) objective: Objective,
 }
 
+impl<'w> Problem<'w> {
+    pub(crate) fn of(window: &'w Window) -> Problem<'w> {
+        Problem { window, rules: Rules::of(window), objective: Objective::of(window) }
+    }
+}
+
 /// A placement.
 #[derive(Clone, Debug)]
 pub(crate) struct State<'p> {
@@ -75,6 +81,11 @@ impl<'p> State<'p> {
     /// What is left of each resource.
     pub(crate) fn left(&self) -> &[u64] {
         &self.left
+    }
+
+    /// How many gangs hold each seat.
+    pub(crate) fn sitting(&self) -> &[usize] {
+        &self.sitting
     }
 
     /// The roots that take something of a resource.

@@ -97,10 +97,9 @@ impl<'p> Walk<'p> {
                 }
             }
             state.place(root, column);
-            if state.worth().weights > best.worth.weights {
+            if best.offer(state) {
                 fruitless = 0;
             }
-            best.offer(state);
         }
     }
 

@@ -18,7 +18,7 @@ fn gangs_of(request: &Value) -> Result<Value, String> {
     let roots = request["roots"].as_array().ok_or("no roots")?;
     let jobs = roots.iter().map(|root| place(&root["id"])).collect::<Result<BTreeSet<AdId>, _>>()?;
     let (mut snapshot, config) = pool.with_jobs(&jobs);
-    let mut collective = Collective { fair: request["fair"] == true, steps: STEPS, ..Collective::default() };
+    let mut collective = Collective { fair: request["fair"] == true, ..Collective::default() };
     for root in roots {
         let ad = place(&root["id"])?;
         let number = |name: &str| root[name].as_i64().unwrap_or(0);
@@ -45,9 +45,6 @@ fn gangs_of(request: &Value) -> Result<Value, String> {
         "steps": together.steps,
     }))
 }
-
-/// More than any case needs.
-const STEPS: u64 = 10_000_000;
 
 /// The partners of a root, by port.
 fn members(gang: &Gang) -> impl Iterator<Item = AdId> {
