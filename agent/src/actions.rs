@@ -10,7 +10,7 @@ use crate::cluster::{AgentOffer, Answer};
 use crate::lmstat;
 use crate::measure::{Measured, Seats};
 use crate::tasks::{Task, Work};
-use crate::verdict::{Verdict, verdict};
+use crate::verdict::{Reader, Verdict, verdict};
 use crate::work::Job;
 use crate::{patches, value};
 
@@ -82,6 +82,7 @@ impl<K: AgentOffer> Agent<K> {
             return true;
         };
         let vote = self.judge(offer, claim, measured);
+        let told = vote.told_to(&reader(offer, claim));
         let Ok(ballot) = std::fs::read_to_string("/proc/sys/kernel/random/uuid") else {
             tracing::error!(
                 "cannot vote: no random word for a ballot, because /proc/sys/kernel/random/uuid cannot be read"
@@ -89,7 +90,7 @@ impl<K: AgentOffer> Agent<K> {
             return false;
         };
         tracing::info!(claim, ?vote, "voted");
-        self.write(claim, patches::vote(claim, &vote, ballot.trim())).await
+        self.write(claim, patches::vote(claim, &told, ballot.trim())).await
     }
 
     /// What the offer's ad says of a claim, on values as they are now.
@@ -154,5 +155,15 @@ impl<K: AgentOffer> Agent<K> {
                 false
             }
         }
+    }
+}
+
+/// Who reads the reason of a vote on a claim of an offer.
+fn reader<K: AgentOffer>(offer: &K, claim: &str) -> Reader {
+    let entry = offer.status().and_then(|status| status.claims.get(claim));
+    let namespace = entry.and_then(|entry| entry.match_key.split_once('/')).map(|(namespace, _)| namespace);
+    Reader {
+        is_at_home: namespace.is_some() && namespace == offer.meta().namespace.as_deref(),
+        disclosure: offer.offer_fields().disclosure,
     }
 }

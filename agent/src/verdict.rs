@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use classad::{Ad, Context, Dialect, Env, Expr, FrameId, Name, Value, conjuncts, eval, parse_json, references};
+use crds::Disclosure;
 use matchmaker::{Port, Ports};
 use serde_json::{Value as Json, json};
 
@@ -23,6 +24,26 @@ impl Verdict {
     pub(crate) fn no(why: &str) -> Verdict {
         Verdict::No(why.chars().take(REASON_MAX).collect())
     }
+
+    /// The vote as it is written into the entry: a reason with values and expressions of the offer is for readers to whom its owner
+    /// discloses them.
+    pub(crate) fn told_to(&self, reader: &Reader) -> Verdict {
+        match self {
+            Verdict::No(_) if !reader.is_at_home && reader.disclosure == Disclosure::Counts => {
+                Verdict::no("the constraint of the offer is not true of the job")
+            }
+            vote => vote.clone(),
+        }
+    }
+}
+
+/// Who reads the reason of a vote: the author of the job that asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader {
+    /// The job is in the offer's namespace.
+    pub(crate) is_at_home: bool,
+    /// What the owner of the offer discloses to others.
+    pub(crate) disclosure: Disclosure,
 }
 
 /// Whether the ad accepts the requester: through one of its ports, for it is not known through which. What an expression reads
@@ -125,6 +146,22 @@ mod tests {
         assert_eq!(judged(station, &json!({"Owner": "raman"})), Verdict::Yes);
         let Verdict::No(why) = judged(station, &json!({"Owner": "other"})) else { panic!("it is somebody else") };
         assert_eq!(why, "`user.Owner == \"raman\"` is false");
+    }
+
+    #[test]
+    fn others_are_told_why_only_if_the_owner_discloses_it() {
+        let no = Verdict::no("`LoadAvg < 0.3` is false");
+        let hidden = Verdict::no("the constraint of the offer is not true of the job");
+        for (is_at_home, disclosure, told) in [
+            (true, Disclosure::Counts, &no),
+            (true, Disclosure::Full, &no),
+            (false, Disclosure::Full, &no),
+            (false, Disclosure::Counts, &hidden),
+        ] {
+            let reader = Reader { is_at_home, disclosure };
+            assert_eq!(no.told_to(&reader), *told, "{reader:?}");
+            assert_eq!(Verdict::Yes.told_to(&reader), Verdict::Yes);
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(crate) struct Shape(Arc<Names>);
 #[derive(Clone, Debug, Default)]
 struct Names {
     list: Vec<Name>,
+    /// How many of them are hidden.
+    hidden: usize,
     // INVARIANT: one entry for each name, ordered by hash, then by name; no two names are equal.
     index: Vec<Entry>,
     /// Hash table with linear probing, for ads of usual size: the place of each name plus one; 0 for a free entry.
@@ -161,6 +163,21 @@ impl Ad {
         self.names().list.iter().zip(self.values())
     }
 
+    /// The attributes that are not hidden, in source order: what is printed, and what a value of the ad contains.
+    pub fn shown(&self) -> impl Iterator<Item = (&Name, &Expr)> + Clone {
+        self.iter().filter(|(name, _)| !name.is_hidden())
+    }
+
+    /// How many attributes are not hidden.
+    pub(crate) fn shown_len(&self) -> usize {
+        self.len().saturating_sub(self.names().hidden)
+    }
+
+    /// Whether there are hidden attributes.
+    pub(crate) fn hides(&self) -> bool {
+        self.names().hidden > 0
+    }
+
     /// The attributes in an order that does not depend on the source order.
     pub(crate) fn by_name(&self) -> impl Iterator<Item = (&Name, &Expr)> {
         let names = self.names();
@@ -202,7 +219,8 @@ impl Shape {
         if index.windows(2).any(equal) {
             return None;
         }
-        let mut names = Names { list: names, index, table: Vec::new(), smaller: OnceLock::new() };
+        let hidden = names.iter().filter(|name| name.is_hidden()).count();
+        let mut names = Names { list: names, hidden, index, table: Vec::new(), smaller: OnceLock::new() };
         names.fill_table();
         Some(Self(Arc::new(names)))
     }
@@ -283,6 +301,7 @@ impl Names {
     fn add(&mut self, at: usize, name: Name) {
         self.smaller.take();
         self.index.insert(at, Entry { hash: name.folded(), place: self.list.len() });
+        self.hidden += usize::from(name.is_hidden());
         self.list.push(name);
         self.fill_table();
     }
@@ -296,7 +315,8 @@ impl Names {
                 later.place -= 1;
             }
         }
-        self.list.remove(place);
+        let removed = self.list.remove(place);
+        self.hidden -= usize::from(removed.is_hidden());
         self.fill_table();
         place
     }

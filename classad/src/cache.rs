@@ -13,6 +13,11 @@ impl CallCache {
         Self(Some(Arc::default()))
     }
 
+    /// The cache of the same call with other arguments.
+    pub(crate) fn renewed(&self) -> Self {
+        Self(self.0.as_ref().map(|_| Arc::default()))
+    }
+
     /// Whether a value can be stored.
     pub(crate) fn is_free(&self) -> bool {
         self.0.as_ref().is_some_and(|cell| cell.get().is_none())

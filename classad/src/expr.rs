@@ -409,6 +409,29 @@ impl Expr {
         }
     }
 
+    /// The expression with these parts, as many as [`Expr::children`] gives, in the place of its own.
+    pub(crate) fn with_children(&self, parts: Vec<Expr>) -> Expr {
+        let mut parts = parts.into_iter();
+        let mut next = || parts.next().unwrap_or_else(|| Expr::literal(Value::Undefined));
+        let kind = match self.kind() {
+            Kind::Literal(_) | Kind::Attribute { .. } => return self.clone(),
+            Kind::Select { name, .. } => Kind::Select { base: next(), name: name.clone() },
+            Kind::Subscript { .. } => Kind::Subscript { base: next(), index: next() },
+            Kind::Unary { op, .. } => Kind::Unary { op: *op, operand: next() },
+            Kind::Binary { op, .. } => Kind::Binary { op: *op, left: next(), right: next() },
+            Kind::Conditional { .. } => Kind::Conditional { condition: next(), then: next(), otherwise: next() },
+            Kind::Elvis { .. } => Kind::Elvis { value: next(), fallback: next() },
+            Kind::Call(call) => {
+                let (arguments, cache) = (parts.collect(), call.cache.renewed());
+                Kind::Call(Box::new(Call { arguments, cache, ..Call::clone(call) }))
+            }
+            Kind::List(_) => Kind::List(parts.collect()),
+            Kind::Ad(ad) => Kind::Ad(Ad::of_shape(ad.shape(), parts)),
+            Kind::Parenthesized(_) => Kind::Parenthesized(next()),
+        };
+        Expr::new(kind, self.span())
+    }
+
     /// The number of nodes of the tree, a part that occurs twice counted twice; `most + 1` if there are more than `most`.
     #[must_use]
     pub fn nodes_within(&self, most: usize) -> usize {

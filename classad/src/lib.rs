@@ -36,6 +36,7 @@ mod dialect;
 mod eval;
 mod expr;
 mod format;
+mod hide;
 mod name;
 mod render;
 mod spelling;

@@ -35,18 +35,26 @@ pub(crate) enum BuiltinName {
 }
 
 impl BuiltinName {
+    /// The names, in small letters, and what they mean.
+    pub(crate) const WORDS: [(&str, BuiltinName); 6] = [
+        ("self", BuiltinName::Itself),
+        ("my", BuiltinName::Itself),
+        ("parent", BuiltinName::Parent),
+        ("toplevel", BuiltinName::Root),
+        ("root", BuiltinName::Root),
+        ("currenttime", BuiltinName::Now),
+    ];
+
     fn of(name: &str) -> Option<Self> {
-        const NAMES: [(&str, BuiltinName); 6] = [
-            ("self", BuiltinName::Itself),
-            ("my", BuiltinName::Itself),
-            ("parent", BuiltinName::Parent),
-            ("toplevel", BuiltinName::Root),
-            ("root", BuiltinName::Root),
-            ("currenttime", BuiltinName::Now),
-        ];
-        NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, meaning)| *meaning)
+        Self::WORDS.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, meaning)| *meaning)
     }
 }
+
+/// What the names of hidden attributes begin with. No text that is read, and so no string, contains this character.
+const HIDDEN_MARK: char = '\0';
+
+/// What is printed in the place of a hidden name.
+const HIDDEN_PRINTED: &str = "private";
 
 impl Name {
     /// The name spelled `text`; any text is a name, those that are no identifiers print in single quotes.
@@ -66,6 +74,28 @@ impl Name {
     #[must_use]
     pub fn is_plain(&self) -> bool {
         is_identifier(self.as_str()) && !is_reserved(self.as_str())
+    }
+
+    /// The name of the same attribute when it is hidden from partners; see [`Ad::hide`](crate::Ad::hide).
+    #[must_use]
+    pub fn hidden(&self) -> Name {
+        if self.is_hidden() { self.clone() } else { Name::new(format!("{HIDDEN_MARK}{}", self.as_str())) }
+    }
+
+    /// Whether it is the name of a hidden attribute.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.as_str().starts_with(HIDDEN_MARK)
+    }
+
+    /// The name that the author of a hidden attribute wrote; `None` for the name of any other attribute.
+    pub(crate) fn revealed(&self) -> Option<Name> {
+        self.as_str().strip_prefix(HIDDEN_MARK).map(Name::from)
+    }
+
+    /// The text that is printed: for a hidden name a word that is the same for all.
+    pub(crate) fn printed(&self) -> &str {
+        if self.is_hidden() { HIDDEN_PRINTED } else { self.as_str() }
     }
 
     /// A number that equal names share.
@@ -147,13 +177,13 @@ impl Hash for Name {
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.text)
+        f.write_str(self.printed())
     }
 }
 
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0.text, f)
+        fmt::Debug::fmt(self.printed(), f)
     }
 }
 

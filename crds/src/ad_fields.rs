@@ -64,7 +64,8 @@ pub struct AdFields {
     pub ports: Option<Vec<Port>>,
 
     /// Names of attributes that the ad's own expressions can use, but that no partner can read and no explanation
-    /// shows; at most 64. NO EFFECT YET in this version: partners can read them. Example: ["ContractPrice"]
+    /// shows; at most 64. An attribute that is computed from them is not private itself. Not allowed: attributes that
+    /// the system sets, and those that say which partners are wanted. Example: ["ContractPrice"]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxItems" = 64, "x-kubernetes-list-type" = "set"), inner(length(min = 1, max = 256)))]
     pub private: Option<Vec<String>>,

@@ -150,8 +150,9 @@ pub struct Member {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ClaimPolicy")]
     pub claim_policy: Option<ClaimPolicy>,
-    /// For an offer: the values of the attributes that the expressions of the job read, without private attributes;
-    /// at most 32. ALWAYS EMPTY in this version. Example: {Memory: 64, Arch: INTEL}
+    /// For an offer at a port of the job: the numbers, texts and booleans that the expressions of the job read of it,
+    /// as they were when the gang was found, without private attributes; at most 32. A real without fraction is
+    /// written "/Expr(1.0)/". Example: {Memory: 64, Arch: INTEL}
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schemas::free_values")]
     pub values: BTreeMap<String, Value>,

@@ -50,8 +50,8 @@ pub struct OfferFields {
     ))]
     pub dynamic_attributes: Vec<DynamicAttribute>,
 
-    /// What explanations show to users in other namespaces: counts only, or names and values. NO EFFECT YET in this
-    /// version. Example: Full
+    /// What explanations of jobs in other namespaces show of the offer. Counts: it is counted, and nothing else. Full:
+    /// also its values, such as the number that a constraint would have to ask for. Example: Full
     #[serde(default)]
     pub disclosure: Disclosure,
 }
@@ -160,7 +160,7 @@ pub enum Disclosure {
     /// Counts only.
     #[default]
     Counts,
-    /// Names and values.
+    /// Values, too.
     Full,
 }
 

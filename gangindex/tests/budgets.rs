@@ -41,6 +41,7 @@ mod tests {
                 shared_by: None,
                 consent: Consent::Everybody,
                 open: true,
+                disclosed: false,
             };
             let ad = PoolAd::asking(key("Machine", namespace, name), name, &ad);
             self.ads.push(PoolAd { role: Role::Offers(Box::new(offer)), ..ad });

@@ -25,6 +25,7 @@ mod tests {
             shared_by: None,
             consent: Consent::Everybody,
             open: true,
+            disclosed: false,
         }));
         ad
     }

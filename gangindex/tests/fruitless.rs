@@ -47,6 +47,7 @@ mod tests {
             shared_by: None,
             consent: Consent::Everybody,
             open: true,
+            disclosed: false,
         };
         let (key, role) = (key("Machine", name), Role::Offers(Box::new(offer)));
         PoolAd { key, uid: name.to_owned(), node_name: None, ports: ports(text), role }

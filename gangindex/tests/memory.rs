@@ -32,6 +32,7 @@ mod tests {
             shared_by: None,
             consent,
             open: true,
+            disclosed: false,
         };
         PoolAd { role: Role::Offers(Box::new(offer)), ..ad("Machine", namespace, name, text) }
     }

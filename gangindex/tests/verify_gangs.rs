@@ -64,6 +64,7 @@ mod tests {
                 shared_by: None,
                 consent: Consent::Everybody,
                 open: true,
+                disclosed: false,
             }));
         }
         ad

@@ -15,11 +15,11 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    use classad::{Dialect, conjuncts, parse_ad, parse_expr};
+    use classad::{BinaryOp, Dialect, Expr, Name, Value, conjuncts, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
         AdKey, Config, Consent, Offer, Plain, PoolAd, PortCount, Ports, Relaxation, Relaxed, Res, Role, Root, Snapshot,
-        Unmatched, Usage, Verdict, negotiate, plain,
+        Unmatched, Usage, Verdict, hint, negotiate, plain,
     };
     use proptest::prelude::*;
 
@@ -95,14 +95,10 @@ mod tests {
             let Some(constraint) = &port.constraint else { continue };
             let dropped = |conjunct| parts.contains(&Relaxed::Conjunct { port: number, conjunct });
             let texts = conjuncts(constraint);
-            let kept: Vec<String> = texts
-                .iter()
-                .enumerate()
-                .filter(|(place, _)| !dropped(*place))
-                .map(|(_, part)| part.to_string())
-                .collect();
-            let text = if kept.is_empty() { "true".to_owned() } else { kept.join(" && ") };
-            port.constraint = Some(parse_expr(&text, Dialect::Gangmatch).unwrap());
+            let kept = texts.iter().enumerate().filter(|(place, _)| !dropped(*place)).map(|(_, part)| part.clone());
+            // Not as text: hidden attributes have no name in it.
+            let all = kept.reduce(|one, other| Expr::binary(BinaryOp::And, one, other));
+            port.constraint = Some(all.unwrap_or_else(|| Expr::literal(Value::Boolean(true))));
         }
         ports
     }
@@ -232,7 +228,8 @@ mod tests {
             let (usage, default_request) = (Usage::default(), Res::new());
             let capacity = Res::from([("slots".to_owned(), 1)]);
             let consent = Consent::Everybody;
-            let offer = Offer { capacity, default_request, usage, shared_by: None, consent, open: true };
+            let offer =
+                Offer { capacity, default_request, usage, shared_by: None, consent, open: true, disclosed: false };
             ad.role = Role::Offers(Box::new(offer));
         }
         ad
@@ -250,6 +247,58 @@ mod tests {
 
     fn first(ads: Vec<PoolAd>) -> Unmatched {
         unmatched(&pool(ads), &Config::product()).remove(0)
+    }
+
+    #[test]
+    fn numbers_of_offers_in_other_namespaces_are_told_only_if_they_are_disclosed() {
+        let job = || ad("Job", "n", "j", "[Requirements = other.Memory >= 64 && other.Type == \"Machine\"]");
+        let machine = |namespace: &str, name: &str, memory: u32, disclosed: bool| {
+            let text = format!("[Type = \"Machine\"; Memory = {memory}; Requirements = true]");
+            let mut made = ad("Machine", namespace, name, &text);
+            if let Role::Offers(offer) = &mut made.role {
+                offer.disclosed = disclosed;
+            }
+            made
+        };
+        let told = |machines: Vec<PoolAd>| {
+            let why = first(std::iter::once(job()).chain(machines).collect());
+            assert!(why.indexed);
+            let nearest = why.ports[0].conjuncts[0].nearest.as_ref();
+            (nearest.map(|nearest| (nearest.value.clone(), nearest.offers)), hint(&why))
+        };
+        let at = |value: &str, offers| Some((value.to_owned(), offers));
+        let (nearest, hint) = told(vec![machine("m", "a", 32, false), machine("m", "b", 16, false)]);
+        assert_eq!((nearest, hint.as_str()), (None, "without `other.Memory >= 64` 2 ads fit"));
+        let (nearest, hint) = told(vec![machine("m", "a", 32, true), machine("m", "b", 16, false)]);
+        assert_eq!(nearest, at("32", 1));
+        assert_eq!(hint, "without `other.Memory >= 64` 2 ads fit; with 32 instead of its number, 1 ad does");
+        assert_eq!(
+            told(vec![machine("n", "a", 32, false), machine("m", "b", 16, true)]).0,
+            at("32", 1),
+            "its own namespace"
+        );
+        // Of how many offers it would be true is a count.
+        let (nearest, _) =
+            told(vec![machine("m", "a", 32, false), machine("m", "b", 16, true), machine("m", "c", 8, false)]);
+        assert_eq!(nearest, at("16", 2));
+    }
+
+    #[test]
+    fn a_private_number_of_a_constraint_is_not_told() {
+        let mut job =
+            ad("Job", "n", "j", "[Least = 60 + 4; Requirements = other.Memory >= Least && other.Cost is undefined]");
+        let machine = |text: &str, private: &[&str]| {
+            let ad = ad("Machine", "n", "a", text);
+            let private: Vec<Name> = private.iter().map(|name| Name::new(*name)).collect();
+            PoolAd { ports: Arc::new(Ports::of(&ad.ports.body.hide(&private))), ..ad }
+        };
+        job.ports = Arc::new(Ports::of(&job.ports.body.hide(&[Name::new("Least")])));
+        let foo = machine("[Memory = Cost * 2; Cost = 16; Requirements = other.Least is undefined]", &["Cost"]);
+        let why = first(vec![job, foo]);
+        let text = format!("{why:?} {} {}", hint(&why), matchmaker::why(&why));
+        assert!(!text.contains("Least") && !text.contains("64") && !text.contains("Cost = "), "{text}");
+        assert_eq!(why.ports[0].conjuncts[0].text, "other.Memory >= private");
+        assert_eq!((why.ports[0].refused_by_job, why.ports[0].conjuncts[1].rejects), (1, 0));
     }
 
     #[test]

@@ -1,11 +1,13 @@
-//! What one member of a gang may know of its parent: the values that its own ad reads.
+//! What one member of a gang reads of another: the attributes that its expressions name, with their values.
 
 use std::collections::BTreeSet;
 
 use classad::{Expr, Kind, Name, Value, references};
 
-use crate::gang::Gang;
+use crate::assembly::Assembly;
+use crate::gang::{Edge, Gang};
 use crate::model::{Config, PoolAd, Snapshot};
+use crate::ports::Ports;
 use crate::verify::assembled;
 
 /// The attributes of a member's parent that the member's ad mentions, with their values: what an agent that decides for
@@ -15,13 +17,46 @@ pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, me
     let (Some(edge), Some(ad)) = (bound.edge, snapshot.ad(bound.ad)) else { return Vec::new() };
     let Some(label) = ad.ports.list.get(edge.child_port()).map(|port| port.label.clone()) else { return Vec::new() };
     let Some(assembly) = assembled(snapshot, gang, config, now) else { return Vec::new() };
+    let names = mentioned(&ad.ports, &label);
+    values(&assembly, member, edge.child_port(), &label, names)
+}
+
+/// The attributes of each member that the root's ad reads, with their values: of the members at the root's own ports, in the order of
+/// the gang. Nothing that is undefined or an error.
+pub fn read_by_root(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Vec<Vec<(Name, Value)>> {
+    let nothing = || vec![Vec::new(); gang.members.len()];
+    let Some(root) = gang.root().and_then(|root| snapshot.ad(root)) else { return nothing() };
+    let Some(assembly) = assembled(snapshot, gang, config, now) else { return nothing() };
+    let of_partner = |edge: Edge, partner: &PoolAd| {
+        let label = &root.ports.list.get(edge.port())?.label;
+        let mut names = mentioned(&root.ports, label);
+        names.extend(fallen_through(&root.ports));
+        let spelled = |name: Name| spelling(partner, edge.child_port(), &name).unwrap_or(name);
+        let names: BTreeSet<Name> = names.into_iter().map(spelled).collect();
+        Some(values(&assembly, 0, edge.port(), label, names))
+    };
+    let read = gang.members.iter().map(|member| {
+        let edge = member.edge.filter(|edge| edge.parent() == 0)?;
+        of_partner(edge, snapshot.ad(member.ad)?)
+    });
+    read.map(Option::unwrap_or_default).collect()
+}
+
+/// The values of these attributes of the partner with this label, as a member sees them at one of its ports.
+fn values(
+    assembly: &Assembly<'_>,
+    member: usize,
+    port: usize,
+    label: &Name,
+    names: impl IntoIterator<Item = Name>,
+) -> Vec<(Name, Value)> {
     let mut all = Vec::new();
-    for name in mentioned(ad, &label) {
+    for name in names {
         let attribute = Expr::new(
             Kind::Select { base: Expr::attribute(label.clone()), name: name.clone() },
             classad::Span::default(),
         );
-        match assembly.value_at(member, edge.child_port(), &attribute) {
+        match assembly.value_at(member, port, &attribute) {
             None | Some(Value::Undefined | Value::Error) => {}
             Some(value) => all.push((name, value)),
         }
@@ -30,15 +65,15 @@ pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, me
 }
 
 /// The names that an ad's expressions read of the partner with this label, each once.
-fn mentioned(ad: &PoolAd, label: &Name) -> Vec<Name> {
+fn mentioned(ports: &Ports, label: &Name) -> Vec<Name> {
     let is_partner = |name: &Name| {
         let implicit =
-            ad.ports.implicit && ["other", "target"].iter().any(|word| name.as_str().eq_ignore_ascii_case(word));
+            ports.implicit && ["other", "target"].iter().any(|word| name.as_str().eq_ignore_ascii_case(word));
         name == label || implicit
     };
     let mut all: Vec<Name> = Vec::new();
     let mut known: BTreeSet<Name> = BTreeSet::new();
-    for (_, expr) in ad.ports.body.iter() {
+    for (_, expr) in ports.body.iter() {
         for path in references(expr) {
             if let [first, second, ..] = path.as_slice()
                 && is_partner(first)
@@ -49,4 +84,17 @@ fn mentioned(ad: &PoolAd, label: &Name) -> Vec<Name> {
         }
     }
     all
+}
+
+/// The bare names in an ad without listed ports that the ad does not define: they mean attributes of the partner.
+fn fallen_through(ports: &Ports) -> Vec<Name> {
+    let exprs = ports.body.iter().filter(|_| ports.implicit).map(|(_, expr)| expr);
+    let first = exprs.flat_map(references).filter_map(|path| path.into_iter().next());
+    first.filter(|name| ports.body.place(name).is_none()).collect()
+}
+
+/// A name as the ad that defines it spells it; the ad is seen through one of its ports.
+fn spelling(ad: &PoolAd, port: usize, name: &Name) -> Option<Name> {
+    let in_port = ad.ports.list.get(port).and_then(|port| port.attributes.entry(name.as_str()));
+    in_port.or_else(|| ad.ports.body.entry(name.as_str())).map(|(name, _)| name.clone())
 }

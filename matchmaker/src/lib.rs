@@ -42,7 +42,7 @@ pub use cycle::negotiate;
 pub use explain::{bar, structural, tried};
 pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Turn};
 pub use gang::{Edge, Gang, Member, Members};
-pub use introduce::introduce;
+pub use introduce::{introduce, read_by_root};
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};

@@ -88,6 +88,8 @@ pub struct Offer {
     pub consent: Consent,
     /// False while nothing new may be taken: draining, lost, not accepted.
     pub open: bool,
+    /// Whether explanations to jobs of other namespaces may contain its values; if not, it only counts.
+    pub disclosed: bool,
 }
 
 /// A root that wants a gang in this cycle.
@@ -276,11 +278,12 @@ impl PoolAd {
 impl Offer {
     /// Whether its owner gives the same to the same, however much of it is taken, and whether it is open or not.
     pub fn has_terms_of(&self, other: &Offer) -> bool {
-        let Offer { capacity, default_request, usage: _, shared_by, consent, open: _ } = self;
+        let Offer { capacity, default_request, usage: _, shared_by, consent, open: _, disclosed } = self;
         *consent == other.consent
             && *capacity == other.capacity
             && *default_request == other.default_request
             && *shared_by == other.shared_by
+            && *disclosed == other.disclosed
     }
 }
 

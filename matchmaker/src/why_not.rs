@@ -1,7 +1,8 @@
 //! Why a root has no gang, as data: verdict, counts, conflicts, and what could be left out. Worded elsewhere.
 //!
 //! Nothing in it is a value or a text of another ad, but for two things: how often owners said no, and the number
-//! at which a comparison of the root's own would be true of some offer that accepts the root.
+//! at which a comparison of the root's own would be true of some offer that accepts the root. That number is one of an offer of the
+//! root's namespace, or of an offer whose owner discloses it.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -209,12 +210,12 @@ pub struct ConjunctCount {
     pub nearest: Option<Nearest>,
 }
 
-/// The nearest number with which a comparison would be true of an ad that nothing else stands against.
+/// The nearest number, among those that may be told, with which a comparison would be true of an ad that nothing else stands against.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest {
-    /// The number, as it is written in an ad.
+    /// The number, as it is written in an ad: that of an offer whose values may be told to the root's author.
     pub value: String,
-    /// Of how many such ads the comparison would then be true.
+    /// Of how many such ads the comparison would then be true, all offers counted.
     pub offers: u64,
 }
 

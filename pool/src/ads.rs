@@ -247,7 +247,8 @@ pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
     }
     let ports = Arc::new(ports);
     let root = object.root_ad(&ports).map(Arc::new);
-    Ok(Prepared { ports, shared_by: object.shared_by()?, warnings: advertised.warnings, root })
+    let shared_by = object.shared_by()?.map(|expr| ports.body.own_expression(&expr));
+    Ok(Prepared { ports, shared_by, warnings: advertised.warnings, root })
 }
 
 fn because(never: &Never) -> String {

@@ -85,6 +85,8 @@ impl Objects {
     /// The same; returns whether that changed anything.
     pub fn apply_match(&mut self, mut object: Match) -> bool {
         object.metadata.managed_fields = None;
+        // They are for people, and nothing here reads them.
+        object.spec.members.iter_mut().for_each(|member| member.values.clear());
         let key = ObjectKey::of(&object);
         let held = self.matches.get(&key);
         let known = held.is_some_and(|held| is_newer(held.as_ref(), &object) || **held == object);

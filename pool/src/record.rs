@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use classad::{Limits, Value};
 use crds::{AdKind, ClaimPolicy, Cycle, Job, LABEL_ATTEMPT, LABEL_ROOT_UID, Match, MatchSpec, Member, match_name};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use kube::ResourceExt;
-use matchmaker::{Gang, Snapshot, summary};
+use matchmaker::{Config, Gang, Snapshot, read_by_root, summary};
+use serde_json::Value as Json;
 
 use crate::key::ObjectKey;
 use crate::objects::Objects;
+use crate::requester_attributes::bounded;
 
 /// When a gang was found, and in which cycle.
 #[derive(Clone, Debug)]
@@ -26,18 +29,29 @@ pub struct Provenance {
 /// The longest summary of a gang, in bytes.
 const SUMMARY_MAX: usize = 1024;
 
+/// What the evaluation of a value that is recorded may cost: Matches are written by the thread on which all else waits.
+const FUEL: u64 = 20_000;
+const MEMORY: usize = 256 * 1024;
+
 /// The Match of a gang; `None` if a member was deleted since the snapshot was made.
 ///
 /// Its name is made of the job's uid and the number of the attempt, so that the same attempt cannot be written twice.
-pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, provenance: &Provenance) -> Option<Match> {
+pub fn record(
+    objects: &Objects,
+    snapshot: &Snapshot,
+    gang: &Gang,
+    config: &Config,
+    provenance: &Provenance,
+) -> Option<Match> {
     let root = snapshot.ad(gang.root()?)?;
     let job = &objects.jobs.get(&ObjectKey::new(&root.key.namespace, &root.key.name))?.object;
     if job.uid().unwrap_or_default() != root.uid {
         return None;
     }
     let attempt = next_attempt(objects, job);
+    let members = (0..gang.members.len()).zip(values(snapshot, gang, config, provenance));
     let members: Option<Vec<Member>> =
-        (0..gang.members.len()).map(|place| member(objects, snapshot, gang, place)).collect();
+        members.map(|(place, values)| Some(Member { values, ..member(objects, snapshot, gang, place)? })).collect();
     let mut summary = summary(snapshot, gang);
     summary.truncate(summary.floor_char_boundary(SUMMARY_MAX));
     let spec = MatchSpec {
@@ -64,6 +78,18 @@ pub fn record(objects: &Objects, snapshot: &Snapshot, gang: &Gang, provenance: &
         block_owner_deletion: Some(false),
     }]);
     Some(found)
+}
+
+/// Of each member the values that the job's expressions read, as they were when the gang was found: scalars only.
+fn values(snapshot: &Snapshot, gang: &Gang, config: &Config, provenance: &Provenance) -> Vec<BTreeMap<String, Json>> {
+    let limits = Limits { fuel: FUEL, memory: MEMORY, ..config.limits };
+    let seed = u64::try_from(provenance.seed).unwrap_or(0);
+    let config = Config { limits, seed, ..config.clone() };
+    let is_scalar =
+        |value: &Value| matches!(value, Value::Boolean(_) | Value::Integer(_) | Value::Real(_) | Value::String(_));
+    let read = read_by_root(snapshot, gang, &config, provenance.time.as_second());
+    let scalars = read.into_iter().map(|all| all.into_iter().filter(|(_, value)| is_scalar(value)).collect());
+    scalars.map(bounded).collect()
 }
 
 /// One more than the highest attempt that is known of this job.

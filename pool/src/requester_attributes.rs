@@ -1,13 +1,12 @@
-//! A Match and its members into the attributes of the requester that the agent of a member gets with the claim.
+//! A Match and its members into the attributes of the requester that the agent of a member gets with the claim; attributes into JSON.
 
 use std::collections::BTreeMap;
 
-use classad::Value;
-use crds::{AdKind, Match, OfferKind};
+use classad::{Name, Value};
+use crds::Match;
 use matchmaker::{Config, introduce};
 use serde_json::Value as Json;
 
-use crate::key::ObjectKey;
 use crate::objects::Objects;
 use crate::recorded_gang::gang_of;
 
@@ -28,10 +27,12 @@ pub fn requester_attributes(
     now: i64,
 ) -> BTreeMap<String, Json> {
     let Some(recalled) = gang_of(found, objects) else { return BTreeMap::new() };
-    let hidden = hidden(found, objects, member);
-    let read = introduce(&recalled.snapshot, &recalled.gang, config, now, member);
-    let shown = read.into_iter().filter(|(name, _)| !hidden.iter().any(|one| name == one.as_str()));
-    let attributes = shown.map(|(name, value)| (name.as_str().to_owned(), json(&value)));
+    bounded(introduce(&recalled.snapshot, &recalled.gang, config, now, member))
+}
+
+/// Attributes in HTCondor's JSON form, as many as an object of the API may contain of them.
+pub(crate) fn bounded(attributes: Vec<(Name, Value)>) -> BTreeMap<String, Json> {
+    let attributes = attributes.into_iter().map(|(name, value)| (name.as_str().to_owned(), json(&value)));
     let mut left = LENGTHS_MAX;
     let mut fits = |name: &str, json: &Json| {
         let length = json.as_str().map_or(8, str::len);
@@ -41,22 +42,6 @@ pub fn requester_attributes(
         fits
     };
     attributes.filter(|(name, json)| fits(name, json)).take(ATTRIBUTES_MAX).collect()
-}
-
-/// The private attributes of the requester.
-fn hidden(found: &Match, objects: &Objects, member: usize) -> Vec<String> {
-    let private = || {
-        let parent = usize::try_from(found.spec.members.get(member)?.parent?).ok()?;
-        let parent = found.spec.members.get(parent)?;
-        let key = ObjectKey::new(&parent.namespace, &parent.name);
-        let ad = match AdKind::try_from(parent.kind.as_str()).ok()? {
-            AdKind::Job => &objects.jobs.get(&key)?.object.spec.ad,
-            AdKind::Offer(OfferKind::Machine) => &objects.machines.get(&key)?.object.spec.ad,
-            AdKind::Offer(OfferKind::License) => &objects.licenses.get(&key)?.object.spec.ad,
-        };
-        ad.private.clone()
-    };
-    private().unwrap_or_default()
 }
 
 fn json(value: &Value) -> Json {
@@ -73,8 +58,6 @@ fn json(value: &Value) -> Json {
 
 #[cfg(test)]
 mod tests {
-    use classad::Name;
-
     use super::*;
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::conditions::types;
-use crds::{AdKind, ClaimPolicy, Decision, Job, Match, Member, StopPolicy, conditions};
+use crds::{AdKind, ClaimPolicy, Decision, Disclosure, Job, Match, Member, StopPolicy, conditions};
 use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Snapshot};
 
 use crate::agents::AgentLiveness;
@@ -179,6 +179,7 @@ pub(crate) fn offer_ad(offer: OfferRef<'_>, objects: &Objects, inputs: &CycleInp
         shared_by: prepared.shared_by.clone(),
         consent: consent(offer.fields.allowed_namespaces.as_ref(), &key.namespace, &objects.namespaces),
         open: is_open(offer, objects, inputs),
+        disclosed: offer.fields.disclosure == Disclosure::Full,
     };
     Some(PoolAd {
         key,

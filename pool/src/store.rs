@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crds::AdKind;
 use crds::ad::Rejected;
 use crds::conditions::reasons;
 use kube::ResourceExt;
@@ -63,6 +64,15 @@ impl<K> Default for AdStore<K> {
             budget: Budget::default(),
         }
     }
+}
+
+/// What the author of an ad without an owner is told.
+fn without_owner(kind: AdKind, namespace: &str, name: &str) -> String {
+    let kind = kind.to_string().to_lowercase();
+    format!(
+        "spec.owner: it is not set, so `Owner` is undefined: the object was created before the admission policies; to create it again as \
+         yours, write kubectl get {kind}s.gangmatch.dev {name} -n {namespace} -o yaml | kubectl replace --force -f - (this ends its claims)"
+    )
 }
 
 impl<K> Cached<K> {
@@ -153,10 +163,19 @@ impl<K: Advertises + Clone> AdStore<K> {
     }
 
     /// The ad of an object; refused if it has a workload where none may be started.
-    fn prepare_ad(&self, object: &K) -> Result<Arc<Prepared>, Rejected> {
+    fn prepare_ad(&self, object: &mut K) -> Result<Arc<Prepared>, Rejected> {
         let namespace = object.namespace().unwrap_or_default();
-        let refusal = if object.has_workload() { self.workload_scope.refusal(&namespace) } else { None };
-        refusal.map_or_else(|| prepare(object).map(Arc::new), Err)
+        if object.has_workload()
+            && let Some(refusal) = self.workload_scope.refusal(&namespace)
+        {
+            return Err(refusal);
+        }
+        let mut prepared = prepare(object)?;
+        // what has no uid is a manifest: its owner is set when it is created
+        if self.owners == OwnerTrust::Stamped && object.uid().is_some() && object.ad_fields_mut().owner.is_none() {
+            prepared.warnings.insert(0, without_owner(K::KIND, &namespace, &object.name_any()));
+        }
+        Ok(Arc::new(prepared))
     }
 
     /// Takes an object out of the indexes. Other Machines of its node count as changed.

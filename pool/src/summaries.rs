@@ -2,31 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use crds::OfferKind;
 use matchmaker::{AdId, AdKey, Offer, Port, Ports, Snapshot};
 use summary::{Job, JobPort, OfferFacts, OfferPort, Summary, Verdict};
-
-use crate::key::ObjectKey;
-use crate::objects::Objects;
 
 /// System attributes that differ from offer to offer, or from match to match: of them nothing is published.
 const OPAQUE: [&str; 5] = ["Uid", "Labels", "Members", "Capacity", "Free"];
 
 /// What a pool publishes: all its offers, by key. Attributes that their owners keep private are left out.
-pub fn published(objects: &Objects, snapshot: &Snapshot) -> summary::Pool<AdKey> {
+pub fn published(snapshot: &Snapshot) -> summary::Pool<AdKey> {
     let mut pool = summary::Pool::new();
     for (id, ad) in snapshot.ads() {
-        let key = ObjectKey::new(&ad.key.namespace, &ad.key.name);
-        if let Some(facts) = offer_facts(snapshot, id, &private(objects, &ad.key.kind, &key)) {
+        if let Some(facts) = offer_facts(snapshot, id) {
             pool.put(ad.key.clone(), facts);
         }
     }
     pool
 }
 
-/// What a summary takes of one offer of a snapshot; none of what is no offer, or can take no part. `private`: attributes of which nothing is
-/// published.
-pub fn offer_facts(snapshot: &Snapshot, id: AdId, private: &[String]) -> Option<OfferFacts> {
+/// What a summary takes of one offer of a snapshot; none of what is no offer, or can take no part.
+pub fn offer_facts(snapshot: &Snapshot, id: AdId) -> Option<OfferFacts> {
     let ad = snapshot.ad(id)?;
     let offer = ad.offer().filter(|_| ad.ports.problem.is_none())?;
     let ports: Vec<OfferPort<'_>> = ad.ports.list.iter().filter(|_| !ad.ports.implicit).map(offer_port).collect();
@@ -35,7 +29,6 @@ pub fn offer_facts(snapshot: &Snapshot, id: AdId, private: &[String]) -> Option<
         body: &ad.ports.body,
         ports: &ports,
         opaque: &OPAQUE,
-        private,
         free: free(snapshot, id, offer),
         shared: offer.shared_by.is_some(),
     }))
@@ -67,14 +60,4 @@ fn free(snapshot: &Snapshot, id: AdId, offer: &Offer) -> BTreeMap<String, i64> {
         (name.clone(), all.saturating_sub(used).max(0))
     };
     offer.capacity.iter().map(of).collect()
-}
-
-/// The names that the owner of an offer keeps private.
-fn private(objects: &Objects, kind: &str, key: &ObjectKey) -> Vec<String> {
-    let fields = match OfferKind::try_from(kind) {
-        Ok(OfferKind::Machine) => objects.machines.get(key).map(|held| &held.object.spec.ad),
-        Ok(OfferKind::License) => objects.licenses.get(key).map(|held| &held.object.spec.ad),
-        Err(_) => None,
-    };
-    fields.and_then(|fields| fields.private.clone()).unwrap_or_default()
 }

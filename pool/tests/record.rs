@@ -32,7 +32,7 @@ mod tests {
         let snapshot = snapshot(objects, &CycleInputs::default());
         let mut gangs = negotiate(&snapshot, &Config::product(), 0).gangs;
         let gang = gangs.remove(0);
-        let found = record(objects, &snapshot, &gang, &provenance()).unwrap();
+        let found = record(objects, &snapshot, &gang, &Config::product(), &provenance()).unwrap();
         (snapshot, gang, found)
     }
 
@@ -74,6 +74,33 @@ mod tests {
     }
 
     #[test]
+    fn a_match_has_the_values_that_the_job_reads_of_offers_and_none_that_is_private() {
+        let mut foo = machine("foo");
+        foo.spec.ad.attributes = serde_json::from_value(serde_json::json!(
+            {"Memory": 64, "Arch": "INTEL", "Load": 0.5, "Cost": 7, "Tags": ["a"], "Unread": 1, "Free2": true, "Long": "x".repeat(2000)}
+        ))
+        .unwrap();
+        foo.spec.ad.expressions =
+            Some([("Price".to_owned(), "Cost * 2".into()), ("Whole".to_owned(), "1.0".into())].into());
+        foo.spec.ad.constraint = expr("other.Bid isnt Cost");
+        foo.spec.ad.private = Some(vec!["cost".to_owned()]);
+        let values = |job: crds::Job| {
+            let (_, _, found) = matched(&objects(&[job], std::slice::from_ref(&foo), &[]));
+            assert!(found.spec.members[0].values.is_empty(), "the job is no offer");
+            serde_json::to_string(&found.spec.members[1].values).unwrap()
+        };
+        let reads = "cpu.memory >= 64 && cpu.Cost is undefined && cpu.Price == 14 && cpu.Load < 1 && size(cpu.Tags) == 1 \
+            && cpu.Nosuch is undefined && cpu.Whole is 1.0 && cpu.Long isnt 1";
+        let mut with_port = job("j", &[port("cpu", reads)]);
+        with_port.spec.ad.ports.as_mut().unwrap()[0].rank = expr("ifThenElse(cpu.Arch == \"INTEL\", 1, 0)");
+        assert_eq!(values(with_port), r#"{"Arch":"INTEL","Load":0.5,"Memory":64,"Price":14,"Whole":"/Expr(1.0)/"}"#);
+        let mut implicit = job("j", &[]);
+        implicit.spec.ad.constraint =
+            expr("other.Memory > Any && Free2 && target.Cost is undefined && Cost is undefined");
+        assert_eq!(values(implicit), r#"{"Free2":true,"Memory":64}"#);
+    }
+
+    #[test]
     fn the_same_gang_comes_back() {
         let objects = pool_of_four();
         let (before, gang, found) = matched(&objects);
@@ -94,7 +121,7 @@ mod tests {
         let (snapshot, gang, first) = matched(&objects);
         assert_eq!(matched(&objects).2, first);
         objects.put_match(first.clone());
-        let second = record(&objects, &snapshot, &gang, &provenance()).unwrap();
+        let second = record(&objects, &snapshot, &gang, &Config::product(), &provenance()).unwrap();
         assert_eq!(second.spec.attempt, 2);
         assert_ne!(second.metadata.name, first.metadata.name);
     }
@@ -107,12 +134,12 @@ mod tests {
             let mut fewer = objects.clone();
             fewer.machines.remove(&ObjectKey::new("n", name));
             assert!(gang_of(&found, &fewer).is_none());
-            assert!(record(&fewer, &snapshot, &gang, &provenance()).is_none());
+            assert!(record(&fewer, &snapshot, &gang, &Config::product(), &provenance()).is_none());
             let mut namesake = placed(machine(name), "n");
             namesake.metadata.uid = Some("another".to_owned());
             fewer.machines.put(namesake);
             assert!(gang_of(&found, &fewer).is_none());
-            assert!(record(&fewer, &snapshot, &gang, &provenance()).is_none());
+            assert!(record(&fewer, &snapshot, &gang, &Config::product(), &provenance()).is_none());
         }
     }
 

@@ -31,7 +31,7 @@ mod tests {
     fn summary_of(snapshot: &Snapshot, limits: &Limits) -> Summary {
         let mut pool = Pool::new();
         for (id, _) in snapshot.ads() {
-            if let Some(facts) = offer_facts(snapshot, id, &[]) {
+            if let Some(facts) = offer_facts(snapshot, id) {
                 pool.put(id, facts);
             }
         }
@@ -128,26 +128,30 @@ mod tests {
         foo.spec.ad.private = Some(vec!["price".to_owned()]);
         let all = objects(&[], &[foo], &[license("cad", 3, &[])]);
         let snapshot = snapshot(&all, &CycleInputs::default());
-        let summary = published(&all, &snapshot).summary(&Limits::default());
+        let summary = published(&snapshot).summary(&Limits::default());
         let text = serde_json::to_string(&summary).unwrap().to_ascii_lowercase();
         assert!(!text.contains("price") && !text.contains("uid-"), "{text}");
         assert_eq!(summary.kinds["machine"].values("memory").numbers.unwrap().min.get().to_string(), "64");
         assert_eq!(summary.kinds["license"].free["seats"].sum, 3);
     }
 
-    /// A job may read what is private for now: it is not ruled out by what is not published.
+    /// No partner can read what is private, and the summary says so of a job that would have to.
     #[test]
-    fn a_job_that_reads_a_private_attribute_is_not_ruled_out() {
+    fn a_job_that_needs_a_private_attribute_is_ruled_out() {
         let mut foo = machine("foo");
         foo.spec.ad.attributes = Some([("Price".to_owned(), 7.into())].into());
-        foo.spec.ad.private = Some(vec!["Price".to_owned()]);
         foo.spec.ad.constraint = expr("true");
         let job = super::cluster::job("j", &[port("cpu", "cpu.Price == 7 && cpu.Type == \"Machine\"")]);
-        let all = objects(&[job], &[foo], &[]);
-        let snapshot = snapshot(&all, &CycleInputs::default());
-        let summary = published(&all, &snapshot).summary(&Limits::default());
-        let root = &snapshot.roots[0];
-        assert!(has_gang(&snapshot, root.ad, &Config::product()));
-        assert_eq!(verdict(&snapshot.ad(root.ad).unwrap().ports, &summary), Verdict::Now);
+        let verdict_of = |foo: crds::Machine| {
+            let all = objects(std::slice::from_ref(&job), &[foo], &[]);
+            let snapshot = snapshot(&all, &CycleInputs::default());
+            let summary = published(&snapshot).summary(&Limits::default());
+            let root = &snapshot.roots[0];
+            (has_gang(&snapshot, root.ad, &Config::product()), verdict(&snapshot.ad(root.ad).unwrap().ports, &summary))
+        };
+        assert_eq!(verdict_of(foo.clone()), (true, Verdict::Now));
+        foo.spec.ad.private = Some(vec!["Price".to_owned()]);
+        let (has_gang, said) = verdict_of(foo);
+        assert!(!has_gang && matches!(said, Verdict::Cannot { .. }), "{said:?}");
     }
 }

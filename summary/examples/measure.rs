@@ -45,7 +45,6 @@ fn facts(ad: &Ad, free: i64) -> OfferFacts {
         body: ad,
         ports: &[],
         opaque: &["Uid", "Labels", "Members", "Capacity", "Free"],
-        private: &[],
         free,
         shared: false,
     })

@@ -9,7 +9,7 @@
 //!
 //! let machine = parse_ad(r#"[ Type = "Machine"; Memory = 64; Arch = "x86_64" ]"#, Dialect::Gangmatch)?;
 //! let free = BTreeMap::from([("slots".to_owned(), 4)]);
-//! let offer = Offer { kind: "Machine", body: &machine, ports: &[], opaque: &[], private: &[], free, shared: false };
+//! let offer = Offer { kind: "Machine", body: &machine, ports: &[], opaque: &[], free, shared: false };
 //! let mut pool = Pool::new();
 //! pool.put("foo", OfferFacts::of(&offer));
 //! let published = pool.summary(&Limits::default());

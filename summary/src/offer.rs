@@ -27,8 +27,6 @@ pub struct Offer<'a> {
     pub ports: &'a [OfferPort<'a>],
     /// Attributes of which nothing is published but that they may have any value.
     pub opaque: &'a [&'a str],
-    /// Attributes of which nothing at all is published, not even that they are there.
-    pub private: &'a [String],
     /// How much of each resource can be had of it now; empty if nothing of it can be claimed.
     pub free: BTreeMap<String, i64>,
     /// Whether claims may hold one seat of it together.
@@ -42,8 +40,6 @@ pub struct OfferFacts {
     pub(crate) kind: String,
     /// What a partner sees through each port.
     pub(crate) rows: Vec<Vec<(Name, Fact)>>,
-    /// Whether it has attributes that are not in the rows.
-    pub(crate) rest: bool,
     /// By resource in small letters; of resources that differ in case only, the amounts of each.
     pub(crate) free: Vec<(String, i64)>,
     pub(crate) shared: bool,
@@ -61,15 +57,8 @@ impl OfferFacts {
             [] => vec![body],
             ports => ports.iter().map(|port| seen_through(offer, port, &side(Some(port.attributes)), &body)).collect(),
         };
-        let has = |ad: &Ad| offer.private.iter().any(|name| ad.get(name).is_some());
         let free = offer.free.iter().map(|(name, amount)| (name.to_ascii_lowercase(), *amount)).collect();
-        OfferFacts {
-            kind: offer.kind.to_ascii_lowercase(),
-            rows,
-            rest: has(offer.body) || offer.ports.iter().any(|port| has(port.attributes)),
-            free,
-            shared: offer.shared,
-        }
+        OfferFacts { kind: offer.kind.to_ascii_lowercase(), rows, free, shared: offer.shared }
     }
 }
 
@@ -82,14 +71,12 @@ fn seen_through(offer: &Offer<'_>, port: &OfferPort<'_>, side: &Side<'_>, body: 
     row
 }
 
-/// The facts of one list of attributes.
+/// The facts of one list of attributes; hidden attributes, which partners cannot read, are not among them.
 fn facts(offer: &Offer<'_>, ad: &Ad, side: &Side<'_>) -> Vec<(Name, Fact)> {
-    let is_private = |name: &Name| offer.private.iter().any(|private| name == private.as_str());
     let is_opaque = |name: &Name| offer.opaque.iter().any(|opaque| name == opaque);
-    let told = ad.iter().filter(|(name, _)| !is_private(name) && !is_opaque(name));
+    let told = ad.shown().filter(|(name, _)| !is_opaque(name));
     let fact = |expr| side.value(expr).as_ref().map_or(Fact::Any, Fact::of);
     let mut facts: Vec<(Name, Fact)> = told.map(|(name, expr)| (name.clone(), fact(expr))).collect();
-    let opaque = offer.opaque.iter().map(|name| Name::new(*name)).filter(|name| !is_private(name));
-    facts.extend(opaque.map(|name| (name, Fact::Any)));
+    facts.extend(offer.opaque.iter().map(|name| (Name::new(*name), Fact::Any)));
     facts
 }

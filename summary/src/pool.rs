@@ -29,8 +29,6 @@ pub struct Pool<K> {
 struct KindCounts {
     ads: u64,
     rows: u64,
-    /// Rows of offers with attributes that are not in them.
-    rest_rows: u64,
     attributes: BTreeMap<Name, AttributeCounts>,
     free: BTreeMap<String, FreeCounts>,
 }
@@ -40,8 +38,6 @@ struct KindCounts {
 struct AttributeCounts {
     /// Rows that have it at all.
     rows: u64,
-    /// Those of them that have a rest.
-    rest_rows: u64,
     undefined: u64,
     error: u64,
     any: u64,
@@ -155,15 +151,12 @@ impl KindCounts {
         change.apply(&mut self.ads);
         for row in &offer.rows {
             change.apply(&mut self.rows);
-            if offer.rest {
-                change.apply(&mut self.rest_rows);
-            }
             for (name, fact) in row {
                 let counts = match self.attributes.get_mut(name) {
                     Some(counts) => counts,
                     None => self.attributes.entry(name.clone()).or_default(),
                 };
-                counts.count(fact, offer.rest, change);
+                counts.count(fact, change);
                 if counts.rows == 0 {
                     self.attributes.remove(name);
                 }
@@ -187,10 +180,10 @@ impl KindCounts {
         ranked.sort_by_key(|(_, counts)| (counts.any > 0, Reverse(counts.rows)));
         let cut = ranked.len() > limits.attributes;
         ranked.truncate(limits.attributes);
-        let rest = (cut || self.rest_rows > 0).then_some(Rest::Any);
-        let published = ranked.into_iter().map(|(name, counts)| {
-            (name.as_str().to_ascii_lowercase(), counts.values((self.rows, self.rest_rows), limits))
-        });
+        let rest = cut.then_some(Rest::Any);
+        let published = ranked
+            .into_iter()
+            .map(|(name, counts)| (name.as_str().to_ascii_lowercase(), counts.values(self.rows, limits)));
         // What may be anything need not be listed beside a rest.
         let attributes = published.filter(|(_, values)| rest.is_none() || !values.any).collect();
         let free = self.free.iter().map(|(name, free)| (name.clone(), free.published())).collect();
@@ -199,11 +192,8 @@ impl KindCounts {
 }
 
 impl AttributeCounts {
-    fn count(&mut self, fact: &Fact, rest: bool, change: Change) {
+    fn count(&mut self, fact: &Fact, change: Change) {
         change.apply(&mut self.rows);
-        if rest {
-            change.apply(&mut self.rest_rows);
-        }
         match fact {
             Fact::Undefined => change.apply(&mut self.undefined),
             Fact::Error => change.apply(&mut self.error),
@@ -214,10 +204,9 @@ impl AttributeCounts {
         }
     }
 
-    /// The values of an attribute among so many rows, so many of which have a rest.
-    fn values(&self, (rows, rest_rows): (u64, u64), limits: &Limits) -> Values {
-        // A row with a rest that does not show the attribute may have it all the same.
-        if self.any > 0 || rest_rows > self.rest_rows {
+    /// The values of an attribute among so many rows.
+    fn values(&self, rows: u64, limits: &Limits) -> Values {
+        if self.any > 0 {
             return Values::any();
         }
         Values {

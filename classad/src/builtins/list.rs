@@ -11,7 +11,7 @@ pub(crate) fn size<'e>(evaluator: &mut Evaluator<'e>, arguments: &[Lazy<'e>]) ->
     Ok(match argument(arguments, 0) {
         Lazy::Undefined => Lazy::Undefined,
         Lazy::List(items) => Lazy::length(items.len()),
-        Lazy::Ad(scope) => Lazy::length(evaluator.ad(*scope).map_or(0, crate::Ad::len)),
+        Lazy::Ad(scope) => Lazy::length(evaluator.ad(*scope).map_or(0, crate::Ad::shown_len)),
         Lazy::String(text) => Lazy::length(text.len()),
         _ => Lazy::Error,
     })

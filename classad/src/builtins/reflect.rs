@@ -11,6 +11,7 @@ use crate::eval::lookup::{Found, Use};
 use crate::eval::scope::ScopeId;
 use crate::expr::paths::references;
 use crate::expr::{Call, Expr, Kind};
+use crate::hide::without_hidden;
 
 /// Steps of parsing, beside those for the text.
 const PARSER: usize = 16;
@@ -119,7 +120,8 @@ fn external<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr, scope: ScopeId) -
             let letters = reference.iter().map(|name| name.as_str().len()).sum::<usize>();
             evaluator.spend(letters / READ)?;
             evaluator.take(letters.saturating_mul(2))?;
-            let Some(start) = reference.first() else { continue };
+            // What stands behind a hidden name is hidden, too.
+            let Some(start) = reference.first().filter(|name| !name.is_hidden()) else { continue };
             match evaluator.look_up(scope, start, Use::Selected) {
                 Found::Attribute(inner, at) => {
                     if seen.insert((inner.id(), at.0)) {
@@ -179,10 +181,18 @@ fn each_context<'e>(
     };
     evaluator.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
     let mut values = Vec::new();
+    let own = if evaluator.env.hides() { Some(evaluator.root(home)) } else { None };
+    let mut elsewhere = None;
     for item in &*items {
         values.push(match item {
             Lazy::Ad(inner) => {
+                let is_elsewhere = own.is_some_and(|own| evaluator.root(*inner) != own);
                 let inner = evaluator.selected_scope(*inner, home)?;
+                let expr = match elsewhere {
+                    _ if !is_elsewhere => expr,
+                    Some(expr) => expr,
+                    None => *elsewhere.insert(outside_its_ad(evaluator, expr)?),
+                };
                 evaluator.eval(expr, inner)?
             }
             Lazy::Undefined => Lazy::Undefined,
@@ -190,6 +200,14 @@ fn each_context<'e>(
         });
     }
     Ok(Ok(values))
+}
+
+/// The expression as it is evaluated in another ad, where its hidden names would mean the hidden attributes of that ad.
+fn outside_its_ad<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr) -> Bounded<&'e Expr> {
+    let nodes = expr.nodes_within(evaluator.left() / NODE);
+    evaluator.spend(nodes.saturating_mul(NODE))?;
+    evaluator.take(nodes.saturating_mul(NODE_BYTES))?;
+    Ok(evaluator.keep(without_hidden(expr)))
 }
 
 /// The expression to evaluate, and its scope. An attribute means its expression here:

@@ -97,7 +97,9 @@ impl<'e> Evaluator<'e> {
             (Lazy::List(items), Lazy::Integer(index)) => self.element(items, *index),
             (Lazy::Ad(scope), Lazy::String(name)) => {
                 self.spend(ALLOCATION + name.len() / READ)?;
-                match self.own_or_body_attribute(*scope, &Name::new(name.shared())) {
+                // Only a reference, which the author of the ad wrote, names a hidden attribute.
+                let name = Name::new(name.shared());
+                match self.own_or_body_attribute(*scope, &name).filter(|_| !name.is_hidden()) {
                     Some((expr, scope)) => self.resolve(expr, scope),
                     None => Ok(Lazy::Undefined),
                 }
@@ -224,9 +226,9 @@ impl<'e> Evaluator<'e> {
         self.own_attribute(ScopeId(body.index()), name)
     }
 
-    /// The attributes of the ad itself; defined values are not among them.
+    /// The attributes of the ad itself that are not hidden; defined values are not among them.
     pub(crate) fn attributes(&self, scope: ScopeId) -> Vec<(&'e Name, &'e Expr)> {
-        self.ad(scope).into_iter().flat_map(Ad::iter).collect()
+        self.ad(scope).into_iter().flat_map(Ad::shown).collect()
     }
 
     /// The frame of the environment that a scope is, if it is one.

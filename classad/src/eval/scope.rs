@@ -222,6 +222,11 @@ impl<'a> Env<'a> {
         }
     }
 
+    /// Whether an ad of some frame has hidden attributes.
+    pub(crate) fn hides(&self) -> bool {
+        self.frames.iter().take(self.live).any(|frame| frame.ad.hides())
+    }
+
     /// How many frames there are.
     pub(crate) fn len(&self) -> usize {
         self.live

@@ -105,7 +105,7 @@ fn print(expr: &Expr, style: Style, out: &mut dyn Write) -> fmt::Result {
         match piece {
             Piece::Text(text) => out.write_str(text)?,
             Piece::Name(name) => write_name(out, name, style)?,
-            Piece::LooseName(name) if style == Style::Canonical => out.write_str(name.as_str())?,
+            Piece::LooseName(name) if style == Style::Canonical => out.write_str(name.printed())?,
             Piece::LooseName(name) => write_name(out, name, style)?,
             Piece::Items([]) => {}
             Piece::Items([item, rest @ ..]) => {
@@ -195,7 +195,7 @@ fn spread_items<'e>(items: &'e [Expr], into: &mut Vec<Piece<'e>>) {
 }
 
 fn spread_ad<'e>(ad: &'e Ad, style: Style, into: &mut Vec<Piece<'e>>) {
-    let mut attributes: Vec<(&Name, &Expr)> = ad.iter().collect();
+    let mut attributes: Vec<(&Name, &Expr)> = ad.shown().collect();
     if style == Style::Canonical {
         attributes.sort_by(|(left, _), (right, _)| {
             left.as_str().len().cmp(&right.as_str().len()).then_with(|| left.cmp(right))
@@ -213,8 +213,8 @@ fn spread_ad<'e>(ad: &'e Ad, style: Style, into: &mut Vec<Piece<'e>>) {
 
 fn write_name(out: &mut dyn Write, name: &Name, style: Style) -> fmt::Result {
     // `parent` is no reserved word, but HTCondor quotes it; read back it is the same name.
-    if name.is_plain() && *name != "parent" {
-        out.write_str(name.as_str())
+    if name.is_hidden() || (name.is_plain() && *name != "parent") {
+        out.write_str(name.printed())
     } else if style == Style::Long {
         write!(out, "'{name}'")
     } else {

@@ -5,6 +5,7 @@ use serde_json::{Map, Number, Value as Json};
 use crate::ad::Ad;
 use crate::dialect::Dialect;
 use crate::expr::{Expr, Kind};
+use crate::hide::as_printed;
 use crate::name::Name;
 use crate::text::parse_long;
 use crate::value::Value;
@@ -20,7 +21,7 @@ pub(crate) fn json_text(ads: &[Ad]) -> String {
 
 /// The ad as JSON: literals, lists and ads as they are, any other expression as `/Expr(...)/`.
 fn object(ad: &Ad) -> Map<String, Json> {
-    ad.iter().map(|(name, expr)| (name.as_str().to_owned(), json(expr))).collect()
+    ad.shown().map(|(name, expr)| (name.as_str().to_owned(), json(expr))).collect()
 }
 
 fn json(expr: &Expr) -> Json {
@@ -49,17 +50,18 @@ impl Ad {
     /// # Errors
     /// The attribute that it cannot write, such as a string with a line break; none if there is no attribute.
     pub fn to_long(&self) -> Result<String, Option<Name>> {
-        if self.is_empty() {
+        if self.shown_len() == 0 {
             return Err(None);
         }
         let mut text = String::new();
-        for (name, expr) in self.iter() {
+        for (name, expr) in self.shown() {
             let line = expr.long_line(name);
+            let printed = as_printed(expr);
             // The form has too few escapes for some texts; what reads back is right. A literal can mean a thing of its own
             // in HTCondor's dialect, a name can be refused in the other.
             let reads_back = |dialect| {
                 let again = parse_long(&line, dialect).unwrap_or_default();
-                again.len() == 1 && again.get_name(name) == Some(expr)
+                again.len() == 1 && again.get_name(name) == Some(&printed)
             };
             if !reads_back(Dialect::Gangmatch) && !reads_back(Dialect::Htcondor) {
                 return Err(Some(name.clone()));

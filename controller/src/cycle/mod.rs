@@ -380,7 +380,7 @@ impl Negotiator {
         while self.claims.in_flight.undecided() < self.config.cycle.claims_max
             && let Some(gang) = gangs.pop_front()
         {
-            let recorded = record(objects, &pool, &gang, &provenance);
+            let recorded = record(objects, &pool, &gang, &self.claims.engine, &provenance);
             let Some(found) = recorded.filter(|found| still_waits(found, objects)) else { continue };
             let (taken, view) = (assumed_gang(&found), View::of(found));
             if self.claims.in_flight.is_told(&view.root.uid) {

@@ -118,7 +118,9 @@ const MEMORY: usize = 256 * 1024;
 fn asked(found: &Match, job: &Job, objects: &Objects, engine: &EngineConfig, now: Timestamp) -> Vec<(String, String)> {
     let Ok(exprs) = crds::ad::environment(job) else { return Vec::new() };
     let Some(recalled) = gang_of(found, objects).filter(|_| !exprs.is_empty()) else { return Vec::new() };
-    let list: Vec<&Expr> = exprs.values().collect();
+    let Some(root) = recalled.gang.root().and_then(|root| recalled.snapshot.ad(root)) else { return Vec::new() };
+    let own: Vec<Expr> = exprs.values().map(|expr| root.ports.body.own_expression(expr)).collect();
+    let list: Vec<&Expr> = own.iter().collect();
     let limits = Limits { fuel: FUEL, memory: MEMORY, ..engine.limits };
     let engine = EngineConfig { limits, ..engine.clone() };
     let values = evaluate(&recalled.snapshot, &recalled.gang, &list, &engine, now.as_second());

@@ -9,6 +9,7 @@ mod literal;
 mod message;
 mod partner;
 mod ports;
+mod private;
 mod size;
 mod structured;
 mod system;
@@ -33,7 +34,7 @@ pub const MESSAGE_LENGTH_MAX: usize = 1024;
 /// An object's ad, ready to be matched.
 #[derive(Clone, Debug)]
 pub struct Advertised {
-    /// The ad, with the system's values in it. `Members` is the engine's to define, for each match; `Free` is reserved.
+    /// The ad, with the system's values in it and the attributes in `spec.private` hidden. `Members` is the engine's to define, for each match; `Free` is reserved.
     pub ad: Ad,
     /// What in the object does not count, or probably means something else than was meant; one line each.
     pub warnings: Vec<String>,
@@ -65,9 +66,11 @@ impl Rejected {
 pub fn job_ad(job: &Job) -> Result<Advertised, Rejected> {
     Size::of_job(job).check()?;
     let mut draft = draft(&job.spec.ad, job.spec.gang_rank.as_ref())?;
+    let private = private::names(job.spec.ad.private.as_ref(), &mut draft)?;
     partner::check_job(job, &mut draft)?;
     workload::check(job)?;
     system::apply(&mut draft, AdKind::Job, &job.metadata, job.spec.ad.owner.as_deref(), &system::JOB);
+    private::apply(&mut draft, &private);
     Ok(draft.finish())
 }
 
@@ -101,10 +104,12 @@ fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, Rejected> {
     Size::of_offer(offer).check()?;
     let fields = offer.ad_fields();
     let mut draft = draft(fields, None)?;
+    let private = private::names(fields.private.as_ref(), &mut draft)?;
     dynamic::check_steps(offer.offer_fields(), &mut draft)?;
     system::apply(&mut draft, O::KIND.into(), offer.meta(), fields.owner.as_deref(), &system::OFFER);
     system::apply_offer(&mut draft, offer.capacity(), offer.node_name());
     dynamic::apply(&mut draft, offer.offer_fields(), offer.status());
+    private::apply(&mut draft, &private);
     Ok(draft.finish())
 }
 

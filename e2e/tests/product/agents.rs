@@ -38,7 +38,7 @@ fn job(name: &str) -> String {
 }
 
 /// The rights that the chart gives an agent, and a kubeconfig with them.
-fn rights(here: &Namespace, kind: &str, name: &str) -> PathBuf {
+pub(crate) fn rights(here: &Namespace, kind: &str, name: &str) -> PathBuf {
     let chart = repository::root().join("charts/gangmatch").display().to_string();
     let agent = format!("agent-{name}");
     let agents = serde_json::json!([{"kind": kind, "namespace": here.name, "name": name, "serviceAccount": agent}]);

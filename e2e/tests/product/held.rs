@@ -136,7 +136,7 @@ fn a_labelled_pod_that_is_evicted_keeps_its_seats_until_it_is_gone() {
 }
 
 #[test]
-fn a_labelled_pod_is_deleted_when_its_claim_ends_before_it() {
+pub(crate) fn a_labelled_pod_is_deleted_when_its_claim_ends_before_it() {
     let here = Stage::with_pods().namespace("taken-back");
     running(&here, "mine");
     here.merge("gmm/m", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
@@ -255,7 +255,7 @@ fn condition(type_: &str) -> Value {
 }
 
 #[test]
-fn a_labelled_job_set_runs_on_the_claimed_nodes_and_kinds_that_come_later_are_found() {
+pub(crate) fn a_labelled_job_set_runs_on_the_claimed_nodes_and_kinds_that_come_later_are_found() {
     let here = Stage::with_pods().namespace("sets");
     ad(&here, &["head", "worker"]);
     define_job_sets(&here);

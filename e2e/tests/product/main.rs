@@ -1,6 +1,7 @@
 //! Turns what the product promises into checks on a real control plane: gangs, claims and their ends, and quiet.
 #![cfg(test)]
 
+mod admission;
 mod agents;
 mod attack_claims;
 mod attack_engine;
@@ -16,6 +17,7 @@ mod held;
 mod idle;
 mod job_set;
 mod leader;
+mod least_privilege;
 mod metrics;
 mod nodes;
 mod repairs;

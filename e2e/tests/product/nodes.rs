@@ -59,7 +59,7 @@ fn job(name: &str, constraint: &str) -> String {
 }
 
 #[test]
-fn nodes_become_machines_by_themselves_and_go_with_their_nodes() {
+pub(crate) fn nodes_become_machines_by_themselves_and_go_with_their_nodes() {
     let here = Stage::with_pods().namespace("class");
     nodes(&here, &["a", "b"]);
     let mut more = json!({"constraint": "other.Type == \"Job\"", "capacity": {"cpus": "Cpus - 1", "fpgas": "Resources.'example.com/fpga'"},

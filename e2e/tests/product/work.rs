@@ -125,7 +125,7 @@ fn seats_are_back_five_seconds_after_the_end_of_the_last_pod() {
 }
 
 #[test]
-fn a_template_runs_on_the_claimed_node_with_the_gang_in_its_environment_and_its_end_ends_the_claim() {
+pub(crate) fn a_template_runs_on_the_claimed_node_with_the_gang_in_its_environment_and_its_end_ends_the_claim() {
     let here = Stage::with_pods().namespace("runs");
     let node = node(&here, "m");
     here.apply(&license("l", "sim", 1, 7));
@@ -391,7 +391,7 @@ fn a_batch_job_that_is_there_is_started_on_the_claimed_node_and_its_end_ends_the
 }
 
 #[test]
-fn a_batch_job_that_is_there_is_suspended_at_the_release_and_started_elsewhere() {
+pub(crate) fn a_batch_job_that_is_there_is_suspended_at_the_release_and_started_elsewhere() {
     let here = Stage::with_pods().namespace("lent");
     let first = node(&here, "a");
     here.apply(&license("l", "sim", 1, 1));

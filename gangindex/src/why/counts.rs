@@ -55,6 +55,7 @@ pub(crate) fn counted(
     let own: Vec<Bits> = (0..view.own.len()).map(|place| fails(view, step, place)).collect();
     let their = their_fails(view, step);
     let only = only(view, step, &own, &their);
+    let disclosed = pool.disclosed(namespace, known);
     let mut left = step.candidates.clone();
     for (place, (part, fails)) in count.conjuncts.iter_mut().zip(&own).enumerate() {
         left.and_not(fails);
@@ -62,7 +63,7 @@ pub(crate) fn counted(
         alone.and(fails);
         (part.rejects, part.left, part.only_failure) = (number(fails), number(&left), Some(number(&alone)));
         if let Some(Answered::Fails { term: Some(term), .. }) = view.own.get(place) {
-            part.nearest = nearest(term, &alone, known);
+            part.nearest = nearest(term, &alone, &disclosed, known);
         }
     }
     count.owners = owners(view, step, &own, &their, &pool.home(namespace, known), known);
@@ -186,8 +187,9 @@ fn misfits(view: &View, unfit: &Bits, pool: &Pool, known: &Known<'_>) -> Misfits
     misfits
 }
 
-/// The number nearest to the one that a comparison asks for, among what these rows have.
-fn nearest(term: &CompiledExpr, rows: &Bits, known: &Known<'_>) -> Option<Nearest> {
+/// The number nearest to the one that a comparison asks for, among what those of these rows have that are disclosed; and of how many of
+/// all these rows the comparison with it is true.
+fn nearest(term: &CompiledExpr, rows: &Bits, disclosed: &Bits, known: &Known<'_>) -> Option<Nearest> {
     let CompiledExpr::Binary(op, sides) = term else { return None };
     let (column, mirrored) = match &**sides {
         [CompiledExpr::Column(_, column), CompiledExpr::Known(Cell::Int(_) | Cell::Real(_))] => (*column, false),
@@ -200,27 +202,34 @@ fn nearest(term: &CompiledExpr, rows: &Bits, known: &Known<'_>) -> Option<Neares
         _ => return None,
     };
     let column = known.table.columns.get(column)?;
-    let mut counts = vec![0u64; column.cells().len()];
+    // By the code of a cell: how many rows have it, and how many of them are disclosed.
+    let mut counts = vec![(0u64, 0u64); column.cells().len()];
     for row in rows.iter() {
         let code = column.codes().get(as_usize(row)).copied().unwrap_or(u32::MAX);
-        if let Some(count) = counts.get_mut(as_usize(code)) {
-            *count += 1;
+        if let Some((all, told)) = counts.get_mut(as_usize(code)) {
+            *all += 1;
+            *told += u64::from(disclosed.get(as_usize(row)));
         }
     }
-    let mut best: Option<(f64, Cell, u64)> = None;
-    for (cell, count) in column.cells().iter().zip(counts).filter(|(_, count)| *count > 0) {
-        let (Cell::Int(_) | Cell::Real(_)) = cell else { continue };
-        let Some(value) = crate::term::number(*cell).filter(|value| value.is_finite()) else { continue };
-        if best.is_none_or(|(most, _, _)| if more { value > most } else { value < most }) {
-            best = Some((value, *cell, count));
+    let number = |cell: &Cell| match cell {
+        Cell::Int(_) | Cell::Real(_) => crate::term::number(*cell).filter(|value| value.is_finite()),
+        _ => None,
+    };
+    let is_nearer = |one: f64, other: f64| if more { one > other } else { one < other };
+    let mut best: Option<(f64, Cell)> = None;
+    for (cell, _) in column.cells().iter().zip(&counts).filter(|(_, (_, told))| *told > 0) {
+        if let Some(value) = number(cell).filter(|value| best.is_none_or(|(most, _)| is_nearer(*value, most))) {
+            best = Some((value, *cell));
         }
     }
-    let (_, cell, offers) = best?;
+    let (nearest, cell) = best?;
     let value = match cell {
         cell if !strict => cell,
         Cell::Int(number) => Cell::Int(number.checked_add(if more { -1 } else { 1 })?),
         _ => return None,
     };
     let value = Expr::literal(known.table.words.value(value)?).to_string();
+    let has_it = |cell: &Cell| number(cell).is_some_and(|value| !is_nearer(nearest, value));
+    let offers = column.cells().iter().zip(&counts).filter(|(cell, _)| has_it(cell)).map(|(_, (all, _))| all).sum();
     Some(Nearest { value, offers })
 }

@@ -34,6 +34,8 @@ pub(crate) struct RowSets {
     pub(crate) firsts: Bits,
     /// Rows that could give something, whatever is asked.
     pub(crate) giving: Bits,
+    /// Rows of offers whose values may be told to every root.
+    disclosed: Bits,
 }
 
 /// The pool after a cycle.
@@ -94,6 +96,7 @@ impl Pool {
             capacity.is_some_and(|capacity| !capacity.is_empty() && capacity.values().all(|amount| *amount >= 1))
         };
         let giving = Bits::of(rows, |row| live(row) && gives(row));
+        let disclosed = Bits::of(rows, |row| live(row) && offer(row).is_some_and(|offer| offer.disclosed));
         let mut capacities: BTreeMap<u32, (usize, Bits)> = BTreeMap::new();
         for row in table.live.iter() {
             let place = place(as_usize(row));
@@ -106,7 +109,7 @@ impl Pool {
             snapshot: snapshot.without_roots(),
             resources: known.availability.resources(),
             alike,
-            rows: RowSets { shared, deep, firsts, giving },
+            rows: RowSets { shared, deep, firsts, giving, disclosed },
             capacities: capacities.into_values().collect(),
             admitted: BTreeMap::new(),
             homes: BTreeMap::new(),
@@ -130,6 +133,13 @@ impl Pool {
         let is_home = |row: usize| snapshot.ad(AdId::at(place(row))).is_some_and(|ad| ad.key.namespace == namespace);
         let rows = || Bits::of(table.rows.len(), |row| table.live.get(row) && is_home(row));
         self.homes.entry(namespace.to_owned()).or_insert_with(rows).clone()
+    }
+
+    /// The rows of offers whose values may be told to a root of this namespace.
+    pub(crate) fn disclosed(&mut self, namespace: &str, known: &Known<'_>) -> Bits {
+        let mut rows = self.home(namespace, known);
+        rows.or(&self.rows.disclosed);
+        rows
     }
 
     /// The rows that have what is asked, when nothing is taken.

@@ -71,7 +71,7 @@ pub(crate) fn stars(bytes: &[u8]) -> (Snapshot, String) {
         let amount = i64::from(!draw.pick(&["1", "2", ""]).is_empty()) + 1;
         let (capacity, consent) = (Res::from([("slots".to_owned(), amount)]), Consent::Everybody);
         let (usage, default_request) = (Usage::default(), Res::new());
-        let offer = Offer { capacity, default_request, usage, shared_by: None, consent, open: true };
+        let offer = Offer { capacity, default_request, usage, shared_by: None, consent, open: true, disclosed: false };
         let role = if kind == "Job" { Role::Asks } else { Role::Offers(Box::new(offer)) };
         let key = AdKey { kind: kind.to_owned(), namespace: "n".to_owned(), name: format!("a{number}") };
         let ports = Arc::new(Ports::of(&parsed));

@@ -162,13 +162,14 @@ struct Printed<'p> {
 
 fn print(out: &mut impl Write, output: Output, printed: &Printed<'_>) -> anyhow::Result<()> {
     let provenance = Provenance { cycle: "offline".to_owned(), time: printed.now, seed: 0, epoch: 0 };
+    let config = Config::product();
     let gangs = match printed.outcome {
         Outcome::Cycle(cycle) => &cycle.gangs,
         Outcome::Placed(placed) => &placed.gangs,
     };
     let matches = gangs
         .iter()
-        .filter_map(|gang| record(printed.objects, printed.pool, gang, &provenance))
+        .filter_map(|gang| record(printed.objects, printed.pool, gang, &config, &provenance))
         .collect::<Vec<Match>>();
     match output {
         Output::Table => print_table(&mut Screen(out), printed, &matches)?,

@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &SummaryArguments, out: &mut impl Write) -> anyhow:
     problems.extend(wrong);
     problems.sort();
     let limits = Limits::default();
-    let summary = published(&objects, &snapshot(&objects, &CycleInputs::default())).summary(&limits);
+    let summary = published(&snapshot(&objects, &CycleInputs::default())).summary(&limits);
     match arguments.output {
         Format::Table => print(out, &summary, &limits)?,
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?,

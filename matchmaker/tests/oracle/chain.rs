@@ -21,6 +21,7 @@ pub(crate) fn chain(texts: &[&str]) -> World {
                 shared_by: None,
                 consent: Consent::Everybody,
                 open: true,
+                disclosed: false,
             }));
         }
         ad

@@ -57,6 +57,7 @@ mod tests {
                 shared_by: None,
                 consent: Consent::Everybody,
                 open: true,
+                disclosed: false,
             }));
             self.ads.push(made);
             self

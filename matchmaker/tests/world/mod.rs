@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use classad::Name;
 use matchmaker::{AdKey, Ask, Config, Consent, Offer, PoolAd, Ports, Res, Role, Root, Snapshot, Usage, share_key};
 use proptest::test_runner::{Config as Runs, RngSeed};
 
@@ -71,10 +72,25 @@ fn ad(draw: &mut Draw<'_>, number: usize, text: &mut String) -> PoolAd {
     };
     let written = draw.ad(asks);
     let _ = write!(text, "\n{key}: {written}");
-    let parsed = classad::parse_ad(&written, classad::Dialect::Gangmatch).expect(&written);
-    let role = if asks { Role::Asks } else { Role::Offers(Box::new(offer(draw, &key.namespace, text))) };
+    let mut parsed = classad::parse_ad(&written, classad::Dialect::Gangmatch).expect(&written);
+    let mut role = if asks { Role::Asks } else { Role::Offers(Box::new(offer(draw, &key.namespace, text))) };
+    if draw.percent(25) {
+        let names = *draw.pick(&[&["B"][..], &["A"], &["C"], &["A", "B", "C"]]);
+        let names: Vec<Name> =
+            names.iter().filter(|name| !is_label(name, &parsed)).map(|name| Name::new(*name)).collect();
+        let _ = write!(text, "\n    private: {names:?}");
+        parsed = parsed.hide(&names);
+        if let Role::Offers(offer) = &mut role {
+            offer.shared_by = offer.shared_by.take().map(|expr| parsed.own_expression(&expr));
+        }
+    }
     let node_name = if draw.percent(30) { Some(format!("node{number}")) } else { None };
     PoolAd { uid: format!("uid-{number}"), key, node_name, ports: Arc::new(Ports::of(&parsed)), role }
+}
+
+/// Whether a port of the ad has this label, which keeps an attribute of the name from being private.
+fn is_label(name: &str, ad: &classad::Ad) -> bool {
+    Ports::of(ad).list.iter().any(|port| port.label.as_str().eq_ignore_ascii_case(name))
 }
 
 fn offer(draw: &mut Draw<'_>, namespace: &str, text: &mut String) -> Offer {
@@ -110,7 +126,8 @@ fn offer(draw: &mut Draw<'_>, namespace: &str, text: &mut String) -> Offer {
             usage.external = takes;
         }
     }
-    let offer = Offer { capacity, default_request, usage, shared_by, consent, open: !draw.percent(8) };
+    let open = !draw.percent(8);
+    let offer = Offer { capacity, default_request, usage, shared_by, consent, open, disclosed: draw.percent(50) };
     let _ = write!(text, "\n    {offer:?}");
     offer
 }

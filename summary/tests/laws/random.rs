@@ -182,7 +182,7 @@ impl World {
 impl Written {
     pub(crate) fn facts(&self) -> OfferFacts {
         let Written { kind, body, free } = self;
-        OfferFacts::of(&Offer { kind, body, ports: &[], opaque: &[], private: &[], free: free.clone(), shared: false })
+        OfferFacts::of(&Offer { kind, body, ports: &[], opaque: &[], free: free.clone(), shared: false })
     }
 }
 

@@ -98,6 +98,7 @@ fn pool_ad(number: usize, mut ad: Ad, no_ports: &Expr, rank_of: fn(&Expr) -> Exp
         shared_by: None,
         consent: Consent::Everybody,
         open: true,
+        disclosed: false,
     };
     let key = AdKey { kind: String::new(), namespace: String::new(), name: format!("{number:08}") };
     let role = Role::Offers(Box::new(offer));

@@ -102,6 +102,7 @@ mod tests {
                     shared_by: None,
                     consent: matchmaker::Consent::Everybody,
                     open: true,
+                    disclosed: false,
                 }));
             }
             ad

@@ -66,7 +66,7 @@ fn summary(ads: &[Value], limits: &Limits) -> Result<Summary, String> {
         body.insert(Name::new("Type"), Expr::literal(classad::Value::string(kind)));
         let amount = |(name, amount): (&String, &Value)| Some((name.clone(), amount.as_i64()?));
         let free = fields(&offer["free"]).filter_map(amount).collect();
-        let offer = Offer { kind, body: &body, ports: &[], opaque: &[], private: &[], free, shared: false };
+        let offer = Offer { kind, body: &body, ports: &[], opaque: &[], free, shared: false };
         pool.put(place, OfferFacts::of(&offer));
     }
     Ok(pool.summary(limits))

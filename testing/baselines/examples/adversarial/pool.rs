@@ -44,6 +44,7 @@ impl Pool {
                 shared_by,
                 consent: Consent::Everybody,
                 open: true,
+                disclosed: false,
             }))
         });
         let ports = Arc::new(Ports::of(&ad));

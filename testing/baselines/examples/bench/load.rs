@@ -128,6 +128,7 @@ impl Reading {
                 shared_by: None,
                 consent: Consent::Everybody,
                 open: true,
+                disclosed: false,
             }))
         };
         let mut ports = Ports::of(&ad);

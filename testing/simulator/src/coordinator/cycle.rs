@@ -216,6 +216,7 @@ fn offer_ad(offer: &Shown, ads: &Ads) -> Option<PoolAd> {
         shared_by: if is_shared { shared_by() } else { None },
         consent: Consent::Everybody,
         open: offer.open,
+        disclosed: false,
     };
     Some(PoolAd {
         key: offer_key(offer.name),

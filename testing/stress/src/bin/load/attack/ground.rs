@@ -37,6 +37,8 @@ const LICENSES: usize = 12;
 const OWN: usize = 64;
 /// How long anything may take that is bound to happen.
 const LIMIT: Duration = Duration::from_secs(120);
+/// How many objects are deleted with one request.
+const PAGE: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The measured tenant's namespace, and the attacker's.
@@ -241,12 +243,16 @@ async fn clear<K>(api: &Api<K>) -> Result<()>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
-    api.delete_collection(&DeleteParams::background(), &ListParams::default()).await?;
+    // page by page: the answer contains what is deleted, and thousands of large objects are too much for one
+    let page = ListParams::default().limit(PAGE);
     let begun = Instant::now();
-    while !api.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty() && begun.elapsed() < LIMIT {
+    loop {
+        api.delete_collection(&DeleteParams::background(), &page).await?;
+        if api.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty() || begun.elapsed() > LIMIT {
+            return Ok(());
+        }
         tokio::time::sleep(PAUSE).await;
     }
-    Ok(())
 }
 
 /// A batch Job of one pod, held.

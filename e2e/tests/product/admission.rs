@@ -1,0 +1,295 @@
+//! Turns the table of `docs/admission.md` into requests of real users: each cell says what the API server answers.
+//!
+//! All requests are dry runs, which pass authentication, authorization and admission like any other. After a change that is meant,
+//! write the table anew with `UPDATE_ADMISSION=1 cargo test -p e2e --test product admission`, and read it.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use testbed::control_plane::processes::Signal;
+use testbed::{product, repository};
+
+use crate::agents::rights;
+use crate::stage::{Namespace, Stage, job, license, machine, name, text};
+
+/// Where the table is, and the lines around it.
+const PAGE: &str = "docs/admission.md";
+const BEGIN: &str = "<!-- The table is written by e2e/tests/product/admission.rs. -->\n";
+const END: &str = "<!-- The end of the table. -->\n";
+
+/// Somebody who asks: credentials, and the namespace of the request.
+struct Principal<'n> {
+    column: &'static str,
+    user: String,
+    kubeconfig: Option<PathBuf>,
+    here: &'n Namespace,
+}
+
+/// One row: what is asked for, as arguments of kubectl and an object.
+struct Row {
+    what: &'static str,
+    arguments: Vec<String>,
+    object: Option<Value>,
+}
+
+/// What the API server answers.
+enum Answer {
+    /// Yes; with the owner that the object then has, if it is an ad that is created.
+    Yes(String),
+    /// The user has no role for it.
+    NoRight,
+    /// A schema or a policy refuses it.
+    Refused(String),
+}
+
+fn row(what: &'static str, arguments: &str, object: Option<Value>) -> Row {
+    Row { what, arguments: arguments.split_whitespace().map(str::to_owned).collect(), object }
+}
+
+fn create(what: &'static str, object: Value) -> Row {
+    row(what, "create -f -", Some(object))
+}
+
+fn patch(what: &'static str, object: &str, subresource: &str, patch: &Value) -> Row {
+    let mut row = row(what, &format!("patch {object} --type=merge {subresource}"), None);
+    row.arguments.extend(["-p".to_owned(), patch.to_string()]);
+    row
+}
+
+fn ad(kind: &str, name: &str, more: &Value) -> Value {
+    let mut spec = json!({"constraint": "other.Type == \"Job\""});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+fn pod_spec() -> Value {
+    json!({"restartPolicy": "Never", "containers": [{"name": "c", "image": "c:1"}]})
+}
+
+fn batch(labels: &Value, annotations: &Value) -> Value {
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "new", "labels": labels, "annotations": annotations},
+        "spec": {"template": {"spec": pod_spec()}}})
+}
+
+/// The rows, for a namespace with this Match.
+fn rows(matched: &Value) -> Vec<Row> {
+    let template = json!({"workload": {"jobTemplate": {"spec": {"template": {"spec": pod_spec()}}}}});
+    let by_reference = json!({"workload": {"workloadRef": {"kind": "Pod", "name": "p"}}});
+    let entry = json!({"status": {"claims": {"u": {"match": "a/b", "allocation": {"seats": 1}, "vote": "Accepted"}}}});
+    let marked = json!({"gangmatch.dev/match-uid": "u"});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new", "annotations": {"gangmatch.dev/members": "[]"}},
+        "spec": pod_spec()});
+    let found = format!("gmatch/{}", name(matched));
+    let copy = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Match", "metadata": {"name": "new"}, "spec": matched["spec"]});
+    let claims = json!([{"apiGroups": ["gangmatch.dev"], "resources": ["matches/claims"], "verbs": ["update"]}]);
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "new"}, "rules": claims});
+    vec![
+        row("read Jobs, Machines, Licenses and Matches", "get gmj,gmm,gml,gmatch", None),
+        create("create a Job", ad("Job", "new", &json!({}))),
+        create("create a Job with `spec.owner: mallory`", ad("Job", "new", &json!({"owner": "mallory"}))),
+        patch("change `spec.owner` of a Job", "gmj/held", "", &json!({"spec": {"owner": "mallory"}})),
+        patch("change `spec.priority` of a Job", "gmj/held", "", &json!({"spec": {"priority": 5}})),
+        create("create a Job with `spec.workload.jobTemplate`", ad("Job", "new", &template)),
+        create("create a Job with `spec.workload.workloadRef` to a Pod", ad("Job", "new", &by_reference)),
+        row("delete a Job", "delete gmj/held", None),
+        patch(
+            "write the status of a Job",
+            "gmj/held",
+            "--subresource=status",
+            &json!({"status": {"phase": "Claimed"}}),
+        ),
+        create("create a Machine", ad("Machine", "new", &json!({}))),
+        create("create a Machine with `spec.nodeName`", ad("Machine", "new", &json!({"nodeName": "n1"}))),
+        create("create a Machine with `spec.owner: mallory`", ad("Machine", "new", &json!({"owner": "mallory"}))),
+        patch("change `spec.constraint` of a Machine", "gmm/m", "", &json!({"spec": {"constraint": "false"}})),
+        create("create a License", ad("License", "new", &json!({"capacity": {"seats": 1}}))),
+        row("delete a License", "delete gml/l", None),
+        create("create a MachineClass", ad("MachineClass", "new", &json!({"namespace": "default", "selector": {}}))),
+        patch("add an entry to `status.claims` of a Machine", "gmm/m", "--subresource=status", &entry),
+        patch(
+            "write `status.attributes` of a Machine that names an agent",
+            "gmm/asked",
+            "--subresource=status",
+            &json!({"status": {"attributes": {"LoadAvg": 1}}}),
+        ),
+        patch(
+            "write `status.attributes` of another Machine",
+            "gmm/m",
+            "--subresource=status",
+            &json!({"status": {"attributes": {"LoadAvg": 1}}}),
+        ),
+        create("create a Match", copy),
+        patch("change `spec` of a Match", &found, "", &json!({"spec": {"rank": "7"}})),
+        patch(
+            "write the status of a Match",
+            &found,
+            "--subresource=status",
+            &json!({"status": {"phase": "Committed"}}),
+        ),
+        row("delete a Match", &format!("delete {found}"), None),
+        create("create a batch Job with the label `gangmatch.dev/match-uid`", batch(&marked, &json!({}))),
+        create(
+            "create a batch Job with the annotation `gangmatch.dev/created-by: mallory`",
+            batch(&json!({}), &json!({"gangmatch.dev/created-by": "mallory"})),
+        ),
+        create("create a Pod with the annotation `gangmatch.dev/members`", pod),
+        patch(
+            "set the label `gangmatch.dev/offers` of the namespace",
+            "namespace/HERE",
+            "",
+            &json!({"metadata": {"labels": {"gangmatch.dev/offers": "all"}}}),
+        ),
+        create("create a Role with the right of the controller", role),
+    ]
+}
+
+fn ask(principal: &Principal<'_>, row: &Row) -> Answer {
+    let here = principal.here;
+    let mut arguments: Vec<String> = vec!["-n".to_owned(), here.name.clone()];
+    if let Some(kubeconfig) = &principal.kubeconfig {
+        arguments.extend(["--kubeconfig".to_owned(), kubeconfig.display().to_string()]);
+    }
+    arguments.extend(row.arguments.iter().map(|argument| argument.replace("HERE", &here.name)));
+    if row.arguments.first().is_some_and(|verb| verb != "get") {
+        arguments.push("--dry-run=server".to_owned());
+    }
+    if row.arguments.first().is_some_and(|verb| verb == "create" || verb == "patch") {
+        arguments.extend(["-o".to_owned(), "json".to_owned()]);
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let object = row.object.as_ref().map(Value::to_string);
+    let output = here.access().kubectl(&arguments, object.as_deref()).unwrap();
+    if output.status.success() {
+        let made = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        return Answer::Yes(text(&made, "/spec/owner"));
+    }
+    let refusal = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if refusal.contains("cannot ") && refusal.contains("User \"") && !refusal.contains("denied request") {
+        return Answer::NoRight;
+    }
+    let words = refusal.rsplit_once("denied request: ").map_or(refusal.as_str(), |(_, words)| words);
+    let words =
+        words.rsplit_once(" is invalid: ").or(words.rsplit_once("\"STDIN\": ")).map_or(words, |(_, words)| words);
+    let first = words.lines().map(|line| line.trim_start_matches("* ")).find(|line| !line.is_empty());
+    Answer::Refused(first.unwrap_or("").replace(&here.name, "NAMESPACE"))
+}
+
+/// The table, and the messages to which its numbers refer.
+fn table(principals: &[Principal<'_>], matches: &[(String, Value)]) -> String {
+    let mut messages: Vec<String> = Vec::new();
+    let mut lines = vec![
+        format!("| request | {} |", principals.iter().map(|one| one.column).collect::<Vec<_>>().join(" | ")),
+        format!("|---|{}", "---|".repeat(principals.len())),
+    ];
+    let count = rows(&Value::Null).len();
+    for number in 0..count {
+        let (mut cells, mut what) = (Vec::new(), "");
+        for principal in principals {
+            let matched = &matches.iter().find(|(home, _)| *home == principal.here.name).unwrap().1;
+            let row = rows(matched).swap_remove(number);
+            what = row.what;
+            let (names_an_owner, is_new) = (what.contains("spec.owner"), what.starts_with("create"));
+            cells.push(match ask(principal, &row) {
+                Answer::Yes(owner) if names_an_owner && owner == "mallory" => "yes, as written".to_owned(),
+                Answer::Yes(owner) if names_an_owner && is_new && owner == principal.user => {
+                    "yes, as its own".to_owned()
+                }
+                Answer::Yes(_) if names_an_owner => "yes, without effect".to_owned(),
+                Answer::Yes(_) => "yes".to_owned(),
+                Answer::NoRight => "–".to_owned(),
+                Answer::Refused(message) => {
+                    let known = messages.iter().position(|one| *one == message);
+                    let place = known.unwrap_or_else(|| {
+                        messages.push(message);
+                        messages.len() - 1
+                    });
+                    format!("no ({})", place + 1)
+                }
+            });
+        }
+        lines.push(format!("| {what} | {} |", cells.join(" | ")));
+    }
+    lines.push(String::new());
+    lines.extend(messages.iter().enumerate().map(|(place, message)| format!("{}. `{message}`", place + 1)));
+    lines.join("\n") + "\n"
+}
+
+/// A claim of a machine and a license, a pod, and a machine with an agent; returns the Match.
+fn furnish(here: &Namespace) -> Value {
+    let asked = ad(
+        "Machine",
+        "asked",
+        &json!({"constraint": "false", "agent": {
+        "username": format!("system:serviceaccount:{}:agent-asked", here.name)},
+        "dynamicAttributes": [{"name": "LoadAvg", "type": "Real"}]}),
+    );
+    here.apply(&[machine("m"), license("l", "sim", 1, 1), job("held", "sim"), asked.to_string()].concat());
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod_spec()});
+    here.kubectl(&["create", "-f", "-"], Some(&pod.to_string()));
+    here.wait("gmj/held", "Claimed");
+    here.list("gmatch").remove(0)
+}
+
+#[test]
+fn every_cell_of_the_table_is_what_the_api_server_answers() {
+    let stage = Stage::own();
+    let tenants = stage.tenants("admission");
+    let (a, b, d) = (&tenants.a, &tenants.b, &tenants.d);
+    let matches: Vec<(String, Value)> = [a, b, d].map(|here| (here.name.clone(), furnish(here))).into();
+    let agent = rights(a, "Machine", "asked");
+    let principal = |column, user: &str, kubeconfig: Option<PathBuf>, here| Principal {
+        column,
+        user: user.to_owned(),
+        kubeconfig,
+        here,
+    };
+    let user = |user| stage.cluster.user(user, &[]).unwrap();
+    let controller = product::controller_kubeconfig(stage.cluster).unwrap();
+    let account = |account: &str| format!("system:serviceaccount:{account}");
+    let principals = [
+        principal("no role", "carol", Some(user("carol")), a),
+        principal("`view`", "bob", Some(user("bob")), a),
+        principal("`edit`", "bob", Some(user("bob")), b),
+        principal("`admin`", "alice", Some(user("alice")), a),
+        principal("`*` on `*` in the namespace", "star", Some(user("star")), d),
+        principal("the agent", &account(&format!("{}:agent-asked", a.name)), Some(agent), a),
+        principal("the controller", &account("gangmatch-system:gangmatch"), Some(controller), a),
+        principal("cluster administrator", "admin", None, a),
+    ];
+    let found = table(&principals, &matches);
+    let path = repository::root().join(PAGE);
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (head, rest) = page.split_once(BEGIN).unwrap();
+    let (written, tail) = rest.split_once(END).unwrap();
+    if std::env::var_os("UPDATE_ADMISSION").is_some() {
+        std::fs::write(&path, [head, BEGIN, &found, END, tail].concat()).unwrap();
+        return;
+    }
+    assert_eq!(written.trim(), found.trim(), "{PAGE} promises something else");
+}
+
+#[test]
+fn an_ad_from_before_the_policies_is_told_so_and_the_command_in_its_condition_repairs_it() {
+    let stage = Stage::own_with(&["eda"], &["policies.enabled=false"]);
+    let eda = Namespace { stage, name: "eda".to_owned() };
+    eda.apply(&(job("old", "sim") + &machine("m")));
+    eda.wait("gmj/old", "Accepted");
+    product::install_chart(eda.access(), &["policies.enabled=true"]).unwrap();
+    stage.controller.end(Signal::Terminate).unwrap();
+    let kubeconfig = product::controller_kubeconfig(eda.access()).unwrap();
+    let _controller = product::start_controller(eda.access(), &kubeconfig, &[]).unwrap();
+    eda.wait_reason("gmm/m", "Accepted", "AcceptedWithWarnings");
+    let message = eda.wait_reason("gmj/old", "Accepted", "AcceptedWithWarnings");
+    let command = message.split_once("write ").and_then(|(_, rest)| rest.split_once(" (this")).unwrap().0;
+    let (read, write) = command.split_once(" | ").unwrap();
+    let words = |command: &str| command.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<String>>();
+    let run = |command: &str, stdin: Option<&str>| {
+        let words = words(command);
+        let arguments: Vec<&str> = words.iter().map(String::as_str).collect();
+        eda.access().kubectl_text(&arguments, stdin).unwrap()
+    };
+    let object = run(read, None);
+    run(write, Some(&object));
+    eda.wait_reason("gmj/old", "Accepted", "Accepted");
+    assert_eq!(text(&eda.get("gmj/old"), "/spec/owner"), "admin");
+}
