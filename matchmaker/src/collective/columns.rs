@@ -9,8 +9,8 @@ use super::Collective;
 use crate::capacity::Ask;
 use crate::finder::Turn;
 use crate::gang::Gang;
-use crate::model::{AdId, Config, Offer, PoolAd, Snapshot};
-use crate::plain;
+use crate::model::{AdId, Offer, PoolAd, Snapshot};
+use crate::plain::Listed;
 
 /// A window in the making.
 pub(crate) struct Columns<'s> {
@@ -38,10 +38,9 @@ impl<'s> Columns<'s> {
         }
     }
 
-    /// Adds a root with all its gangs, the best first; of several that take the same only the best. `in_turn` is its gang in turn.
-    pub(crate) fn add(&mut self, turn: &Turn<'s>, in_turn: Option<&Gang>, config: &Config, now: i64) {
-        let Collective { gangs_max, pinned, .. } = self.collective;
-        let (mut gangs, has_more) = plain::list(self.snapshot, turn.ad, &turn.root.exclusions, *gangs_max, config, now);
+    /// Adds a root with these gangs, the best first; of several that take the same only the best. `in_turn` is its gang in turn.
+    pub(crate) fn add(&mut self, turn: &Turn<'s>, listed: Listed, in_turn: Option<&Gang>) {
+        let Listed { mut gangs, has_more, .. } = listed;
         gangs.extend(in_turn.cloned());
         gangs.sort_by(|one, other| other.order(one));
         let mut root = Root {
@@ -49,7 +48,7 @@ impl<'s> Columns<'s> {
             submitter: turn.submitter,
             priority: turn.root.priority.into(),
             band: self.snapshot.bands.get(&turn.ad).copied().unwrap_or(0).into(),
-            pinned: pinned.contains(&turn.ad),
+            pinned: self.collective.pinned.contains(&turn.ad),
             has_more,
             ..Root::default()
         };

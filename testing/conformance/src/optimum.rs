@@ -42,7 +42,7 @@ fn gangs_of(request: &Value) -> Result<Value, String> {
     Ok(json!({
         "gangs": together.cycle.gangs.iter().map(gang).collect::<Vec<_>>(),
         "proven": together.proven,
-        "steps": together.steps,
+        "steps": together.effort.steps,
     }))
 }
 
