@@ -6,48 +6,64 @@ use crate::state::{Problem, State};
 
 /// So many roots change their gangs together.
 const CHAIN_MAX: usize = 3;
+/// After so many steps something else is tried, before the exchange goes on.
+const STEPS_AT_A_TIME: u64 = 10_000;
 
 /// Exchanges gangs until no chain of up to three roots raises the sum of the scores (ejection chains; F. Glover, *Ejection chains, reference
 /// structures and alternating path methods for traveling salesman problems*, 1996).
-pub(crate) fn exchange<'p>(problem: &'p Problem<'p>, state: &mut State<'p>, best: &mut Best, steps: &mut Steps) {
-    let mut exchange = Exchange::of(problem);
-    for length in 1..=CHAIN_MAX {
-        let mut improved = true;
-        while improved {
-            improved = false;
-            for root in 0..problem.window.roots.len() {
-                let Some(before) = state.remove(root) else { continue };
-                exchange.chain.clear();
-                if exchange.improve(state, (root, before), Score::default(), length, steps) {
-                    improved = true;
-                } else {
-                    state.place(root, before);
-                }
-                if steps.is_spent() {
-                    return;
-                }
-            }
-            best.offer(state);
-        }
-    }
-}
-
-struct Exchange<'p> {
+pub(crate) struct Exchange<'p> {
     problem: &'p Problem<'p>,
     /// The columns of each root, best score first.
     sorted: Vec<Vec<usize>>,
     /// The roots that have changed their gangs.
     chain: Vec<usize>,
+    /// The weights of the placement whose scores are being raised.
+    weights: Option<Vec<i128>>,
+    /// How many roots change their gangs together at most, for now.
+    length: usize,
+    /// The root that is next, and how many were tried in vain since the last gain.
+    next: usize,
+    fruitless: usize,
 }
 
 impl<'p> Exchange<'p> {
-    fn of(problem: &'p Problem<'p>) -> Exchange<'p> {
+    /// Nothing has been tried yet.
+    pub(crate) fn of(problem: &'p Problem<'p>) -> Exchange<'p> {
         let sorted = problem.window.roots.iter().map(|root| {
             let mut numbers: Vec<usize> = (0..root.columns.len()).collect();
             numbers.sort_by_key(|number| std::cmp::Reverse(root.columns.get(*number).map(|column| column.score)));
             numbers
         });
-        Exchange { problem, sorted: sorted.collect(), chain: Vec::new() }
+        let sorted = sorted.collect();
+        Exchange { problem, sorted, chain: Vec::new(), weights: None, length: 1, next: 0, fruitless: 0 }
+    }
+
+    /// Raises the scores of the best placement for a while; whether there is more to try. A placement with other weights is begun anew.
+    pub(crate) fn run(&mut self, best: &mut Best, steps: &mut Steps) -> bool {
+        if self.weights.as_ref() != Some(&best.worth.weights) {
+            self.weights = Some(best.worth.weights.clone());
+            (self.length, self.next, self.fruitless) = (1, 0, 0);
+        }
+        let roots = self.problem.window.roots.len();
+        let until = steps.used().saturating_add(STEPS_AT_A_TIME);
+        let Some(mut state) = State::of(self.problem, &best.choices) else { return false };
+        while self.length <= CHAIN_MAX && steps.used() < until && !steps.is_spent() {
+            if self.fruitless >= roots {
+                (self.length, self.fruitless) = (self.length + 1, 0);
+                continue;
+            }
+            let root = self.next;
+            (self.next, self.fruitless) = ((root + 1) % roots, self.fruitless + 1);
+            let Some(before) = state.remove(root) else { continue };
+            self.chain.clear();
+            if self.improve(&mut state, (root, before), Score::default(), self.length, steps) {
+                best.offer(&state);
+                self.fruitless = 0;
+            } else {
+                state.place(root, before);
+            }
+        }
+        self.length <= CHAIN_MAX
     }
 
     /// Gives a root, which has lost its column, one with which the chain gains; the chain has gained so much without it. If there is

@@ -3,15 +3,17 @@
 use crate::best::{Best, Steps};
 use crate::classes::Classes;
 use crate::exact::solve;
-use crate::exchange::exchange;
+use crate::exchange::Exchange;
 use crate::fixed::ONE;
 use crate::model::{Choice, Window};
 use crate::objective::weight;
-use crate::prices::Prices;
+use crate::prices::{Prices, Rounds};
 use crate::settle::settle;
 use crate::state::{Problem, State};
 use crate::walk::Walk;
 
+/// Rounds of prices before the first order by price, and after each, up to a number.
+const ROUNDS: (u64, u64, u64) = (60, 20, 1000);
 /// The costs of an order by price vary by up to this much when the order is made again.
 const NOISE: u64 = ONE / 8;
 
@@ -74,23 +76,25 @@ fn improve(window: &Window, prices: &mut Prices, steps: &mut Steps, seed: u64) -
     let mut walk = Walk::new(problem, seed);
     walk.run(&mut state, &mut best, steps);
     // 2. Prices.
-    prices.improve(window, steps);
-    // 3. Walk from an order by price, each time from another one, and improve the scores where there is a gain.
-    let (mut ranked, mut noise, mut proven) = (None, 1, false);
+    let (first, more, rounds_max) = ROUNDS;
+    let mut rounds = Rounds::of(window);
+    prices.improve(&mut rounds, first, steps);
+    // 3. Walk from an order by price, each time from another one, and improve the scores.
+    let (mut exchange, mut noise, mut proven) = (Exchange::of(problem), 1, false);
     while !proven {
         let Some(mut state) = walk.by_price(prices, noise, steps) else { break };
         best.offer(&state);
         walk.run(&mut state, &mut best, steps);
-        if ranked.as_ref() != Some(&best.worth.weights) {
-            if let Some(mut state) = State::of(problem, &best.choices) {
-                exchange(problem, &mut state, &mut best, steps);
-            }
-            ranked = Some(best.worth.weights.clone());
-        }
+        exchange.run(&mut best, steps);
         // 4. A small window exactly, once there is a good placement to begin with.
         proven = noise == 1 && solve(problem, &mut best, steps);
         proven |= problem.objective.bands() == 1 && weight(window, &best.choices) >= prices.bound(window);
         noise = NOISE;
+        // 5. Other prices.
+        if !proven && rounds.done() < rounds_max {
+            prices.improve(&mut rounds, more, steps);
+        }
     }
+    while !steps.is_spent() && exchange.run(&mut best, steps) {}
     (settle(problem, &best.choices), proven)
 }

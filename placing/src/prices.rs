@@ -10,10 +10,10 @@ use crate::best::Steps;
 use crate::fixed::{Exponential, ONE, log_ratio};
 use crate::model::{Column, Root, Window};
 
-/// Rounds for one window.
-const ROUNDS: u64 = 160;
-/// The temperature falls from the first to the last of these parts of [`ONE`].
-const TEMPERATURES: (u64, u64) = (ONE / 7, ONE / 100);
+/// The temperature of the first round.
+const HOT: u64 = ONE / 7;
+/// It is halved after so many rounds, is a third after twice as many, and so on.
+const HALF_LIFE: u64 = 10;
 
 /// The prices with the smallest bound that was found.
 #[derive(Clone, Debug)]
@@ -32,17 +32,13 @@ impl Prices {
         Prices { per_unit, bound }
     }
 
-    /// Lowers the bound by rounds of prices.
-    pub(crate) fn improve(&mut self, window: &Window, steps: &mut Steps) {
-        let values = values(window);
-        let mut rounds = Rounds::of(window);
-        for round in 0..ROUNDS {
-            if !steps.spend(window.columns()) {
+    /// Lowers the bound by so many more rounds of prices.
+    pub(crate) fn improve(&mut self, rounds: &mut Rounds<'_>, count: u64, steps: &mut Steps) {
+        for _ in 0..count {
+            if !steps.spend(rounds.window.columns()) {
                 return;
             }
-            let (first, last) = TEMPERATURES;
-            let temperature = first * ROUNDS / (ROUNDS + (first / last - 1) * round);
-            let bound = rounds.round(&values, temperature);
+            let bound = rounds.round();
             if bound < self.bound {
                 self.bound = bound;
                 self.per_unit.clone_from(&rounds.before);
@@ -105,8 +101,11 @@ fn bound(window: &Window, values: &[u64], per_unit: &[u64]) -> u128 {
 }
 
 /// The prices of one round after the other.
-struct Rounds<'w> {
+pub(crate) struct Rounds<'w> {
     window: &'w Window,
+    values: Vec<u64>,
+    /// How many rounds there were.
+    done: u64,
     exponential: Exponential,
     /// The most that a column takes of each resource: prices move in this unit.
     typical: Vec<u64>,
@@ -116,34 +115,45 @@ struct Rounds<'w> {
     before: Vec<u64>,
     /// How much of each resource is taken, with 30 fractional bits.
     load: Vec<u128>,
-    /// By how much a root's value exceeds the cost of each of its columns.
-    profits: Vec<u64>,
+    /// What each column of a root costs.
+    costs: Vec<u64>,
 }
 
 impl Rounds<'_> {
-    fn of(window: &Window) -> Rounds<'_> {
+    /// No rounds yet.
+    pub(crate) fn of(window: &Window) -> Rounds<'_> {
         let zeros = vec![0; window.free.len()];
         Rounds {
             window,
+            values: values(window),
+            done: 0,
             exponential: Exponential::new(),
             typical: window.typical(),
             price: zeros.clone(),
             before: zeros,
             load: vec![0; window.free.len()],
-            profits: Vec::new(),
+            costs: Vec::new(),
         }
     }
 
-    /// One round at this temperature. The bound that the prices gave before it.
-    fn round(&mut self, values: &[u64], temperature: u64) -> u128 {
+    /// How many rounds there were.
+    pub(crate) fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// One more round. The bound that the prices gave before it.
+    fn round(&mut self) -> u128 {
+        let temperature = HOT * HALF_LIFE / (HALF_LIFE + self.done);
+        self.done += 1;
         for ((unit, price), typical) in self.before.iter_mut().zip(&self.price).zip(&self.typical) {
             *unit = price / typical;
         }
         self.load.fill(0);
         let mut bound = worth_of_all(self.window, &self.before);
-        for (root, value) in self.window.roots.iter().zip(values) {
-            let profit = self.divide(&root.columns, *value, temperature);
-            bound = bound.saturating_add(u128::from(if root.has_more { *value } else { profit }));
+        for (number, root) in self.window.roots.iter().enumerate() {
+            let value = self.values.get(number).copied().unwrap_or(0);
+            let profit = self.divide(&root.columns, value, temperature);
+            bound = bound.saturating_add(u128::from(if root.has_more { value } else { profit }));
         }
         let loads = self.load.iter().zip(&self.window.free).zip(&self.typical);
         for (price, ((load, free), typical)) in self.price.iter_mut().zip(loads) {
@@ -158,15 +168,15 @@ impl Rounds<'_> {
 
     /// Divides a root among its columns and "none". The most by which its value exceeds the cost of a column.
     fn divide(&mut self, columns: &[Column], value: u64, temperature: u64) -> u64 {
-        let Rounds { exponential, before, load, profits, .. } = self;
-        profits.clear();
-        // a column that costs more than the value counts like "none"; it is far behind soon
-        profits.extend(columns.iter().map(|column| value.saturating_sub(cost(before, column))));
-        let Some(most) = profits.iter().copied().max() else { return 0 };
-        let share = |profit: u64| exponential.falling(most - profit, temperature);
-        let sum = profits.iter().map(|profit| share(*profit)).fold(share(0), u64::saturating_add);
-        for (column, profit) in columns.iter().zip(profits.iter()) {
-            let part = u128::from(share(*profit)) * u128::from(ONE) / u128::from(sum.max(1));
+        let Rounds { exponential, before, load, costs, .. } = self;
+        costs.clear();
+        costs.extend(columns.iter().map(|column| cost(before, column)));
+        // "none" has no cost and no value
+        let least = costs.iter().copied().min().unwrap_or(value).min(value);
+        let share = |cost: u64| exponential.falling(cost - least, temperature);
+        let sum = costs.iter().map(|cost| share(*cost)).fold(share(value), u64::saturating_add);
+        for (column, cost) in columns.iter().zip(costs.iter()) {
+            let part = u128::from(share(*cost)) * u128::from(ONE) / u128::from(sum.max(1));
             if part >> 12 == 0 {
                 continue;
             }
@@ -176,6 +186,6 @@ impl Rounds<'_> {
                 }
             }
         }
-        most
+        value - least
     }
 }
