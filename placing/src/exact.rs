@@ -1,4 +1,5 @@
-//! Small windows exactly: branch and bound over "root: column, or none", with prices for the bound.
+//! Small windows exactly: branch and bound (A. Land, A. Doig, *An automatic method of solving discrete programming problems*, 1960) over
+//! "root: column, or none", with prices for the bound (M. Held, R. Karp, *The traveling-salesman problem and minimum spanning trees*, 1970).
 //!
 //! The objective is one number here, in which a level counts more than all lower levels together. A node of the search tree has
 //! some roots decided. Its bound is what they are worth, the prices of what is left, and for each other root the most by which the value

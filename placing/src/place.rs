@@ -20,7 +20,7 @@ const NOISE: u64 = ONE / 8;
 /// What a placement may cost, and where its random choices start from.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// A step is 64 columns that are looked at. 200,000 take about a third of a second.
+    /// A step is 64 columns that are looked at.
     pub steps: u64,
     /// The same seed gives the same placement.
     pub seed: u64,
@@ -35,7 +35,7 @@ pub struct Placed {
     pub weight: u128,
     /// The same sum in turn.
     pub in_turn: u128,
-    /// No placement that gives everybody what is due has a larger sum.
+    /// No placement that gives every submitter what is due has a larger sum.
     pub bound: u128,
     /// The weights are the largest that are possible, band by band.
     pub proven: bool,

@@ -1,4 +1,9 @@
-//! A walk from placement to placement: a root without a gang gets one, and if it must, another one loses its own.
+//! A walk from placement to placement: a root without a gang gets one, and if it must, another one loses its own. A root that was placed by a
+//! swap keeps its gang for a while, so that the walk does not go back (tabu search; F. Glover, *Tabu search, part I*, 1989).
+//!
+//! A walk starts from the result in turn, or from an order by price: the roots in the order of what their cheapest columns cost, each with
+//! its cheapest column that fits. Prices of a relaxation make good orders (M. Fisher, *The Lagrangian relaxation method for solving integer
+//! programming problems*, 1981).
 
 use std::cmp::Ordering;
 
