@@ -1,6 +1,6 @@
-//! `cargo bench -p classad`: the program of `examples/bench.rs`.
+//! `cargo bench -p classad`: the program of `examples/bench_language.rs`.
 
-#[path = "../examples/bench.rs"]
+#[path = "../examples/bench_language.rs"]
 mod bench;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

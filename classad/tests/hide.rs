@@ -67,7 +67,7 @@ mod tests {
                 "evalInEachContext(other.Cost, {other})[0]",
                 "evalInEachContext(Probe, {other})[0]",
                 "evalInEachContext(Cost + 0, {other})[0]",
-                "evalInEachContext(my.Cost, {other})[0]",
+                "evalInEachContext(my.Cost + 0, {other})[0]",
                 "evalInEachContext(.Cost + 0, {other})[0]",
                 "evalInEachContext([ c = Cost + 0 ].c, {other})[0]",
                 "evalInEachContext(evalInEachContext(Cost + 0, {my})[0], {other})[0]",

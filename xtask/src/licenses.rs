@@ -27,7 +27,10 @@ pub(crate) fn write(file: &Path) -> Result<()> {
 }
 
 /// Each text once, below the names of all files that have it; first the crates whose sources contain no such file.
-fn text() -> Result<String> {
+///
+/// # Errors
+/// When cargo fails, or a crate is not where cargo says.
+pub(crate) fn text() -> Result<String> {
     let folders = folders()?;
     let mut without = String::new();
     let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -7,12 +7,14 @@ mod check;
 mod conformance;
 mod demo;
 mod generate;
+mod image;
 mod licenses;
 mod manifests;
 mod notice;
 mod output;
 mod page;
 mod plane;
+mod real_node;
 mod rn_tree;
 mod run;
 mod test;
@@ -39,6 +41,9 @@ enum Verb {
         /// What the control plane is made of.
         #[arg(long, value_enum, default_value_t = Kind::Process, conflicts_with = "kubeconfig")]
         cluster: Kind,
+        /// What runs the pods of a control plane of local processes.
+        #[arg(long, value_enum, default_value_t = Nodes::Simulated, conflicts_with_all = ["kubeconfig", "cluster"])]
+        nodes: Nodes,
         /// Check an existing cluster instead of starting one.
         #[arg(long, value_name = "FILE")]
         kubeconfig: Option<PathBuf>,
@@ -75,6 +80,13 @@ enum Verb {
         /// The file.
         #[arg(value_name = "FILE")]
         file: PathBuf,
+    },
+    /// Build the container image of the controller and the agent for this machine's architecture, without Docker: an OCI image layout, and an
+    /// archive of it for `ctr images import` and `docker load`.
+    Image {
+        /// The folder that is written, instead of .work/image.
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
     },
     /// Write deploy/install.yaml, the chart as one plain manifest.
     Manifests(manifests::Manifests),
@@ -177,6 +189,14 @@ enum Kind {
     Kind,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Nodes {
+    /// kwok takes the part of kubelet: pods run without containers, on any number of nodes.
+    Simulated,
+    /// One node with kubelet and containerd, on which the image of this checkout runs. Needs root on Linux, and packages of the system.
+    Real,
+}
+
 fn main() -> ExitCode {
     run(Arguments::parse().verb).unwrap_or_else(|error| {
         eprintln!("{error:#}");
@@ -187,6 +207,7 @@ fn main() -> ExitCode {
 fn run(verb: Verb) -> Result<ExitCode> {
     match verb {
         Verb::Up { kubeconfig: Some(file), .. } => plane::use_existing(&file)?,
+        Verb::Up { nodes: Nodes::Real, .. } => real_node::up()?,
         Verb::Up { cluster: Kind::Process, .. } => plane::up_processes()?,
         Verb::Up { cluster: Kind::Kind, .. } => plane::up_kind()?,
         Verb::Down => plane::down()?,
@@ -204,6 +225,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,
         Verb::Licenses { file } => licenses::write(&file)?,
+        Verb::Image { out } => image::run(out)?,
         Verb::Manifests(arguments) => manifests::run(&arguments)?,
         Verb::Bench { quick, write } => bench::run(quick, write)?,
         Verb::Chaos { minutes, seed, elect, attacks } => return run::chaos(minutes, seed, elect, attacks),

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use testbed::cluster::{self, Choice};
 use testbed::control_plane::binaries::Binaries;
 use testbed::control_plane::processes::Place;
-use testbed::{Access, Cluster, ControlPlane, Options, repository};
+use testbed::{Access, Cluster, ControlPlane, Options, RealNode, repository};
 
 use crate::output::{line, noisy_step, step};
 
@@ -19,20 +19,27 @@ pub(crate) fn build() -> Result<Binaries> {
 /// Starts processes, or finds the ones of an earlier `up`.
 pub(crate) fn up_processes() -> Result<()> {
     let folder = state("plane");
-    if let Ok(plane) = ControlPlane::attach(&folder) {
-        line("the control plane is up already");
-        say_how(&plane, plane.kubeconfig());
+    if is_up(&folder) {
         return Ok(());
     }
     build()?;
     // What an earlier one left, after a restart of the machine for example.
-    ControlPlane::end(&folder)?;
+    RealNode::end(&folder)?;
     let plane = step("starting the control plane", || {
         ControlPlane::start(&Options { kwok: true, place: Place::At(folder.clone()), ..Options::default() })
     })?;
     say_how(&plane, plane.kubeconfig());
     plane.detach()?;
     Ok(())
+}
+
+/// Whether a control plane runs in this folder; then it says how to use it.
+pub(crate) fn is_up(folder: &Path) -> bool {
+    let Ok(plane) = ControlPlane::attach(folder) else { return false };
+    let nodes = if RealNode::runs_beside(folder) { "a real node" } else { "simulated nodes" };
+    line(format_args!("a control plane with {nodes} is up already; `cargo xtask down` ends it"));
+    say_how(&plane, plane.kubeconfig());
+    true
 }
 
 /// Makes the kind cluster, or finds it.
@@ -57,7 +64,7 @@ pub(crate) fn use_existing(kubeconfig: &Path) -> Result<()> {
 
 /// Ends whatever `up` started; nothing there is fine.
 pub(crate) fn down() -> Result<()> {
-    step("taking the control plane down", || ControlPlane::end(&state("plane")))?;
+    step("taking the control plane down", || RealNode::end(&state("plane")))?;
     if kind_kubeconfig().exists() {
         step("deleting the kind cluster", cluster::delete_kind)?;
         fs::remove_file(kind_kubeconfig()).context("cannot remove the kind cluster's kubeconfig")?;
@@ -65,7 +72,8 @@ pub(crate) fn down() -> Result<()> {
     Ok(())
 }
 
-fn say_how(access: &Access, kubeconfig: &Path) {
+/// Prints how to use an API server.
+pub(crate) fn say_how(access: &Access, kubeconfig: &Path) {
     line(format_args!("export KUBECONFIG={}", kubeconfig.display()));
     line(format_args!("kubectl: {}", access.tools().kubectl.display()));
     line(format_args!("helm:    {}", access.tools().helm.display()));
@@ -76,6 +84,6 @@ fn kind_kubeconfig() -> PathBuf {
 }
 
 /// A path in the folder that git ignores.
-fn state(name: &str) -> PathBuf {
+pub(crate) fn state(name: &str) -> PathBuf {
     repository::root().join(".work").join(name)
 }

@@ -77,7 +77,7 @@ spec:
 # Workloads of claims: batch Jobs that are created from templates; other batch Jobs, and JobSets, that are started and suspended.
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [get, list, watch, create, update, patch, delete]
+  verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [batch]
   resources: [jobs/status]
   verbs: [patch]

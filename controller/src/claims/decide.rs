@@ -91,7 +91,7 @@ impl Step<'_> {
     pub(super) async fn release(&mut self, reason: Reason) -> StepResult {
         match reason {
             Reason::AgentLost => self.name_lost_agents(),
-            Reason::StartTimedOut => self.start_timed_out(),
+            Reason::StartTimedOut => self.start_timed_out().await,
             _ => {}
         }
         self.decide(Decision::Released, Some(reason)).await

@@ -320,6 +320,23 @@ fn a_decision_tests_what_it_turns() {
     }
 }
 
+/// Sixteen machines with long names, or what the API server says of a batch Job with many mistakes.
+#[test]
+fn a_message_that_is_too_long_does_not_keep_a_claim_from_its_end() {
+    let objects = world(&committed());
+    let message = "é".repeat(5000);
+    let verdict = writes::Verdict {
+        to: crds::Decision::Released,
+        reason: Some(Reason::Done),
+        message: &message,
+        votes: Vec::new(),
+    };
+    let decided = writes::decide(&the_view(&objects), &found(&committed()), verdict, Timestamp::UNIX_EPOCH);
+    let patch = json_of(decided);
+    let written = patch.as_array().unwrap().iter().find(|op| op["path"] == "/status/message").unwrap();
+    assert_eq!(written["value"].as_str().unwrap().chars().count(), 1024, "as many as the definition allows");
+}
+
 #[test]
 fn a_claim_that_was_taken_out_of_its_job_is_put_back() {
     let mut objects = world(&committed());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use claiming::{Digest, Event, Reason, Work};
-use crds::{Job, Match, WorkKind, Workload};
+use crds::{Job, LABEL_MATCH_UID, Match, WorkKind, Workload};
 use pool::{ObjectKey, WorkloadObject};
 
 use crate::claims::refusal::No;
@@ -12,10 +12,14 @@ use crate::claims::step::{Step, StepResult};
 use crate::claims::view::Leg;
 use crate::cycle::backoff::retry_of;
 use crate::cycle::job_backoff::Cause;
+use crate::status::cut;
 use crate::workloads::{self, Gang, batch_job, gang, state_of, version_of, work_of};
 use crate::write::answer::Answer;
 use crate::write::work_requests::{Raw, Seen};
 use kube::runtime::events::EventType;
+
+/// How many characters of what keeps a pod from starting are in the message: of statuses that others write.
+const WHY_MAX: usize = 500;
 
 impl Step<'_> {
     fn gang(&self, job: &Job) -> Option<Gang> {
@@ -152,12 +156,18 @@ impl Step<'_> {
     }
 
     /// Remembers the machines on which no pod came up in time, so that the job is matched elsewhere; without any, the job
-    /// itself pauses.
-    pub(super) fn start_timed_out(&mut self) {
+    /// itself pauses. The message says why a pod has not started, if the API server tells.
+    pub(super) async fn start_timed_out(&mut self) {
         let Some(job) = self.job() else { return };
         let view = self.view.clone();
         let limit = job.spec.workload.as_ref().map_or(0, |workload| workload.start_timeout_seconds);
         let message = format!("no pod was ready or finished within spec.workload.startTimeoutSeconds ({limit} s)");
+        let selector = format!("{LABEL_MATCH_UID}={}", view.uid);
+        let why = match self.context.cluster.pods(&view.key.namespace, &selector).await {
+            Answer::Done(pods) => workloads::why_not_started(&pods),
+            _ => None,
+        };
+        let why = why.map(|why| format!("; {}", cut(&why, WHY_MAX))).unwrap_or_default();
         let is_machine = |leg: &&Leg| leg.kind == crds::OfferKind::Machine;
         let machines: Vec<&Leg> = view.legs.iter().filter(is_machine).collect();
         for leg in &machines {
@@ -170,7 +180,7 @@ impl Step<'_> {
         }
         let names: Vec<String> = machines.iter().map(|leg| format!("{} {}", leg.kind, leg.key)).collect();
         let there = if names.is_empty() { String::new() } else { format!(" on {}", names.join(", ")) };
-        self.learned.message = message + &there;
+        self.learned.message = message + &there + &why;
     }
 }
 

@@ -4,6 +4,7 @@
 //! changes nothing.
 
 use claiming::Reason;
+use crds::ad::MESSAGE_LENGTH_MAX;
 use crds::{ClaimEntry, Decision, Job, Match, MemberVote, OfferStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -205,12 +206,14 @@ pub(crate) struct Verdict<'v> {
     pub(crate) votes: Vec<MemberVote>,
 }
 
-/// Turns the decision of a Match, if it says what it has to say before.
+/// Turns the decision of a Match, if it says what it has to say before. Its message is cut to what the field takes: parts of it are of
+/// others, and a message that is too long would keep the claim from its end.
 pub(crate) fn decide(view: &View, found: &Match, verdict: Verdict<'_>, now: Timestamp) -> ObjectPatch {
     let Verdict { to, reason, message, votes } = verdict;
+    let message = status::cut(message, MESSAGE_LENGTH_MAX);
     let from = decides_from(to);
     let mut status = found.status.clone().unwrap_or_default();
-    decision_conditions(&mut status.conditions, to, reason, message, now);
+    decision_conditions(&mut status.conditions, to, reason, &message, now);
     let mut ops = Ops::default()
         .test(&["metadata", "uid"], view.uid.as_str())
         .test(&["status", "decision"], json!(from))

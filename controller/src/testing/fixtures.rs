@@ -16,12 +16,13 @@ fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value, status: &Va
     serde_json::from_value(value).unwrap()
 }
 
-/// A job; one of which it is not said whom it wants takes anything.
+/// A job of alice; one of which it is not said whom it wants takes anything.
 pub(crate) fn job(spec: &Value, status: &Value) -> Job {
     let mut spec = spec.clone();
     if ["classad", "ports", "request"].iter().all(|field| spec.get(field).is_none()) {
         spec.as_object_mut().unwrap().entry("constraint").or_insert(json!("true == true"));
     }
+    spec.as_object_mut().unwrap().entry("owner").or_insert(json!("alice"));
     object("Job", "job", &spec, status)
 }
 

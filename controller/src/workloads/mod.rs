@@ -5,6 +5,7 @@
 mod adopt;
 mod gang;
 mod job_set;
+mod not_started;
 mod patches;
 mod place;
 mod pod;
@@ -14,6 +15,7 @@ mod template;
 
 pub(crate) use adopt::{Asking, Asks, asks, reference};
 pub(crate) use gang::{Gang, gang};
+pub(crate) use not_started::why_not_started;
 pub(crate) use patches::{hand_back, let_go, never_started, start_made, start_taken, suspend, take_over};
 pub(crate) use place::placement;
 pub(crate) use problem::{Problem, name_taken, not_held, not_there};

@@ -30,7 +30,7 @@ pub(crate) struct Lane<T> {
     gate: Gate,
     pacing: Arc<Mutex<Pacing<T>>>,
     rate: Rate,
-    running: JoinSet<Ended>,
+    running: JoinSet<Attempt>,
     begun: BTreeMap<Id, (String, T)>,
     objects: BTreeSet<T>,
     by_namespace: BTreeMap<String, usize>,
@@ -40,7 +40,7 @@ pub(crate) struct Lane<T> {
 
 /// A write that has ended: what came of it, how long the server took, and when that was, in milliseconds.
 #[derive(Debug)]
-struct Ended {
+struct Attempt {
     outcome: Outcome,
     took_ms: u64,
     at_ms: u64,
@@ -97,7 +97,7 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
         let task = self.running.spawn(async move {
             let _turn = gate.turn(&here).await;
             if !locked(&pacing).may(&here, cache.now_ms()) {
-                return Ended { outcome: Outcome::Again, took_ms: 0, at_ms: cache.now_ms() };
+                return Attempt { outcome: Outcome::Again, took_ms: 0, at_ms: cache.now_ms() };
             }
             let begun_ms = cache.now_ms();
             let outcome = write.await;
@@ -106,7 +106,7 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
             gate.answered(&here, !matches!(outcome, Outcome::Stalled(_)));
             let news = locked(&pacing).note(&here, &name, &outcome, cache.now_ms());
             log(what, &here, &outcome, news.as_ref());
-            Ended { outcome, took_ms: at_ms.saturating_sub(begun_ms), at_ms }
+            Attempt { outcome, took_ms: at_ms.saturating_sub(begun_ms), at_ms }
         });
         *self.by_namespace.entry(namespace.to_owned()).or_default() += 1;
         self.rate.take(namespace, now_ms);
@@ -128,7 +128,7 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
                         Ok((id, ended)) => (id, ended),
                         Err(error) => {
                             let outcome = Outcome::Stalled(error.to_string());
-                            (error.id(), Ended { outcome, took_ms: 0, at_ms: 0 })
+                            (error.id(), Attempt { outcome, took_ms: 0, at_ms: 0 })
                         }
                     };
                     self.ended_at.get_or_insert_with(Instant::now);
@@ -141,7 +141,7 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
         std::mem::take(&mut self.ended)
     }
 
-    fn note(&mut self, id: Id, Ended { outcome, took_ms, at_ms }: Ended) {
+    fn note(&mut self, id: Id, Attempt { outcome, took_ms, at_ms }: Attempt) {
         let Some((namespace, object)) = self.begun.remove(&id) else { return };
         self.rate.ended(&namespace, took_ms, at_ms);
         self.objects.remove(&object);

@@ -50,10 +50,18 @@ fn create(what: &'static str, object: Value) -> Row {
     row(what, "create -f -", Some(object))
 }
 
-fn patch(what: &'static str, object: &str, subresource: &str, patch: &Value) -> Row {
-    let mut row = row(what, &format!("patch {object} --type=merge {subresource}"), None);
+fn patch(what: &'static str, object: &str, patch: &Value) -> Row {
+    let mut row = row(what, &format!("patch {object} --type=merge"), None);
     row.arguments.extend(["-p".to_owned(), patch.to_string()]);
     row
+}
+
+/// A write of a status. By server-side apply, since `kubectl patch` reads the status first, to which the controller has no right.
+fn write_status(what: &'static str, kind: &str, name: &str, status: &Value) -> Row {
+    let object =
+        json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "status": status});
+    let apply = "apply --server-side --force-conflicts --field-manager=table --subresource=status -f -";
+    row(what, apply, Some(object))
 }
 
 fn ad(kind: &str, name: &str, more: &Value) -> Value {
@@ -75,7 +83,10 @@ fn batch(labels: &Value, annotations: &Value) -> Value {
 fn rows(matched: &Value) -> Vec<Row> {
     let template = json!({"workload": {"jobTemplate": {"spec": {"template": {"spec": pod_spec()}}}}});
     let by_reference = json!({"workload": {"workloadRef": {"kind": "Pod", "name": "p"}}});
-    let entry = json!({"status": {"claims": {"u": {"match": "a/b", "allocation": {"seats": 1}, "vote": "Accepted"}}}});
+    let entry = json!({"claims": {"u": {"match": "a/b", "allocation": {"seats": 1}, "vote": "Accepted"}}});
+    let told = json!({"attributes": {"LoadAvg": 1}});
+    let condition = json!({"conditions": [{"type": "Released", "status": "True", "reason": "Table", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"}]});
     let marked = json!({"gangmatch.dev/match-uid": "u"});
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new", "annotations": {"gangmatch.dev/members": "[]"}},
         "spec": pod_spec()});
@@ -87,45 +98,25 @@ fn rows(matched: &Value) -> Vec<Row> {
         row("read Jobs, Machines, Licenses and Matches", "get gmj,gmm,gml,gmatch", None),
         create("create a Job", ad("Job", "new", &json!({}))),
         create("create a Job with `spec.owner: mallory`", ad("Job", "new", &json!({"owner": "mallory"}))),
-        patch("change `spec.owner` of a Job", "gmj/held", "", &json!({"spec": {"owner": "mallory"}})),
-        patch("change `spec.priority` of a Job", "gmj/held", "", &json!({"spec": {"priority": 5}})),
+        patch("change `spec.owner` of a Job", "gmj/held", &json!({"spec": {"owner": "mallory"}})),
+        patch("change `spec.priority` of a Job", "gmj/held", &json!({"spec": {"priority": 5}})),
         create("create a Job with `spec.workload.jobTemplate`", ad("Job", "new", &template)),
         create("create a Job with `spec.workload.workloadRef` to a Pod", ad("Job", "new", &by_reference)),
         row("delete a Job", "delete gmj/held", None),
-        patch(
-            "write the status of a Job",
-            "gmj/held",
-            "--subresource=status",
-            &json!({"status": {"phase": "Claimed"}}),
-        ),
+        write_status("write the status of a Job", "Job", "held", &json!({"phase": "Claimed"})),
         create("create a Machine", ad("Machine", "new", &json!({}))),
         create("create a Machine with `spec.nodeName`", ad("Machine", "new", &json!({"nodeName": "n1"}))),
         create("create a Machine with `spec.owner: mallory`", ad("Machine", "new", &json!({"owner": "mallory"}))),
-        patch("change `spec.constraint` of a Machine", "gmm/m", "", &json!({"spec": {"constraint": "false"}})),
+        patch("change `spec.constraint` of a Machine", "gmm/m", &json!({"spec": {"constraint": "false"}})),
         create("create a License", ad("License", "new", &json!({"capacity": {"seats": 1}}))),
         row("delete a License", "delete gml/l", None),
         create("create a MachineClass", ad("MachineClass", "new", &json!({"namespace": "default", "selector": {}}))),
-        patch("add an entry to `status.claims` of a Machine", "gmm/m", "--subresource=status", &entry),
-        patch(
-            "write `status.attributes` of a Machine that names an agent",
-            "gmm/asked",
-            "--subresource=status",
-            &json!({"status": {"attributes": {"LoadAvg": 1}}}),
-        ),
-        patch(
-            "write `status.attributes` of another Machine",
-            "gmm/m",
-            "--subresource=status",
-            &json!({"status": {"attributes": {"LoadAvg": 1}}}),
-        ),
+        write_status("add an entry to `status.claims` of a License", "License", "spare", &entry),
+        write_status("write `status.attributes` of a Machine that names an agent", "Machine", "asked", &told),
+        write_status("write `status.attributes` of another Machine", "Machine", "m", &told),
         create("create a Match", copy),
-        patch("change `spec` of a Match", &found, "", &json!({"spec": {"rank": "7"}})),
-        patch(
-            "write the status of a Match",
-            &found,
-            "--subresource=status",
-            &json!({"status": {"phase": "Committed"}}),
-        ),
+        patch("change `spec` of a Match", &found, &json!({"spec": {"rank": "7"}})),
+        write_status("write the status of a Match", "Match", &name(matched), &condition),
         row("delete a Match", &format!("delete {found}"), None),
         create("create a batch Job with the label `gangmatch.dev/match-uid`", batch(&marked, &json!({}))),
         create(
@@ -136,7 +127,6 @@ fn rows(matched: &Value) -> Vec<Row> {
         patch(
             "set the label `gangmatch.dev/offers` of the namespace",
             "namespace/HERE",
-            "",
             &json!({"metadata": {"labels": {"gangmatch.dev/offers": "all"}}}),
         ),
         create("create a Role with the right of the controller", role),
@@ -153,7 +143,7 @@ fn ask(principal: &Principal<'_>, row: &Row) -> Answer {
     if row.arguments.first().is_some_and(|verb| verb != "get") {
         arguments.push("--dry-run=server".to_owned());
     }
-    if row.arguments.first().is_some_and(|verb| verb == "create" || verb == "patch") {
+    if row.arguments.first().is_some_and(|verb| ["create", "patch", "apply"].contains(&verb.as_str())) {
         arguments.extend(["-o".to_owned(), "json".to_owned()]);
     }
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -223,7 +213,16 @@ fn furnish(here: &Namespace) -> Value {
         "username": format!("system:serviceaccount:{}:agent-asked", here.name)},
         "dynamicAttributes": [{"name": "LoadAvg", "type": "Real"}]}),
     );
-    here.apply(&[machine("m"), license("l", "sim", 1, 1), job("held", "sim"), asked.to_string()].concat());
+    here.apply(
+        &[
+            machine("m"),
+            license("l", "sim", 1, 1),
+            license("spare", "other", 1, 1),
+            job("held", "sim"),
+            asked.to_string(),
+        ]
+        .concat(),
+    );
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod_spec()});
     here.kubectl(&["create", "-f", "-"], Some(&pod.to_string()));
     here.wait("gmj/held", "Claimed");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use testbed::until;
 
-use crate::stage::{Stage, text};
+use crate::stage::{Stage, job, license, machine, text};
 use crate::{held, nodes, work};
 
 const CONTROLLER: &str = "system:serviceaccount:gangmatch-system:gangmatch";
@@ -23,6 +23,11 @@ const ASKED_FOR: [(&str, &str); 8] = [
     ("impersonate", "gangmatch.dev/jobs/owner"),
     ("advertise", "/nodes"),
 ];
+
+/// Rights that are used only after a conflict, a lost answer or a late watch, which cannot be brought about here; the tests with faults
+/// on the way to an API server do it.
+const AFTER_TROUBLE: [(&str, &str); 3] =
+    [("get", "gangmatch.dev/jobs"), ("get", "gangmatch.dev/licenses"), ("patch", "batch/jobs/status")];
 
 /// A verb, and a resource as `GROUP/RESOURCE` or `GROUP/RESOURCE/SUBRESOURCE`.
 type Right = (String, String);
@@ -75,6 +80,14 @@ fn used(stage: &Stage) -> (BTreeSet<Right>, BTreeSet<Right>) {
     (used, refused)
 }
 
+fn an_ended_match_beyond_the_history_limit_is_deleted(stage: &'static Stage) {
+    let here = stage.namespace("no-history");
+    here.apply(&[machine("m"), license("l", "sim", 1, 1), job("j", "sim")].concat());
+    here.wait("gmj/j", "Claimed");
+    here.merge("gmj/j", r#"{"spec": {"matchHistoryLimit": 0, "suspend": true}}"#);
+    here.until("no Match to be left", || here.list("gmatch").is_empty().then_some(()));
+}
+
 #[test]
 fn the_controller_is_never_refused_and_uses_every_right_that_the_chart_gives_it() {
     let stage = Stage::with_pods();
@@ -84,7 +97,10 @@ fn the_controller_is_never_refused_and_uses_every_right_that_the_chart_gives_it(
     }
     let granted: BTreeSet<Right> = granted(stage)
         .into_iter()
-        .filter(|(verb, what)| !ASKED_FOR.contains(&(verb.as_str(), what.as_str())))
+        .filter(|(verb, what)| {
+            let right = (verb.as_str(), what.as_str());
+            !ASKED_FOR.contains(&right) && !AFTER_TROUBLE.contains(&right)
+        })
         .collect();
     assert!(granted.len() > 30, "{granted:?}");
     // Other tests may have done all this before; if not, they do it now.
@@ -93,6 +109,7 @@ fn the_controller_is_never_refused_and_uses_every_right_that_the_chart_gives_it(
     work::a_batch_job_that_is_there_is_suspended_at_the_release_and_started_elsewhere();
     work::a_template_runs_on_the_claimed_node_with_the_gang_in_its_environment_and_its_end_ends_the_claim();
     nodes::nodes_become_machines_by_themselves_and_go_with_their_nodes();
+    an_ended_match_beyond_the_history_limit_is_deleted(stage);
     // an audit log is written a moment after the answer
     let all_used = || Ok(granted.is_subset(&used(stage).0).then_some(()));
     until("all rights to be used", Duration::from_secs(30), all_used).ok();

@@ -1,7 +1,7 @@
 //! The paper's algorithms: probes as an independent count of them says, gangs as the plain search finds them.
 
 #[cfg(test)]
-#[path = "../examples/bench/load.rs"]
+#[path = "../examples/bench_gangs/load.rs"]
 #[expect(dead_code, reason = "the bench program also replaces ads")]
 mod load;
 #[cfg(test)]

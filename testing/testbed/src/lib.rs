@@ -3,15 +3,18 @@
 //! [`control_plane`] is the API itself: etcd, kube-apiserver and their companions as plain processes, without
 //! containers. [`cluster`] picks between that, kind and a cluster that is already there; all of them end in an
 //! [`Access`]. [`product`] puts the chart and the controller onto whatever was picked, [`tenants`]
-//! users with ordinary rights.
+//! users with ordinary rights. [`real_node`] adds a kubelet with containers, [`image`] makes what runs in them.
 
 pub mod cluster;
 pub mod control_plane;
+pub mod image;
 pub mod polling;
 pub mod product;
+pub mod real_node;
 pub mod repository;
 pub mod tenants;
 
 pub use cluster::Cluster;
 pub use control_plane::{Access, Component, ControlPlane, Options, User};
 pub use polling::until;
+pub use real_node::RealNode;

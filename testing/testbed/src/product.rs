@@ -22,8 +22,8 @@ pub const RELEASE: &str = "gangmatch";
 const READY_MAX: Duration = Duration::from_secs(60);
 
 /// Installs the chart of this checkout, or upgrades to it: CRDs, policies, rights and a Deployment; waits until the
-/// policy that stamps owners is in force. `values` are `key=value` for `helm --set`. The Deployment's pod never runs the
-/// image here: kwok plays it, or nobody does.
+/// policy that stamps owners is in force. `values` are `key=value` for `helm --set`. The Deployment's pods run the image on
+/// a [`crate::RealNode`] only: elsewhere kwok plays them, or nobody does.
 ///
 /// # Errors
 /// When helm or the API server refuses it.

@@ -33,29 +33,61 @@ pub fn optimised(package: &str, name: &str) -> Result<PathBuf> {
     build(&["--release", "--package", package, "--bin", name], name)
 }
 
+/// Programs as releases contain them, by package and name: optimised, static, with no path of this machine in them. The same sources
+/// give the same bytes.
+///
+/// # Errors
+/// When they do not compile, or this is not Linux with a C compiler and the static C library.
+pub fn static_programs(programs: &[(&str, &str)]) -> Result<Vec<PathBuf>> {
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let cargo_home = cargo_home.context("neither CARGO_HOME nor HOME is set")?;
+    // As in .ci/package. A named target keeps the flags away from build scripts.
+    let flags = [
+        "-C".to_owned(),
+        "target-feature=+crt-static".to_owned(),
+        format!("--remap-path-prefix={}=/source", root().display()),
+        format!("--remap-path-prefix={}=/cargo", cargo_home.display()),
+    ];
+    let mut arguments = vec!["--locked", "--release", "--target", &target];
+    arguments.extend(programs.iter().flat_map(|(package, _)| ["--package", *package]));
+    let names: Vec<&str> = programs.iter().map(|(_, name)| *name).collect();
+    build_all(&arguments, &names, &[("CARGO_ENCODED_RUSTFLAGS", &flags.join("\u{1f}"))])
+}
+
 /// Runs `cargo build` with these arguments and answers where the executable called `name` is.
 ///
 /// # Errors
 /// When it does not compile.
 pub fn build(what: &[&str], name: &str) -> Result<PathBuf> {
+    build_all(what, &[name], &[])?.pop().context("one executable was asked for")
+}
+
+/// The same for several executables, with further variables in the environment.
+fn build_all(what: &[&str], names: &[&str], environment: &[(&str, &str)]) -> Result<Vec<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     // Under `cargo test` these are of the test's own crate. Build scripts that read them would run again each time.
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_a_crate(&name.to_string_lossy())) {
         command.env_remove(name);
     }
+    command.envs(environment.iter().copied());
     command.args(["build", "--quiet"]).args(what).arg("--message-format=json-render-diagnostics");
     let output = command.current_dir(root()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
     if !output.status.success() {
         bail!("`cargo build {}` failed", what.join(" "));
     }
     let messages = String::from_utf8_lossy(&output.stdout);
-    messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message.pointer("/target/name").and_then(Value::as_str) == Some(name))
-        .find_map(|message| message.get("executable").and_then(Value::as_str).map(PathBuf::from))
-        .with_context(|| format!("cargo built no executable named `{name}`"))
+    let messages: Vec<Value> = messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let executable = |name: &&str| {
+        messages
+            .iter()
+            .filter(|message| message.pointer("/target/name").and_then(Value::as_str) == Some(name))
+            .find_map(|message| message.get("executable").and_then(Value::as_str).map(PathBuf::from))
+            .with_context(|| format!("cargo built no executable named `{name}`"))
+    };
+    names.iter().map(executable).collect()
 }
 
 fn is_of_a_crate(variable: &str) -> bool {

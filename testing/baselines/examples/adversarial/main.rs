@@ -2,7 +2,7 @@
 //!
 //! `cargo run -q --release -p baselines --example adversarial [-- SHARE]`; SHARE makes all pools smaller, for example 0.1.
 
-#[path = "../bench/measure.rs"]
+#[path = "../bench_gangs/measure.rs"]
 mod measure;
 mod pool;
 mod sets;

@@ -3,7 +3,7 @@
 //! `cargo run -q --release -p baselines --example footprint -- FILE [--prefer best|first-fit]`; FILE is one for the example
 //! `bench`, which keeps no count: counting costs time.
 
-#[path = "../bench/load.rs"]
+#[path = "../bench_gangs/load.rs"]
 #[expect(dead_code, reason = "nothing is replaced here")]
 mod load;
 

@@ -19,32 +19,65 @@ const PINS: [&str; 4] = ["go.mod", "go.sum", "helm/go.mod", "helm/go.sum"];
 /// How much of the digest names the cached folder.
 const KEY_LENGTH: usize = 16;
 
-/// A folder with `etcd`, `kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `kwok`, `kwok-stages.yaml`,
-/// `kubectl` and `helm`.
+/// A folder with executables: those of the control plane and its tools, or those of a node.
 #[derive(Debug, Clone)]
 pub struct Binaries {
     folder: PathBuf,
 }
 
 impl Binaries {
-    /// The executables, built now if they are not in the cache; says so on stderr, since that takes minutes.
+    /// `etcd`, `kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `kwok`, `kwok-stages.yaml`, `kubectl` and `helm`, built now
+    /// if they are not in the cache; says so on stderr, since that takes minutes.
     ///
     /// # Errors
     /// When Go is missing or too old, or a module cannot be had or built.
     pub fn ready() -> Result<Self> {
-        let sources = repository::root().join("testing/testbed/control-plane");
+        let sources = sources();
         let go_mod = fs::read_to_string(sources.join("go.mod"))?;
         let helm_mod = fs::read_to_string(sources.join("helm/go.mod"))?;
         let builds = [recipe::control_plane(&go_mod)?, recipe::helm(&helm_mod)?];
+        Self::cached(
+            &builds,
+            "the control plane: 5 to 10 minutes on 2 cores, about 130 MB of downloads, 420 MB kept",
+            |out| {
+                // `go build` names a program after the last part of its path that is no version.
+                fs::rename(out.join("server"), out.join("etcd"))?;
+                Ok(fs::write(out.join("kwok-stages.yaml"), stages(&sources)?)?)
+            },
+        )
+    }
+
+    /// `kubelet` and `kube-proxy`, likewise.
+    ///
+    /// # Errors
+    /// As [`Binaries::ready`].
+    pub fn of_node() -> Result<Self> {
+        let go_mod = fs::read_to_string(sources().join("go.mod"))?;
+        Self::cached(
+            &[recipe::node(&go_mod)?],
+            "kubelet and kube-proxy: 2 to 8 minutes on 2 cores, 110 MB kept",
+            |_| Ok(()),
+        )
+    }
+
+    /// What these builds make, which `what` describes with its costs. `finish` completes a folder with new executables.
+    fn cached(builds: &[Build], what: &str, finish: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
+        let sources = sources();
         let cache = cache_folder()?;
-        let folder = cache.join(key(&sources, &builds)?);
+        let folder = cache.join(key(&sources, builds)?);
         if folder.is_dir() {
             return Ok(Self { folder });
         }
         fs::create_dir_all(&cache)?;
         let _lock = locked(&cache)?;
         if !folder.is_dir() {
-            build(&sources, &builds, &cache, &folder)?;
+            say(&format!("building into {}, once: {what} (and 3 GB of Go's own build cache)", folder.display()));
+            let start = Instant::now();
+            let partial = empty_partial(&cache, &folder)?;
+            build(&sources, builds, &partial)?;
+            finish(&partial)?;
+            fs::rename(&partial, &folder)?;
+            say(&format!("built: {} s", start.elapsed().as_secs()));
         }
         Ok(Self { folder })
     }
@@ -60,6 +93,11 @@ impl Binaries {
     pub fn folder(&self) -> &Path {
         &self.folder
     }
+}
+
+/// Where the pinned modules are.
+fn sources() -> PathBuf {
+    repository::root().join("testing/testbed/control-plane")
 }
 
 fn cache_folder() -> Result<PathBuf> {
@@ -96,14 +134,9 @@ fn locked(cache: &Path) -> Result<File> {
     Ok(lock)
 }
 
-fn build(sources: &Path, builds: &[Build], cache: &Path, folder: &Path) -> Result<()> {
-    let start = Instant::now();
-    say(&format!(
-        "building the control plane into {}\n  once; 5 to 10 minutes on 2 cores, about 130 MB of downloads, \
-         420 MB kept (and 3 GB of Go's own build cache)",
-        folder.display()
-    ));
-    // Under the lock, so what lies here was left by a build that did not live to its end.
+/// A new folder for what is being built. Under the lock, so what lies in the cache unfinished was left by a build that did not live to its
+/// end.
+fn empty_partial(cache: &Path, folder: &Path) -> Result<PathBuf> {
     for entry in fs::read_dir(cache)? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "partial") {
@@ -112,17 +145,17 @@ fn build(sources: &Path, builds: &[Build], cache: &Path, folder: &Path) -> Resul
     }
     let partial = folder.with_extension("partial");
     fs::create_dir_all(&partial)?;
+    Ok(partial)
+}
+
+fn build(sources: &Path, builds: &[Build], out: &Path) -> Result<()> {
     for build in builds {
+        let start = Instant::now();
         let names: Vec<&str> = build.packages.iter().map(|package| executable(package)).collect();
         say(&format!("  go build {}", names.join(" ")));
-        go_build(&sources.join(build.module), build, &partial)?;
+        go_build(&sources.join(build.module), build, out)?;
         say(&format!("  {} s", start.elapsed().as_secs()));
     }
-    // `go build` names a program after the last part of its path that is no version.
-    fs::rename(partial.join("server"), partial.join("etcd"))?;
-    fs::write(partial.join("kwok-stages.yaml"), stages(sources)?)?;
-    fs::rename(&partial, folder)?;
-    say(&format!("the control plane is built: {} s", start.elapsed().as_secs()));
     Ok(())
 }
 

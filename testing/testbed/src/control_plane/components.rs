@@ -1,5 +1,6 @@
 //! Turns options, ports and a folder into the command line of each process of the control plane.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use anyhow::Result;
@@ -26,6 +27,8 @@ pub struct Options {
     /// Users with a bearer token, known from the start; [`super::Access::user`] gives their kubeconfigs, and those of
     /// others.
     pub users: Vec<User>,
+    /// Where the API server listens: an address of this machine. Other than loopback, it is also that of the Service `kubernetes`.
+    pub address: Ipv4Addr,
     /// Further flags of kube-apiserver.
     pub apiserver_flags: Vec<String>,
     /// Where the processes live.
@@ -43,6 +46,7 @@ impl Default for Options {
             audit: true,
             fsync: false,
             users: Vec::new(),
+            address: Ipv4Addr::LOCALHOST,
             apiserver_flags: Vec::new(),
             place: Place::Temporary,
             afterwards: Afterwards::Remove,
@@ -116,6 +120,8 @@ pub(crate) struct Ports {
     pub(crate) apiserver: u16,
 }
 
+/// The addresses of Services. The first is that of the Service `kubernetes` ([`super::pki`] has it in the API server's certificate).
+const SERVICES: &str = "10.96.0.0/16";
 /// kwok's stages in the control plane's folder.
 pub(crate) const STAGES: &str = "kwok-stages.yaml";
 
@@ -179,11 +185,15 @@ impl Plan<'_> {
     fn apiserver(&self) -> Vec<String> {
         let mut flags = vec![
             flag("etcd-servers", format!("http://127.0.0.1:{}", self.ports.etcd)),
-            flag("bind-address", "127.0.0.1"),
-            flag("advertise-address", "127.0.0.1"),
+            flag("bind-address", self.options.address),
+            flag("advertise-address", self.options.address),
             flag("secure-port", self.ports.apiserver),
-            // The Service `kubernetes` may not point to loopback; nothing here goes through it.
-            flag("endpoint-reconciler-type", "none"),
+            // The Service `kubernetes` may not point to loopback; then nothing goes through it.
+            flag("endpoint-reconciler-type", if self.options.address.is_loopback() { "none" } else { "lease" }),
+            // To kubelets, for logs and commands in containers.
+            flag("kubelet-preferred-address-types", "InternalIP"),
+            flag("kubelet-client-certificate", self.pki.file("kubelet-client.crt").display()),
+            flag("kubelet-client-key", self.pki.file("kubelet-client.key").display()),
             flag("cert-dir", self.folder.join("pki").display()),
             flag("tls-cert-file", self.pki.file("apiserver.crt").display()),
             flag("tls-private-key-file", self.pki.file("apiserver.key").display()),
@@ -192,7 +202,7 @@ impl Plan<'_> {
             flag("service-account-issuer", "https://kubernetes.default.svc"),
             flag("service-account-key-file", self.pki.file("sa.pub").display()),
             flag("service-account-signing-key-file", self.pki.file("sa.key").display()),
-            flag("service-cluster-ip-range", "10.96.0.0/16"),
+            flag("service-cluster-ip-range", SERVICES),
         ];
         if !self.options.users.is_empty() {
             flags.push(flag("token-auth-file", self.folder.join("tokens.csv").display()));
@@ -229,14 +239,20 @@ impl Plan<'_> {
 
 /// The audit policy: what anybody does is recorded, what the control plane does by itself is not.
 pub(crate) fn audit_policy() -> Result<String> {
-    let own = ["system:kube-controller-manager", "system:kube-scheduler", "system:apiserver", "system:kwok"];
+    let own = [
+        "system:kube-controller-manager",
+        "system:kube-scheduler",
+        "system:apiserver",
+        "system:kwok",
+        "system:kube-proxy",
+    ];
     let policy = json!({
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",
         "omitStages": ["RequestReceived"],
         "rules": [
             {"level": "None", "users": own},
-            {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]},
+            {"level": "None", "userGroups": ["system:serviceaccounts:kube-system", "system:nodes"]},
             {"level": "None", "nonResourceURLs": ["/readyz*", "/livez*", "/healthz*", "/version*", "/openapi*", "/api*"]},
             {"level": "Metadata"},
         ],

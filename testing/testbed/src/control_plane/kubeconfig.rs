@@ -1,6 +1,7 @@
 //! Turns an API server's address and somebody's credentials into a kubeconfig (as JSON, which every reader of YAML
 //! reads).
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use anyhow::Result;
@@ -9,9 +10,10 @@ use serde_json::{Value, json};
 use super::pki::{Identity, write_private};
 
 /// The `cluster` part: where the API server is and which authority signed its certificate.
-pub(crate) fn cluster(port: u16, authority: &Path) -> Result<Value> {
+pub(crate) fn cluster(server: (Ipv4Addr, u16), authority: &Path) -> Result<Value> {
+    let (address, port) = server;
     let authority = base64(&std::fs::read(authority)?);
-    Ok(json!({"server": format!("https://127.0.0.1:{port}"), "certificate-authority-data": authority}))
+    Ok(json!({"server": format!("https://{address}:{port}"), "certificate-authority-data": authority}))
 }
 
 /// The `user` part for a client certificate.

@@ -18,6 +18,7 @@ mod watchdog;
 
 pub use access::{Access, Tools};
 pub use components::{Component, Options, User};
-pub(crate) use pki::write_private;
+pub(crate) use pki::{hexadecimal, write_private};
 pub use plane::ControlPlane;
 pub use ports::free as free_port;
+pub(crate) use ports::random;

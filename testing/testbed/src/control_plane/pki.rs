@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,9 @@ use sha2::{Digest as _, Sha256};
 
 /// X.509's own number for an organization: a name for a second one, of which `rcgen` keeps one of each type.
 const ORGANIZATION: [u64; 4] = [2, 5, 4, 10];
+
+/// The names under which clients know the API server. Pods know it by the address of the Service `kubernetes`.
+const SERVER_NAMES: [&str; 5] = ["10.96.0.1", "localhost", "kubernetes", "kubernetes.default.svc", "127.0.0.1"];
 
 /// The folder with the control plane's keys and certificates.
 #[derive(Debug, Clone)]
@@ -28,22 +32,26 @@ pub(crate) struct Identity {
 }
 
 impl Pki {
-    /// Makes the authority, the API server's certificate and the key that signs ServiceAccount tokens.
-    pub(crate) fn create(folder: &Path) -> Result<Self> {
+    /// Makes the authority, the API server's certificates for this address and the key that signs ServiceAccount tokens.
+    pub(crate) fn create(folder: &Path, address: Ipv4Addr) -> Result<Self> {
         let pki = Self { folder: folder.to_path_buf() };
         fs::create_dir_all(folder)?;
         let authority = KeyPair::generate()?;
         write_private(&pki.file("ca.crt"), &authority_params().self_signed(&authority)?.pem())?;
         write_private(&pki.file("ca.key"), &authority.serialize_pem())?;
 
-        let mut serving = CertificateParams::new(
-            ["127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc"].map(String::from).to_vec(),
-        )?;
+        let mut names = SERVER_NAMES.map(String::from).to_vec();
+        names.push(address.to_string());
+        names.dedup();
+        let mut serving = CertificateParams::new(names)?;
         serving.distinguished_name = name("kube-apiserver", &[])?;
         serving.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let server = pki.sign(serving)?;
         write_private(&pki.file("apiserver.crt"), &server.certificate)?;
         write_private(&pki.file("apiserver.key"), &server.key)?;
+        let to_kubelets = pki.client("kube-apiserver", &["system:masters"])?;
+        write_private(&pki.file("kubelet-client.crt"), &to_kubelets.certificate)?;
+        write_private(&pki.file("kubelet-client.key"), &to_kubelets.key)?;
 
         let signer = KeyPair::generate()?;
         write_private(&pki.file("sa.key"), &signer.serialize_pem())?;
@@ -56,7 +64,8 @@ impl Pki {
         Self { folder: folder.to_path_buf() }
     }
 
-    /// The path of one file: `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key`, `sa.key`, `sa.pub`.
+    /// The path of one file: `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key`, `kubelet-client.crt`,
+    /// `kubelet-client.key`, `sa.key`, `sa.pub`.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }

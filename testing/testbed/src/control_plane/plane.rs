@@ -1,7 +1,7 @@
 //! Turns options into a running control plane: etcd and the API server first, the rest when the API answers.
 
 use std::fs;
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -119,6 +119,12 @@ impl ControlPlane {
         self.processes().signal(component.name(), signal)
     }
 
+    /// The file with the certificate of the authority that has signed those of all its users.
+    #[must_use]
+    pub fn authority(&self) -> PathBuf {
+        Pki::open(&self.processes().folder().join("pki")).file("ca.crt")
+    }
+
     /// The API server's audit log: one JSON object a line.
     #[must_use]
     pub fn audit_log(&self) -> PathBuf {
@@ -166,7 +172,7 @@ impl ControlPlane {
         let processes = Processes::create(&options.place, options.afterwards)?;
         let folder = processes.folder().to_path_buf();
         let ports = Ports { etcd: ports::free()?, etcd_peer: ports::free()?, apiserver: ports::free()? };
-        let pki = Pki::create(&folder.join("pki"))?;
+        let pki = Pki::create(&folder.join("pki"), options.address)?;
         let plan = Plan { options, binaries, folder: &folder, pki: &pki, ports };
         let declared = write_files(&plan)?;
 
@@ -176,7 +182,7 @@ impl ControlPlane {
             plane.processes().start(component.name(), &plan.command(component), &[]).map(|()| component)
         };
         let first = [start(Component::Etcd)?, start(Component::Apiserver)?];
-        plane.wait_for_port(ports.apiserver, &first)?;
+        plane.wait_for_port((options.address, ports.apiserver), &first)?;
         plane.wait_for_api(&first)?;
         let rest: Vec<Component> = options.clients().into_iter().map(start).collect::<Result<_>>()?;
         plane.wait_for_service_account(&rest)?;
@@ -184,10 +190,10 @@ impl ControlPlane {
     }
 
     /// Cheaper to ask than the API, which is a kubectl each time.
-    fn wait_for_port(&self, port: u16, components: &[Component]) -> Result<()> {
+    fn wait_for_port(&self, server: (Ipv4Addr, u16), components: &[Component]) -> Result<()> {
         until("the port of kube-apiserver", READY_MAX, || {
             self.check_running(components)?;
-            Ok(TcpStream::connect(("127.0.0.1", port)).ok())
+            Ok(TcpStream::connect(server).ok())
         })?;
         Ok(())
     }
@@ -239,7 +245,7 @@ impl std::error::Error for PortTaken {}
 
 /// Writes what the components read when they start; answers the declared users' kubeconfigs.
 fn write_files(plan: &Plan<'_>) -> Result<Vec<(User, PathBuf)>> {
-    let cluster = kubeconfig::cluster(plan.ports.apiserver, &plan.pki.file("ca.crt"))?;
+    let cluster = kubeconfig::cluster((plan.options.address, plan.ports.apiserver), &plan.pki.file("ca.crt"))?;
     let write = |file: &str, user: &str, groups: &[&str]| {
         let identity = plan.pki.client(user, groups)?;
         kubeconfig::write(&plan.folder.join(file), &cluster, &kubeconfig::by_certificate(&identity))

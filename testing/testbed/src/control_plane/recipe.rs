@@ -33,6 +33,30 @@ pub(crate) struct Build {
 
 /// The Kubernetes part: five programs and kwok.
 pub(crate) fn control_plane(go_mod: &str) -> Result<Build> {
+    let mut flags = kubernetes_flags(go_mod)?;
+    flags.push_str(&format!(" -X sigs.k8s.io/kwok/pkg/consts.Version={}", version(go_mod, "sigs.k8s.io/kwok")?));
+    Ok(Build {
+        module: "",
+        arguments: arguments(flags),
+        packages: &[
+            "k8s.io/kubernetes/cmd/kube-apiserver",
+            "k8s.io/kubernetes/cmd/kube-controller-manager",
+            "k8s.io/kubernetes/cmd/kube-scheduler",
+            "k8s.io/kubernetes/cmd/kubectl",
+            "sigs.k8s.io/kwok/cmd/kwok",
+            "go.etcd.io/etcd/server/v3",
+        ],
+    })
+}
+
+/// What makes a machine a node, beside a container runtime.
+pub(crate) fn node(go_mod: &str) -> Result<Build> {
+    let packages = &["k8s.io/kubernetes/cmd/kubelet", "k8s.io/kubernetes/cmd/kube-proxy"];
+    Ok(Build { module: "", arguments: arguments(kubernetes_flags(go_mod)?), packages })
+}
+
+/// The linker's flags for programs of Kubernetes: its version, which they report.
+fn kubernetes_flags(go_mod: &str) -> Result<String> {
     let kubernetes = version(go_mod, "k8s.io/kubernetes")?;
     let mut parts = kubernetes.trim_start_matches('v').split('.');
     let (major, minor) = parts.next().zip(parts.next()).context("a version of Kubernetes has three parts")?;
@@ -50,19 +74,7 @@ pub(crate) fn control_plane(go_mod: &str) -> Result<Build> {
             flags.push_str(&format!(" -X {package}.{variable}={value}"));
         }
     }
-    flags.push_str(&format!(" -X sigs.k8s.io/kwok/pkg/consts.Version={}", version(go_mod, "sigs.k8s.io/kwok")?));
-    Ok(Build {
-        module: "",
-        arguments: arguments(flags),
-        packages: &[
-            "k8s.io/kubernetes/cmd/kube-apiserver",
-            "k8s.io/kubernetes/cmd/kube-controller-manager",
-            "k8s.io/kubernetes/cmd/kube-scheduler",
-            "k8s.io/kubernetes/cmd/kubectl",
-            "sigs.k8s.io/kwok/cmd/kwok",
-            "go.etcd.io/etcd/server/v3",
-        ],
-    })
+    Ok(flags)
 }
 
 /// Helm, a module of its own because it wants newer Kubernetes libraries than the control plane.

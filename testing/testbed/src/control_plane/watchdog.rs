@@ -22,6 +22,8 @@ pub enum Afterwards {
 
 /// `$1` is the folder, `$2` is `remove` or `keep`.
 ///
+/// A file `after` in the folder is a script that runs when the processes have ended: it removes what is not in the folder.
+///
 /// The folder is renamed first: a process that starts at this very moment cannot record itself any more, and then does
 /// not start (see `processes.rs`). A recorded id counts only while its command line names the folder: ids are used
 /// again, and a zombie has no command line.
@@ -53,6 +55,7 @@ for file in "$away"/pid/*; do
     sleep 0.02
   done
 done
+if [ -f "$away/after" ]; then sh "$away/after"; fi
 if [ "$after" = keep ]; then
   rm -f "$away"/pid/*
   mv "$away" "$folder"
