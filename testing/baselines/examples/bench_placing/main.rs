@@ -1,6 +1,6 @@
 //! What collective placing gains over serving jobs in turn, and what it costs: a table with a line for each size of the workload.
 //!
-//! `cargo run -q --release -p baselines --example placing -- [--seeds 3] [--steps 200000] [--jobs-max 1000]`. Everything but the last column
+//! `cargo run -q --release -p baselines --example bench_placing -- [--seeds 3] [--steps 200000] [--jobs-max 1000]`. Everything but the last column
 //! is counted and the same on every machine; the last column is a ratio of processor times of one thread.
 
 mod workload;
