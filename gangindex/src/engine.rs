@@ -199,12 +199,7 @@ impl Finder for Indexed {
         self.prepare(round)
     }
 
-    fn candidates<'s>(
-        &mut self,
-        run: &mut Run<'s>,
-        turn: &Turn<'s>,
-        round: &mut Round<'s>,
-    ) -> Option<Vec<Vec<AdId>>> {
+    fn candidates<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Option<Vec<Vec<AdId>>> {
         self.candidates_of(run, turn, round)
     }
 

@@ -67,7 +67,10 @@ mod tests {
                    Sum of ranks: 0.000; in turn it would be 0.000.\n";
         assert!(text.ends_with(end), "{text}");
         let pinned = printed(&["--placing", "Collective", "--placing-max-wait", "600"]);
-        assert!(pinned.contains("\ndefault/wide ") && pinned.contains("\n1 of 3 jobs matched, with 2 offers.\n"), "{pinned}");
+        assert!(
+            pinned.contains("\ndefault/wide ") && pinned.contains("\n1 of 3 jobs matched, with 2 offers.\n"),
+            "{pinned}"
+        );
         assert!(pinned.contains("\nPlaced together: 1; in turn it would be 1; that is the most.\n"), "{pinned}");
     }
 
@@ -95,7 +98,9 @@ mod tests {
     fn options_without_effect_are_refused() {
         let error = "error: --placing-window, --placing-steps and --placing-max-wait have an effect on --placing Collective only; \
                      leave them out\n";
-        for arguments in [["--placing", "Srfm", "--placing-steps", "5"], ["--placing", "InTurn", "--placing-window", "5"]] {
+        for arguments in
+            [["--placing", "Srfm", "--placing-steps", "5"], ["--placing", "InTurn", "--placing-window", "5"]]
+        {
             let output = run(&arguments, "");
             assert_eq!((String::from_utf8(output.stderr).unwrap().as_str(), output.status.code()), (error, Some(2)));
         }

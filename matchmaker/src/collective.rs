@@ -137,7 +137,11 @@ pub fn negotiate_together<F: Finder>(
         bound: usize::try_from(placed.bound).unwrap_or(usize::MAX).max(reached.gangs),
         proven: placed.proven,
         effort,
-        passed_over: in_turn.iter().filter(|(root, _)| !together.contains_key(root)).map(|(_, gang)| Gang::clone(gang)).collect(),
+        passed_over: in_turn
+            .iter()
+            .filter(|(root, _)| !together.contains_key(root))
+            .map(|(_, gang)| Gang::clone(gang))
+            .collect(),
         cycle,
     }
 }

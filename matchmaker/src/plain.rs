@@ -69,7 +69,8 @@ pub(crate) fn list(snapshot: &Snapshot, root: AdId, listing: &Listing<'_>, confi
     };
     let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
     let among = listing.among;
-    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, among, allowed: config.steps_max };
+    let mut visitor =
+        Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, among, allowed: config.steps_max };
     let ended = search(snapshot, root, listing.exclusions, config, now, &mut visitor);
     Listed { gangs, has_more: is_full || ended.gave_up, steps: ended.steps }
 }

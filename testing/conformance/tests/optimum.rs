@@ -120,7 +120,8 @@ mod tests {
             request.as_object_mut().unwrap().retain(|name, _| !hidden(name));
             let answer = conformance::answer(&request);
             let verdict = judge(case, &answer);
-            let verdict = verdict.and_then(|()| if answer["proven"] == true { Ok(()) } else { Err("not proven".into()) });
+            let verdict =
+                verdict.and_then(|()| if answer["proven"] == true { Ok(()) } else { Err("not proven".into()) });
             failed.extend(verdict.err().map(|bad| format!("{}: {bad}", case["id"])));
         }
         eprintln!("optimum cases: {} passed, {} failed", all.len() - failed.len(), failed.len());
