@@ -93,6 +93,8 @@ fn total(values: &[Vec<i128>], choices: &[Choice]) -> i128 {
 
 /// What a root may get, and by how much its value exceeds its cost, with 30 fractional bits.
 type Candidate = (i128, Choice);
+/// A root that is not decided, and what it may get.
+type Open = (usize, Vec<Candidate>);
 
 struct Search<'a, 'p> {
     problem: &'p Problem<'p>,
@@ -262,7 +264,7 @@ impl Search<'_, '_> {
     }
 
     /// The bound, and the options of each root that is not decided; `None` if nothing better is possible.
-    fn open(&self, steps: &mut Steps) -> Option<(i128, Vec<(usize, Vec<Candidate>)>)> {
+    fn open(&self, steps: &mut Steps) -> Option<(i128, Vec<Open>)> {
         let mut bound = (self.value << BITS).saturating_add(self.worth_of(self.state.left()));
         let mut open = Vec::new();
         for root in self.undecided() {

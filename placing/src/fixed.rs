@@ -22,7 +22,7 @@ impl Exponential {
     /// e^(-x / scale) as a number with 30 fractional bits, within 0.3 %. Both have the same unit; 0 for a scale of 0.
     pub(crate) fn falling(&self, x: u64, scale: u64) -> u64 {
         // x / (scale ln 2), with 8 fractional bits
-        let over = (u128::from(scale) * u128::from(LN_2.unsigned_abs())) >> 8;
+        let over = (u128::from(scale) * LN_2.unsigned_abs()) >> 8;
         let Some(power) = (u128::from(x) << BITS).checked_div(over) else { return 0 };
         let whole = u32::try_from(power >> 8).unwrap_or(u32::MAX);
         let part = usize::try_from(power & 0xff).unwrap_or(0);
