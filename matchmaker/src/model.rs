@@ -217,12 +217,14 @@ impl Snapshot {
             after.take(member.ad, &member.ask);
         }
         let mut ads = Vec::clone(&after.ads);
-        for (id, usage) in after.taken.drain() {
-            let Some(ad) = ads.get_mut(id.0).map(Arc::make_mut) else { continue };
-            if let Role::Offers(offer) = &mut ad.role {
+        let taken = std::mem::take(&mut after.taken);
+        let set = |(id, usage): (AdId, Usage)| {
+            if let Some(Role::Offers(offer)) = ads.get_mut(id.0).map(|ad| &mut Arc::make_mut(ad).role) {
                 offer.usage = usage;
             }
-        }
+        };
+        // each offer has an entry of its own, so their order does not matter
+        taken.into_iter().for_each(set);
         after.ads = Arc::new(ads);
         after
     }

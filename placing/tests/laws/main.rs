@@ -1,4 +1,5 @@
 //! What holds of every placement.
+#![cfg(test)]
 
 use placing::{Choice, Effort, Placed, Root, Take, Window, bound_at, place};
 use sampling::Random;

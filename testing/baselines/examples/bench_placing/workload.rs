@@ -72,25 +72,27 @@ fn dealt(count: usize, random: &mut Random) -> Vec<usize> {
 }
 
 fn machine(number: usize, subnet: usize, random: &mut Random) -> String {
-    let mut drawn = random.below(100);
-    let mut platform = PLATFORMS[0];
-    for candidate in PLATFORMS {
-        platform = candidate;
-        if drawn < candidate.2 {
-            break;
-        }
-        drawn -= candidate.2;
-    }
-    let memory = [32, 64, 128, 256][random.index(4)];
-    let virtual_memory = memory * [1, 2, 4][random.index(3)];
+    let drawn = random.below(100);
+    let mut sum = 0;
+    let platform = PLATFORMS.iter().find(|(_, _, share)| {
+        sum += share;
+        drawn < sum
+    });
+    let (arch, op_sys, _) = platform.copied().unwrap_or_default();
+    let memory = one_of(random, &[32, 64, 128, 256]);
+    let virtual_memory = memory * one_of(random, &[1, 2, 4]);
     let (mips, kflops) = (50 + random.below(450), 5000 + random.below(95_000));
     format!(
-        "[ Type = \"Machine\"; Name = \"ws{number:05}\"; Arch = \"{}\"; OpSys = \"{}\"; Memory = {memory}; \
+        "[ Type = \"Machine\"; Name = \"ws{number:05}\"; Arch = \"{arch}\"; OpSys = \"{op_sys}\"; Memory = {memory}; \
          VirtualMemory = {virtual_memory}; Mips = {mips}; KFlops = {kflops}; Subnet = {subnet}; \
          Ports = {{ [ Label = requester; Rank = 1 / requester.ImageSize; \
-         Constraint = requester.Type == \"Job\" && requester.ImageSize <= Memory ] }} ]",
-        platform.0, platform.1
+         Constraint = requester.Type == \"Job\" && requester.ImageSize <= Memory ] }} ]"
     )
+}
+
+/// One of these numbers.
+fn one_of(random: &mut Random, numbers: &[u64]) -> u64 {
+    random.pick(numbers).copied().unwrap_or_default()
 }
 
 fn license(number: usize, subnet: usize, product: u64) -> String {
@@ -102,10 +104,10 @@ fn license(number: usize, subnet: usize, product: u64) -> String {
 }
 
 fn job(number: usize, product: u64, random: &mut Random) -> String {
-    let (arch, op_sys, _) = PLATFORMS[random.index(PLATFORMS.len())];
-    let memory = [16, 32, 64, 128][random.index(4)];
-    let virtual_memory = [32, 64, 128][random.index(3)];
-    let image_size = [8, 16, 32, 64][random.index(4)];
+    let (arch, op_sys, _) = random.pick(&PLATFORMS).copied().unwrap_or_default();
+    let memory = one_of(random, &[16, 32, 64, 128]);
+    let virtual_memory = one_of(random, &[32, 64, 128]);
+    let image_size = one_of(random, &[8, 16, 32, 64]);
     format!(
         "[ Type = \"Job\"; Name = \"job{number:05}\"; Cmd = \"app{product:02}\"; \
          Ports = {{ [ Label = cpu; ImageSize = {image_size}; MinMemory = {memory}; MinVirtualMemory = {virtual_memory}; \
