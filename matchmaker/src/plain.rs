@@ -4,6 +4,9 @@
 //! (unless the ad refuses in any case); then evaluate both sides of the edge; then bind the ports that the ad has after it;
 //! continue. With no port left the gang is complete. Backtracking undoes one step (the "naive algorithm" in section 5 of the
 //! gangmatching paper).
+//!
+//! A counted port is filled with every set of each allowed size, in the order of keys: the set so far is tried as it is, if it is
+//! large enough, and with every later ad as one more member.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -11,7 +14,8 @@ use std::ops::ControlFlow;
 use crate::assembly::{Assembly, EdgeOutcome};
 use crate::finder::Found;
 use crate::gang::{Edge, Gang};
-use crate::model::{AdId, AdKey, Config, Snapshot};
+use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
+use crate::sets::SetSizes;
 
 /// The best gang of a root that avoids the excluded offers.
 pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, config: &Config, now: i64) -> Found {
@@ -124,6 +128,19 @@ pub(crate) fn search(
 enum Task {
     Fill { member: usize, port: usize },
     Check { member: usize },
+    Extend(OpenSet),
+}
+
+/// A set of a counted port that may not be complete.
+#[derive(Clone, Copy)]
+struct OpenSet {
+    member: usize,
+    port: usize,
+    sizes: SetSizes,
+    /// How many members it has.
+    size: usize,
+    /// The ads before this place are not tried any more: the last member is the one before.
+    from: usize,
 }
 
 struct Search<'s, 'v, 'w> {
@@ -143,13 +160,18 @@ impl<'s> Search<'s, '_, '_> {
         let flow = match task {
             Task::Fill { member, port } => self.fill(member, port, agenda),
             Task::Check { member } => self.check(member, agenda),
+            Task::Extend(set) => self.extend(set, agenda),
         };
         agenda.push(task);
         flow
     }
 
-    /// Binds a port to every candidate through each of its ports.
+    /// Binds a port to every candidate, or a counted port to every set of them.
     fn fill(&mut self, member: usize, port: usize, agenda: &mut Vec<Task>) -> ControlFlow<()> {
+        if self.assembly.is_counted(member, port) {
+            let Some(sizes) = self.assembly.sizes(member, port) else { return ControlFlow::Continue(()) };
+            return self.extend(OpenSet { member, port, sizes, size: 0, from: 0 }, agenda);
+        }
         let snapshot = self.snapshot;
         let among = self.visitor.among.filter(|_| member == 0).and_then(|among| among.get(port));
         let (all, some) = match among {
@@ -157,33 +179,67 @@ impl<'s> Search<'s, '_, '_> {
             Some(ids) => (None, Some(ids.iter().filter_map(|id| Some((*id, snapshot.ad(*id)?))))),
         };
         for (id, ad) in all.into_iter().flatten().chain(some.into_iter().flatten()) {
-            if !self.assembly.admits(id, ad, member) {
-                continue;
+            self.bind((member, port), id, ad, None, agenda)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Completes a set as it is, and with every ad that comes after its members as one more.
+    fn extend(&mut self, set: OpenSet, agenda: &mut Vec<Task>) -> ControlFlow<()> {
+        if set.size >= set.sizes.least {
+            self.assembly.bind_set(set.member, set.port);
+            let holds = self.assembly.check_set();
+            let flow = if holds { self.advance(agenda) } else { ControlFlow::Continue(()) };
+            self.assembly.unbind_set();
+            flow?;
+        }
+        if set.size == set.sizes.most {
+            return ControlFlow::Continue(());
+        }
+        let snapshot = self.snapshot;
+        for (id, ad) in snapshot.ads().skip(set.from) {
+            let larger = OpenSet { size: set.size + 1, from: id.place() + 1, ..set };
+            self.bind((set.member, set.port), id, ad, Some(Task::Extend(larger)), agenda)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Binds an ad to a port of a member through each of its own ports; `then` comes when all of its edges hold.
+    fn bind(
+        &mut self,
+        (member, port): (usize, usize),
+        id: AdId,
+        ad: &'s PoolAd,
+        then: Option<Task>,
+        agenda: &mut Vec<Task>,
+    ) -> ControlFlow<()> {
+        if !self.assembly.admits(id, ad, member) {
+            return ControlFlow::Continue(());
+        }
+        for via in ad.ports.entries() {
+            let spent = self.steps.saturating_add(self.assembly.cost());
+            if spent >= self.config.steps_max || self.config.stop.is_set() {
+                self.gave_up = true;
+                return ControlFlow::Break(());
             }
-            for via in 0..ad.ports.list.len() {
-                let spent = self.steps.saturating_add(self.assembly.cost());
-                if spent >= self.config.steps_max || self.config.stop.is_set() {
-                    self.gave_up = true;
-                    return ControlFlow::Break(());
-                }
-                self.assembly.allow(self.visitor.allowed.saturating_sub(spent));
-                self.steps += 1;
-                let before = agenda.len();
-                let child = self.assembly.seats().len();
-                self.assembly.seat(id, ad, Some(Edge::new(member, port, via)));
-                let fill = |port| Task::Fill { member: child, port };
-                agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
-                agenda.push(Task::Check { member: child });
-                agenda.extend((0..via).rev().map(fill));
-                let hopeless = via > 0 && self.assembly.refuses_early(child);
-                if via > 0 && member == 0 && !hopeless {
-                    (self.visitor.waits)(&self.assembly, child);
-                }
-                let flow = if hopeless { ControlFlow::Continue(()) } else { self.advance(agenda) };
-                agenda.truncate(before);
-                self.assembly.unseat();
-                flow?;
+            self.assembly.allow(self.visitor.allowed.saturating_sub(spent));
+            self.steps += 1;
+            let before = agenda.len();
+            let child = self.assembly.seats().len();
+            self.assembly.seat(id, ad, Some(Edge::new(member, port, via)));
+            let fill = |port| Task::Fill { member: child, port };
+            agenda.extend(then);
+            agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
+            agenda.push(Task::Check { member: child });
+            agenda.extend((0..via).rev().map(fill));
+            let hopeless = via > 0 && self.assembly.refuses_early(child);
+            if via > 0 && member == 0 && !hopeless {
+                (self.visitor.waits)(&self.assembly, child);
             }
+            let flow = if hopeless { ControlFlow::Continue(()) } else { self.advance(agenda) };
+            agenda.truncate(before);
+            self.assembly.unseat();
+            flow?;
         }
         ControlFlow::Continue(())
     }

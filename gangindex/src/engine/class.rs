@@ -14,9 +14,9 @@ use crate::table::as_usize;
 
 impl Indexed {
     /// The class of roots whose ports have these candidate sets.
-    pub(super) fn class(&mut self, ports: Vec<usize>, gang_rank: bool, config: &Config, run: &mut Run<'_>) -> Class {
+    pub(super) fn class(&mut self, ports: Vec<usize>, is_whole: bool, config: &Config, run: &mut Run<'_>) -> Class {
         let room = ports.len() < config.members_max && config.depth_max >= 1 && !ports.is_empty();
-        let star = room && !gang_rank && self.is_star(&ports, run);
+        let star = room && !is_whole && self.is_star(&ports, run);
         let of = |port: &usize| run.candidate_sets.get(*port);
         let reflective = ports.iter().filter_map(of).any(|candidates| candidates.reflective);
         // An expression that reads `Members` may read the root's own name, two ports away.

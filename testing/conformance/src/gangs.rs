@@ -5,8 +5,9 @@ use classad::{Dialect, Expr, parse_expr};
 use matchmaker::{AdId, Gang};
 use serde_json::{Map, Value, json};
 
-/// The pool of a request: ads in their order, each under its id; the paper's semantics have no other name for them.
-pub(crate) fn pool(request: &Value) -> Result<(PaperPool, Vec<String>), String> {
+/// The pool of a request: ads in their order, each under its id; the paper's semantics have no other name for them. `rank_of` says what
+/// stands for a rank.
+pub(crate) fn pool(request: &Value, rank_of: fn(&Expr) -> Expr) -> Result<(PaperPool, Vec<String>), String> {
     let ads = || request["ads"].as_array().into_iter().flatten();
     let ids = ads().map(|ad| ad["id"].as_str().unwrap_or("").to_owned()).collect();
     Ok((PaperPool::of(ads().map(|ad| ad["text"].as_str().unwrap_or("")), rank_of)?, ids))
@@ -14,7 +15,7 @@ pub(crate) fn pool(request: &Value) -> Result<(PaperPool, Vec<String>), String> 
 
 /// Answer to a request with `op` gang, in either mode.
 pub(crate) fn answer(request: &Value) -> Value {
-    let (pool, ids) = match pool(request) {
+    let (pool, ids) = match pool(request, rank_of) {
         Ok(pool) => pool,
         Err(problem) => return json!({"unsupported": problem}),
     };

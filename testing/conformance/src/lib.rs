@@ -9,6 +9,7 @@ mod language;
 mod optimum;
 mod policy;
 mod rntree;
+mod sets;
 mod summary;
 
 use serde_json::Value;
@@ -26,6 +27,7 @@ pub fn answer(request: &Value) -> Value {
         Some("decay" | "quota" | "shares" | "order" | "victims") => policy::answer(request),
         Some("placing" | "gridcam" | "trace") => gridcam::answer(request),
         Some("optimum") => optimum::answer(request),
+        Some("sets") => sets::answer(request),
         Some("rntree") => rntree::answer(request),
         Some("summary" | "merge") => summary::answer(request),
         _ => language::answer(request),
