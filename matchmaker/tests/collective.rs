@@ -59,7 +59,7 @@ mod tests {
 
         #[test]
         fn p1_every_gang_holds_and_there_is_room_for_all(bytes in bytes()) {
-            let world = world(&bytes, 9);
+            let world = world(&bytes, 9, false);
             let pool = &world.snapshot;
             let mut held: BTreeMap<AdId, Usage> = BTreeMap::new();
             let placed = together(&world, &Collective::default());
@@ -76,7 +76,7 @@ mod tests {
 
         #[test]
         fn p2_no_submitter_gets_less_than_in_turn(bytes in bytes(), pins in any::<u8>()) {
-            let world = world(&bytes, 9);
+            let world = world(&bytes, 9, false);
             let pool = &world.snapshot;
             let is_pinned = |place: usize| pins >> (place % 8) & 1 == 1;
             let pinned = pool.roots.iter().enumerate().filter(|(place, _)| is_pinned(*place)).map(|(_, root)| root.ad);
@@ -93,7 +93,7 @@ mod tests {
 
         #[test]
         fn p3_placed_is_between_in_turn_and_the_bound(bytes in bytes()) {
-            let world = world(&bytes, 9);
+            let world = world(&bytes, 9, false);
             let (before, placed) = (in_turn(&world), together(&world, &Collective::default()));
             prop_assert_eq!(placed.in_turn.gangs, before.gangs.len());
             prop_assert_eq!(placed.placed.gangs, placed.cycle.gangs.len());
@@ -106,7 +106,7 @@ mod tests {
 
         #[test]
         fn p4_a_window_of_one_root_gives_the_gangs_in_turn(bytes in bytes()) {
-            let world = world(&bytes, 9);
+            let world = world(&bytes, 9, false);
             let placed = together(&world, &Collective { window: 1, ..Collective::default() });
             prop_assert_eq!(placed.cycle.gangs, in_turn(&world).gangs, "{}", world.text);
         }
