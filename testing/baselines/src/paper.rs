@@ -51,6 +51,11 @@ impl PaperPool {
         }
     }
 
+    /// The first counted port of a root that has too few candidates.
+    pub fn shortage(&self, root: AdId) -> Option<Shortage> {
+        matchmaker::shortage(&self.snapshot, root, &self.config, 0)
+    }
+
     /// The pool in which these ads are jobs, which no other root takes, and the settings of its searches.
     #[must_use]
     pub fn with_jobs(&self, jobs: &BTreeSet<AdId>) -> (Snapshot, &Config) {
@@ -62,11 +67,6 @@ impl PaperPool {
             ad
         };
         (Snapshot::new(self.snapshot.ads().map(asks).collect()), &self.config)
-    }
-
-    /// The first counted port of a root that has too few candidates.
-    pub fn shortage(&self, root: AdId) -> Option<Shortage> {
-        matchmaker::shortage(&self.snapshot, root, &self.config, 0)
     }
 
     /// The best gang of a root, which is taken.

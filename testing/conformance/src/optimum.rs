@@ -13,7 +13,7 @@ pub(crate) fn answer(request: &Value) -> Value {
 }
 
 fn gangs_of(request: &Value) -> Result<Value, String> {
-    let (pool, ids) = gangs::pool(request, classad::Expr::clone)?;
+    let (pool, ids) = gangs::pool(request, gangs::rank_of)?;
     let place = |id: &Value| ids.iter().position(|known| id == known).map(AdId::at).ok_or("a root is no ad");
     let roots = request["roots"].as_array().ok_or("no roots")?;
     let jobs = roots.iter().map(|root| place(&root["id"])).collect::<Result<BTreeSet<AdId>, _>>()?;
