@@ -26,7 +26,7 @@ const IMPORTS: [(&str, &[&str]); 24] = [
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["chart", "classad", "gangindex", "gridcam", "matchmaker", "crds", "pool", "summary"]),
     ("simulator", &["classad", "claiming", "gangindex", "matchmaker"]),
-    ("e2e", &["crds", "testbed"]),
+    ("e2e", &["crds", "sampling", "testbed"]),
     ("testbed", &[]),
     ("apiserver", &["crds", "testbed"]),
     ("auditor", &["crds", "gangindex", "matchmaker", "pool"]),
