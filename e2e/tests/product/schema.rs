@@ -16,7 +16,9 @@ impl Schemas {
         let all = requests.list("/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
         let ours = all.iter().filter(|found| found["spec"]["group"] == "gangmatch.dev");
         let schema = |found: &Value| found["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
-        Schemas(ours.map(|found| (found["spec"]["names"]["kind"].as_str().unwrap().to_owned(), schema(found))).collect())
+        Schemas(
+            ours.map(|found| (found["spec"]["names"]["kind"].as_str().unwrap().to_owned(), schema(found))).collect(),
+        )
     }
 
     /// That of `spec` or `status` of a kind.
@@ -37,7 +39,10 @@ fn whole(random: &mut Random, low: i64, high: i64) -> i64 {
 fn range(schema: &Value) -> (i64, i64) {
     let (low, high) =
         if schema["format"] == "int32" { (i32::MIN.into(), i32::MAX.into()) } else { (i64::MIN, i64::MAX) };
-    (schema["minimum"].as_f64().map_or(low, |low| low as i64), schema["maximum"].as_f64().map_or(high, |high| high as i64))
+    (
+        schema["minimum"].as_f64().map_or(low, |low| low as i64),
+        schema["maximum"].as_f64().map_or(high, |high| high as i64),
+    )
 }
 
 fn limit(schema: &Value, name: &str, otherwise: u64) -> u64 {
@@ -106,7 +111,11 @@ fn object(schema: &Value, random: &mut Random) -> Value {
     let count = least.max(random.below(most + 1));
     while schema["properties"].is_null() && (all.len() as u64) < count {
         let inner = &schema["additionalProperties"];
-        let value = if inner.is_object() { valid(inner, random) } else { free(random, 2) };
+        // A null in a map of free values is dropped by the API server, unlike one in a free object.
+        let value = match if inner.is_object() { valid(inner, random) } else { free(random, 2) } {
+            Value::Null if inner.is_object() => json!(1),
+            value => value,
+        };
         all.insert(word(random), value);
     }
     Value::Object(all)
@@ -120,12 +129,10 @@ fn array(schema: &Value, random: &mut Random) -> Value {
         let item = valid(&schema["items"], random);
         let is_same = |known: &Value| match schema["x-kubernetes-list-type"].as_str() {
             Some("set") => *known == item,
-            Some("map") => {
-                schema["x-kubernetes-list-map-keys"].as_array().unwrap().iter().all(|key| {
-                    let key = key.as_str().unwrap();
-                    known[key] == item[key]
-                })
-            }
+            Some("map") => schema["x-kubernetes-list-map-keys"].as_array().unwrap().iter().all(|key| {
+                let key = key.as_str().unwrap();
+                known[key] == item[key]
+            }),
             _ => false,
         };
         if !all.iter().any(is_same) {

@@ -9,11 +9,19 @@ use super::values;
 use super::world::Id;
 use crate::schema::{self, Schemas};
 
+/// The names of the jobs.
+pub(crate) const JOBS: [&str; 3] = ["a", "b", "c"];
+
 /// Something that a user does.
 #[derive(Clone, Debug)]
 pub(crate) enum Edit {
     /// Sets fields of a spec, or removes them.
-    Set { id: Id, fields: Vec<(String, Option<Value>)>, must_refuse: bool, why: String },
+    Set {
+        id: Id,
+        fields: Vec<(String, Option<Value>)>,
+        must_refuse: bool,
+        why: String,
+    },
     Delete(Id),
     /// Creates an ad of this spec where there is none.
     Create(Id, Value),
@@ -61,7 +69,7 @@ pub(crate) fn next(specs: &BTreeMap<Id, Value>, schemas: &Schemas, random: &mut 
     match random.below(20) {
         0 | 1 => Edit::Delete(id),
         2 | 3 => Edit::Replace(id.clone(), if random.happens(500) { specs[&id].clone() } else { first[&id].clone() }),
-        4 | 5 => Edit::DeleteMatches((*random.pick(&["a", "b", "c"]).unwrap()).to_owned()),
+        4 | 5 => Edit::DeleteMatches((*random.pick(&JOBS).unwrap()).to_owned()),
         6..=10 => forbidden(&id, &specs[&id], schemas, random),
         11 | 12 => switch(&id, random),
         _ => change(&id, &specs[&id], schemas, random),
@@ -164,7 +172,9 @@ fn forbidden(id: &Id, spec: &Value, schemas: &Schemas, random: &mut Random) -> E
     };
     // The policy puts the owner back before the schema is asked.
     match rule {
-        Edit::Set { id, fields, why, .. } if fields[0].0 == "owner" && fields[0].1.as_ref().is_some_and(Value::is_string) => {
+        Edit::Set { id, fields, why, .. }
+            if fields[0].0 == "owner" && fields[0].1.as_ref().is_some_and(Value::is_string) =>
+        {
             Edit::Set { id, fields, must_refuse: false, why }
         }
         other => other,

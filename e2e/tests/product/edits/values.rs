@@ -9,7 +9,7 @@ use crate::schema;
 pub(crate) const UNPARSABLE: [&str; 3] = ["other.Memory >=", "((1)", "Memory = = 3 \"x"];
 
 fn one_of(random: &mut Random, all: &[&str]) -> Value {
-    if random.happens(80) {
+    if random.happens(150) {
         return json!(*random.pick(&UNPARSABLE).unwrap());
     }
     json!(*random.pick(all).unwrap())
@@ -22,7 +22,8 @@ pub(crate) fn port(random: &mut Random, label: &str) -> Value {
     let constraint = format!("LABEL.Type == \"{kind}\" && {}", more.as_str().unwrap());
     let mut port = json!({"label": label, "constraint": constraint.replace("LABEL", label)});
     if random.happens(500) {
-        port["rank"] = json!(one_of(random, &["LABEL.Memory", "-LABEL.Price", "1/0"]).as_str().unwrap().replace("LABEL", label));
+        port["rank"] =
+            json!(one_of(random, &["LABEL.Memory", "-LABEL.Price", "1/0"]).as_str().unwrap().replace("LABEL", label));
     }
     if random.happens(300) {
         port["request"] = request(random);
@@ -31,7 +32,9 @@ pub(crate) fn port(random: &mut Random, label: &str) -> Value {
 }
 
 fn ports(random: &mut Random) -> Value {
-    let labels: &[&str] = random.pick(&[&["cpu", "license"][..], &["license", "cpu"], &["cpu"], &["license"], &["cpu", "cpu2"], &[]]).unwrap();
+    let labels: &[&str] = random
+        .pick(&[&["cpu", "license"][..], &["license", "cpu"], &["cpu"], &["license"], &["cpu", "cpu2"], &[]])
+        .unwrap();
     labels.iter().map(|label| port(random, label)).collect()
 }
 
@@ -44,14 +47,18 @@ fn request(random: &mut Random) -> Value {
 fn amounts(random: &mut Random, kind: &str) -> Value {
     let own = if kind == "License" { "seats" } else { "slots" };
     let other = random.pick(&["cpus", "memory", "seats"]).unwrap();
-    let (few, many) = (random.below(4), *random.pick(&[1, 1 << 40]).unwrap());
-    random.pick(&[json!({own: few}), json!({own: few}), json!({own: 1, *other: many}), json!({*other: 1}), json!({})]).unwrap().clone()
+    let (few, many) = (random.below(4), *random.pick(&[1, 1_i64 << 40]).unwrap());
+    random
+        .pick(&[json!({own: few}), json!({own: few}), json!({own: 1, *other: many}), json!({*other: 1}), json!({})])
+        .unwrap()
+        .clone()
 }
 
 fn attributes(random: &mut Random) -> Value {
     let memory = [json!(1024), json!(4096), json!("much"), json!(null), json!([1, {"a": 0.5}])];
     let app = ["sim", "sim", "cad"];
-    let mut all = json!({"App": random.pick(&app).unwrap(), "Price": random.below(9), "Memory": random.pick(&memory).unwrap()});
+    let mut all =
+        json!({"App": random.pick(&app).unwrap(), "Price": random.below(9), "Memory": random.pick(&memory).unwrap()});
     if random.happens(100) {
         all["mEmory"] = json!(1);
     }
@@ -72,19 +79,32 @@ pub(crate) fn of(kind: &str, field: &str, schema: &Value, random: &mut Random) -
         ("Job", "retry") => json!({"limit": 100_000, "backoffSeconds": 0, "maxBackoffSeconds": random.below(300)}),
         ("Job", "constraint") => one_of(
             random,
-            &["other.Type == \"Machine\"", "other.Memory >= 2048", "other.Memory >= 999999", "true", "false", "undefined"],
+            &[
+                "other.Type == \"Machine\"",
+                "other.Memory >= 2048",
+                "other.Memory >= 999999",
+                "true",
+                "false",
+                "undefined",
+            ],
         ),
         (_, "constraint") => {
             one_of(random, &["other.Type == \"Job\"", "true", "other.App == \"sim\"", "false", "other.NoSuch", "7"])
         }
-        (_, "rank" | "gangRank") => one_of(random, &["other.Memory", "-other.Price", "cpu.Memory - license.Price", "0", "1/0"]),
-        (_, "sharedBy") => one_of(random, &["requester.Members[0].Name", "undefined", "\"all\"", "1/0", "requester.App"]),
+        (_, "rank" | "gangRank") => {
+            one_of(random, &["other.Memory", "-other.Price", "cpu.Memory - license.Price", "0", "1/0"])
+        }
+        (_, "sharedBy") => {
+            one_of(random, &["requester.Members[0].Name", "undefined", "\"all\"", "1/0", "requester.App"])
+        }
         (_, "expressions") => {
             let computed = one_of(random, &["Price * 2", "other.Memory", "Loop", "\"x\""]);
             json!({"Computed": computed, *random.pick(&["Loop", "Memory", "App"]).unwrap(): "1024 * 4"})
         }
         (_, "attributes") => attributes(random),
-        (_, "private") => random.pick(&[json!(["Price"]), json!(["Memory", "App"]), json!(["Owner"]), json!([])]).unwrap().clone(),
+        (_, "private") => {
+            random.pick(&[json!(["Price"]), json!(["Memory", "App"]), json!(["Owner"]), json!([])]).unwrap().clone()
+        }
         (_, "request") => request(random),
         (_, "ports") => ports(random),
         (_, "capacity" | "defaultRequest") => amounts(random, kind),
@@ -94,7 +114,11 @@ pub(crate) fn of(kind: &str, field: &str, schema: &Value, random: &mut Random) -
             return vec![(field.to_owned(), Some(policy)), ("agent".to_owned(), Some(agent))];
         }
         (_, "allowedNamespaces") => random
-            .pick(&[json!({"from": "All"}), json!({}), json!({"from": "Selector", "selector": {"matchLabels": {"a": "b"}}})])
+            .pick(&[
+                json!({"from": "All"}),
+                json!({}),
+                json!({"from": "Selector", "selector": {"matchLabels": {"a": "b"}}}),
+            ])
             .unwrap()
             .clone(),
         (_, "classad") => return text_instead(kind, schema, random),
@@ -106,13 +130,21 @@ pub(crate) fn of(kind: &str, field: &str, schema: &Value, random: &mut Random) -
 /// The whole ad as text, and none of the fields that it excludes.
 fn text_instead(kind: &str, schema: &Value, random: &mut Random) -> Vec<(String, Option<Value>)> {
     let ad = if kind == "Job" {
-        one_of(random, &["[ Requirements = other.Type == \"Machine\" ]", "Requirements = TARGET.Memory > 1\nRank = 3", "[]"])
+        one_of(
+            random,
+            &["[ Requirements = other.Type == \"Machine\" ]", "Requirements = TARGET.Memory > 1\nRank = 3", "[]"],
+        )
     } else {
-        one_of(random, &["[ Memory = 4096; App = \"sim\"; Requirements = true ]", "{\"Memory\": 4096}", "[ Requirements = 1 ]"])
+        one_of(
+            random,
+            &["[ Memory = 4096; App = \"sim\"; Requirements = true ]", "{\"Memory\": 4096}", "[ Requirements = 1 ]"],
+        )
     };
     let fields = ["attributes", "expressions", "constraint", "rank", "request", "ports"];
     let mut all: Vec<(String, Option<Value>)> = vec![("classad".to_owned(), Some(ad))];
-    all.extend(fields.iter().filter(|name| schema["properties"].get(**name).is_some()).map(|name| ((*name).to_owned(), None)));
+    all.extend(
+        fields.iter().filter(|name| schema["properties"].get(**name).is_some()).map(|name| ((*name).to_owned(), None)),
+    );
     all
 }
 
@@ -123,7 +155,8 @@ pub(crate) fn has_flaw(spec: &Value) -> bool {
         _ => false,
     };
     let texts = |holder: &Value| {
-        let single = ["constraint", "rank", "gangRank", "classad", "sharedBy"].iter().any(|name| is_bad(&holder[*name]));
+        let single =
+            ["constraint", "rank", "gangRank", "classad", "sharedBy"].iter().any(|name| is_bad(&holder[*name]));
         let in_map = ["request", "expressions"].iter().any(|name| {
             let entries = holder[*name].as_object();
             entries.into_iter().flatten().any(|(_, value)| is_bad(value))

@@ -42,7 +42,7 @@ impl<'r> World<'r> {
     }
 
     /// Creates an ad of this spec; its owner is whoever asks.
-    pub(crate) fn create(&self, id: &Id, spec: &Value) {
+    pub(crate) fn create(&self, id: &Id, spec: &Value) -> Result<(), String> {
         let (kind, name) = id;
         let mut spec = spec.clone();
         spec.as_object_mut().unwrap().remove("owner");
@@ -50,7 +50,7 @@ impl<'r> World<'r> {
         let object = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec});
         let plural = KINDS.iter().find(|known| known.0 == *kind).unwrap().1;
         let path = format!("{}?fieldValidation=Strict", self.path(plural));
-        self.requests.create(&path, &object).unwrap_or_else(|refusal| panic!("{object}: {refusal:?}"));
+        self.requests.create(&path, &object).map(drop).map_err(|refusal| format!("{object}: {refusal:?}"))
     }
 
     pub(crate) fn get(&self, id: &Id) -> Value {
