@@ -24,6 +24,13 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
 }
 
+impl Refusal {
+    /// Whether the object itself is the reason: malformed, too large or invalid.
+    pub(crate) fn is_about_the_object(&self) -> bool {
+        [400, 413, 422].contains(&self.code)
+    }
+}
+
 impl Requests {
     pub(crate) fn of(access: &Access) -> Requests {
         let runtime = Runtime::new().unwrap();

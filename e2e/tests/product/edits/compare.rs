@@ -22,7 +22,7 @@ pub(super) fn with_twins(sequence: &Sequence<'_>, state: &State) -> Result<(), S
             let mut view = state.view(&world.namespace);
             let mut take = |job: &str| view.remove(&format!("Job {job}")).unwrap_or_default();
             seen = (take(job), take(&twin.1));
-            // Something may have been free for it, and a moment too short for it to be claimed before the twin was created.
+            // A job that is claimed after all was not forgotten.
             let is_claimed = state.phase(job) == "Claimed";
             Ok(((is_claimed || seen.0 == seen.1) && sequence.unrest(&state).is_empty()).then_some(()))
         });

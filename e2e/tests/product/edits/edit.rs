@@ -170,11 +170,9 @@ fn forbidden(id: &Id, spec: &Value, schemas: &Schemas, random: &mut Random) -> E
             refused(name, Some(value), &why)
         }
     };
-    // The policy puts the owner back before the schema is asked.
+    // The policy puts the owner back before the schema is asked, whatever is written.
     match rule {
-        Edit::Set { id, fields, why, .. }
-            if fields[0].0 == "owner" && fields[0].1.as_ref().is_some_and(Value::is_string) =>
-        {
+        Edit::Set { id, fields, why, .. } if fields[0].0 == "owner" => {
             Edit::Set { id, fields, must_refuse: false, why }
         }
         other => other,

@@ -122,7 +122,7 @@ impl<'r> Sequence<'r> {
         match (answer, must_refuse) {
             (Ok(_), true) => return Err(format!("not refused: {why}")),
             (Err(refusal), false) => return Err(format!("refused ({why}): {refusal:?}")),
-            (Err(refusal), true) if ![400, 422].contains(&refusal.code) => return Err(format!("{refusal:?}")),
+            (Err(refusal), true) if !refusal.is_about_the_object() => return Err(format!("{refusal:?}")),
             (Err(_), true) => count(&self.run.figures.refused, 1),
             (Ok(_), false) => count(&self.run.figures.taken, 1),
         }

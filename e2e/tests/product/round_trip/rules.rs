@@ -18,7 +18,7 @@ pub(super) fn keep_those_of_a_spec(kind: &str, spec: &mut Value, random: &mut Ra
     }
     if let Some(ports) = all.get_mut("ports") {
         for (number, port) in ports.as_array_mut().unwrap().iter_mut().enumerate() {
-            port["label"] = json!(format!("{}{number}", port["label"].as_str().unwrap().get(..9).unwrap_or("p")));
+            port["label"] = json!(format!("{}{number}", port["label"].as_str().unwrap()));
         }
         ["constraint", "rank", "request"].iter().for_each(|name| drop(all.remove(*name)));
     }
@@ -60,6 +60,9 @@ pub(super) fn keep_those_of_a_status(kind: &str, status: &mut Value) {
     match kind {
         "Job" if all.contains_key("finishedAt") => drop(all.remove("claim")),
         "Machine" | "License" => {
+            if all.get("epoch").and_then(Value::as_i64).is_some_and(|epoch| epoch < 0) {
+                all.remove("epoch");
+            }
             for (_, entry) in all.get_mut("claims").and_then(Value::as_object_mut).into_iter().flatten() {
                 let entry = entry.as_object_mut().unwrap();
                 ["share", "committed", "activity"].iter().for_each(|name| drop(entry.remove(*name)));
