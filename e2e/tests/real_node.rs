@@ -7,7 +7,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -90,8 +90,23 @@ fn wait(node: &RealNode, namespace: &str, object: &str, condition: &str) {
     }
 }
 
+/// The Machine of one test; the others wait for their turns, since only the oldest Machine of a node counts.
+struct Offers<'n> {
+    node: &'n RealNode,
+    namespace: &'n str,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Drop for Offers<'_> {
+    fn drop(&mut self) {
+        self.node.kubectl_text(&["-n", self.namespace, "delete", "gmm", "m", "--wait=false"], None).ok();
+    }
+}
+
 /// A namespace with the node as a machine, and a license of one seat.
-fn offers(node: &RealNode, namespace: &str) {
+fn offers<'n>(node: &'n RealNode, namespace: &'n str) -> Offers<'n> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     node.kubectl_text(&["create", "namespace", namespace], None).unwrap();
     for (kind, name, spec) in [
         ("Machine", "m", json!({"nodeName": NODE, "constraint": "other.Type == \"Job\""})),
@@ -101,6 +116,7 @@ fn offers(node: &RealNode, namespace: &str) {
             "metadata": {"name": name, "namespace": namespace}, "spec": spec});
         node.apply(&offer.to_string()).unwrap();
     }
+    Offers { node, namespace, _turn: turn }
 }
 
 /// A job for both offers, whose pod runs this container.
@@ -204,7 +220,7 @@ fn the_chart_runs_two_replicas_of_the_image_and_another_one_leads_when_the_leade
     kubectl(node, NAMESPACE, &["delete", "pod", &first, "--wait=false"]);
     let second = leader(node, &first);
     println!("`kubectl delete pod` of the leader: {second} leads after {} ms", begun.elapsed().as_millis());
-    offers(node, "after");
+    let _offers = offers(node, "after");
     submit(node, "after", &container("true"), &json!({}));
     wait(node, "after", "gmj/j", "condition=Claimed");
     until("the Deployment to have two ready replicas again", LIMIT, || {
@@ -231,7 +247,7 @@ fn the_pods_of_a_job_start_see_their_gang_and_end() {
         return;
     }
     let Installed { node, .. } = installed();
-    offers(node, "runs");
+    let _offers = offers(node, "runs");
     submit(node, "runs", &container("env; echo done"), &json!({}));
     wait(node, "runs", "gmj/j", "jsonpath={.status.phase}=Succeeded");
     seats_are_back(node, "runs");
@@ -259,12 +275,13 @@ fn work_that_fails_and_work_that_is_stopped_on_a_real_node_end_their_claims() {
         return;
     }
     let Installed { node, .. } = installed();
-    offers(node, "fails");
+    let offered = offers(node, "fails");
     submit(node, "fails", &container("exit 3"), &json!({}));
     wait(node, "fails", "gmj/j", "jsonpath={.status.phase}=Failed");
     seats_are_back(node, "fails");
+    drop(offered);
 
-    offers(node, "stops");
+    let _offers = offers(node, "stops");
     submit(node, "stops", &container("sleep 3600"), &json!({}));
     wait(node, "stops", "gmj/j", "jsonpath={.status.phase}=Running");
     kubectl(node, "stops", &["delete", "gmj", "j", "--wait=false"]);
@@ -280,9 +297,9 @@ fn a_job_whose_pod_cannot_start_is_told_so_and_returns_its_seats() {
         return;
     }
     let Installed { node, .. } = installed();
-    offers(node, "stuck");
+    let _offers = offers(node, "stuck");
     let absent = json!({"name": "sim", "image": "example.invalid/absent:1", "imagePullPolicy": "Never"});
-    let limits = json!({"/workload": {"startTimeoutSeconds": 5}, "": {"retry": {"limit": 0}}});
+    let limits = json!({"/workload": {"startTimeoutSeconds": 20}, "": {"retry": {"limit": 0}}});
     submit(node, "stuck", &absent, &limits);
     let reason = "jsonpath={.status.conditions[?(@.type==\"Finished\")].reason}=RetryLimitReached";
     wait(node, "stuck", "gmj/j", reason);
@@ -291,7 +308,7 @@ fn a_job_whose_pod_cannot_start_is_told_so_and_returns_its_seats() {
     let finished = conditions.iter().find(|condition| text(condition, "/type") == "Finished").unwrap();
     let message = text(finished, "/message");
     println!("{message}");
-    assert!(message.contains("StartTimedOut"), "{message}");
+    assert!(message.contains("StartTimedOut") && message.contains("ErrImageNeverPull"), "{message}");
     seats_are_back(node, "stuck");
 }
 

@@ -124,13 +124,14 @@ mod tests {
 
         #[test]
         fn the_index_explains_as_the_search_does(bytes in bytes(), ads in 4usize..10) {
-            explains_as_the_search_does(&world(&bytes, ads))?;
+            explains_as_the_search_does(&world(&bytes, ads, false))?;
             explains_as_the_search_does(&usual(&bytes))?;
+            explains_as_the_search_does(&world(&bytes, 6, true))?;
         }
 
         #[test]
         fn a_relaxation_gives_a_gang_and_nothing_less_does(bytes in bytes(), ads in 4usize..10) {
-            relaxations_are_just_enough(&world(&bytes, ads))?;
+            relaxations_are_just_enough(&world(&bytes, ads, false))?;
             relaxations_are_just_enough(&usual(&bytes))?;
         }
 
@@ -167,7 +168,7 @@ mod tests {
 
         #[test]
         fn parts_add_up(bytes in bytes()) {
-            let world = world(&bytes, 9);
+            let world = world(&bytes, 9, false);
             for root in unmatched(&world.snapshot, &world.config) {
                 for port in &root.ports {
                     let alone: u64 = port.conjuncts.iter().filter_map(|part| part.only_failure).sum();
@@ -198,7 +199,7 @@ mod tests {
             })
             .take(300)
             .collect();
-            let worlds = [world(&bytes, 8), usual(&bytes)];
+            let worlds = [world(&bytes, 8, false), usual(&bytes)];
             for (place, world) in worlds.iter().enumerate() {
                 for root in unmatched(&world.snapshot, &world.config) {
                     let counts = &mut counts[place];

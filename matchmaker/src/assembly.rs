@@ -10,9 +10,11 @@ use crate::gang::{Edge, Gang, Member};
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::ports::Port;
 use crate::score::{FixedPoint, Score};
+use sets::BoundSet;
 
 mod ask;
 mod members;
+mod sets;
 
 /// Members bound so far, in pre-order, and the frames in which their expressions are evaluated.
 ///
@@ -25,6 +27,8 @@ pub struct Assembly<'s> {
     context: Context,
     env: Env<'s>,
     seats: Vec<BoundMember<'s>>,
+    /// The sets of counted ports that are complete.
+    sets: Vec<BoundSet>,
     /// How many evaluations ran out of depth or fuel.
     exhausted: Cell<u64>,
     /// What the last of them ran out of.
@@ -76,6 +80,8 @@ pub struct BoundMember<'s> {
     body: FrameId,
     /// One frame a port; the implicit port is the body itself.
     ports: Vec<FrameId>,
+    /// The frame of the parent's port for this member alone, if the port is counted: there the label is the member, and not the list.
+    asker: Option<FrameId>,
 }
 
 /// The result of evaluating both ends of an edge.
@@ -112,6 +118,7 @@ impl<'s> Assembly<'s> {
             context,
             env: Env::new(),
             seats: Vec::new(),
+            sets: Vec::new(),
             exhausted: Cell::new(0),
             limit: Cell::new(None),
             costly: Cell::default(),
@@ -166,6 +173,7 @@ impl<'s> Assembly<'s> {
         for frame in ports.iter().chain([&body]) {
             self.env.seed(*frame, seed);
         }
+        let asker = edge.and_then(|edge| self.asker(edge));
         let depth = edge.and_then(|edge| self.seats.get(edge.parent())).map_or(0, |parent| parent.depth + 1);
         let (ask, ranks) = (Ask::default(), EdgeRanks::default());
         self.seats.push(BoundMember {
@@ -181,6 +189,7 @@ impl<'s> Assembly<'s> {
             mark,
             body,
             ports,
+            asker,
         });
     }
 
@@ -199,14 +208,19 @@ impl<'s> Assembly<'s> {
         let Some((parent_port, child_port, edge)) = self.edge(member) else { return };
         self.tell_members(edge.parent(), edge.port(), parent_port);
         self.tell_members(member, edge.child_port(), child_port);
-        self.bind(edge.parent(), edge.port(), child_port);
+        match self.has_asker(member) {
+            true => self.bind_asker(edge, parent_port, child_port),
+            false => self.bind(edge.parent(), edge.port(), child_port),
+        }
         self.bind(member, edge.child_port(), parent_port);
     }
 
     /// Undoes [`Self::connect`].
     pub fn disconnect(&mut self, member: usize) {
         let Some((_, _, edge)) = self.edge(member) else { return };
-        self.unbind(edge.parent(), edge.port());
+        if !self.has_asker(member) {
+            self.unbind(edge.parent(), edge.port());
+        }
         self.unbind(member, edge.child_port());
     }
 
@@ -214,7 +228,8 @@ impl<'s> Assembly<'s> {
         let child = self.seats.get(member)?;
         let edge = child.edge?;
         let parent = self.seats.get(edge.parent())?;
-        Some((*parent.ports.get(edge.port())?, *child.ports.get(edge.child_port())?, edge))
+        let parent_port = child.asker.or(parent.ports.get(edge.port()).copied())?;
+        Some((parent_port, *child.ports.get(edge.child_port())?, edge))
     }
 
     fn bind(&mut self, member: usize, port: usize, view: FrameId) {
@@ -333,6 +348,12 @@ impl<'s> Assembly<'s> {
         self.value(expr, *self.seats.get(member)?.ports.get(port)?)
     }
 
+    /// The same at the port of its parent that a member is bound at; of a counted port, the label is that member alone.
+    pub(crate) fn value_at_parent(&self, member: usize, expr: &Expr) -> Option<Value> {
+        let (parent_port, _, _) = self.edge(member)?;
+        self.value(expr, parent_port)
+    }
+
     fn value(&self, expr: &Expr, frame: FrameId) -> Option<Value> {
         let mut bill = self.bill.borrow_mut();
         let outcome = eval_billed(expr, &self.env, frame, &self.context, &mut bill);
@@ -401,7 +422,12 @@ impl<'s> Assembly<'s> {
     }
 
     fn rank(&self, port: &Port, frame: FrameId) -> FixedPoint {
-        let value = port.rank.as_ref().and_then(|rank| self.value(rank, frame));
+        self.number(port.rank.as_ref(), frame)
+    }
+
+    /// The number that a rank stands for here: 0 if there is none, or it runs out.
+    fn number(&self, rank: Option<&Expr>, frame: FrameId) -> FixedPoint {
+        let value = rank.and_then(|rank| self.value(rank, frame));
         value.as_ref().map_or(FixedPoint::default(), FixedPoint::of)
     }
 
@@ -445,7 +471,7 @@ impl<'s> Assembly<'s> {
     pub fn gang(&mut self) -> Gang {
         let mut score = Score::default();
         let gang_rank = self.gang_rank();
-        for (edge, ranks) in self.seats.iter().filter_map(|seat| Some((seat.edge?, seat.ranks))) {
+        for (edge, ranks) in self.seats.iter().filter_map(|seat| Some((seat.edge?, self.edge_ranks(seat)))) {
             if edge.parent() > 0 {
                 score.deeper += ranks.parent;
                 score.deeper += ranks.child;
@@ -456,6 +482,7 @@ impl<'s> Assembly<'s> {
             }
             score.partners += ranks.child;
         }
+        self.score_sets(gang_rank.is_some(), &mut score);
         score.own += gang_rank.unwrap_or_default();
         let member = |seat: &BoundMember<'_>| Member { ad: seat.id, edge: seat.edge, ask: seat.ask.clone() };
         Gang { members: self.seats.iter().map(member).collect(), score }
@@ -472,16 +499,15 @@ impl<'s> Assembly<'s> {
     #[expect(clippy::option_option, reason = "no root at all is not the same as no value")]
     pub(crate) fn over_all_labels(&mut self, expr: &Expr) -> Option<Option<Value>> {
         let root = self.seats.first()?;
-        let (ad, body, ports) = (root.ad, root.body, root.ports.clone());
+        let (ad, body) = (root.ad, root.body);
         let mark = self.env.mark();
         let frame = self.env.frame(&self.snapshot.blank, Some(body));
         for (place, port) in ad.ports.list.iter().enumerate() {
-            let bound =
-                |seat: &&BoundMember<'_>| seat.edge.is_some_and(|edge| edge.parent() == 0 && edge.port() == place);
-            let child = self.seats.iter().find(bound);
-            let view = child.and_then(|seat| seat.ports.get(seat.edge?.child_port()).copied());
-            if let Some(view) = view.filter(|_| !ports.is_empty()) {
-                self.env.bind(frame, &port.label, view);
+            let views = self.views(0, place);
+            match views.as_slice() {
+                _ if port.set.is_some() => self.env.bind_each(frame, &port.label, views),
+                [view, ..] => self.env.bind(frame, &port.label, *view),
+                [] => {}
             }
         }
         let value = self.value(expr, frame);

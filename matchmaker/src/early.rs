@@ -12,6 +12,8 @@ use classad::{Ad, Expr, Name, is_reflective};
 pub(crate) struct Early {
     /// Names whose value may change with those partners: their labels, `Members`, and the port's attributes that read one.
     late: BTreeSet<String>,
+    /// Some of them are attributes of the port, other than those that are evaluated once for a whole set.
+    late_attributes: bool,
     /// All words in the port's expressions.
     reads: BTreeSet<String>,
     /// Expressions that can read a name which is not written in them.
@@ -37,15 +39,17 @@ impl Early {
             }
         }
         let mut pending: Vec<String> = late.iter().cloned().collect();
+        let mut late_attributes = false;
         while let Some(word) = pending.pop() {
             for name in readers.remove(&word).unwrap_or_default() {
+                late_attributes |= !OF_SETS.contains(&name.as_str());
                 if late.insert(name.clone()) {
                     pending.push(name);
                 }
             }
         }
         let odd = late.iter().any(|name| !is_word(name));
-        Early { late, ..Early::reading(port, odd) }
+        Early { late, late_attributes, ..Early::reading(port, odd) }
     }
 
     /// Of the implicit port: the whole ad can read its partner, and no port comes before it.
@@ -57,7 +61,7 @@ impl Early {
         let reads: BTreeSet<String> = ad.iter().flat_map(|(_, expr)| words(expr)).collect();
         let reflective =
             ad.iter().any(|(_, expr)| is_reflective(expr)) || INDIRECT.iter().any(|name| reads.contains(*name));
-        Early { late: BTreeSet::new(), reads, opaque: odd || reflective }
+        Early { late: BTreeSet::new(), late_attributes: false, reads, opaque: odd || reflective }
     }
 
     /// Whether this port's own constraint can be looked at early. What it reads of `other`, the port it is bound to, may
@@ -66,11 +70,24 @@ impl Early {
         !self.late.contains("constraint") && !self.late.contains("requirements") && self.seen_from(other)
     }
 
+    /// Whether nothing in the port depends on partners at earlier ports, but for what is said of a whole set.
+    pub(crate) fn stands_alone(&self) -> bool {
+        !self.opaque && !self.late_attributes
+    }
+
+    /// Whether the port's count may depend on partners at earlier ports.
+    pub(crate) fn has_late_count(&self) -> bool {
+        self.opaque || ["count", "mincount", "maxcount"].iter().any(|name| self.late.contains(*name))
+    }
+
     /// Whether the constraint of a port that binds this one can be looked at early.
     pub(crate) fn seen_from(&self, other: &Early) -> bool {
         !self.opaque && !other.opaque && self.late.is_disjoint(&other.reads)
     }
 }
+
+/// Attributes of a counted port that are evaluated once for a whole set.
+const OF_SETS: [&str; 5] = ["count", "mincount", "maxcount", "groupconstraint", "grouprank"];
 
 /// Functions that evaluate the expression of an attribute elsewhere than where it stands.
 const INDIRECT: [&str; 2] = ["evalineachcontext", "countmatches"];

@@ -11,10 +11,14 @@ use crate::assembly::{Assembly, BoundMember, Costly, EdgeOutcome};
 use crate::capacity::Misfit;
 use crate::finder::{Answer, Asked};
 use crate::gang::Edge;
-use crate::model::{AdId, Config, Snapshot};
+use crate::model::{AdId, Config, PoolAd, Snapshot};
 use crate::plain::{Ended, Visitor, search};
 use crate::ports::{Port, Ports};
 use crate::why_not::{self, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Verdict, WhyNot};
+
+mod sets;
+
+pub use sets::{Shortage, shortage};
 
 /// The best that was seen of one ad at one port, over all combinations of the earlier ports.
 struct Sight {
@@ -71,14 +75,29 @@ fn explained(
     now: i64,
     never: NeverTrue<'_>,
 ) -> (WhyNot, Ended) {
-    let Asked { root, gave_up, steps_max, .. } = *asked;
     let nothing = Ended { gave_up: false, steps: 0 };
-    let Some(ad) = snapshot.ad(root.ad) else {
+    let Some(ad) = snapshot.ad(asked.root.ad) else {
         return (WhyNot::of(Verdict::Unusable("no such ad".to_owned())), nothing);
     };
     if let Some(verdict) = bar(&ad.ports, config) {
         return (WhyNot::of(verdict), nothing);
     }
+    match ad.ports.has_sets() {
+        true => sets::explained(asked, snapshot, config, now, never),
+        false => searched(asked, ad, snapshot, config, now, never),
+    }
+}
+
+/// The same for an ad without counted ports that can be part of a gang.
+fn searched(
+    asked: &Asked<'_>,
+    ad: &PoolAd,
+    snapshot: &Snapshot,
+    config: &Config,
+    now: i64,
+    never: NeverTrue<'_>,
+) -> (WhyNot, Ended) {
+    let Asked { root, gave_up, steps_max, .. } = *asked;
     let parts: Vec<Vec<Expr>> =
         ad.ports.list.iter().map(|port| port.constraint.as_ref().map(told_parts).unwrap_or_default()).collect();
     let seen: RefCell<Sights> = RefCell::default();
@@ -126,7 +145,8 @@ fn explained(
         ControlFlow::Continue(())
     };
     let budget = budget(gave_up, steps_max.max(1), config);
-    let mut visitor = Visitor { outcome: &look, waits: &waits, gang: &mut gang, allowed: steps_max.max(1) };
+    let mut visitor =
+        Visitor { outcome: &look, waits: &waits, gang: &mut gang, among: None, allowed: steps_max.max(1) };
     // A search that was cut short proves nothing but what it found.
     let ended = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
     let cut = ended.gave_up;
@@ -157,7 +177,8 @@ pub fn bar(ports: &Ports, config: &Config) -> Option<Verdict> {
     if let Some(problem) = &ports.problem {
         return Some(Verdict::Unusable(problem.clone()));
     }
-    match ports.list.len() {
+    let least = |port: &Port| port.set.as_ref().and_then(|set| set.least_written()).unwrap_or(1);
+    match ports.list.iter().map(least).sum::<usize>() {
         0 => None,
         _ if config.depth_max == 0 => Some(Verdict::Limit(why_not::Limit::Depth)),
         count if count >= config.members_max => Some(Verdict::Limit(why_not::Limit::Members)),

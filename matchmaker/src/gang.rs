@@ -1,5 +1,7 @@
 //! A gang: which ads were bound together, through which ports, and what each gives.
 
+use std::cmp::{Ordering, Reverse};
+
 use smallvec::SmallVec;
 
 use crate::capacity::Ask;
@@ -56,11 +58,25 @@ impl Edge {
         as_usize(self.port)
     }
 
+    /// Whether another edge leads to the same port of the same parent.
+    pub(crate) fn is_at_port_of(self, other: Edge) -> bool {
+        (self.parent, self.port) == (other.parent, other.port)
+    }
+
     /// The number of the child's own port that it is bound through.
     #[inline]
     pub fn child_port(self) -> usize {
         as_usize(self.via)
     }
+}
+
+/// What orders gangs of equal score, member by member in pre-order: the ads, and the ports that they are bound through. Before them
+/// comes where a member is bound, which differs only where one gang has no more members in a set: that one is the smaller.
+pub type Place = (usize, Reverse<usize>, AdId, usize);
+
+/// The [`Place`] of a member.
+pub fn place(ad: AdId, edge: Option<Edge>) -> Place {
+    edge.map_or((0, Reverse(0), ad, 0), |edge| (edge.parent(), Reverse(edge.port()), ad, edge.child_port()))
 }
 
 impl Gang {
@@ -70,14 +86,25 @@ impl Gang {
         self.members.first().map(|member| member.ad)
     }
 
-    /// What orders gangs of equal score: the members and the ports they are bound through, in pre-order.
-    pub(crate) fn ids(&self) -> Vec<(AdId, usize)> {
-        self.members.iter().map(|member| (member.ad, member.edge.map_or(0, |edge| edge.child_port()))).collect()
+    /// What orders gangs of equal score.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        self.members.iter().map(|member| place(member.ad, member.edge))
     }
 
-    /// Whether this gang is to be preferred to `other`: a larger score, then smaller ids.
+    /// Whether this gang is to be preferred to `other`: a larger score, then smaller places.
     pub fn beats(&self, other: &Gang) -> bool {
-        self.score.cmp(&other.score).then_with(|| other.ids().cmp(&self.ids())).is_gt()
+        self.order(other).is_gt()
+    }
+
+    /// The order of gangs of one root: the greater is to be preferred.
+    pub(crate) fn order(&self, other: &Gang) -> Ordering {
+        self.score.cmp(&other.score).then_with(|| other.places().cmp(self.places()))
+    }
+
+    /// Whether an edge leads to a counted port.
+    pub fn is_of_a_set(&self, snapshot: &Snapshot, edge: Edge) -> bool {
+        let parent = self.members.get(edge.parent()).and_then(|parent| snapshot.ad(parent.ad));
+        parent.and_then(|parent| parent.ports.list.get(edge.port())).is_some_and(|port| port.set.is_some())
     }
 
     /// The label under which a member is known to its parent; none for the root.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use classad::{Expr, Kind, Name, Value, references};
 
-use crate::assembly::Assembly;
 use crate::gang::{Edge, Gang};
 use crate::model::{Config, PoolAd, Snapshot};
 use crate::ports::Ports;
@@ -18,7 +17,7 @@ pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, me
     let Some(label) = ad.ports.list.get(edge.child_port()).map(|port| port.label.clone()) else { return Vec::new() };
     let Some(assembly) = assembled(snapshot, gang, config, now) else { return Vec::new() };
     let names = mentioned(&ad.ports, &label);
-    values(&assembly, member, edge.child_port(), &label, names)
+    values(|attribute| assembly.value_at(member, edge.child_port(), attribute), &label, names)
 }
 
 /// The attributes of each member that the root's ad reads, with their values: of the members at the root's own ports, in the order of
@@ -27,26 +26,24 @@ pub fn read_by_root(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64)
     let nothing = || vec![Vec::new(); gang.members.len()];
     let Some(root) = gang.root().and_then(|root| snapshot.ad(root)) else { return nothing() };
     let Some(assembly) = assembled(snapshot, gang, config, now) else { return nothing() };
-    let of_partner = |edge: Edge, partner: &PoolAd| {
+    let of_partner = |member: usize, edge: Edge, partner: &PoolAd| {
         let label = &root.ports.list.get(edge.port())?.label;
         let mut names = mentioned(&root.ports, label);
         names.extend(fallen_through(&root.ports));
         let spelled = |name: Name| spelling(partner, edge.child_port(), &name).unwrap_or(name);
         let names: BTreeSet<Name> = names.into_iter().map(spelled).collect();
-        Some(values(&assembly, 0, edge.port(), label, names))
+        Some(values(|attribute| assembly.value_at_parent(member, attribute), label, names))
     };
-    let read = gang.members.iter().map(|member| {
+    let read = gang.members.iter().enumerate().map(|(number, member)| {
         let edge = member.edge.filter(|edge| edge.parent() == 0)?;
-        of_partner(edge, snapshot.ad(member.ad)?)
+        of_partner(number, edge, snapshot.ad(member.ad)?)
     });
     read.map(Option::unwrap_or_default).collect()
 }
 
-/// The values of these attributes of the partner with this label, as a member sees them at one of its ports.
+/// The values of these attributes of the partner with this label, as `value_of` gives them where that partner is seen.
 fn values(
-    assembly: &Assembly<'_>,
-    member: usize,
-    port: usize,
+    value_of: impl Fn(&Expr) -> Option<Value>,
     label: &Name,
     names: impl IntoIterator<Item = Name>,
 ) -> Vec<(Name, Value)> {
@@ -56,7 +53,7 @@ fn values(
             Kind::Select { base: Expr::attribute(label.clone()), name: name.clone() },
             classad::Span::default(),
         );
-        match assembly.value_at(member, port, &attribute) {
+        match value_of(&attribute) {
             None | Some(Value::Undefined | Value::Error) => {}
             Some(value) => all.push((name, value)),
         }

@@ -12,6 +12,7 @@
 mod assembly;
 mod budget;
 mod capacity;
+mod collective;
 mod consent;
 mod cycle;
 mod early;
@@ -27,6 +28,7 @@ mod ports;
 mod queue;
 mod score;
 mod sentences;
+mod sets;
 mod share;
 mod timely;
 mod verify;
@@ -35,20 +37,22 @@ mod why_not;
 pub use assembly::{Assembly, BoundMember, EdgeOutcome};
 pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
+pub use collective::{Collective, Reached, Spent, Together, negotiate_together, overdue};
 pub use consent::Consent;
 pub use cycle::negotiate;
-pub use explain::{bar, structural, tried};
+pub use explain::{Shortage, bar, shortage, structural, tried};
 pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Turn};
-pub use gang::{Edge, Gang, Member, Members};
+pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use introduce::{introduce, read_by_root};
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
 pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};
+pub use sets::{MemberAttribute, SET_MAX, SetSizes, SetTerms, identity};
 pub use share::{NoSeat, share_key};
 pub use verify::{Disagreement, evaluate, verify};
 pub use why_not::{
     CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation,
-    Relaxed, Unmatched, Verdict, WhyNot,
+    Relaxed, SetCount, Unmatched, Verdict, WhyNot,
 };

@@ -4,6 +4,9 @@
 //! (unless the ad refuses in any case); then evaluate both sides of the edge; then bind the ports that the ad has after it;
 //! continue. With no port left the gang is complete. Backtracking undoes one step (the "naive algorithm" in section 5 of the
 //! gangmatching paper).
+//!
+//! A counted port is filled with every set of each allowed size, in the order of keys: the set so far is tried as it is, if it is
+//! large enough, and with every later ad as one more member.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -11,7 +14,8 @@ use std::ops::ControlFlow;
 use crate::assembly::{Assembly, EdgeOutcome};
 use crate::finder::Found;
 use crate::gang::{Edge, Gang};
-use crate::model::{AdId, AdKey, Config, Snapshot};
+use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
+use crate::sets::SetSizes;
 
 /// The best gang of a root that avoids the excluded offers.
 pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, config: &Config, now: i64) -> Found {
@@ -24,22 +28,55 @@ pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, confi
         ControlFlow::Continue(())
     };
     let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
-    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, allowed: config.steps_max };
+    let mut visitor =
+        Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, among: None, allowed: config.steps_max };
     let gave_up = search(snapshot, root, exclusions, config, now, &mut visitor).gave_up;
     Found { gang: best, gave_up, ..Found::default() }
 }
 
 /// Up to `cap` gangs of a root, in the order of the search.
 pub fn gangs(snapshot: &Snapshot, root: AdId, cap: usize, config: &Config, now: i64) -> Vec<Gang> {
-    let mut all = Vec::new();
+    list(snapshot, root, &Listing { exclusions: &BTreeSet::new(), among: None, cap }, config, now).gangs
+}
+
+/// Which gangs of a root are listed.
+pub(crate) struct Listing<'l> {
+    /// Offers that are avoided.
+    pub(crate) exclusions: &'l BTreeSet<AdKey>,
+    /// By port of the root: the ads that are tried. Without it, all are.
+    pub(crate) among: Option<&'l [Vec<AdId>]>,
+    /// So many at most.
+    pub(crate) cap: usize,
+}
+
+/// Gangs of a root.
+pub(crate) struct Listed {
+    /// In the order of the search.
+    pub(crate) gangs: Vec<Gang>,
+    /// There may be others.
+    pub(crate) has_more: bool,
+    /// How many steps the search took.
+    pub(crate) steps: u64,
+}
+
+/// The gangs of a root, one after the other.
+pub(crate) fn list(snapshot: &Snapshot, root: AdId, listing: &Listing<'_>, config: &Config, now: i64) -> Listed {
+    let mut gangs = Vec::new();
+    let mut is_full = false;
     let mut keep = |assembly: &mut Assembly<'_>| {
-        all.push(assembly.gang());
-        if all.len() < cap { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        is_full = gangs.len() >= listing.cap;
+        if is_full {
+            return ControlFlow::Break(());
+        }
+        gangs.push(assembly.gang());
+        ControlFlow::Continue(())
     };
     let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
-    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, allowed: config.steps_max };
-    search(snapshot, root, &BTreeSet::new(), config, now, &mut visitor);
-    all
+    let among = listing.among;
+    let mut visitor =
+        Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, among, allowed: config.steps_max };
+    let ended = search(snapshot, root, listing.exclusions, config, now, &mut visitor);
+    Listed { gangs, has_more: is_full || ended.gave_up, steps: ended.steps }
 }
 
 /// Callbacks of a search, and what its evaluations may take.
@@ -50,6 +87,8 @@ pub(crate) struct Visitor<'v> {
     pub(crate) waits: &'v dyn Fn(&Assembly<'_>, usize),
     /// A gang is complete. Returns whether to continue with others.
     pub(crate) gang: &'v mut dyn FnMut(&mut Assembly<'_>) -> ControlFlow<()>,
+    /// By port of the root: the ads that are tried. Without it, all are.
+    pub(crate) among: Option<&'v [Vec<AdId>]>,
     /// How many steps may be spent when an evaluation ends. No candidate is tried any more after `steps_max` of the settings.
     pub(crate) allowed: u64,
 }
@@ -89,6 +128,19 @@ pub(crate) fn search(
 enum Task {
     Fill { member: usize, port: usize },
     Check { member: usize },
+    Extend(OpenSet),
+}
+
+/// A set of a counted port that may not be complete.
+#[derive(Clone, Copy)]
+struct OpenSet {
+    member: usize,
+    port: usize,
+    sizes: SetSizes,
+    /// How many members it has.
+    size: usize,
+    /// The ads before this place are not tried any more: the last member is the one before.
+    from: usize,
 }
 
 struct Search<'s, 'v, 'w> {
@@ -108,42 +160,86 @@ impl<'s> Search<'s, '_, '_> {
         let flow = match task {
             Task::Fill { member, port } => self.fill(member, port, agenda),
             Task::Check { member } => self.check(member, agenda),
+            Task::Extend(set) => self.extend(set, agenda),
         };
         agenda.push(task);
         flow
     }
 
-    /// Binds a port to every candidate through each of its ports.
+    /// Binds a port to every candidate, or a counted port to every set of them.
     fn fill(&mut self, member: usize, port: usize, agenda: &mut Vec<Task>) -> ControlFlow<()> {
+        if self.assembly.is_counted(member, port) {
+            let Some(sizes) = self.assembly.sizes(member, port) else { return ControlFlow::Continue(()) };
+            return self.extend(OpenSet { member, port, sizes, size: 0, from: 0 }, agenda);
+        }
         let snapshot = self.snapshot;
-        for (id, ad) in snapshot.ads() {
-            if !self.assembly.admits(id, ad, member) {
-                continue;
+        let among = self.visitor.among.filter(|_| member == 0).and_then(|among| among.get(port));
+        let (all, some) = match among {
+            None => (Some(snapshot.ads()), None),
+            Some(ids) => (None, Some(ids.iter().filter_map(|id| Some((*id, snapshot.ad(*id)?))))),
+        };
+        for (id, ad) in all.into_iter().flatten().chain(some.into_iter().flatten()) {
+            self.bind((member, port), id, ad, None, agenda)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Completes a set as it is, and with every ad that comes after its members as one more.
+    fn extend(&mut self, set: OpenSet, agenda: &mut Vec<Task>) -> ControlFlow<()> {
+        if set.size >= set.sizes.least {
+            self.assembly.bind_set(set.member, set.port);
+            let holds = self.assembly.check_set();
+            let flow = if holds { self.advance(agenda) } else { ControlFlow::Continue(()) };
+            self.assembly.unbind_set();
+            flow?;
+        }
+        if set.size == set.sizes.most {
+            return ControlFlow::Continue(());
+        }
+        let snapshot = self.snapshot;
+        for (id, ad) in snapshot.ads().skip(set.from) {
+            let larger = OpenSet { size: set.size + 1, from: id.place() + 1, ..set };
+            self.bind((set.member, set.port), id, ad, Some(Task::Extend(larger)), agenda)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Binds an ad to a port of a member through each of its own ports; `then` comes when all of its edges hold.
+    fn bind(
+        &mut self,
+        (member, port): (usize, usize),
+        id: AdId,
+        ad: &'s PoolAd,
+        then: Option<Task>,
+        agenda: &mut Vec<Task>,
+    ) -> ControlFlow<()> {
+        if !self.assembly.admits(id, ad, member) {
+            return ControlFlow::Continue(());
+        }
+        for via in ad.ports.entries() {
+            let spent = self.steps.saturating_add(self.assembly.cost());
+            if spent >= self.config.steps_max || self.config.stop.is_set() {
+                self.gave_up = true;
+                return ControlFlow::Break(());
             }
-            for via in 0..ad.ports.list.len() {
-                let spent = self.steps.saturating_add(self.assembly.cost());
-                if spent >= self.config.steps_max || self.config.stop.is_set() {
-                    self.gave_up = true;
-                    return ControlFlow::Break(());
-                }
-                self.assembly.allow(self.visitor.allowed.saturating_sub(spent));
-                self.steps += 1;
-                let before = agenda.len();
-                let child = self.assembly.seats().len();
-                self.assembly.seat(id, ad, Some(Edge::new(member, port, via)));
-                let fill = |port| Task::Fill { member: child, port };
-                agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
-                agenda.push(Task::Check { member: child });
-                agenda.extend((0..via).rev().map(fill));
-                let hopeless = via > 0 && self.assembly.refuses_early(child);
-                if via > 0 && member == 0 && !hopeless {
-                    (self.visitor.waits)(&self.assembly, child);
-                }
-                let flow = if hopeless { ControlFlow::Continue(()) } else { self.advance(agenda) };
-                agenda.truncate(before);
-                self.assembly.unseat();
-                flow?;
+            self.assembly.allow(self.visitor.allowed.saturating_sub(spent));
+            self.steps += 1;
+            let before = agenda.len();
+            let child = self.assembly.seats().len();
+            self.assembly.seat(id, ad, Some(Edge::new(member, port, via)));
+            let fill = |port| Task::Fill { member: child, port };
+            agenda.extend(then);
+            agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
+            agenda.push(Task::Check { member: child });
+            agenda.extend((0..via).rev().map(fill));
+            let hopeless = via > 0 && self.assembly.refuses_early(child);
+            if via > 0 && member == 0 && !hopeless {
+                (self.visitor.waits)(&self.assembly, child);
             }
+            let flow = if hopeless { ControlFlow::Continue(()) } else { self.advance(agenda) };
+            agenda.truncate(before);
+            self.assembly.unseat();
+            flow?;
         }
         ControlFlow::Continue(())
     }

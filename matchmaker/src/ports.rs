@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use classad::{Ad, Expr, Name};
 
 use crate::early::Early;
+use crate::sets::SetTerms;
 use crate::timely::reads_clock;
 
 /// One port of an ad.
@@ -20,6 +21,8 @@ pub struct Port {
     pub rank: Option<Expr>,
     /// What is asked of an offer: a nested ad of amounts.
     pub request: Option<Expr>,
+    /// What it says of its set of partners, if it has a count; else it binds one partner.
+    pub set: Option<Arc<SetTerms>>,
 }
 
 /// An ad and its ports.
@@ -83,6 +86,26 @@ impl Ports {
         Ports { body: ad.clone(), list, implicit, problem, early: OnceLock::new(), timely: OnceLock::new() }
     }
 
+    /// The ports through which the ad can be bound to a parent: a counted port needs a set of partners, and a parent is one.
+    pub fn entries(&self) -> impl Iterator<Item = usize> {
+        self.list.iter().enumerate().filter(|(_, port)| port.set.is_none()).map(|(place, _)| place)
+    }
+
+    /// Whether some port has a count.
+    pub fn has_sets(&self) -> bool {
+        self.list.iter().any(|port| port.set.is_some())
+    }
+
+    /// Whether what a port asks of one partner, and says to it, is the same whatever earlier ports are bound to.
+    pub fn stands_alone(&self, port: usize) -> bool {
+        self.early(port).is_some_and(Early::stands_alone)
+    }
+
+    /// Whether the count of a port may depend on earlier partners.
+    pub(crate) fn has_late_count(&self, port: usize) -> bool {
+        self.early(port).is_none_or(Early::has_late_count)
+    }
+
     /// Whether the partner at port `at` of `other` reads something of this ad, through a port, that is known only when the earlier ports
     /// of this ad are bound.
     pub fn is_seen_late(&self, port: usize, other: &Ports, at: usize) -> bool {
@@ -134,6 +157,7 @@ impl Port {
             constraint: expr(ad, &REQUIREMENTS).or_else(|| expr(ad, &CONSTRAINT)).cloned(),
             rank: expr(ad, &RANK).cloned(),
             request: expr(ad, &REQUEST).cloned(),
+            set: None,
         }
     }
 
@@ -149,6 +173,7 @@ impl Port {
             return Err(format!("`{label}` is a reserved word and cannot be a label; choose another, such as `cpu`"));
         }
         Ok(Port {
+            set: SetTerms::of(&label, attributes)?.map(Arc::new),
             label,
             constraint: expr(attributes, &CONSTRAINT).or_else(|| expr(attributes, &REQUIREMENTS)).cloned(),
             rank: expr(attributes, &RANK).cloned(),

@@ -4,14 +4,14 @@ use classad::Value;
 
 /// A rank as a fixed-point number with 64 fractional bits.
 ///
-/// Integers and finite reals keep their value, cut at 2^58 in size and at 2^-64 in precision; every other value counts
+/// Integers and finite reals keep their value, cut at 2^56 in size and at 2^-64 in precision; every other value counts
 /// 0. Addition is exact and associative, so two searches that add the same ranks in another order agree to the last bit,
 /// which floating-point sums do not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FixedPoint(i128);
 
 const POINT: u32 = 64;
-const CUT: i64 = 1 << 58;
+const CUT: i64 = 1 << 56;
 
 impl FixedPoint {
     /// The number that a rank expression's value stands for.
@@ -54,7 +54,7 @@ impl FixedPoint {
 impl std::ops::AddAssign for FixedPoint {
     #[inline]
     fn add_assign(&mut self, other: FixedPoint) {
-        // A gang has at most 16 members: 30 terms below 2^122 cannot overflow; saturation keeps the order anyway.
+        // A gang has at most 64 members: 126 terms of at most 2^120 cannot overflow.
         self.0 = self.0.saturating_add(other.0);
     }
 }
@@ -68,6 +68,8 @@ pub struct Score {
     pub partners: FixedPoint,
     /// Both sides' ranks on every edge that does not touch the root.
     pub deeper: FixedPoint,
+    /// How many members counted ports have bound.
+    pub members: u32,
 }
 
 impl Score {
@@ -79,6 +81,7 @@ impl Score {
         sum.own += other.own;
         sum.partners += other.partners;
         sum.deeper += other.deeper;
+        sum.members = sum.members.saturating_add(other.members);
         sum
     }
 }
@@ -126,6 +129,6 @@ mod tests {
         ] {
             assert_eq!(FixedPoint::of(&value), FixedPoint::default(), "{value:?}");
         }
-        assert_eq!(real(1e300), FixedPoint::of(&Value::Integer(i64::MAX)), "both are cut at 2^58");
+        assert_eq!(real(1e300), FixedPoint::of(&Value::Integer(i64::MAX)), "both are cut at 2^56");
     }
 }

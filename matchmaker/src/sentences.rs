@@ -1,17 +1,32 @@
 //! Writes a reason as one sentence for people. The only place where the engine's findings are worded.
 
-use crate::gang::Gang;
+use crate::gang::{Edge, Gang};
 use crate::model::Snapshot;
+
+mod sets;
+
 use crate::why_not::{ConjunctCount, JoinWhy, Limit, PortCount, Relaxation, Relaxed, Unmatched, Verdict};
 
-/// The members of a gang by label: `cpu=grid/foo license=eda/sim`.
+/// The members of a gang by label: `cpu=grid/foo license=eda/sim`, of a counted port the first two and the number of the others:
+/// `node=8:grid/n1,grid/n2,+6`.
 pub fn summary(snapshot: &Snapshot, gang: &Gang) -> String {
-    let member = |member| {
-        let label = gang.label(snapshot, member)?;
-        let key = &snapshot.ad(member.ad)?.key;
-        Some(format!("{label}={}/{}", key.namespace, key.name))
+    let mut parts: Vec<(Edge, &str, Vec<String>)> = Vec::new();
+    for member in &gang.members {
+        let Some((edge, label)) = member.edge.zip(gang.label(snapshot, member)) else { continue };
+        let Some(key) = snapshot.ad(member.ad).map(|ad| &ad.key) else { continue };
+        let name = format!("{}/{}", key.namespace, key.name);
+        let is_set = gang.is_of_a_set(snapshot, edge);
+        let known = parts.iter_mut().find(|(own, ..)| is_set && own.is_at_port_of(edge));
+        match known {
+            Some((.., names)) => names.push(name),
+            None => parts.push((edge, label, vec![name])),
+        }
+    }
+    let part = |(edge, label, names): &(Edge, &str, Vec<String>)| match gang.is_of_a_set(snapshot, *edge) {
+        true => format!("{label}={}", sets::listed(names)),
+        false => format!("{label}={}", names.join(",")),
     };
-    gang.members.iter().filter_map(member).collect::<Vec<_>>().join(" ")
+    parts.iter().map(part).collect::<Vec<_>>().join(" ")
 }
 
 /// Why a root waits: one sentence that names the port and the counts.
@@ -28,9 +43,13 @@ pub fn why(unmatched: &Unmatched) -> String {
 
 fn verdict(unmatched: &Unmatched) -> String {
     let port = |number: usize| unmatched.ports.get(number).cloned().unwrap_or_default();
+    if let Some(sentence) = sets::verdict(unmatched) {
+        return sentence;
+    }
     match &unmatched.verdict {
         Verdict::Unusable(problem) => problem.clone(),
         Verdict::Limit(Limit::Members) => "a gang for this ad would have too many members".to_owned(),
+        Verdict::Limit(Limit::Count(number)) => sets::odd_count(&port(*number)),
         Verdict::Limit(Limit::Depth) => "a gang for this ad would be nested too deeply".to_owned(),
         Verdict::Never { port: number, core } => never(&port(*number), core),
         Verdict::TooExpensive { port: number, limit, most, text } => {
@@ -63,6 +82,8 @@ pub fn hint(unmatched: &Unmatched) -> String {
         Verdict::TooExpensive { .. } => {
             return "simplify the constraint, or shorten the lists and texts that it reads".to_owned();
         }
+        Verdict::Limit(Limit::Count(_)) => return "write whole numbers from 1 to 63, the smaller one first".to_owned(),
+        Verdict::NoConsistentGang => return unmatched.ports.iter().find_map(sets::hint).unwrap_or_default(),
         Verdict::Limit(_) => return "ask for fewer partners".to_owned(),
         _ => {}
     }
@@ -71,6 +92,9 @@ pub fn hint(unmatched: &Unmatched) -> String {
         return String::new();
     };
     let Some(port) = unmatched.ports.get(*number) else { return String::new() };
+    if let Some(hint) = sets::hint(port) {
+        return hint;
+    }
     if port.candidates == 0 {
         return "create Machine and License ads, or ask their owners to allow this namespace in spec.allowedNamespaces"
             .to_owned();

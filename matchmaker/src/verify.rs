@@ -7,7 +7,8 @@ use classad::{Expr, Value};
 
 use crate::assembly::{Assembly, EdgeOutcome};
 use crate::gang::{Edge, Gang};
-use crate::model::{AdKey, Config, Snapshot};
+use crate::model::{AdId, AdKey, Config, Snapshot};
+use crate::sets::SetSizes;
 
 /// Why a gang is none any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum Disagreement {
     NotAllowed(AdKey),
     /// What would be taken of this member, or the seat that is shared, is not what it was.
     TermsChanged(AdKey),
+    /// The set of partners at a port of this member is not one that the port accepts any more.
+    SetRefused(AdKey),
     /// The gang does not fit the ads: a member or a port is missing, or a port is left unbound.
     Malformed,
 }
@@ -34,6 +37,7 @@ impl fmt::Display for Disagreement {
             Disagreement::NoRoom(key) => write!(out, "{key} has no room for the request any more"),
             Disagreement::NotAllowed(key) => write!(out, "{key} does not take jobs of this namespace now"),
             Disagreement::TermsChanged(key) => write!(out, "what would be taken of {key} has changed"),
+            Disagreement::SetRefused(key) => write!(out, "{key} no longer accepts its partners at one port together"),
             Disagreement::Malformed => write!(out, "the gang does not fit the ads any more"),
         }
     }
@@ -98,14 +102,11 @@ enum Look {
     Away,
 }
 
-/// Whether every member but the root is bound to an earlier one, no two to the same port, and no ad occurs twice.
+/// Whether every member but the root is bound to an earlier one, and no ad occurs twice.
 fn is_tree(gang: &Gang) -> bool {
-    let (mut ads, mut taken) = (BTreeSet::new(), BTreeSet::new());
+    let mut ads = BTreeSet::new();
     gang.members.iter().enumerate().all(|(place, member)| {
-        let hangs = match member.edge {
-            Some(edge) => edge.parent() < place && taken.insert((edge.parent(), edge.port())),
-            None => place == 0,
-        };
+        let hangs = member.edge.map_or(place == 0, |edge| edge.parent() < place);
         hangs && ads.insert(member.ad)
     })
 }
@@ -113,12 +114,13 @@ fn is_tree(gang: &Gang) -> bool {
 /// Binds all ports of a member except the one that binds it to its parent, which is checked in between, as the search does.
 fn bind(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, look: Look) -> Result<(), Disagreement> {
     let seat = assembly.seats().get(member).ok_or(Disagreement::Malformed)?;
-    let (ports, via, key) = (seat.ad.ports.list.len(), seat.edge.map(|edge| edge.child_port()), seat.ad.key.clone());
-    for port in 0..ports {
+    let (list, via, key) = (&seat.ad.ports.list, seat.edge.map(|edge| edge.child_port()), seat.ad.key.clone());
+    if via.is_some_and(|via| list.get(via).is_none_or(|port| port.set.is_some())) {
+        return Err(Disagreement::Malformed);
+    }
+    for port in 0..list.len() {
         if Some(port) != via {
-            let hangs_here = |edge: Edge| edge.parent() == member && edge.port() == port;
-            let child = gang.members.iter().position(|other| other.edge.is_some_and(hangs_here));
-            bind(assembly, gang, child.ok_or(Disagreement::Malformed)?, look)?;
+            bind_port(assembly, gang, (member, port), look)?;
             continue;
         }
         assembly.connect(member);
@@ -132,5 +134,36 @@ fn bind(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, look: Look) -> 
             EdgeOutcome::TooSmall | EdgeOutcome::Busy => return Err(Disagreement::NoRoom(key)),
         }
     }
-    if via.is_some_and(|via| via >= ports) { Err(Disagreement::Malformed) } else { Ok(()) }
+    Ok(())
+}
+
+/// Binds what a gang has at one port of a member: one child, or the set of a counted port.
+fn bind_port(
+    assembly: &mut Assembly<'_>,
+    gang: &Gang,
+    (member, port): (usize, usize),
+    look: Look,
+) -> Result<(), Disagreement> {
+    let hangs_here = |edge: Edge| edge.parent() == member && edge.port() == port;
+    let children = gang.members.iter().enumerate().filter(|(_, other)| other.edge.is_some_and(hangs_here));
+    let (places, ads): (Vec<usize>, Vec<AdId>) = children.map(|(place, child)| (place, child.ad)).unzip();
+    let seat = assembly.seats().get(member).ok_or(Disagreement::Malformed)?;
+    let key = seat.ad.key.clone();
+    let is_counted = seat.ad.ports.list.get(port).is_some_and(|port| port.set.is_some());
+    if !is_counted {
+        let [child] = places.as_slice() else { return Err(Disagreement::Malformed) };
+        return bind(assembly, gang, *child, look);
+    }
+    if !ads.is_sorted() {
+        return Err(Disagreement::Malformed);
+    }
+    let fits = |sizes: SetSizes| (sizes.least..=sizes.most).contains(&ads.len());
+    if look == Look::Again && !assembly.sizes(member, port).is_some_and(fits) {
+        return Err(Disagreement::SetRefused(key));
+    }
+    for child in places {
+        bind(assembly, gang, child, look)?;
+    }
+    assembly.bind_set(member, port);
+    if look == Look::Again && !assembly.check_set() { Err(Disagreement::SetRefused(key)) } else { Ok(()) }
 }

@@ -127,6 +127,8 @@ pub enum Limit {
     Members,
     /// The most edges between the root and a member.
     Depth,
+    /// The count of this port, by number, is no integer from 1 to 63, or its least is more than its most.
+    Count(usize),
 }
 
 /// What became of the ads that were tried at one port.
@@ -157,6 +159,23 @@ pub struct PortCount {
     /// The parts of the offers' constraints that refuse although the root wants the offer, by the terms they stand in; empty if
     /// that is not known.
     pub owners: Vec<OwnerCount>,
+    /// Of a counted port: what it needs.
+    pub set: Option<SetCount>,
+}
+
+/// How many ads a counted port needs, and how many it could have at most.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetCount {
+    /// The fewest members of its set.
+    pub need: u64,
+    /// The most ads that fit one by one and that `Same` and `Distinct` leave together.
+    pub largest: u64,
+    /// The names of the attributes in `Same`.
+    pub same: Vec<String>,
+    /// The names of the attributes in `Distinct`.
+    pub distinct: Vec<String>,
+    /// The text of `GroupConstraint`, cut off; empty if there is none.
+    pub constraint: String,
 }
 
 impl PortCount {
@@ -164,6 +183,11 @@ impl PortCount {
     pub fn fits_when_free(&self) -> u64 {
         let told = self.refused_by_job + self.refused_by_offer + self.too_small + self.incomplete;
         self.candidates.saturating_sub(told)
+    }
+
+    /// How many ads it needs: 1 without a count.
+    pub fn need(&self) -> u64 {
+        self.set.as_ref().map_or(1, |set| set.need)
     }
 
     /// Those of them that have it now.

@@ -39,10 +39,10 @@ mod tests {
         Tree { nodes: gang.members.iter().map(edge).collect() }
     }
 
-    /// Checks one pool; gives how many gangs it has.
-    fn check(world: &World) -> Result<usize, TestCaseError> {
+    /// Checks one pool; gives how many gangs it has, and in how many of them a set has two members or more.
+    fn check(world: &World) -> Result<(usize, usize), TestCaseError> {
         let (pool, config) = (&world.snapshot, &world.config);
-        let mut count = 0;
+        let (mut count, mut with_sets) = (0, 0);
         for root in &pool.roots {
             let Some(all) = trees(pool, root.ad, config, TREES_MAX) else { continue };
             let judged: Vec<Judged> = all.iter().filter_map(|tree| judge(pool, tree, config, 7)).collect();
@@ -67,27 +67,36 @@ mod tests {
                 let real = |levels: &[i128; 3]| levels.map(|level| level as f64 / 2f64.powi(64));
                 let score = [gang.score.own, gang.score.partners, gang.score.deeper].map(|level| level.to_real());
                 prop_assert_eq!(score, real(&best.score), "{}", world.text);
+                prop_assert_eq!(usize::try_from(gang.score.members).ok(), Some(best.members), "{}", world.text);
             }
             count += judged.len();
+            with_sets += judged.iter().filter(|judged| judged.members > 1).count();
         }
-        Ok(count)
+        Ok((count, with_sets))
     }
 
-    fn run(cases: u32, gangs_min: usize) {
-        let (gangs, sub_gangs) = (Cell::new(0), Cell::new(0));
+    fn run(cases: u32, (gangs_min, sets_min): (usize, usize), are_counted: bool) {
+        let (gangs, pools, sets) = (Cell::new(0), Cell::new(0), Cell::new(0));
         proptest!(runs(cases), |(bytes in proptest::collection::vec(any::<u8>(), 20..260))| {
-            let world = world(&bytes, 7);
-            let found = check(&world)?;
+            let world = world(&bytes, 7, are_counted);
+            let (found, with_sets) = check(&world)?;
             gangs.set(gangs.get() + found);
-            sub_gangs.set(sub_gangs.get() + usize::from(found > 0));
+            sets.set(sets.get() + with_sets);
+            pools.set(pools.get() + usize::from(found > 0));
         });
-        eprintln!("{} gangs in {} of {cases} pools", gangs.get(), sub_gangs.get());
-        assert!(gangs.get() >= gangs_min, "only {} gangs: the pools say too little", gangs.get());
+        let (gangs, pools, sets) = (gangs.get(), pools.get(), sets.get());
+        eprintln!("{gangs} gangs in {pools} of {cases} pools, {sets} with two or more members in sets");
+        assert!(gangs >= gangs_min && sets >= sets_min, "only {gangs} gangs, {sets} of sets: the pools say too little");
     }
 
     #[test]
     fn product_pools_have_exactly_the_gangs_of_brute_force() {
-        run(3000, 3000);
+        run(3000, (3000, 0), false);
+    }
+
+    #[test]
+    fn counted_ports_have_exactly_the_sets_of_brute_force() {
+        run(3000, (3000, 1000), true);
     }
 
     /// Job, offer bound through its second port, offer at its first port: everything that one of them can know of another
@@ -146,7 +155,7 @@ mod tests {
                 "[A = 2; B = q.A; Wish = Host == 1; Ports = {{[Label = q; Constraint = q.Type is \"leaf\"], [Label = r; {port} Constraint = {constraint}]}}]"
             );
             let leaf = "[A = 1; Type = \"leaf\"; Ports = {[Label = t]}]";
-            let found = check(&chain(&[&job, &middle, leaf])).unwrap();
+            let (found, _) = check(&chain(&[&job, &middle, leaf])).unwrap();
             pools += 1;
             gangs += usize::from(found > 0);
         }

@@ -36,7 +36,9 @@ pub fn offer_facts(snapshot: &Snapshot, id: AdId) -> Option<OfferFacts> {
 
 /// What a summary says of a job with these ports.
 pub fn verdict(job: &Ports, summary: &Summary) -> Verdict {
-    let ports: Vec<JobPort<'_>> = job.list.iter().map(job_port).collect();
+    // What comes after a counted port may read it as a list, of which a summary knows nothing: these ports rule nothing out.
+    let known = job.list.iter().position(|port| port.set.is_some()).map_or(job.list.len(), |counted| counted + 1);
+    let ports: Vec<JobPort<'_>> = job.list.iter().take(known).map(job_port).collect();
     summary::verdict(&Job { body: &job.body, ports: &ports, implicit: job.implicit }, summary)
 }
 

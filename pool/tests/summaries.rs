@@ -106,10 +106,10 @@ mod tests {
     fn a_pool_that_has_a_gang_is_never_ruled_out() {
         let table = RefCell::new(Table::new());
         let small = Limits { values: 1, bloom_bits: 64, ..Limits::default() };
-        let bytes = (proptest::collection::vec(any::<u8>(), 20..320), any::<bool>());
-        let law = |(bytes, cut): (Vec<u8>, bool)| {
+        let bytes = (proptest::collection::vec(any::<u8>(), 20..320), any::<bool>(), any::<bool>());
+        let law = |(bytes, cut, sets): (Vec<u8>, bool, bool)| {
             let limits = if cut { small } else { Limits::default() };
-            check(&world(&bytes, 6), &limits, &mut table.borrow_mut());
+            check(&world(&bytes, 6, sets), &limits, &mut table.borrow_mut());
             Ok(())
         };
         TestRunner::new(runs(rounds(20_000))).run(&bytes, law).unwrap();

@@ -69,6 +69,10 @@ pub(crate) fn unparse<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: 
         None => return Ok(Lazy::Error),
         Some(Found::Attribute(expr, _)) => evaluator.printed(expr)?,
         Some(Found::Scope(scope)) => evaluator.written_text(&Lazy::Ad(scope))?,
+        Some(found @ Found::Views(_)) => {
+            let list = evaluator.value_of(found)?;
+            evaluator.written_text(&list)?
+        }
         Some(Found::Now | Found::Nothing) => String::new(),
     };
     evaluator.string(text)
@@ -128,7 +132,7 @@ fn external<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr, scope: ScopeId) -
                         pending.push((inner, at));
                     }
                 }
-                Found::Scope(_) | Found::Now => {}
+                Found::Scope(_) | Found::Views(_) | Found::Now => {}
                 Found::Nothing => {
                     let path: Vec<&str> = reference.iter().map(|name| name.as_str()).collect();
                     found.insert((path.join(".").to_ascii_lowercase(), bare(&path)));

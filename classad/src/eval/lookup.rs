@@ -4,7 +4,7 @@ use crate::ad::Ad;
 use crate::eval::costs::{ALLOCATION, READ};
 use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::lazy::{Items, Lazy};
-use crate::eval::scope::{Frame, FrameId, ScopeId};
+use crate::eval::scope::{Frame, FrameId, Labelled, ScopeId};
 use crate::expr::{Expr, Kind};
 use crate::name::{BuiltinName, Name};
 
@@ -23,6 +23,8 @@ pub(crate) enum Found<'e> {
     Attribute(&'e Expr, ScopeId),
     /// An ad.
     Scope(ScopeId),
+    /// The list of views that a label names.
+    Views(&'e [FrameId]),
     /// `CurrentTime`
     Now,
     /// The name is not defined.
@@ -119,10 +121,12 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    fn value_of(&mut self, found: Found<'e>) -> Outcome<'e> {
+    /// The value that a name means.
+    pub(crate) fn value_of(&mut self, found: Found<'e>) -> Outcome<'e> {
         match found {
             Found::Attribute(expr, scope) => self.resolve(expr, scope),
             Found::Scope(scope) => Ok(Lazy::Ad(scope)),
+            Found::Views(views) => self.list(views.iter().map(|view| Lazy::Ad(ScopeId(view.index()))).collect()),
             Found::Now => Ok(Lazy::Integer(self.context.now)),
             Found::Nothing => Ok(Lazy::Undefined),
         }
@@ -172,9 +176,12 @@ impl<'e> Evaluator<'e> {
             return Some(Found::Attribute(expr, scope));
         }
         if how == Use::Bare
-            && let Some(view) = frame.label(name)
+            && let Some(bound) = frame.label(name)
         {
-            return Some(Found::Scope(ScopeId(view.index())));
+            return Some(match bound {
+                Labelled::One(view) => Found::Scope(ScopeId(view.index())),
+                Labelled::Each(views) => Found::Views(views),
+            });
         }
         if let Some(builtin) = name.builtin() {
             return self.built_in(scope, builtin);

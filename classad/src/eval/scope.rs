@@ -1,6 +1,6 @@
 //! The environment of an evaluation: frames, which may refer to each other freely.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use crate::ad::Ad;
 use crate::expr::Expr;
@@ -56,7 +56,7 @@ pub(crate) struct Frame<'a> {
     /// The frame around it.
     pub(crate) parent: Option<FrameId>,
     defined: Vec<(Name, Expr)>,
-    labels: Vec<(Name, FrameId)>,
+    labels: Vec<(Name, Labelled)>,
     /// Names for other frames that selections see too.
     aliases: Vec<(Name, FrameId)>,
     /// The frame in which bare names are resolved that are found nowhere else.
@@ -64,6 +64,15 @@ pub(crate) struct Frame<'a> {
     seed: u64,
     /// Whether this is a port's frame, which with its parent makes up a view.
     view: bool,
+}
+
+/// What a label names.
+#[derive(Clone, Debug)]
+pub(crate) enum Labelled {
+    /// One view.
+    One(FrameId),
+    /// A list of views.
+    Each(Arc<[FrameId]>),
 }
 
 impl FrameId {
@@ -84,9 +93,9 @@ impl<'a> Frame<'a> {
         self.defined.iter().find(|(own, _)| own == name).map(|(_, expr)| expr)
     }
 
-    /// The frame that a label is bound to, the latest binding of the name.
-    pub(crate) fn label(&self, name: &Name) -> Option<FrameId> {
-        self.labels.iter().rev().find(|(own, _)| own == name).map(|(_, view)| *view)
+    /// What a label is bound to, the latest binding of the name.
+    pub(crate) fn label(&self, name: &Name) -> Option<&Labelled> {
+        self.labels.iter().rev().find(|(own, _)| own == name).map(|(_, bound)| bound)
     }
 
     /// The frame that an alias stands for.
@@ -162,7 +171,38 @@ impl<'a> Env<'a> {
     /// of the same name.
     pub fn bind(&mut self, frame: FrameId, label: &Name, view: FrameId) {
         if let Some(frame) = self.get_mut(frame) {
-            frame.labels.push((label.clone(), view));
+            frame.labels.push((label.clone(), Labelled::One(view)));
+        }
+    }
+
+    /// The same for a list of views: `label.x` is the list of their `x`, `label[0]` the first of them, `size(label)` their number.
+    ///
+    /// ```
+    /// use classad::{Context, Dialect, Env, Name, Value, eval_attribute, parse_ad};
+    ///
+    /// let job = parse_ad("[ Whole = sum(node.Memory); First = node[0].Memory; Count = size(node) ]", Dialect::Gangmatch)?;
+    /// let nodes = [parse_ad("[ Memory = 2 ]", Dialect::Gangmatch)?, parse_ad("[ Memory = 3 ]", Dialect::Gangmatch)?];
+    /// let mut env = Env::new();
+    /// let views = nodes.iter().map(|node| env.frame(node, None)).collect();
+    /// let job = env.frame(&job, None);
+    /// env.bind_each(job, &Name::new("node"), views);
+    /// let value = |name: &str| eval_attribute(&env, job, name, &Context::default());
+    /// assert_eq!(value("Whole")?, Value::Integer(5));
+    /// assert_eq!(value("First")?, Value::Integer(2));
+    /// assert_eq!(value("Count")?, Value::Integer(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn bind_each(&mut self, frame: FrameId, label: &Name, views: Vec<FrameId>) {
+        if let Some(frame) = self.get_mut(frame) {
+            frame.labels.push((label.clone(), Labelled::Each(views.into())));
+        }
+    }
+
+    /// Gives `frame` the labels of the frame `like`, and no others.
+    pub fn copy_labels(&mut self, like: FrameId, frame: FrameId) {
+        let labels = self.get(like).map(|like| like.labels.clone()).unwrap_or_default();
+        if let Some(frame) = self.get_mut(frame) {
+            frame.labels = labels;
         }
     }
 

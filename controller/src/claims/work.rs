@@ -163,7 +163,7 @@ impl Step<'_> {
         let limit = job.spec.workload.as_ref().map_or(0, |workload| workload.start_timeout_seconds);
         let message = format!("no pod was ready or finished within spec.workload.startTimeoutSeconds ({limit} s)");
         let selector = format!("{LABEL_MATCH_UID}={}", view.uid);
-        let why = match self.context.cluster.pods(&view.key.namespace, &selector).await {
+        let why = match self.context.cluster.whole_pods(&view.key.namespace, &selector).await {
             Answer::Done(pods) => workloads::why_not_started(&pods),
             _ => None,
         };

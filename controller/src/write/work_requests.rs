@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use crate::write::answer::{Answer, Unknown};
 use crate::write::requests::{Cluster, MANAGER, ObjectPatch, only, patch_params};
 
+/// The most pods of a claim that are read whole.
+const WHOLE_PODS_MAX: u32 = 20;
+
 /// An object as it is written, whatever fields it has.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Raw {
@@ -147,6 +150,13 @@ impl Cluster {
     /// Lists the pods of a namespace that a selector of labels selects, as they are now.
     pub(crate) async fn pods(&self, namespace: &str, labels: &str) -> Answer<Vec<Pod>> {
         self.list_of(namespace, ListParams::default().labels(labels), |pod: Pod| pod).await
+    }
+
+    /// The first of them, with everything that their statuses say. All others are read without what containers wait for.
+    pub(crate) async fn whole_pods(&self, namespace: &str, labels: &str) -> Answer<Vec<Pod>> {
+        let only = ListParams::default().labels(labels).limit(WHOLE_PODS_MAX);
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        Answer::of(api.list(&only).await).map(|list| list.items)
     }
 
     /// Lists the objects of a kind that a selector of labels selects, as they are now.

@@ -12,6 +12,8 @@ use crate::conditions::reasons;
 const PORTS_MAX: usize = 8;
 /// Longest label, in bytes.
 const LABEL_LENGTH_MAX: usize = 63;
+/// Attributes of a port that make it a counted one, which the engine can search and claims cannot hold.
+const COUNTS: [&str; 3] = ["Count", "MinCount", "MaxCount"];
 /// Words that mean something in the language, in lower case; the API server's rule has the same list.
 const RESERVED: [&str; 13] = [
     "my",
@@ -32,7 +34,7 @@ const RESERVED: [&str; 13] = [
 /// Checks the ports, and warns of what is written beside them in vain.
 ///
 /// # Errors
-/// If `Ports` is no list of ads, or the label of one is missing, no name, reserved, or there twice.
+/// If `Ports` is no list of ads, or the label of one is missing, no name, reserved, or there twice, or if one is counted.
 pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
     let Some(expr) = draft.ad().get("Ports").cloned() else { return Ok(()) };
     let place = draft.place("Ports").unwrap_or("spec.ports").to_owned();
@@ -58,6 +60,13 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
             return Err(invalid(&place, &what));
         }
         let given = |name: &str| port.as_ad().is_some_and(|ad| ad.get(name).is_some());
+        if let Some(count) = COUNTS.into_iter().find(|name| given(name)) {
+            let what = format!(
+                "found {}, which asks for a set of partners at one port; claims cannot hold a set yet: write one port for each partner",
+                message::quote(count)
+            );
+            return Err(invalid(&place, &what));
+        }
         if given("Constraint") && given("Requirements") {
             return Err(invalid(&place, "found Constraint and Requirements, which mean the same; remove one of them"));
         }

@@ -198,7 +198,7 @@ impl Indexed {
         self.tables.table.words.meter.begin(left);
         let candidate_sets = run.candidate_sets.len();
         let ports = self.candidate_sets(&planned, run);
-        let class = ports.map(|ports| self.class_of((id, example), ports, planned.gang_rank, round.config, run));
+        let class = ports.map(|ports| self.class_of((id, example), ports, planned.is_whole, round.config, run));
         let (steps, dry) = self.tables.table.words.meter.end();
         if dry {
             self.tables.preds.forget_doubtful();
@@ -223,7 +223,7 @@ impl Indexed {
         &mut self,
         (id, example): (u32, Example),
         ports: Vec<usize>,
-        gang_rank: bool,
+        is_whole: bool,
         config: &Config,
         run: &mut Run<'_>,
     ) -> usize {
@@ -231,10 +231,10 @@ impl Indexed {
         // Where the evaluator has a say, it may tell roots apart whose plans are equal.
         let open =
             ports.iter().any(|port| run.candidate_sets.get(*port).is_some_and(|candidates| candidates.open.any()));
-        let alone = Some(id).filter(|_| open || gang_rank || example.reads_all);
+        let alone = Some(id).filter(|_| open || is_whole || example.reads_all);
         let class = *run.making.class_ids.entry((ports.clone(), alone)).or_insert(next);
         if class == next {
-            let mut class = self.class(ports, gang_rank, config, run);
+            let mut class = self.class(ports, is_whole, config, run);
             class.reflective |= example.reads_all;
             run.classes.push(class);
         }
@@ -392,8 +392,8 @@ impl Indexed {
         let templates_looked_at = as_u64(ports.len().saturating_mul(offer_classes.len()) / TEMPLATES_OF_A_STEP);
         let bytes_made = as_u64(self.bytes_made().saturating_sub(bytes) / BYTES_OF_A_STEP);
         round.accounts.pay(example.submitter, steps + as_u64(ports.len()) + templates_looked_at + bytes_made);
-        let gang_rank = ad.ports.body.get("GangRank").is_some();
-        let planned = Planned { ports, gang_rank, namespace, offer_classes: offer_classes.id() };
+        let is_whole = ad.ports.body.get("GangRank").is_some() || ad.ports.has_sets();
+        let planned = Planned { ports, is_whole, namespace, offer_classes: offer_classes.id() };
         if let Some(own) = self.plans.list.get_mut(as_usize(id)) {
             *own = Some(planned);
         }

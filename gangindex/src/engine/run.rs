@@ -197,8 +197,8 @@ pub(super) struct Admitted {
 pub(super) struct Planned {
     /// The number of the plan of each port.
     pub(super) ports: SmallVec<[u32; 2]>,
-    /// The ad has a `GangRank`.
-    pub(super) gang_rank: bool,
+    /// The ad has a `GangRank`, or a counted port: its gangs are judged as a whole.
+    pub(super) is_whole: bool,
     /// The number of its namespace.
     pub(super) namespace: u32,
     /// The number of the list of offer classes that admitted the namespace.

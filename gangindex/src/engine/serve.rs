@@ -152,8 +152,10 @@ impl Indexed {
         let Some(class) = classes.get_mut(class) else { return NOTHING };
         self.tables.table.words.meter.begin(steps_max);
         let listed = if class.choices.is_none() { choices_of(class, candidate_sets) } else { 0 };
-        let choices =
-            class.choices.get_or_insert_with(|| Choices::of(&class.ports, candidate_sets, &mut self.tables.known()));
+        let has_sets = round.snapshot.ad(turn.ad).is_some_and(|ad| ad.ports.has_sets());
+        let choices = class
+            .choices
+            .get_or_insert_with(|| Choices::of(&class.ports, has_sets, candidate_sets, &mut self.tables.known()));
         let (looked, _) = self.tables.table.words.meter.end();
         let looked = looked.saturating_add(as_u64(listed / CHOICES_OF_A_STEP));
         let pool = round.left.after(&round.cycle.gangs);

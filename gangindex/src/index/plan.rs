@@ -179,7 +179,7 @@ impl Planner<'_> {
 
     fn theirs(&mut self, root: &Ports, port: usize, offer_class: usize) -> Option<OfferSide> {
         let (example, via) = self.table.offer_classes.list.get(offer_class)?.example.clone();
-        let partner = example.list.get(via)?;
+        let partner = example.list.get(via).filter(|partner| partner.set.is_none())?;
         let of = Some(Partner { offer_class, ports: &example, via });
         let demand = self.demand(root, port, of, partner.constraint.as_ref(), example.implicit);
         let rank = if demand.never { Rank::Opaque } else { self.rank(root, port, of, partner.rank.as_ref()) };

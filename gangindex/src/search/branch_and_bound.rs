@@ -7,10 +7,13 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use matchmaker::{AdId, AdKey, Assembly, Config, Edge, EdgeOutcome, Found, Gang, Owners, Score, Snapshot, Turn};
+use matchmaker::{AdId, AdKey, Assembly, Config, Edge, EdgeOutcome, Found, Gang, Owners, Ports, Score, Snapshot, Turn};
 
 use super::candidates::{Candidates, Known};
 use crate::table::as_usize;
+use sets::OpenSet;
+
+mod sets;
 
 /// One way to bind one of the root's ports.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +22,8 @@ struct Choice {
     via: usize,
     /// What it adds to the score; none if that is not known before.
     score: Option<Score>,
+    /// Whether the index knows that both sides accept each other.
+    sure: bool,
     position: u32,
 }
 
@@ -35,8 +40,13 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// The choices that the candidate sets leave.
-    pub(crate) fn of(ports: &[usize], candidate_sets: &mut [Candidates], known: &mut Known<'_>) -> Choices {
+    /// The choices that the candidate sets leave; `has_sets` if some of the ports are counted.
+    pub(crate) fn of(
+        ports: &[usize],
+        has_sets: bool,
+        candidate_sets: &mut [Candidates],
+        known: &mut Known<'_>,
+    ) -> Choices {
         let (mut lists, mut varying, mut unknown) = (Vec::new(), 0, false);
         for port in ports {
             let Some(candidates) = candidate_sets.get_mut(*port) else { continue };
@@ -48,12 +58,14 @@ impl Choices {
                     continue;
                 }
                 let sure = !candidates.open.get(as_usize(*row));
-                let score = candidates.score(*row, known.table, known.ranks).filter(|_| sure);
+                let scored = sure || (has_sets && !candidates.leads_on(*row, known.table));
+                let score = candidates.score(*row, known.table, known.ranks).filter(|_| scored);
                 let Some(own) = known.table.rows.get(as_usize(*row)) else { continue };
                 list.push(Choice {
                     id: AdId::at(own.place()),
                     via: own.child_port(),
                     score,
+                    sure,
                     position: known.table.position(*row),
                 });
             }
@@ -61,16 +73,10 @@ impl Choices {
             varying += usize::from(candidates.varies);
             lists.push(list);
         }
-        let mut rest = vec![Some(Score::default())];
-        for list in lists.iter().rev() {
-            let scores: Option<Vec<Score>> = list.iter().map(|choice| choice.score).collect();
-            let most = scores.map(|scores| scores.into_iter().max().unwrap_or_default());
-            let after = rest.last().copied().flatten();
-            rest.push(most.zip(after).map(|(most, after)| most.plus(&after)));
-        }
-        rest.reverse();
+        let best = |_: usize, scores: Vec<Score>| scores.into_iter().max().unwrap_or_default();
+        let rest = if has_sets { Vec::new() } else { rest(&lists, best) };
         // Of a single port, ids are compared as choices are met.
-        let twice = lists.len() > 1 && (unknown || varying > 1);
+        let twice = lists.len() > 1 && (unknown || varying > 1) && !has_sets;
         Choices { ports: lists, rest, twice, by_position: None }
     }
 
@@ -97,6 +103,18 @@ impl Choices {
             }
         }
     }
+}
+
+/// See [`Choices::rest`]: `most` says how much the port with a number can add, given the scores of its choices.
+fn rest(lists: &[Vec<Choice>], most: impl Fn(usize, Vec<Score>) -> Score) -> Vec<Option<Score>> {
+    let mut rest = vec![Some(Score::default())];
+    for (port, list) in lists.iter().enumerate().rev() {
+        let scores: Option<Vec<Score>> = list.iter().map(|choice| choice.score).collect();
+        let after = rest.last().copied().flatten();
+        rest.push(scores.zip(after).map(|(scores, after)| most(port, scores).plus(&after)));
+    }
+    rest.reverse();
+    rest
 }
 
 /// What a search may cost.
@@ -127,9 +145,16 @@ pub(crate) fn best(
     Budget { steps_max, owners }: Budget<'_>,
 ) -> Searched {
     let root = turn.ad;
-    let bounded = snapshot.ad(root).is_some_and(|ad| ad.ports.body.get("GangRank").is_none());
-    let given = Given { snapshot, exclusions: &turn.root.exclusions, config, bounded, steps_max };
-    let mut first = Pass::new(given, &choices.ports, &choices.rest);
+    let ports = snapshot.ad(root).map(|ad| &*ad.ports);
+    let shape = ports.map_or(Shape::default(), |ports| Shape::of(ports, choices, snapshot));
+    if shape.plain_sets {
+        choices.order_by_position();
+    }
+    let given = Given { snapshot, exclusions: &turn.root.exclusions, config, shape, steps_max };
+    let ordered = choices.by_position.as_deref().filter(|_| shape.plain_sets).unwrap_or(&choices.ports);
+    // Roots of one class may differ in their counts.
+    let own_rest = ports.filter(|_| shape.has_sets).map(|ports| sets::rest_of(&choices.ports, ports));
+    let mut first = Pass::new(given, ordered, own_rest.as_deref().unwrap_or(&choices.rest));
     first.run(root, now, owners);
     let Pass { steps, gave_up, skipped, best, spent, .. } = first;
     choices.forget(&spent);
@@ -157,6 +182,31 @@ const PASSED_OF_A_STEP: u64 = 256;
 enum Task {
     Fill { member: usize, port: usize },
     Check { member: usize },
+    Extend(OpenSet),
+}
+
+/// How gangs of a root are found.
+#[derive(Clone, Copy, Default)]
+struct Shape {
+    /// Scores are sums over members: the root has no `GangRank`, and none of its ports a `GroupRank`.
+    bounded: bool,
+    /// Some of its ports are counted.
+    has_sets: bool,
+    /// Their sets are tried one after the other, as the plain search does.
+    plain_sets: bool,
+}
+
+impl Shape {
+    fn of(ports: &Ports, choices: &Choices, snapshot: &Snapshot) -> Shape {
+        let has_sets = ports.has_sets();
+        let ranked = |port: &matchmaker::Port| port.set.as_ref().is_some_and(|set| set.rank.is_some());
+        let bounded = ports.body.get("GangRank").is_none() && !ports.list.iter().any(ranked);
+        // A candidate with ports of its own fits or not, depending on the others.
+        let leads_on = |choice: &Choice| snapshot.ad(choice.id).is_none_or(|ad| ad.ports.list.len() > 1);
+        let mut counted = ports.list.iter().zip(&choices.ports).filter(|(port, _)| port.set.is_some());
+        let plain_sets = has_sets && (!bounded || counted.any(|(_, list)| list.iter().any(leads_on)));
+        Shape { bounded, has_sets, plain_sets }
+    }
 }
 
 /// What both passes of a search are about.
@@ -165,8 +215,7 @@ struct Given<'a> {
     snapshot: &'a Snapshot,
     exclusions: &'a BTreeSet<AdKey>,
     config: &'a Config,
-    /// Scores are sums over ports: the root has no `GangRank`.
-    bounded: bool,
+    shape: Shape,
     steps_max: u64,
 }
 
@@ -218,6 +267,10 @@ impl<'a> Pass<'a> {
     ) -> ControlFlow<()> {
         let Some(task) = agenda.pop() else { return self.complete(assembly) };
         let flow = match task {
+            Task::Fill { member, port } if assembly.is_counted(member, port) => {
+                self.fill_set(assembly, (member, port), agenda, so_far)
+            }
+            Task::Extend(set) => self.extend(assembly, set, agenda),
             Task::Fill { member: 0, port } => self.fill_root(assembly, port, agenda, so_far),
             Task::Fill { member, port } => self.fill(assembly, member, port, agenda, so_far),
             Task::Check { member } => self.check(assembly, member, agenda, so_far),
@@ -251,9 +304,14 @@ impl<'a> Pass<'a> {
         let after = self.rest.get(port + 1).copied().flatten();
         for choice in list {
             let sum = so_far.zip(choice.score).map(|(sum, score)| sum.plus(&score));
-            if let Some(bound) = sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.given.bounded) {
+            if let Some(bound) =
+                sum.zip(after).map(|(sum, after)| sum.plus(&after)).filter(|_| self.given.shape.bounded)
+            {
                 let hopeless = match (self.aim, &self.best) {
                     (Some(aim), _) => bound < aim,
+                    (None, Some(_)) if self.given.shape.has_sets => {
+                        self.is_beaten(assembly, bound, port, &[(choice.id, choice.via)])
+                    }
                     (None, Some(best)) => bound < best.score || (bound == best.score && self.is_behind(best, choice)),
                     (None, None) => false,
                 };
@@ -264,7 +322,7 @@ impl<'a> Pass<'a> {
             }
             let Some(ad) = self.given.snapshot.ad(choice.id) else { continue };
             if assembly.admits(choice.id, ad, 0) {
-                self.try_one(assembly, choice.id, Edge::new(0, port, choice.via), agenda, sum)?;
+                self.try_one(assembly, choice.id, Edge::new(0, port, choice.via), None, agenda, sum)?;
             } else {
                 self.passed += 1;
             }
@@ -283,8 +341,8 @@ impl<'a> Pass<'a> {
         let snapshot = self.given.snapshot;
         for (id, ad) in snapshot.ads() {
             if assembly.admits(id, ad, member) {
-                for via in 0..ad.ports.list.len() {
-                    self.try_one(assembly, id, Edge::new(member, port, via), agenda, so_far)?;
+                for via in ad.ports.entries() {
+                    self.try_one(assembly, id, Edge::new(member, port, via), None, agenda, so_far)?;
                 }
             } else {
                 self.passed += 1;
@@ -293,25 +351,34 @@ impl<'a> Pass<'a> {
         ControlFlow::Continue(())
     }
 
-    fn try_one(
-        &mut self,
-        assembly: &mut Assembly<'a>,
-        id: AdId,
-        edge: Edge,
-        agenda: &mut Vec<Task>,
-        so_far: Option<Score>,
-    ) -> ControlFlow<()> {
+    /// Takes some steps, if there are any left.
+    fn step(&mut self, assembly: &mut Assembly<'a>, steps: u64) -> ControlFlow<()> {
         let spent = self.steps.saturating_add(assembly.cost()).saturating_add(self.passed / PASSED_OF_A_STEP);
         if spent >= self.given.steps_max || self.given.config.stop.is_set() {
             self.gave_up = true;
             return ControlFlow::Break(());
         }
         assembly.allow(self.given.steps_max - spent);
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(steps);
+        ControlFlow::Continue(())
+    }
+
+    /// Binds an ad; `then` comes when all of its edges hold.
+    fn try_one(
+        &mut self,
+        assembly: &mut Assembly<'a>,
+        id: AdId,
+        edge: Edge,
+        then: Option<Task>,
+        agenda: &mut Vec<Task>,
+        so_far: Option<Score>,
+    ) -> ControlFlow<()> {
+        self.step(assembly, 1)?;
         let Some(ad) = self.given.snapshot.ad(id) else { return ControlFlow::Continue(()) };
         let (before, child, via) = (agenda.len(), assembly.seats().len(), edge.child_port());
         assembly.seat(id, ad, Some(edge));
         let fill = |port| Task::Fill { member: child, port };
+        agenda.extend(then);
         agenda.extend((via + 1..ad.ports.list.len()).rev().map(fill));
         agenda.push(Task::Check { member: child });
         agenda.extend((0..via).rev().map(fill));
@@ -353,7 +420,7 @@ impl<'a> Pass<'a> {
         let Some(edge) = seat.edge.filter(|edge| edge.parent() == 0) else { return };
         let list = self.ports.get(edge.port()).map(Vec::as_slice).unwrap_or_default();
         let own = |choice: &&Choice| choice.id == seat.id && choice.via == edge.child_port();
-        if list.iter().find(own).is_some_and(|choice| choice.score.is_some()) {
+        if list.iter().find(own).is_some_and(|choice| choice.sure && choice.score.is_some()) {
             self.spent.insert((edge.port(), seat.id, edge.child_port()));
         }
     }

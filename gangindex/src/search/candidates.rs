@@ -216,7 +216,7 @@ impl Candidates {
         let (_, theirs) = self.theirs(row, table)?;
         let own = ranks.value(self.plan.rank, as_usize(row))?;
         let partners = ranks.value(theirs.rank, as_usize(row))?;
-        Some(Score { own, partners, deeper: FixedPoint::default() })
+        Some(Score { own, partners, ..Score::default() })
     }
 
     /// What the candidates of each offer class think of the root.
@@ -252,6 +252,12 @@ impl Candidates {
         Worths::ByTemplate(all)
     }
 
+    /// Whether a candidate has other ports, to be bound when this one is.
+    pub(crate) fn leads_on(&self, row: u32, table: &Table) -> bool {
+        let offer_class = table.rows.get(as_usize(row)).and_then(|row| table.offer_classes.list.get(row.offer_class()));
+        offer_class.is_none_or(|offer_class| offer_class.deep)
+    }
+
     /// Whether some candidate has other ports, to be bound when this one is.
     pub(crate) fn is_deep(&self, table: &Table) -> bool {
         let list = &table.offer_classes.list;
@@ -268,7 +274,7 @@ impl Candidates {
 
     fn bound(&mut self, known: &mut Known<'_>) {
         if let (Some(own), Some(partners)) = (same(self.plan.rank), self.one_thought().and_then(same)) {
-            self.most = Score { own, partners, deeper: FixedPoint::default() };
+            self.most = Score { own, partners, ..Score::default() };
             self.varies = false;
             return;
         }

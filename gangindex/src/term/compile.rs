@@ -305,7 +305,11 @@ impl<'a> Compiler<'a> {
             return Meaning::Own(expr, Side::Root);
         }
         let seen = root.list.iter().enumerate().take(self.port + 1);
-        if let Some((place, _)) = seen.rev().find(|(_, port)| port.label == *name) {
+        if let Some((place, port)) = seen.rev().find(|(_, port)| port.label == *name) {
+            // In later ports, the label of a counted one is a list.
+            if place != self.port && port.set.is_some() {
+                return Meaning::Special;
+            }
             return Var::try_from(place).map_or(Meaning::Special, Meaning::View);
         }
         match self.body(name) {

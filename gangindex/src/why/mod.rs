@@ -79,7 +79,7 @@ impl Whys {
     fn indexed(&mut self, root: &Root, snapshot: &Snapshot, config: &Config, known: &mut Known<'_>) -> Option<WhyNot> {
         let ad = snapshot.ad(root.ad).filter(|ad| bar(&ad.ports, config).is_none())?;
         let ports = &*ad.ports;
-        if ports.list.len() >= usize::from(u8::MAX) / 4 {
+        if ports.has_sets() || ports.list.len() >= usize::from(u8::MAX) / 4 {
             return None;
         }
         if self.pool.is_none() {

@@ -14,32 +14,43 @@ pub(crate) struct Tree {
 /// All trees; `None` if there are more than `most`.
 pub(crate) fn trees(pool: &Snapshot, root: AdId, config: &Config, most: usize) -> Option<Vec<Tree>> {
     let ads: Vec<_> = pool.ads().map(|(_, ad)| ad).collect();
-    let ports = |place: usize| ads[place].ports.list.len();
+    let open = |node: usize, place: usize, via: Option<usize>| {
+        let ports = (0..ads[place].ports.list.len()).filter(move |port| Some(*port) != via);
+        ports.map(move |port| Open { node, port, last: None })
+    };
     if ads[root.place()].ports.problem.is_some() {
         return Some(Vec::new());
     }
     let candidate = |place: usize| ads[place].ports.problem.is_none() && ads[place].offer().is_some();
     // Level by level: each partial tree with the ports that nobody is bound to yet, oldest first.
-    let first =
-        Growing { nodes: vec![(root.place(), None)], open: (0..ports(root.place())).map(|port| (0, port)).collect() };
+    let first = Growing { nodes: vec![(root.place(), None)], open: open(0, root.place(), None).collect() };
     let (mut growing, mut whole) = (vec![first], Vec::new());
     while let Some(tree) = growing.pop() {
-        let Some((parent, port)) = tree.open.first().copied() else {
+        let Some(Open { node: parent, port, last }) = tree.open.first().copied() else {
             whole.push(in_pre_order(&tree.nodes));
             continue;
         };
         if whole.len() + growing.len() > most {
             return None;
         }
+        let is_counted = ads[tree.nodes[parent].0].ports.list[port].set.is_some();
+        if last.is_some() {
+            // The set may be complete as it is.
+            growing.push(Growing { nodes: tree.nodes.clone(), open: tree.open[1..].to_vec() });
+        }
         if tree.nodes.len() >= config.members_max || tree.depth(parent) >= config.depth_max {
             continue;
         }
-        for place in (0..ads.len()).filter(|place| candidate(*place) && !tree.has(*place)) {
-            for via in 0..ports(place) {
+        let later = |place: &usize| last.is_none_or(|last| *place > last);
+        for place in (0..ads.len()).filter(|place| candidate(*place) && !tree.has(*place)).filter(later) {
+            for via in (0..ads[place].ports.list.len()).filter(|via| ads[place].ports.list[*via].set.is_none()) {
                 let mut grown = Growing { nodes: tree.nodes.clone(), open: tree.open[1..].to_vec() };
+                if is_counted {
+                    grown.open.insert(0, Open { node: parent, port, last: Some(place) });
+                }
                 let node = grown.nodes.len();
                 grown.nodes.push((place, Some((parent, port, via))));
-                grown.open.extend((0..ports(place)).filter(|port| *port != via).map(|port| (node, port)));
+                grown.open.extend(open(node, place, Some(via)));
                 growing.push(grown);
             }
         }
@@ -47,9 +58,17 @@ pub(crate) fn trees(pool: &Snapshot, root: AdId, config: &Config, most: usize) -
     Some(whole)
 }
 
+/// A port that is not bound yet, or a counted one whose set may grow by ads after the last one.
+#[derive(Clone, Copy)]
+struct Open {
+    node: usize,
+    port: usize,
+    last: Option<usize>,
+}
+
 struct Growing {
     nodes: Vec<Node>,
-    open: Vec<(usize, usize)>,
+    open: Vec<Open>,
 }
 
 impl Growing {

@@ -85,15 +85,15 @@ mod tests {
 
         #[test]
         fn the_same_snapshot_gives_the_same_cycle(bytes in bytes()) {
-            let world = world(&bytes, 8);
+            let world = world(&bytes, 8, false);
             let once = without_costs(negotiate(&world.snapshot, &world.config, NOW));
             prop_assert_eq!(&once, &without_costs(negotiate(&world.snapshot, &world.config, NOW)));
             prop_assert_eq!(once.gangs.len() + once.unmatched.len(), world.snapshot.roots.len());
         }
 
         #[test]
-        fn the_order_of_the_input_does_not_matter(bytes in bytes(), by in 1usize..7) {
-            let world = world(&bytes, 8);
+        fn the_order_of_the_input_does_not_matter(bytes in bytes(), by in 1usize..7, sets in any::<bool>()) {
+            let world = world(&bytes, 8, sets);
             let mut ads: Vec<PoolAd> = world.snapshot.ads().map(|(_, ad)| ad.clone()).collect();
             let turn = by % ads.len();
             ads.rotate_left(turn);
@@ -107,8 +107,8 @@ mod tests {
         }
 
         #[test]
-        fn a_cycle_keeps_its_promises(bytes in bytes()) {
-            let world = world(&bytes, 8);
+        fn a_cycle_keeps_its_promises(bytes in bytes(), sets in any::<bool>()) {
+            let world = world(&bytes, 8, sets);
             let pool = &world.snapshot;
             let cycle = negotiate(pool, &world.config, NOW);
             for gang in &cycle.gangs {
@@ -139,8 +139,8 @@ mod tests {
         }
 
         #[test]
-        fn asking_for_less_never_loses_a_gang(bytes in bytes(), which in 0usize..4) {
-            let world = world(&bytes, 6);
+        fn asking_for_less_never_loses_a_gang(bytes in bytes(), which in 0usize..4, sets in any::<bool>()) {
+            let world = world(&bytes, 6, sets);
             let Some(root) = world.snapshot.roots.first().cloned() else { return Ok(()) };
             if best(&world.snapshot, &root, &world).is_none() {
                 return Ok(());
@@ -155,8 +155,8 @@ mod tests {
         }
 
         #[test]
-        fn one_offer_more_never_loses_a_gang(bytes in bytes(), which in 0usize..8) {
-            let world = world(&bytes, 7);
+        fn one_offer_more_never_loses_a_gang(bytes in bytes(), which in 0usize..8, sets in any::<bool>()) {
+            let world = world(&bytes, 7, sets);
             let more = &world.snapshot;
             // One offer less: if there is a gang without it, there is one with it.
             let keys: Vec<AdKey> = more.ads().filter(|(_, ad)| ad.offer().is_some()).map(|(_, ad)| ad.key.clone()).collect();
@@ -173,8 +173,8 @@ mod tests {
         }
 
         #[test]
-        fn explanations_are_true(bytes in bytes()) {
-            let world = world(&bytes, 7);
+        fn explanations_are_true(bytes in bytes(), sets in any::<bool>()) {
+            let world = world(&bytes, 7, sets);
             let pool = &world.snapshot;
             let free = emptied(pool);
             for root in &pool.roots {
@@ -195,7 +195,7 @@ mod tests {
                 }
                 if let Verdict::NoCandidates { port } = why.verdict {
                     let count = &why.ports[port];
-                    prop_assert_eq!(count.refused_by_job, count.candidates);
+                    prop_assert!(count.candidates - count.refused_by_job < count.need(), "{:?} {}", why, world.text);
                     prop_assert!(port == 0 || count.candidates > 0, "{:?}", why);
                 }
             }
@@ -203,7 +203,7 @@ mod tests {
 
         #[test]
         fn each_part_is_not_true_of_as_many_ads_as_is_said(bytes in bytes()) {
-            let world = world(&bytes, 7);
+            let world = world(&bytes, 7, false);
             // Offers with one port only: then there is one way to look at each of them.
             let single = |ad: &PoolAd| ad.offer().is_none() || ad.ports.list.len() == 1;
             let ads = world.snapshot.ads().map(|(_, ad)| ad.clone()).filter(single).collect();

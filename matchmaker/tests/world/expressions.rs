@@ -3,6 +3,8 @@
 /// Decisions, one byte each; zero when they are used up.
 pub(crate) struct Draw<'b> {
     bytes: std::slice::Iter<'b, u8>,
+    /// Many ports are counted.
+    sets: bool,
 }
 
 /// What an expression in a port can name.
@@ -18,8 +20,8 @@ const RANKS: [&str; 14] =
     ["0", "1", "2", "-1", "0.1", "0.2", "1e16", "-1e16", "1e300", "1e-30", "true", "\"x\"", "undefined", "-2.5e-19"];
 
 impl<'b> Draw<'b> {
-    pub(crate) fn new(bytes: &'b [u8]) -> Draw<'b> {
-        Draw { bytes: bytes.iter() }
+    pub(crate) fn new(bytes: &'b [u8], sets: bool) -> Draw<'b> {
+        Draw { bytes: bytes.iter(), sets }
     }
 
     /// A number below `limit`.
@@ -121,7 +123,54 @@ impl<'b> Draw<'b> {
         if self.percent(6) {
             parts.push((*self.pick(&["RequestSeats = 1", "RequestCpus = p.A", "RequestSlots = 1"])).to_owned());
         }
+        if self.sets && self.percent(50) {
+            parts.extend(self.set(names));
+        }
         format!("[{}]", parts.join("; "))
+    }
+
+    /// The attributes that make a port a counted one.
+    fn set(&mut self, names: &Names<'_>) -> Vec<String> {
+        let own = names.own;
+        let counts = [
+            "Count = 2",
+            "Count = 1",
+            "MinCount = 1; MaxCount = 2",
+            "MinCount = 1; MaxCount = 3",
+            "MinCount = 2; MaxCount = 4",
+            "Count = 3",
+            "Count = B",
+            "MinCount = 1; MaxCount = size(Members) + 1",
+            "MinCount = 2; MaxCount = 1",
+            "MinCount = 1; MaxCount = 63",
+        ];
+        let mut parts = vec![(*self.pick(&counts)).to_owned()];
+        for field in ["Same", "Distinct"] {
+            if self.percent(25) {
+                let attributes = ["A", "B", "H", "A\", \"B", "Name", "Type"];
+                parts.push(format!("{field} = {{\"{}\"}}", self.pick(&attributes)));
+            }
+        }
+        if self.percent(40) {
+            let earlier = names.earlier.first().map_or("A", String::as_str);
+            let condition = match self.below(9) {
+                0 => format!("sum({own}.A) >= 1"),
+                1 => format!("size({own}) >= 2"),
+                2 => format!("allCompare(\"==\", {own}.A, {own}[0].A)"),
+                3 => format!("{own}[0].A isnt {own}[1].A"),
+                4 => format!("member(1, {own}.B)"),
+                5 => "size(Members) < 2".to_owned(),
+                6 => format!("{earlier}.A isnt {own}[0].A"),
+                7 => format!("size({earlier}) isnt 1"),
+                _ => self.constraint(names),
+            };
+            parts.push(format!("GroupConstraint = {condition}"));
+        }
+        if self.percent(25) {
+            let ranks = [format!("-size({own})"), format!("sum({own}.A)"), format!("{own}[0].B"), "Count".to_owned()];
+            parts.push(format!("GroupRank = {}", self.pick(&ranks)));
+        }
+        parts
     }
 
     fn request(&mut self) -> String {

@@ -26,9 +26,9 @@ pub(crate) fn runs(cases: u32) -> Runs {
     Runs { cases, rng_seed, failure_persistence: None, max_shrink_iters: 4000, ..runs }
 }
 
-/// The pool that these bytes decide. Every ad that asks is a root.
-pub(crate) fn world(bytes: &[u8], ads_max: usize) -> World {
-    let mut draw = Draw::new(bytes);
+/// The pool that these bytes decide. Every ad that asks is a root. With `sets`, many ports are counted.
+pub(crate) fn world(bytes: &[u8], ads_max: usize, sets: bool) -> World {
+    let mut draw = Draw::new(bytes, sets);
     let mut config = Config::product();
     let count = 2 + draw.below(ads_max - 1);
     let mut text = String::new();

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use classad::{Ad, Dialect, Expr, Name, parse_ad, parse_expr};
-use matchmaker::{AdId, AdKey, Config, Consent, Gang, Offer, PoolAd, Port, Ports, Res, Role, Snapshot, Usage, plain};
+use matchmaker::{
+    AdId, AdKey, Config, Consent, Gang, Offer, PoolAd, Port, Ports, Res, Role, Shortage, Snapshot, Usage, plain,
+};
 
 /// Ads in the order in which they are tried. An ad has no other name than its place.
 pub struct PaperPool {
@@ -47,6 +49,24 @@ impl PaperPool {
             true => Vec::new(),
             false => plain::gangs(&self.snapshot, root, cap, &self.config, 0),
         }
+    }
+
+    /// The first counted port of a root that has too few candidates.
+    pub fn shortage(&self, root: AdId) -> Option<Shortage> {
+        matchmaker::shortage(&self.snapshot, root, &self.config, 0)
+    }
+
+    /// The pool in which these ads are jobs, which no other root takes, and the settings of its searches.
+    #[must_use]
+    pub fn with_jobs(&self, jobs: &BTreeSet<AdId>) -> (Snapshot, &Config) {
+        let asks = |(id, ad): (AdId, &PoolAd)| {
+            let mut ad = ad.clone();
+            if jobs.contains(&id) {
+                ad.role = Role::Asks;
+            }
+            ad
+        };
+        (Snapshot::new(self.snapshot.ads().map(asks).collect()), &self.config)
     }
 
     /// The best gang of a root, which is taken.

@@ -166,7 +166,7 @@ mod tests {
 
         #[test]
         fn the_first_fit_is_that_of_the_plain_search(bytes in proptest::collection::vec(any::<u8>(), 20..400)) {
-            let world = world(&bytes, 7);
+            let world = world(&bytes, 7, false);
             // Orders find other gangs and take ads whole, so that only the first root can be compared.
             let mut alone = without_ranks(&world.snapshot);
             alone.roots.sort_by_key(|root| root.ad);

@@ -5,8 +5,9 @@ use classad::{Dialect, Expr, parse_expr};
 use matchmaker::{AdId, Gang};
 use serde_json::{Map, Value, json};
 
-/// The pool of a request: ads in their order, each under its id; the paper's semantics have no other name for them.
-fn pool(request: &Value) -> Result<(PaperPool, Vec<String>), String> {
+/// The pool of a request: ads in their order, each under its id; the paper's semantics have no other name for them. `rank_of` says what
+/// stands for a rank.
+pub(crate) fn pool(request: &Value, rank_of: fn(&Expr) -> Expr) -> Result<(PaperPool, Vec<String>), String> {
     let ads = || request["ads"].as_array().into_iter().flatten();
     let ids = ads().map(|ad| ad["id"].as_str().unwrap_or("").to_owned()).collect();
     Ok((PaperPool::of(ads().map(|ad| ad["text"].as_str().unwrap_or("")), rank_of)?, ids))
@@ -14,7 +15,7 @@ fn pool(request: &Value) -> Result<(PaperPool, Vec<String>), String> {
 
 /// Answer to a request with `op` gang, in either mode.
 pub(crate) fn answer(request: &Value) -> Value {
-    let (pool, ids) = match pool(request) {
+    let (pool, ids) = match pool(request, rank_of) {
         Ok(pool) => pool,
         Err(problem) => return json!({"unsupported": problem}),
     };
@@ -31,7 +32,7 @@ pub(crate) fn answer(request: &Value) -> Value {
 
 /// The cases say that an undefined rank counts 0 and an error 0, but their numbers were made by a program that counted 2 and 1
 /// (`docs/decisions/0003-undefined-ranks.md`); the product counts 0.
-fn rank_of(rank: &Expr) -> Expr {
+pub(crate) fn rank_of(rank: &Expr) -> Expr {
     if rank.as_literal().is_some_and(|value| value.as_number().is_some()) {
         return rank.clone();
     }

@@ -6,8 +6,10 @@
 mod gangs;
 mod gridcam;
 mod language;
+mod optimum;
 mod policy;
 mod rntree;
+mod sets;
 mod summary;
 
 use serde_json::Value;
@@ -24,6 +26,8 @@ pub fn answer(request: &Value) -> Value {
         Some("gang") => gangs::answer(request),
         Some("decay" | "quota" | "shares" | "order" | "victims") => policy::answer(request),
         Some("placing" | "gridcam" | "trace") => gridcam::answer(request),
+        Some("sets") => sets::answer(request),
+        Some("optimum") => optimum::answer(request),
         Some("rntree") => rntree::answer(request),
         Some("summary" | "merge") => summary::answer(request),
         _ => language::answer(request),
