@@ -41,7 +41,7 @@ impl<'r> World<'r> {
         format!("{}/{name}", self.path(KINDS.iter().find(|known| known.0 == *kind).unwrap().1))
     }
 
-    /// Creates an ad of this spec; its owner is whoever asks.
+    /// Creates an ad of this spec; its owner is the user of the requests.
     pub(crate) fn create(&self, id: &Id, spec: &Value) -> Result<(), String> {
         let (kind, name) = id;
         let mut spec = spec.clone();
