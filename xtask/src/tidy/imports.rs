@@ -27,7 +27,7 @@ const IMPORTS: [(&str, &[&str]); 25] = [
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
     ("kubectl-gangmatch", &["chart", "classad", "gangindex", "gridcam", "matchmaker", "crds", "pool", "summary"]),
     ("simulator", &["classad", "claiming", "gangindex", "matchmaker"]),
-    ("e2e", &["crds", "testbed"]),
+    ("e2e", &["crds", "sampling", "testbed"]),
     ("testbed", &[]),
     ("apiserver", &["crds", "testbed"]),
     ("auditor", &["crds", "gangindex", "matchmaker", "pool"]),
