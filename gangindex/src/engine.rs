@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use classad::Limits;
 use foldhash::fast::RandomState;
-use matchmaker::{Answer, Asked, Config, Cycle, Explained, Finder, Found, Plain, Round, Snapshot, Turn};
+use matchmaker::{AdId, Answer, Asked, Config, Cycle, Explained, Finder, Found, Plain, Round, Snapshot, Turn};
 
 use crate::index::asks::Resources;
 use crate::index::availability::Availability;
@@ -197,6 +197,10 @@ impl Finder for Indexed {
 
     fn begin<'s>(&mut self, round: &mut Round<'s>) -> Run<'s> {
         self.prepare(round)
+    }
+
+    fn candidates<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Option<Vec<Vec<AdId>>> {
+        self.candidates_of(run, turn, round)
     }
 
     fn best<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Found {

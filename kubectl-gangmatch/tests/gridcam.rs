@@ -74,7 +74,7 @@ schemes:
 
     #[test]
     fn every_command_of_the_documents_prints_what_stands_below_it() {
-        for document in ["examples/gridcam/README.md", "docs/gridcam.md"] {
+        for document in ["examples/gridcam/README.md", "docs/gridcam.md", "docs/placing.md"] {
             let commands = shown(document);
             assert!(!commands.is_empty(), "{document}");
             for (command, expected) in commands {

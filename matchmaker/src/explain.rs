@@ -145,7 +145,8 @@ fn searched(
         ControlFlow::Continue(())
     };
     let budget = budget(gave_up, steps_max.max(1), config);
-    let mut visitor = Visitor { outcome: &look, waits: &waits, gang: &mut gang, allowed: steps_max.max(1) };
+    let mut visitor =
+        Visitor { outcome: &look, waits: &waits, gang: &mut gang, among: None, allowed: steps_max.max(1) };
     // A search that was cut short proves nothing but what it found.
     let ended = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
     let cut = ended.gave_up;

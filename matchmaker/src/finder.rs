@@ -17,6 +17,12 @@ pub trait Finder {
     /// Prepares a cycle, on account of the submitters.
     fn begin<'s>(&mut self, round: &mut Round<'s>) -> Self::Run<'s>;
 
+    /// The ads that may be bound to each port of a root, in order: all that can be, and perhaps others. `None`: every ad may be. To be asked
+    /// before any root has been searched.
+    fn candidates<'s>(&mut self, _: &mut Self::Run<'s>, _: &Turn<'s>, _: &mut Round<'s>) -> Option<Vec<Vec<AdId>>> {
+        None
+    }
+
     /// The best gang of a root as things are now.
     fn best<'s>(&mut self, run: &mut Self::Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Found;
 

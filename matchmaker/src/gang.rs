@@ -1,6 +1,6 @@
 //! A gang: which ads were bound together, through which ports, and what each gives.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use smallvec::SmallVec;
 
@@ -93,7 +93,12 @@ impl Gang {
 
     /// Whether this gang is to be preferred to `other`: a larger score, then smaller places.
     pub fn beats(&self, other: &Gang) -> bool {
-        self.score.cmp(&other.score).then_with(|| other.places().cmp(self.places())).is_gt()
+        self.order(other).is_gt()
+    }
+
+    /// The order of gangs of one root: the greater is to be preferred.
+    pub(crate) fn order(&self, other: &Gang) -> Ordering {
+        self.score.cmp(&other.score).then_with(|| other.places().cmp(self.places()))
     }
 
     /// Whether an edge leads to a counted port.

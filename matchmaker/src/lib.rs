@@ -12,6 +12,7 @@
 mod assembly;
 mod budget;
 mod capacity;
+mod collective;
 mod consent;
 mod cycle;
 mod early;
@@ -36,6 +37,7 @@ mod why_not;
 pub use assembly::{Assembly, BoundMember, EdgeOutcome};
 pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
+pub use collective::{Collective, Reached, Spent, Together, negotiate_together, overdue};
 pub use consent::Consent;
 pub use cycle::negotiate;
 pub use explain::{Shortage, bar, shortage, structural, tried};

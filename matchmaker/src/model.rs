@@ -10,6 +10,7 @@ use foldhash::fast::RandomState;
 use crate::budget::Stop;
 use crate::capacity::{Ask, Res, Usage};
 use crate::consent::Consent;
+use crate::gang::Gang;
 use crate::ports::Ports;
 use crate::timely::reads_clock;
 
@@ -117,6 +118,8 @@ pub struct Snapshot {
     pub(crate) blank: Ad,
     /// The roots, in any order.
     pub roots: Vec<Root>,
+    /// The bands of roots that have one; a root of a higher band is served before all others. Without one, it is 0.
+    pub bands: BTreeMap<AdId, i32>,
     /// How many gangs each submitter holds now: the one with the fewest is served first.
     pub held: BTreeMap<String, u64>,
     /// Submitters that get a small part of their share of the cycle's steps, because they have exceeded it lately.
@@ -200,6 +203,38 @@ impl Snapshot {
     #[inline]
     pub fn usage<'s>(&'s self, id: AdId, offer: &'s Offer) -> &'s Usage {
         self.taken.get(&id).unwrap_or(&offer.usage)
+    }
+
+    /// The same pool when these gangs are held, without their roots.
+    pub(crate) fn after(&self, gangs: &[Gang]) -> Snapshot {
+        let mut after = self.clone();
+        let placed: BTreeSet<AdId> = gangs.iter().filter_map(Gang::root).collect();
+        for root in self.roots.iter().filter(|root| placed.contains(&root.ad)) {
+            *after.held.entry(root.submitter.to_string()).or_default() += 1;
+        }
+        after.roots.retain(|root| !placed.contains(&root.ad));
+        for member in gangs.iter().flat_map(|gang| &gang.members) {
+            after.take(member.ad, &member.ask);
+        }
+        let mut ads = Vec::clone(&after.ads);
+        let taken = std::mem::take(&mut after.taken);
+        let set = |(id, usage): (AdId, Usage)| {
+            if let Some(Role::Offers(offer)) = ads.get_mut(id.0).map(|ad| &mut Arc::make_mut(ad).role) {
+                offer.usage = usage;
+            }
+        };
+        // each offer has an entry of its own, so their order does not matter
+        taken.into_iter().for_each(set);
+        after.ads = Arc::new(ads);
+        after
+    }
+
+    /// Whether everything that a gang takes is free.
+    pub(crate) fn has_room(&self, gang: &Gang) -> bool {
+        gang.members.iter().all(|member| {
+            let offer = self.ad(member.ad).and_then(PoolAd::offer);
+            offer.is_none_or(|offer| self.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_ok())
+        })
     }
 
     /// Counts one more claim on an offer.

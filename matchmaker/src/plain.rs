@@ -28,22 +28,55 @@ pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, confi
         ControlFlow::Continue(())
     };
     let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
-    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, allowed: config.steps_max };
+    let mut visitor =
+        Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, among: None, allowed: config.steps_max };
     let gave_up = search(snapshot, root, exclusions, config, now, &mut visitor).gave_up;
     Found { gang: best, gave_up, ..Found::default() }
 }
 
 /// Up to `cap` gangs of a root, in the order of the search.
 pub fn gangs(snapshot: &Snapshot, root: AdId, cap: usize, config: &Config, now: i64) -> Vec<Gang> {
-    let mut all = Vec::new();
+    list(snapshot, root, &Listing { exclusions: &BTreeSet::new(), among: None, cap }, config, now).gangs
+}
+
+/// Which gangs of a root are listed.
+pub(crate) struct Listing<'l> {
+    /// Offers that are avoided.
+    pub(crate) exclusions: &'l BTreeSet<AdKey>,
+    /// By port of the root: the ads that are tried. Without it, all are.
+    pub(crate) among: Option<&'l [Vec<AdId>]>,
+    /// So many at most.
+    pub(crate) cap: usize,
+}
+
+/// Gangs of a root.
+pub(crate) struct Listed {
+    /// In the order of the search.
+    pub(crate) gangs: Vec<Gang>,
+    /// There may be others.
+    pub(crate) has_more: bool,
+    /// How many steps the search took.
+    pub(crate) steps: u64,
+}
+
+/// The gangs of a root, one after the other.
+pub(crate) fn list(snapshot: &Snapshot, root: AdId, listing: &Listing<'_>, config: &Config, now: i64) -> Listed {
+    let mut gangs = Vec::new();
+    let mut is_full = false;
     let mut keep = |assembly: &mut Assembly<'_>| {
-        all.push(assembly.gang());
-        if all.len() < cap { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        is_full = gangs.len() >= listing.cap;
+        if is_full {
+            return ControlFlow::Break(());
+        }
+        gangs.push(assembly.gang());
+        ControlFlow::Continue(())
     };
     let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
-    let mut visitor = Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, allowed: config.steps_max };
-    search(snapshot, root, &BTreeSet::new(), config, now, &mut visitor);
-    all
+    let among = listing.among;
+    let mut visitor =
+        Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, among, allowed: config.steps_max };
+    let ended = search(snapshot, root, listing.exclusions, config, now, &mut visitor);
+    Listed { gangs, has_more: is_full || ended.gave_up, steps: ended.steps }
 }
 
 /// Callbacks of a search, and what its evaluations may take.
@@ -54,6 +87,8 @@ pub(crate) struct Visitor<'v> {
     pub(crate) waits: &'v dyn Fn(&Assembly<'_>, usize),
     /// A gang is complete. Returns whether to continue with others.
     pub(crate) gang: &'v mut dyn FnMut(&mut Assembly<'_>) -> ControlFlow<()>,
+    /// By port of the root: the ads that are tried. Without it, all are.
+    pub(crate) among: Option<&'v [Vec<AdId>]>,
     /// How many steps may be spent when an evaluation ends. No candidate is tried any more after `steps_max` of the settings.
     pub(crate) allowed: u64,
 }
@@ -138,7 +173,12 @@ impl<'s> Search<'s, '_, '_> {
             return self.extend(OpenSet { member, port, sizes, size: 0, from: 0 }, agenda);
         }
         let snapshot = self.snapshot;
-        for (id, ad) in snapshot.ads() {
+        let among = self.visitor.among.filter(|_| member == 0).and_then(|among| among.get(port));
+        let (all, some) = match among {
+            None => (Some(snapshot.ads()), None),
+            Some(ids) => (None, Some(ids.iter().filter_map(|id| Some((*id, snapshot.ad(*id)?))))),
+        };
+        for (id, ad) in all.into_iter().flatten().chain(some.into_iter().flatten()) {
             self.bind((member, port), id, ad, None, agenda)?;
         }
         ControlFlow::Continue(())

@@ -1,4 +1,5 @@
-//! The order in which roots are served: the submitter that holds the fewest gangs first (fair share), then priority, age and name.
+//! The order in which roots are served: the highest band first, then the submitter that holds the fewest gangs (fair share), then priority,
+//! age and name.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -15,10 +16,10 @@ pub(crate) struct Queue<'s> {
     roots: &'s [Root],
     /// Sorted by name.
     submitters: Vec<Submitter>,
-    /// The submitters with waiting roots, the fewest gangs held first: how many, and the submitter's number.
-    order: BTreeSet<(u64, usize)>,
-    /// The number of the submitter of the root served last.
-    last: usize,
+    /// The submitters with waiting roots: the band of the next one, the highest first, how many gangs the submitter holds, its number.
+    order: BTreeSet<(Reverse<i32>, u64, usize)>,
+    /// The band of the root served last, and the number of its submitter.
+    last: (i32, usize),
     /// Roots that come once more when all others are done, with the numbers of their submitters.
     aside: Vec<(usize, Waiting)>,
 }
@@ -34,6 +35,7 @@ struct Submitter {
 /// A waiting root; the order is that of service, the last one smallest.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
+    band: i32,
     priority: i32,
     since: Reverse<i64>,
     ad: Reverse<AdId>,
@@ -58,8 +60,9 @@ impl<'s> Queue<'s> {
                 }
             }
             let (since, ad, excludes) = (Reverse(since), Reverse(ad), !root.exclusions.is_empty());
+            let band = snapshot.bands.get(&ad.0).copied().unwrap_or(0);
             if let Some((_, waiting)) = named.get_mut(last) {
-                waiting.push(Waiting { priority, since, ad, number: as_u32(number), excludes });
+                waiting.push(Waiting { band, priority, since, ad, number: as_u32(number), excludes });
             }
         }
         named.sort_unstable_by_key(|(name, _)| *name);
@@ -69,8 +72,8 @@ impl<'s> Queue<'s> {
             Submitter { name: Arc::clone(name), gangs, waiting }
         };
         let submitters: Vec<Submitter> = named.into_iter().map(submitter).collect();
-        let order = submitters.iter().enumerate().map(|(number, submitter)| (submitter.gangs, number)).collect();
-        Queue { roots: &snapshot.roots, submitters, order, last: 0, aside: Vec::new() }
+        let order = submitters.iter().enumerate().filter_map(|(number, submitter)| submitter.place(number)).collect();
+        Queue { roots: &snapshot.roots, submitters, order, last: (0, 0), aside: Vec::new() }
     }
 
     /// The submitters in the order of their numbers.
@@ -81,43 +84,56 @@ impl<'s> Queue<'s> {
     /// Lets the root that was served last come once more when all others are done.
     pub(crate) fn put_aside(&mut self, turn: &Turn<'_>) {
         let Turn { number, ad, excludes, submitter, root } = *turn;
-        let (priority, since, ad) = (root.priority, Reverse(root.since), Reverse(ad));
-        self.aside.push((submitter, Waiting { priority, since, ad, number: as_u32(number), excludes }));
+        let (band, priority, since, ad) = (self.last.0, root.priority, Reverse(root.since), Reverse(ad));
+        self.aside.push((submitter, Waiting { band, priority, since, ad, number: as_u32(number), excludes }));
     }
 
     /// Begins again with the roots that were put aside. The numbers of their submitters.
     pub(crate) fn again(&mut self) -> BTreeSet<usize> {
         for (number, waiting) in std::mem::take(&mut self.aside).into_iter().rev() {
             if let Some(submitter) = self.submitters.get_mut(number) {
+                if let Some(before) = submitter.place(number) {
+                    self.order.remove(&before);
+                }
                 submitter.waiting.push(waiting);
-                self.order.insert((submitter.gangs, number));
+                self.order.extend(submitter.place(number));
             }
         }
-        self.order.iter().map(|(_, number)| *number).collect()
+        self.order.iter().map(|(_, _, number)| *number).collect()
     }
 
     /// The root that is served next.
     pub(crate) fn next(&mut self) -> Option<Turn<'s>> {
         let first = *self.order.first()?;
-        self.last = first.1;
-        let waiting = &mut self.submitters.get_mut(first.1)?.waiting;
-        let Waiting { number, ad, excludes, .. } = waiting.pop()?;
-        if waiting.is_empty() {
+        let submitter = self.submitters.get_mut(first.2)?;
+        let Waiting { band, number, ad, excludes, .. } = submitter.waiting.pop()?;
+        self.last = (band, first.2);
+        let next = submitter.place(first.2);
+        if next != Some(first) {
             self.order.remove(&first);
+            self.order.extend(next);
         }
         let number = as_usize(number);
-        let submitter = first.1;
+        let submitter = first.2;
         self.roots.get(number).map(|root| Turn { number, ad: ad.0, submitter, excludes, root })
     }
 
     /// Counts one more gang for the submitter of the root that was served last.
     pub(crate) fn charge(&mut self) {
-        let Some(submitter) = self.submitters.get_mut(self.last) else { return };
-        let before = (submitter.gangs, self.last);
+        let number = self.last.1;
+        let Some(submitter) = self.submitters.get_mut(number) else { return };
+        let before = submitter.place(number);
         submitter.gangs = submitter.gangs.saturating_add(1);
-        if self.order.len() > 1 && self.order.remove(&before) {
-            self.order.insert((submitter.gangs, self.last));
+        if self.order.len() > 1 && before.is_some_and(|before| self.order.remove(&before)) {
+            self.order.extend(submitter.place(number));
         }
+    }
+}
+
+impl Submitter {
+    /// Its place in the order of submitters, if roots of it wait.
+    fn place(&self, number: usize) -> Option<(Reverse<i32>, u64, usize)> {
+        self.waiting.last().map(|next| (Reverse(next.band), self.gangs, number))
     }
 }
 

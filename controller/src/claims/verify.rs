@@ -46,7 +46,7 @@ impl Step<'_> {
             return Event::Verified;
         };
         let (reason, key) = match &disagreement {
-            Disagreement::ParentRefuses(key) | Disagreement::ChildRefuses(key) => {
+            Disagreement::ParentRefuses(key) | Disagreement::ChildRefuses(key) | Disagreement::SetRefused(key) => {
                 (Reason::RequirementsChanged, Some(key))
             }
             Disagreement::NoRoom(key) => (Reason::CapacityTaken, Some(key)),

@@ -314,7 +314,8 @@ fn same_blame(one: &crds::Unmatched, other: &crds::Unmatched) -> bool {
     one.ports.len() == other.ports.len() && one.ports.iter().zip(&other.ports).all(same)
 }
 
-fn accepted(draft: &mut Draft<'_>, held: &Cached<Job>) {
+/// Says whether the ad is accepted.
+pub(super) fn accepted(draft: &mut Draft<'_>, held: &Cached<Job>) {
     let (holds, reason, message) = acceptance(&held.ad);
     draft.say(types::ACCEPTED, holds, reason, message);
 }

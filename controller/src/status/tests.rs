@@ -306,7 +306,31 @@ fn starts_that_take_too_long_are_counted_until_one_does_not() {
     let second = job_freed(&after(&spec, &claimed), &too_late, NOW);
     assert_eq!(reason(&second, "Finished"), "RetryLimitReached");
     let batch = WorkloadObject { run: RunState { up: true, ..RunState::default() }, ..WorkloadObject::default() };
-    assert_eq!(job_working(&after(&spec, &claimed), &batch, NOW).rejections, None);
+    assert_eq!(job_working(&held_job(after(&spec, &claimed)), Some(&batch), NOW).rejections, None);
+}
+
+/// What is written of a claimed job that was edited to this spec.
+fn edited_under_its_claim(spec: &Value) -> Vec<Value> {
+    let claimed = job_claimed(&held_job(job(&json!({}), &json!({}))), &found(&json!({})), MATCH_UID, NOW);
+    let mut edited = after(spec, &claimed);
+    edited.metadata.generation = edited.metadata.generation.map(|generation| generation + 1);
+    let mut objects = Objects::default();
+    objects.jobs.put(edited);
+    let all = updates(&objects, &looked_at(false), &BTreeSet::new(), NOW);
+    all.iter().flat_map(|update| serde_json::to_value(&update.patch).unwrap().as_array().unwrap().clone()).collect()
+}
+
+#[test]
+fn a_claimed_job_that_is_edited_says_at_once_whether_its_ad_is_accepted() {
+    let wrong = edited_under_its_claim(&json!({"constraint": "other.Memory >= "}));
+    let text = json!(wrong).to_string();
+    assert!(text.contains("ParseError") && text.contains("/status/observedGeneration"), "{text}");
+    assert!(!text.contains("phase"), "it stays claimed: {text}");
+    let text = json!(edited_under_its_claim(&json!({"priority": 7}))).to_string();
+    assert!(text.contains("/status/observedGeneration") && !text.contains("ParseError"), "{text}");
+    for ends in [json!({"suspend": true}), json!({"done": true})] {
+        assert_eq!(edited_under_its_claim(&ends), Vec::<Value>::new(), "the end of the claim is written anyway");
+    }
 }
 
 #[test]

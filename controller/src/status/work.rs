@@ -1,20 +1,34 @@
-//! A batch Job into what its job says of it: whether the work has started.
+//! A job that holds a claim, and its batch Job, into what the job says: whether the work has started, and whether an edited ad is accepted.
 
-use crds::conditions::{Holds, reasons, types};
+use crds::conditions::{Holds, is_true, reasons, types};
 use crds::{Job, JobStatus, StartedWorkload};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use pool::WorkloadObject;
+use pool::{Cached, WorkloadObject};
 
-use crate::status::job::Draft;
+use crate::status::job::{Draft, accepted};
 
-/// A job whose claim is committed: once a pod is up, it says so, and which batch Job it is.
-pub(crate) fn job_working(job: &Job, batch: &WorkloadObject, now: Timestamp) -> JobStatus {
-    let mut draft = Draft::of(job, now);
-    if draft.holds(types::CLAIMED) && batch.run.up {
+/// A job whose claim is committed: once a pod is up, it says so, and which batch Job it is. An ad that was edited meanwhile counts after the
+/// claim only, but whether it is accepted is said now.
+pub(crate) fn job_working(held: &Cached<Job>, batch: Option<&WorkloadObject>, now: Timestamp) -> JobStatus {
+    let mut draft = Draft::of(&held.object, now);
+    if is_edited(&held.object) {
+        accepted(&mut draft, held);
+    }
+    if let Some(batch) = batch.filter(|batch| draft.holds(types::CLAIMED) && batch.run.up) {
         started(&mut draft, batch);
     }
     draft.done()
+}
+
+/// Whether a job that is claimed was edited since its status was written, other than to end the claim: that end is written anyway.
+pub(super) fn is_edited_under_its_claim(job: &Job) -> bool {
+    let claimed = job.status.as_ref().is_some_and(|status| is_true(&status.conditions, types::CLAIMED));
+    claimed && is_edited(job) && !job.spec.suspend && !job.spec.done
+}
+
+fn is_edited(job: &Job) -> bool {
+    job.status.as_ref().and_then(|status| status.observed_generation) != job.metadata.generation
 }
 
 /// A pod of it has been ready, or has finished.

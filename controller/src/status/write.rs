@@ -10,6 +10,7 @@ use pool::{Cached, ClaimRef, JobState, ObjectKey, Objects, OfferRef, job_state};
 
 use crate::status::job::retells_at;
 use crate::status::waiting::left;
+use crate::status::work::is_edited_under_its_claim;
 use crate::status::{EventText, Finding, job_waiting, job_working, news, offer_status};
 use crate::workloads::work_of;
 use crate::write::patch::Ops;
@@ -82,8 +83,8 @@ pub(crate) fn job_next(
         .map(|claim| (&claim.uid, ObjectKey::new(&job.namespace().unwrap_or_default(), &claim.match_name)));
     let work = claim.as_ref().and_then(|(uid, key)| work_of(ClaimRef { uid, key, job: Some(job) }, objects));
     let to = match (state, work) {
-        (JobState::Held, Some(batch)) => job_working(job, batch, now),
-        (JobState::Held, None) => return StatusCheck::default(),
+        (JobState::Held, None) if !is_edited_under_its_claim(job) => return StatusCheck::default(),
+        (JobState::Held, work) => job_working(held, work.map(Arc::as_ref), now),
         (JobState::Waits, _) if finding.is_none() => match findings.comes_by(job, now) {
             Some(by) => return StatusCheck { update: None, at: Some(by) },
             None => job_waiting(held, state, None, now),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use matchmaker::Config;
+use matchmaker::{AdId, Config, Round, Turn};
 
 use super::Indexed;
 use super::run::{Class, Run};
@@ -10,6 +10,7 @@ use crate::index::plan::OfferSide;
 use crate::search::candidates::Candidates;
 use crate::search::join_partitions::JoinedPort;
 use crate::search::star_join::Progress;
+use crate::table::as_usize;
 
 impl Indexed {
     /// The class of roots whose ports have these candidate sets.
@@ -40,6 +41,34 @@ impl Indexed {
             progress,
             choices: None,
         }
+    }
+
+    /// The ads that the index leaves for each port of a root; `None` if it does not know.
+    pub(super) fn candidates_of(
+        &mut self,
+        run: &mut Run<'_>,
+        turn: &Turn<'_>,
+        round: &Round<'_>,
+    ) -> Option<Vec<Vec<AdId>>> {
+        if run.aside(turn.number).is_some() {
+            return None;
+        }
+        let (_, of_key) = run.key(turn.number)?;
+        let class = run.classes.get(as_usize(of_key.class))?;
+        self.tables.table.words.meter.begin(round.config.steps_max);
+        let mut known = self.tables.known();
+        let mut ads_of = |port: &usize| {
+            let candidates = run.candidate_sets.get(*port)?;
+            let passing: Vec<u32> = candidates.may.iter().filter(|row| candidates.passes(*row, &mut known)).collect();
+            let place = |row: &u32| known.table.rows.get(as_usize(*row)).map(|row| AdId::at(row.place()));
+            let mut ads: Vec<AdId> = passing.iter().filter_map(place).collect();
+            ads.sort_unstable();
+            ads.dedup();
+            Some(ads)
+        };
+        let ads = class.ports.iter().map(&mut ads_of).collect();
+        self.tables.table.words.meter.end();
+        ads
     }
 
     /// Whether every port of a class stands alone or hangs on port 0, and nothing is left to the evaluator. Makes the

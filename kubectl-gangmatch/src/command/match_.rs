@@ -11,7 +11,8 @@ use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
 use pool::{CycleInputs, Objects, Provenance, record, snapshot};
 
-use crate::command::placing::{self, Placed};
+use crate::command::placing::{self, Method, Placed};
+use crate::command::together::{self, Placement};
 use crate::command::verdicts;
 use crate::manifests;
 use crate::offline::{Loaded, Stamp, load};
@@ -121,7 +122,6 @@ pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::R
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs one cycle over a pool and prints what came of it.
 /// Prints what a cycle, or `--placing`, makes of the manifests. What `--placing` cannot take.
 fn negotiate(
     arguments: &MatchArguments,
@@ -131,9 +131,12 @@ fn negotiate(
 ) -> anyhow::Result<Vec<String>> {
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let config = Config::product();
-    let outcome = match arguments.placing.scheme()? {
-        None => Outcome::Cycle(Engine::from(arguments.search).negotiate(pool, &config, now.as_second())),
-        Some(scheme) => match placing::place(pool, scheme, &config, now.as_second()) {
+    let outcome = match arguments.placing.method()? {
+        Method::InTurn => Outcome::Cycle(Engine::from(arguments.search).negotiate(pool, &config, now.as_second())),
+        Method::Collective(settings) => {
+            Outcome::Together(Box::new(together::place(pool, settings, &config, now.as_second())))
+        }
+        Method::Window(scheme) => match placing::place(pool, scheme, &config, now.as_second()) {
             Ok(placed) => Outcome::Placed(placed),
             Err(refused) => return Ok(refused),
         },
@@ -149,6 +152,7 @@ fn list(matches: &[Match]) -> serde_json::Value {
 /// What was made of the manifests: by a negotiation cycle, or by `--placing`.
 enum Outcome {
     Cycle(Cycle),
+    Together(Box<Placement>),
     Placed(Placed),
 }
 
@@ -165,6 +169,7 @@ fn print(out: &mut impl Write, output: Output, printed: &Printed<'_>) -> anyhow:
     let config = Config::product();
     let gangs = match printed.outcome {
         Outcome::Cycle(cycle) => &cycle.gangs,
+        Outcome::Together(placement) => &placement.together.cycle.gangs,
         Outcome::Placed(placed) => &placed.gangs,
     };
     let matches = gangs
@@ -196,10 +201,19 @@ fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -
                 waiting(out, printed.pool, unmatched)?;
             }
         }
+        Outcome::Together(placement) => {
+            together::print_passed_over(out, printed.pool, placement)?;
+            for unmatched in placement.others_unmatched() {
+                waiting(out, printed.pool, unmatched)?;
+            }
+        }
         Outcome::Placed(placed) => left_over(out, printed.pool, placed)?,
     }
     let (jobs, offers) = (printed.objects.jobs.iter().count(), printed.objects.offers().count());
     writeln!(out, "{} of {} matched, with {}.", matches.len(), count(jobs, "job"), count(offers, "offer"))?;
+    if let Outcome::Together(placement) = printed.outcome {
+        together::print_objective(out, &placement.together)?;
+    }
     Ok(())
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod lint;
 pub(crate) mod match_;
 mod placing;
 pub(crate) mod summary;
+mod together;
 pub(crate) mod verdicts;
 
 /// The form of the output of a verb that prints text or JSON.

@@ -1,4 +1,4 @@
-//! `match --placing`: the jobs of a folder as one window of the thesis' model, in which offers are clusters.
+//! `match --placing`: how the jobs of a folder are served, and one window of the thesis' model, in which offers are clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,9 +6,17 @@ use clap::ValueEnum;
 use gridcam::{Amounts, Pick, Request, Scheme, Window, relaxation};
 use matchmaker::{AdId, Config, Gang, PoolAd, Root, Snapshot, plain};
 
+use crate::command::together::Settings;
+
 /// The algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Placing {
+    /// Each job gets its best gang, one job after the other, as the controller does it.
+    #[value(name = "InTurn")]
+    InTurn,
+    /// The jobs of a window get their gangs together: as many as possible, then the best ones.
+    #[value(name = "Collective")]
+    Collective,
     /// First come, first served.
     #[value(name = "Fcfs")]
     Fcfs,
@@ -47,9 +55,22 @@ impl From<PickBy> for Pick {
 /// The options of `match` that choose an algorithm.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Match all jobs at once by an algorithm of docs/gridcam.md, which counts cpus, disk and memory. Each job has one port.
-    #[arg(long, value_enum, value_name = "ALGORITHM", conflicts_with = "search")]
+    /// How jobs are served. InTurn is the default. Collective is described in docs/placing.md. The others are those of docs/gridcam.md, which
+    /// count cpus, disk and memory, and take jobs with one port.
+    #[arg(long, value_enum, value_name = "ALGORITHM", ignore_case = true, conflicts_with = "search")]
     placing: Option<Placing>,
+
+    /// With --placing Collective: so many jobs are placed together, the first ones in the order of their turns. The others follow in turn.
+    #[arg(long, value_name = "JOBS", requires = "placing", value_parser = clap::value_parser!(u16).range(1..=20_000))]
+    placing_window: Option<u16>,
+
+    /// With --placing Collective: what it may cost, in steps of 64 gangs that are looked at.
+    #[arg(long, value_name = "STEPS", requires = "placing")]
+    placing_steps: Option<u64>,
+
+    /// With --placing Collective: a job that has waited for so many seconds, and has a gang in turn, has one.
+    #[arg(long, value_name = "SECONDS", requires = "placing", value_parser = clap::value_parser!(u32))]
+    placing_max_wait: Option<u32>,
 
     /// With --placing Fcfs: the first job that fits no offer ends the window.
     #[arg(long, requires = "placing")]
@@ -60,22 +81,44 @@ pub(crate) struct Options {
     pick: PickBy,
 }
 
+/// How the jobs are served.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Method {
+    /// In negotiation cycles, as the controller does it.
+    InTurn,
+    /// Placed together.
+    Collective(Settings),
+    /// As one window of the thesis' model.
+    Window(Scheme),
+}
+
 impl Options {
-    /// The algorithm, if one is chosen.
+    /// The way that is chosen.
     ///
     /// # Errors
     /// An option has no effect on it.
-    pub(crate) fn scheme(&self) -> anyhow::Result<Option<Scheme>> {
-        let Some(placing) = self.placing else { return Ok(None) };
+    pub(crate) fn method(&self) -> anyhow::Result<Method> {
+        let placing = self.placing.unwrap_or(Placing::InTurn);
         if placing != Placing::Fcfs && (self.blocked || !matches!(self.pick, PickBy::MostFree)) {
             anyhow::bail!("--blocked and --pick have an effect on --placing Fcfs only; leave them out");
         }
-        Ok(Some(match placing {
-            Placing::Fcfs => Scheme::Fcfs { pick: self.pick.into(), blocked: self.blocked },
-            Placing::Srfm => Scheme::Srfm,
-            Placing::SrfmPrinted => Scheme::SrfmPrinted,
-            Placing::Lbm => Scheme::Lbm,
-        }))
+        let of_collective =
+            self.placing_window.is_some() || self.placing_steps.is_some() || self.placing_max_wait.is_some();
+        if placing != Placing::Collective && of_collective {
+            anyhow::bail!(
+                "--placing-window, --placing-steps and --placing-max-wait have an effect on --placing Collective only; leave them out"
+            );
+        }
+        Ok(match placing {
+            Placing::InTurn => Method::InTurn,
+            Placing::Collective => {
+                Method::Collective(Settings::of(self.placing_window, self.placing_steps, self.placing_max_wait))
+            }
+            Placing::Fcfs => Method::Window(Scheme::Fcfs { pick: self.pick.into(), blocked: self.blocked }),
+            Placing::Srfm => Method::Window(Scheme::Srfm),
+            Placing::SrfmPrinted => Method::Window(Scheme::SrfmPrinted),
+            Placing::Lbm => Method::Window(Scheme::Lbm),
+        })
     }
 }
 

@@ -94,7 +94,8 @@ fn exists(asked: &Asked<'_>, snapshot: &Snapshot, config: &Config, now: i64, lea
         ControlFlow::Break(())
     };
     let enough = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| least.contains(&outcome);
-    let mut visitor = Visitor { outcome: &enough, waits: &|_, _| {}, gang: &mut gang, allowed: config.steps_max };
+    let mut visitor =
+        Visitor { outcome: &enough, waits: &|_, _| {}, gang: &mut gang, allowed: config.steps_max, among: None };
     let ended = search(snapshot, asked.root.ad, &asked.root.exclusions, config, now, &mut visitor);
     (found.get(), ended)
 }

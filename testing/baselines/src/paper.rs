@@ -56,6 +56,19 @@ impl PaperPool {
         matchmaker::shortage(&self.snapshot, root, &self.config, 0)
     }
 
+    /// The pool in which these ads are jobs, which no other root takes, and the settings of its searches.
+    #[must_use]
+    pub fn with_jobs(&self, jobs: &BTreeSet<AdId>) -> (Snapshot, &Config) {
+        let asks = |(id, ad): (AdId, &PoolAd)| {
+            let mut ad = ad.clone();
+            if jobs.contains(&id) {
+                ad.role = Role::Asks;
+            }
+            ad
+        };
+        (Snapshot::new(self.snapshot.ads().map(asks).collect()), &self.config)
+    }
+
     /// The best gang of a root, which is taken.
     pub fn take(&mut self, root: AdId) -> Option<Gang> {
         let nobody = BTreeSet::new();

@@ -32,7 +32,7 @@ pub(crate) fn answer(request: &Value) -> Value {
 
 /// The cases say that an undefined rank counts 0 and an error 0, but their numbers were made by a program that counted 2 and 1
 /// (`docs/decisions/0003-undefined-ranks.md`); the product counts 0.
-fn rank_of(rank: &Expr) -> Expr {
+pub(crate) fn rank_of(rank: &Expr) -> Expr {
     if rank.as_literal().is_some_and(|value| value.as_number().is_some()) {
         return rank.clone();
     }

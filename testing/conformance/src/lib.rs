@@ -6,6 +6,7 @@
 mod gangs;
 mod gridcam;
 mod language;
+mod optimum;
 mod policy;
 mod rntree;
 mod sets;
@@ -26,6 +27,7 @@ pub fn answer(request: &Value) -> Value {
         Some("decay" | "quota" | "shares" | "order" | "victims") => policy::answer(request),
         Some("placing" | "gridcam" | "trace") => gridcam::answer(request),
         Some("sets") => sets::answer(request),
+        Some("optimum") => optimum::answer(request),
         Some("rntree") => rntree::answer(request),
         Some("summary" | "merge") => summary::answer(request),
         _ => language::answer(request),

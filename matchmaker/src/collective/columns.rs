@@ -1,0 +1,132 @@
+//! The gangs of a window as numbers: which root may have which, and how much of what each takes.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use placing::{Column, Root, Seat, Take, Window};
+
+use super::Collective;
+use crate::capacity::Ask;
+use crate::finder::Turn;
+use crate::gang::Gang;
+use crate::model::{AdId, Offer, PoolAd, Snapshot};
+use crate::plain::Listed;
+
+/// A window in the making.
+pub(crate) struct Columns<'s> {
+    snapshot: &'s Snapshot,
+    collective: &'s Collective,
+    window: Window,
+    /// The gangs of each root, one for each of its columns.
+    gangs: Vec<Vec<Gang>>,
+    /// The number of each resource of an offer.
+    resources: BTreeMap<(AdId, &'s str), usize>,
+    /// The number of each seat: of an offer and a share key.
+    seats: BTreeMap<(AdId, String), usize>,
+}
+
+impl<'s> Columns<'s> {
+    /// No roots yet.
+    pub(crate) fn new(snapshot: &'s Snapshot, collective: &'s Collective) -> Columns<'s> {
+        Columns {
+            snapshot,
+            collective,
+            window: Window { fair: collective.fair, ..Window::default() },
+            gangs: Vec::new(),
+            resources: BTreeMap::new(),
+            seats: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a root with these gangs, the best first; of several that take the same only the best. `in_turn` is its gang in turn.
+    pub(crate) fn add(&mut self, turn: &Turn<'s>, listed: Listed, in_turn: Option<&Gang>) {
+        let Listed { mut gangs, has_more, .. } = listed;
+        gangs.extend(in_turn.cloned());
+        gangs.sort_by(|one, other| other.order(one));
+        let mut root = Root {
+            weight: 1,
+            submitter: turn.submitter,
+            priority: turn.root.priority.into(),
+            band: self.snapshot.bands.get(&turn.ad).copied().unwrap_or(0).into(),
+            pinned: self.collective.pinned.contains(&turn.ad),
+            has_more,
+            ..Root::default()
+        };
+        let mut known: BTreeMap<Vec<Take>, usize> = BTreeMap::new();
+        let mut kept = Vec::new();
+        for gang in gangs {
+            let takes = self.takes(&gang);
+            let is_in_turn = in_turn == Some(&gang);
+            let number = match known.entry(takes) {
+                Entry::Occupied(same) => *same.get(),
+                Entry::Vacant(new) => {
+                    let score = [gang.score.own, gang.score.partners, gang.score.deeper].map(|level| level.bits());
+                    root.columns.push(Column { takes: new.key().clone(), score });
+                    kept.push(gang);
+                    *new.insert(kept.len() - 1)
+                }
+            };
+            if is_in_turn {
+                root.in_turn = Some(number);
+            }
+        }
+        self.window.roots.push(root);
+        self.gangs.push(kept);
+    }
+
+    /// The window, and the gang of each column.
+    pub(crate) fn finish(self) -> (Window, Vec<Vec<Gang>>) {
+        (self.window, self.gangs)
+    }
+
+    /// What a gang takes, in order.
+    fn takes(&mut self, gang: &Gang) -> Vec<Take> {
+        let snapshot = self.snapshot;
+        let mut takes = Vec::new();
+        for member in &gang.members {
+            let Some(offer) = snapshot.ad(member.ad).and_then(PoolAd::offer) else { continue };
+            let amounts = self.amounts(member.ad, offer, &member.ask);
+            match &member.ask.share {
+                None => takes.extend(amounts.into_iter().map(|(resource, amount)| Take::Units { resource, amount })),
+                // a seat that is held already takes nothing more
+                Some(key) if snapshot.usage(member.ad, offer).shared.contains_key(key) => {}
+                Some(key) => takes.push(Take::Seat(self.seat((member.ad, key.clone()), &amounts))),
+            }
+        }
+        takes.sort_unstable();
+        takes
+    }
+
+    /// The resources that a request takes, and how much.
+    fn amounts(&mut self, ad: AdId, offer: &'s Offer, ask: &Ask) -> Vec<(usize, u64)> {
+        let mut amounts = Vec::new();
+        for (name, all) in offer.capacity.iter() {
+            let Some(amount) = ask.allocation.get(name) else { continue };
+            let free = &mut self.window.free;
+            let number = *self.resources.entry((ad, name)).or_insert_with(|| {
+                let left = all.saturating_sub(self.snapshot.usage(ad, offer).used(name));
+                free.push(u64::try_from(left).unwrap_or(0));
+                free.len() - 1
+            });
+            amounts.push((number, u64::try_from(*amount).unwrap_or(u64::MAX)));
+        }
+        amounts
+    }
+
+    /// The number of a seat. If gangs ask for different amounts of it, it takes the most of each.
+    fn seat(&mut self, key: (AdId, String), amounts: &[(usize, u64)]) -> usize {
+        let seats = &mut self.window.seats;
+        let number = *self.seats.entry(key).or_insert_with(|| {
+            seats.push(Seat::default());
+            seats.len() - 1
+        });
+        let Some(seat) = seats.get_mut(number) else { return number };
+        for (resource, amount) in amounts {
+            match seat.takes.iter_mut().find(|(taken, _)| taken == resource) {
+                Some((_, most)) => *most = (*most).max(*amount),
+                None => seat.takes.push((*resource, *amount)),
+            }
+        }
+        number
+    }
+}

@@ -1,0 +1,62 @@
+//! The best placement so far, and what the search for a better one may cost.
+
+use crate::model::Choice;
+use crate::objective::Worth;
+use crate::state::State;
+
+/// Columns that are looked at in one step.
+const COLUMNS_PER_STEP: u64 = 64;
+
+/// The best placement so far: every other one is only offered.
+#[derive(Clone, Debug)]
+pub(crate) struct Best {
+    pub(crate) worth: Worth,
+    pub(crate) choices: Vec<Choice>,
+}
+
+impl Best {
+    /// Takes a placement that gives everything that is due, if it is worth more. Whether its weights are larger.
+    pub(crate) fn offer(&mut self, state: &State<'_>) -> bool {
+        let is_better = state.balance().is_even() && *state.worth() > self.worth;
+        let gains = is_better && state.worth().weights > self.worth.weights;
+        if is_better {
+            self.worth.clone_from(state.worth());
+            self.choices.clear();
+            self.choices.extend_from_slice(state.choices());
+        }
+        gains
+    }
+}
+
+/// The steps that are left. Whatever is done first is paid first, so more steps only add to the end.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    looked: u64,
+    max: u64,
+    is_spent: bool,
+}
+
+impl Steps {
+    pub(crate) fn new(steps: u64) -> Steps {
+        Steps { looked: 0, max: steps.saturating_mul(COLUMNS_PER_STEP), is_spent: false }
+    }
+
+    /// Pays for so many columns; false if that is too much, and from then on.
+    pub(crate) fn spend(&mut self, columns: usize) -> bool {
+        let looked = self.looked.saturating_add(u64::try_from(columns).unwrap_or(u64::MAX).max(1));
+        self.is_spent |= looked > self.max;
+        if !self.is_spent {
+            self.looked = looked;
+        }
+        !self.is_spent
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent
+    }
+
+    /// How many steps have been used.
+    pub(crate) fn used(&self) -> u64 {
+        self.looked.div_ceil(COLUMNS_PER_STEP)
+    }
+}

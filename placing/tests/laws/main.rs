@@ -1,0 +1,207 @@
+//! What holds of every placement.
+#![cfg(test)]
+
+use placing::{Choice, Effort, Placed, Root, Take, Window, bound_at, place};
+use sampling::Random;
+
+mod world;
+
+use world::{LARGE, SMALL, brute_force, fits, in_turn, unfair, window, worth};
+
+const EFFORT: Effort = Effort { steps: 20_000, seed: 1 };
+
+/// Small windows, which are solved exactly, and some larger ones.
+fn windows() -> impl Iterator<Item = (u64, Window)> {
+    let small = (0..3_000).map(|seed| (seed, window(seed, SMALL)));
+    small.chain((0..40).map(|seed| (seed, window(seed, LARGE))))
+}
+
+fn turns(window: &Window) -> Vec<Choice> {
+    window.roots.iter().map(|root| root.in_turn).collect()
+}
+
+fn weight(window: &Window, choices: &[Choice]) -> u128 {
+    worth(window, choices).0.into_iter().map(u128::from).sum()
+}
+
+#[test]
+fn p1_nothing_is_taken_twice() {
+    for (seed, window) in windows() {
+        let placed = place(&window, EFFORT);
+        assert_eq!(placed.choices.len(), window.roots.len());
+        assert!(fits(&window, &placed.choices), "seed {seed}: {window:#?} {placed:?}");
+        assert_eq!(placed.weight, weight(&window, &placed.choices), "seed {seed}");
+        assert_eq!(placed.in_turn, weight(&window, &turns(&window)), "seed {seed}");
+    }
+}
+
+#[test]
+fn p2_p8_no_submitter_gets_less_than_in_turn_and_no_pinned_root_is_passed_over() {
+    let mut gained = 0;
+    for (seed, window) in windows() {
+        let placed = place(&window, EFFORT);
+        assert_eq!(unfair(&window, &placed.choices), None, "seed {seed}: {window:#?} {placed:?}");
+        gained += u32::from(window.fair && placed.weight > placed.in_turn);
+    }
+    assert!(gained > 100, "in {gained} windows there is a gain");
+}
+
+#[test]
+fn p8_if_all_are_pinned_nobody_is_passed_over() {
+    for (seed, mut window) in windows() {
+        window.fair = true;
+        window.roots.iter_mut().for_each(|root| root.pinned = true);
+        let placed = place(&window, EFFORT);
+        let lost = turns(&window).iter().zip(&placed.choices).any(|(turn, now)| turn.is_some() && now.is_none());
+        assert!(!lost, "seed {seed}: {window:#?} {placed:?}");
+    }
+}
+
+#[test]
+fn p3_small_windows_are_solved_exactly() {
+    for seed in 0..3_000 {
+        let window = window(seed, SMALL);
+        let placed = place(&window, EFFORT);
+        assert!(placed.proven, "seed {seed}");
+        assert_eq!(worth(&window, &placed.choices), brute_force(&window), "seed {seed}: {window:#?} {placed:?}");
+        assert!(placed.bound == placed.weight, "seed {seed}: {placed:?}");
+    }
+}
+
+#[test]
+fn p3_placed_is_between_in_turn_and_the_bound() {
+    for (seed, window) in windows() {
+        let placed = place(&window, EFFORT);
+        assert!(worth(&window, &placed.choices) >= worth(&window, &turns(&window)), "seed {seed}: {placed:?}");
+        assert!(placed.weight <= placed.bound, "seed {seed}: {placed:?}");
+    }
+}
+
+#[test]
+fn p5_the_same_window_gives_the_same_placement() {
+    for (seed, window) in windows().filter(|(seed, _)| seed % 10 == 0) {
+        assert_eq!(place(&window, EFFORT), place(&window.clone(), EFFORT), "seed {seed}");
+    }
+}
+
+#[test]
+fn p6_more_steps_are_never_worse() {
+    for (seed, window) in windows().filter(|(seed, _)| seed % 10 == 0) {
+        let mut before: Option<(_, Placed)> = None;
+        for steps in [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 20_000] {
+            let placed = place(&window, Effort { steps, ..EFFORT });
+            let reached = worth(&window, &placed.choices);
+            assert!(placed.steps <= steps, "seed {seed}: {placed:?}");
+            if let Some((less, earlier)) = before {
+                assert!(reached >= less, "seed {seed}, {steps} steps: {placed:?}, before {earlier:?}");
+                assert!(placed.bound <= earlier.bound, "seed {seed}, {steps} steps: {placed:?}, before {earlier:?}");
+            }
+            before = Some((reached, placed));
+        }
+    }
+}
+
+#[test]
+fn p7_one_unit_more_never_places_fewer() {
+    let mut more = 0;
+    for seed in 0..2_000 {
+        let mut window = window(seed, SMALL);
+        window.roots.iter_mut().for_each(|root| {
+            (root.submitter, root.priority, root.band, root.pinned, root.weight) = (0, 0, 0, false, 1);
+        });
+        let reached = |window: &mut Window| {
+            in_turn(window);
+            place(window, EFFORT)
+        };
+        let before = reached(&mut window);
+        let resource = Random::new(seed).index(window.free.len());
+        window.free[resource] += 1;
+        let after = reached(&mut window);
+        assert!(before.proven && after.proven && after.weight >= before.weight, "seed {seed}: {before:?} {after:?}");
+        more += u32::from(after.weight > before.weight);
+    }
+    assert!(more > 100, "in {more} windows it helps");
+}
+
+#[test]
+fn p9_of_equal_roots_the_older_ones_are_placed() {
+    let equal = |one: &Root, other: &Root| {
+        let key = |root: &Root| (root.band, root.submitter, root.priority, root.weight, root.pinned);
+        key(one) == key(other) && one.columns == other.columns
+    };
+    let mut pairs = 0;
+    for (seed, window) in windows() {
+        let placed = place(&window, EFFORT);
+        for (younger, root) in window.roots.iter().enumerate() {
+            for older in (0..younger).filter(|older| equal(&window.roots[*older], root)) {
+                let (one, other) = (placed.choices[older], placed.choices[younger]);
+                assert!(other.is_none() || one.is_some(), "seed {seed}: {older} waits for {younger}: {placed:?}");
+                pairs += u32::from(one.is_some() && other.is_none());
+            }
+        }
+    }
+    assert!(pairs > 100, "{pairs} pairs");
+}
+
+#[test]
+fn p10_a_scale_of_scores_changes_no_count() {
+    for (seed, mut window) in windows().filter(|(seed, _)| seed % 3 == 0) {
+        let before = place(&window, EFFORT);
+        let scores = window.roots.iter_mut().flat_map(|root| &mut root.columns).flat_map(|column| &mut column.score);
+        scores.for_each(|level| *level *= 1000);
+        let after = place(&window, EFFORT);
+        assert_eq!(worth(&window, &before.choices).0, worth(&window, &after.choices).0, "seed {seed}");
+    }
+}
+
+#[test]
+fn p11_where_all_are_placed_in_turn_all_are_placed_with_no_smaller_sum() {
+    let mut all = 0;
+    for (seed, mut window) in windows() {
+        window.free.iter_mut().for_each(|free| *free += 5);
+        in_turn(&mut window);
+        let before = turns(&window);
+        let can: Vec<bool> = window.roots.iter().map(|root| !root.columns.is_empty()).collect();
+        if before.iter().map(Option::is_some).ne(can.iter().copied()) {
+            continue;
+        }
+        let placed = place(&window, EFFORT);
+        assert!(placed.choices.iter().map(Option::is_some).eq(can), "seed {seed}: {placed:?}");
+        assert!(worth(&window, &placed.choices).1 >= worth(&window, &before).1, "seed {seed}: {placed:?}");
+        all += 1;
+    }
+    assert!(all > 100, "{all} windows");
+}
+
+#[test]
+fn p12_every_price_gives_a_bound() {
+    for seed in 0..3_000 {
+        let window = window(seed, SMALL);
+        let exact = place(&window, EFFORT);
+        let random = &mut Random::stream(seed, "prices");
+        for _ in 0..5 {
+            let top = [1 << 20, 1 << 28, 1 << 30, 1 << 31][random.index(4)];
+            let prices: Vec<u64> = window.free.iter().map(|_| random.below(top)).collect();
+            assert!(bound_at(&window, &prices) >= exact.weight, "seed {seed}: {prices:?} {exact:?}");
+        }
+    }
+}
+
+#[test]
+fn the_example_of_the_definition() {
+    // Machines foo and bar, and a licence that is tied to foo. `any` is older and likes foo better; `sim` needs the licence.
+    let gang = |resources: &[usize], rank| placing::Column {
+        takes: resources.iter().map(|resource| Take::Units { resource: *resource, amount: 1 }).collect(),
+        score: [rank, 0, 0],
+    };
+    let any = Root { columns: vec![gang(&[0], 9), gang(&[1], 1)], ..Root::default() };
+    let sim = Root { columns: vec![gang(&[0, 2], 9)], ..Root::default() };
+    let mut window = Window { roots: vec![any, sim], free: vec![1; 3], fair: true, ..Window::default() };
+    in_turn(&mut window);
+    let placed = place(&window, EFFORT);
+    assert_eq!((placed.in_turn, placed.weight, placed.bound), (1, 2, 2));
+    assert_eq!(placed.choices, [Some(1), Some(0)]);
+    // If `any` may not be passed over, it still has a gang.
+    window.roots[0].pinned = true;
+    assert_eq!(place(&window, EFFORT).choices, [Some(1), Some(0)]);
+}
