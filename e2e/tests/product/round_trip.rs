@@ -89,7 +89,11 @@ fn is_given_back(schema: &Value, read: &Value, written: &Value) -> bool {
                     None => is_empty(value) || inner.get("default") == Some(value),
                 }
             };
-            read.iter().all(kept) && written.keys().all(|name| read.contains_key(name))
+            // A vote or a number of a status that is absent is read, and written, as the one that it then means.
+            let added = |(name, value): (&String, &Value)| {
+                read.contains_key(name) || [json!("Pending"), json!(0)].contains(value)
+            };
+            read.iter().all(kept) && written.iter().all(added)
         }
         (Value::Array(read), Value::Array(written)) => {
             let same = |(one, other)| is_given_back(&schema["items"], one, other);

@@ -127,7 +127,7 @@ impl State {
                 all.push(about("its status is of another generation"));
             }
             if id.0 == "Job" {
-                all.extend(self.unrest_of_job(object).into_iter().map(&about));
+                all.extend(self.unrest_of_job(object).into_iter().map(about));
             } else {
                 all.extend(self.unrest_of_offer(object, lowered.contains(id)).iter().map(|what| about(what)));
             }
