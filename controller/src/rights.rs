@@ -142,9 +142,9 @@ const READ: &[&str] = &["list", "watch"];
 
 /// Verbs, group, resource, subresource: what is needed everywhere.
 const EVERYWHERE: &[(&[&str], &str, &str, Option<&str>)] = &[
-    (&["get", "list", "watch"], OURS, "jobs", None),
-    (&["get", "list", "watch"], OURS, "licenses", None),
-    (&["get", "list", "watch", "create", "patch", "delete"], OURS, "machines", None),
+    (&["list", "watch", "get"], OURS, "jobs", None),
+    (&["list", "watch", "get"], OURS, "licenses", None),
+    (&["list", "watch", "get", "create", "patch", "delete"], OURS, "machines", None),
     (&["get", "list", "watch", "create", "delete"], OURS, "matches", None),
     (READ, OURS, "machineclasses", None),
     (READ, "", "namespaces", None),
