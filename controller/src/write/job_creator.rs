@@ -51,7 +51,7 @@ impl JobCreator {
         for asking in self.next(&wanted, now_ms) {
             let (namespace, uid) = (asking.work.key.namespace.clone(), asking.work.uid.clone());
             let maker = context.clone();
-            self.lane.begin(&namespace, uid, &context.cache, async move { make(&maker, &asking).await });
+            self.lane.begin(&namespace, (uid, false), &context.cache, async move { make(&maker, &asking).await });
         }
     }
 

@@ -30,20 +30,12 @@ pub(crate) struct Lane<T> {
     gate: Gate,
     pacing: Arc<Mutex<Pacing<T>>>,
     rate: Rate,
-    running: JoinSet<Attempt>,
+    running: JoinSet<Outcome>,
     begun: BTreeMap<Id, (String, T)>,
     objects: BTreeSet<T>,
     by_namespace: BTreeMap<String, usize>,
     ended: Vec<(T, Outcome)>,
     ended_at: Option<Instant>,
-}
-
-/// A write that has ended: what came of it, how long the server took, and when that was, in milliseconds.
-#[derive(Debug)]
-struct Attempt {
-    outcome: Outcome,
-    took_ms: u64,
-    at_ms: u64,
 }
 
 /// How many writes may be begun now.
@@ -83,11 +75,11 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
         Room { lane: Some(self), left, taken: BTreeMap::new(), now_ms }
     }
 
-    /// Begins a write. It is not made if its namespace is to pause by the time of its turn.
+    /// Begins a write; one of a large object counts for many. It is not made if its namespace is to pause by the time of its turn.
     pub(crate) fn begin(
         &mut self,
         namespace: &str,
-        object: T,
+        (object, is_large): (T, bool),
         cache: &Arc<Cache>,
         write: impl Future<Output = Outcome> + Send + 'static,
     ) {
@@ -97,19 +89,17 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
         let task = self.running.spawn(async move {
             let _turn = gate.turn(&here).await;
             if !locked(&pacing).may(&here, cache.now_ms()) {
-                return Attempt { outcome: Outcome::Again, took_ms: 0, at_ms: cache.now_ms() };
+                return Outcome::Again;
             }
-            let begun_ms = cache.now_ms();
             let outcome = write.await;
-            let at_ms = cache.now_ms();
             // before the turn is over, so that none of those that wait for it runs into the same
             gate.answered(&here, !matches!(outcome, Outcome::Stalled(_)));
             let news = locked(&pacing).note(&here, &name, &outcome, cache.now_ms());
             log(what, &here, &outcome, news.as_ref());
-            Attempt { outcome, took_ms: at_ms.saturating_sub(begun_ms), at_ms }
+            outcome
         });
         *self.by_namespace.entry(namespace.to_owned()).or_default() += 1;
-        self.rate.take(namespace, now_ms);
+        self.rate.take(namespace, is_large, now_ms);
         self.objects.insert(object.clone());
         self.begun.insert(task.id(), (namespace.to_owned(), object));
     }
@@ -124,15 +114,12 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
             tokio::select! {
                 biased;
                 Some(ended) = self.running.join_next_with_id(), if !self.running.is_empty() => {
-                    let (id, ended) = match ended {
-                        Ok((id, ended)) => (id, ended),
-                        Err(error) => {
-                            let outcome = Outcome::Stalled(error.to_string());
-                            (error.id(), Attempt { outcome, took_ms: 0, at_ms: 0 })
-                        }
+                    let (id, outcome) = match ended {
+                        Ok((id, outcome)) => (id, outcome),
+                        Err(error) => (error.id(), Outcome::Stalled(error.to_string())),
                     };
                     self.ended_at.get_or_insert_with(Instant::now);
-                    self.note(id, ended);
+                    self.note(id, outcome);
                 }
                 () = until(moment) => break,
             }
@@ -141,9 +128,8 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
         std::mem::take(&mut self.ended)
     }
 
-    fn note(&mut self, id: Id, Attempt { outcome, took_ms, at_ms }: Attempt) {
+    fn note(&mut self, id: Id, outcome: Outcome) {
         let Some((namespace, object)) = self.begun.remove(&id) else { return };
-        self.rate.ended(&namespace, took_ms, at_ms);
         self.objects.remove(&object);
         if let Some(count) = self.by_namespace.get_mut(&namespace) {
             *count = count.saturating_sub(1);

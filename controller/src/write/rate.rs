@@ -1,15 +1,13 @@
-//! How many writes of one kind a namespace gets in time: so many at once, then so many a second, and fewer if the API server needs
-//! long for each. Thousands of objects of one tenant, or large ones, must not keep it busy for all others.
+//! How many writes of one kind a namespace gets in time: so many at once, then so many a second, and fewer of large objects, for each of
+//! which the API server needs long. Thousands of objects of one tenant, or large ones, must not keep it busy for all others.
 
 use std::collections::BTreeMap;
 
 /// So many at once; and after them one in so many milliseconds.
 const BURST: u64 = 200;
 const APART_MS: u64 = 50;
-/// A write counts for so many times the time that it took, if that is more.
-const TIMES: u64 = 4;
-/// No write counts for more than this, in milliseconds.
-const COST_MAX_MS: u64 = 2_000;
+/// The same for the write of a large object.
+const LARGE_APART_MS: u64 = 1_000;
 /// How much of the burst there is again before a namespace that has used it up is looked at again.
 const BATCH: u64 = 10;
 
@@ -27,20 +25,11 @@ impl Rate {
         usize::try_from(BURST.saturating_sub(used)).unwrap_or(usize::MAX)
     }
 
-    /// One is begun.
-    pub(crate) fn take(&mut self, namespace: &str, now_ms: u64) {
+    /// One is begun, of a large object or of another.
+    pub(crate) fn take(&mut self, namespace: &str, is_large: bool, now_ms: u64) {
         self.used_until_ms.retain(|_, until| *until > now_ms);
         let until = self.used_until_ms.entry(namespace.to_owned()).or_insert(now_ms);
-        *until = until.saturating_add(APART_MS);
-    }
-
-    /// One has ended that took so long.
-    pub(crate) fn ended(&mut self, namespace: &str, took_ms: u64, now_ms: u64) {
-        let cost = took_ms.saturating_mul(TIMES).min(COST_MAX_MS);
-        if let Some(more) = cost.checked_sub(APART_MS) {
-            let until = self.used_until_ms.entry(namespace.to_owned()).or_insert(now_ms);
-            *until = (*until).max(now_ms).saturating_add(more);
-        }
+        *until = until.saturating_add(if is_large { LARGE_APART_MS } else { APART_MS });
     }
 
     /// When a namespace that has used up its rate may go on.
@@ -60,7 +49,7 @@ mod tests {
         let (mut rate, mut now, mut written) = (Rate::default(), 0, 0);
         while now < 60_000 {
             while rate.left("b", now) > 0 {
-                rate.take("b", now);
+                rate.take("b", false, now);
                 written += 1;
             }
             assert_eq!(rate.left("c", now), usize::try_from(BURST).unwrap());
@@ -73,12 +62,11 @@ mod tests {
     }
 
     #[test]
-    fn b13_writes_of_large_objects_count_for_the_time_that_they_take() {
+    fn b13_writes_of_large_objects_count_for_many() {
         let (mut rate, mut now, mut written) = (Rate::default(), 0, 0);
         while now < 60_000 {
             if rate.left("b", now) > 0 {
-                rate.take("b", now);
-                rate.ended("b", 250, now + 250);
+                rate.take("b", true, now);
                 written += 1;
             }
             now += 250;
@@ -91,8 +79,8 @@ mod tests {
     #[test]
     fn what_was_used_long_ago_is_forgotten() {
         let mut rate = Rate::default();
-        (0..1000).for_each(|number| rate.take(&format!("n{number}"), 0));
-        rate.take("b", 60_000);
+        (0..1000).for_each(|number| rate.take(&format!("n{number}"), false, 0));
+        rate.take("b", false, 60_000);
         assert_eq!(rate.used_until_ms.len(), 1);
         assert_eq!(rate.next_ms(60_000), None);
     }

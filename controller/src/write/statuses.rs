@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crds::{AdKind, Job, License, Machine, OfferKind};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
-use pool::Objects;
+use pool::{Cached, ObjectKey, Objects};
 
 use crate::context::Context;
 use crate::cycle::in_flight::InFlight;
@@ -50,6 +50,7 @@ impl Statuses {
         for update in self.pending.due(objects, findings, &in_flight.jobs(), now, &mut room) {
             let (namespace, whose) = (update.key.namespace.clone(), (update.kind, update.key.clone()));
             let (writer, in_flight) = (context.clone(), in_flight.clone());
+            let whose = (whose, is_large(objects, update.kind, &update.key));
             self.lane.begin(&namespace, whose, &context.cache, async move { write(&writer, &in_flight, update).await });
         }
     }
@@ -66,6 +67,15 @@ impl Statuses {
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
         let rested = self.lane.next_ms(now_ms).filter(|_| !self.pending.is_empty());
         rested.into_iter().chain(self.pending.next_ms()).min()
+    }
+}
+
+/// Whether the object is so large that its ad has no room in memory.
+fn is_large(objects: &Objects, kind: AdKind, key: &ObjectKey) -> bool {
+    match kind {
+        AdKind::Job => objects.jobs.get(key).is_some_and(Cached::is_stripped),
+        AdKind::Offer(OfferKind::Machine) => objects.machines.get(key).is_some_and(Cached::is_stripped),
+        AdKind::Offer(OfferKind::License) => objects.licenses.get(key).is_some_and(Cached::is_stripped),
     }
 }
 
