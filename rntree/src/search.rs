@@ -113,6 +113,11 @@ impl Search {
         self.done.insert(child);
     }
 
+    /// The request was forwarded without having been looked at.
+    pub(crate) fn count_message(&mut self) {
+        self.messages += 1;
+    }
+
     fn stop(&mut self, reason: Stop) -> Step {
         self.stopped = Some(reason);
         Step::Stop(reason)

@@ -127,6 +127,19 @@ mod tests {
         assert_eq!(report.costs, [3.0], "to the one that has gone, to the other one and back");
     }
 
+    /// A walk costs a message a step and changes nothing else: from where it ends, the search finds the same node.
+    #[test]
+    fn a_walk_comes_before_the_search() {
+        let costs = |walk| {
+            let report = simulate(&script(&[]), Matchmaker::BASIC.after_walk(walk), 1);
+            assert_eq!((report.runs.as_slice(), report.lost), ([RUN].as_slice(), 0));
+            report.costs[0]
+        };
+        // The two nodes are parent and child, and the one below can run the job: an odd number of steps ends there.
+        assert_eq!([0, 1, 2, 7].map(costs), [1.0, 1.0, 3.0, 7.0]);
+        assert_eq!(Matchmaker::Central.after_walk(3), Matchmaker::Central);
+    }
+
     fn searched_in(script: &Script) -> Report {
         simulate(script, Matchmaker::EXTENDED, 1)
     }

@@ -169,6 +169,12 @@ enum Verb {
         /// Only a network of so many nodes, with `shape` and `scale`.
         #[arg(long, conflicts_with = "write")]
         nodes: Option<usize>,
+        /// With `figures`: so many steps at random come before each search.
+        #[arg(long, default_value_t = 0, conflicts_with = "write")]
+        walk: usize,
+        /// Print the tables as JSON, a line each.
+        #[arg(long)]
+        json: bool,
         /// Put the tables into docs/rn-tree.md and the figures into docs/figures.
         #[arg(long)]
         write: bool,
@@ -237,8 +243,8 @@ fn run(verb: Verb) -> Result<ExitCode> {
             return run::load(&sizes, &words, drain.as_deref(), work);
         }
         Verb::Figures => bench::draw()?,
-        Verb::RnTree { experiment, seeds, nodes, write } => {
-            rn_tree::run(experiment, &rn_tree::Wish { seeds, nodes, write })?;
+        Verb::RnTree { experiment, seeds, nodes, walk, json, write } => {
+            rn_tree::run(experiment, &rn_tree::Wish { seeds, nodes, walk, json, write })?;
         }
         Verb::Tidy { shrink: true } => check::shrink()?,
         Verb::Tidy { shrink: false } => check::tidy()?,

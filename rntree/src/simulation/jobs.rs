@@ -56,6 +56,8 @@ pub(super) struct Host {
 pub(super) struct Request {
     job: JobPlace,
     search: Search,
+    /// How many steps at random are left before the search begins.
+    walk: usize,
 }
 
 /// What a request finds at a node.
@@ -132,9 +134,9 @@ impl<'s> Simulation<'s> {
         job.tries += 1;
         let (owner, want) = (job.owner, &job.profile.want);
         match self.matchmaker {
-            Matchmaker::Tree { candidates } => {
+            Matchmaker::Tree { candidates, walk } => {
                 let search = Search::new(want.clone(), candidates);
-                self.visit(owner, Request { job: place, search });
+                self.visit(owner, Request { job: place, search, walk });
             }
             Matchmaker::Central => match self.least_busy(want) {
                 Some(node) => self.place(place, node),
@@ -167,6 +169,15 @@ impl<'s> Simulation<'s> {
     fn visit(&mut self, id: Id, mut request: Request) {
         let queue = self.queue(id);
         let Some(node) = self.network.node(id) else { return self.search_ended(&request) };
+        if request.walk > 0 {
+            request.walk -= 1;
+            let down = node.children().map(|(child, _)| Step::Down(child));
+            let steps: Vec<Step> = down.chain(node.parent().map(Step::Up)).collect();
+            if let Some(step) = self.random.pick(&steps) {
+                request.search.count_message();
+                return self.agenda.add(self.now + HOP, Event::Forwarded(id, *step, Box::new(request)));
+            }
+        }
         match request.search.visit(&Here { id, node, queue }, |open| self.random.index(open)) {
             Step::Stop(_) => self.search_ended(&request),
             step => self.agenda.add(self.now + HOP, Event::Forwarded(id, step, Box::new(request))),

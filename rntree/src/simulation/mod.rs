@@ -36,14 +36,26 @@ pub enum Matchmaker {
     Tree {
         /// How many.
         candidates: usize,
+        /// How many steps at random, from a node to its parent or a child, come before the search. Not in this paper but in later work of
+        /// its authors: jobs that are all owned by one node begin their searches elsewhere.
+        walk: usize,
     },
 }
 
 impl Matchmaker {
     /// The paper's basic search, RNT-BS.
-    pub const BASIC: Matchmaker = Matchmaker::Tree { candidates: 1 };
+    pub const BASIC: Matchmaker = Matchmaker::Tree { candidates: 1, walk: 0 };
     /// The paper's extended search, RNT-ES.
-    pub const EXTENDED: Matchmaker = Matchmaker::Tree { candidates: 2 };
+    pub const EXTENDED: Matchmaker = Matchmaker::Tree { candidates: 2, walk: 0 };
+
+    /// The same search after a walk of so many steps. The central matchmaker has no use for one.
+    #[must_use]
+    pub fn after_walk(self, walk: usize) -> Matchmaker {
+        match self {
+            Matchmaker::Central => self,
+            Matchmaker::Tree { candidates, .. } => Matchmaker::Tree { candidates, walk },
+        }
+    }
 }
 
 /// Lets a script happen. The seed decides only what the matchmaker draws; the same script and seed give the same report.

@@ -4,7 +4,6 @@ use anyhow::Result;
 
 use super::results::{self, MATCHMAKERS, Measured, Outcome};
 use super::{Wish, claims, heads, row};
-use crate::output::line;
 use chart::{Bars, Group, Stack};
 
 /// The part of the basic search's waiting time that the paper states for the extended one: static and dynamic workloads.
@@ -17,11 +16,11 @@ pub(super) const STATIC: usize = 3;
 /// Simulates everything, prints what the figures plot and what the paper says about them, and draws the figures.
 pub(super) fn run(wish: &Wish) -> Result<()> {
     let start = std::time::Instant::now();
-    let all = results::measured(wish.seeds);
+    let all = results::measured(wish.seeds, wish.walk);
     eprintln!("all simulations: {:.1} s", start.elapsed().as_secs_f64());
     wish.table("figures", &table(&all))?;
-    line("\nWhat the paper says about them:\n");
-    wish.table("claims", &claims::table(&all, &results::of(&claims::LIGHT, wish.seeds)))?;
+    wish.heading("What the paper says about them:");
+    wish.table("claims", &claims::table(&all, &results::of(&claims::LIGHT, wish.seeds, wish.walk)))?;
     for (name, chart) in charts(&all, wish.seeds) {
         wish.figure(name, &chart.svg())?;
     }

@@ -36,6 +36,10 @@ pub(crate) struct Wish {
     pub(crate) seeds: u32,
     /// Only a network of this size.
     pub(crate) nodes: Option<usize>,
+    /// How many steps at random come before a search, in the figures.
+    pub(crate) walk: usize,
+    /// Whether the tables are printed as JSON, a line each.
+    pub(crate) json: bool,
     /// Whether the tables and figures go into the documents.
     pub(crate) write: bool,
 }
@@ -54,8 +58,15 @@ impl Wish {
     /// Prints a table, and puts it into the page on demand.
     fn table(&self, name: &str, rows: &[String]) -> Result<()> {
         let table = rows.join("\n");
-        line(&table);
+        line(&if self.json { json(name, rows).to_string() } else { table.clone() });
         if self.write { page::replace(PAGE, name, &table) } else { Ok(()) }
+    }
+
+    /// Prints what stands between two tables, for people.
+    fn heading(&self, text: &str) {
+        if !self.json {
+            line(&format!("\n{text}\n"));
+        }
     }
 
     /// Writes a figure on demand.
@@ -68,6 +79,20 @@ impl Wish {
 fn progress(done: usize, all: usize, what: &str) {
     eprintln!("{done} of {all}: {what}");
 }
+
+/// A table as data: its name, the heads of its columns, and its rows.
+fn json(name: &str, rows: &[String]) -> serde_json::Value {
+    let cells = |row: &String| -> Vec<String> {
+        let inner = row.trim_start_matches("| ").trim_end_matches(" |");
+        inner.split(" | ").map(|cell| cell.trim().to_owned()).collect()
+    };
+    let columns = rows.first().map(cells);
+    let rows: Vec<Vec<String>> = rows.iter().skip(HEADS).map(cells).collect();
+    serde_json::json!({"table": name, "columns": columns, "rows": rows})
+}
+
+/// How many lines of a table stand above its rows.
+const HEADS: usize = 2;
 
 /// A row of a table.
 fn row(cells: impl IntoIterator<Item = String>) -> String {

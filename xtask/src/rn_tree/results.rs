@@ -80,10 +80,10 @@ impl Outcome {
 }
 
 /// Simulates each workload of table 1 under each matchmaker and seed, a thread for each workload.
-pub(super) fn measured(seeds: u32) -> Vec<Measured> {
+pub(super) fn measured(seeds: u32, walk: usize) -> Vec<Measured> {
     let done = AtomicUsize::new(0);
     let one = &|workload: &Workload| {
-        let measured = of(workload, seeds);
+        let measured = of(workload, seeds, walk);
         let place = done.fetch_add(1, Ordering::Relaxed) + 1;
         progress(place, WORKLOADS.len(), &format!("{}, {seeds} seeds each", workload.name));
         measured
@@ -94,15 +94,15 @@ pub(super) fn measured(seeds: u32) -> Vec<Measured> {
     })
 }
 
-/// One workload under the three matchmakers.
-pub(super) fn of(workload: &Workload, seeds: u32) -> Measured {
+/// One workload under the three matchmakers, those of the tree after a walk of so many steps.
+pub(super) fn of(workload: &Workload, seeds: u32, walk: usize) -> Measured {
     let mut all: [Vec<Outcome>; 3] = Default::default();
     let mut nodes = Vec::new();
     for seed in (1..=seeds).map(u64::from) {
         let script = workload.script(seed);
         nodes.push(script.traffic().present);
         for (figures, (_, matchmaker)) in all.iter_mut().zip(MATCHMAKERS) {
-            figures.push(Outcome::of(&simulate(&script, matchmaker, seed)));
+            figures.push(Outcome::of(&simulate(&script, matchmaker.after_walk(walk), seed)));
         }
     }
     let nodes = nodes.first().map_or(0.0, |nodes| f64::from(u32::try_from(*nodes).unwrap_or(u32::MAX)));

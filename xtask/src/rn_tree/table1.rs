@@ -4,7 +4,6 @@ use anyhow::Result;
 use rntree::{Traffic, WORKLOADS, Workload};
 
 use super::{Wish, assumptions, heads, row};
-use crate::output::line;
 
 /// A column of the table as it is printed in the paper, in the order of [`WORKLOADS`].
 const PAPER: [Column; 6] = [
@@ -108,6 +107,6 @@ pub(super) fn run(wish: &Wish) -> Result<()> {
         table.push(row(std::iter::once((*name).to_owned()).chain(ours.iter().zip(&paper).map(cell))));
     }
     wish.table("table1", &table)?;
-    line("\nWhat the paper does not give:\n");
+    wish.heading("What the paper does not give:");
     wish.table("assumptions", &assumptions::table())
 }

@@ -1,4 +1,5 @@
-//! The cases about summaries: published as the reference does, and no stricter and no weaker than it.
+//! The cases about the RN-Tree: the same tree, and the same search in it. The cases about summaries: published as the reference does, and
+//! no stricter and no weaker than it.
 
 #[cfg(test)]
 mod tests {
@@ -6,7 +7,7 @@ mod tests {
 
     use serde_json::Value;
 
-    fn cases() -> Option<Vec<Value>> {
+    fn cases(ops: &[&str]) -> Option<Vec<Value>> {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("../../../shared/conformance/federation/cases-visible.jsonl");
         let Ok(text) = std::fs::read_to_string(&path) else {
@@ -14,7 +15,7 @@ mod tests {
             return None;
         };
         let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        Some(all.filter(|case| case["op"] == "summary" || case["op"] == "merge").collect())
+        Some(all.filter(|case| ops.contains(&case["op"].as_str().unwrap())).collect())
     }
 
     /// Numbers are equal if they are so up to their last digits; `9007199254740994.0` and the integer are one.
@@ -54,8 +55,20 @@ mod tests {
     }
 
     #[test]
+    fn every_tree_and_every_search_is_that_of_the_cases() {
+        let Some(cases) = cases(&["rntree"]) else { return };
+        let wrong = |case: &&Value| {
+            let got = conformance::answer(case);
+            let want = case["want"].as_object().unwrap();
+            want.iter().any(|(field, want)| !same(want, &got[field]))
+        };
+        let wrong: Vec<&Value> = cases.iter().filter(wrong).map(|case| &case["id"]).collect();
+        assert!(wrong.is_empty() && cases.len() >= 60, "{} of {}: {wrong:?}", wrong.len(), cases.len());
+    }
+
+    #[test]
     fn every_case_of_a_summary_passes() {
-        let Some(cases) = cases() else { return };
+        let Some(cases) = cases(&["summary", "merge"]) else { return };
         let wrong: Vec<String> = cases.iter().flat_map(check).collect();
         assert!(wrong.is_empty() && cases.len() >= 100, "{} of {}: {wrong:#?}", wrong.len(), cases.len());
     }

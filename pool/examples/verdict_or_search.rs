@@ -1,0 +1,111 @@
+//! What it costs to find out that a job has no gang: by the engine's search, and by the verdict over a summary. A table for
+//! `docs/summaries.md`.
+//!
+//! `cargo run --release -p pool --example verdict_or_search`
+
+use std::hint::black_box;
+use std::io::Write;
+use std::time::Instant;
+
+use crds::{AdFields, ExprText, Job, JobSpec, Machine, MachineSpec, Port};
+use gangindex::Indexed;
+use kube::ResourceExt;
+use matchmaker::{Config, Snapshot};
+use pool::{CycleInputs, Objects, published, snapshot, verdict};
+use summary::{Limits, Summary, Verdict};
+
+const MACHINES: usize = 10_000;
+/// How many jobs of each sort; no two have the same constraint.
+const JOBS: usize = 200;
+
+/// Why nothing in the pool will do, and the constraint of one such job.
+type Sort = (&'static str, fn(usize) -> String);
+
+const SORTS: [Sort; 5] = [
+    ("a text that no machine has", |job| format!("cpu.Arch == \"arch-{job}\"")),
+    ("more than any machine has", |job| format!("cpu.Memory >= {}", 1_000_000 + job)),
+    ("an attribute that no machine has", |job| format!("cpu.Memry >= {job}")),
+    ("arithmetic over an attribute", |job| format!("cpu.Memory * 2 >= {}", 3_000_000 + job)),
+    ("arithmetic over two attributes", |job| format!("cpu.Memory + cpu.Disk >= {}", 9_000_000 + job)),
+];
+
+fn placed<K: ResourceExt>(mut object: K) -> K {
+    let uid = format!("uid-{}", object.name_any());
+    let meta = object.meta_mut();
+    meta.namespace = Some("grid".to_owned());
+    meta.uid = Some(uid);
+    meta.generation = Some(1);
+    object
+}
+
+fn machine(number: usize) -> Machine {
+    let attributes = [
+        ("Arch", ["X86_64", "arm64"][number % 2].into()),
+        ("Memory", (1024 + number).into()),
+        ("Disk", (4_000 + number * 7).into()),
+    ];
+    let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let ad = AdFields { attributes: Some(attributes), ..AdFields::default() };
+    placed(Machine::new(&format!("m{number}"), MachineSpec { ad, ..MachineSpec::default() }))
+}
+
+fn job(number: usize, constraint: &str) -> Job {
+    let port =
+        Port { label: "cpu".to_owned(), constraint: Some(ExprText::from(constraint)), ..Port::default() };
+    let ad = AdFields { ports: Some(vec![port]), ..AdFields::default() };
+    placed(Job::new(&format!("j{number}"), JobSpec { ad, ..JobSpec::default() }))
+}
+
+/// The pool with so many jobs of a sort.
+fn pool_of(jobs: usize, constraint: fn(usize) -> String) -> Snapshot {
+    let mut objects = Objects::default();
+    (0..MACHINES).for_each(|number| objects.machines.put(machine(number)));
+    (0..jobs).for_each(|number| objects.jobs.put(job(number, &constraint(number))));
+    snapshot(&objects, &CycleInputs::default())
+}
+
+fn microseconds(of: impl FnOnce()) -> f64 {
+    let begin = Instant::now();
+    of();
+    begin.elapsed().as_secs_f64() * 1e6
+}
+
+/// Microseconds a job: the first search and later ones, without a reason; the first search with one; the verdict.
+fn measured((_, constraint): &Sort, summary: &Summary) -> [f64; 4] {
+    let (empty, full) = (pool_of(0, *constraint), pool_of(JOBS, *constraint));
+    let [quiet, explaining] = [false, true].map(|explains| Config { explains, ..Config::product() });
+    let each = |all: f64| all / JOBS as f64;
+    let searched = |config: &Config| {
+        let mut engine = Indexed::new();
+        // The first cycle reads the machines into the index, which other jobs need as well.
+        engine.negotiate(&empty, config, 0);
+        let idle = microseconds(|| drop(black_box(engine.negotiate(&empty, config, 0))));
+        let first = microseconds(|| assert!(engine.negotiate(&full, config, 0).gangs.is_empty(), "a gang was found"));
+        let later = microseconds(|| drop(black_box(engine.negotiate(&full, config, 0))));
+        [first, later].map(|cycle| each((cycle - idle).max(0.0)))
+    };
+    let [first, later] = searched(&quiet);
+    let [explained, _] = searched(&explaining);
+    let verdicts = microseconds(|| {
+        for root in &full.roots {
+            let said = full.ad(root.ad).map(|ad| verdict(&ad.ports, summary));
+            assert!(matches!(black_box(said), Some(Verdict::Cannot { .. })), "the summary does not rule it out");
+        }
+    });
+    [first, later, explained, each(verdicts)]
+}
+
+fn main() -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let summary = published(&pool_of(0, SORTS[0].1)).summary(&Limits::default());
+    writeln!(
+        out,
+        "| no machine meets the constraint: | first search, µs | later cycles, µs | first search with its reason, µs | verdict, µs |"
+    )?;
+    writeln!(out, "|---|---|---|---|---|")?;
+    for sort in &SORTS {
+        let cells = measured(sort, &summary).map(|cell| format!("{cell:.1}"));
+        writeln!(out, "| {} | {} |", sort.0, cells.join(" | "))?;
+    }
+    Ok(())
+}
