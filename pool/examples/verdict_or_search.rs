@@ -50,8 +50,7 @@ fn machine(number: usize) -> Machine {
 }
 
 fn job(number: usize, constraint: &str) -> Job {
-    let port =
-        Port { label: "cpu".to_owned(), constraint: Some(ExprText::from(constraint)), ..Port::default() };
+    let port = Port { label: "cpu".to_owned(), constraint: Some(ExprText::from(constraint)), ..Port::default() };
     let ad = AdFields { ports: Some(vec![port]), ..AdFields::default() };
     placed(Job::new(&format!("j{number}"), JobSpec { ad, ..JobSpec::default() }))
 }

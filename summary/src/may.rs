@@ -27,6 +27,10 @@ pub(crate) struct Evaluator<'s, 'a> {
     parts: Cell<u32>,
     /// Attributes of the job that were looked at, by the identity of their expressions and whether they stand in the port.
     known: RefCell<BTreeMap<(usize, bool), Values>>,
+    /// Those that are being looked at, outermost first.
+    open: RefCell<Vec<(usize, bool)>>,
+    /// Of these, the outermost one that was met again.
+    met: Cell<Option<usize>>,
 }
 
 /// Whether a condition that stands in a port may be true: of some pair of values that it reads.
@@ -36,7 +40,13 @@ pub(crate) fn may_hold(condition: &Expr, scope: &Scope<'_>) -> bool {
 
 /// All values that an expression in a port may have.
 pub(crate) fn values(expr: &Expr, scope: &Scope<'_>) -> Values {
-    let evaluator = Evaluator { scope, parts: Cell::new(0), known: RefCell::default() };
+    let evaluator = Evaluator {
+        scope,
+        parts: Cell::new(0),
+        known: RefCell::default(),
+        open: RefCell::default(),
+        met: Cell::new(None),
+    };
     evaluator.values(expr, &scope.side, 0)
 }
 
@@ -122,13 +132,28 @@ impl<'a> Evaluator<'_, 'a> {
         rest.into_iter().rev().fold(outcomes(first), chained).into()
     }
 
-    /// An attribute of the job: its value if it depends on nothing else.
+    /// An attribute of the job: its value if it depends on nothing else. The value of an attribute that reads itself depends on where
+    /// evaluation enters the circle: it may be any.
     fn own(&self, expr: &Expr, side: &Side<'a>, depth: u32) -> Values {
         let place = (expr.id(), side.port.is_some());
         if let Some(values) = self.known.borrow().get(&place) {
             return values.clone();
         }
-        let values = own_value(expr, side).unwrap_or_else(|| self.values(expr, side, depth + 1));
+        let open = self.open.borrow().iter().position(|other| *other == place);
+        if let Some(open) = open {
+            self.met.set(Some(self.met.get().map_or(open, |met| met.min(open))));
+            return Values::any();
+        }
+        let depth_of_open = self.open.borrow().len();
+        self.open.borrow_mut().push(place);
+        let mut values = own_value(expr, side).unwrap_or_else(|| self.values(expr, side, depth + 1));
+        self.open.borrow_mut().pop();
+        if self.met.get().is_some_and(|met| met <= depth_of_open) {
+            values = Values::any();
+            if self.met.get() == Some(depth_of_open) {
+                self.met.set(None);
+            }
+        }
         self.known.borrow_mut().insert(place, values.clone());
         values
     }

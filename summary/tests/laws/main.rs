@@ -14,6 +14,28 @@ mod tests {
     use super::random::{World, rounds, world};
 
     /// Law S for constraints: the evaluator looks at every pair of offers.
+    /// What an attribute that reads itself is worth depends on where evaluation enters the circle.
+    #[test]
+    fn attributes_that_read_themselves_rule_nothing_out() {
+        let read = |text: &str| classad::parse_expr(text, classad::Dialect::Gangmatch).unwrap();
+        for ad in [
+            "[ X = isUndefined(X) ]",
+            "[ X = X is undefined ]",
+            "[ X = isError(Y); Y = X + 1 ]",
+            "[ X = Y; Y = Z; Z = isError(Y) ]",
+        ] {
+            let own = classad::parse_ad(ad, classad::Dialect::Gangmatch).unwrap();
+            for constraint in ["X", "!X", "X && !X"] {
+                assert!(
+                    summary::may(&read(constraint), &own, &std::collections::BTreeMap::new(), &Summary::default()),
+                    "{ad} {constraint}"
+                );
+            }
+        }
+        let own = classad::parse_ad("[ X = 1; Y = X < 0 ]", classad::Dialect::Gangmatch).unwrap();
+        assert!(!summary::may(&read("Y"), &own, &std::collections::BTreeMap::new(), &Summary::default()));
+    }
+
     #[test]
     fn what_is_true_of_some_offers_is_never_ruled_out() {
         let labels = World::labels();

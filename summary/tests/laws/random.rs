@@ -99,7 +99,17 @@ pub(crate) fn world(seed: u64) -> World {
     for name in ["JobMem", "Cmd", "Need"] {
         if random.happens(800) {
             let written = if random.happens(200) {
-                pick(&mut random, &["JobMem / 8", "Cmd", "strcat(Cmd, 1)"])
+                pick(
+                    &mut random,
+                    &[
+                        "JobMem / 8",
+                        "Cmd",
+                        "strcat(Cmd, 1)",
+                        "isUndefined(Need)",
+                        "Lost is undefined",
+                        "isError(Need) || Cmd",
+                    ],
+                )
             } else {
                 literal(&mut random)
             };

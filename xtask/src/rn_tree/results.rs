@@ -90,7 +90,8 @@ pub(super) fn measured(seeds: u32, walk: usize) -> Vec<Measured> {
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = WORKLOADS.iter().map(|workload| scope.spawn(move || one(workload))).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined.map(|measured| measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     })
 }
 
