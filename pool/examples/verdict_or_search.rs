@@ -40,7 +40,7 @@ fn placed<K: ResourceExt>(mut object: K) -> K {
 
 fn machine(number: usize) -> Machine {
     let attributes = [
-        ("Arch", if number % 2 == 0 { "X86_64" } else { "arm64" }.into()),
+        ("Arch", if number.is_multiple_of(2) { "X86_64" } else { "arm64" }.into()),
         ("Memory", (1024 + number).into()),
         ("Disk", (4_000 + number * 7).into()),
     ];
