@@ -65,7 +65,7 @@ impl Wish {
     /// Prints what stands between two tables, for people.
     fn heading(&self, text: &str) {
         if !self.json {
-            line(&format!("\n{text}\n"));
+            line(format!("\n{text}\n"));
         }
     }
 
