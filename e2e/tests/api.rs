@@ -26,7 +26,7 @@ fn the_kinds_keep_the_rules_of_the_api_cases() {
         .args(["--require-stamping", "--failures", "20"])
         .arg(folder.join("visible-renamed.jsonl"))
         // the runner reads the kubeconfig with kubectl
-        .env("PATH", path_with(&plane))
+        .env("PATH", plane.path_with(&[]).unwrap())
         .output()
         .unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -34,10 +34,4 @@ fn the_kinds_keep_the_rules_of_the_api_cases() {
     assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(last.ends_with(" 0 failed") && !last.starts_with("0 passed"), "{last}");
     println!("API cases: {last}");
-}
-
-fn path_with(plane: &ControlPlane) -> std::ffi::OsString {
-    let old = std::env::var_os("PATH").unwrap_or_default();
-    let own = plane.tools().kubectl.parent().unwrap().to_owned();
-    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&old))).unwrap()
 }

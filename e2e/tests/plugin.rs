@@ -1,7 +1,6 @@
-//! Turns the plugin into checks where it reads a cluster: through kubectl, with the rights and the context of whoever calls it.
+//! Checks the plugin where it reads a cluster. It does so with kubectl, so that the current context and the rights of its user apply.
 #![cfg(test)]
 
-use std::env;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -11,9 +10,7 @@ use testbed::{ControlPlane, Options, product, repository};
 /// `kubectl gangmatch` with this kubeconfig, the way kubectl finds its plugins.
 fn gangmatch(plane: &ControlPlane, kubeconfig: &Path, arguments: &[&str]) -> Output {
     let plugin = repository::program("kubectl-gangmatch").unwrap();
-    let before = env::var_os("PATH").unwrap_or_default();
-    let folders = [plugin.parent(), plane.tools().kubectl.parent()].into_iter().flatten().map(Path::to_owned);
-    let path = env::join_paths(folders.chain(env::split_paths(&before))).unwrap();
+    let path = plane.path_with(&[plugin.parent().unwrap()]).unwrap();
     let mut command = Command::new(&plane.tools().kubectl);
     command.arg("gangmatch").args(arguments).env("PATH", path).env("KUBECONFIG", kubeconfig);
     command.current_dir(repository::root()).output().unwrap()
@@ -39,8 +36,8 @@ fn a_summary_of_the_cluster_is_that_of_its_manifests() {
     assert_eq!(of_cluster, summary(&["-f", "examples/floating", "--as", &me]));
     assert_eq!(of_cluster["classes"]["license"]["free"]["seats"]["sum"], 1, "{of_cluster}");
 
-    let nobody = plane.user("nobody-special", &[]).unwrap();
-    let output = gangmatch(&plane, &nobody, &["summary"]);
+    let user_without_roles = plane.user("carol", &[]).unwrap();
+    let output = gangmatch(&plane, &user_without_roles, &["summary"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("cannot list resource \"machines\""), "{}", said(&output));
 }

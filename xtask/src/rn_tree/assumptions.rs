@@ -1,6 +1,6 @@
 //! What the paper leaves out, and what is taken for it.
 
-use super::{heads, row};
+use super::{Row, heads};
 
 /// What it is, what is taken, and why.
 const ASSUMPTIONS: [[&str; 3]; 14] = [
@@ -41,8 +41,8 @@ const ASSUMPTIONS: [[&str; 3]; 14] = [
 ];
 
 /// The assumptions as a table.
-pub(super) fn table() -> Vec<String> {
+pub(super) fn table() -> Vec<Row> {
     let mut rows = heads(&["the paper does not give", "taken", "why"]);
-    rows.extend(ASSUMPTIONS.map(|cells| row(cells.map(str::to_owned))));
+    rows.extend(ASSUMPTIONS.map(|cells| cells.map(str::to_owned).to_vec()));
     rows
 }

@@ -5,7 +5,7 @@ use sampling::mean;
 
 use super::figures::STATIC;
 use super::results::{Measured, Outcome};
-use super::{heads, row};
+use super::{Row, heads};
 
 /// The first workload of table 1 with a twentieth of the work: nearly always some node is free.
 pub(super) const LIGHT: Workload = {
@@ -15,10 +15,10 @@ pub(super) const LIGHT: Workload = {
 };
 
 /// The sentences as a table. `light` is [`LIGHT`].
-pub(super) fn table(all: &[Measured], light: &Measured) -> Vec<String> {
+pub(super) fn table(all: &[Measured], light: &Measured) -> Vec<Row> {
     let (stable, dynamic) = all.split_at(STATIC.min(all.len()));
     let mut table = heads(&["the paper", "here"]);
-    let mut claim = |paper: &str, here: String| table.push(row([paper.to_owned(), here]));
+    let mut claim = |paper: &str, here: String| table.push(vec![paper.to_owned(), here]);
     claim("RNT-ES waits 28 % of RNT-BS, static workloads, average", ratios(stable));
     claim("RNT-ES waits 17 % of RNT-BS, dynamic workloads, average", ratios(dynamic));
     claim("the wait grows with CHF for all three matchmakers", each(stable, " < ", |one| triple(one, |of| of.wait, 1)));

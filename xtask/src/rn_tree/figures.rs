@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::results::{self, MATCHMAKERS, Measured, Outcome};
-use super::{Wish, claims, heads, row};
+use super::{Row, Wish, claims, heads};
 use chart::{Bars, Group, Stack};
 
 /// The part of the basic search's waiting time that the paper states for the extended one: static and dynamic workloads.
@@ -27,7 +27,7 @@ pub(super) fn run(wish: &Wish) -> Result<()> {
     Ok(())
 }
 
-fn table(all: &[Measured]) -> Vec<String> {
+fn table(all: &[Measured]) -> Vec<Row> {
     let mut table = heads(&[
         "Central / RNT-BS / RNT-ES",
         "wait, mean, thousands",
@@ -44,7 +44,7 @@ fn table(all: &[Measured]) -> Vec<String> {
     for one in all {
         let each =
             |value: fn(&Outcome) -> f64, digits: usize| one.of.map(|of| format!("{:.digits$}", value(&of))).join(" / ");
-        table.push(row([
+        table.push(vec![
             one.name.to_owned(),
             each(|of| of.wait, 1),
             each(|of| of.wait_deviation, 0),
@@ -56,7 +56,7 @@ fn table(all: &[Measured]) -> Vec<String> {
             each(|of| of.incidents[1], 0),
             each(|of| of.incidents[2], 1),
             each(|of| of.incidents[3], 1),
-        ]));
+        ]);
     }
     table
 }

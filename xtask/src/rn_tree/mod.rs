@@ -8,7 +8,7 @@ mod scale;
 mod shape;
 mod table1;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 
 use crate::output::line;
@@ -46,6 +46,9 @@ pub(crate) struct Wish {
 
 /// Runs an experiment and prints its tables.
 pub(crate) fn run(experiment: Experiment, wish: &Wish) -> Result<()> {
+    if wish.walk > 0 && !matches!(experiment, Experiment::Figures) {
+        bail!("--walk belongs to `figures`: no other experiment simulates searches one after the other");
+    }
     match experiment {
         Experiment::Shape => shape::run(wish),
         Experiment::Table1 => table1::run(wish),
@@ -56,9 +59,9 @@ pub(crate) fn run(experiment: Experiment, wish: &Wish) -> Result<()> {
 
 impl Wish {
     /// Prints a table, and puts it into the page on demand.
-    fn table(&self, name: &str, rows: &[String]) -> Result<()> {
-        let table = rows.join("\n");
-        line(&if self.json { json(name, rows).to_string() } else { table.clone() });
+    fn table(&self, name: &str, rows: &[Row]) -> Result<()> {
+        let table = markdown(rows);
+        line(if self.json { json(name, rows).to_string() } else { table.clone() });
         if self.write { page::replace(PAGE, name, &table) } else { Ok(()) }
     }
 
@@ -80,27 +83,24 @@ fn progress(done: usize, all: usize, what: &str) {
     eprintln!("{done} of {all}: {what}");
 }
 
-/// A table as data: its name, the heads of its columns, and its rows.
-fn json(name: &str, rows: &[String]) -> serde_json::Value {
-    let cells = |row: &String| -> Vec<String> {
-        let inner = row.trim_start_matches("| ").trim_end_matches(" |");
-        inner.split(" | ").map(|cell| cell.trim().to_owned()).collect()
-    };
-    let columns = rows.first().map(cells);
-    let rows: Vec<Vec<String>> = rows.iter().skip(HEADS).map(cells).collect();
+/// A row of a table, by its cells. The first row of a table has the heads of its columns.
+type Row = Vec<String>;
+
+/// The first row of a table.
+fn heads(heads: &[&str]) -> Vec<Row> {
+    vec![heads.iter().map(|head| (*head).to_owned()).collect()]
+}
+
+/// A table as it stands in a page.
+fn markdown(rows: &[Row]) -> String {
+    let mut lines: Vec<String> = rows.iter().map(|cells| format!("| {} |", cells.join(" | "))).collect();
+    let columns = rows.first().map_or(0, Vec::len);
+    lines.insert(lines.len().min(1), format!("|{}", "---|".repeat(columns)));
+    lines.join("\n")
+}
+
+/// A table as data: its name, the heads of its columns, and the other rows.
+fn json(name: &str, rows: &[Row]) -> serde_json::Value {
+    let (columns, rows) = rows.split_first().map_or((None, rows), |(heads, rows)| (Some(heads), rows));
     serde_json::json!({"table": name, "columns": columns, "rows": rows})
-}
-
-/// How many lines of a table stand above its rows.
-const HEADS: usize = 2;
-
-/// A row of a table.
-fn row(cells: impl IntoIterator<Item = String>) -> String {
-    let cells: Vec<String> = cells.into_iter().collect();
-    format!("| {} |", cells.join(" | "))
-}
-
-/// The first two rows of a table.
-fn heads(heads: &[&str]) -> Vec<String> {
-    vec![row(heads.iter().map(|head| (*head).to_owned())), format!("|{}", "---|".repeat(heads.len()))]
 }

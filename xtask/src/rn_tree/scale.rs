@@ -4,7 +4,7 @@ use anyhow::Result;
 use rntree::Cost;
 use sampling::{mean, percentile};
 
-use super::{Wish, heads, progress, row};
+use super::{Row, Wish, heads, progress};
 use chart::{Chart, Curve};
 
 const SIZES: [usize; 6] = [500, 1_000, 2_000, 4_000, 8_000, 16_000];
@@ -36,9 +36,9 @@ pub(super) fn run(wish: &Wish) -> Result<()> {
     wish.figure("rn-tree-scale.svg", &chart.svg())
 }
 
-fn shown(cost: &Cost) -> String {
+fn shown(cost: &Cost) -> Row {
     let largest = |sample: &[f64]| format!("{:.0}", sample.iter().copied().fold(0.0, f64::max));
-    row([
+    vec![
         cost.nodes.to_string(),
         cost.candidates.to_string(),
         format!("{:.0}", percentile(&cost.messages, 0.75)),
@@ -46,5 +46,5 @@ fn shown(cost: &Cost) -> String {
         largest(&cost.messages),
         format!("{:.1}", mean(&cost.visited)),
         largest(&cost.visited),
-    ])
+    ]
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use rntree::Shape;
 
-use super::{Wish, heads, progress, row};
+use super::{Wish, heads, progress};
 use chart::{Chart, Curve};
 
 const SIZES: [usize; 7] = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000];
@@ -19,7 +19,7 @@ pub(super) fn run(wish: &Wish) -> Result<()> {
             |of: fn(&Shape) -> usize| shapes.iter().map(|shape| of(shape).to_string()).collect::<Vec<_>>().join(", ");
         let (heights, widths) = (each(|shape| shape.height), each(|shape| shape.most_children));
         let size = real(*nodes);
-        table.push(row([nodes.to_string(), format!("{:.1}", size.log2()), heights, widths]));
+        table.push(vec![nodes.to_string(), format!("{:.1}", size.log2()), heights, widths]);
         let mean =
             |of: fn(&Shape) -> usize| sampling::mean(&shapes.iter().map(|shape| real(of(shape))).collect::<Vec<_>>());
         points.push((size, [mean(|shape| shape.height), size.log2(), mean(|shape| shape.most_children)]));

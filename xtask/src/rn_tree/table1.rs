@@ -3,7 +3,7 @@
 use anyhow::Result;
 use rntree::{Traffic, WORKLOADS, Workload};
 
-use super::{Wish, assumptions, heads, row};
+use super::{Wish, assumptions, heads};
 
 /// A column of the table as it is printed in the paper, in the order of [`WORKLOADS`].
 const PAPER: [Column; 6] = [
@@ -104,7 +104,7 @@ pub(super) fn run(wish: &Wish) -> Result<()> {
             (Some(ours), Some(paper)) => format!("{ours} / {paper}"),
             _ => String::new(),
         };
-        table.push(row(std::iter::once((*name).to_owned()).chain(ours.iter().zip(&paper).map(cell))));
+        table.push(std::iter::once((*name).to_owned()).chain(ours.iter().zip(&paper).map(cell)).collect());
     }
     wish.table("table1", &table)?;
     wish.heading("What the paper does not give:");

@@ -1,5 +1,6 @@
 //! Turns a kubeconfig into answers: of kubectl, of helm, and for any user.
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -104,6 +105,17 @@ impl Access {
     pub fn kubectl_json(&self, arguments: &[&str]) -> Result<Value> {
         let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
         Ok(serde_json::from_str(&self.kubectl_text(&arguments, None)?)?)
+    }
+
+    /// `PATH` for a program that runs kubectl: first these folders, then that of kubectl, then what it is now.
+    ///
+    /// # Errors
+    /// When a folder's name cannot stand in it.
+    pub fn path_with(&self, folders: &[&Path]) -> Result<OsString> {
+        let before = std::env::var_os("PATH").unwrap_or_default();
+        let own = self.tools.kubectl.parent().map(Path::to_owned);
+        let folders = folders.iter().map(|folder| (*folder).to_owned()).chain(own);
+        Ok(std::env::join_paths(folders.chain(std::env::split_paths(&before)))?)
     }
 
     /// Applies a manifest.
