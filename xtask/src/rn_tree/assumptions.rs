@@ -1,6 +1,6 @@
 //! What the paper leaves out, and what is taken for it.
 
-use super::{Row, heads};
+use super::{TableRow, heads};
 
 /// What it is, what is taken, and why.
 const ASSUMPTIONS: [[&str; 3]; 14] = [
@@ -41,7 +41,7 @@ const ASSUMPTIONS: [[&str; 3]; 14] = [
 ];
 
 /// The assumptions as a table.
-pub(super) fn table() -> Vec<Row> {
+pub(super) fn table() -> Vec<TableRow> {
     let mut rows = heads(&["the paper does not give", "taken", "why"]);
     rows.extend(ASSUMPTIONS.map(|cells| cells.map(str::to_owned).to_vec()));
     rows

@@ -5,7 +5,7 @@ use sampling::mean;
 
 use super::figures::STATIC;
 use super::results::{Measured, Outcome};
-use super::{Row, heads};
+use super::{TableRow, heads};
 
 /// The first workload of table 1 with a twentieth of the work: nearly always some node is free.
 pub(super) const LIGHT: Workload = {
@@ -15,7 +15,7 @@ pub(super) const LIGHT: Workload = {
 };
 
 /// The sentences as a table. `light` is [`LIGHT`].
-pub(super) fn table(all: &[Measured], light: &Measured) -> Vec<Row> {
+pub(super) fn table(all: &[Measured], light: &Measured) -> Vec<TableRow> {
     let (stable, dynamic) = all.split_at(STATIC.min(all.len()));
     let mut table = heads(&["the paper", "here"]);
     let mut claim = |paper: &str, here: String| table.push(vec![paper.to_owned(), here]);

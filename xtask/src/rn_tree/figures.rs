@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::results::{self, MATCHMAKERS, Measured, Outcome};
-use super::{Row, Wish, claims, heads};
+use super::{TableRow, Wish, claims, heads};
 use chart::{Bars, Group, Stack};
 
 /// The part of the basic search's waiting time that the paper states for the extended one: static and dynamic workloads.
@@ -27,7 +27,7 @@ pub(super) fn run(wish: &Wish) -> Result<()> {
     Ok(())
 }
 
-fn table(all: &[Measured]) -> Vec<Row> {
+fn table(all: &[Measured]) -> Vec<TableRow> {
     let mut table = heads(&[
         "Central / RNT-BS / RNT-ES",
         "wait, mean, thousands",

@@ -59,7 +59,7 @@ pub(crate) fn run(experiment: Experiment, wish: &Wish) -> Result<()> {
 
 impl Wish {
     /// Prints a table, and puts it into the page on demand.
-    fn table(&self, name: &str, rows: &[Row]) -> Result<()> {
+    fn table(&self, name: &str, rows: &[TableRow]) -> Result<()> {
         let table = markdown(rows);
         line(if self.json { json(name, rows).to_string() } else { table.clone() });
         if self.write { page::replace(PAGE, name, &table) } else { Ok(()) }
@@ -84,15 +84,15 @@ fn progress(done: usize, all: usize, what: &str) {
 }
 
 /// A row of a table, by its cells. The first row of a table has the heads of its columns.
-type Row = Vec<String>;
+type TableRow = Vec<String>;
 
 /// The first row of a table.
-fn heads(heads: &[&str]) -> Vec<Row> {
+fn heads(heads: &[&str]) -> Vec<TableRow> {
     vec![heads.iter().map(|head| (*head).to_owned()).collect()]
 }
 
 /// A table as it stands in a page.
-fn markdown(rows: &[Row]) -> String {
+fn markdown(rows: &[TableRow]) -> String {
     let mut lines: Vec<String> = rows.iter().map(|cells| format!("| {} |", cells.join(" | "))).collect();
     let columns = rows.first().map_or(0, Vec::len);
     lines.insert(lines.len().min(1), format!("|{}", "---|".repeat(columns)));
@@ -100,7 +100,7 @@ fn markdown(rows: &[Row]) -> String {
 }
 
 /// A table as data: its name, the heads of its columns, and the other rows.
-fn json(name: &str, rows: &[Row]) -> serde_json::Value {
+fn json(name: &str, rows: &[TableRow]) -> serde_json::Value {
     let (columns, rows) = rows.split_first().map_or((None, rows), |(heads, rows)| (Some(heads), rows));
     serde_json::json!({"table": name, "columns": columns, "rows": rows})
 }

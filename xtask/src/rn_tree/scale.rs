@@ -4,7 +4,7 @@ use anyhow::Result;
 use rntree::Cost;
 use sampling::{mean, percentile};
 
-use super::{Row, Wish, heads, progress};
+use super::{TableRow, Wish, heads, progress};
 use chart::{Chart, Curve};
 
 const SIZES: [usize; 6] = [500, 1_000, 2_000, 4_000, 8_000, 16_000];
@@ -36,7 +36,7 @@ pub(super) fn run(wish: &Wish) -> Result<()> {
     wish.figure("rn-tree-scale.svg", &chart.svg())
 }
 
-fn shown(cost: &Cost) -> Row {
+fn shown(cost: &Cost) -> TableRow {
     let largest = |sample: &[f64]| format!("{:.0}", sample.iter().copied().fold(0.0, f64::max));
     vec![
         cost.nodes.to_string(),
