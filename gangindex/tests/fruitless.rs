@@ -388,4 +388,34 @@ mod tests {
         pool.put(PoolAd { uid: "another".to_owned(), ..job });
         pool.searches("it was gone for a cycle");
     }
+
+    #[test]
+    fn a_comparison_that_no_value_meets_needs_no_search() {
+        for constraint in ["cpu.M >= 1000", "1000 < cpu.M", "cpu.Kind == \"gpu\"", "cpu.Missing > 1"] {
+            let mut pool = Pool::of(&format!("[Ports = {{[Label = cpu; Constraint = {constraint}]}}]"));
+            for when in ["at first", "again"] {
+                let (gangs, stats) = pool.cycle();
+                assert_eq!((gangs.len(), stats.questions, stats.steps), (0, 0, 0), "{constraint}, {when}");
+            }
+            pool.put(machine("new", r#"[Kind = "gpu"; M = 1001; Missing = 2; Requirements = true]"#));
+            pool.finds("a value that meets it has come");
+            pool.drop("new");
+            let (gangs, stats) = pool.cycle();
+            assert_eq!(
+                (gangs.len(), stats.questions),
+                (0, 1),
+                "{constraint}: a value that was there counts as one that is"
+            );
+        }
+    }
+
+    #[test]
+    fn one_that_only_the_evaluator_can_decide_is_not_met_by_no_value() {
+        let mut pool =
+            Pool::of(r#"[Ports = {[Label = cpu; Constraint = cpu.Since >= absTime("2020-01-01T00:00:00Z")]}]"#);
+        assert_eq!(pool.cycle().0.len(), 0);
+        let since = r#"[Kind = "cpu"; Since = absTime("2021-01-01T00:00:00Z"); Requirements = true]"#;
+        pool.put(machine("new", since));
+        pool.finds("a time is compared by the evaluator");
+    }
 }

@@ -34,6 +34,8 @@ struct Pred {
     /// For what only the evaluator can work out: what it said of rows that were asked for, by their code in the only column,
     /// or by number.
     said: Option<Vec<Said>>,
+    /// How many of the values in its only column were looked at, and do not meet it; none if one does.
+    unmet: Option<usize>,
 }
 
 /// What is known of a row.
@@ -58,6 +60,9 @@ const PRED_BYTES: usize = 256;
 /// How many rows an answer may tell of to count as one step, so that a cycle cannot keep very many.
 const ROWS_OF_A_STEP: usize = 4096;
 
+/// How many values are compared in less than the time of a condition that is asked of one row.
+const VALUES_OF_A_ROW: usize = 8;
+
 /// From how many uses on a condition is answered for all rows at once.
 const USES_MIN: usize = 4;
 
@@ -74,7 +79,9 @@ impl Preds {
         let id = PredId(crate::table::as_u32(self.list.len()));
         let columns = term.columns();
         let said = term.is_slow().then(Vec::new);
-        self.list.push(Pred { timely: term.is_timely(), term: term.clone(), columns, uses, answer: None, said });
+        let timely = term.is_timely();
+        let unmet = (!timely && Simple::of(&term).is_some()).then_some(0);
+        self.list.push(Pred { term: term.clone(), columns, uses, timely, answer: None, said, unmet });
         self.ids.insert(term, id);
         id
     }
@@ -185,6 +192,26 @@ impl Preds {
             }
         }
         pred.answer.as_ref()
+    }
+
+    /// Whether a comparison is true of no value that its column has. Found out if a look at those values takes no longer than
+    /// one at so many rows; values seen before are not looked at again, since a code means the same for ever.
+    pub(crate) fn is_unmet(&mut self, id: PredId, rows: usize, table: &mut Table) -> bool {
+        let Some(pred) = self.list.get_mut(as_usize(id.0)) else { return false };
+        let (Some(looked), [column], Some(simple)) = (pred.unmet, pred.columns.as_slice(), Simple::of(&pred.term))
+        else {
+            return false;
+        };
+        let Some(news) = table.columns.get(*column).and_then(|column| column.cells().get(looked..)) else {
+            return false;
+        };
+        if news.len() > rows.saturating_mul(VALUES_OF_A_ROW) {
+            return false;
+        }
+        let unmet = news.iter().all(|cell| simple.holds(*cell, &table.words) == Some(Some(false)));
+        pred.unmet = unmet.then_some(looked + news.len());
+        table.words.meter.spend((1 + news.len() / ROWS_OF_A_STEP) as u64 * FUEL_OF_A_STEP);
+        unmet
     }
 
     /// The answer for all rows, from an earlier use if there is one. It is kept only if the condition is used often.
