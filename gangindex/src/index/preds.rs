@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use matchmaker::FUEL_OF_A_STEP;
 
-use crate::table::{Bits, Table, as_usize};
+use crate::table::{Bits, Cell, Table, as_usize};
 use crate::term::{CompiledExpr, RowContext, Simple};
 
 /// A condition that reads the attributes of one partner only. Equal numbers are equal conditions.
@@ -60,8 +60,8 @@ const PRED_BYTES: usize = 256;
 /// How many rows an answer may tell of to count as one step, so that a cycle cannot keep very many.
 const ROWS_OF_A_STEP: usize = 4096;
 
-/// How many values are compared in less than the time of a condition that is asked of one row.
-const VALUES_OF_A_ROW: usize = 8;
+/// How many values are looked at before rows are.
+const VALUES_MAX: usize = 128;
 
 /// From how many uses on a condition is answered for all rows at once.
 const USES_MIN: usize = 4;
@@ -194,23 +194,22 @@ impl Preds {
         pred.answer.as_ref()
     }
 
-    /// Whether a comparison is true of no value that its column has. Found out if a look at those values takes no longer than
-    /// one at so many rows; values seen before are not looked at again, since a code means the same for ever.
-    pub(crate) fn is_unmet(&mut self, id: PredId, rows: usize, table: &mut Table) -> bool {
+    /// Whether a comparison is true of no value that its column has, as far as few values tell: the least and the greatest, or all if
+    /// there are few. Values seen before are not looked at again, since a code means the same for ever.
+    pub(crate) fn is_unmet(&mut self, id: PredId, table: &Table) -> bool {
         let Some(pred) = self.list.get_mut(as_usize(id.0)) else { return false };
         let (Some(looked), [column], Some(simple)) = (pred.unmet, pred.columns.as_slice(), Simple::of(&pred.term))
         else {
             return false;
         };
-        let Some(news) = table.columns.get(*column).and_then(|column| column.cells().get(looked..)) else {
-            return false;
-        };
-        if news.len() > rows.saturating_mul(VALUES_OF_A_ROW) {
-            return false;
+        let Some(column) = table.columns.get(*column) else { return false };
+        let fails = |cell: Cell| simple.holds(cell, &table.words) == Some(Some(false));
+        if simple.is_of_order_of_numbers() {
+            return !column.extremes.are_open && column.extremes.cells().all(fails);
         }
-        let unmet = news.iter().all(|cell| simple.holds(*cell, &table.words) == Some(Some(false)));
+        let news = column.cells().get(looked..).unwrap_or_default();
+        let unmet = news.len() <= VALUES_MAX && news.iter().all(|cell| fails(*cell));
         pred.unmet = unmet.then_some(looked + news.len());
-        table.words.meter.spend((1 + news.len() / ROWS_OF_A_STEP) as u64 * FUEL_OF_A_STEP);
         unmet
     }
 

@@ -95,7 +95,7 @@ impl Candidates {
                 theirs_per_row.push((place, filters.per_row));
             }
         }
-        if own.is_unmet(may.count(), known) {
+        if own.is_unmet(known) {
             may = Bits::none(rows);
         }
         if let Some(unknown) = known.ranks.open(plan.rank) {
@@ -432,9 +432,9 @@ impl Filters {
         filters
     }
 
-    /// Whether one of those that are asked row by row is true of no value there is; it would be asked of so many rows.
-    fn is_unmet(&self, rows: usize, known: &mut Known<'_>) -> bool {
-        self.per_row.iter().any(|pred| known.preds.is_unmet(*pred, rows, known.table))
+    /// Whether one of those that are asked row by row is true of no value there is.
+    fn is_unmet(&self, known: &mut Known<'_>) -> bool {
+        self.per_row.iter().any(|pred| known.preds.is_unmet(*pred, known.table))
     }
 
     /// What is left of the admitted rows, if it pays to work that out before offer classes are looked at.

@@ -8,6 +8,7 @@ use matchmaker::Ports;
 
 use super::bits::{Bits, as_u32, as_usize};
 use super::cell::{Cell, StringTable};
+use super::extremes::Extremes;
 use super::lookup_cache::LookupCache;
 use super::scope::closed;
 
@@ -21,6 +22,8 @@ pub(crate) struct Column {
     of_cell: HashMap<Cell, u32, RandomState>,
     /// Only the evaluator knows what some row has here, or had.
     pub(crate) has_unknown: bool,
+    /// Of all values that some row has here, or had.
+    pub(crate) extremes: Extremes,
     /// Where the attribute stood in the row looked at last: most rows look alike.
     last: Option<(usize, usize, Stands)>,
     /// The code of nothing.
@@ -47,7 +50,9 @@ impl Column {
     pub(crate) fn new(name: Name) -> Column {
         let (codes, cells, of_cell) = (Vec::new(), Vec::new(), HashMap::default());
         let recent = LookupCache::default();
-        Column { name, codes, cells, of_cell, has_unknown: false, last: None, undefined: None, recent, holders: None }
+        let (extremes, has_unknown) = (Extremes::default(), false);
+        let (last, undefined, holders) = (None, None, None);
+        Column { name, codes, cells, of_cell, has_unknown, extremes, last, undefined, recent, holders }
     }
 
     /// What the rows have, by row.
@@ -180,6 +185,7 @@ impl Column {
         let code = *self.of_cell.entry(cell).or_insert(next);
         if code == next {
             self.cells.push(cell);
+            self.extremes.put(cell);
         }
         code
     }

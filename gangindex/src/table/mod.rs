@@ -5,6 +5,7 @@ mod bits;
 mod cell;
 mod column;
 mod diff;
+mod extremes;
 mod lookup_cache;
 mod numbered;
 mod offer_class;
