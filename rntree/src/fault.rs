@@ -3,8 +3,14 @@
 /// A mistake that is made on purpose. Nothing but tests sets one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A node never forgets a child that has gone, so its aggregate stays what it was.
-    KeepsDeparted,
-    /// An owner does not notice that heartbeats stay away, and a run node does not notice that its own are not taken.
-    IgnoresSilence,
+    /// A node does not update its aggregate when a child says that it leaves; it drops the child later, when it is silent.
+    KeepsLeft,
+    /// A node never drops a child that is silent.
+    KeepsSilent,
+    /// An owner does not notice that heartbeats stay away.
+    OwnerIgnoresSilence,
+    /// A run node does not notice that its heartbeats are not taken.
+    RunNodeIgnoresSilence,
+    /// A run node sends each heartbeat twice.
+    SendsHeartbeatsTwice,
 }

@@ -87,15 +87,15 @@ impl Network {
         self.remove(node);
     }
 
-    /// A node leaves as planned: it tells its parent, which drops it, and its children, which look for another parent at once.
-    pub fn leave(&mut self, node: Id, now: f64) {
-        let Some(gone) = self.remove(node) else { return };
-        if let Some(parent) = gone.parent {
+    /// A node leaves as planned: it tells its parent, which drops it, and its children, which look for another parent at once. How many
+    /// of them looked one up.
+    pub fn leave(&mut self, node: Id, now: f64) -> usize {
+        let Some(gone) = self.remove(node) else { return 0 };
+        if let Some(parent) = gone.parent.filter(|_| self.fault != Some(Fault::KeepsLeft)) {
             self.drop_child(parent, node);
         }
-        for child in gone.children.into_keys() {
-            self.refresh(child, now);
-        }
+        let refreshed = gone.children.into_keys().map(|child| self.refresh(child, now));
+        refreshed.filter(|refreshed| *refreshed == Some(Refreshed::NewParent)).count()
     }
 
     fn remove(&mut self, node: Id) -> Option<NetworkNode> {
@@ -105,9 +105,6 @@ impl Network {
 
     /// A node has learned that a child of it has gone.
     pub fn drop_child(&mut self, node: Id, child: Id) {
-        if self.fault == Some(Fault::KeepsDeparted) {
-            return;
-        }
         if let Some(node) = self.nodes.get_mut(&node) {
             node.children.remove(&child);
         }
@@ -119,7 +116,7 @@ impl Network {
     pub fn refresh(&mut self, id: Id, now: f64) -> Option<Refreshed> {
         let parent = self.ring.parent(id);
         let node = self.nodes.get_mut(&id)?;
-        if self.fault != Some(Fault::KeepsDeparted) {
+        if self.fault != Some(Fault::KeepsSilent) {
             node.children.retain(|_, heard| now - heard.at < CHILD_SILENT);
         }
         let aggregate = node.aggregate();

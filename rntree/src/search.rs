@@ -63,7 +63,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// A request for a number of candidates: with 1 the basic search, with 2 the extended one of the paper's experiments.
+    /// A request for a number of candidates: with 1 the basic search, with 2 the extended one of the paper's experiments. With 0 it has
+    /// enough before it looks, and ends where it begins: it finds nothing and costs nothing.
     #[must_use]
     pub fn new(want: Want, enough: usize) -> Search {
         Search {
@@ -79,6 +80,9 @@ impl Search {
 
     /// What a node does with the request. `choose` picks one of so many children that may hold a candidate.
     pub fn visit(&mut self, node: &impl Visited, choose: impl FnOnce(usize) -> usize) -> Step {
+        if self.enough == 0 {
+            return self.stop(Stop::Enough);
+        }
         // Step 1: this node itself.
         if self.checked.insert(node.id()) && self.want.is_met_by(node.spec()) {
             self.found.push(Candidate { node: node.id(), queue: node.queue() });

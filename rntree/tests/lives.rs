@@ -60,13 +60,24 @@ mod tests {
         }
     }
 
+    /// Of the job, if this node fails and one side may not notice: runs, restarts, reinsertions, lost jobs.
+    fn after_failure(node: Id, fault: Option<Fault>) -> (usize, usize, usize, usize) {
+        let report = simulate_with_fault(&script(&[Happening::Fail(node)]), Matchmaker::EXTENDED, 1, fault);
+        (report.runs.len(), report.restarts, report.reinsertions, report.lost)
+    }
+
     #[test]
-    fn heartbeats_that_neither_side_misses_are_found() {
-        let ignored = Some(Fault::IgnoresSilence);
-        let report = simulate_with_fault(&script(&[Happening::Fail(FIRST)]), Matchmaker::EXTENDED, 1, ignored);
-        assert_eq!((report.runs.len(), report.restarts, report.lost), (0, 0, 1), "the run node's silence");
-        let report = simulate_with_fault(&script(&[Happening::Fail(OWNER)]), Matchmaker::EXTENDED, 1, ignored);
-        assert_eq!(report.reinsertions, 0, "the owner's silence");
+    fn an_owner_that_misses_no_heartbeats_is_found() {
+        let deaf = Some(Fault::OwnerIgnoresSilence);
+        assert_eq!([None, deaf].map(|fault| after_failure(FIRST, fault)), [(1, 1, 0, 0), (0, 0, 0, 1)]);
+        assert_eq!(after_failure(OWNER, deaf), after_failure(OWNER, None), "the other side's half is not touched");
+    }
+
+    #[test]
+    fn a_run_node_that_does_not_miss_its_owner_is_found() {
+        let deaf = Some(Fault::RunNodeIgnoresSilence);
+        assert_eq!([None, deaf].map(|fault| after_failure(OWNER, fault)), [(1, 0, 1, 0), (1, 0, 0, 0)]);
+        assert_eq!(after_failure(FIRST, deaf), after_failure(FIRST, None), "the other side's half is not touched");
     }
 
     #[test]
@@ -125,6 +136,25 @@ mod tests {
         let report = searched_in(&gone);
         assert_eq!((report.runs.as_slice(), report.retries, report.restarts), ([RUN].as_slice(), 0, 0));
         assert_eq!(report.costs, [3.0], "to the one that has gone, to the other one and back");
+    }
+
+    /// The request has climbed from the owner node 150 to 70 when the next parent, 40, fails. A period later the nodes know the new tree, in
+    /// which the way leads down from 70.
+    #[test]
+    fn a_parent_lost_in_the_middle_of_a_search_ends_it_and_it_is_repeated() {
+        let fast = |node| if node == 190 { 200.0 } else { 100.0 };
+        let nodes = [10, 40, 70, 110, 150, 190, 230].into_iter();
+        let mut happenings: Vec<_> = nodes.map(|node| (0.0, join(node, fast(node)))).collect();
+        let job = Profile { key: 120, want: Want::new([200.0, 0.0, 0.0]), work: 2.0 * RUN };
+        happenings.push((SUBMITTED + 500.0, Happening::Submit(job)));
+        let calm = simulate(&Script { happenings: happenings.clone(), begins: 0.0 }, Matchmaker::BASIC, 1);
+        assert_eq!((calm.costs.as_slice(), calm.retries), ([4.0].as_slice(), 0), "150, 70, 40, 110, 190");
+        // The owner is looked up in 1.4 hops, and the request is at 70 after one more.
+        happenings.push((SUBMITTED + 503.0, Happening::Fail(40)));
+        let report = simulate(&Script { happenings, begins: 0.0 }, Matchmaker::BASIC, 1);
+        assert_eq!((report.runs.as_slice(), report.retries, report.lost), ([RUN].as_slice(), 1, 0));
+        assert_eq!(report.costs, [5.0], "two messages, the second of them lost; then 150, 70, 110, 190");
+        assert!((PERIOD..PERIOD + 10.0).contains(&report.waits[0]), "{:?}", report.waits);
     }
 
     /// A walk costs a message a step and changes nothing else: from where it ends, the search finds the same node.

@@ -15,6 +15,7 @@ use self::jobs::{Host, Job, JobPlace, Request};
 pub use self::report::Report;
 use crate::fault::Fault;
 use crate::network::{Network, PERIOD, Refreshed};
+use crate::real;
 use crate::ring::Id;
 use crate::script::{Happening, Script};
 use crate::search::Step;
@@ -176,9 +177,12 @@ impl<'s> Simulation<'s> {
     }
 
     /// A node leaves as planned: beside its parent and children, it tells the owners of its jobs. The jobs that it owns go to the node that
-    /// now answers for their keys, as keys do on Chord.
+    /// now answers for their keys, as keys do on Chord. Each child looks up its new parent; what the node tells is not counted.
     fn leave(&mut self, node: Id) {
-        self.network.leave(node, self.now);
+        let looked_up = self.network.leave(node, self.now);
+        if self.counts_upkeep() {
+            self.report.tree_messages += real(looked_up) * self.network.ring().lookup_hops();
+        }
         let Some(host) = self.hosts.remove(&node) else { return };
         for job in host.owned {
             self.adopt(job);
@@ -193,8 +197,9 @@ impl<'s> Simulation<'s> {
     fn period(&mut self, node: Id) {
         let Some(host) = self.hosts.get_mut(&node) else { return };
         let queue = std::mem::take(&mut host.queue);
-        for job in &queue {
-            self.heartbeat(*job);
+        let times = if self.fault == Some(Fault::SendsHeartbeatsTwice) { 2 } else { 1 };
+        for job in queue.iter().flat_map(|job| std::iter::repeat_n(*job, times)) {
+            self.heartbeat(job);
         }
         if let Some(host) = self.hosts.get_mut(&node) {
             host.queue = queue;
@@ -204,10 +209,14 @@ impl<'s> Simulation<'s> {
         self.agenda.add_periodic(self.now + PERIOD, Event::Period(node));
     }
 
+    fn counts_upkeep(&self) -> bool {
+        self.script.begins <= self.now && self.now <= self.script.ends()
+    }
+
     /// Keeps the ring and the tree. Messages are counted while the script goes on. For the ring: successor, predecessor and one finger
     /// looked up. For the tree: is it still you, and the answer's share of it, the aggregate, and the lookup of a new parent.
     fn upkeep(&mut self, node: Id) {
-        let counts = self.script.begins <= self.now && self.now <= self.script.ends();
+        let counts = self.counts_upkeep();
         let lookup = self.network.ring().lookup_hops();
         if counts {
             self.report.basic_messages += 2.0 + lookup;
