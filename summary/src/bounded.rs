@@ -19,12 +19,15 @@ impl Summary {
             self.kinds.remove(&fewest.unwrap_or_default());
             self.rest = Some(Rest::Any);
         }
-        self.kinds.values_mut().for_each(|kind| kind.keep(limits.attributes));
+        for kind in self.kinds.values_mut() {
+            kind.keep(limits.attributes);
+            kind.keep_free(limits.resources);
+        }
         let mut excess = self.bytes().saturating_sub(limits.bytes);
         for stage in STAGES {
             excess = self.reduce(stage, excess);
         }
-        while self.bytes() > limits.bytes && self.drop_longest() {}
+        while self.bytes() > limits.bytes && (self.drop_longest() || self.halve_free()) {}
         self
     }
 
@@ -66,7 +69,31 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// Leaves out half of the resources of the kind that has most.
+    fn halve_free(&mut self) -> bool {
+        let Some(kind) = self.kinds.values_mut().max_by_key(|kind| kind.free.len()) else { return false };
+        let half = kind.free.len() / 2;
+        kind.keep_free(half) > 0
+    }
+}
+
 impl KindSummary {
+    /// Keeps so many resources: those of which most is free. How many were left out.
+    fn keep_free(&mut self, most: usize) -> usize {
+        let over = self.free.len().saturating_sub(most);
+        if over == 0 {
+            return 0;
+        }
+        let mut ranked: Vec<(i64, String)> = self.free.iter().map(|(name, free)| (free.sum, name.clone())).collect();
+        ranked.sort();
+        for (_, name) in ranked.iter().take(over) {
+            self.free.remove(name);
+        }
+        self.free_rest = Some(Rest::Any);
+        over
+    }
+
     /// Keeps so many attributes: those that every offer has before those that some lack, and last those that may be anything.
     fn keep(&mut self, most: usize) {
         let Some(over) = self.attributes.len().checked_sub(most).filter(|over| *over > 0) else { return };
@@ -95,6 +122,7 @@ fn without_lists(values: &Values) -> Option<Values> {
 mod tests {
     use super::*;
     use crate::bloom::Bloom;
+    use crate::summary::Free;
     use std::collections::BTreeMap;
 
     fn summary(attributes: usize, values: &Values) -> Summary {
@@ -139,6 +167,24 @@ mod tests {
         let kind = &kept.kinds["machine"];
         assert!(!kind.attributes.contains_key("a000") && !kind.attributes.contains_key("a001"));
         assert!(kind.rest.is_some() && kind.values("a000") == Values::any());
+    }
+
+    #[test]
+    fn of_many_resources_those_of_which_most_is_free_are_kept_and_the_rest_may_be_free() {
+        let free = |number: i64| (format!("resource-{number:04}"), Free { max: 1, sum: number, shared: false });
+        let kind = KindSummary { ads: 1, free: (1..=2500).map(free).collect(), ..KindSummary::default() };
+        let whole = Summary { kinds: BTreeMap::from([("machine".to_owned(), kind)]), rest: None };
+        assert!(whole.bytes() > 65536);
+        let limits = Limits::default();
+        let kind = &whole.clone().bounded(&limits).kinds["machine"];
+        assert_eq!((kind.free.len(), kind.free_rest), (limits.resources, Some(Rest::Any)));
+        assert!(kind.may_have("resource-2500", 1) && !kind.may_have("resource-2500", 2), "it is known");
+        assert!(kind.may_have("resource-0001", 2), "it is not known");
+        let least = whole.clone().bounded(&Limits { bytes: 500, ..limits });
+        assert!(least.bytes() <= 500);
+        let (one, other) = (least.merge(&whole, &limits), whole.merge(&least, &limits));
+        assert_eq!(one, other);
+        assert!(one.kinds["machine"].may_have("resource-0001", 2), "one side does not know");
     }
 
     #[test]

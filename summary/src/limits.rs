@@ -9,6 +9,8 @@ pub struct Limits {
     pub bloom_bits: usize,
     /// The most attributes of one kind.
     pub attributes: usize,
+    /// The most resources of one kind of which is told what is free.
+    pub resources: usize,
     /// The most kinds.
     pub kinds: usize,
     /// The most bytes of the summary as JSON.
@@ -17,6 +19,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { values: 64, bloom_bits: 8192, attributes: 128, kinds: 16, bytes: 64 << 10 }
+        Limits { values: 64, bloom_bits: 8192, attributes: 128, resources: 128, kinds: 16, bytes: 64 << 10 }
     }
 }

@@ -8,8 +8,14 @@ use crate::truth::{Outcomes, Truth};
 use crate::values::Values;
 
 /// In the course of an evaluation, lists may be longer than a summary publishes them: values of two kinds are joined.
-pub(crate) const WORKING: Limits =
-    Limits { values: 256, bloom_bits: 8192, attributes: usize::MAX, kinds: usize::MAX, bytes: usize::MAX };
+pub(crate) const WORKING: Limits = Limits {
+    values: 256,
+    bloom_bits: 8192,
+    attributes: usize::MAX,
+    resources: usize::MAX,
+    kinds: usize::MAX,
+    bytes: usize::MAX,
+};
 
 /// `left op right` for any comparison: strict in ERROR, then in UNDEFINED.
 pub(crate) fn compare(op: BinaryOp, left: &Values, right: &Values) -> Values {

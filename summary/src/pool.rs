@@ -187,7 +187,7 @@ impl KindCounts {
         // What may be anything need not be listed beside a rest.
         let attributes = published.filter(|(_, values)| rest.is_none() || !values.any).collect();
         let free = self.free.iter().map(|(name, free)| (name.clone(), free.published())).collect();
-        KindSummary { ads: self.ads, rest, attributes, free }
+        KindSummary { ads: self.ads, rest, attributes, free, free_rest: None }
     }
 }
 

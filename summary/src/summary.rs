@@ -34,6 +34,9 @@ pub struct KindSummary {
     /// By resource in small letters, of offers that can be claimed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub free: BTreeMap<String, Free>,
+    /// There may be more resources, of which nothing is known.
+    #[serde(default, rename = "freeRest", skip_serializing_if = "Option::is_none")]
+    pub free_rest: Option<Rest>,
 }
 
 /// What is not listed.
@@ -91,6 +94,12 @@ impl KindSummary {
         let joined = |name: &String| (name.clone(), self.values(name).join(&other.values(name), limits));
         // What may be anything need not be listed beside a rest.
         let attributes = names.map(joined).filter(|(_, values)| rest.is_none() || !values.any).collect();
+        let (free, free_rest) = (self.merged_free(other), self.free_rest.or(other.free_rest));
+        KindSummary { ads: self.ads.saturating_add(other.ads), rest, attributes, free, free_rest }
+    }
+
+    /// Of a resource that one side left out nothing is known.
+    fn merged_free(&self, other: &KindSummary) -> BTreeMap<String, Free> {
         let mut free = self.free.clone();
         for (name, more) in &other.free {
             let own = free.entry(name.clone()).or_default();
@@ -100,7 +109,14 @@ impl KindSummary {
                 shared: own.shared || more.shared,
             };
         }
-        KindSummary { ads: self.ads.saturating_add(other.ads), rest, attributes, free }
+        let left_out = |side: &KindSummary, name: &String| side.free_rest.is_some() && !side.free.contains_key(name);
+        free.retain(|name, _| !left_out(self, name) && !left_out(other, name));
+        free
+    }
+
+    /// Whether this much of a resource may be free on one offer.
+    pub(crate) fn may_have(&self, resource: &str, amount: i64) -> bool {
+        self.free.get(resource).map_or(self.free_rest.is_some(), |free| free.max >= amount)
     }
 }
 

@@ -164,8 +164,8 @@ impl Bindable<'_> {
     /// Whether some kind has an offer with enough of everything that is asked for. A claim takes at least one of something.
     fn fits(&self) -> bool {
         let has = |kind: &KindSummary| {
-            let enough = |(name, amount): (&String, &i64)| kind.free.get(name).is_some_and(|free| free.max >= *amount);
-            kind.free.values().any(|free| free.max >= 1) && self.requested.iter().all(enough)
+            let something = kind.free_rest.is_some() || kind.free.values().any(|free| free.max >= 1);
+            something && self.requested.iter().all(|(name, amount)| kind.may_have(name, *amount))
         };
         self.unlisted || self.kinds.iter().any(|(_, kind)| has(kind))
     }
@@ -183,7 +183,7 @@ impl Bindable<'_> {
         match self.requested.get(resource) {
             Some(amount) => (*amount).max(1),
             // Without a request a claim takes some of what the offer has.
-            None if kind.free.len() == 1 => 1,
+            None if kind.free.len() == 1 && kind.free_rest.is_none() => 1,
             None => 0,
         }
     }
