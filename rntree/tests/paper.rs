@@ -172,6 +172,34 @@ mod tests {
         }
     }
 
+    /// The same under each of three seeds alone, and for their means.
+    #[test]
+    fn the_parts_that_the_extended_search_waits_hold_under_other_seeds() {
+        let wait =
+            |workload: &Workload, matchmaker, seed| mean(&simulate(&workload.script(seed), matchmaker, seed).waits);
+        let waits = |workload: &Workload| {
+            let all = |matchmaker| [2, 3].map(|seed| wait(workload, matchmaker, seed));
+            [all(Matchmaker::BASIC), all(Matchmaker::EXTENDED)]
+        };
+        let others: Vec<[[f64; 2]; 2]> = std::thread::scope(|scope| {
+            let threads: Vec<_> = WORKLOADS.iter().map(|workload| scope.spawn(move || waits(workload))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        for (places, each, all) in [(STATIC, 12.0..=45.0, 18.0..=36.0), (DYNAMIC, 6.0..=40.0, 8.0..=32.0)] {
+            // A row for each workload: the parts under the seeds 1, 2 and 3, and that of the mean waits.
+            let rows = places.map(|place| {
+                let ([_, basic, extended], [basics, extendeds]) = (ALL[place].waits(), others[place]);
+                let (basics, extendeds) = ([basic, basics[0], basics[1]], [extended, extendeds[0], extendeds[1]]);
+                let part = |seed: usize| 100.0 * extendeds[seed] / basics[seed];
+                [part(0), part(1), part(2), 100.0 * mean(&extendeds) / mean(&basics)]
+            });
+            assert!(rows.iter().flatten().all(|ratio| each.contains(ratio)), "{rows:?}");
+            for column in 0..4 {
+                assert!(all.contains(&mean(&rows.map(|row| row[column]))), "{rows:?}");
+            }
+        }
+    }
+
     #[test]
     fn the_central_matchmaker_waits_least_and_the_basic_search_most() {
         for reports in ALL.iter() {
@@ -260,8 +288,14 @@ mod tests {
         let [.., workload] = WORKLOADS;
         let churn = Churn { joins: 100, failures: 50, leaves: 50 };
         let small = Workload { nodes: 100, jobs: 1_000, churn, ..workload };
-        let run = || format!("{:?}", simulate(&small.script(4), Matchmaker::EXTENDED, 4));
-        assert_eq!(run(), run());
-        assert_ne!(run(), format!("{:?}", simulate(&small.script(4), Matchmaker::EXTENDED, 5)));
+        let run = |matchmaker, seed| format!("{:?}", simulate(&small.script(4), matchmaker, seed));
+        let searches = [Matchmaker::BASIC, Matchmaker::EXTENDED, Matchmaker::EXTENDED.after_walk(5)];
+        let all = [Matchmaker::Central].into_iter().chain(searches);
+        let reports: Vec<String> = all.clone().map(|matchmaker| run(matchmaker, 4)).collect();
+        for (place, (matchmaker, report)) in all.zip(&reports).enumerate() {
+            assert_eq!(run(matchmaker, 4), *report, "{matchmaker:?}");
+            assert_ne!(run(matchmaker, 5), *report, "{matchmaker:?}: another seed draws otherwise");
+            assert!(!reports[..place].contains(report), "{matchmaker:?}: a report of its own");
+        }
     }
 }
