@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{BOTTOM, COLOURS, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ceiling, escaped, number};
+use super::{BOTTOM, COLOURS, HEIGHT, LEFT, LINE, RIGHT, TOP, WIDTH, ceiling, escaped, framed, number};
 
 /// A chart of bars: one group beside the other, in each group a bar of each series.
 #[derive(Clone, Debug)]
@@ -11,8 +11,8 @@ pub struct Bars {
     pub title: String,
     /// What goes up, with its unit.
     pub up: &'static str,
-    /// A sentence below the chart.
-    pub caption: String,
+    /// What stands below it, line by line, as in [`super::Chart::caption`].
+    pub caption: Vec<String>,
     /// The names of the bars of each group.
     pub series: Vec<&'static str>,
     /// What the parts of a bar are, from below; nothing if bars have one part.
@@ -50,12 +50,7 @@ impl Bars {
         let bars = || self.groups.iter().flat_map(|group| &group.bars);
         let heights = bars().flat_map(|bar| [bar.parts.iter().sum(), bar.stated.unwrap_or(0.0)]);
         let top = ceiling(heights.fold(0.0, f64::max));
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
-             font-size=\"12\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n\
-             <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{}</text>\n",
-            escaped(&self.title)
-        );
+        let mut svg = framed(&self.title, &self.caption, HEIGHT - 10.0);
         self.axes(top, &mut svg);
         self.legend(&mut svg);
         let count = self.groups.len().max(1);
@@ -85,12 +80,9 @@ impl Bars {
         let _ = write!(
             svg,
             "<path d=\"M{LEFT} {TOP}V{:.1}H{:.1}\" fill=\"none\" stroke=\"black\"/>\n\
-             <text x=\"{LEFT}\" y=\"{:.1}\">{}</text>\n\
              <text x=\"16\" y=\"{:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 16 {:.1})\">{}</text>\n",
             HEIGHT - BOTTOM,
             WIDTH - RIGHT,
-            HEIGHT - 10.0,
-            escaped(&self.caption),
             HEIGHT / 2.0,
             HEIGHT / 2.0,
             self.up
@@ -102,7 +94,7 @@ impl Bars {
         let parts = self.parts.iter().zip(STRENGTHS).map(|(name, strength)| (*name, "#444444", strength));
         let x = WIDTH - RIGHT + 12.0;
         for (place, (name, colour, strength)) in series.chain(parts).enumerate() {
-            let y = TOP + 14.0 + 18.0 * real(place);
+            let y = TOP + 14.0 + LINE * real(place);
             let _ = writeln!(
                 svg,
                 "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"22\" height=\"10\" fill=\"{colour}\" fill-opacity=\"{strength}\"/>\
@@ -157,4 +149,45 @@ fn colour(place: usize) -> &'static str {
 
 fn real(place: usize) -> f64 {
     f64::from(u32::try_from(place).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bars(caption: &[&str]) -> String {
+        let bar = |height: f64, stated| Stack { parts: vec![height, height], stated };
+        Bars {
+            title: "t".to_owned(),
+            up: "y",
+            caption: caption.iter().map(|line| (*line).to_owned()).collect(),
+            series: vec!["one", "two"],
+            parts: vec!["lower", "upper"],
+            groups: vec![Group { name: "g".to_owned(), bars: vec![bar(1.0, None), bar(2.0, Some(4.0))] }],
+        }
+        .svg()
+    }
+
+    /// The axis goes from 370 up to 40, which is four: there is the upper end of the second bar, and its cross.
+    #[test]
+    fn bars_stand_where_their_axis_says_and_their_caption_below() {
+        let svg = bars(&["a < b"]);
+        assert!(
+            svg.contains("y=\"287.5\" width=\"156.5\" height=\"82.5\" fill=\"#1f77b4\" fill-opacity=\"1\""),
+            "{svg}"
+        );
+        assert!(
+            svg.contains("y=\"40.0\" width=\"156.5\" height=\"165.0\" fill=\"#d62728\" fill-opacity=\"0.45\""),
+            "{svg}"
+        );
+        assert!(svg.contains(" 36.0l8 8m0 -8l-8 8"), "{svg}");
+        assert!(svg.contains("y=\"388.0\" text-anchor=\"middle\">g</text>"), "{svg}");
+        assert!(svg.contains("<text x=\"80\" y=\"410.0\">a &lt; b</text>") && svg.contains("0 0 720 420"), "{svg}");
+    }
+
+    #[test]
+    fn a_second_line_of_the_caption_makes_the_picture_higher() {
+        let svg = bars(&["1", "2"]);
+        assert!(svg.contains("y=\"428.0\">2</text>") && svg.contains("0 0 720 438"), "{svg}");
+    }
 }

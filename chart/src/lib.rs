@@ -22,6 +22,8 @@ pub struct Chart {
     pub across: &'static str,
     /// What the vertical axis is.
     pub up: &'static str,
+    /// What stands below it, line by line. A line of more than 85 characters may not fit.
+    pub caption: Vec<String>,
     /// The curves, each in a colour of its own.
     pub curves: Vec<Curve>,
     /// Each vertical step of the horizontal axis is ten times the one before. Points at 0 and below stand at its left end.
@@ -51,6 +53,8 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 190.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
+/// From one line of text to the next.
+const LINE: f64 = 18.0;
 const COLOURS: [&str; 9] =
     ["#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b", "#17becf", "#e377c2", "#444444"];
 
@@ -62,12 +66,7 @@ impl Chart {
         let points: Vec<(f64, f64)> = all().chain(self.marks.iter().map(|(x, y, _)| (*x, *y))).collect();
         let across = Axis::of(points.iter().map(|(x, _)| *x), self.across_by_tens);
         let scale = Scale { across, up: Axis::of(points.iter().map(|(_, y)| *y), self.up_by_tens) };
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
-             font-size=\"12\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n\
-             <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{}</text>\n",
-            escaped(&self.title)
-        );
+        let mut svg = framed(&self.title, &self.caption, HEIGHT + 8.0);
         self.axes(&scale, &mut svg);
         for (place, curve) in self.curves.iter().enumerate() {
             curve.draw(place, &scale, &mut svg);
@@ -136,7 +135,7 @@ impl Curve {
         }
         let points = listed(self.points.iter().copied(), scale);
         let x = WIDTH - RIGHT + 12.0;
-        let y = (0..place).fold(TOP + 14.0, |y, _| y + 18.0);
+        let y = (0..place).fold(TOP + 14.0, |y, _| y + LINE);
         let _ = write!(
             svg,
             "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"{dash}/>\n\
@@ -146,6 +145,24 @@ impl Curve {
             escaped(&self.name)
         );
     }
+}
+
+/// The beginning of a picture: its title, and its caption with the first line at this height.
+fn framed(title: &str, caption: &[String], first: f64) -> String {
+    let height = caption.iter().skip(1).fold(HEIGHT.max(first + 10.0), |height, _| height + LINE);
+    let height = if caption.is_empty() { HEIGHT } else { height };
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" \
+         font-size=\"12\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>\n\
+         <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{}</text>\n",
+        escaped(title)
+    );
+    let mut y = first;
+    for line in caption {
+        let _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"{y:.1}\">{}</text>", escaped(line));
+        y += LINE;
+    }
+    svg
 }
 
 /// Points as an attribute of SVG.
@@ -264,6 +281,18 @@ mod tests {
     #[test]
     fn zero_stands_at_the_left_end_of_an_axis_by_tens() {
         assert!(chart(true, &[]).contains("points=\"80.0,369.8 "), "{}", chart(true, &[]));
+    }
+
+    #[test]
+    fn a_caption_stands_below_the_axis_and_the_picture_grows_by_its_lines() {
+        let with = |caption: &[&str]| {
+            let caption = caption.iter().map(|line| (*line).to_owned()).collect();
+            Chart { across: "x", caption, ..Chart::default() }.svg()
+        };
+        let [none, one, two] = [&[][..], &["a < b"], &["1", "2"]].map(with);
+        assert!(none.contains("0 0 720 420") && none.contains("y=\"408.0\" text-anchor=\"middle\">x<"));
+        assert!(one.contains("0 0 720 438") && one.contains("<text x=\"80\" y=\"428.0\">a &lt; b</text>"));
+        assert!(two.contains("0 0 720 456") && two.contains("y=\"446.0\">2</text>"));
     }
 
     #[test]

@@ -35,8 +35,8 @@ const ASSUMPTIONS: [[&str; 3]; 14] = [
     ],
     [
         "messages that are counted",
-        "ring: 2 + half of log2 n for each node and period; one heartbeat for each job in a queue and period; tree: 2 for each node and period, a lookup for a new parent, and the searches",
-        "",
+        "ring: 2 + half of log2 n for each node and period; one heartbeat for each job in a queue and period; tree: 2 for each node and period, half of log2 n for each changed parent, also after a planned leave, and the searches; not what a node that leaves tells the others",
+        "to leave is a few messages, once",
     ],
 ];
 

@@ -11,7 +11,7 @@ use super::{TableRow, heads};
 pub(super) const LIGHT: Workload = {
     let [busy, ..] = WORKLOADS;
     let (least, most) = busy.work;
-    Workload { work: (least / 20.0, most / 20.0), ..busy }
+    Workload { name: "S-TR-H40 with a twentieth of the work", work: (least / 20.0, most / 20.0), ..busy }
 };
 
 /// The sentences as a table. `light` is [`LIGHT`].

@@ -1,9 +1,9 @@
 //! Waiting times, costs and messages: figures 3 to 5 of the paper.
 
-use anyhow::Result;
+use rntree::Workload;
 
 use super::results::{self, MATCHMAKERS, Measured, Outcome};
-use super::{TableRow, Wish, claims, heads};
+use super::{Part, TableRow, claims, heads};
 use chart::{Bars, Group, Stack};
 
 /// The part of the basic search's waiting time that the paper states for the extended one: static and dynamic workloads.
@@ -13,18 +13,19 @@ pub(super) const COST: f64 = 0.004;
 /// How many of the workloads are static; they come first.
 pub(super) const STATIC: usize = 3;
 
-/// Simulates everything, prints what the figures plot and what the paper says about them, and draws the figures.
-pub(super) fn run(wish: &Wish) -> Result<()> {
+/// What the figures plot, what the paper says about them, and the figures. `light` is a workload for one sentence of the paper only.
+pub(super) fn parts(workloads: &[Workload], light: &Workload, seeds: u32, walk: usize) -> Vec<Part> {
     let start = std::time::Instant::now();
-    let all = results::measured(wish.seeds, wish.walk);
+    let all = results::measured(&[workloads, &[*light]].concat(), seeds, walk);
     eprintln!("all simulations: {:.1} s", start.elapsed().as_secs_f64());
-    wish.table("figures", &table(&all))?;
-    wish.heading("What the paper says about them:");
-    wish.table("claims", &claims::table(&all, &results::of(&claims::LIGHT, wish.seeds, wish.walk)))?;
-    for (name, chart) in charts(&all, wish.seeds) {
-        wish.figure(name, &chart.svg())?;
-    }
-    Ok(())
+    let Some((light, all)) = all.split_last() else { return Vec::new() };
+    let mut parts = vec![
+        Part::Table("figures", table(all)),
+        Part::Heading("What the paper says about them:"),
+        Part::Table("claims", claims::table(all, light)),
+    ];
+    parts.extend(charts(all, seeds).map(|(name, chart)| Part::Figure(name, chart.svg())));
+    parts
 }
 
 fn table(all: &[Measured]) -> Vec<TableRow> {
@@ -62,9 +63,9 @@ fn table(all: &[Measured]) -> Vec<TableRow> {
 }
 
 fn charts(all: &[Measured], seeds: u32) -> [(&'static str, Bars); 5] {
-    let means = format!("Static workloads left, dynamic ones right. Means of {seeds} seeds.");
-    let crosses = |what: &str| format!("{means} Crosses: {what} in the paper's text.");
-    let chart = |title: &str, up: &'static str, caption: String, groups: Vec<Group>| Bars {
+    let means = || vec![format!("Static workloads left, dynamic ones right. Means of {seeds} seeds.")];
+    let crosses = |what: &str| [means(), vec![format!("Crosses: {what}, in the paper's text.")]].concat();
+    let chart = |title: &str, up: &'static str, caption: Vec<String>, groups: Vec<Group>| Bars {
         title: title.to_owned(),
         up,
         caption,
@@ -82,7 +83,7 @@ fn charts(all: &[Measured], seeds: u32) -> [(&'static str, Bars); 5] {
         stated: (matchmaker == 2).then_some(one.nodes * COST),
     });
     let messages = groups(all, |_, of, _| Stack { parts: vec![of.basic, of.tree], stated: None });
-    let mut stacked = chart("Figure 5: messages sent per node", "messages", means.clone(), messages);
+    let mut stacked = chart("Figure 5: messages sent per node", "messages", means(), messages);
     stacked.parts = vec!["Basic messages", "RNT messages"];
     let time = "thousands of units of time";
     [
@@ -92,12 +93,7 @@ fn charts(all: &[Measured], seeds: u32) -> [(&'static str, Bars); 5] {
         ),
         (
             "rn-tree-3-deviation.svg",
-            chart(
-                "Figure 3 (c, d): job wait time, standard deviation",
-                time,
-                means.clone(),
-                plain(|of| of.wait_deviation),
-            ),
+            chart("Figure 3 (c, d): job wait time, standard deviation", time, means(), plain(|of| of.wait_deviation)),
         ),
         (
             "rn-tree-4-cost.svg",
@@ -113,7 +109,7 @@ fn charts(all: &[Measured], seeds: u32) -> [(&'static str, Bars); 5] {
             chart(
                 "Figure 4 (c, d): matchmaking cost, standard deviation",
                 "messages",
-                means,
+                means(),
                 plain(|of| of.cost_deviation),
             ),
         ),

@@ -8,8 +8,12 @@ mod scale;
 mod shape;
 mod table1;
 
+#[cfg(test)]
+mod tests;
+
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use rntree::WORKLOADS;
 
 use crate::output::line;
 use crate::page;
@@ -49,15 +53,39 @@ pub(crate) fn run(experiment: Experiment, wish: &Wish) -> Result<()> {
     if wish.walk > 0 && !matches!(experiment, Experiment::Figures) {
         bail!("--walk belongs to `figures`: no other experiment simulates searches one after the other");
     }
-    match experiment {
-        Experiment::Shape => shape::run(wish),
-        Experiment::Table1 => table1::run(wish),
-        Experiment::Figures => figures::run(wish),
-        Experiment::Scale => scale::run(wish),
-    }
+    let sizes = |all: &[usize]| wish.nodes.map_or(all.to_vec(), |nodes| vec![nodes]);
+    let parts = match experiment {
+        Experiment::Shape => shape::parts(&sizes(&shape::SIZES), wish.seeds),
+        Experiment::Table1 => table1::parts(&WORKLOADS, wish.seeds),
+        Experiment::Figures => figures::parts(&WORKLOADS, &claims::LIGHT, wish.seeds, wish.walk),
+        Experiment::Scale => scale::parts(&sizes(&scale::SIZES), scale::JOBS),
+    };
+    parts.iter().try_for_each(|part| wish.show(part))
+}
+
+/// One thing that an experiment shows. The same seeds give the same parts.
+#[derive(Clone, Debug)]
+enum Part {
+    /// A table, by its name in the page.
+    Table(&'static str, Vec<TableRow>),
+    /// What stands before the next table, for people.
+    Heading(&'static str),
+    /// A figure as SVG, by the name of its file.
+    Figure(&'static str, String),
 }
 
 impl Wish {
+    fn show(&self, part: &Part) -> Result<()> {
+        match part {
+            Part::Table(name, rows) => self.table(name, rows),
+            Part::Heading(text) => {
+                self.heading(text);
+                Ok(())
+            }
+            Part::Figure(name, svg) => self.figure(name, svg),
+        }
+    }
+
     /// Prints a table, and puts it into the page on demand.
     fn table(&self, name: &str, rows: &[TableRow]) -> Result<()> {
         let table = markdown(rows);
@@ -65,14 +93,12 @@ impl Wish {
         if self.write { page::replace(PAGE, name, &table) } else { Ok(()) }
     }
 
-    /// Prints what stands between two tables, for people.
     fn heading(&self, text: &str) {
         if !self.json {
             line(format!("\n{text}\n"));
         }
     }
 
-    /// Writes a figure on demand.
     fn figure(&self, name: &str, svg: &str) -> Result<()> {
         if self.write { page::figure(name, svg) } else { Ok(()) }
     }
@@ -81,6 +107,11 @@ impl Wish {
 /// Says on standard error how far a long run is.
 fn progress(done: usize, all: usize, what: &str) {
     eprintln!("{done} of {all}: {what}");
+}
+
+/// A count as a real number.
+fn real(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// A row of a table, by its cells. The first row of a table has the heads of its columns.

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rntree::{Matchmaker, Report, WORKLOADS, Workload, simulate};
+use rntree::{Matchmaker, Report, Workload, simulate};
 use sampling::{deviation, mean, percentile};
 
-use super::progress;
+use super::{progress, real};
 
 /// The matchmakers, in the order of every array of them.
 pub(super) const MATCHMAKERS: [(&str, Matchmaker); 3] =
@@ -40,7 +40,6 @@ pub(super) struct Measured {
 }
 
 impl Outcome {
-    #[expect(clippy::cast_precision_loss, reason = "counts of jobs")]
     fn of(report: &Report) -> Outcome {
         let (basic, tree) = report.messages_per_node();
         let incidents = [report.restarts, report.retries, report.unmatched, report.lost];
@@ -53,7 +52,7 @@ impl Outcome {
             basic,
             tree,
             run: mean(&report.runs) / 1000.0,
-            incidents: incidents.map(|count| count as f64),
+            incidents: incidents.map(real),
         }
     }
 
@@ -79,24 +78,24 @@ impl Outcome {
     }
 }
 
-/// Simulates each workload of table 1 under each matchmaker and seed, a thread for each workload.
-pub(super) fn measured(seeds: u32, walk: usize) -> Vec<Measured> {
+/// Simulates each workload under each matchmaker and seed, those of the tree after a walk of so many steps; a thread for each workload.
+pub(super) fn measured(workloads: &[Workload], seeds: u32, walk: usize) -> Vec<Measured> {
     let done = AtomicUsize::new(0);
+    let all = workloads.len() * seeds as usize;
     let one = &|workload: &Workload| {
-        let measured = of(workload, seeds, walk);
-        let place = done.fetch_add(1, Ordering::Relaxed) + 1;
-        progress(place, WORKLOADS.len(), &format!("{}, {seeds} seeds each", workload.name));
-        measured
+        of(workload, seeds, walk, |seed| {
+            let place = done.fetch_add(1, Ordering::Relaxed) + 1;
+            progress(place, all, &format!("{}, seed {seed}", workload.name));
+        })
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = WORKLOADS.iter().map(|workload| scope.spawn(move || one(workload))).collect();
+        let threads: Vec<_> = workloads.iter().map(|workload| scope.spawn(move || one(workload))).collect();
         let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
         joined.map(|measured| measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     })
 }
 
-/// One workload under the three matchmakers, those of the tree after a walk of so many steps.
-pub(super) fn of(workload: &Workload, seeds: u32, walk: usize) -> Measured {
+fn of(workload: &Workload, seeds: u32, walk: usize, done: impl Fn(u64)) -> Measured {
     let mut all: [Vec<Outcome>; 3] = Default::default();
     let mut nodes = Vec::new();
     for seed in (1..=seeds).map(u64::from) {
@@ -105,7 +104,8 @@ pub(super) fn of(workload: &Workload, seeds: u32, walk: usize) -> Measured {
         for (figures, (_, matchmaker)) in all.iter_mut().zip(MATCHMAKERS) {
             figures.push(Outcome::of(&simulate(&script, matchmaker.after_walk(walk), seed)));
         }
+        done(seed);
     }
-    let nodes = nodes.first().map_or(0.0, |nodes| f64::from(u32::try_from(*nodes).unwrap_or(u32::MAX)));
+    let nodes = nodes.first().map_or(0.0, |nodes| real(*nodes));
     Measured { name: workload.name, nodes, of: all.each_ref().map(|figures| Outcome::mean(figures)) }
 }

@@ -1,20 +1,21 @@
 //! Height and width of the tree: figure 2 of the paper.
 
-use anyhow::Result;
 use rntree::Shape;
 
-use super::{Wish, heads, progress};
+use super::{Part, heads, progress, real};
 use chart::{Chart, Curve};
 
-const SIZES: [usize; 7] = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000];
+pub(super) const SIZES: [usize; 7] = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000];
 
-pub(super) fn run(wish: &Wish) -> Result<()> {
-    let sizes = wish.nodes.map_or(SIZES.to_vec(), |nodes| vec![nodes]);
+/// The largest of [`SIZES`], and the most children that the paper's text gives for it.
+const STATED: (f64, f64) = (100_000.0, 25.0);
+
+pub(super) fn parts(sizes: &[usize], seeds: u32) -> Vec<Part> {
     let mut table = heads(&["nodes", "log2 n", "height", "most children of a node"]);
     let mut points: Vec<(f64, [f64; 3])> = Vec::new();
     for (place, nodes) in sizes.iter().enumerate() {
         progress(place + 1, sizes.len(), &format!("trees of {nodes} nodes"));
-        let shapes: Vec<Shape> = (1..=wish.seeds).map(|seed| rntree::shape(*nodes, seed)).collect();
+        let shapes: Vec<Shape> = (1..=seeds).map(|seed| rntree::shape(*nodes, seed)).collect();
         let each =
             |of: fn(&Shape) -> usize| shapes.iter().map(|shape| of(shape).to_string()).collect::<Vec<_>>().join(", ");
         let (heights, widths) = (each(|shape| shape.height), each(|shape| shape.most_children));
@@ -24,8 +25,7 @@ pub(super) fn run(wish: &Wish) -> Result<()> {
             |of: fn(&Shape) -> usize| sampling::mean(&shapes.iter().map(|shape| real(of(shape))).collect::<Vec<_>>());
         points.push((size, [mean(|shape| shape.height), size.log2(), mean(|shape| shape.most_children)]));
     }
-    wish.table("shape", &table)?;
-    wish.figure("rn-tree-2-shape.svg", &chart(&points, wish.seeds).svg())
+    vec![Part::Table("shape", table), Part::Figure("rn-tree-2-shape.svg", chart(&points, seeds).svg())]
 }
 
 fn chart(points: &[(f64, [f64; 3])], seeds: u32) -> Chart {
@@ -34,7 +34,7 @@ fn chart(points: &[(f64, [f64; 3])], seeds: u32) -> Chart {
         Curve { name: name.to_owned(), points, dashed, ..Curve::default() }
     };
     Chart {
-        title: format!("Figure 2: the shape of the tree (mean of {seeds} seeds)"),
+        title: "Figure 2: the shape of the tree".to_owned(),
         across: "nodes",
         up: "edges; children",
         curves: vec![
@@ -42,11 +42,8 @@ fn chart(points: &[(f64, [f64; 3])], seeds: u32) -> Chart {
             curve("log2 n", |[_, log, _]| *log, true),
             curve("most children", |[_, _, widest]| *widest, false),
         ],
-        marks: vec![(100_000.0, 25.0, "the paper: around 25 children")],
+        caption: vec![format!("Means of {seeds} seeds. Cross: at most around 25 children, in the paper's text.")],
+        marks: vec![(STATED.0, STATED.1, "")],
         ..Chart::default()
     }
-}
-
-fn real(count: usize) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -1,11 +1,10 @@
 //! The workloads: table 1 of the paper.
 
-use anyhow::Result;
-use rntree::{Traffic, WORKLOADS, Workload};
+use rntree::{Traffic, Workload};
 
-use super::{Wish, assumptions, heads};
+use super::{Part, assumptions, heads, progress};
 
-/// A column of the table as it is printed in the paper, in the order of [`WORKLOADS`].
+/// A column of the table as it is printed in the paper, in the order of [`rntree::WORKLOADS`].
 const PAPER: [Column; 6] = [
     Column {
         counts: [1000, 0, 0, 10_000],
@@ -91,12 +90,17 @@ const ROWS: [&str; 13] = [
     "node departure %",
 ];
 
-/// Prints each cell as ours beside the paper's.
-pub(super) fn run(wish: &Wish) -> Result<()> {
-    let ours = WORKLOADS.map(|workload| Column::of(&workload, wish.seeds).cells());
+/// Each cell as ours beside the paper's.
+pub(super) fn parts(workloads: &[Workload], seeds: u32) -> Vec<Part> {
+    let column = |(place, workload): (usize, &Workload)| {
+        let column = Column::of(workload, seeds);
+        progress(place + 1, workloads.len(), &format!("{}, {seeds} seeds", workload.name));
+        column.cells()
+    };
+    let ours: Vec<Vec<String>> = workloads.iter().enumerate().map(column).collect();
     let paper = PAPER.map(|column| column.cells());
     let mut head = vec!["ours / the paper's"];
-    head.extend(WORKLOADS.iter().map(|workload| workload.name));
+    head.extend(workloads.iter().map(|workload| workload.name));
     let mut table = heads(&head);
     for (place, name) in ROWS.iter().enumerate() {
         let cell = |(ours, paper): (&Vec<String>, &Vec<String>)| match (ours.get(place), paper.get(place)) {
@@ -106,7 +110,9 @@ pub(super) fn run(wish: &Wish) -> Result<()> {
         };
         table.push(std::iter::once((*name).to_owned()).chain(ours.iter().zip(&paper).map(cell)).collect());
     }
-    wish.table("table1", &table)?;
-    wish.heading("What the paper does not give:");
-    wish.table("assumptions", &assumptions::table())
+    vec![
+        Part::Table("table1", table),
+        Part::Heading("What the paper does not give:"),
+        Part::Table("assumptions", assumptions::table()),
+    ]
 }
