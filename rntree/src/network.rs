@@ -22,6 +22,8 @@ pub struct Network {
     ring: Ring,
     /// By id. What goes through all of them follows the ring, since this order means nothing.
     nodes: HashMap<Id, NetworkNode, FixedState>,
+    /// How often a node has come or gone.
+    changes: u64,
     fault: Option<Fault>,
 }
 
@@ -30,6 +32,8 @@ pub struct Network {
 pub struct NetworkNode {
     spec: Spec,
     parent: Option<Id>,
+    /// The changes of the ring up to its last refresh: while there are no more, its parent is the same.
+    changes: u64,
     children: BTreeMap<Id, Heard>,
 }
 
@@ -79,7 +83,8 @@ impl Network {
     /// A node joins. It has no parent before its first refresh.
     pub fn join(&mut self, node: Id, spec: Spec) {
         self.ring.insert(node);
-        self.nodes.insert(node, NetworkNode { spec, parent: None, children: BTreeMap::new() });
+        self.changes += 1;
+        self.nodes.insert(node, NetworkNode { spec, parent: None, changes: 0, children: BTreeMap::new() });
     }
 
     /// A node fails: no other node is told.
@@ -100,6 +105,7 @@ impl Network {
 
     fn remove(&mut self, node: Id) -> Option<NetworkNode> {
         self.ring.remove(node);
+        self.changes += 1;
         self.nodes.remove(&node)
     }
 
@@ -114,8 +120,9 @@ impl Network {
     /// aggregate there. A new parent starts to count with the first message; the former one notices the silence. None of a node that
     /// is not present.
     pub fn refresh(&mut self, id: Id, now: f64) -> Option<Refreshed> {
-        let parent = self.ring.parent(id);
         let node = self.nodes.get_mut(&id)?;
+        let parent = if node.changes == self.changes { node.parent } else { self.ring.parent(id) };
+        node.changes = self.changes;
         if self.fault != Some(Fault::KeepsSilent) {
             node.children.retain(|_, heard| now - heard.at < CHILD_SILENT);
         }

@@ -3,8 +3,8 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Events in the order of their times; those of one time in the order in which they were added. The heap of the standard library serves:
-/// libraries for discrete events bring processes, resources and clocks of their own, of which nothing here would use any.
+/// Events in the order of their times; those of one time in the order in which they were added. The heap of the standard library serves;
+/// `docs/decisions/0020-events-and-trees-by-hand.md` says why no library does.
 #[derive(Debug)]
 pub(super) struct Agenda<E> {
     entries: BinaryHeap<Reverse<Entry<E>>>,

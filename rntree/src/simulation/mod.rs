@@ -216,21 +216,17 @@ impl<'s> Simulation<'s> {
     /// Keeps the ring and the tree. Messages are counted while the script goes on. For the ring: successor, predecessor and one finger
     /// looked up. For the tree: is it still you, and the answer's share of it, the aggregate, and the lookup of a new parent.
     fn upkeep(&mut self, node: Id) {
-        let counts = self.counts_upkeep();
-        let lookup = self.network.ring().lookup_hops();
-        if counts {
-            self.report.basic_messages += 2.0 + lookup;
-        }
-        if self.matchmaker == Matchmaker::Central {
+        let has_tree = self.matchmaker != Matchmaker::Central;
+        let refreshed = if has_tree { self.network.refresh(node, self.now) } else { None };
+        if !self.counts_upkeep() {
             return;
         }
-        let refreshed = self.network.refresh(node, self.now);
-        if counts {
-            self.report.tree_messages += match refreshed {
-                None | Some(Refreshed::Root) => 0.0,
-                Some(Refreshed::SameParent) => 2.0,
-                Some(Refreshed::NewParent) => 2.0 + lookup,
-            };
-        }
+        let lookup = self.network.ring().lookup_hops();
+        self.report.basic_messages += 2.0 + lookup;
+        self.report.tree_messages += match refreshed {
+            None | Some(Refreshed::Root) => 0.0,
+            Some(Refreshed::SameParent) => 2.0,
+            Some(Refreshed::NewParent) => 2.0 + lookup,
+        };
     }
 }
