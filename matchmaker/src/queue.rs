@@ -45,6 +45,19 @@ struct Waiting {
     excludes: bool,
 }
 
+/// The roots of a snapshot in the order in which a cycle serves them, if those of `placed` get gangs and the others do not.
+pub fn service_order(snapshot: &Snapshot, placed: &BTreeSet<AdId>) -> Vec<AdId> {
+    let mut queue = Queue::of(snapshot);
+    let mut order = Vec::with_capacity(snapshot.roots.len());
+    while let Some(turn) = queue.next() {
+        if placed.contains(&turn.ad) {
+            queue.charge();
+        }
+        order.push(turn.ad);
+    }
+    order
+}
+
 impl<'s> Queue<'s> {
     /// The roots of a snapshot.
     pub(crate) fn of(snapshot: &'s Snapshot) -> Queue<'s> {
