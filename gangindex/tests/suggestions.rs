@@ -98,7 +98,7 @@ mod tests {
             let discriminant = std::mem::discriminant::<matchmaker::Verdict>;
             let is_never = |one: &Unmatched| matches!(one.verdict, matchmaker::Verdict::Never { .. });
             prop_assert!(
-                is_never(&unmatched) || discriminant(&again.verdict) == discriminant(&unmatched.verdict),
+                is_never(&unmatched) || is_never(&again) || discriminant(&again.verdict) == discriminant(&unmatched.verdict),
                 "{:?} {:?}\n{}",
                 unmatched,
                 again,
@@ -157,7 +157,7 @@ mod tests {
             (all, cited) = (all + of, cited + with);
             suggested += a_suggested_change_gives_a_gang(&world).unwrap();
         }
-        assert!(cited * 10 > all * 9 && suggested * 2 > all, "{all} {cited} {suggested}");
+        assert!(cited * 10 > all * 9 && suggested * 5 > all, "{all} {cited} {suggested}");
     }
 
     fn ad(kind: &str, name: &str, text: &str) -> PoolAd {
