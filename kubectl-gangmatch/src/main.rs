@@ -8,6 +8,7 @@ mod offline;
 mod output;
 mod schema;
 mod screen;
+mod subject;
 mod table;
 mod texts;
 

@@ -45,15 +45,15 @@ struct Waiting {
     excludes: bool,
 }
 
-/// The roots of a snapshot in the order in which a cycle serves them, if those of `placed` get gangs and the others do not.
-pub fn service_order(snapshot: &Snapshot, placed: &BTreeSet<AdId>) -> Vec<AdId> {
+/// The waiting roots in the order in which they are served if each of them gets a gang: what a root gets counts for its submitter when
+/// the next one is chosen.
+#[must_use]
+pub fn service_order(snapshot: &Snapshot) -> Vec<AdId> {
     let mut queue = Queue::of(snapshot);
     let mut order = Vec::with_capacity(snapshot.roots.len());
     while let Some(turn) = queue.next() {
-        if placed.contains(&turn.ad) {
-            queue.charge();
-        }
         order.push(turn.ad);
+        queue.charge();
     }
     order
 }
