@@ -8,9 +8,11 @@ mod offline;
 mod output;
 mod schema;
 mod screen;
+mod snapshot;
 mod subject;
 mod table;
 mod texts;
+mod why;
 
 use clap::{Parser, Subcommand};
 
@@ -27,6 +29,17 @@ enum Verb {
     /// Print the Matches that would be created for a folder of manifests, and why the other jobs wait. Needs no cluster.
     #[command(after_help = command::match_::AFTER_HELP)]
     Match(command::match_::MatchArguments),
+    /// Explain why a job waits or where it runs, or who uses a machine or a license.
+    #[command(after_help = command::why::AFTER_HELP)]
+    Why(command::why::WhyArguments),
+    /// Print what jobs would get in the cluster now, without creating them.
+    #[command(after_help = command::simulate::AFTER_HELP)]
+    Simulate(command::simulate::SimulateArguments),
+    /// Save the pool of a cluster as a file, to compute its cycles elsewhere.
+    Snapshot(command::snapshot::SnapshotArguments),
+    /// Compare two pools or policies: which jobs run in one of them only.
+    #[command(after_help = command::diff::AFTER_HELP)]
+    Diff(command::diff::DiffArguments),
     /// Print what a pool, of a cluster or of manifests, would publish of itself to other pools, and its size.
     #[command(after_help = command::summary::AFTER_HELP)]
     Summary(command::summary::SummaryArguments),
@@ -54,6 +67,10 @@ fn main() -> std::process::ExitCode {
     let mut out = output();
     let done = match CommandLine::parse().verb {
         Verb::Match(arguments) => command::match_::run(&arguments, &mut out),
+        Verb::Why(arguments) => command::why::run(&arguments, &mut out),
+        Verb::Simulate(arguments) => command::simulate::run(&arguments, &mut out),
+        Verb::Snapshot(arguments) => command::snapshot::run(&arguments, &mut out),
+        Verb::Diff(arguments) => command::diff::run(&arguments, &mut out),
         Verb::Summary(arguments) => command::summary::run(&arguments, &mut out),
         // its remarks are coloured, and show their sources as they are
         Verb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),

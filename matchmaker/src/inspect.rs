@@ -79,19 +79,27 @@ const EXHAUSTED_MAX: u64 = 8;
 pub fn inspect(snapshot: &Snapshot, root: AdId, config: &Config, now: i64) -> Vec<Inspected> {
     let Some(ad) = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none()) else { return Vec::new() };
     let ports = ad.ports.list.iter().enumerate();
-    ports.map(|(number, port)| inspect_port(snapshot, root, (number, port), config, now)).collect()
+    ports.map(|(number, port)| inspect_port((snapshot, root), (number, port), None, config, now)).collect()
+}
+
+/// Every port of a root against one offer, by number.
+pub fn inspect_offer(snapshot: &Snapshot, root: AdId, offer: AdId, config: &Config, now: i64) -> Vec<(Inspected, Pair)> {
+    let Some(ad) = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none()) else { return Vec::new() };
+    let ports = ad.ports.list.iter().enumerate();
+    let looks = ports.map(|port| inspect_port((snapshot, root), port, Some(offer), config, now));
+    looks.filter_map(|mut found| Some((found.offers.pop()?, found)).map(|(pair, found)| (found, pair))).collect()
 }
 
 /// One port of a root.
 pub(crate) fn inspect_one(snapshot: &Snapshot, root: AdId, port: usize, config: &Config, now: i64) -> Option<Inspected> {
     let ad = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none())?;
-    Some(inspect_port(snapshot, root, (port, ad.ports.list.get(port)?), config, now))
+    Some(inspect_port((snapshot, root), (port, ad.ports.list.get(port)?), None, config, now))
 }
 
 fn inspect_port(
-    snapshot: &Snapshot,
-    root: AdId,
+    (snapshot, root): (&Snapshot, AdId),
     (number, port): (usize, &Port),
+    only: Option<AdId>,
     config: &Config,
     now: i64,
 ) -> Inspected {
@@ -107,7 +115,9 @@ fn inspect_port(
     let namespace = assembly.root_namespace().to_owned();
     let Some(early) = snapshot.ad(root).and_then(|ad| ad.ports.early(number)) else { return found };
     found.joint = numbers(&found.conjuncts, |part| early.may_read_late(part));
-    for (id, ad) in snapshot.ads() {
+    let one = only.and_then(|id| Some((id, snapshot.ad(id)?)));
+    let all = only.is_none().then(|| snapshot.ads());
+    for (id, ad) in all.into_iter().flatten().chain(one) {
         let Some(offer) = ad.offer().filter(|_| ad.ports.problem.is_none()) else { continue };
         if assembly.exhausted() > EXHAUSTED_MAX {
             found.cut = true;

@@ -106,11 +106,11 @@ pub(crate) fn read(
     }
     let (documents, mut problems) = manifests::read(&files.filename, files.recursive)?;
     let owner = cluster.user.as_deref().unwrap_or("you");
-    let Loaded { objects, problems: wrong, warnings } =
+    let Loaded { objects, problems: wrong, warnings, sources } =
         load(documents, &Stamp { namespace: namespace.unwrap_or("default"), owner });
     problems.extend(wrong);
     problems.sort();
     let texts = |list: &[Problem]| list.iter().map(ToString::to_string).collect();
     let (problems, warnings) = (texts(&problems), texts(&warnings));
-    Ok(Pool { objects, problems, warnings, ..Pool::default() })
+    Ok(Pool { objects, problems, warnings, sources, ..Pool::default() })
 }

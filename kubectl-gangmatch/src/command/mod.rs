@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
 pub(crate) mod convert;
+pub(crate) mod diff;
 pub(crate) mod eval;
 pub(crate) mod fmt;
 pub(crate) mod gridcam;
@@ -8,9 +9,12 @@ pub(crate) mod import;
 pub(crate) mod lint;
 pub(crate) mod match_;
 mod placing;
+pub(crate) mod simulate;
+pub(crate) mod snapshot;
 pub(crate) mod summary;
 mod together;
 pub(crate) mod verdicts;
+pub(crate) mod why;
 
 /// The form of the output of a verb that prints text or JSON.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]

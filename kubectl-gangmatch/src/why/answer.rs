@@ -80,9 +80,13 @@ pub(crate) struct PortAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) too_small_because: Option<String>,
     /// Offers that accept no claims now.
-    pub(crate) closed: Vec<ClosedOffer>,
+    pub(crate) closed: usize,
+    /// The first of them.
+    pub(crate) closed_offers: Vec<ClosedOffer>,
     /// Offers of which others hold what is requested.
-    pub(crate) taken: Vec<TakenOffer>,
+    pub(crate) taken: usize,
+    /// The first of them.
+    pub(crate) taken_offers: Vec<TakenOffer>,
     /// Offers that would do, and have what is requested.
     pub(crate) free: usize,
     /// Some of them may still be refused because of the partners at other ports.
@@ -112,18 +116,20 @@ pub(crate) struct NotAdmitted {
     pub(crate) because: String,
 }
 
-/// Offers of one namespace that refuse the job with the same part of their constraint.
-#[derive(Clone, Debug, Serialize)]
+/// Offers of one owner that refuse the job with the same part of their constraint; without more than a count if no more is known.
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Refusals {
     pub(crate) offers: usize,
-    pub(crate) namespace: String,
-    /// The owner, if it is the same of all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) namespace: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
     /// The part of their constraint.
-    pub(crate) conjunct: String,
-    pub(crate) example: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) conjunct: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) example: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
