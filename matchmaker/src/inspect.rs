@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use classad::{Expr, Name, conjuncts};
+use classad::{BinaryOp, Expr, Kind, Name, Value, conjuncts};
 
 use crate::assembly::{Assembly, EdgeOutcome};
 use crate::capacity::{Misfit, Res};
@@ -27,6 +27,26 @@ pub struct Inspected {
     pub offers: Vec<Pair>,
     /// The constraint is too expensive: not all offers were looked at.
     pub cut: bool,
+}
+
+impl Inspected {
+    /// The conjunct that asks for a kind of ads, such as `cpu.Type == "Machine"`, by number, and that kind.
+    pub fn wanted_type(&self) -> Option<(usize, String)> {
+        self.conjuncts.iter().enumerate().find_map(|(place, part)| Some((place, type_asked(part)?)))
+    }
+}
+
+fn type_asked(part: &Expr) -> Option<String> {
+    let Kind::Binary { op: BinaryOp::Equal, left, right } = part.unparenthesized().kind() else { return None };
+    let is_type = |expr: &Expr| match expr.unparenthesized().kind() {
+        Kind::Select { name, .. } => ["Type", "MyType"].iter().any(|own| name.as_str().eq_ignore_ascii_case(own)),
+        _ => false,
+    };
+    let text = |expr: &Expr| match expr.as_literal() {
+        Some(Value::String(text)) => Some(text.to_string()),
+        _ => None,
+    };
+    if is_type(left) { text(right) } else { text(left).filter(|_| is_type(right)) }
 }
 
 /// A port of a root and one offer, through that port of the offer at which the least stands between them.

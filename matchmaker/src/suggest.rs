@@ -190,7 +190,10 @@ fn combinations(all: &[Obstacle], size: usize) -> Vec<Vec<Obstacle>> {
 /// The smallest sets of obstacles at one port, those of most offers first.
 fn smallest(port: usize, found: &Inspected, size_max: usize) -> Vec<BTreeSet<Obstacle>> {
     let mut counts: BTreeMap<BTreeSet<Obstacle>, usize> = BTreeMap::new();
-    for set in found.offers.iter().filter_map(|pair| own_obstacles(port, pair)) {
+    // An ad of another kind is nothing that the author could have meant.
+    let kind = found.wanted_type().map(|(conjunct, _)| Obstacle::Conjunct(port, conjunct));
+    let is_meant = |set: &BTreeSet<Obstacle>| kind.is_none_or(|kind| !set.contains(&kind));
+    for set in found.offers.iter().filter_map(|pair| own_obstacles(port, pair)).filter(is_meant) {
         *counts.entry(set).or_default() += 1;
     }
     let is_smallest = |set: &BTreeSet<Obstacle>| !counts.keys().any(|other| other != set && other.is_subset(set));

@@ -269,7 +269,8 @@ fn unknown_answer(one: &Unknown, inspected: &[Inspected], asking: &Asking<'_>) -
         (Word::Attribute, None) => format!("no offer has an attribute `{written}`, and neither has the job"),
         (Word::Label, parts) => {
             let label = parts.map_or(written.as_str(), |(label, _)| label);
-            format!("there is no port called `{label}`; the ports are {}", labels.join(", "))
+            let ports = if labels.len() == 1 { "the only port is" } else { "the ports are" };
+            format!("there is no port called `{label}`; {ports} {}", labels.join(", "))
         }
     };
     let meant = one.meant.as_ref().map(|meant| match one.offers {

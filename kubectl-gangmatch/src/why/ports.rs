@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use classad::{BinaryOp, Expr, Kind, Value, conjuncts};
+use classad::{Expr, Value, conjuncts};
 use crds::Job;
 use matchmaker::{AdId, EXCERPT_MAX, Inspected, Misfit, Pair, PoolAd};
 use pool::{ObjectKey, not_ready, why_not_others};
@@ -173,23 +173,10 @@ pub(crate) fn refusing_part(ad: &PoolAd, pair: &Pair) -> String {
     part.map_or_else(|| "it has no constraint, which accepts no job".to_owned(), |part| part.excerpt(EXCERPT_MAX))
 }
 
-/// The kind of offers that a constraint asks for: `cpu.Type == "Machine"`.
+/// The kind of offers that a constraint asks for, if it is one of them.
 fn wanted_kind(found: &Inspected) -> Option<String> {
-    found.conjuncts.iter().find_map(|part| {
-        let Kind::Binary { op: BinaryOp::Equal, left, right } = part.unparenthesized().kind() else { return None };
-        let is_type = |expr: &Expr| match expr.unparenthesized().kind() {
-            Kind::Select { name, .. } => {
-                name.as_str().eq_ignore_ascii_case("Type") || name.as_str().eq_ignore_ascii_case("MyType")
-            }
-            _ => false,
-        };
-        let text = |expr: &Expr| match expr.as_literal() {
-            Some(Value::String(text)) => Some(text.to_string()),
-            _ => None,
-        };
-        let found = if is_type(left) { text(right) } else { text(left).filter(|_| is_type(right)) };
-        found.filter(|kind| ["Machine", "License"].iter().any(|known| known.eq_ignore_ascii_case(kind)))
-    })
+    let known = |kind: &String| ["Machine", "License"].iter().any(|known| known.eq_ignore_ascii_case(kind));
+    found.wanted_type().map(|(_, kind)| kind).filter(known)
 }
 
 fn noun(kind: Option<&str>) -> &'static str {

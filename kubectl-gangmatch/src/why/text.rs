@@ -168,21 +168,17 @@ fn holder_text(holder: &Holder) -> String {
 }
 
 fn line_text(queue: &Line) -> String {
-    let ahead = queue.place - 1;
     let mut text = format!("Place in line: {} of {}", queue.place, queue.of);
-    if ahead > 0 {
-        let _ = write!(
-            text,
-            "; {} ahead of it are of its namespace, {} of others, and {} of all these have a gang now",
-            queue.ahead_own, queue.ahead_others, queue.ahead_matched
-        );
+    if queue.place > 1 {
+        let _ = write!(text, ". Ahead of it: {} of its namespace", counted(queue.ahead_own, "job"));
+        if queue.ahead_others > 0 {
+            let _ = write!(text, " and {} of others", queue.ahead_others);
+        }
+        let have = if queue.ahead_matched == 1 { "has" } else { "have" };
+        let _ = write!(text, "; {} of them {have} a gang now", queue.ahead_matched);
     }
-    let _ = write!(
-        text,
-        ". Its priority is {}; its namespace holds {}.",
-        queue.priority,
-        counted(usize::try_from(queue.held).unwrap_or(usize::MAX), "gang")
-    );
+    let held = counted(usize::try_from(queue.held).unwrap_or(usize::MAX), "gang");
+    let _ = write!(text, ". Its priority is {}; its namespace holds {held}.", queue.priority);
     text
 }
 
@@ -204,24 +200,26 @@ pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
         line(&mut text, 2, &format!("{} of jobs that you may not see", counted(answer.taken.others, "claim")));
     }
     text.push('\n');
-    line(&mut text, 0, &format!("{} waiting", verb(answer.waiting, "job is", "jobs are")));
-    jobs_text(&mut text, "could use it", &answer.could_use);
+    line(&mut text, 0, &format!("{} waiting.", verb(answer.waiting, "job is", "jobs are")));
+    jobs_text(&mut text, ["could use it"; 2], "", &answer.could_use);
     for group in &answer.refuses {
-        jobs_text(&mut text, &format!("would use it, but it refuses them: `{}`", group.conjunct), &group.jobs);
+        jobs_text(&mut text, ["is refused by it", "are refused by it"], &group.conjunct, &group.jobs);
     }
-    jobs_text(&mut text, "request more than it has", &answer.too_small_for);
-    jobs_text(&mut text, "are of namespaces that it is not open to", &answer.not_admitted);
+    jobs_text(&mut text, ["requests more than it has", "request more than it has"], "", &answer.too_small_for);
+    let others = ["is of a namespace that it is not open to", "are of namespaces that it is not open to"];
+    jobs_text(&mut text, others, "", &answer.not_admitted);
     for group in &answer.not_wanted {
-        jobs_text(&mut text, &format!("do not ask for it: `{}`", group.conjunct), &group.jobs);
+        jobs_text(&mut text, ["does not want it", "do not want it"], &group.conjunct, &group.jobs);
     }
     text
 }
 
-fn jobs_text(text: &mut String, what: &str, jobs: &Jobs) {
+fn jobs_text(text: &mut String, [one, many]: [&str; 2], conjunct: &str, jobs: &Jobs) {
     if jobs.count > 0 {
         let rest = jobs.count - jobs.names.len();
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-        line(text, 2, &format!("{} {what}  ({}{more})", jobs.count, jobs.names.join(", ")));
+        let part = if conjunct.is_empty() { String::new() } else { format!(": `{conjunct}`") };
+        line(text, 2, &format!("{}{part}  ({}{more})", verb(jobs.count, one, many), jobs.names.join(", ")));
     }
 }
 
