@@ -60,8 +60,8 @@ pub struct Pair {
     pub own: Vec<usize>,
     /// The conjuncts of the offer that are not true of the root, by number; joint ones apart.
     pub theirs: Vec<usize>,
-    /// The offer has conjuncts that may read the root's other partners.
-    pub joint: bool,
+    /// The conjuncts of the offer that may read the root's other partners, by number.
+    pub joint: Vec<usize>,
     /// Why what is asked can never be had.
     pub misfit: Option<Misfit>,
     /// What is asked, if the offer never has that much.
@@ -198,7 +198,7 @@ fn look(
         via,
         own,
         theirs: refused,
-        joint: !joint.is_empty(),
+        joint: joint.into_iter().collect(),
         misfit,
         asked: (misfit == Some(Misfit::TooMuch)).then_some(ask.allocation),
         busy: fit == Ok(EdgeOutcome::Busy),

@@ -89,7 +89,9 @@ pub(crate) struct PortAnswer {
     pub(crate) taken_offers: Vec<TakenOffer>,
     /// Offers that would do, and have what is requested.
     pub(crate) free: usize,
-    /// Some of them may still be refused because of the partners at other ports.
+    /// Offers among the taken, the closed and the free ones that also look at the partners at other ports, by the part that does.
+    pub(crate) looks_at_other_ports: Vec<Refusals>,
+    /// So does the constraint of the job.
     pub(crate) depends_on_other_ports: bool,
     /// Not all offers were looked at, because the constraint is too expensive.
     pub(crate) cut: bool,
@@ -164,19 +166,16 @@ pub(crate) struct Holder {
     pub(crate) until: Option<String>,
 }
 
+/// Ports whose partners do not agree with each other.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Conflict {
-    /// The labels of the two ports.
-    pub(crate) ports: [String; 2],
-    /// The parts of the job's constraint that read both.
+    /// Their labels.
+    pub(crate) ports: Vec<String>,
+    /// How many offers would do at each, apart from that.
+    pub(crate) fit: Vec<u64>,
+    /// The parts of constraints that look at several of them.
     pub(crate) conjuncts: Vec<String>,
-    /// Owners ask for agreement as well.
-    pub(crate) owners: bool,
-    /// How many offers fit at each port, apart from that.
-    pub(crate) fit: [u64; 2],
-    /// How many of them agree with one at the other port.
-    pub(crate) agree: [u64; 2],
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -196,7 +196,7 @@ fn explain(
     let Some(ad) = case.snapshot.ad(root.ad) else { return };
     let asking = Asking { case, key, job, ad };
     answer.ports = inspected.iter().enumerate().map(|(number, found)| asking.port(number, found)).collect();
-    answer.conflicts = conflicts(unmatched);
+    answer.conflicts = conflicts(unmatched, &inspected, &answer.ports);
     let unknown = unknown(&case.left, root.ad, &may_tell);
     answer.unknown = unknown.iter().map(|one| unknown_answer(one, &inspected, &asking)).collect();
     answer.suggestions =
@@ -243,20 +243,37 @@ fn line(case: &Case<'_>, root: &Root) -> Line {
     }
 }
 
-fn conflicts(unmatched: &Unmatched) -> Vec<Conflict> {
+/// The ports that exclude each other.
+fn conflicts(unmatched: &Unmatched, inspected: &[Inspected], ports: &[PortAnswer]) -> Vec<Conflict> {
     let label = |port: usize| unmatched.ports.get(port).map(|port| port.label.clone()).unwrap_or_default();
     let none = unmatched.joins.iter().filter(|join| join.before.1 > 0 && join.after.0 == 0);
-    none.map(|join| {
+    let of_join = |join: &matchmaker::JoinWhy| {
         let parts = unmatched.ports.get(join.port).map(|port| port.conjuncts.as_slice()).unwrap_or_default();
+        let own = join.conjuncts.iter().filter_map(|part| parts.get(*part)).map(|part| part.text.clone());
+        let theirs = ports.get(join.port).filter(|_| join.owners).into_iter().flat_map(looking);
         Conflict {
-            ports: [label(join.with), label(join.port)],
-            conjuncts: join.conjuncts.iter().filter_map(|part| parts.get(*part)).map(|part| part.text.clone()).collect(),
-            owners: join.owners,
-            fit: [join.before.0, join.before.1],
-            agree: [join.after.0, join.after.1],
+            ports: vec![label(join.with), label(join.port)],
+            fit: vec![join.before.0, join.before.1],
+            conjuncts: own.chain(theirs).collect(),
         }
-    })
-    .collect()
+    };
+    let known: Vec<Conflict> = none.map(of_join).collect();
+    let agree = |found: &Inspected| found.offers.iter().filter(|pair| pair.agrees() && pair.open).count();
+    let fit: Vec<u64> = inspected.iter().map(|found| u64::try_from(agree(found)).unwrap_or(u64::MAX)).collect();
+    if !known.is_empty() || !unmatched.verdict.is_lasting() || inspected.len() < 2 || fit.contains(&0) {
+        return known;
+    }
+    // The index could not tell; every port has offers, and no gang.
+    let own = inspected.iter().flat_map(|found| {
+        found.joint.iter().filter_map(|place| found.conjuncts.get(*place)).map(|part| part.excerpt(matchmaker::EXCERPT_MAX))
+    });
+    let conjuncts: Vec<String> = own.chain(ports.iter().flat_map(looking)).collect();
+    vec![Conflict { ports: inspected.iter().map(|found| found.label.clone()).collect(), fit, conjuncts }]
+}
+
+/// The parts of the constraints of offers at a port that look at other ports.
+fn looking(port: &PortAnswer) -> impl Iterator<Item = String> + '_ {
+    port.looks_at_other_ports.iter().filter_map(|group| group.conjunct.clone())
 }
 
 fn unknown_answer(one: &Unknown, inspected: &[Inspected], asking: &Asking<'_>) -> UnknownAnswer {

@@ -39,7 +39,7 @@ impl Asking<'_> {
             cut: found.cut,
             ..PortAnswer::default()
         };
-        let (mut refusals, mut elsewhere) = (BTreeMap::new(), BTreeMap::new());
+        let (mut refusals, mut elsewhere, mut looking) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut too_small: Vec<&Pair> = Vec::new();
         for pair in pairs {
             if !pair.own.is_empty() {
@@ -48,23 +48,24 @@ impl Asking<'_> {
                 let entry = elsewhere.entry(self.not_admitted(pair.offer)).or_insert(0_usize);
                 *entry += 1;
             } else if !pair.theirs.is_empty() {
-                let entry: &mut (usize, AdId) = refusals.entry(self.refusal(pair)).or_insert((0, pair.offer));
-                entry.0 += 1;
+                note(&mut refusals, self.party(pair, &pair.theirs), pair.offer);
             } else if pair.misfit.is_some() {
                 too_small.push(pair);
             } else if !pair.open {
+                self.look(pair, &mut looking);
                 answer.closed += 1;
                 if answer.closed_offers.len() < NAMED_MAX {
                     answer.closed_offers.push(self.closed(pair.offer));
                 }
             } else if pair.busy {
+                self.look(pair, &mut looking);
                 answer.taken += 1;
                 if answer.taken_offers.len() < NAMED_MAX {
                     answer.taken_offers.push(self.case.taken(pair.offer));
                 }
             } else {
+                self.look(pair, &mut looking);
                 answer.free += 1;
-                answer.depends_on_other_ports |= pair.joint || !found.joint.is_empty();
             }
         }
         answer.too_small = too_small.len();
@@ -73,15 +74,8 @@ impl Asking<'_> {
         answer.not_admitted = not_admitted
             .map(|((namespace, because), offers)| NotAdmitted { offers, namespace, because })
             .collect();
-        let refused = refusals.into_iter().map(|((namespace, owner, conjunct), (offers, example))| Refusals {
-            offers,
-            namespace: Some(namespace),
-            owner,
-            conjunct: Some(conjunct),
-            example: Some(self.case.offer_name(example)),
-        });
-        answer.refused_by_offer = refused.collect();
-        answer.refused_by_offer.sort_by_key(|refusals| std::cmp::Reverse(refusals.offers));
+        (answer.refused_by_offer, answer.looks_at_other_ports) = (self.groups(refusals), self.groups(looking));
+        answer.depends_on_other_ports = !found.joint.is_empty();
         answer
     }
 
@@ -130,14 +124,33 @@ impl Asking<'_> {
         (offer.key().namespace, because)
     }
 
-    /// Namespace, owner, and the first part of its constraint that refuses the job.
-    fn refusal(&self, pair: &Pair) -> (String, Option<String>, String) {
+    fn look(&self, pair: &Pair, looking: &mut Parties) {
+        if !pair.joint.is_empty() {
+            note(looking, self.party(pair, &pair.joint), pair.offer);
+        }
+    }
+
+    fn groups(&self, parties: Parties) -> Vec<Refusals> {
+        let group = |((namespace, owner, conjunct), (offers, example))| Refusals {
+            offers,
+            namespace: Some(namespace),
+            owner,
+            conjunct: Some(conjunct),
+            example: Some(self.case.offer_name(example)),
+        };
+        let mut groups: Vec<Refusals> = parties.into_iter().map(group).collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.offers));
+        groups
+    }
+
+    /// Namespace and owner of an offer, and the first of these parts of its constraint.
+    fn party(&self, pair: &Pair, parts: &[usize]) -> Party {
         let Some(ad) = self.case.snapshot.ad(pair.offer) else { return Default::default() };
         let owner = match ad.ports.body.get("Owner").and_then(Expr::as_literal) {
             Some(Value::String(owner)) => Some(owner.to_string()),
             _ => None,
         };
-        (ad.key.namespace.clone(), owner, refusing_part(ad, pair))
+        (ad.key.namespace.clone(), owner, part_of(ad, pair, parts))
     }
 
     fn closed(&self, id: AdId) -> ClosedOffer {
@@ -165,11 +178,25 @@ impl Asking<'_> {
     }
 }
 
+/// Namespace, owner, and a part of a constraint.
+type Party = (String, Option<String>, String);
+/// How many offers are of each, and one of them.
+type Parties = BTreeMap<Party, (usize, AdId)>;
+
+fn note(parties: &mut Parties, party: Party, offer: AdId) {
+    parties.entry(party).or_insert((0, offer)).0 += 1;
+}
+
 /// The first part of the constraint of an offer that refuses the job.
 pub(crate) fn refusing_part(ad: &PoolAd, pair: &Pair) -> String {
+    part_of(ad, pair, &pair.theirs)
+}
+
+/// The first of these parts of the constraint of an offer.
+pub(crate) fn part_of(ad: &PoolAd, pair: &Pair, places: &[usize]) -> String {
     let constraint = ad.ports.list.get(pair.via).and_then(|port| port.constraint.as_ref());
     let parts = constraint.map(conjuncts).unwrap_or_default();
-    let part = pair.theirs.first().and_then(|place| parts.get(*place));
+    let part = places.first().and_then(|place| parts.get(*place));
     part.map_or_else(|| "it has no constraint, which accepts no job".to_owned(), |part| part.excerpt(EXCERPT_MAX))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::answer::{ConjunctAnswer, Holder, JobAnswer, Line, PortAnswer, Refusals, TakenOffer};
+use super::answer::{Conflict, ConjunctAnswer, Holder, JobAnswer, Line, PortAnswer, Refusals, TakenOffer};
 use super::offer::{Jobs, OfferAnswer};
 
 /// The answer about a job.
@@ -39,18 +39,8 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
         port_text(&mut text, port);
     }
     for conflict in &answer.conflicts {
-        let ([one, other], [fits_one, fits_other]) = (&conflict.ports, conflict.fit);
-        let mut parts: Vec<String> = conflict.conjuncts.iter().map(|part| format!("`{part}`")).collect();
-        if conflict.owners {
-            parts.push("the constraints of their owners".to_owned());
-        }
         text.push('\n');
-        let sentence = format!(
-            "The ports {one} and {other} exclude each other: {fits_one} for {one} and {fits_other} for {other} would do, but no two of \
-             them agree on {}.",
-            parts.join(" and ")
-        );
-        line(&mut text, 0, &sentence);
+        line(&mut text, 0, &conflict_text(conflict));
     }
     helps(&mut text, answer);
     if let Some(free) = &answer.if_free {
@@ -68,6 +58,17 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
         answer.evidence.iter().for_each(|offer| line(&mut text, 2, offer));
     }
     text
+}
+
+fn conflict_text(conflict: &Conflict) -> String {
+    let fits = conflict.ports.iter().zip(&conflict.fit).map(|(port, fit)| format!("{fit} for {port}"));
+    let parts: Vec<String> = conflict.conjuncts.iter().map(|part| format!("`{part}`")).collect();
+    let on = if parts.is_empty() { String::new() } else { format!(" on {}", parts.join(" and ")) };
+    format!(
+        "The ports {} exclude each other: {} would do, but none of them agree{on}.",
+        conflict.ports.join(" and "),
+        fits.collect::<Vec<_>>().join(" and ")
+    )
 }
 
 fn helps(text: &mut String, answer: &JobAnswer) {
@@ -124,8 +125,16 @@ fn port_text(text: &mut String, port: &PortAnswer) {
         more(text, port.taken, port.taken_offers.len());
     }
     if port.free > 0 {
-        let but = if port.depends_on_other_ports { ", if it agrees with the partners at the other ports" } else { "" };
-        line(text, 2, &format!("{} match and {} free{but}", verb(port.free, "would", "would"), is(port.free)));
+        line(text, 2, &format!("{} match and {} free", verb(port.free, "would", "would"), is(port.free)));
+    }
+    for group in &port.looks_at_other_ports {
+        let looks = verb(group.offers, "also looks", "also look");
+        let part = group.conjunct.as_deref().unwrap_or("");
+        let example = group.example.as_deref().unwrap_or("");
+        line(text, 2, &format!("{looks} at the partners at other ports: `{part}`  ({example})"));
+    }
+    for part in port.conjuncts.iter().filter(|part| part.reads_other_ports) {
+        line(text, 2, &format!("the job looks at several ports: `{}`{}", part.text, placed(&part.place)));
     }
     if port.cut {
         line(text, 2, "not all were looked at: the constraint is too expensive");
