@@ -39,7 +39,11 @@ fn a_summary_of_the_cluster_is_that_of_its_manifests() {
     let user_without_roles = plane.user("carol", &[]).unwrap();
     let output = gangmatch(&plane, &user_without_roles, &["summary"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("carol may not list machines.gangmatch.dev in namespace default"), "{}", said(&output));
+    assert!(
+        said(&output).contains("carol may not list machines.gangmatch.dev in namespace default"),
+        "{}",
+        said(&output)
+    );
 }
 
 /// What a verb prints; its exit status must be this.
@@ -79,12 +83,18 @@ fn the_verbs_see_a_cluster_and_change_it() {
     let status = data(&plane, &["status"]);
     assert_eq!((&status["controller"]["leads"], &status["claims"]["held"]), (&true.into(), &1.into()), "{status}");
     assert!(status["controller"]["holder"].as_str().unwrap().starts_with(controller.name()), "{status}");
-    assert_eq!((&status["licenses"][0]["amounts"][0]["free"], &status["jobs"][0]["phase"]), (&0.into(), &"Claimed".into()));
+    assert_eq!(
+        (&status["licenses"][0]["amounts"][0]["free"], &status["jobs"][0]["phase"]),
+        (&0.into(), &"Claimed".into())
+    );
     let job = data(&plane, &["describe", "job/sim"]);
     assert_eq!(job["members"][0]["member"], "Machine default/foo", "{job}");
     assert_eq!(job["events"].as_array().map(|events| events.is_empty()), Some(false), "{job}");
     let license = data(&plane, &["describe", "license", "sim-app"]);
-    assert_eq!((&license["claims"][0]["job"], &license["claims"][0]["with"][0]), (&"default/sim".into(), &"Machine default/foo".into()));
+    assert_eq!(
+        (&license["claims"][0]["job"], &license["claims"][0]["with"][0]),
+        (&"default/sim".into(), &"Machine default/foo".into())
+    );
     let query = ["query", "machines", "-c", "Memory >= 256M && State == \"Unclaimed\"", "-a", "Arch"];
     assert_eq!(data(&plane, &query)["items"][0]["attributes"]["Arch"], "INTEL");
     assert_eq!(prints(&plane, me, &["__complete", "describe", "machine/f"], 0), "machine/foo\n:4\n");
@@ -110,7 +120,11 @@ fn the_verbs_see_a_cluster_and_change_it() {
     wait_for(&plane, "sim", "Finished");
     wait_for(&plane, "second", "Claimed");
     let history = data(&plane, &["history", "sim"]);
-    assert_eq!((&history["items"][0]["reason"], &history["items"][0]["job"]), (&"Done".into(), &"sim".into()), "{history}");
+    assert_eq!(
+        (&history["items"][0]["reason"], &history["items"][0]["job"]),
+        (&"Done".into(), &"sim".into()),
+        "{history}"
+    );
     prints(&plane, me, &["release", "second", "--requeue"], 0);
     let released = testbed::until("the released claim", std::time::Duration::from_secs(60), || {
         let job = plane.kubectl_json(&["get", "gmj", "second", "-o", "json"])?;
@@ -135,16 +149,33 @@ fn a_tenant_sees_what_its_rights_allow_and_is_told_which_are_missing() {
     let output = gangmatch(&plane, &dora, &["queue", "-A", "-o", "name"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!((text.as_str(), output.status.code()), ("job.gangmatch.dev/sim\n", Some(0)), "{}", self::said(&output));
-    assert!(self::said(&output).contains("note: only the jobs, matches of namespace default are shown"), "{}", self::said(&output));
+    assert!(
+        self::said(&output).contains("note: only the jobs, matches of namespace default are shown"),
+        "{}",
+        self::said(&output)
+    );
     // What may be listed everywhere is, beside what may not.
-    plane.kubectl_text(&["create", "clusterrole", "machines", "--verb=list", "--resource=machines.gangmatch.dev"], None).unwrap();
-    plane.kubectl_text(&["create", "clusterrolebinding", "machines", "--clusterrole=machines", "--user=dora"], None).unwrap();
+    plane
+        .kubectl_text(&["create", "clusterrole", "machines", "--verb=list", "--resource=machines.gangmatch.dev"], None)
+        .unwrap();
+    plane
+        .kubectl_text(&["create", "clusterrolebinding", "machines", "--clusterrole=machines", "--user=dora"], None)
+        .unwrap();
     let machine = r#"{"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": {"name": "far", "namespace": "other"}, "spec": {}}"#;
     plane.apply(machine).unwrap();
     let status: Value = serde_json::from_str(&prints(&plane, &dora, &["status", "-o", "json"], 0)).unwrap();
     assert_eq!((&status["machines"]["Unknown"], &status["jobs"][0]["count"]), (&1.into(), &1.into()), "{status}");
-    assert!(status["controller"]["message"].as_str().unwrap().starts_with("not known: dora may not get leases"), "{status}");
+    assert!(
+        status["controller"]["message"].as_str().unwrap().starts_with("not known: dora may not get leases"),
+        "{status}"
+    );
     let said = prints(&plane, &dora, &["suspend", "sim"], 1);
-    assert!(said.contains("dora may not patch jobs.gangmatch.dev in namespace default") && said.contains("gangmatch-submitter"), "{said}");
-    assert!(prints(&plane, &dora, &["describe", "job/secret"], 1).contains("there is no job `secret` in namespace default"));
+    assert!(
+        said.contains("dora may not patch jobs.gangmatch.dev in namespace default")
+            && said.contains("gangmatch-submitter"),
+        "{said}"
+    );
+    assert!(
+        prints(&plane, &dora, &["describe", "job/secret"], 1).contains("there is no job `secret` in namespace default")
+    );
 }

@@ -91,8 +91,10 @@ pub(crate) fn subjects(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec
 }
 
 fn named(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
-    if let ([first, names @ ..], false) = (words, words.iter().any(|word| word.contains('/')))
-        && (kind_of(first).is_some() && !names.is_empty() || allowed.len() > 1)
+    let bare = !words.iter().any(|word| word.contains('/'));
+    if let ([first, names @ ..], true) = (words, bare)
+        && (kind_of(first).is_some() || allowed.len() > 1)
+        && (!names.is_empty() || kind_of(first).is_some() && allowed.len() > 1)
     {
         let kind = kind(first, allowed)?;
         if names.is_empty() {
@@ -104,7 +106,9 @@ fn named(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
         (Some((_, "")), _) => bail!("the name is missing in `{word}`; write {word}NAME"),
         (Some((first, name)), _) => Ok(Subject { kind: kind(first, allowed)?, name: name.to_owned() }),
         (None, [only]) => Ok(Subject { kind: *only, name: word.clone() }),
-        (None, _) => bail!("the kind of `{word}` is missing; write {}/{word}", allowed.first().map_or("job", |k| k.word())),
+        (None, _) => {
+            bail!("the kind of `{word}` is missing; write {}/{word}", allowed.first().map_or("job", |k| k.word()))
+        }
     };
     words.iter().map(one).collect()
 }
@@ -117,8 +121,7 @@ pub(crate) fn no_such<'n>(
 ) -> anyhow::Error {
     let all: Vec<(&str, &str)> = names.collect();
     let here = all.iter().filter(|(other, _)| *other == namespace).map(|(_, name)| *name);
-    let elsewhere: Vec<&str> =
-        all.iter().filter(|(_, name)| *name == subject.name).map(|(other, _)| *other).collect();
+    let elsewhere: Vec<&str> = all.iter().filter(|(_, name)| *name == subject.name).map(|(other, _)| *other).collect();
     let hint = match (elsewhere.as_slice(), similar(&subject.name, here)) {
         ([], None) => String::new(),
         ([], Some(meant)) => format!("; did you mean {meant}?"),
@@ -188,7 +191,11 @@ mod tests {
             ("machine", "the name is missing; write machine/NAME"),
             ("machine/", "the name is missing in `machine/`; write machine/NAME"),
             ("machine/a b", "the kind of `b` is missing; write machine/b"),
-            ("machine/--all", "`--all` is not the name of an object; names have lower-case letters, digits, `-` and `.`"),
+            ("foo", "the kind of `foo` is missing; write machine/foo"),
+            (
+                "machine/--all",
+                "`--all` is not the name of an object; names have lower-case letters, digits, `-` and `.`",
+            ),
         ] {
             assert_eq!(subjects(&words(text), &both).unwrap_err().to_string(), said, "{text}");
         }
@@ -199,7 +206,10 @@ mod tests {
         let job = subject(Kind::Job, "sm");
         let said = |names: &[(&str, &str)]| no_such(&job, "eda", names.iter().copied()).to_string();
         assert_eq!(said(&[("eda", "sim")]), "there is no job `sm` in namespace eda; did you mean sim?");
-        assert_eq!(said(&[("bio", "sm")]), "there is no job `sm` in namespace eda; there is one in namespace bio, write -n bio");
+        assert_eq!(
+            said(&[("bio", "sm")]),
+            "there is no job `sm` in namespace eda; there is one in namespace bio, write -n bio"
+        );
         assert_eq!(said(&[("bio", "other")]), "there is no job `sm` in namespace eda");
     }
 }

@@ -134,11 +134,8 @@ fn missing(kubectl: &Kubectl<'_>, subject: &Subject, namespace: &str) -> anyhow:
         false => everywhere,
     };
     let text = |item: &Value, path: &str| item.pointer(path).and_then(Value::as_str).unwrap_or("").to_owned();
-    let keys: Vec<(String, String)> = listed
-        .items
-        .iter()
-        .map(|item| (text(item, "/metadata/namespace"), text(item, "/metadata/name")))
-        .collect();
+    let keys: Vec<(String, String)> =
+        listed.items.iter().map(|item| (text(item, "/metadata/namespace"), text(item, "/metadata/name"))).collect();
     no_such(subject, namespace, keys.iter().map(|(namespace, name)| (namespace.as_str(), name.as_str())))
 }
 
@@ -148,7 +145,10 @@ fn missing(kubectl: &Kubectl<'_>, subject: &Subject, namespace: &str) -> anyhow:
 /// There are none, or a word names no kind that is allowed.
 pub(crate) fn named(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
     if words.is_empty() {
-        bail!("nothing is named; write {}", allowed.iter().map(|kind| format!("{}/NAME", kind.word())).collect::<Vec<_>>().join(" or "));
+        bail!(
+            "nothing is named; write {}",
+            allowed.iter().map(|kind| format!("{}/NAME", kind.word())).collect::<Vec<_>>().join(" or ")
+        );
     }
     subjects(words, allowed)
 }

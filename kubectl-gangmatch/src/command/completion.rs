@@ -98,7 +98,11 @@ complete -c kubectl-gangmatch -f -a '(__kubectl_gangmatch)'
 
 /// Prints the words that could be meant, each with its description after a tab, and at the end `:4`; or `:0` if files are meant. This is
 /// the form in which kubectl and its completion scripts expect it.
-pub(crate) fn complete(arguments: &CompleteArguments, whole: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn complete(
+    arguments: &CompleteArguments,
+    whole: &Command,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
     let (last, before) = arguments.words.split_last().map_or(("", [].as_slice()), |(last, before)| (last, before));
     let found = meant(whole, before, last);
     let is_files = matches!(found, Meant::Files);
@@ -165,7 +169,12 @@ fn meant(whole: &Command, before: &[String], last: &str) -> Meant {
 /// The first sentence of a help text.
 fn about(text: Option<&clap::builder::StyledStr>) -> String {
     let text = text.map(ToString::to_string).unwrap_or_default();
-    text.split([';', ':', '\n']).next().and_then(|text| text.split(". ").next()).unwrap_or("").trim_end_matches('.').to_owned()
+    text.split([';', ':', '\n'])
+        .next()
+        .and_then(|text| text.split(". ").next())
+        .unwrap_or("")
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 /// What the value of an argument may be.

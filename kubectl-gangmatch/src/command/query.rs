@@ -22,7 +22,7 @@ use crate::table::Table;
 pub(crate) const AFTER_HELP: &str = "\
 An expression can name an attribute with or without `other.`: `Memory` and `other.Memory` are the same. Besides the attributes of its
 ad, every object has these, unless its ad defines them: Phase and Why of a Job; State and Used of a Machine or License. Private
-attributes are undefined.
+attributes are undefined. Objects whose ad is not accepted are left out.
 
 Examples:
   kubectl gangmatch query machines -c 'Memory >= 64 && State == \"Available\"' --sort -Memory -a Name,Memory,Arch
@@ -178,7 +178,8 @@ fn of_store<K: Advertises>(
     let entry = |(key, held): (&ObjectKey, &Cached<K>)| {
         let ad = held.ad.as_ref().ok()?.ports.body.clone();
         let facts = facts(held).into_iter().filter(|(name, _)| ad.get(name).is_none());
-        let facts = facts.filter_map(|(name, text)| Some((name.into(), Expr::literal(Value::String(Arc::from(text?))))));
+        let facts =
+            facts.filter_map(|(name, text)| Some((name.into(), Expr::literal(Value::String(Arc::from(text?))))));
         Some(Entry { key: key.clone(), facts: facts.collect(), ad })
     };
     store.iter().filter_map(entry).collect()
@@ -233,7 +234,8 @@ fn listing(kind: Kind, query: &Query, rows: &[Found], all: bool, nothing: String
     };
     let item = |row: &Found| {
         let names = query.columns.iter().map(|(name, _)| name.clone());
-        let values: Ad = names.zip(&row.values).map(|(name, value)| (name.as_str().into(), Expr::literal(value.clone()))).collect();
+        let values: Ad =
+            names.zip(&row.values).map(|(name, value)| (name.as_str().into(), Expr::literal(value.clone()))).collect();
         let values: serde_json::Value = serde_json::from_str(&values.to_json()).unwrap_or_default();
         json!({"kind": kind.name(), "namespace": row.key.namespace, "name": row.key.name, "attributes": values})
     };
@@ -260,7 +262,8 @@ mod tests {
 
     #[test]
     fn numbers_come_before_texts_and_texts_before_the_rest() {
-        let mut values = [Value::Undefined, Value::string("b"), Value::Integer(3), Value::string("a"), Value::Real(2.5)];
+        let mut values =
+            [Value::Undefined, Value::string("b"), Value::Integer(3), Value::string("a"), Value::Real(2.5)];
         values.sort_by(order);
         let texts: Vec<String> = values.iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["2.5", "3", "\"a\"", "\"b\"", "undefined"]);

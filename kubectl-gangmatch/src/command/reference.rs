@@ -43,14 +43,19 @@ fn page(whole: &Command) -> String {
         let name = verb.get_name();
         let _ = writeln!(text, "| [{name}](#{name}) | {} |", cell(&about(verb)));
     }
-    let cluster: Vec<&Arg> = verbs.iter().flat_map(|verb| verb.get_arguments()).filter(|arg| is_of_cluster(arg)).collect();
+    let cluster: Vec<&Arg> =
+        verbs.iter().flat_map(|verb| verb.get_arguments()).filter(|arg| is_of_cluster(arg)).collect();
     let mut listed: Vec<&Arg> = Vec::new();
     for arg in cluster {
         if !listed.iter().any(|known| known.get_long() == arg.get_long()) {
             listed.push(arg);
         }
     }
-    let _ = write!(text, "\n## Cluster options\n\nThe verbs that ask a cluster have these options.\n\n{}", options(&listed));
+    let _ = write!(
+        text,
+        "\n## Cluster options\n\nThe verbs that ask a cluster have these options.\n\n{}",
+        options(&listed)
+    );
     for verb in &verbs {
         text.push_str(&section(verb));
     }

@@ -52,7 +52,8 @@ enum Format {
 pub(crate) fn run(arguments: &SummaryArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let SummaryArguments { manifests, cluster, namespace, .. } = arguments;
     let kinds = [Kind::Machine, Kind::License, Kind::Namespace];
-    let Pool { objects, problems, notes, .. } = cluster::read(&manifests.files(), cluster, namespace.namespace.as_deref(), &kinds)?;
+    let Pool { objects, problems, notes, .. } =
+        cluster::read(&manifests.files(), cluster, namespace.namespace.as_deref(), &kinds)?;
     let limits = Limits::default();
     let summary = published(&snapshot(&objects, &CycleInputs::default())).summary(&limits);
     match arguments.output {

@@ -183,7 +183,8 @@ impl<'o, W: Write> Terminal<'o, W> {
         let before = tcgetattr(std::io::stdin()).context("cannot read the settings of the terminal")?;
         let mut raw = before.clone();
         raw.make_raw();
-        tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).context("cannot change the settings of the terminal")?;
+        tcsetattr(std::io::stdin(), OptionalActions::Now, &raw)
+            .context("cannot change the settings of the terminal")?;
         let terminal = Terminal { out, before };
         // The other screen, without a cursor.
         write!(terminal.out, "\x1b[?1049h\x1b[?25l")?;
@@ -261,7 +262,10 @@ mod tests {
         let reading = Reading { time, status: Status::default(), queue: (1..100).map(waiting).collect() };
         for size in [Size { lines: 24, columns: 80 }, Size { lines: 12, columns: 40 }, Size { lines: 3, columns: 10 }] {
             let lines = frame(&reading, size);
-            assert!(lines.len() <= size.lines && lines.iter().all(|line| line.chars().count() <= size.columns), "{lines:#?}");
+            assert!(
+                lines.len() <= size.lines && lines.iter().all(|line| line.chars().count() <= size.columns),
+                "{lines:#?}"
+            );
         }
         let lines = frame(&reading, Size { lines: 24, columns: 80 });
         assert_eq!(lines.len(), 24);

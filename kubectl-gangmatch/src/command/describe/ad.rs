@@ -10,8 +10,20 @@ use super::Description;
 
 /// Attributes that other lines of a description show.
 const SHOWN_ELSEWHERE: [&str; 14] = [
-    "Type", "MyType", "Name", "Namespace", "Owner", "Uid", "Labels", "Ports", "Constraint", "Requirements", "Rank", "Request",
-    "Capacity", "NodeName",
+    "Type",
+    "MyType",
+    "Name",
+    "Namespace",
+    "Owner",
+    "Uid",
+    "Labels",
+    "Ports",
+    "Constraint",
+    "Requirements",
+    "Rank",
+    "Request",
+    "Capacity",
+    "NodeName",
 ];
 
 /// One port.

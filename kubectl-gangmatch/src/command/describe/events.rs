@@ -22,8 +22,7 @@ pub(crate) struct EventLine {
 
 /// The last Events of an object, newest last; none if the user may not list them.
 pub(crate) fn read(kubectl: &Kubectl<'_>, kind: Kind, key: &ObjectKey) -> Vec<EventLine> {
-    let selector =
-        format!("--field-selector=involvedObject.kind={},involvedObject.name={}", kind.name(), key.name);
+    let selector = format!("--field-selector=involvedObject.kind={},involvedObject.name={}", kind.name(), key.name);
     let listed = kubectl.list(&["events"], Scope::One(&key.namespace), &[&selector]).unwrap_or_default();
     lines(&listed.items)
 }

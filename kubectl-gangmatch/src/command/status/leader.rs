@@ -64,7 +64,9 @@ fn leader(lease: &Lease, namespace: &str, now: Timestamp) -> Leader {
             "none: {holder} renewed the Lease {namespace}/{LEASE} {ago}, so nothing is matched or released; see kubectl get pods -n \
              {namespace}"
         ),
-        None => format!("none: the Lease {namespace}/{LEASE} was given back {ago}; see kubectl get pods -n {namespace}"),
+        None => {
+            format!("none: the Lease {namespace}/{LEASE} was given back {ago}; see kubectl get pods -n {namespace}")
+        }
     };
     Leader { leads: Some(is_current && holder.is_some()), holder, renewed, said }
 }
@@ -90,7 +92,10 @@ mod tests {
             (Some(true), "pod-1 leads (Lease ns/gangmatch, renewed 2s ago)".to_owned())
         );
         let (leads, text) = said("pod-1", "2026-11-21T13:00:00.000000Z");
-        assert!(leads == Some(false) && text.starts_with("none: pod-1 renewed the Lease ns/gangmatch 60m ago"), "{text}");
+        assert!(
+            leads == Some(false) && text.starts_with("none: pod-1 renewed the Lease ns/gangmatch 60m ago"),
+            "{text}"
+        );
         assert_eq!(said("", "2026-11-21T14:00:29.000000Z").0, Some(false));
     }
 }

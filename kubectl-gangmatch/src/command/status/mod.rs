@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crds::conditions::{find, reasons, types};
-use crds::{Decision, Job, JobPhase, OfferKind};
+use crds::{Decision, Job, JobPhase, OfferKind, OfferState, StopPolicy};
 use jiff::Timestamp;
 use pool::{Objects, OfferRef, usage};
 use serde::Serialize;
@@ -22,7 +22,8 @@ pub(crate) use leader::Leader;
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 Prints whether a controller leads, the machines by state, the seats of each license, and the jobs by phase and reason, of all
-namespaces that you may read. Seats that are used outside the cluster are EXTERNAL; FREE is what claims can still take.
+namespaces that you may read. Seats that are used outside the cluster are EXTERNAL; FREE is what claims can still take, which is nothing
+of an offer that is draining or unavailable.
 
 Examples:
   kubectl gangmatch status
@@ -189,15 +190,24 @@ pub(crate) fn amounts(offer: OfferRef<'_>) -> Vec<Amounts> {
     let one = |(resource, total): (&String, &i64)| {
         let external = offer.status.and_then(|status| status.external_usage.get(resource)).copied().unwrap_or(0);
         let all = taken.used(resource);
-        let (used, free) = (all.saturating_sub(external), total.saturating_sub(all).max(0));
+        let used = all.saturating_sub(external);
+        let free = if is_closed(offer) { 0 } else { total.saturating_sub(all).max(0) };
         Amounts { resource: resource.clone(), used, external, free, total: *total }
     };
     offer.capacity.iter().map(one).collect()
 }
 
+/// Whether an offer accepts no new claims.
+fn is_closed(offer: OfferRef<'_>) -> bool {
+    let state = offer.status.and_then(|status| status.state);
+    let closed = [OfferState::Draining, OfferState::Evicting, OfferState::Unavailable];
+    offer.fields.stop_policy != StopPolicy::None || state.is_some_and(|state| closed.contains(&state))
+}
+
 /// The last time at which a cycle ran, as far as jobs and Matches tell.
 fn last_cycle(objects: &Objects) -> Option<Timestamp> {
-    let of_jobs = objects.jobs.iter().filter_map(|(_, held)| held.object.status.as_ref()?.unmatched.as_ref()?.at.clone());
+    let of_jobs =
+        objects.jobs.iter().filter_map(|(_, held)| held.object.status.as_ref()?.unmatched.as_ref()?.at.clone());
     let of_matches = objects.matches.values().map(|found| found.spec.cycle.time.clone());
     of_jobs.chain(of_matches).map(|time| time.0).max()
 }
@@ -216,7 +226,8 @@ pub(crate) fn phase(job: &Job) -> (JobPhase, String) {
     let status = job.status.as_ref();
     let phase = status.and_then(|status| status.phase).unwrap_or(JobPhase::Pending);
     let reason = |type_: &str| Some(find(&status?.conditions, type_)?.reason.clone());
-    let not_accepted = status.and_then(|status| find(&status.conditions, types::ACCEPTED)).filter(|found| found.status == "False");
+    let not_accepted =
+        status.and_then(|status| find(&status.conditions, types::ACCEPTED)).filter(|found| found.status == "False");
     let reason = match phase {
         JobPhase::Pending if not_accepted.is_some() => not_accepted.map(|found| found.reason.clone()),
         JobPhase::Pending => Some(reason(types::MATCHED).unwrap_or_else(|| reasons::PENDING_EVALUATION.to_owned())),
@@ -246,7 +257,14 @@ pub(crate) fn text(status: &Status, now: Timestamp) -> String {
     let row: Vec<String> = std::iter::once(total.to_string()).chain(status.machines.values().map(number)).collect();
     text.push_str(&format!("\n{}", table(&headings, &[row], 0)));
     if !status.machine_resources.is_empty() {
-        let row = |amounts: &Amounts| vec![amounts.resource.clone(), amounts.used.to_string(), amounts.free.to_string(), amounts.total.to_string()];
+        let row = |amounts: &Amounts| {
+            vec![
+                amounts.resource.clone(),
+                amounts.used.to_string(),
+                amounts.free.to_string(),
+                amounts.total.to_string(),
+            ]
+        };
         let rows: Vec<Vec<String>> = status.machine_resources.iter().map(row).collect();
         text.push_str(&format!("\n{}", table(&["RESOURCE", "USED", "FREE", "TOTAL"], &rows, 0)));
     }
