@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
 use pool::{CycleInputs, Objects, Provenance, record, snapshot};
 
+use crate::cluster::ManifestOptions;
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
 use crate::command::verdicts;
@@ -33,16 +34,11 @@ Matches and reasons are printed to standard output; errors and warnings are prin
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MatchArguments {
-    /// A file or folder with manifests; - means standard input. Can be repeated.
-    #[arg(short, long = "filename", value_name = "PATH", required_unless_present = "snapshot")]
-    filename: Vec<PathBuf>,
-
-    /// Also read folders inside folders.
-    #[arg(short = 'R', long)]
-    recursive: bool,
+    #[command(flatten)]
+    manifests: ManifestOptions,
 
     /// Match the pool that `snapshot save` has written to this file, at the time at which it was written.
-    #[arg(long, value_name = "FILE", conflicts_with = "filename")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "filename"])]
     snapshot: Option<PathBuf>,
 
     /// The namespace of objects that have none.
@@ -114,7 +110,7 @@ fn read(arguments: &MatchArguments) -> anyhow::Result<Read> {
         crate::output::notes(&notes)?;
         return Ok(Read { objects, problems, warnings, now: arguments.now.unwrap_or(time) });
     }
-    let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
+    let (documents, mut problems) = manifests::read(&arguments.manifests.files())?;
     let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
     let Loaded { objects, problems: wrong, warnings, .. } = load(documents, &stamp);
     problems.extend(wrong);

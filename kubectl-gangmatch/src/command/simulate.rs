@@ -10,7 +10,7 @@ use pool::ObjectKey;
 use serde_json::json;
 
 use super::why::{Form, KINDS, tell};
-use crate::cluster::{self, ClusterOptions, FileOptions, Kubectl, NamespaceOption, NowOption, Pool};
+use crate::cluster::{self, ClusterOptions, FileOptions, Kubectl, ManifestOptions, NamespaceOption, NowOption, Pool};
 use crate::manifests;
 use crate::offline::{Loaded, Stamp, load};
 use crate::snapshot;
@@ -29,13 +29,8 @@ Exit status:
 /// What to try, and where.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SimulateArguments {
-    /// A file or folder with the manifests of the jobs, and of offers if you wish; - means standard input. Can be repeated.
-    #[arg(short, long = "filename", value_name = "PATH", required = true)]
-    filename: Vec<PathBuf>,
-
-    /// Also read folders inside folders.
-    #[arg(short = 'R', long)]
-    recursive: bool,
+    #[command(flatten)]
+    manifests: ManifestOptions,
 
     /// Try them in this snapshot, and not in the cluster.
     #[arg(long, value_name = "FILE")]
@@ -76,7 +71,7 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
             .map_or_else(|_| "you".to_owned(), |name| name.trim().to_owned()),
         (None, Some(_)) => "you".to_owned(),
     };
-    let (documents, problems) = manifests::read(&arguments.filename, arguments.recursive)?;
+    let (documents, problems) = manifests::read(&arguments.manifests.files())?;
     let loaded = load(documents, &Stamp { namespace: &namespace, owner: &owner });
     pool.problems.extend(problems.iter().map(ToString::to_string));
     let jobs = add(&mut pool, loaded, now);
