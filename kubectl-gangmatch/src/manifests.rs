@@ -3,12 +3,12 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
 
+use crate::cluster::FileOptions;
 use crate::locate;
 
 /// The largest file that is read, in bytes: no API server takes a manifest of more than a few MiB.
@@ -82,9 +82,13 @@ impl Source {
 /// `.yaml`, `.yml` and `.json`, and with `recursive` the folders below. A text that is no YAML is a problem, not an error.
 ///
 /// # Errors
-/// A path that does not exist, or none of them holds a manifest.
-pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> anyhow::Result<(Vec<Document>, Vec<Problem>)> {
-    let mut listing = Listing { recursive, files: Vec::new(), folders_left_out: 0 };
+/// There is no path, one does not exist, or none of them holds a manifest.
+pub(crate) fn read(files: &FileOptions) -> anyhow::Result<(Vec<Document>, Vec<Problem>)> {
+    let FileOptions { filename: paths, recursive } = files;
+    if paths.is_empty() {
+        bail!("no file is named; write a file or folder with manifests, or - for standard input");
+    }
+    let mut listing = Listing { recursive: *recursive, files: Vec::new(), folders_left_out: 0 };
     for path in paths {
         listing.add(path, true)?;
     }
@@ -101,24 +105,6 @@ pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> anyhow::Result<(Vec<Do
             Err(problem) => problems.push(Problem { place: whole, text: problem }),
         }
     }
-    Ok((documents, problems))
-}
-
-/// All objects of these kinds in the cluster that kubectl talks to, in all namespaces.
-///
-/// # Errors
-/// kubectl does not start, or fails: it has said why on standard error.
-pub(crate) fn from_cluster(kinds: &[&str]) -> anyhow::Result<(Vec<Document>, Vec<Problem>)> {
-    let mut command = Command::new("kubectl");
-    command.args(["get", &kinds.join(","), "--all-namespaces", "--output", "json"]).stderr(Stdio::inherit());
-    let output = command.output().context("cannot run kubectl; install it, or read files with -f")?;
-    if !output.status.success() {
-        bail!("`kubectl get {}` failed; read files with -f if there is no cluster", kinds.join(","));
-    }
-    let text = String::from_utf8(output.stdout).context("what kubectl prints is not text")?;
-    let (mut documents, mut problems) = (Vec::new(), Vec::new());
-    let whole = Place { order: 0, line: 0, file: Arc::from(Path::new("<cluster>")) };
-    split(&whole, &text, &mut documents, &mut problems);
     Ok((documents, problems))
 }
 

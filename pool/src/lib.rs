@@ -30,6 +30,7 @@ mod workloads;
 
 // The cache into a snapshot.
 mod consent;
+mod readiness;
 mod snapshot;
 mod snapshot_builder;
 mod summaries;
@@ -54,6 +55,7 @@ pub use multi_map::MultiMap;
 pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
 pub use objects::Objects;
 pub use offer_ref::OfferRef;
+pub use readiness::{alive, matched_reason, not_ready, why_not_others};
 pub use record::{Provenance, record};
 pub use recorded_gang::{RecordedGang, gang_of};
 pub use requester_attributes::requester_attributes;

@@ -1,10 +1,10 @@
 //! What a cycle found about a job that it could not match, into the words of the job's status.
 
-use crds::conditions::reasons;
 use crds::{Unmatched, UnmatchedConjunct, UnmatchedPort};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::Verdict;
+use pool::matched_reason;
 
 /// Why a job has no gang.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Tim
         hint: Some(cut(&hint, 512)).filter(|hint| !hint.is_empty()),
     };
     let why = with_closed(&matchmaker::why(unmatched), &unmatched.verdict, closed);
-    Finding { reason: reason(&unmatched.verdict), why, counts }
+    Finding { reason: matched_reason(&unmatched.verdict), why, counts }
 }
 
 /// The sentence, with the number of closed offers if there are no candidates.
@@ -70,19 +70,6 @@ fn with_closed(why: &str, verdict: &Verdict, closed: usize) -> String {
     let are = if closed == 1 { "offer is" } else { "offers are" };
     let told = format!("; {closed} {are} not available and were not tried: see their condition Ready");
     format!("{}{told}", cut(why, WHY_MAX.saturating_sub(told.len())))
-}
-
-fn reason(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Unusable(_) => reasons::NOT_ACCEPTED,
-        Verdict::Never { .. } | Verdict::NoCandidates { .. } => reasons::NO_CANDIDATES,
-        Verdict::TooExpensive { .. } => reasons::EXPRESSION_TOO_EXPENSIVE,
-        Verdict::RefusedByOffers { .. } => reasons::REFUSED_BY_OFFERS,
-        Verdict::Limit(_) | Verdict::NoConsistentGang => reasons::NO_CONSISTENT_GANG,
-        Verdict::WaitingForCapacity => reasons::WAITING_FOR_CAPACITY,
-        Verdict::BackingOff => reasons::BACKING_OFF,
-        Verdict::GaveUp => reasons::SEARCH_BUDGET_EXHAUSTED,
-    }
 }
 
 fn count(number: u64) -> i64 {

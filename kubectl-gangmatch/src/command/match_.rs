@@ -11,12 +11,15 @@ use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
 use pool::{CycleInputs, Objects, Provenance, record, snapshot};
 
+use crate::cluster::ManifestOptions;
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
 use crate::command::verdicts;
-use crate::manifests;
+use crate::cluster::Pool;
+use crate::manifests::{self, Problem};
 use crate::offline::{Loaded, Stamp, load};
 use crate::screen::{Screen, shown};
+use crate::snapshot::Saved;
 use crate::table::table;
 
 /// What `--help` says below the options.
@@ -31,13 +34,12 @@ Matches and reasons are printed to standard output; errors and warnings are prin
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MatchArguments {
-    /// A file or folder with manifests; - means standard input. Can be repeated.
-    #[arg(short, long = "filename", value_name = "PATH", required = true)]
-    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    manifests: ManifestOptions,
 
-    /// Also read folders inside folders.
-    #[arg(short = 'R', long)]
-    recursive: bool,
+    /// Match the pool that `snapshot save` has written to this file, at the time at which it was written.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "filename"])]
+    snapshot: Option<PathBuf>,
 
     /// The namespace of objects that have none.
     #[arg(short, long, value_name = "NAME", default_value = "default")]
@@ -92,17 +94,39 @@ enum Output {
     Yaml,
 }
 
+/// What was read.
+struct Read {
+    objects: Objects,
+    problems: Vec<String>,
+    warnings: Vec<String>,
+    now: jiff::Timestamp,
+}
+
+/// Reads the manifests, or a snapshot.
+fn read(arguments: &MatchArguments) -> anyhow::Result<Read> {
+    if let Some(file) = &arguments.snapshot {
+        let Saved { pool, time } = crate::snapshot::read(file)?;
+        let Pool { objects, problems, warnings, notes, .. } = pool;
+        crate::output::notes(&notes)?;
+        return Ok(Read { objects, problems, warnings, now: arguments.now.unwrap_or(time) });
+    }
+    let (documents, mut problems) = manifests::read(&arguments.manifests.files())?;
+    let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
+    let Loaded { objects, problems: wrong, warnings, .. } = load(documents, &stamp);
+    problems.extend(wrong);
+    problems.sort();
+    let texts = |list: &[Problem]| list.iter().map(ToString::to_string).collect();
+    let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
+    Ok(Read { objects, problems: texts(&problems), warnings: texts(&warnings), now })
+}
+
 /// Runs one cycle over the manifests, or reads summaries. 0: all was read, whether it matched or not; 1: something in the manifests is
 /// wrong.
 pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
-    let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
-    let Loaded { objects, problems: wrong, warnings } = load(documents, &stamp);
-    problems.extend(wrong);
-    problems.sort();
+    let Read { objects, problems, warnings, now } = read(arguments)?;
     let pool = snapshot(&objects, &CycleInputs::default());
     let refused = if arguments.summary.is_empty() {
-        negotiate(arguments, &objects, &pool, out)?
+        negotiate(arguments, (&objects, &pool), now, out)?
     } else {
         let answers = verdicts::answers(&pool, &verdicts::read(&arguments.summary)?);
         match arguments.output {
@@ -112,12 +136,12 @@ pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::R
         }
         Vec::new()
     };
-    let problems: Vec<String> = problems.iter().map(ToString::to_string).chain(refused).collect();
+    let problems: Vec<String> = problems.into_iter().chain(refused).collect();
     for problem in &problems {
         writeln!(std::io::stderr(), "error: {}", shown(problem))?;
     }
     for warning in &warnings {
-        writeln!(std::io::stderr(), "warning: {}", shown(&warning.to_string()))?;
+        writeln!(std::io::stderr(), "warning: {}", shown(warning))?;
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -125,11 +149,10 @@ pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::R
 /// Prints what a cycle, or `--placing`, makes of the manifests. What `--placing` cannot take.
 fn negotiate(
     arguments: &MatchArguments,
-    objects: &Objects,
-    pool: &Snapshot,
+    (objects, pool): (&Objects, &Snapshot),
+    now: jiff::Timestamp,
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<String>> {
-    let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let config = Config::product();
     let outcome = match arguments.placing.method()? {
         Method::InTurn => Outcome::Cycle(Engine::from(arguments.search).negotiate(pool, &config, now.as_second())),
