@@ -42,12 +42,10 @@ fn documents() -> Vec<Document> {
     let root = repository::root();
     let outer = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "charts/gangmatch/README.md"];
     let mut paths = outer.map(|path| root.join(path)).to_vec();
-    for folder in ["docs", "docs/decisions", "examples"] {
-        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
-            let path = entry.unwrap().path();
-            let path = if path.is_dir() { path.join("README.md") } else { path };
-            paths.extend((path.extension().is_some_and(|found| found == "md") && path.exists()).then_some(path));
-        }
+    pages(&root.join("docs"), &mut paths);
+    for entry in std::fs::read_dir(root.join("examples")).unwrap() {
+        let path = entry.unwrap().path().join("README.md");
+        paths.extend(path.exists().then_some(path));
     }
     paths.sort();
     let read = |path: &PathBuf| Document {
@@ -57,6 +55,18 @@ fn documents() -> Vec<Document> {
     let documents: Vec<Document> = paths.iter().map(read).collect();
     assert!(documents.len() > 15, "only {} documents", documents.len());
     documents
+}
+
+/// The markdown files of a folder, at any depth.
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
 }
 
 /// The lines of a document: number, the language of the fenced block around it (`None` outside), text.
@@ -109,11 +119,20 @@ fn commands(document: &Document) -> Vec<Shown> {
 
 /// The words of a line as a shell takes them, as far as documents need it; paths below the repository's root made whole.
 fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (place, part) in line.split('\'').enumerate() {
-        match place % 2 {
-            0 => words.extend(part.split_whitespace().map(whole)),
-            _ => words.push(part.to_owned()),
+    let (mut words, mut word, mut quoted, mut any_quote) = (Vec::new(), String::new(), false, false);
+    for letter in line.chars().chain([' ']) {
+        match letter {
+            '\'' => (quoted, any_quote) = (!quoted, true),
+            ' ' if !quoted => {
+                let done = std::mem::take(&mut word);
+                if any_quote {
+                    words.push(done);
+                } else if !done.is_empty() {
+                    words.push(whole(&done));
+                }
+                any_quote = false;
+            }
+            _ => word.push(letter),
         }
     }
     words
@@ -209,6 +228,31 @@ fn developers_commands_exist() {
     }
 }
 
+/// The page with the flags of these programs, as they describe them.
+fn flags_page() -> String {
+    let mut text = "<!-- Written by `UPDATE_MANUAL=1 cargo test -p e2e --test docs flags`; do not edit. -->\n# Flags of the programs\n\n\
+                    The chart sets the flags of the controller from [its values](../../charts/gangmatch/README.md); `extraArgs` adds others. \
+                    [Agents](../agents.md) explains those of the agent.\n"
+        .to_owned();
+    for program in ["gangmatch-controller", "gangmatch-agent"] {
+        let output = run(&repository::program(program).unwrap(), &["--help".to_owned()], "");
+        let help = String::from_utf8(output.stdout).unwrap();
+        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+        text.push_str(&format!("\n## {program}\n\n```text\n{}\n```\n", help.join("\n").trim()));
+    }
+    text
+}
+
+#[test]
+fn the_page_of_flags_is_up_to_date() {
+    let path = repository::root().join("docs/reference/flags.md");
+    let page = flags_page();
+    if std::env::var_os("UPDATE_MANUAL").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "write it anew with UPDATE_MANUAL=1");
+}
+
 #[test]
 fn files_and_tests_that_documents_name_exist() {
     let root = repository::root();
@@ -246,35 +290,79 @@ fn normal(printed: &str) -> String {
     printed.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Whether a document begins in an empty namespace of its own, with two nodes in the cluster.
+fn is_lesson(document: &Document) -> bool {
+    let lesson = |folder: &&str| document.path.starts_with(folder) && !document.path.ends_with("/README.md");
+    ["docs/howto/", "docs/tutorials/"].iter().any(lesson)
+}
+
+/// Makes a namespace the current one of kubectl.
+fn work_in(plane: &ControlPlane, namespace: &str) {
+    let namespace = format!("--namespace={namespace}");
+    plane.kubectl_text(&["config", "set-context", "--current", &namespace], None).unwrap();
+}
+
+fn run_on_cluster(plane: &ControlPlane, shown: &Shown) {
+    let words = words(&shown.line);
+    let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let printed = match words[0].as_str() {
+        "kubectl" => plane.kubectl_text(&arguments, None),
+        "helm" => plane.helm(&arguments),
+        _ => return,
+    };
+    let printed = printed.unwrap_or_else(|error| panic!("{}: {}: {error:#}", shown.place, shown.line));
+    let (seen, real) = (normal(&shown.output), normal(&printed));
+    assert!(seen.is_empty() || seen == real, "{}: it prints\n{printed}", shown.place);
+}
+
+/// How-to pages and tutorials: each in a namespace that is called as the page.
+#[test]
+fn lessons_work_from_the_first_command_to_the_last() {
+    let plane = ControlPlane::start(&Options { kwok: true, ..Options::default() }).unwrap();
+    product::install_chart(&plane, &[]).unwrap();
+    let kubeconfig = product::controller_kubeconfig(&plane).unwrap();
+    let _controller = product::start_controller(&plane, &kubeconfig, &[]).unwrap();
+    for node in ["lab-1", "lab-2"] {
+        product::create_fake_node(&plane, node).unwrap();
+    }
+    let only = std::env::var("LESSON").unwrap_or_default();
+    let mut count = 0;
+    for document in documents().iter().filter(|document| is_lesson(document) && document.path.contains(&only)) {
+        let name = Path::new(&document.path).file_stem().unwrap().to_str().unwrap();
+        if !document.text.contains(&format!("kubectl create namespace {name}\n")) {
+            plane.kubectl_text(&["create", "namespace", name], None).unwrap();
+        }
+        work_in(&plane, name);
+        for shown in commands(document) {
+            run_on_cluster(&plane, &shown);
+            count += 1;
+        }
+    }
+    assert!(count >= 40 || !only.is_empty(), "only {count} commands");
+}
+
 /// The README first, since it installs the chart; then each example on its own, its folder applied.
 #[test]
 fn cluster_commands_work() {
     let plane = ControlPlane::start(&Options::default()).unwrap();
     let mut controller: Option<Controller<'_>> = None;
     let mut documents = documents();
+    documents.retain(|document| !is_lesson(document));
     documents.sort_by_key(|document| document.path != "README.md");
     for document in &documents {
-        let namespace = match document.path.strip_prefix("examples/") {
+        match document.path.strip_prefix("examples/") {
             Some(example) => {
                 let name = example.split('/').next().unwrap();
                 plane.kubectl_text(&["create", "namespace", name], None).unwrap();
-                plane.kubectl_text(&["-n", name, "apply", "-f", &whole(&format!("examples/{name}"))], None).unwrap();
-                name
+                work_in(&plane, name);
+                plane.kubectl_text(&["apply", "-f", &whole(&format!("examples/{name}"))], None).unwrap();
             }
-            None => "default",
-        };
+            None => work_in(&plane, "default"),
+        }
         for shown in commands(document) {
-            let words = words(&shown.line);
-            let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-            let printed = match words[0].as_str() {
-                "kubectl" => plane.kubectl_text(&[&["-n", namespace], &arguments[..]].concat(), None),
-                "helm" => plane.helm(&arguments),
-                _ => continue,
-            };
-            let printed = printed.unwrap_or_else(|error| panic!("{}: {error:#}", shown.place));
-            let (seen, real) = (normal(&shown.output), normal(&printed));
-            assert!(seen.is_empty() || seen == real, "{}: it prints\n{printed}", shown.place);
-            if controller.is_none() && arguments.first() == Some(&"install") {
+            let installs = shown.line.starts_with("helm install ");
+            run_on_cluster(&plane, &shown);
+            if controller.is_none() && installs {
                 // Nothing is left to install; this waits for the policies, as the README asks of the reader.
                 product::install_chart(&plane, &[]).unwrap();
                 let kubeconfig = product::controller_kubeconfig(&plane).unwrap();
