@@ -117,8 +117,8 @@ fn commands(document: &Document) -> Vec<Shown> {
     all
 }
 
-/// The words of a line as a shell takes them, as far as documents need it; paths below the repository's root made whole.
-fn words(line: &str) -> Vec<String> {
+/// The words of a line as a shell takes them, as far as documents need it: with single quotes.
+fn words(line: &str, unquoted: impl Fn(&str) -> String) -> Vec<String> {
     let (mut words, mut word, mut quoted, mut any_quote) = (Vec::new(), String::new(), false, false);
     for letter in line.chars().chain([' ']) {
         match letter {
@@ -128,7 +128,7 @@ fn words(line: &str) -> Vec<String> {
                 if any_quote {
                     words.push(done);
                 } else if !done.is_empty() {
-                    words.push(whole(&done));
+                    words.push(unquoted(&done));
                 }
                 any_quote = false;
             }
@@ -138,6 +138,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
+/// A path below the repository's root, made whole.
 fn whole(word: &str) -> String {
     let path = repository::root().join(word);
     if word.contains('/') && path.exists() { path.display().to_string() } else { word.to_owned() }
@@ -158,7 +159,7 @@ fn offline_commands_print_what_the_documents_show() {
     for shown in documents().iter().flat_map(commands) {
         let Some(arguments) = shown.line.strip_prefix(PLUGIN) else { continue };
         // Relative paths, as the reader writes them: error messages show them.
-        let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+        let arguments = words(arguments, str::to_owned);
         let output = run(&plugin, &arguments, "");
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success() && said.is_empty(), "{}: {}: {said}", shown.place, shown.line);
@@ -303,7 +304,7 @@ fn work_in(plane: &ControlPlane, namespace: &str) {
 }
 
 fn run_on_cluster(plane: &ControlPlane, shown: &Shown) {
-    let words = words(&shown.line);
+    let words = words(&shown.line, whole);
     let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
     let printed = match words[0].as_str() {
         "kubectl" => plane.kubectl_text(&arguments, None),
