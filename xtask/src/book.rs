@@ -12,7 +12,8 @@ use crate::tidy;
 
 /// What mdbook reads, from the repository's root. Links between documents keep their meaning there, since their folders do.
 const PAGES: &str = "target/book/src";
-const SETTINGS: &str = "docs/book.toml";
+/// What mdbook reads beside them.
+const SETTINGS: [&str; 2] = ["book.toml", "book.css"];
 
 /// Builds the book.
 pub(crate) fn run() -> Result<()> {
@@ -46,9 +47,9 @@ fn copy_pages(root: &Path) -> Result<()> {
         copy(&root.join(file), &to.join(file))?;
     }
     let contents = fs::read_to_string(root.join(tidy::CONTENTS))?;
-    fs::write(to.join("SUMMARY.md"), from_root(&contents))?;
     fs::remove_file(to.join(tidy::CONTENTS))?;
-    copy(&root.join(SETTINGS), &root.join("target/book/book.toml"))
+    fs::write(to.join("SUMMARY.md"), from_root(&contents))?;
+    SETTINGS.iter().try_for_each(|file| copy(&root.join("docs").join(file), &root.join("target/book").join(file)))
 }
 
 /// The table of contents, whose links are those of a file in `docs`, as a file of the root.
@@ -69,13 +70,30 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::copy(from, to).with_context(|| from.display().to_string())?;
+    if from.extension().is_some_and(|extension| extension == "md") {
+        let text = fs::read_to_string(from).with_context(|| from.display().to_string())?;
+        fs::write(to, as_named(&text))?;
+    } else {
+        fs::copy(from, to).with_context(|| from.display().to_string())?;
+    }
     Ok(())
+}
+
+/// Links as mdbook names the pages: README.md is the index of its folder, and the table of contents is a page of its own.
+fn as_named(text: &str) -> String {
+    let text = text.replace("](docs/SUMMARY.md)", "](toc.md)").replace("](README.md", "](index.md");
+    text.replace("/README.md)", "/index.md)").replace("/README.md#", "/index.md#")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::from_root;
+    use super::{as_named, from_root};
+
+    #[test]
+    fn links_to_a_folder_s_first_page_keep_their_headings() {
+        let text = "[a](README.md#top) [b](../examples/campus/README.md) [c](docs/SUMMARY.md) `README.md`";
+        assert_eq!(as_named(text), "[a](index.md#top) [b](../examples/campus/index.md) [c](toc.md) `README.md`");
+    }
 
     #[test]
     fn the_contents_lead_to_the_same_pages_from_the_root() {
