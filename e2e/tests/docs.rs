@@ -291,10 +291,10 @@ fn normal(printed: &str) -> String {
     printed.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a document begins in an empty namespace of its own, with two nodes in the cluster.
+/// Whether a document begins in an empty namespace of its own, in a cluster with two nodes whose pods run.
 fn is_lesson(document: &Document) -> bool {
     let lesson = |folder: &&str| document.path.starts_with(folder) && !document.path.ends_with("/README.md");
-    ["docs/howto/", "docs/tutorials/"].iter().any(lesson)
+    ["docs/howto/", "docs/tutorials/", "docs/beside-kueue.md"].iter().any(lesson)
 }
 
 /// Makes a namespace the current one of kubectl.
@@ -303,12 +303,22 @@ fn work_in(plane: &ControlPlane, namespace: &str) {
     plane.kubectl_text(&["config", "set-context", "--current", &namespace], None).unwrap();
 }
 
+/// What the plugin prints.
+fn gangmatch(plane: &ControlPlane, arguments: &[&str], place: &str) -> String {
+    let mut command = Command::new(repository::program("kubectl-gangmatch").unwrap());
+    command.args(arguments).env("PATH", plane.path_with(&[]).unwrap()).env("KUBECONFIG", plane.kubeconfig());
+    let output = command.current_dir(repository::root()).output().unwrap();
+    assert!(output.status.success(), "{place}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
 fn run_on_cluster(plane: &ControlPlane, shown: &Shown) {
     let words = words(&shown.line, whole);
     let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-    let printed = match words[0].as_str() {
-        "kubectl" => plane.kubectl_text(&arguments, None),
-        "helm" => plane.helm(&arguments),
+    let printed = match (words[0].as_str(), arguments.first()) {
+        ("kubectl", Some(&"gangmatch")) => Ok(gangmatch(plane, &arguments[1..], &shown.place)),
+        ("kubectl", _) => plane.kubectl_text(&arguments, None),
+        ("helm", _) => plane.helm(&arguments),
         _ => return,
     };
     let printed = printed.unwrap_or_else(|error| panic!("{}: {}: {error:#}", shown.place, shown.line));
@@ -348,7 +358,8 @@ fn cluster_commands_work() {
     let plane = ControlPlane::start(&Options::default()).unwrap();
     let mut controller: Option<Controller<'_>> = None;
     let mut documents = documents();
-    documents.retain(|document| !is_lesson(document));
+    // The tests of the plugin run what the manual of the language shows, with files of its own.
+    documents.retain(|document| !is_lesson(document) && !document.path.starts_with("docs/language/"));
     documents.sort_by_key(|document| document.path != "README.md");
     for document in &documents {
         match document.path.strip_prefix("examples/") {
