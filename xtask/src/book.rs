@@ -98,6 +98,9 @@ mod tests {
     #[test]
     fn the_contents_lead_to_the_same_pages_from_the_root() {
         let contents = "# Contents\n\n[Read me](../README.md)\n\n- [Ads](concepts/ads.md)\n- [Part]()\n";
-        assert_eq!(from_root(contents), "# Contents\n\n[Read me](README.md)\n\n- [Ads](docs/concepts/ads.md)\n- [Part]()\n");
+        assert_eq!(
+            from_root(contents),
+            "# Contents\n\n[Read me](README.md)\n\n- [Ads](docs/concepts/ads.md)\n- [Part]()\n"
+        );
     }
 }

@@ -52,7 +52,8 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
     findings.extend(exceptions::findings(&excepted(&sources), &fs::read_to_string(root.join(exceptions::LIST))?));
     findings.extend(sources.iter().flat_map(sources::findings));
     let headings = links::headings(&sources);
-    findings.extend(sources.iter().flat_map(|source| links::findings(source, |path| root.join(path).exists(), &headings)));
+    findings
+        .extend(sources.iter().flat_map(|source| links::findings(source, |path| root.join(path).exists(), &headings)));
     findings.extend(book::findings(&sources));
     findings.sort();
     Ok(findings)

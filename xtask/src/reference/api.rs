@@ -33,7 +33,10 @@ fn kind(definition: &Value) -> Result<String> {
     let (name, short, scope) = (at("/spec/names/kind"), at("/spec/names/shortNames/0"), at("/spec/scope"));
     let scope = if scope == "Cluster" { "cluster-scoped" } else { "namespaced" };
     let mut text = format!("## {name}\n\n{}\n\n", cell(description(schema)));
-    text.push_str(&format!("`kubectl get {}.gangmatch.dev`, short name `{short}`; {scope}.\n\n", at("/spec/names/plural")));
+    text.push_str(&format!(
+        "`kubectl get {}.gangmatch.dev`, short name `{short}`; {scope}.\n\n",
+        at("/spec/names/plural")
+    ));
     for part in ["spec", "status"] {
         let Some(part_schema) = schema.pointer(&format!("/properties/{part}")) else { continue };
         let mut rows = Vec::new();
@@ -54,7 +57,8 @@ fn kind(definition: &Value) -> Result<String> {
 
 /// One row for each field below this one, outer fields first.
 fn fields(path: &str, schema: &Value, rows: &mut Vec<String>) {
-    let required: Vec<&str> = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, field) in properties(schema) {
         let path = format!("{path}.{name}");
         let default = match field.get("default") {
@@ -87,7 +91,9 @@ fn kind_of(field: &Value) -> String {
     let (_, inner) = inside("", field);
     match field.get("type").and_then(Value::as_str) {
         Some("array") => format!("list of {}", kind_of(inner)),
-        Some("object") if field.get("additionalProperties").is_some_and(Value::is_object) => format!("map of {}", kind_of(inner)),
+        Some("object") if field.get("additionalProperties").is_some_and(Value::is_object) => {
+            format!("map of {}", kind_of(inner))
+        }
         Some(name) => name.to_owned(),
         None if field.get("x-kubernetes-int-or-string") == Some(&json!(true)) => "integer or string".to_owned(),
         None => "any".to_owned(),

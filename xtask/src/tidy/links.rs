@@ -62,7 +62,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
         let title = line.trim_start_matches('#');
         let (true, Some(title)) = (line.starts_with('#'), title.strip_prefix(' ')) else { continue };
         let kept = title.trim().chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
-        let anchor: String = kept.flat_map(char::to_lowercase).map(|letter| if letter == ' ' { '-' } else { letter }).collect();
+        let anchor: String =
+            kept.flat_map(char::to_lowercase).map(|letter| if letter == ' ' { '-' } else { letter }).collect();
         let again = (1..).map(|number| format!("{anchor}-{number}"));
         let free = std::iter::once(anchor.clone()).chain(again).find(|name| !found.contains(name));
         found.extend(free);

@@ -85,7 +85,13 @@ fn a_link_leads_to_a_file() {
 #[test]
 fn the_book_lists_every_page_once() {
     let pages = |summary: &str| {
-        let pages = [("docs/SUMMARY.md", summary), ("README.md", ""), ("docs/a.md", ""), ("docs/b/c.md", ""), ("crate/README.md", "")];
+        let pages = [
+            ("docs/SUMMARY.md", summary),
+            ("README.md", ""),
+            ("docs/a.md", ""),
+            ("docs/b/c.md", ""),
+            ("crate/README.md", ""),
+        ];
         book::findings(&pages.map(|(path, text)| source(path, text)))
     };
     assert_eq!(pages("[r](../README.md)\n- [a](a.md)\n  - [c](b/c.md)\n"), Vec::<String>::new());
