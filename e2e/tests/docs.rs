@@ -1,6 +1,6 @@
 //! Turns the documents into checks: their commands work, what they show is what is printed, what they name exists.
 //!
-//! A command is a line of a `sh` block, a line after `$ ` in a `console` block (what follows it is what it prints), an
+//! A command is a whole `shell` block, a line of a `sh` block, a line after `$ ` in a `console` block (what follows it is what it prints), an
 //! indented line that begins with a program's name, or inline code that begins with `cargo` (in examples also `kubectl`).
 #![cfg(test)]
 
@@ -36,6 +36,8 @@ struct Shown {
     line: String,
     /// What the document shows below it; empty if it shows nothing.
     output: String,
+    /// The lines of a `shell` block: a script.
+    script: bool,
 }
 
 fn documents() -> Vec<Document> {
@@ -90,9 +92,14 @@ fn spans(document: &Document) -> Vec<(usize, &str)> {
 
 fn commands(document: &Document) -> Vec<Shown> {
     let place = |number: usize| format!("{}:{number}", document.path);
-    let shown =
-        |number: usize, line: &str| Shown { place: place(number), line: line.to_owned(), output: String::new() };
+    let shown = |number: usize, line: &str| Shown {
+        place: place(number),
+        line: line.to_owned(),
+        output: String::new(),
+        script: false,
+    };
     let mut all: Vec<Shown> = Vec::new();
+    let mut before = None;
     for (number, block, line) in lines(document) {
         let indented = line
             .strip_prefix("    ")
@@ -104,10 +111,15 @@ fn commands(document: &Document) -> Vec<Shown> {
                 last.output.push_str(line);
                 last.output.push('\n');
             }
+            (Some("shell"), _, _) => match all.last_mut().filter(|_| before == Some(number - 1)) {
+                Some(script) => script.line = format!("{}\n{line}", script.line),
+                None => all.push(Shown { script: true, ..shown(number, line) }),
+            },
             (Some("sh"), _, _) => all.extend(line.split(" && ").map(|part| shown(number, part))),
             (None, _, Some(command)) => all.extend(command.split(" && ").map(|part| shown(number, part))),
             _ => {}
         }
+        before = Some(number);
     }
     let example = document.path.starts_with("examples/");
     let is_command = |span: &&str| span.starts_with("cargo ") || (example && span.starts_with("kubectl "));
@@ -195,7 +207,7 @@ fn ads_in_documents_are_accepted() {
 fn developers_commands_exist() {
     let xtask = repository::program("xtask").unwrap();
     let root = repository::root();
-    for shown in documents().iter().flat_map(commands) {
+    for shown in documents().iter().flat_map(commands).filter(|shown| !shown.script) {
         let words: Vec<&str> = shown.line.split_whitespace().collect();
         let after = |flag: &str| words.iter().position(|word| *word == flag).and_then(|place| words.get(place + 1));
         match words.as_slice() {
@@ -312,6 +324,23 @@ fn gangmatch(plane: &ControlPlane, arguments: &[&str], place: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Runs a script in a folder for files, as a reader would who has jq and the plugin.
+fn run_script(plane: &ControlPlane, shown: &Shown) {
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if shown.line.contains(" jq ") && !has("jq") {
+        eprintln!("SKIPPED, NOTHING WAS TESTED: {} needs jq", shown.place);
+        return;
+    }
+    let plugin = repository::program("kubectl-gangmatch").unwrap();
+    let files = repository::root().join("target/lessons");
+    std::fs::create_dir_all(&files).unwrap();
+    let mut command = Command::new("bash");
+    command.args(["-e", "-o", "pipefail", "-c", &shown.line]).current_dir(files);
+    command.env("PATH", plane.path_with(&[plugin.parent().unwrap()]).unwrap()).env("KUBECONFIG", plane.kubeconfig());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}: {}", shown.place, String::from_utf8_lossy(&output.stderr));
+}
+
 fn run_on_cluster(plane: &ControlPlane, shown: &Shown) {
     let words = words(&shown.line, whole);
     let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
@@ -345,7 +374,7 @@ fn lessons_work_from_the_first_command_to_the_last() {
         }
         work_in(&plane, name);
         for shown in commands(document) {
-            run_on_cluster(&plane, &shown);
+            if shown.script { run_script(&plane, &shown) } else { run_on_cluster(&plane, &shown) }
             count += 1;
         }
     }
@@ -371,9 +400,10 @@ fn cluster_commands_work() {
             }
             None => work_in(&plane, "default"),
         }
-        for shown in commands(document) {
+        // Scripts of agents are run by the tests of agents.
+        for shown in commands(document).iter().filter(|shown| !shown.script) {
             let installs = shown.line.starts_with("helm install ");
-            run_on_cluster(&plane, &shown);
+            run_on_cluster(&plane, shown);
             if controller.is_none() && installs {
                 // Nothing is left to install; this waits for the policies, as the README asks of the reader.
                 product::install_chart(&plane, &[]).unwrap();
