@@ -309,6 +309,11 @@ fn is_lesson(document: &Document) -> bool {
     ["docs/howto/", "docs/tutorials/", "docs/beside-kueue.md"].iter().any(lesson)
 }
 
+/// Whether the commands of a document make this namespace. Then they are all that is done.
+fn creates_namespace(document: &Document, name: &str) -> bool {
+    document.text.lines().any(|line| line.trim() == format!("kubectl create namespace {name}"))
+}
+
 /// Makes a namespace the current one of kubectl.
 fn work_in(plane: &ControlPlane, namespace: &str) {
     let namespace = format!("--namespace={namespace}");
@@ -369,19 +374,24 @@ fn lessons_work_from_the_first_command_to_the_last() {
     let mut count = 0;
     for document in documents().iter().filter(|document| is_lesson(document) && document.path.contains(&only)) {
         let name = Path::new(&document.path).file_stem().unwrap().to_str().unwrap();
-        if !document.text.contains(&format!("kubectl create namespace {name}\n")) {
+        if !creates_namespace(document, name) {
             plane.kubectl_text(&["create", "namespace", name], None).unwrap();
         }
         work_in(&plane, name);
         for shown in commands(document) {
-            if shown.script { run_script(&plane, &shown) } else { run_on_cluster(&plane, &shown) }
+            if shown.script {
+                run_script(&plane, &shown)
+            } else {
+                run_on_cluster(&plane, &shown)
+            }
             count += 1;
         }
     }
     assert!(count >= 40 || !only.is_empty(), "only {count} commands");
 }
 
-/// The README first, since it installs the chart; then each example on its own, its folder applied.
+/// The README first, since it installs the chart; then each example on its own. Its folder is applied, unless its commands do that in a
+/// namespace that they create.
 #[test]
 fn cluster_commands_work() {
     let plane = ControlPlane::start(&Options::default()).unwrap();
@@ -391,9 +401,9 @@ fn cluster_commands_work() {
     documents.retain(|document| !is_lesson(document) && !document.path.starts_with("docs/language/"));
     documents.sort_by_key(|document| document.path != "README.md");
     for document in &documents {
-        match document.path.strip_prefix("examples/") {
-            Some(example) => {
-                let name = example.split('/').next().unwrap();
+        let example = document.path.strip_prefix("examples/").and_then(|path| path.split('/').next());
+        match example.filter(|name| !creates_namespace(document, name)) {
+            Some(name) => {
                 plane.kubectl_text(&["create", "namespace", name], None).unwrap();
                 work_in(&plane, name);
                 plane.kubectl_text(&["apply", "-f", &whole(&format!("examples/{name}"))], None).unwrap();
