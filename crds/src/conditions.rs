@@ -74,6 +74,8 @@ pub mod reasons {
     pub const REFUSED_BY_OFFERS: &str = "RefusedByOffers";
     /// Every port has candidates, but no combination of them forms a gang.
     pub const NO_CONSISTENT_GANG: &str = "NoConsistentGang";
+    /// Offers that would match are not available now, for example because they are drained: the message names them.
+    pub const OFFERS_UNAVAILABLE: &str = "OffersUnavailable";
     /// All offers that would match are claimed.
     pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
     /// Other jobs got the offers in this cycle. Part of the API, but not set by this version: the reason is `WaitingForCapacity`.

@@ -29,7 +29,9 @@ mod workload_scope;
 mod workloads;
 
 // The cache into a snapshot.
+mod closure;
 mod consent;
+mod obstacles;
 mod snapshot;
 mod snapshot_builder;
 mod summaries;
@@ -46,6 +48,7 @@ pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};
 pub use budget::Limits;
 pub use changes::Changes;
 pub use claim_ref::{ClaimRef, is_foreign};
+pub use closure::Closure;
 pub use consent::{consent, selects, trusted};
 pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 pub use key::ObjectKey;
@@ -53,6 +56,7 @@ pub use matches::Matches;
 pub use multi_map::MultiMap;
 pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
 pub use objects::Objects;
+pub use obstacles::{Cause, Obstacle, Obstacles, Unavailable, advice, are_withheld, sentence};
 pub use offer_ref::OfferRef;
 pub use record::{Provenance, record};
 pub use recorded_gang::{RecordedGang, gang_of};

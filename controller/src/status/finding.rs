@@ -5,6 +5,7 @@ use crds::{Unmatched, UnmatchedConjunct, UnmatchedPort};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::Verdict;
+use pool::Obstacle;
 
 /// Why a job has no gang.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +33,14 @@ const WHY_MAX: usize = 256;
 const CONJUNCTS_MAX: usize = 16;
 const PORTS_MAX: usize = 8;
 
-/// The engine's answer in the terms of the API. `closed` offers were not tried, and would be if they were open.
-pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Timestamp) -> Finding {
+/// The engine's answer in the terms of the API, with the offers that stand in the way. Where these are not known, it is told that `closed`
+/// offers were not tried.
+pub(crate) fn finding(
+    unmatched: &matchmaker::Unmatched,
+    obstacles: Option<&[Obstacle]>,
+    closed: usize,
+    now: Timestamp,
+) -> Finding {
     let ports = unmatched.ports.iter().take(PORTS_MAX);
     let conjuncts = ports.clone().flat_map(|port| {
         let parts = port.conjuncts.iter().filter(|part| part.rejects > 0);
@@ -43,7 +50,7 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Tim
             rejects: count(part.rejects),
         })
     });
-    let hint = matchmaker::hint(unmatched);
+    let hint = obstacles.and_then(pool::advice).unwrap_or_else(|| matchmaker::hint(unmatched));
     let counts = Unmatched {
         at: Some(Time(now)),
         conjuncts: conjuncts.take(CONJUNCTS_MAX).collect(),
@@ -58,8 +65,15 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Tim
             .collect(),
         hint: Some(cut(&hint, 512)).filter(|hint| !hint.is_empty()),
     };
-    let why = with_closed(&matchmaker::why(unmatched), &unmatched.verdict, closed);
-    Finding { reason: reason(&unmatched.verdict), why, counts }
+    let is_withheld = obstacles.is_some_and(pool::are_withheld);
+    let why = match obstacles.and_then(pool::sentence) {
+        Some(sentence) if is_withheld => cut(&sentence, WHY_MAX),
+        Some(sentence) => cut(&format!("{}; {sentence}", matchmaker::why(unmatched)), WHY_MAX),
+        None if obstacles.is_some() => cut(&matchmaker::why(unmatched), WHY_MAX),
+        None => with_closed(&matchmaker::why(unmatched), &unmatched.verdict, closed),
+    };
+    let reason = if is_withheld { reasons::OFFERS_UNAVAILABLE } else { reason(&unmatched.verdict) };
+    Finding { reason, why, counts }
 }
 
 /// The sentence, with the number of closed offers if there are no candidates.
