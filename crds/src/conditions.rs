@@ -115,7 +115,9 @@ pub mod reasons {
     pub const COMPLETED: &str = "Completed";
     /// The workload failed.
     pub const WORKLOAD_FAILED: &str = "WorkloadFailed";
-    /// The owner set spec.done.
+    /// The owner set spec.done before the job was claimed, or before its workload had ended.
+    pub const CANCELLED: &str = "Cancelled";
+    /// The owner set spec.done; also of a Match's `Released`.
     pub const DONE: &str = "Done";
     /// The claim was held for activeDeadlineSeconds; also of a Match's `Released`.
     pub const CLAIM_EXPIRED: &str = "ClaimExpired";

@@ -24,10 +24,16 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<JobClaim>,
 
-    /// The members that are claimed for the job, port by port. Example: cpu=grid/foo license=eda/sim
+    /// The members that are claimed for the job, port by port. For a finished job, those of its last claim. Example:
+    /// cpu=grid/foo license=eda/sim
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub members: Option<String>,
+
+    /// The last Match that held the job; it may have been deleted since. Example: sim-1a2b3c4d
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub last_match: Option<String>,
 
     /// Why the job is not claimed, in short; at most 256 characters. Example: cpu: 412 machines, none with Arch INTEL
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,6 +109,8 @@ pub enum JobPhase {
     Succeeded,
     /// The job finished with a failure.
     Failed,
+    /// spec.done was set before the job was claimed, or before its workload had ended.
+    Cancelled,
 }
 
 /// The Match that holds a job.

@@ -6,8 +6,6 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use classad::{BinaryOp, Expr, Kind, Name, Value, conjuncts};
-
 use crate::assembly::{Assembly, EdgeOutcome};
 use crate::model::{AdId, Config, PoolAd, Snapshot};
 use crate::plain::{Ended, Visitor, search};
@@ -102,7 +100,7 @@ impl<'q> Question<'q> {
         let open = |found: &PoolAd| found.offer().is_some_and(|offer| offer.admits(&ad.key.namespace));
         let offers: Vec<(AdId, &PoolAd)> = pool.ads().filter(|(_, ad)| open(ad)).collect();
         let wanted = |port: &Port| {
-            let kind = wanted_kind(port);
+            let kind = port.wanted_kind().map(|(_, kind)| kind);
             let is_wanted = |ad: &PoolAd| kind.as_ref().is_none_or(|kind| kind.eq_ignore_ascii_case(&ad.key.kind));
             offers.iter().filter(|(_, ad)| is_wanted(ad)).map(|(id, _)| *id).collect()
         };
@@ -149,29 +147,5 @@ impl<'q> Question<'q> {
         let ended = search(self.pool, self.root, &BTreeSet::new(), &config, self.now, &mut visitor);
         *steps = steps.saturating_sub(ended.steps);
         ended
-    }
-}
-
-/// The kind that a port asks for with a part of its constraint such as `cpu.Type == "Machine"`.
-fn wanted_kind(port: &Port) -> Option<String> {
-    conjuncts(port.constraint.as_ref()?).iter().find_map(|part| kind_in(part, &port.label))
-}
-
-fn kind_in(part: &Expr, label: &Name) -> Option<String> {
-    let Kind::Binary { op: BinaryOp::Equal | BinaryOp::Is, left, right } = part.unparenthesized().kind() else {
-        return None;
-    };
-    let of_type = |expr: &Expr| match expr.unparenthesized().kind() {
-        Kind::Select { base, name } => name.as_str().eq_ignore_ascii_case("Type") && base.as_attribute() == Some(label),
-        _ => false,
-    };
-    let text = match (of_type(left), of_type(right)) {
-        (true, _) => right,
-        (_, true) => left,
-        _ => return None,
-    };
-    match text.unparenthesized().as_literal() {
-        Some(Value::String(kind)) => Some(kind.to_string()),
-        _ => None,
     }
 }

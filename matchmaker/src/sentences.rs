@@ -227,6 +227,9 @@ fn inconsistent(unmatched: &Unmatched) -> String {
 }
 
 fn no_candidates(port: &PortCount) -> String {
+    if let Some(kind) = port.conjuncts.iter().find(|part| port.candidates == 0 && part.is_kind) {
+        return format!("port `{}`: `{}` is true of no ad that is open to this job's namespace", port.label, kind.text);
+    }
     if port.candidates == 0 {
         return format!("port `{}`: no ad is open to this job's namespace", port.label);
     }
