@@ -55,6 +55,8 @@ pub mod reasons {
     pub const NAMESPACE_OVER_BUDGET: &str = "NamespaceOverBudget";
     /// A MachineClass: its capacity has no resource.
     pub const INVALID_CAPACITY: &str = "InvalidCapacity";
+    /// A MachineClass: the namespace in which it creates Machines does not exist.
+    pub const NAMESPACE_MISSING: &str = "NamespaceMissing";
 
     // Reasons of a Job's `Matched`.
 

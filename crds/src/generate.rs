@@ -86,6 +86,13 @@ fn plain(schema: &mut Value) {
             if object.get("default").is_some_and(Value::is_null) {
                 object.remove("default");
             }
+            let default = object.get("default").filter(|value| value.is_number() || value.is_string()).cloned();
+            if let (Some(default), Some(Value::String(text))) = (default, object.get_mut("description"))
+                && !text.contains("Default:")
+            {
+                let default = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+                text.push_str(&format!(" Default: {default}"));
+            }
             if let Some(Value::Array(values)) = object.get_mut("enum") {
                 values.retain(|value| !value.is_null());
             }

@@ -62,6 +62,8 @@ fn main() -> std::process::ExitCode {
     };
     match done {
         Ok(code) => code,
+        // Whoever reads the output has read enough: `match ... | head`.
+        Err(error) if is_closed_pipe(&error) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             use std::io::Write;
             // Nothing is left to be told if standard error is closed.
@@ -69,6 +71,11 @@ fn main() -> std::process::ExitCode {
             std::process::ExitCode::from(2)
         }
     }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let of_io = |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    error.chain().filter_map(of_io).any(|kind| kind == std::io::ErrorKind::BrokenPipe)
 }
 
 /// Files and programs get every byte as it is; a terminal gets nothing that it would obey.

@@ -133,9 +133,9 @@ fn relaxation(unmatched: &Unmatched, way: &Relaxation) -> Option<String> {
     let offers = way.offers.map_or_else(String::new, |offers| format!(" {}", ads(offers, "fits", "fit")));
     match texts.as_slice() {
         [ConjunctCount { text, nearest: Some(nearest), .. }] => Some(format!(
-            "without `{text}`{offers}; with {} instead of its number, {}",
-            nearest.value,
-            ads(nearest.offers, "does", "do")
+            "{} with {} as the number in `{text}`; without it,{offers}",
+            ads(nearest.offers, "fits", "fit"),
+            nearest.value
         )),
         [part] if offers.is_empty() => Some(format!("leave out `{}`", part.text)),
         [part] => Some(format!("without `{}`{offers}", part.text)),

@@ -21,6 +21,7 @@ mod claim_ref;
 mod matches;
 mod multi_map;
 mod node;
+mod node_machine;
 mod objects;
 mod offer_ref;
 mod store;
@@ -54,6 +55,7 @@ pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJ
 pub use key::ObjectKey;
 pub use matches::Matches;
 pub use multi_map::MultiMap;
+pub use node_machine::{check_class, class_of_node, classes_in_order, machine_of_node};
 pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
 pub use objects::Objects;
 pub use obstacles::{Cause, Obstacle, Obstacles, Unavailable, advice, are_withheld, sentence};

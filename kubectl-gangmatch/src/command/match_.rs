@@ -225,6 +225,11 @@ fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -
     let others = if others.is_empty() { String::new() } else { format!(" Not matched: {}.", others.join(", ")) };
     let (jobs, offers) = (count(of(JobState::Waits), "job"), count(offers, "offer"));
     writeln!(out, "{} of {jobs} matched, with {offers}.{others}", matches.len())?;
+    let classes = printed.objects.classes.len();
+    if classes > 0 && printed.objects.nodes.is_none() {
+        let classes = if classes == 1 { "The MachineClass makes".to_owned() } else { format!("The {classes} MachineClasses make") };
+        writeln!(out, "{classes} no Machines without Node manifests: add the output of kubectl get nodes -o yaml.")?;
+    }
     if let Outcome::Together(placement) = printed.outcome {
         together::print_objective(out, &placement.together)?;
     }
