@@ -266,6 +266,10 @@ fn cluster_commands_work() {
         for shown in commands(document) {
             let words = words(&shown.line);
             let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+            if arguments == ["create", "namespace", namespace] {
+                // It is there already.
+                continue;
+            }
             let printed = match words[0].as_str() {
                 "kubectl" => plane.kubectl_text(&[&["-n", namespace], &arguments[..]].concat(), None),
                 "helm" => plane.helm(&arguments),

@@ -96,14 +96,11 @@ fn requests(draft: &mut Draft, machines: &[(String, Ad)], name: &str, attribute:
 fn requested(template: &BTreeMap<String, Json>, resource: &str, nodes: usize) -> Option<i64> {
     let spec = template.get("spec")?;
     let pod = spec.pointer("/template/spec")?;
-    let nodes = i64::try_from(nodes.max(1)).ok()?;
-    // Without a count of its own, there is one pod on each node.
-    let pods = match spec.get("completions").and_then(Json::as_i64).or((nodes == 1).then_some(i64::MAX)) {
-        Some(completions) => {
-            let parallel = spec.get("parallelism").and_then(Json::as_i64).unwrap_or(1).min(completions).max(1);
-            parallel.saturating_add(nodes - 1) / nodes
-        }
-        None => 1,
+    let count = |field: &str| spec.get(field).and_then(Json::as_i64);
+    // On several nodes, there is one pod on each at a time.
+    let pods = match nodes {
+        0 | 1 => count("parallelism").unwrap_or(1).min(count("completions").unwrap_or(i64::MAX)).max(1),
+        _ => 1,
     };
     let each = of_pod(pod, resource).filter(|amount| *amount > Quantity::ZERO)?;
     each.times(pods).ceil(Unit::of(resource))
@@ -201,7 +198,7 @@ mod tests {
         let on_one = json!({"constraint": MACHINE, "workload": template(pod(), three.clone())});
         assert_eq!(found(on_one).0, "6");
         let on_two = json!({"ports": ports, "workload": template(pod(), three)});
-        assert_eq!(found(on_two).0, "4");
+        assert_eq!(found(on_two).0, "2", "one pod on each node at a time");
         let one_each = json!({"ports": ports, "workload": template(pod(), json!({}))});
         assert_eq!(found(one_each).0, "2");
         let own = json!({"constraint": MACHINE, "attributes": {"RequestCpus": 3}, "workload": template(pod(), json!({}))});
