@@ -1,11 +1,14 @@
-//! The plugin: turns manifests and questions about them into answers, without a cluster where it can.
+//! The plugin: turns manifests, a cluster, and questions about them into answers.
 
+mod cluster;
 mod command;
 mod locate;
 mod manifests;
 mod offline;
+mod output;
 mod schema;
 mod screen;
+mod subject;
 mod table;
 mod texts;
 
@@ -62,8 +65,8 @@ fn main() -> std::process::ExitCode {
     };
     match done {
         Ok(code) => code,
-        // Whoever reads the output has read enough: `match ... | head`.
-        Err(error) if is_closed_pipe(&error) => std::process::ExitCode::SUCCESS,
+        // Whoever read the output has seen enough, as in `| head`.
+        Err(error) if is_broken_pipe(&error) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             use std::io::Write;
             // Nothing is left to be told if standard error is closed.
@@ -73,9 +76,10 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let of_io = |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-    error.chain().filter_map(of_io).any(|kind| kind == std::io::ErrorKind::BrokenPipe)
+/// Whether an error is that nobody reads the output any more.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// Files and programs get every byte as it is; a terminal gets nothing that it would obey.

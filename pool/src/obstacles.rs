@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
+use crds::conditions::reasons;
 use matchmaker::{AdId, AdKey, Config, Consent, PoolAd, Role, Snapshot, Unmatched, Verdict, bound_together, withheld};
 
 use crate::closure::Closure;
+use crate::readiness::matched_reason;
 
 /// An offer that is not available to all jobs that its owner allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,19 +203,35 @@ fn named(key: &AdKey, cause: &Cause) -> String {
     }
 }
 
-/// Why a job waits, by the offers that stand in its way; none if there are none.
-pub fn sentence(obstacles: &[Obstacle]) -> Option<String> {
+/// Why a job has no gang, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The reason of its condition Matched.
+    pub reason: &'static str,
+    /// One sentence.
+    pub why: String,
+    /// What can be done about it; may be empty.
+    pub hint: String,
+}
+
+/// What is said of a job that has no gang, and of the offers that stand in its way.
+pub fn explained(unmatched: &Unmatched, obstacles: &[Obstacle]) -> Explanation {
+    let why = matchmaker::why(unmatched);
     let sentences: Vec<String> = obstacles.iter().map(Obstacle::sentence).collect();
-    (!sentences.is_empty()).then(|| sentences.join("; "))
+    let sentences = sentences.join("; ");
+    let is_withheld = obstacles.iter().flat_map(|obstacle| &obstacle.offers).any(|(_, cause)| *cause != Cause::Taken);
+    let why = match (is_withheld, sentences.is_empty()) {
+        (true, _) => sentences,
+        (false, true) => why,
+        (false, false) => format!("{why}; {sentences}"),
+    };
+    let reason = if is_withheld { reasons::OFFERS_UNAVAILABLE } else { matched_reason(&unmatched.verdict) };
+    let hint = advice(obstacles).unwrap_or_else(|| matchmaker::hint(unmatched));
+    Explanation { reason, why, hint }
 }
 
-/// Whether the offers would be there if their owners, or the admin of the cluster, made them available.
-pub fn are_withheld(obstacles: &[Obstacle]) -> bool {
-    obstacles.iter().flat_map(|obstacle| &obstacle.offers).any(|(_, cause)| *cause != Cause::Taken)
-}
-
-/// What can be done about the offers that stand in a job's way; none if that is up to their owners alone, or if there are none.
-pub fn advice(obstacles: &[Obstacle]) -> Option<String> {
+/// What can be done about the offers that stand in a job's way; none if there are none, or if that is up to those who hold them.
+fn advice(obstacles: &[Obstacle]) -> Option<String> {
     let mut offers = obstacles.iter().flat_map(|obstacle| &obstacle.offers);
     let (key, cause) = offers.clone().find(|(_, cause)| *cause == Cause::Untrusted).or_else(|| offers.next())?;
     match cause {

@@ -10,13 +10,13 @@ mod tests {
     use crds::{AllowedNamespaces, License, Machine, NamespacesFrom, Port, Res, StopPolicy};
     use gangindex::Engine;
     use matchmaker::{Config, Plain};
-    use pool::{CycleInputs, Objects, Obstacles, SnapshotBuilder, advice, are_withheld, sentence};
+    use pool::{CycleInputs, Objects, Obstacles, SnapshotBuilder, explained};
     use serde_json::json;
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};
 
-    /// What is said of the only job that waits, and what is advised; the same whichever search has found that it has no gang.
-    fn said(objects: &Objects) -> (String, Option<String>, bool) {
+    /// What is said of the only job that waits: sentence, hint and reason; the same whichever search has found that it has no gang.
+    fn said(objects: &Objects) -> (String, String, &'static str) {
         let mut builder = SnapshotBuilder::default();
         let pool = builder.build(objects, &CycleInputs::default());
         let unavailable = builder.unavailable(objects);
@@ -25,7 +25,10 @@ mod tests {
             let cycle = engine.negotiate(&pool, &Config::product(), 0);
             let unmatched = cycle.unmatched.last().unwrap();
             let found = Obstacles::of(&pool, &unavailable).find(unmatched, &Config::product(), 0).unwrap();
-            all.push((sentence(&found).unwrap_or_default(), advice(&found), are_withheld(&found)));
+            let said = explained(unmatched, &found);
+            // Only the index knows what else could be left out.
+            let hint = if found.is_empty() { String::new() } else { said.hint };
+            all.push((said.why, hint, said.reason));
         }
         assert_eq!(all[0], all[1]);
         all.swap_remove(0)
@@ -66,16 +69,16 @@ mod tests {
         let mut other = license("spice", 4, &[port("requester", "true")]);
         other.spec.ad.attributes = Some([("App".to_owned(), json!("spice"))].into());
         let wanted = port("license", "license.Type == \"License\" && license.App == \"vcs\"");
-        let (why, advice, withheld) = said(&objects(&[job("sim", &[wanted])], &[machine("m")], &[vcs, other]));
+        let (why, hint, reason) = said(&objects(&[job("sim", &[wanted])], &[machine("m")], &[vcs, other]));
         assert_eq!(
             why,
             "port `license`: License n/vcs (draining, stopPolicy is Hold) would match, but is not available"
         );
         assert_eq!(
-            advice.unwrap(),
+            hint,
             "the owner decides when it is available again: see the condition Ready of License n/vcs"
         );
-        assert!(withheld);
+        assert_eq!(reason, "OffersUnavailable");
     }
 
     #[test]
@@ -87,7 +90,7 @@ mod tests {
             "port `machine`: Machine n/b-1 (draining, stopPolicy is Hold) would match, but is not available"
         );
         let (why, ..) = said(&objects(&[drc("drc-1")], &machines, &[node_locked("elsewhere")]));
-        assert_eq!(why, "", "no drained host is to blame for that");
+        assert!(why.starts_with("port `license`: of 1 ad") && why.contains("refused by"), "no drained host is to blame: {why}");
     }
 
     #[test]
@@ -111,9 +114,13 @@ mod tests {
             machine
         };
         let machines = [taken(machine("b-1")), taken(machine("b-2")), named(machine("b-3"))];
-        let (why, advice, withheld) = said(&objects(&[drc("drc-1")], &machines, &[node_locked("b-1")]));
-        assert_eq!(why, "port `machine`: only Machine n/b-1 fits together with the other ports, and is taken");
-        assert_eq!((advice, withheld), (None, false));
+        let (why, hint, reason) = said(&objects(&[drc("drc-1")], &machines, &[node_locked("b-1")]));
+        assert_eq!(
+            why,
+            "port `machine`: 2 ads that would match are taken; port `machine`: only Machine n/b-1 fits together with the other ports, \
+             and is taken"
+        );
+        assert_eq!((hint.as_str(), reason), ("", "WaitingForCapacity"));
     }
 
     #[test]
@@ -121,16 +128,16 @@ mod tests {
         let license = for_all(license("vcs", 4, &[port("requester", "true")]), "eda");
         let wanted: Port = port("license", "license.Type == \"License\"");
         let mut all = objects(&[job("sim", &[wanted])], &[], &[license]);
-        let (why, advice, withheld) = said(&all);
+        let (why, hint, reason) = said(&all);
         assert_eq!(
             why,
             "port `license`: offers in namespace `eda` would match, but that namespace lacks the label gangmatch.dev/offers=cluster"
         );
         assert_eq!(
-            advice.unwrap(),
+            hint,
             "ask a cluster administrator to allow it: kubectl label namespace eda gangmatch.dev/offers=cluster"
         );
-        assert!(withheld);
+        assert_eq!(reason, "OffersUnavailable");
         all.namespaces.insert("eda".to_owned(), BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]));
         let pool = SnapshotBuilder::default().build(&all, &CycleInputs::default());
         assert_eq!(gangindex::negotiate(&pool, &Config::product(), 0).gangs.len(), 1);

@@ -1,11 +1,10 @@
 //! What a cycle found about a job that it could not match, into the words of the job's status.
 
-use crds::conditions::reasons;
 use crds::{Unmatched, UnmatchedConjunct, UnmatchedPort};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::Verdict;
-use pool::Obstacle;
+use pool::{Obstacle, explained};
 
 /// Why a job has no gang.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +49,7 @@ pub(crate) fn finding(
             rejects: count(part.rejects),
         })
     });
-    let hint = obstacles.and_then(pool::advice).unwrap_or_else(|| matchmaker::hint(unmatched));
+    let said = explained(unmatched, obstacles.unwrap_or_default());
     let counts = Unmatched {
         at: Some(Time(now)),
         conjuncts: conjuncts.take(CONJUNCTS_MAX).collect(),
@@ -63,16 +62,12 @@ pub(crate) fn finding(
                 busy: count(port.busy.saturating_add(port.excluded)),
             })
             .collect(),
-        hint: Some(cut(&hint, 512)).filter(|hint| !hint.is_empty()),
+        hint: Some(cut(&said.hint, 512)).filter(|hint| !hint.is_empty()),
     };
-    let is_withheld = obstacles.is_some_and(pool::are_withheld);
-    let why = match obstacles.and_then(pool::sentence) {
-        Some(sentence) if is_withheld => cut(&sentence, WHY_MAX),
-        Some(sentence) => cut(&format!("{}; {sentence}", matchmaker::why(unmatched)), WHY_MAX),
-        None if obstacles.is_some() => cut(&matchmaker::why(unmatched), WHY_MAX),
-        None => with_closed(&matchmaker::why(unmatched), &unmatched.verdict, closed),
+    let (reason, why) = match obstacles {
+        Some(_) => (said.reason, cut(&said.why, WHY_MAX)),
+        None => (said.reason, with_closed(&said.why, &unmatched.verdict, closed)),
     };
-    let reason = if is_withheld { reasons::OFFERS_UNAVAILABLE } else { reason(&unmatched.verdict) };
     Finding { reason, why, counts }
 }
 
@@ -84,19 +79,6 @@ fn with_closed(why: &str, verdict: &Verdict, closed: usize) -> String {
     let are = if closed == 1 { "offer is" } else { "offers are" };
     let told = format!("; {closed} {are} not available and were not tried: see their condition Ready");
     format!("{}{told}", cut(why, WHY_MAX.saturating_sub(told.len())))
-}
-
-fn reason(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Unusable(_) => reasons::NOT_ACCEPTED,
-        Verdict::Never { .. } | Verdict::NoCandidates { .. } => reasons::NO_CANDIDATES,
-        Verdict::TooExpensive { .. } => reasons::EXPRESSION_TOO_EXPENSIVE,
-        Verdict::RefusedByOffers { .. } => reasons::REFUSED_BY_OFFERS,
-        Verdict::Limit(_) | Verdict::NoConsistentGang => reasons::NO_CONSISTENT_GANG,
-        Verdict::WaitingForCapacity => reasons::WAITING_FOR_CAPACITY,
-        Verdict::BackingOff => reasons::BACKING_OFF,
-        Verdict::GaveUp => reasons::SEARCH_BUDGET_EXHAUSTED,
-    }
 }
 
 fn count(number: u64) -> i64 {

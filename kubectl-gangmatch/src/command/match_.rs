@@ -9,8 +9,8 @@ use clap::ValueEnum;
 use crds::Match;
 use gangindex::Engine;
 use kube::ResourceExt;
-use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
-use pool::{CycleInputs, JobState, Objects, Obstacle, Obstacles, Provenance, SnapshotBuilder, Unavailable, job_state, record};
+use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched};
+use pool::{CycleInputs, JobState, Objects, Obstacle, Obstacles, Provenance, SnapshotBuilder, Unavailable, explained, job_state, record};
 
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
@@ -301,12 +301,9 @@ const JOBS_NAMED_MAX: usize = 5;
 
 /// Why a job waits, with a table and a hint.
 fn reason(unmatched: &Unmatched, obstacles: &[Obstacle]) -> String {
-    let mut text = match pool::sentence(obstacles) {
-        Some(sentence) if pool::are_withheld(obstacles) => sentence,
-        Some(sentence) => format!("{}; {sentence}", why(unmatched)),
-        None => why(unmatched),
-    };
-    text.push('\n');
+    use std::fmt::Write;
+    let said = explained(unmatched, obstacles);
+    let mut text = format!("{}\n", said.why);
     let rows: Vec<Vec<String>> = unmatched
         .ports
         .iter()
@@ -321,12 +318,11 @@ fn reason(unmatched: &Unmatched, obstacles: &[Obstacle]) -> String {
     }
     for port in &unmatched.ports {
         for part in port.conjuncts.iter().filter(|part| part.rejects > 0) {
-            text.push_str(&format!("    {}: `{}` is not true of {}\n", port.label, part.text, part.rejects));
+            let _ = writeln!(text, "    {}: `{}` is not true of {}", port.label, part.text, part.rejects);
         }
     }
-    let hint = pool::advice(obstacles).unwrap_or_else(|| hint(unmatched));
-    if !hint.is_empty() {
-        text.push_str(&format!("  hint: {hint}\n"));
+    if !said.hint.is_empty() {
+        let _ = writeln!(text, "  hint: {}", said.hint);
     }
     text
 }
