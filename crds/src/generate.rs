@@ -91,7 +91,7 @@ fn plain(schema: &mut Value) {
                 && !text.contains("Default:")
             {
                 let default = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
-                text.push_str(&format!(" Default: {default}"));
+                *text = format!("{text}. Default: {default}");
             }
             if let Some(Value::Array(values)) = object.get_mut("enum") {
                 values.retain(|value| !value.is_null());

@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::sync::Arc;
 
 use crds::conditions::reasons;
@@ -169,30 +168,24 @@ fn opened(pool: &Snapshot, unavailable: &[Unavailable]) -> Snapshot {
 }
 
 impl Obstacle {
-    /// What stands in the way, as the end of a sentence about why a job waits. Names no offer of a namespace that may not offer to others.
+    /// What stands in the way, in words. Names no offer of a namespace that may not offer to others.
     fn sentence(&self) -> String {
-        let mut text = format!("port `{}`: ", self.port);
+        let port = &self.port;
         if let Some((key, _)) = self.offers.iter().find(|(_, cause)| *cause == Cause::Untrusted) {
-            let _ = write!(
-                text,
-                "offers in namespace `{}` would match, but that namespace lacks the label gangmatch.dev/offers=cluster",
+            return format!(
+                "port `{port}`: offers in namespace `{}` would match, but that namespace lacks the label gangmatch.dev/offers=cluster",
                 key.namespace
             );
-            return text;
         }
         let names: Vec<String> = self.offers.iter().map(|(key, cause)| named(key, cause)).collect();
+        let is_one = names.len() == 1 && !self.has_more;
+        if self.offers.iter().all(|(_, cause)| *cause == Cause::Taken) {
+            let fits = if is_one { "fits" } else { "fit" };
+            return format!("at `{port}`, only {} {fits} the partners at the other ports", names.join(" and "));
+        }
         let others = if self.has_more { " and others" } else { "" };
-        let verb = if names.len() > 1 || self.has_more { "are" } else { "is" };
-        let _ = match self.offers.first() {
-            Some((_, Cause::Taken)) => write!(
-                text,
-                "only {} {} together with the other ports, and {verb} taken",
-                names.join(" and "),
-                if names.len() > 1 { "fit" } else { "fits" }
-            ),
-            _ => write!(text, "{}{others} would match, but {verb} not available", names.join(", ")),
-        };
-        text
+        let is = if is_one { "is" } else { "are" };
+        format!("port `{port}`: {}{others} would match, but {is} not available", names.join(", "))
     }
 }
 

@@ -117,8 +117,7 @@ mod tests {
         let (why, hint, reason) = said(&objects(&[drc("drc-1")], &machines, &[node_locked("b-1")]));
         assert_eq!(
             why,
-            "port `machine`: 2 ads that would match are taken; port `machine`: only Machine n/b-1 fits together with the other ports, \
-             and is taken"
+            "port `machine`: 2 ads that would match are taken; at `machine`, only Machine n/b-1 fits the partners at the other ports"
         );
         assert_eq!((hint.as_str(), reason), ("", "WaitingForCapacity"));
     }
