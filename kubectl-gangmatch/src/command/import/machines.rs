@@ -66,8 +66,8 @@ pub(super) fn machines(name: &str, text: &str) -> Result<Imported, String> {
         imported.manifests.push(machine);
         if !dynamic.is_empty() {
             imported.notes.push(format!(
-                "{name}: {called}: {} change all the time and were not copied: an agent has to publish them, see dynamicAttributes and \
-                 agent of a Machine; until then, they are UNDEFINED",
+                "{name}: {called}: left to an agent, because the values change all the time: {}; they are declared in dynamicAttributes, \
+                 and UNDEFINED until the agent of the Machine publishes them",
                 dynamic.join(", ")
             ));
         }
