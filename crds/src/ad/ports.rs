@@ -41,7 +41,14 @@ const RESERVED: [&str; 13] = [
 /// # Errors
 /// If `Ports` is no list of ads, or the label of one is missing, no name, reserved, or there twice, or if one is counted.
 pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
-    let Some(expr) = draft.ad().get("Ports").cloned() else { return Ok(()) };
+    let Some(expr) = draft.ad().get("Ports").cloned() else {
+        let found = draft.place("Requirements").map(str::to_owned).zip(draft.ad().get("Requirements").cloned());
+        let odd = |(place, constraint): (String, Expr)| {
+            ["other", "target"].iter().find_map(|label| odd_kind(&place, &constraint, &Name::from(*label)))
+        };
+        draft.warnings.extend(found.and_then(odd));
+        return Ok(());
+    };
     let place = draft.place("Ports").unwrap_or("spec.ports").to_owned();
     let Some(list) = expr.as_list() else {
         let what = format!(
@@ -120,18 +127,23 @@ fn odd_names(place: &str, list: &[Expr], body: &[Name]) -> Vec<String> {
             };
             found.push(format!("{place}: {} {what}", message::quote(base.as_str())));
         }
-        if let Some((_, kind)) = equated(constraint, label, "Type")
-            && !KINDS.iter().any(|known| known.eq_ignore_ascii_case(&kind))
-        {
-            let known: Vec<Name> = KINDS.into_iter().map(Name::from).collect();
-            let advice = match similar(&kind, &known) {
-                Some(meant) => format!("did you mean {}?", meant.as_str()),
-                None => format!("there are {}", KINDS.join(", ")),
-            };
-            found.push(format!("{place}: no ad has the Type {}; {advice}", message::quote(&kind)));
-        }
+        found.extend(odd_kind(&place, constraint, label));
     }
     found
+}
+
+/// A kind that a constraint asks for, and that does not exist.
+fn odd_kind(place: &str, constraint: &Expr, label: &Name) -> Option<String> {
+    let (_, kind) = equated(constraint, label, "Type")?;
+    if KINDS.iter().any(|known| known.eq_ignore_ascii_case(&kind)) {
+        return None;
+    }
+    let known: Vec<Name> = KINDS.into_iter().map(Name::from).collect();
+    let advice = match similar(&kind, &known) {
+        Some(meant) => format!("did you mean {}?", meant.as_str()),
+        None => format!("there are {}", KINDS.join(", ")),
+    };
+    Some(format!("{place}: no ad has the Type {}; {advice}", message::quote(&kind)))
 }
 
 /// The label of a port: a bare name or a string.

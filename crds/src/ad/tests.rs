@@ -545,6 +545,8 @@ fn m4_names_that_are_no_labels_and_kinds_that_do_not_exist_are_told() {
     ] {
         assert_eq!(job(ports(constraint)).unwrap().warnings, [warning]);
     }
+    let warnings = job(json!({"constraint": "other.Type == \"machin\""})).unwrap().warnings;
+    assert_eq!(warnings, ["spec.constraint: no ad has the Type `machin`; did you mean Machine?"]);
     for fine in ["cpu.Type == \"Machine\" && cpu.Lab == Site.Lab", "other.Memory > 3 && my.Site.Lab == 1", "Labels.team == cpu.Team"] {
         assert!(job(ports(fine)).unwrap().warnings.is_empty(), "{fine}");
     }
