@@ -25,7 +25,6 @@ impl Negotiator {
     pub(super) fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
         let inputs = self.inputs(objects);
         let mut pool = self.search.snapshots.build(objects, &inputs);
-        let unavailable = self.search.snapshots.unavailable(objects);
         let now_ms = self.claims.context.now_ms();
         (pool.frugal, pool.barred) =
             (self.search.costly_jobs.pausing(now_ms), self.search.costly_offers.pausing(now_ms));
@@ -34,6 +33,7 @@ impl Negotiator {
             self.count_waiting(0);
             return None;
         }
+        let unavailable = self.search.snapshots.unavailable(objects);
         // What is left of the last cycle is found again.
         self.last.backlog = None;
         self.search.cycles += 1;
