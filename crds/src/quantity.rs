@@ -182,7 +182,8 @@ mod tests {
     #[test]
     fn m10_amounts_with_a_suffix_are_exact_or_refused_with_what_to_write() {
         let said = |resource: &str, text: &str| {
-            amount(resource, text).map(|found| found.map_err(|wrong| wrong.to_string().split("; ").last().unwrap().to_owned()))
+            amount(resource, text)
+                .map(|found| found.map_err(|wrong| wrong.to_string().split("; ").last().unwrap().to_owned()))
         };
         assert_eq!(said("memory", "4Gi"), Some(Ok(4096)));
         assert_eq!(said("memory", "1.5Gi"), Some(Ok(1536)));

@@ -202,7 +202,8 @@ fn document(source: Source, part: &str, documents: &mut Vec<Document>, problems:
     match serde_saphyr::from_str::<Value>(part) {
         Ok(Value::Object(mut map)) if map.get("kind").is_some_and(|kind| kind == "List") => match map.remove("items") {
             Some(Value::Array(items)) => {
-                let item = |(number, value)| Document { source: Source { item: Some(number), ..source.clone() }, value };
+                let item =
+                    |(number, value)| Document { source: Source { item: Some(number), ..source.clone() }, value };
                 documents.extend(items.into_iter().enumerate().map(item));
             }
             _ => problems.push(Problem { place, text: "a List has items; write `items: [...]`".to_owned() }),

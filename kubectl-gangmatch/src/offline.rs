@@ -139,7 +139,9 @@ impl Loader<'_> {
                 Ok(machine) => made.push(machine),
                 Err(rejected) => {
                     let text = format!("MachineClass {}: {}", class.name_any(), rejected.message);
-                    problems.extend(of_class(class).map(|source| Problem { place: place(&source, &rejected.message), text }));
+                    problems.extend(
+                        of_class(class).map(|source| Problem { place: place(&source, &rejected.message), text }),
+                    );
                 }
             }
         }

@@ -102,7 +102,9 @@ fn walk(path: &str, value: &Value, schema: &Value, findings: &mut Vec<Finding>) 
         ("integer", Value::Number(number)) if number.is_i64() || number.is_u64() => {
             bounds(path, number, schema, findings)
         }
-        ("integer", other) => findings.push(no_amount(path, other).unwrap_or_else(|| expected(path, other, "a whole number"))),
+        ("integer", other) => {
+            findings.push(no_amount(path, other).unwrap_or_else(|| expected(path, other, "a whole number")))
+        }
         _ => {}
     }
 }

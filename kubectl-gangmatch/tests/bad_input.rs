@@ -73,18 +73,28 @@ mod tests {
             JOB,
             "spec:\n  constraint: !member(other.Owner, {\"x\"})\n",
             1,
-            &["error: -:5: invalid YAML: column 15: while scanning a tag, did not find expected whitespace or line break; put a text that \
-               begins with `!` between single quotes"],
+            &[
+                "error: -:5: invalid YAML: column 15: while scanning a tag, did not find expected whitespace or line break; put a text that \
+               begins with `!` between single quotes",
+            ],
         );
     }
 
     #[test]
     fn m9_findings_of_a_list_carry_their_own_lines() {
         let item = |name: &str, constraint: &str| {
-            format!("- apiVersion: gangmatch.dev/v1alpha1\n  kind: Job\n  metadata: {{name: {name}}}\n  spec:\n    constraint: {constraint}\n")
+            format!(
+                "- apiVersion: gangmatch.dev/v1alpha1\n  kind: Job\n  metadata: {{name: {name}}}\n  spec:\n    constraint: {constraint}\n"
+            )
         };
-        let list = format!("apiVersion: v1\nkind: List\nitems:\n{}{}", item("a", "other.Memory > 3"), item("b", "a and b"));
-        check("", &list, 1, &["error: -:13: Job default/b: spec.constraint: line 1, column 3: `and` is not an operator; write `&&`"]);
+        let list =
+            format!("apiVersion: v1\nkind: List\nitems:\n{}{}", item("a", "other.Memory > 3"), item("b", "a and b"));
+        check(
+            "",
+            &list,
+            1,
+            &["error: -:13: Job default/b: spec.constraint: line 1, column 3: `and` is not an operator; write `&&`"],
+        );
     }
 
     #[test]

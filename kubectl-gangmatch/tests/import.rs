@@ -67,7 +67,10 @@ mod tests {
                   START = KeyboardIdle > 900 && LoadAvg < 0.3\nRequirements = START\n";
         let output = run(&["-"], ad);
         let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-        assert!(text.contains("dynamicAttributes:") && text.contains("name: LoadAvg") && !text.contains("0.25"), "{text}");
+        assert!(
+            text.contains("dynamicAttributes:") && text.contains("name: LoadAvg") && !text.contains("0.25"),
+            "{text}"
+        );
         assert!(text.contains("constraint: START") && text.contains("gpus: 2"), "{text}");
         assert!(notes.contains("the values change all the time: LoadAvg, KeyboardIdle; they are declared"), "{notes}");
     }

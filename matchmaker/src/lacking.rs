@@ -34,31 +34,31 @@ pub fn withheld(
     steps: &mut u64,
     (config, now): (&Config, i64),
 ) -> Vec<Lacking> {
-    let Some(mut question) = Question::of(opened, root, config, now) else { return Vec::new() };
-    let all = question.among.clone();
+    let Some(mut free) = FreeGangs::of(opened, root, config, now) else { return Vec::new() };
+    let all = free.among.clone();
     let is_withheld = |id: &AdId| unavailable.contains(id);
-    question.among.iter_mut().for_each(|ids| ids.retain(|id| !is_withheld(id)));
+    free.among.iter_mut().for_each(|ids| ids.retain(|id| !is_withheld(id)));
     let mut found = Vec::new();
     for (port, candidates) in all.iter().enumerate() {
         let mut lacking = Lacking { port, offers: Vec::new(), has_more: false };
-        let available = question.among.get_mut(port).map(std::mem::take).unwrap_or_default();
+        let available = free.among.get_mut(port).map(std::mem::take).unwrap_or_default();
         for id in candidates.iter().filter(|id| is_withheld(id)) {
             if lacking.offers.len() == NAMED_MAX {
                 lacking.has_more = true;
                 break;
             }
-            question.put(port, vec![*id]);
-            if question.first(steps).is_some() {
+            free.put(port, vec![*id]);
+            if free.first(steps).is_some() {
                 lacking.offers.push(*id);
             }
         }
-        question.put(port, available);
+        free.put(port, available);
         found.extend(Some(lacking).filter(|lacking| !lacking.offers.is_empty()));
     }
     if found.is_empty() {
         // Perhaps it takes several of them together.
-        question.among = all;
-        let gang = question.first(steps).unwrap_or_default();
+        free.among = all;
+        let gang = free.first(steps).unwrap_or_default();
         let closed = gang.into_iter().filter(|(_, id)| is_withheld(id));
         found.extend(closed.map(|(port, id)| Lacking { port, offers: vec![id], has_more: false }));
     }
@@ -72,9 +72,9 @@ pub fn bound_together(
     steps: &mut u64,
     (config, now): (&Config, i64),
 ) -> Option<Vec<BTreeSet<AdId>>> {
-    let question = Question::of(pool, root, config, now)?;
-    let mut all = vec![BTreeSet::new(); question.among.len()];
-    let ended = question.gangs(steps, &mut |gang| {
+    let free = FreeGangs::of(pool, root, config, now)?;
+    let mut all = vec![BTreeSet::new(); free.among.len()];
+    let ended = free.gangs(steps, &mut |gang| {
         for (port, id) in gang {
             all.get_mut(port).map(|ids| ids.insert(id));
         }
@@ -84,7 +84,7 @@ pub fn bound_together(
 }
 
 /// Which gangs of a root are asked for: those with these candidates at its ports.
-struct Question<'q> {
+struct FreeGangs<'q> {
     pool: &'q Snapshot,
     root: AdId,
     config: &'q Config,
@@ -92,10 +92,10 @@ struct Question<'q> {
     among: Vec<Vec<AdId>>,
 }
 
-impl<'q> Question<'q> {
+impl<'q> FreeGangs<'q> {
     /// With all offers that are open to the root, as far as their kind is wanted; none if the root can have no gang, or if it has counted
     /// ports: trying sets takes too long.
-    fn of(pool: &'q Snapshot, root: AdId, config: &'q Config, now: i64) -> Option<Question<'q>> {
+    fn of(pool: &'q Snapshot, root: AdId, config: &'q Config, now: i64) -> Option<FreeGangs<'q>> {
         let ad = pool.ad(root).filter(|ad| ad.ports.problem.is_none() && !ad.ports.has_sets())?;
         let open = |found: &PoolAd| found.offer().is_some_and(|offer| offer.admits(&ad.key.namespace));
         let offers: Vec<(AdId, &PoolAd)> = pool.ads().filter(|(_, ad)| open(ad)).collect();
@@ -104,7 +104,7 @@ impl<'q> Question<'q> {
             let is_wanted = |ad: &PoolAd| kind.as_ref().is_none_or(|kind| kind.eq_ignore_ascii_case(&ad.key.kind));
             offers.iter().filter(|(_, ad)| is_wanted(ad)).map(|(id, _)| *id).collect()
         };
-        Some(Question { pool, root, config, now, among: ad.ports.list.iter().map(wanted).collect() })
+        Some(FreeGangs { pool, root, config, now, among: ad.ports.list.iter().map(wanted).collect() })
     }
 
     fn put(&mut self, port: usize, ids: Vec<AdId>) {
@@ -130,9 +130,10 @@ impl<'q> Question<'q> {
         }
         let show = RefCell::new(show);
         let mut gang = |assembly: &mut Assembly<'_>| {
-            let members = assembly.seats().iter().filter_map(|seat| {
-                seat.edge.filter(|edge| edge.parent() == 0).map(|edge| (edge.port(), seat.id))
-            });
+            let members = assembly
+                .seats()
+                .iter()
+                .filter_map(|seat| seat.edge.filter(|edge| edge.parent() == 0).map(|edge| (edge.port(), seat.id)));
             (show.borrow_mut())(members.collect())
         };
         let accepts = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome >= EdgeOutcome::Busy;

@@ -161,9 +161,10 @@ fn ways(inspected: &[Inspected], size: usize) -> Vec<Vec<Obstacle>> {
         };
         ways = ways.iter().flat_map(longer).take(TRIED_MAX).collect();
     }
-    let joint = inspected.iter().enumerate().flat_map(|(port, found)| {
-        found.joint.iter().map(move |conjunct| Obstacle::Conjunct(port, *conjunct))
-    });
+    let joint = inspected
+        .iter()
+        .enumerate()
+        .flat_map(|(port, found)| found.joint.iter().map(move |conjunct| Obstacle::Conjunct(port, *conjunct)));
     let joint: Vec<Obstacle> = joint.collect();
     let mut all: Vec<Vec<Obstacle>> = Vec::new();
     for way in ways {
@@ -183,7 +184,11 @@ fn combinations(all: &[Obstacle], size: usize) -> Vec<Vec<Obstacle>> {
     match size {
         0 => vec![Vec::new()],
         1 => all.iter().map(|one| vec![*one]).collect(),
-        _ => all.iter().enumerate().flat_map(|(place, one)| all.iter().skip(place + 1).map(|other| vec![*one, *other])).collect(),
+        _ => all
+            .iter()
+            .enumerate()
+            .flat_map(|(place, one)| all.iter().skip(place + 1).map(|other| vec![*one, *other]))
+            .collect(),
     }
 }
 

@@ -56,8 +56,8 @@ pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJ
 pub use key::ObjectKey;
 pub use matches::Matches;
 pub use multi_map::MultiMap;
-pub use node_machine::{check_class, class_of_node, classes_in_order, machine_of_node};
 pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
+pub use node_machine::{check_class, class_of_node, classes_in_order, machine_of_node};
 pub use objects::Objects;
 pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained};
 pub use offer_ref::OfferRef;

@@ -66,7 +66,9 @@ impl NodeFacts {
             ready: conditions.iter().any(|found| found.type_ == "Ready" && found.status == "True"),
             schedulable: spec.unschedulable != Some(true) && node.metadata.deletion_timestamp.is_none(),
             system: system.into_iter().filter(|(_, text)| !text.is_empty()).collect(),
-            allocatable: amounts.filter_map(|(name, text)| Some((name.clone(), Quantity::parse(&text.0)?.floor(Unit::of(&name))?))).collect(),
+            allocatable: amounts
+                .filter_map(|(name, text)| Some((name.clone(), Quantity::parse(&text.0)?.floor(Unit::of(&name))?)))
+                .collect(),
             taints: taints(spec.taints.unwrap_or_default()),
             conditions: known.filter_map(|found| Some((found.type_.clone(), truth(&found.status)?))).collect(),
         }

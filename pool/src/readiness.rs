@@ -1,7 +1,7 @@
 //! Why an offer accepts no claims now, in the words of its condition Ready.
 
-use crds::conditions::{Holds, reasons};
 use crds::NamespacesFrom;
+use crds::conditions::{Holds, reasons};
 use matchmaker::Verdict;
 
 use crate::agents::{AgentLiveness, lease_key};

@@ -76,10 +76,7 @@ mod tests {
             why,
             "port `license`: License n/vcs (draining, stopPolicy is Hold) would match, but is not available"
         );
-        assert_eq!(
-            hint,
-            "the owner decides when it is available again: see the condition Ready of License n/vcs"
-        );
+        assert_eq!(hint, "the owner decides when it is available again: see the condition Ready of License n/vcs");
         assert_eq!(reason, "OffersUnavailable");
     }
 
@@ -99,7 +96,8 @@ mod tests {
     fn m1_what_lacks_two_closed_offers_names_both() {
         let mut calibre = node_locked("b-1");
         calibre.spec.offer.stop_policy = StopPolicy::HoldAndDrain;
-        let (why, ..) = said(&objects(&[drc("drc-1")], &[named(machine("b-2")), drained(named(machine("b-1")))], &[calibre]));
+        let (why, ..) =
+            said(&objects(&[drc("drc-1")], &[named(machine("b-2")), drained(named(machine("b-1")))], &[calibre]));
         assert_eq!(
             why,
             "port `machine`: Machine n/b-1 (draining, stopPolicy is Hold) would match, but is not available; port `license`: License \
@@ -139,14 +137,16 @@ mod tests {
             "ask a cluster administrator to allow it: kubectl label namespace eda gangmatch.dev/offers=cluster"
         );
         assert_eq!(reason, "OffersUnavailable");
-        all.namespaces.insert("eda".to_owned(), BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]));
+        all.namespaces
+            .insert("eda".to_owned(), BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]));
         let pool = SnapshotBuilder::default().build(&all, &CycleInputs::default());
         assert_eq!(gangindex::negotiate(&pool, &Config::product(), 0).gangs.len(), 1);
     }
 
     #[test]
     fn thousands_of_offers_that_are_not_to_blame_cost_little_and_say_nothing_wrong() {
-        let mut machines: Vec<Machine> = (0..3000).map(|number| drained(named(machine(&format!("m{number}"))))).collect();
+        let mut machines: Vec<Machine> =
+            (0..3000).map(|number| drained(named(machine(&format!("m{number}"))))).collect();
         machines.iter_mut().for_each(|machine| machine.spec.capacity = Res::from([("slots".to_owned(), 1)]));
         let wanted = port("machine", "machine.Type == \"Machine\" && machine.Host == \"none\"");
         let all = objects(&[job("j", &[wanted])], &machines, &[]);

@@ -65,7 +65,9 @@ pub(crate) fn plan(objects: &Objects, settled: &mut Settled) -> Plan {
         let Some(tally) = plan.tallies.get_mut(&class.name_any()) else { continue };
         tally.nodes += 1;
         wanted.insert(ObjectKey::new(&class.spec.namespace, &node.name));
-        if settled.classes.get(&stamp(class)).is_some_and(Option::is_some) || namespace_problem(class, objects).is_some() {
+        if settled.classes.get(&stamp(class)).is_some_and(Option::is_some)
+            || namespace_problem(class, objects).is_some()
+        {
             // Machines that it has made stay as they are.
             tally.machines +=
                 usize::from(objects.machines.get(&ObjectKey::new(&class.spec.namespace, &node.name)).is_some());
@@ -113,7 +115,8 @@ fn namespace_problem(class: &MachineClass, objects: &Objects) -> Option<Rejected
     if objects.namespaces.is_empty() || objects.namespaces.contains_key(namespace) {
         return None;
     }
-    let message = format!("spec.namespace: there is no namespace `{namespace}`; create it: kubectl create namespace {namespace}");
+    let message =
+        format!("spec.namespace: there is no namespace `{namespace}`; create it: kubectl create namespace {namespace}");
     Some(Rejected { reason: crds::conditions::reasons::NAMESPACE_MISSING, message })
 }
 

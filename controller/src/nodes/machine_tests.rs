@@ -22,10 +22,7 @@ fn a_node_and_a_class_give_a_machine() {
     assert_eq!(made.spec.node_name.as_deref(), Some("n1"));
     assert_eq!(made.metadata.owner_references.as_ref().unwrap()[0].uid, "u-lab");
     assert_eq!(made.spec.ad.owner.as_deref(), Some("raman"));
-    assert_eq!(
-        made.spec.capacity,
-        [("cpus", 14), ("gpus", 2), ("slots", 4)].map(|(k, v)| (k.to_owned(), v)).into()
-    );
+    assert_eq!(made.spec.capacity, [("cpus", 14), ("gpus", 2), ("slots", 4)].map(|(k, v)| (k.to_owned(), v)).into());
     let attributes = made.spec.ad.attributes.as_ref().unwrap();
     let expected = json!({
         "Arch": "amd64", "KernelVersion": "6.1", "Cpus": 16, "Memory": 65536,
@@ -76,7 +73,5 @@ fn a_class_that_says_nothing_offers_one_slot_and_one_that_cannot_be_read_offers_
     let plain = machine(&class("lab", 1, &json!({"selector": {}, "namespace": "grid"})), &node("n1")).unwrap();
     assert_eq!(plain.spec.capacity, Res::from([("slots".to_owned(), 1)]));
     let wrong = json!({"selector": {}, "namespace": "grid", "constraint": "other.Memory >"});
-    assert!(
-        machine(&class("lab", 1, &wrong), &node("n1")).unwrap_err().message.starts_with("spec.constraint: line 1")
-    );
+    assert!(machine(&class("lab", 1, &wrong), &node("n1")).unwrap_err().message.starts_with("spec.constraint: line 1"));
 }

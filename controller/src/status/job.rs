@@ -164,7 +164,8 @@ pub(crate) fn count_gave_up(metrics: &Metrics, job: &Job) {
 /// The claim is over, and nothing is held any more.
 pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(job, now);
-    draft.status.last_match = draft.status.claim.take().map(|claim| claim.match_name).or(draft.status.last_match.take());
+    draft.status.last_match =
+        draft.status.claim.take().map(|claim| claim.match_name).or(draft.status.last_match.take());
     // A job that has finished says where it was.
     if !is_end(ended.reason) {
         draft.status.members = None;

@@ -10,8 +10,8 @@ use pool::{Objects, RunState, WorkloadObject, job_state};
 use serde_json::{Value, json};
 
 use super::{
-    Change, Ended, Finding, Findings, Pending, Update, job_claimed, job_freed, job_reserving, job_waiting, job_working, offer_status,
-    updates,
+    Ended, Finding, Findings, Pending, StatusWrite, Update, job_claimed, job_freed, job_reserving, job_waiting,
+    job_working, offer_status, updates,
 };
 use crate::testing::fixtures::{MATCH_UID, entry, found, job, key, license, world};
 use crate::write::lane::Room;
@@ -422,22 +422,23 @@ fn words_of_chance_do_not_write_in_every_cycle() {
 /// The patch of a status that is due.
 fn patch_of(update: &Update) -> Value {
     match &update.change {
-        Change::Status(patch) => serde_json::to_value(patch).unwrap(),
-        Change::Delete => panic!("{} is to be deleted", update.key),
+        StatusWrite::Status(patch) => serde_json::to_value(patch).unwrap(),
+        StatusWrite::Delete => panic!("{} is to be deleted", update.key),
     }
 }
 
 #[test]
 fn m12_a_finished_job_is_deleted_when_its_time_is_over_and_not_written_before() {
     let finished = json!({"finishedAt": "2026-11-21T14:00:00Z", "phase": "Succeeded"});
-    let at = |seconds: i64| "2026-11-21T14:00:00Z".parse::<Timestamp>().unwrap() + jiff::SignedDuration::from_secs(seconds);
+    let at =
+        |seconds: i64| "2026-11-21T14:00:00Z".parse::<Timestamp>().unwrap() + jiff::SignedDuration::from_secs(seconds);
     let check = |spec: Value, seconds: i64| {
         let mut objects = Objects::default();
         objects.jobs.put(job(&spec, &finished));
         let settled = job_waiting(objects.jobs.get(&key("job")).unwrap(), pool::JobState::Finished, None, at(0));
         objects.jobs.put(job(&spec, &serde_json::to_value(settled).unwrap()));
         let all = updates(&objects, &looked_at(false), &Default::default(), at(seconds));
-        all.into_iter().map(|update| matches!(update.change, Change::Delete)).collect::<Vec<bool>>()
+        all.into_iter().map(|update| matches!(update.change, StatusWrite::Delete)).collect::<Vec<bool>>()
     };
     assert_eq!(check(json!({"ttlSecondsAfterFinished": 60}), 59), [] as [bool; 0], "it is not touched");
     assert_eq!(check(json!({"ttlSecondsAfterFinished": 60}), 60), [true]);

@@ -19,7 +19,7 @@ use crate::write::patch::Ops;
 const MOMENT_SECONDS: i64 = 5;
 
 /// What is done to an object.
-pub(crate) enum Change {
+pub(crate) enum StatusWrite {
     /// Its status changes, from exactly the version that the patch was made for.
     Status(json_patch::Patch),
     /// It is deleted: it has finished, and its time is over.
@@ -35,7 +35,7 @@ pub(crate) struct Update {
     /// Its uid.
     pub(crate) uid: String,
     /// What is done to it.
-    pub(crate) change: Change,
+    pub(crate) change: StatusWrite,
     /// What an Event is to say of it.
     pub(crate) news: Option<EventText>,
 }
@@ -107,7 +107,8 @@ pub(crate) fn job_next(
     }
     if let Some(at) = expires_at(job, state) {
         let is_over = at <= now.as_second();
-        let delete = || Update { kind: AdKind::Job, key: ObjectKey::of(job), uid, change: Change::Delete, news: None };
+        let delete =
+            || Update { kind: AdKind::Job, key: ObjectKey::of(job), uid, change: StatusWrite::Delete, news: None };
         return StatusCheck { update: is_over.then(delete), at: Some(at).filter(|_| !is_over) };
     }
     let second = now.as_second();
@@ -158,5 +159,5 @@ fn guarded(version: &str) -> Ops {
 }
 
 fn update(kind: AdKind, key: ObjectKey, uid: &str, ops: Ops, news: Option<EventText>) -> Option<Update> {
-    ops.writes().then(|| Update { kind, key, uid: uid.to_owned(), change: Change::Status(ops.build()), news })
+    ops.writes().then(|| Update { kind, key, uid: uid.to_owned(), change: StatusWrite::Status(ops.build()), news })
 }

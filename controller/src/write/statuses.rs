@@ -10,7 +10,7 @@ use pool::{Cached, ObjectKey, Objects};
 use crate::context::Context;
 use crate::cycle::in_flight::InFlight;
 use crate::metrics::count;
-use crate::status::{Change, EventText, Findings, ObjectId, Pending, Update, count_gave_up};
+use crate::status::{EventText, Findings, ObjectId, Pending, StatusWrite, Update, count_gave_up};
 use crate::write::answer::Answer;
 use crate::write::lane::Lane;
 use crate::write::pacing::Outcome;
@@ -92,8 +92,8 @@ async fn write(context: &Context, in_flight: &Arc<InFlight>, update: Update) -> 
     };
     let (key, news) = (update.key, update.news);
     let patch = match update.change {
-        Change::Status(patch) => ObjectPatch::Json(patch),
-        Change::Delete => return outcome(context.cluster.delete::<Job>(&key, &update.uid).await),
+        StatusWrite::Status(patch) => ObjectPatch::Json(patch),
+        StatusWrite::Delete => return outcome(context.cluster.delete::<Job>(&key, &update.uid).await),
     };
     let answer = match update.kind {
         AdKind::Job => {

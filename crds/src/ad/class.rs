@@ -103,8 +103,8 @@ mod tests {
     fn capacities_are_evaluated_over_the_node() {
         let wanted = json!({"cpus": "Cpus - 2", "memory": "Memory / 2", "slots": 4, "gpus": "Resources.'x.com/gpu'",
             "none": "NoSuch", "odd": "Cpus / 3.0", "less": "Cpus - 17", "hugepages-2Mi": "4Gi"});
-        let expected =
-            [("cpus", 14), ("memory", 32768), ("slots", 4), ("gpus", 4), ("hugepages-2Mi", 4096)].map(|(name, n)| (name.to_owned(), n));
+        let expected = [("cpus", 14), ("memory", 32768), ("slots", 4), ("gpus", 4), ("hugepages-2Mi", 4096)]
+            .map(|(name, n)| (name.to_owned(), n));
         assert_eq!(of(wanted).unwrap(), Res::from(expected));
         let refused = of(json!({"cpus": "Cpus -"})).unwrap_err();
         assert!(refused.message.starts_with("spec.capacity.cpus: line 1, "), "{}", refused.message);

@@ -101,10 +101,8 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
 
 /// What the constraints of ports select from that is neither a label there nor an attribute, and kinds that do not exist.
 fn odd_names(place: &str, list: &[Expr], body: &[Name]) -> Vec<String> {
-    let ports: Vec<(Name, &Ad)> = list
-        .iter()
-        .filter_map(|port| Some((Name::new(label("", port).ok()?), port.as_ad()?)))
-        .collect();
+    let ports: Vec<(Name, &Ad)> =
+        list.iter().filter_map(|port| Some((Name::new(label("", port).ok()?), port.as_ad()?))).collect();
     let mut found = Vec::new();
     for (index, (label, port)) in ports.iter().enumerate() {
         let place = format!("{place}[{index}].constraint");
@@ -122,7 +120,10 @@ fn odd_names(place: &str, list: &[Expr], body: &[Name]) -> Vec<String> {
             let names: Vec<&str> = ports.iter().map(|(label, _)| label.as_str()).collect();
             let what = match ports.iter().position(|(label, _)| label == base) {
                 Some(at) if at <= index => continue,
-                Some(_) => format!("is the label of a later port, which is not bound yet; move port {} behind it", message::quote(label.as_str())),
+                Some(_) => format!(
+                    "is the label of a later port, which is not bound yet; move port {} behind it",
+                    message::quote(label.as_str())
+                ),
                 None => format!("is neither a label nor an attribute; the labels are {}", names.join(", ")),
             };
             found.push(format!("{place}: {} {what}", message::quote(base.as_str())));

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use classad::{Ad, Expr, Name, Value, constant, equated};
 use serde_json::Value as Json;
 
-use super::draft::Draft;
 use super::Rejected;
+use super::draft::Draft;
+use crate::Job;
 use crate::conditions::reasons;
 use crate::quantity::{Quantity, Unit};
-use crate::Job;
 
 /// A resource of pods, the same as it is called in the capacity of Machines, and the attribute that requests it.
 const RESOURCES: [(&str, &str, &str); 2] = [("cpu", "cpus", "RequestCpus"), ("memory", "memory", "RequestMemory")];
@@ -32,11 +32,15 @@ pub(super) fn apply(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
             let unit = if Unit::of(name) == Unit::Mebibytes { " MiB" } else { "" };
             let pods = format!("spec.workload.jobTemplate: its pods request {amount}{unit} of {name} on each node");
             if amount > own {
-                let message = format!("{pods}, and {place} only {own}{unit}; write at least {amount} there, or less in the template");
+                let message = format!(
+                    "{pods}, and {place} only {own}{unit}; write at least {amount} there, or less in the template"
+                );
                 return Err(Rejected::new(reasons::WORKLOAD_INVALID, &message));
             }
             if own > amount.saturating_mul(FAR) {
-                draft.warnings.push(format!("{pods}, and {place} {own}{unit}, which others cannot use; write the same in both"));
+                draft
+                    .warnings
+                    .push(format!("{pods}, and {place} {own}{unit}, which others cannot use; write the same in both"));
             }
         }
         if draft.ad().get(attribute).is_none() {
@@ -172,11 +176,18 @@ mod tests {
 
     #[test]
     fn m9_what_a_template_requests_is_the_default_request() {
-        let sidecar = json!({"name": "s", "image": "i", "restartPolicy": "Always", "resources": {"limits": {"cpu": "500m"}}});
+        let sidecar =
+            json!({"name": "s", "image": "i", "restartPolicy": "Always", "resources": {"limits": {"cpu": "500m"}}});
         for (pod, expected) in [
-            (json!({"containers": [container(json!({"cpu": 2, "memory": "1Gi"})), container(json!({"cpu": "1500m"}))]}), ("4", "1024")),
+            (
+                json!({"containers": [container(json!({"cpu": 2, "memory": "1Gi"})), container(json!({"cpu": "1500m"}))]}),
+                ("4", "1024"),
+            ),
             (json!({"containers": [container(json!({"memory": "1000M"}))]}), ("", "954")),
-            (json!({"containers": [container(json!({"cpu": 1}))], "initContainers": [container(json!({"cpu": 3}))]}), ("3", "")),
+            (
+                json!({"containers": [container(json!({"cpu": 1}))], "initContainers": [container(json!({"cpu": 3}))]}),
+                ("3", ""),
+            ),
             (json!({"containers": [container(json!({"cpu": 1}))], "initContainers": [sidecar]}), ("2", "")),
             (json!({"containers": [container(json!({}))]}), ("", "")),
             (json!({"containers": [container(json!({"cpu": 1}))], "overhead": {"cpu": "100m"}}), ("2", "")),
@@ -201,7 +212,8 @@ mod tests {
         assert_eq!(found(on_two).0, "2", "one pod on each node at a time");
         let one_each = json!({"ports": ports, "workload": template(pod(), json!({}))});
         assert_eq!(found(one_each).0, "2");
-        let own = json!({"constraint": MACHINE, "attributes": {"RequestCpus": 3}, "workload": template(pod(), json!({}))});
+        let own =
+            json!({"constraint": MACHINE, "attributes": {"RequestCpus": 3}, "workload": template(pod(), json!({}))});
         assert_eq!(found(own).0, "3");
     }
 
@@ -218,7 +230,11 @@ mod tests {
         );
         let port = json!([{"label": "m", "constraint": "m.Type == \"Machine\"", "request": {"cpus": 500}}]);
         let warned = job_ad(&job(json!({"ports": port, "workload": template(pod(), json!({}))}))).unwrap();
-        assert!(warned.warnings[0].contains("and spec.ports[0].request.cpus 500, which others cannot use"), "{:?}", warned.warnings);
+        assert!(
+            warned.warnings[0].contains("and spec.ports[0].request.cpus 500, which others cannot use"),
+            "{:?}",
+            warned.warnings
+        );
         let equal = json!({"constraint": MACHINE, "request": {"cpus": 40}, "workload": template(pod(), json!({}))});
         assert!(job_ad(&job(equal)).unwrap().warnings.is_empty());
     }

@@ -72,9 +72,7 @@ pub(crate) fn pool(kubectl: &Kubectl<'_>, namespace: Option<&str>, kinds: &[Kind
     let mut found = Pool { objects: Objects::new(OwnerTrust::Stamped), ..Pool::default() };
     let mut items = listed.items;
     let is_refused = |kind: &&Kind| {
-        let of_kind = |failure: &Failure| {
-            matches!(failure, Failure::Forbidden(right) if right.full_resource() == kind.resource())
-        };
+        let of_kind = |failure: &Failure| matches!(failure, Failure::Forbidden(right) if right.full_resource() == kind.resource());
         listed.failures.iter().any(of_kind)
     };
     found.partly = kinds.iter().filter(is_refused).copied().collect();

@@ -10,7 +10,10 @@ use crds::Match;
 use gangindex::Engine;
 use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched};
-use pool::{CycleInputs, JobState, Objects, Obstacle, Obstacles, Provenance, SnapshotBuilder, Unavailable, explained, job_state, record};
+use pool::{
+    CycleInputs, JobState, Objects, Obstacle, Obstacles, Provenance, SnapshotBuilder, Unavailable, explained,
+    job_state, record,
+};
 
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
@@ -227,7 +230,11 @@ fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -
     writeln!(out, "{} of {jobs} matched, with {offers}.{others}", matches.len())?;
     let classes = printed.objects.classes.len();
     if classes > 0 && printed.objects.nodes.is_none() {
-        let classes = if classes == 1 { "The MachineClass makes".to_owned() } else { format!("The {classes} MachineClasses make") };
+        let classes = if classes == 1 {
+            "The MachineClass makes".to_owned()
+        } else {
+            format!("The {classes} MachineClasses make")
+        };
         writeln!(out, "{classes} no Machines without Node manifests: add the output of kubectl get nodes -o yaml.")?;
     }
     if let Outcome::Together(placement) = printed.outcome {

@@ -114,7 +114,8 @@ fn machine(source: &str, ad: &Ad, called: &str) -> (Json, Vec<String>) {
         }
     }
     let metadata = json!({"name": names::object(called)});
-    let machine = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": metadata, "spec": spec});
+    let machine =
+        json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": metadata, "spec": spec});
     (machine, dynamic.into_iter().map(|(name, _)| name).collect())
 }
 

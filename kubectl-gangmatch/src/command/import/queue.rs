@@ -21,7 +21,9 @@ pub(super) fn variables(statement: &str) -> Result<Vec<Variables>, String> {
     let wrong = |why: &str| format!("found `queue {}`; {why}", statement.lines().next().unwrap_or("").trim());
     let (head, list) = match statement.split_once('(') {
         None => (statement, None),
-        Some((head, rest)) => (head, Some(rest.trim_end().strip_suffix(')').ok_or_else(|| wrong("close the list with `)`"))?)),
+        Some((head, rest)) => {
+            (head, Some(rest.trim_end().strip_suffix(')').ok_or_else(|| wrong("close the list with `)`"))?))
+        }
     };
     let mut words: Vec<&str> = head.split([' ', '\t', ',', '\n']).filter(|word| !word.is_empty()).collect();
     let each = match words.first().and_then(|word| word.parse::<u32>().ok()) {
@@ -31,7 +33,8 @@ pub(super) fn variables(statement: &str) -> Result<Vec<Variables>, String> {
         }
         None => 1,
     };
-    let form = words.iter().position(|word| ["in", "from", "matching"].iter().any(|form| word.eq_ignore_ascii_case(form)));
+    let form =
+        words.iter().position(|word| ["in", "from", "matching"].iter().any(|form| word.eq_ignore_ascii_case(form)));
     let Some(form) = form else {
         return match (words.is_empty(), list) {
             (true, None) => Ok(repeated(&[Variables::new()], each)),
@@ -69,11 +72,13 @@ fn fields(line: &str, count: usize) -> Vec<String> {
 
 fn repeated(items: &[Variables], each: u32) -> Vec<Variables> {
     let of_item = |item: &Variables| {
-        (0..each).map(|step| {
-            let mut all = item.clone();
-            all.insert("step".to_owned(), step.to_string());
-            all
-        }).collect::<Vec<_>>()
+        (0..each)
+            .map(|step| {
+                let mut all = item.clone();
+                all.insert("step".to_owned(), step.to_string());
+                all
+            })
+            .collect::<Vec<_>>()
     };
     items.iter().flat_map(of_item).collect()
 }
@@ -120,7 +125,9 @@ mod tests {
     fn m17_every_supported_form_is_expanded_and_others_are_refused() {
         let of = |statement: &str| {
             variables(statement).map(|all| {
-                let text = |one: &Variables| one.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
+                let text = |one: &Variables| {
+                    one.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+                };
                 all.iter().map(text).collect::<Vec<_>>()
             })
         };
@@ -128,7 +135,10 @@ mod tests {
         assert_eq!(of("2").unwrap(), ["step=0", "step=1"]);
         assert_eq!(of("x in (1, 2 3)").unwrap(), ["step=0 x=1", "step=0 x=2", "step=0 x=3"]);
         assert_eq!(of("2 Seed in (7)").unwrap(), ["seed=7 step=0", "seed=7 step=1"]);
-        assert_eq!(of("a, b from (\n 1, two words\n # no\n 3 4\n)").unwrap(), ["a=1 b=two words step=0", "a=3 b=4 step=0"]);
+        assert_eq!(
+            of("a, b from (\n 1, two words\n # no\n 3 4\n)").unwrap(),
+            ["a=1 b=two words step=0", "a=3 b=4 step=0"]
+        );
         for (wrong, why) in [
             ("x from list.txt", "files are not read"),
             ("x matching (*.dat)", "files are not read"),
