@@ -23,6 +23,7 @@ mod finder;
 mod gang;
 mod inspect;
 mod introduce;
+mod lacking;
 mod model;
 pub mod plain;
 mod plain_finder;
@@ -49,6 +50,7 @@ pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Tu
 pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use inspect::{Inspected, Pair, inspect, inspect_offer};
 pub use introduce::{introduce, read_by_root};
+pub use lacking::{Lacking, bound_together, withheld};
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};

@@ -1,34 +1,32 @@
 //! Why an offer accepts no claims now, in the words of its condition Ready.
 
+use crds::NamespacesFrom;
 use crds::conditions::{Holds, reasons};
-use crds::{ClaimPolicy, NamespacesFrom, StopPolicy};
 use matchmaker::Verdict;
 
 use crate::agents::{AgentLiveness, lease_key};
+use crate::closure::{Closure, closure};
 use crate::consent::trusted;
-use crate::node::{NodeProblem, node_problem};
+use crate::node::NodeProblem;
 use crate::objects::Objects;
 use crate::offer_ref::OfferRef;
+use crate::snapshot::CycleInputs;
 
 /// Why an offer accepts no claims: a reason and a sentence. `None` if it does, as far as its own objects tell.
 pub fn not_ready(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)> {
     if let Err(rejected) = offer.ad {
         return Some((reasons::NOT_ACCEPTED, rejected.reason.to_owned()));
     }
-    match offer.fields.stop_policy {
-        StopPolicy::Hold => return Some((reasons::DRAINING, "spec.stopPolicy is Hold".to_owned())),
-        StopPolicy::HoldAndDrain => return Some((reasons::EVICTING, "spec.stopPolicy is HoldAndDrain".to_owned())),
-        StopPolicy::None => {}
+    match closure(offer, objects, &CycleInputs::default())? {
+        Closure::Draining => Some((reasons::DRAINING, "spec.stopPolicy is Hold".to_owned())),
+        Closure::Evicting => Some((reasons::EVICTING, "spec.stopPolicy is HoldAndDrain".to_owned())),
+        Closure::AgentLost => {
+            let life = objects.agent(offer.kind, &offer.key());
+            Some((reasons::AGENT_LOST, alive(offer, life).2))
+        }
+        Closure::Node(problem) => Some(of_node(offer, problem)),
+        Closure::Deleted | Closure::Unverified => None,
     }
-    let life = objects.agent(offer.kind, &offer.key());
-    let lost = match offer.fields.claim_policy {
-        ClaimPolicy::Agent => life != AgentLiveness::Renewed,
-        ClaimPolicy::Auto => life == AgentLiveness::Expired,
-    };
-    if lost {
-        return Some((reasons::AGENT_LOST, alive(offer, life).2));
-    }
-    node(offer, objects)
 }
 
 /// Whether the agent shows that it is alive. The message names what it has to renew.
@@ -47,16 +45,16 @@ pub fn alive(offer: OfferRef<'_>, life: AgentLiveness) -> (Holds, &'static str, 
 }
 
 /// What its node has against it.
-fn node(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)> {
+fn of_node(offer: OfferRef<'_>, problem: NodeProblem) -> (&'static str, String) {
     let name = offer.node_name.unwrap_or_default();
-    Some(match node_problem(offer, objects)? {
+    match problem {
         NodeProblem::Missing => (reasons::NODE_MISSING, format!("there is no node {name}")),
         NodeProblem::NotReady => (reasons::NODE_NOT_READY, format!("node {name} is not ready")),
         NodeProblem::Cordoned => (reasons::NODE_CORDONED, format!("node {name} is cordoned")),
         NodeProblem::Duplicate(first) => {
             (reasons::DUPLICATE_NODE, format!("node {name} is already offered by the older Machine {first}"))
         }
-    })
+    }
 }
 
 /// Why only jobs of its own namespace can claim an offer that allows others; empty if they can.

@@ -4,7 +4,7 @@ use crds::{Unmatched, UnmatchedConjunct, UnmatchedPort};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::Verdict;
-use pool::matched_reason;
+use pool::{Obstacle, explained};
 
 /// Why a job has no gang.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +32,14 @@ const WHY_MAX: usize = 256;
 const CONJUNCTS_MAX: usize = 16;
 const PORTS_MAX: usize = 8;
 
-/// The engine's answer in the terms of the API. `closed` offers were not tried, and would be if they were open.
-pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Timestamp) -> Finding {
+/// The engine's answer in the terms of the API, with the offers that stand in the way. Where these are not known, it is told that `closed`
+/// offers were not tried.
+pub(crate) fn finding(
+    unmatched: &matchmaker::Unmatched,
+    obstacles: Option<&[Obstacle]>,
+    closed: usize,
+    now: Timestamp,
+) -> Finding {
     let ports = unmatched.ports.iter().take(PORTS_MAX);
     let conjuncts = ports.clone().flat_map(|port| {
         let parts = port.conjuncts.iter().filter(|part| part.rejects > 0);
@@ -43,7 +49,7 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Tim
             rejects: count(part.rejects),
         })
     });
-    let hint = matchmaker::hint(unmatched);
+    let said = explained(unmatched, obstacles.unwrap_or_default());
     let counts = Unmatched {
         at: Some(Time(now)),
         conjuncts: conjuncts.take(CONJUNCTS_MAX).collect(),
@@ -56,10 +62,13 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Tim
                 busy: count(port.busy.saturating_add(port.excluded)),
             })
             .collect(),
-        hint: Some(cut(&hint, 512)).filter(|hint| !hint.is_empty()),
+        hint: Some(cut(&said.hint, 512)).filter(|hint| !hint.is_empty()),
     };
-    let why = with_closed(&matchmaker::why(unmatched), &unmatched.verdict, closed);
-    Finding { reason: matched_reason(&unmatched.verdict), why, counts }
+    let (reason, why) = match obstacles {
+        Some(_) => (said.reason, cut(&said.why, WHY_MAX)),
+        None => (said.reason, with_closed(&said.why, &unmatched.verdict, closed)),
+    };
+    Finding { reason, why, counts }
 }
 
 /// The sentence, with the number of closed offers if there are no candidates.
