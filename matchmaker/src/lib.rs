@@ -9,9 +9,11 @@
 //! [`Plain`] defines what is found: it tries all gangs, one after the other. The crate `gangindex` finds the same by indexes.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod account_queue;
 mod assembly;
 mod budget;
 mod capacity;
+mod charges;
 mod collective;
 mod consent;
 mod cycle;
@@ -21,6 +23,7 @@ mod explanations;
 mod finder;
 mod gang;
 mod introduce;
+mod line;
 mod model;
 pub mod plain;
 mod plain_finder;
@@ -33,10 +36,12 @@ mod share;
 mod timely;
 mod verify;
 mod why_not;
+mod within_quotas;
 
 pub use assembly::{Assembly, BoundMember, EdgeOutcome};
 pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
+pub use charges::{CountedOffer, GangCharge, Policy, Seats, charge_by_weights, own_value};
 pub use collective::{Collective, Reached, Spent, Together, negotiate_together, overdue};
 pub use consent::Consent;
 pub use cycle::negotiate;
@@ -53,6 +58,6 @@ pub use sets::{MemberAttribute, SET_MAX, SetSizes, SetTerms, identity};
 pub use share::{NoSeat, share_key};
 pub use verify::{Disagreement, evaluate, verify};
 pub use why_not::{
-    CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation,
-    Relaxed, SetCount, Unmatched, Verdict, WhyNot,
+    CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, QuotaExceeded,
+    Relaxation, Relaxed, SetCount, Unmatched, Verdict, WhyNot,
 };

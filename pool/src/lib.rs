@@ -13,6 +13,7 @@ mod key;
 mod trimmed;
 
 // What counts of each object, and the cache of all of them.
+mod accounts;
 mod ads;
 mod agents;
 mod budget;
@@ -29,6 +30,7 @@ mod workload_scope;
 mod workloads;
 
 // The cache into a snapshot.
+mod accounting;
 mod consent;
 mod snapshot;
 mod snapshot_builder;
@@ -41,6 +43,8 @@ mod record;
 mod recorded_gang;
 mod requester_attributes;
 
+pub use accounting::{PolicyBuilder, charged_claim, recorded_charges};
+pub use accounts::{AccountList, KnownPolicy, Submitting, account_problems};
 pub use ads::{Advertises, Prepared};
 pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};
 pub use budget::Limits;
