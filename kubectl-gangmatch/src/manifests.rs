@@ -3,7 +3,6 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -101,24 +100,6 @@ pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> anyhow::Result<(Vec<Do
             Err(problem) => problems.push(Problem { place: whole, text: problem }),
         }
     }
-    Ok((documents, problems))
-}
-
-/// All objects of these kinds in the cluster that kubectl talks to, in all namespaces.
-///
-/// # Errors
-/// kubectl does not start, or fails: it has said why on standard error.
-pub(crate) fn from_cluster(kinds: &[&str]) -> anyhow::Result<(Vec<Document>, Vec<Problem>)> {
-    let mut command = Command::new("kubectl");
-    command.args(["get", &kinds.join(","), "--all-namespaces", "--output", "json"]).stderr(Stdio::inherit());
-    let output = command.output().context("cannot run kubectl; install it, or read files with -f")?;
-    if !output.status.success() {
-        bail!("`kubectl get {}` failed; read files with -f if there is no cluster", kinds.join(","));
-    }
-    let text = String::from_utf8(output.stdout).context("what kubectl prints is not text")?;
-    let (mut documents, mut problems) = (Vec::new(), Vec::new());
-    let whole = Place { order: 0, line: 0, file: Arc::from(Path::new("<cluster>")) };
-    split(&whole, &text, &mut documents, &mut problems);
     Ok((documents, problems))
 }
 

@@ -52,6 +52,7 @@ pub use introduce::{introduce, read_by_root};
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
+pub use queue::service_order;
 pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};
 pub use sets::{MemberAttribute, SET_MAX, SetSizes, SetTerms, identity};
