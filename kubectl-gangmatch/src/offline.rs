@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crds::{AdFields, AdKind, Job, License, Machine, MachineClass, Match};
+use crds::{Account, AdFields, AdKind, Job, License, Machine, MachineClass, Match, POOL_POLICY, PoolPolicy};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use pool::{Advertises, AgentLiveness, ObjectKey, Objects};
+use pool::{Advertises, AgentLiveness, ObjectKey, Objects, account_problems};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -17,7 +17,7 @@ use crate::manifests::{Document, Problem, Source};
 use crate::schema::{Schemas, similar};
 
 const API: &str = "gangmatch.dev/v1alpha1";
-const KINDS: [&str; 5] = ["Job", "Machine", "License", "Match", "MachineClass"];
+const KINDS: [&str; 7] = ["Job", "Machine", "License", "Match", "MachineClass", "Account", "PoolPolicy"];
 
 /// What an API server would add.
 pub(crate) struct Stamp<'s> {
@@ -78,6 +78,12 @@ impl Loader<'_> {
             (API, Some("MachineClass")) => {
                 self.object::<MachineClass>("MachineClass", &document, |class| Some(&mut class.spec.ad));
             }
+            (API, Some("Account")) => {
+                if let Some(account) = self.object::<Account>("Account", &document, |_| None) {
+                    self.objects.apply_account(account);
+                }
+            }
+            (API, Some("PoolPolicy")) => self.pool_policy(&document),
             (API, Some(_)) => {
                 if let Some(found) = self.object::<Match>("Match", &document, |_| None) {
                     self.objects.put_match(found);
@@ -91,6 +97,24 @@ impl Loader<'_> {
     fn ad<K: Advertises + DeserializeOwned>(&mut self, document: &Document) {
         if let Some(object) = self.object::<K>(K::KIND.as_str(), document, |object| Some(object.ad_fields_mut())) {
             self.objects.put(object);
+        }
+    }
+
+    fn pool_policy(&mut self, document: &Document) {
+        let Some(policy) = self.object::<PoolPolicy>("PoolPolicy", document, |_| None) else { return };
+        if policy.name_any() != POOL_POLICY {
+            let text = format!(
+                "PoolPolicy {}: metadata.name: there is one PoolPolicy, named {POOL_POLICY}",
+                policy.name_any()
+            );
+            self.problem(&document.source, "metadata.name", text);
+            return;
+        }
+        self.objects.apply_pool_policy(policy);
+        let problem = self.objects.pool_policy.as_ref().and_then(|known| known.problem.clone());
+        if let Some(why) = problem {
+            let place = place(&document.source, &why.message);
+            self.problems.push(Problem { place, text: format!("PoolPolicy {POOL_POLICY}: {}", why.message) });
         }
     }
 
@@ -189,6 +213,14 @@ impl Loader<'_> {
     fn ads(&mut self) {
         let jobs = self.objects.jobs.iter().map(|(key, held)| (AdKind::Job.as_str(), key.clone(), &held.ad));
         let offers = self.objects.offers().map(|offer| (offer.kind.as_str(), offer.key(), offer.ad));
+        let terms = self.objects.pool_policy.as_ref().map(|known| Arc::clone(&known.terms));
+        let accounts = terms.map(|terms| account_problems(&self.objects, &terms)).unwrap_or_default();
+        for (name, why) in accounts {
+            let found = self.sources.iter().find(|((kind, key), _)| *kind == "Account" && key.name == name);
+            let Some((_, source)) = found else { continue };
+            let place = place(source, &why.message);
+            self.warnings.push(Problem { place, text: format!("Account {name}: {}", why.message) });
+        }
         for (kind, key, ad) in jobs.chain(offers) {
             let Some(source) = self.sources.get(&(kind, key.clone())) else { continue };
             let problem = |text: &String| Problem { place: place(source, text), text: format!("{kind} {key}: {text}") };

@@ -80,7 +80,9 @@ pub(crate) fn subjects(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec
         (Some((_, "")), _) => bail!("the name is missing in `{word}`; write {word}NAME"),
         (Some((first, name)), _) => Ok(Subject { kind: kind(first, allowed)?, name: name.to_owned() }),
         (None, [only]) => Ok(Subject { kind: *only, name: word.clone() }),
-        (None, _) => bail!("the kind of `{word}` is missing; write {}/{word}", allowed.first().map_or("job", |k| k.word())),
+        (None, _) => {
+            bail!("the kind of `{word}` is missing; write {}/{word}", allowed.first().map_or("job", |k| k.word()))
+        }
     };
     words.iter().map(one).collect()
 }
@@ -93,8 +95,7 @@ pub(crate) fn no_such<'n>(
 ) -> anyhow::Error {
     let all: Vec<(&str, &str)> = names.collect();
     let here = all.iter().filter(|(other, _)| *other == namespace).map(|(_, name)| *name);
-    let elsewhere: Vec<&str> =
-        all.iter().filter(|(_, name)| *name == subject.name).map(|(other, _)| *other).collect();
+    let elsewhere: Vec<&str> = all.iter().filter(|(_, name)| *name == subject.name).map(|(other, _)| *other).collect();
     let hint = match (elsewhere.as_slice(), similar(&subject.name, here)) {
         ([], None) => String::new(),
         ([], Some(meant)) => format!("; did you mean {meant}?"),
@@ -181,7 +182,10 @@ mod tests {
         let job = subject(Kind::Job, "sm");
         let said = |names: &[(&str, &str)]| no_such(&job, "eda", names.iter().copied()).to_string();
         assert_eq!(said(&[("eda", "sim")]), "there is no job `sm` in namespace eda; did you mean sim?");
-        assert_eq!(said(&[("bio", "sm")]), "there is no job `sm` in namespace eda; there is one in namespace bio, write -n bio");
+        assert_eq!(
+            said(&[("bio", "sm")]),
+            "there is no job `sm` in namespace eda; there is one in namespace bio, write -n bio"
+        );
         assert_eq!(said(&[("bio", "other")]), "there is no job `sm` in namespace eda");
     }
 }

@@ -64,9 +64,8 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>], indent: usize) -> S
 /// The rows, each line ended; columns as wide as their widest cell, the last one cut where the terminal ends.
 pub(crate) fn aligned(rows: &[Vec<String>], indent: usize, width: Option<usize>) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widest = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
-    };
+    let widest =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(widest).collect();
     let before = indent + widths.iter().rev().skip(1).map(|width| width + 2).sum::<usize>();
     let last = width.map(|width| width.saturating_sub(before).max(LAST_MIN));
@@ -114,7 +113,10 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        assert_eq!(table(&["NAME", "N"], &[row(&["a", "1"]), row(&["long", "22"])], 2), "  NAME  N\n  a     1\n  long  22\n");
+        assert_eq!(
+            table(&["NAME", "N"], &[row(&["a", "1"]), row(&["long", "22"])], 2),
+            "  NAME  N\n  a     1\n  long  22\n"
+        );
     }
 
     #[test]
@@ -129,7 +131,11 @@ mod tests {
         assert_eq!(table.text(true, Some(30)), "NAME  WHY\nsim   port `cpu`: none of 4...\nb\n");
         assert_eq!(table.text(false, None), format!("sim  {why}\nb\n"));
         assert_eq!(table.wide(true), format!("NAME  OWNER  WHY\nsim   ann    {why}\nb     bob\n"));
-        assert_eq!(table.text(true, Some(3)).lines().next_back(), Some("b"), "a narrow terminal leaves the names whole");
+        assert_eq!(
+            table.text(true, Some(3)).lines().next_back(),
+            Some("b"),
+            "a narrow terminal leaves the names whole"
+        );
     }
 
     #[test]

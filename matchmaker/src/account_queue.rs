@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use policy::{Bound, CHARGE, GANGS, LEAST_CHARGE, Order, Quotas, Waiting};
+use policy::{Amounts, Bound, CHARGE, GANGS, LEAST_CHARGE, Order, Quotas, Waiting, taken_by_gang};
 
 use crate::charges::{GangCharge, Policy, Seats};
 use crate::finder::Turn;
@@ -123,6 +123,12 @@ impl<'s> AccountQueue<'s> {
             self.policy.charge_of((self.snapshot, gang), &account, &mut self.seats, (config, now));
         }
         is_served
+    }
+
+    /// Charges the account of the root that was served last for a gang of one charge. Says whether it is served.
+    pub(crate) fn serve_any(&mut self) -> bool {
+        let takes = taken_by_gang(1_000_000, Amounts::new());
+        self.turn.take().is_some_and(|turn| self.order.found(turn, &takes))
     }
 
     /// Which quota does not let the root that was served last have any gang at all.

@@ -121,6 +121,13 @@ impl Policy {
         charge
     }
 
+    /// What a claim on all of an offer costs, in micros.
+    pub fn charge_of_all(&self, snapshot: &Snapshot, id: AdId, (config, now): (&Config, i64)) -> Amount {
+        let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
+        let ask = Ask { allocation: offer.capacity.clone(), share: None };
+        self.charge(ad, self.offers.get(&id).map(|counted| &**counted), &ask, config, now)
+    }
+
     /// What a claim on an offer costs, in micros.
     fn charge(&self, ad: &PoolAd, counted: Option<&CountedOffer>, ask: &Ask, config: &Config, now: i64) -> Amount {
         let weight = counted.and_then(|counted| counted.charge_weight.as_ref());

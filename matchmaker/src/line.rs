@@ -6,8 +6,27 @@ use std::sync::Arc;
 use crate::account_queue::AccountQueue;
 use crate::finder::Turn;
 use crate::gang::Gang;
-use crate::model::{Config, Snapshot};
+use crate::model::{AdId, Config, Snapshot};
 use crate::queue::Queue;
+
+/// The waiting roots in the order in which they are served if each of them gets a gang: what a root gets counts for its submitter, or for its
+/// account, when the next one is chosen. With a policy, every gang counts as one charge.
+#[must_use]
+pub fn service_order(snapshot: &Snapshot) -> Vec<AdId> {
+    let mut line = Line::of(snapshot);
+    let mut order = Vec::with_capacity(snapshot.roots.len());
+    while let Some(turn) = line.next() {
+        let is_served = match &mut line {
+            Line::Submitters(queue) => {
+                queue.charge();
+                true
+            }
+            Line::Accounts(queue) => queue.serve_any(),
+        };
+        order.extend(is_served.then_some(turn.ad));
+    }
+    order
+}
 
 /// The roots of a cycle in the order in which they are served.
 pub(crate) enum Line<'s> {

@@ -30,6 +30,7 @@ mod workload_scope;
 mod workloads;
 
 // The cache into a snapshot.
+mod account_usage;
 mod accounting;
 mod consent;
 mod snapshot;
@@ -43,6 +44,7 @@ mod record;
 mod recorded_gang;
 mod requester_attributes;
 
+pub use account_usage::{AccountUsage, AllUsage, StoredUsage, account_usage};
 pub use accounting::{PolicyBuilder, charged_claim, recorded_charges};
 pub use accounts::{AccountList, KnownPolicy, Submitting, account_problems};
 pub use ads::{Advertises, Prepared};

@@ -2,18 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::{Account, charge_micros};
 use kube::ResourceExt;
 use policy::{Amount, Claim, Usage, charge};
-use pool::{Changes, ObjectKey, Objects, Submitting, charged_claim};
-
-/// How far a stored time may be ahead of the own one, in seconds: beyond that, it is taken for a mistake, and counts as now.
-const AHEAD_MAX: i64 = 600;
+use pool::{
+    AccountUsage, AllUsage, Changes, ObjectKey, Objects, StoredUsage, Submitting, account_usage, charged_claim,
+};
 
 /// The accounts of this term.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    tallies: BTreeMap<String, Tally>,
+    tallies: BTreeMap<String, AccountUsage>,
     /// The account of each claim that is held, by the uid of its Match.
     account_of: BTreeMap<String, String>,
     /// The uids of Matches whose claims have ended, and are charged no more.
@@ -26,45 +24,6 @@ pub(crate) struct Ledger {
     half_life: i64,
     /// The newest stored time: the time of accounts does not go back behind it.
     newest: i64,
-}
-
-/// What one account holds and has used.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) usage: Usage,
-    claims: BTreeMap<String, Claim>,
-    /// The time of the status that was seen last, or is being written: later ones were written by another leader.
-    pub(crate) stored_at: Option<i64>,
-}
-
-/// What a status stores: usage and held charge in micros, and the time and the half-life in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stored {
-    pub(crate) usage: Amount,
-    pub(crate) at: i64,
-    pub(crate) held: Amount,
-    half_life: i64,
-}
-
-impl Stored {
-    /// What is stored of an account; none if nothing is.
-    pub(crate) fn of(account: &Account) -> Option<Stored> {
-        let status = account.status.as_ref()?;
-        let micros = |text: &Option<String>| text.as_deref().and_then(charge_micros);
-        Some(Stored {
-            usage: micros(&status.usage)?,
-            at: status.usage_time.as_ref()?.0.as_second(),
-            held: micros(&status.charge)?,
-            half_life: status.half_life_seconds.unwrap_or(0),
-        })
-    }
-
-    /// The usage, with a time that is not too far ahead.
-    fn read(self, now: i64, half_life: i64) -> Usage {
-        let at = if self.at > now.saturating_add(AHEAD_MAX) { now } else { self.at };
-        let written_with = if self.half_life > 0 { self.half_life } else { half_life };
-        Usage::stored(self.usage, at, self.held).with_half_life(written_with)
-    }
 }
 
 impl Ledger {
@@ -88,7 +47,7 @@ impl Ledger {
         }
         let mut touched = changes.accounts.clone();
         for name in &changes.accounts {
-            self.note_account(name, objects.accounts.get(name).map(|account| &**account), now);
+            self.note_account(name, objects, now);
         }
         if changes.policy {
             touched.extend(objects.accounts.keys().cloned());
@@ -129,7 +88,7 @@ impl Ledger {
     }
 
     /// The accounts, by name.
-    pub(crate) fn tallies(&self) -> &BTreeMap<String, Tally> {
+    pub(crate) fn tallies(&self) -> &BTreeMap<String, AccountUsage> {
         &self.tallies
     }
 
@@ -142,49 +101,26 @@ impl Ledger {
 
     /// Begins a term with what is stored and the claims that are known.
     fn take_over(&mut self, objects: &Objects, now: i64) {
-        let Some(known) = &objects.pool_policy else { return };
-        let terms = &known.terms;
-        *self = Ledger { half_life: terms.half_life, ..Ledger::default() };
-        let stored = |(name, account): (&String, &std::sync::Arc<Account>)| Some((name.clone(), Stored::of(account)?));
-        let stored: BTreeMap<String, Stored> = objects.accounts.iter().filter_map(stored).collect();
-        let sane = stored.values().map(|stored| stored.at).filter(|at| *at <= now.saturating_add(AHEAD_MAX));
-        self.newest = sane.max().unwrap_or(0);
-        let now = self.time(now);
-        let submitting = Submitting::of(objects, terms);
-        let mut claims: BTreeMap<String, BTreeMap<String, Claim>> = BTreeMap::new();
-        for (key, found) in objects.matches.iter() {
-            let uid = found.uid().unwrap_or_default();
-            self.uids.insert(key.clone(), uid.clone());
-            let Some((account, claim)) = charged_claim(found, objects, &submitting, terms) else { continue };
-            if found.decision().is_terminal() && claim.to.is_none() {
-                self.ending.insert(key.clone());
-            }
-            claims.entry(account).or_default().insert(uid, claim);
-        }
-        for name in stored.keys() {
-            claims.entry(name.clone()).or_default();
-        }
-        for (name, mut own) in claims {
-            let all: Vec<Claim> = own.values().cloned().collect();
-            let before = stored.get(&name);
-            // Without a status nothing was ever stored: everything that is known counts.
-            let begun = || all.iter().map(|claim| claim.from).min().unwrap_or(now);
-            let usage = before.map_or_else(
-                || Usage::stored(0, begun().min(now), 0).with_half_life(self.half_life),
-                |stored| stored.read(now, self.half_life),
-            );
-            let usage = usage.taken_over(&all, now).with_half_life(self.half_life);
-            self.ended.extend(own.iter().filter(|(_, claim)| claim.to.is_some()).map(|(uid, _)| uid.clone()));
-            own.retain(|_, claim| claim.to.is_none());
-            self.account_of.extend(own.keys().map(|uid| (uid.clone(), name.clone())));
-            let stored_at = before.map(|stored| stored.at);
-            self.tallies.insert(name, Tally { usage, claims: own, stored_at });
-        }
+        let AllUsage { accounts, ended, ending, time } = account_usage(objects, now);
+        let claims =
+            accounts.iter().flat_map(|(name, own)| own.claims.keys().map(move |uid| (uid.clone(), name.clone())));
+        let uids = objects.matches.iter().map(|(key, found)| (key.clone(), found.uid().unwrap_or_default()));
+        let half_life = objects.pool_policy.as_ref().map_or(0, |known| known.terms.half_life);
+        let newest = if time > now { time } else { 0 };
+        *self = Ledger {
+            account_of: claims.collect(),
+            uids: uids.collect(),
+            ended,
+            ending,
+            half_life,
+            newest,
+            tallies: accounts,
+        };
     }
 
     /// An Account was seen, or is gone.
-    fn note_account(&mut self, name: &str, account: Option<&Account>, now: i64) {
-        let Some(account) = account else {
+    fn note_account(&mut self, name: &str, objects: &Objects, now: i64) {
+        let Some(account) = objects.accounts.get(name) else {
             // What it has used is forgotten. What it holds is charged to the next account of its submitter.
             if let Some(tally) = self.tallies.get_mut(name) {
                 tally.usage = Usage::stored(0, now, tally.usage.held()).with_half_life(self.half_life);
@@ -192,17 +128,17 @@ impl Ledger {
             }
             return;
         };
-        let Some(stored) = Stored::of(account) else { return };
-        let tally = self.tallies.entry(name.to_owned()).or_default();
-        if tally.stored_at == Some(stored.at) {
+        let Some(stored) = StoredUsage::of(account) else { return };
+        if self.tallies.get(name).is_some_and(|tally| tally.stored_at == Some(stored.at)) {
             return;
         }
-        // Another leader has written it.
-        let claims: Vec<Claim> = tally.claims.values().cloned().collect();
-        tally.usage = stored.read(now, self.half_life).taken_over(&claims, now).with_half_life(self.half_life);
-        tally.stored_at = Some(stored.at);
-        if stored.at <= now.saturating_add(AHEAD_MAX) {
-            self.newest = self.newest.max(stored.at);
+        // Another leader has written it, or a write of this one has come to nothing: what is stored counts, and the Matches.
+        let AllUsage { mut accounts, time, .. } = account_usage(objects, now);
+        self.newest = self.newest.max(if time > now { time } else { 0 });
+        if let Some(known) = accounts.remove(name) {
+            let tally = self.tallies.entry(name.to_owned()).or_default();
+            (tally.usage, tally.stored_at) = (known.usage, known.stored_at);
+            tally.usage.hold(time, charge(tally.claims.values()));
         }
     }
 
@@ -240,7 +176,9 @@ impl Ledger {
     }
 
     fn begin(&mut self, account: &str, uid: &str, claim: Claim, since: i64) {
-        let fresh = || Tally { usage: Usage::stored(0, since, 0).with_half_life(self.half_life), ..Tally::default() };
+        let half_life = self.half_life;
+        let fresh =
+            || AccountUsage { usage: Usage::stored(0, since, 0).with_half_life(half_life), ..AccountUsage::default() };
         let tally = self.tallies.entry(account.to_owned()).or_insert_with(fresh);
         tally.claims.insert(uid.to_owned(), claim);
         tally.usage.hold(since, charge(tally.claims.values()));

@@ -13,7 +13,9 @@ use crds::ad::Rejected;
 use crds::{Account, PoolPolicy};
 use futures::StreamExt;
 use matchmaker::{Policy, Snapshot};
-use pool::{AssumedGang, Changes, ObjectKey, Objects, PolicyBuilder, Submitting, account_problems, charged_claim};
+use pool::{
+    AssumedGang, Changes, ObjectKey, Objects, PolicyBuilder, StoredUsage, Submitting, account_problems, charged_claim,
+};
 use tokio::task::JoinHandle;
 
 use crate::accounts::ledger::Ledger;
@@ -67,14 +69,14 @@ impl Accounting {
             self.problems = account_problems(objects, &known.terms);
         }
         for name in touched {
-            self.judge(name, objects, now_ms);
+            self.judge(name, objects, (now, now_ms));
         }
     }
 
     /// Whether an account is to be written.
-    fn judge(&mut self, name: String, objects: &Objects, now_ms: u64) {
+    fn judge(&mut self, name: String, objects: &Objects, (now, now_ms): (i64, u64)) {
         let asked = self.unpruned.values().any(|(_, account, _)| *account == name);
-        match change_of(&name, objects, &self.ledger, self.problems.get(&name), asked, 0) {
+        match change_of(&name, objects, &self.ledger, self.problems.get(&name), asked, now) {
             Some(_) => drop(self.due.entry(name).or_insert(now_ms)),
             None => drop(self.due.remove(&name)),
         }
@@ -112,7 +114,7 @@ impl Accounting {
             match charged {
                 Some((account, _)) if !self.unpruned.contains_key(&key) => {
                     self.unpruned.insert(key, (uid, account.clone(), now));
-                    self.judge(account, objects, now_ms);
+                    self.judge(account, objects, (now, now_ms));
                 }
                 Some(_) => {}
                 None => free.push((key, uid)),
@@ -120,7 +122,7 @@ impl Accounting {
         }
         let ledger = &self.ledger;
         let is_stored = |account: &String, since: i64| match objects.accounts.get(account) {
-            Some(object) => ledger::Stored::of(object).is_some_and(|stored| stored.at > since),
+            Some(object) => StoredUsage::of(object).is_some_and(|stored| stored.at > since),
             None => !ledger.tallies().contains_key(account),
         };
         self.unpruned.retain(|key, (uid, account, since)| {

@@ -10,9 +10,9 @@ use crds::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use pool::{KnownPolicy, Objects, Submitting};
+use pool::{KnownPolicy, Objects, StoredUsage, Submitting};
 
-use crate::accounts::ledger::{Ledger, Stored};
+use crate::accounts::ledger::Ledger;
 use crate::write::patch::Ops;
 
 /// The largest charge that a status can have, in micros.
@@ -54,8 +54,9 @@ pub(crate) fn change_of(
     let time = Timestamp::from_second(now).unwrap_or_default();
     let finding = Finding { type_: types::ACCEPTED, holds, reason, message };
     conditions::set(&mut to.conditions, finding, account.metadata.generation, Time(time));
-    let stored = Stored::of(account);
-    let differs = |stored: &Stored, held: i128| stored.held != held.min(MICROS_MAX) || asked;
+    let stored = StoredUsage::of(account);
+    let differs =
+        |stored: &StoredUsage, held: i128| stored.held != held.min(MICROS_MAX) || asked || !stored.is_credible(now);
     let mut at = None;
     if let Some(tally) = tally
         && stored.as_ref().map_or(tally.usage.held() > 0 || asked, |stored| differs(stored, tally.usage.held()))

@@ -76,7 +76,7 @@ pub(crate) struct FileOptions {
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct NowOption {
     /// The time that counts as now, RFC 3339. Default: the current time.
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    #[arg(long, visible_alias = "at", value_name = "TIME", hide_short_help = true)]
     now: Option<Timestamp>,
 }
 

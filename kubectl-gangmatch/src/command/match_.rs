@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
 use pool::{CycleInputs, Objects, Provenance, record, snapshot};
 
+use crate::command::accounts;
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
 use crate::command::verdicts;
@@ -131,7 +132,17 @@ fn negotiate(
 ) -> anyhow::Result<Vec<String>> {
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let config = Config::product();
-    let outcome = match arguments.placing.method()? {
+    let method = arguments.placing.method()?;
+    let mut pool = pool.clone();
+    match method {
+        Method::InTurn => accounts::add(&mut pool, objects, now),
+        _ if objects.pool_policy.is_some() => {
+            writeln!(std::io::stderr(), "warning: with --placing, accounts and the PoolPolicy do not count")?;
+        }
+        _ => {}
+    }
+    let pool = &pool;
+    let outcome = match method {
         Method::InTurn => Outcome::Cycle(Engine::from(arguments.search).negotiate(pool, &config, now.as_second())),
         Method::Collective(settings) => {
             Outcome::Together(Box::new(together::place(pool, settings, &config, now.as_second())))

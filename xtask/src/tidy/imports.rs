@@ -36,7 +36,10 @@ const IMPORTS: [(&str, &[&str]); 25] = [
         ],
     ),
     ("agent", &["classad", "matchmaker", "crds", "pool"]),
-    ("kubectl-gangmatch", &["chart", "classad", "gangindex", "gridcam", "matchmaker", "crds", "pool", "summary"]),
+    (
+        "kubectl-gangmatch",
+        &["chart", "classad", "gangindex", "gridcam", "matchmaker", "crds", "policy", "pool", "summary"],
+    ),
     ("simulator", &["classad", "claiming", "gangindex", "matchmaker"]),
     ("e2e", &["crds", "sampling", "testbed"]),
     ("testbed", &[]),
