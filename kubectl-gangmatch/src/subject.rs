@@ -1,18 +1,19 @@
 //! Words of a command line, such as `job/sim`, into the objects they name.
 
 use anyhow::bail;
-use clap::builder::PossibleValue;
 
 use crate::cluster::Kind;
 use crate::schema::similar;
 
 /// The kinds that a command line can name, each with its names: singular, plural, short.
-const NAMES: [(Kind, [&str; 3]); 5] = [
+const NAMES: [(Kind, [&str; 3]); 7] = [
     (Kind::Job, ["job", "jobs", "gmj"]),
     (Kind::Machine, ["machine", "machines", "gmm"]),
     (Kind::License, ["license", "licenses", "gml"]),
     (Kind::Match, ["match", "matches", "gmatch"]),
     (Kind::MachineClass, ["machineclass", "machineclasses", "gmc"]),
+    (Kind::Account, ["account", "accounts", "gma"]),
+    (Kind::PoolPolicy, ["poolpolicy", "poolpolicies", "gmp"]),
 ];
 
 /// An object that is named on the command line.
@@ -26,6 +27,20 @@ impl Kind {
     /// Its name, in lower case.
     pub(crate) fn word(self) -> &'static str {
         NAMES.iter().find(|(kind, _)| *kind == self).map_or("namespace", |(_, [singular, ..])| singular)
+    }
+
+    /// Its name, as manifests write it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Job => "Job",
+            Kind::Machine => "Machine",
+            Kind::License => "License",
+            Kind::Match => "Match",
+            Kind::MachineClass => "MachineClass",
+            Kind::Account => "Account",
+            Kind::PoolPolicy => "PoolPolicy",
+            Kind::Namespace => "Namespace",
+        }
     }
 
     /// The name of an object as `-o name` prints it, and kubectl takes it.
@@ -62,11 +77,24 @@ pub(crate) fn kind(word: &str, allowed: &[Kind]) -> anyhow::Result<Kind> {
     }
 }
 
+/// Whether an object may have this name: kubectl would take a word such as `--all` for an option.
+fn check(subject: Subject) -> anyhow::Result<Subject> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
+    if subject.name.starts_with('-') || !subject.name.bytes().all(fits) {
+        bail!("`{}` is not the name of an object; names have lower-case letters, digits, `-` and `.`", subject.name);
+    }
+    Ok(subject)
+}
+
 /// The objects that words name: `KIND/NAME` each, or `KIND NAME...`, or, if only jobs are meant, `NAME` each.
 ///
 /// # Errors
 /// A word names no kind, one that is not allowed, or no object.
 pub(crate) fn subjects(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
+    named(words, allowed)?.into_iter().map(check).collect()
+}
+
+fn named(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
     if let ([first, names @ ..], false) = (words, words.iter().any(|word| word.contains('/')))
         && (kind_of(first).is_some() && !names.is_empty() || allowed.len() > 1)
     {
@@ -120,13 +148,6 @@ impl std::str::FromStr for AdKindArgument {
     }
 }
 
-impl AdKindArgument {
-    /// Its values, for completion.
-    pub(crate) fn values() -> impl Iterator<Item = PossibleValue> {
-        AD_KINDS.into_iter().map(|kind| PossibleValue::new(kind.word()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +193,10 @@ mod tests {
             ("machine", "the name is missing; write machine/NAME"),
             ("machine/", "the name is missing in `machine/`; write machine/NAME"),
             ("machine/a b", "the kind of `b` is missing; write machine/b"),
+            (
+                "machine/--all",
+                "`--all` is not the name of an object; names have lower-case letters, digits, `-` and `.`",
+            ),
         ] {
             assert_eq!(subjects(&words(text), &both).unwrap_err().to_string(), said, "{text}");
         }

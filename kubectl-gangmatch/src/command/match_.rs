@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
 use pool::{CycleInputs, Objects, Provenance, record, snapshot};
 
+use crate::cluster::ManifestOptions;
 use crate::command::accounts;
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
@@ -32,13 +33,8 @@ Matches and reasons are printed to standard output; errors and warnings are prin
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MatchArguments {
-    /// A file or folder with manifests; - means standard input. Can be repeated.
-    #[arg(short, long = "filename", value_name = "PATH", required = true)]
-    filename: Vec<PathBuf>,
-
-    /// Also read folders inside folders.
-    #[arg(short = 'R', long)]
-    recursive: bool,
+    #[command(flatten)]
+    manifests: ManifestOptions,
 
     /// The namespace of objects that have none.
     #[arg(short, long, value_name = "NAME", default_value = "default")]
@@ -96,7 +92,7 @@ enum Output {
 /// Runs one cycle over the manifests, or reads summaries. 0: all was read, whether it matched or not; 1: something in the manifests is
 /// wrong.
 pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
+    let (documents, mut problems) = manifests::read(&arguments.manifests.files())?;
     let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
     let Loaded { objects, problems: wrong, warnings } = load(documents, &stamp);
     problems.extend(wrong);

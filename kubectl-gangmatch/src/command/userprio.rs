@@ -72,9 +72,7 @@ pub(crate) fn run(arguments: &UserprioArguments, out: &mut impl Write) -> anyhow
 
 /// Says what is wrong with some objects, and returns the exit status.
 pub(crate) fn finish(accounted: &Accounted) -> anyhow::Result<ExitCode> {
-    for problem in &accounted.problems {
-        writeln!(std::io::stderr(), "error: {}", shown(problem))?;
-    }
+    output::problems(&accounted.problems)?;
     for warning in &accounted.warnings {
         writeln!(std::io::stderr(), "warning: {}", shown(warning))?;
     }
