@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use crate::manifests::{self, Problem};
 use crate::offline::{Loaded, Stamp, load};
 pub(crate) use failure::Failure;
-pub(crate) use kubectl::{Kubectl, Listed, Scope};
+pub(crate) use kubectl::{Kubectl, Scope};
 pub(crate) use live::{Kind, Pool, pool};
 
 /// The options of kubectl that choose a cluster and a user.
