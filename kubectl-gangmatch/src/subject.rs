@@ -95,8 +95,10 @@ pub(crate) fn subjects(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec
 }
 
 fn named(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
-    if let ([first, names @ ..], false) = (words, words.iter().any(|word| word.contains('/')))
-        && (kind_of(first).is_some() && !names.is_empty() || allowed.len() > 1)
+    let bare = !words.iter().any(|word| word.contains('/'));
+    if let ([first, names @ ..], true) = (words, bare)
+        && (kind_of(first).is_some() || allowed.len() > 1)
+        && (!names.is_empty() || kind_of(first).is_some() && allowed.len() > 1)
     {
         let kind = kind(first, allowed)?;
         if names.is_empty() {
@@ -193,6 +195,7 @@ mod tests {
             ("machine", "the name is missing; write machine/NAME"),
             ("machine/", "the name is missing in `machine/`; write machine/NAME"),
             ("machine/a b", "the kind of `b` is missing; write machine/b"),
+            ("foo", "the kind of `foo` is missing; write machine/foo"),
             (
                 "machine/--all",
                 "`--all` is not the name of an object; names have lower-case letters, digits, `-` and `.`",

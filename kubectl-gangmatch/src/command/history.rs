@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::ages::{age, instant};
 use crate::cluster::{self, ClusterOptions, FileOptions, Kind, NamespaceOptions, Pool};
 use crate::output::{self, Listing, OutputOptions};
-use crate::subject::{no_such, subjects};
+use crate::subject::{Subject, no_such, subjects};
 use crate::table::Table;
 
 /// What `--help` says below the options.
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &HistoryArguments, out: &mut impl Write) -> anyhow:
             return output::refuse(&no_such(subject, place, names));
         }
     }
-    output.print(out, &listing(&rows, namespace.as_deref()))?;
+    output.print(out, &listing(&rows, namespace.as_deref(), subject.as_ref()))?;
     output::problems(&pool.problems)?;
     output::notes(&pool.notes)?;
     Ok(ExitCode::SUCCESS)
@@ -127,7 +127,7 @@ fn row(found: &Match) -> (Option<Timestamp>, Ended) {
     (to.or(created), row)
 }
 
-fn listing(rows: &[Ended], namespace: Option<&str>) -> Listing {
+fn listing(rows: &[Ended], namespace: Option<&str>, job: Option<&Subject>) -> Listing {
     let time = |time: Option<Timestamp>| time.map_or("-".to_owned(), instant);
     let cells = |row: &Ended| {
         let held = row.from.zip(row.to).map_or("-".to_owned(), |(from, to)| age(from, to));
@@ -148,10 +148,11 @@ fn listing(rows: &[Ended], namespace: Option<&str>) -> Listing {
     let mut headings: Vec<&str> = namespace.is_none().then_some("NAMESPACE").into_iter().collect();
     headings.extend(["JOB", "(MATCH)", "(ATTEMPT)", "FROM", "TO", "HELD", "REASON", "(MESSAGE)", "MEMBERS"]);
     let place = namespace.map_or(String::new(), |name| format!(" in namespace {name}"));
+    let whose = job.map_or(String::new(), |job| format!(" of job {}", job.name));
     Listing {
         table: Table::of(headings, rows.iter().map(cells).collect()),
         names: rows.iter().map(|row| Kind::Match.full_name(&row.match_name)).collect(),
         data: json!({"items": rows}),
-        nothing: format!("No claim has ended{place}."),
+        nothing: format!("No claim{whose} has ended{place}."),
     }
 }

@@ -22,7 +22,7 @@ use crate::table::Table;
 pub(crate) const AFTER_HELP: &str = "\
 An expression can name an attribute with or without `other.`: `Memory` and `other.Memory` are the same. Besides the attributes of its
 ad, every object has these, unless its ad defines them: Phase and Why of a Job; State and Used of a Machine or License. Private
-attributes are undefined.
+attributes are undefined. Objects whose ad is not accepted are left out.
 
 Examples:
   kubectl gangmatch query machines -c 'Memory >= 64 && State == \"Available\"' --sort -Memory -a Name,Memory,Arch

@@ -75,6 +75,11 @@ pub(crate) fn run(arguments: &QueueArguments, out: &mut impl Write) -> anyhow::R
     let namespace = namespaces.shown(files, cluster);
     let mut rows = waiting(&pool.objects, now.time());
     rows.retain(|row| namespace.as_ref().is_none_or(|only| row.namespace == *only));
+    if files.filename.is_empty() {
+        for row in rows.iter_mut().filter(|row| row.why.is_empty() && row.reason == reasons::PENDING_EVALUATION) {
+            row.why = "no negotiation cycle has evaluated it yet; see kubectl gangmatch status".to_owned();
+        }
+    }
     output.print(out, &listing(&rows, namespace.as_deref(), now.time()))?;
     output::problems(&pool.problems)?;
     output::notes(&pool.notes)?;
@@ -95,10 +100,7 @@ pub(crate) fn waiting(objects: &Objects, now: Timestamp) -> Vec<Waiting> {
 fn row(position: usize, job: &Job) -> Waiting {
     let status = job.status.as_ref();
     let matched = status.and_then(|status| find(&status.conditions, types::MATCHED));
-    let why = match status {
-        Some(status) => status.why.clone(),
-        None => Some("no controller has evaluated it yet; see kubectl gangmatch status".to_owned()),
-    };
+    let why = status.and_then(|status| status.why.clone());
     let since =
         status.and_then(|status| status.waiting_since.clone()).or_else(|| job.metadata.creation_timestamp.clone());
     let key = ObjectKey::of(job);

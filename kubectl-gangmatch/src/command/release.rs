@@ -60,17 +60,18 @@ fn plan(job: &Job, requeue: bool) -> Plan {
         (JobPhase::Succeeded | JobPhase::Failed, None) => {
             Plan::Refuse("it has finished, so it holds nothing".to_owned())
         }
+        (JobPhase::Suspended, None) => Plan::Refuse("it is suspended, so it holds nothing".to_owned()),
         (phase, None) => Plan::Refuse(format!(
             "it holds nothing: it is {phase:?}; to take it out of the queue, suspend it; to remove it, write kubectl delete gmj {}",
             job.metadata.name.as_deref().unwrap_or("NAME")
         )),
         (_, Some(_)) if job.spec.done => Plan::Nothing("is being released already".to_owned()),
         (_, Some(claim)) if requeue => {
-            let done = format!("released {members}, and is matched again");
+            let done = format!("released: {members}; the job is matched again");
             Plan::DeleteMatch { name: claim.match_name.clone(), done }
         }
         (_, Some(_)) => {
-            let done = format!("released {members}, and is finished");
+            let done = format!("released: {members}; the job is finished");
             Plan::Patch { patch: json!({"spec": {"done": true}}), done }
         }
     }

@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
 
@@ -21,20 +22,32 @@ mod tests {
         let objects: Vec<Value> = text.split("\n---\n").map(|part| serde_saphyr::from_str(part).unwrap()).collect();
         let write = |name: &str, value: &Value| std::fs::write(folder.join(name), value.to_string()).unwrap();
         let of_kind = |kind: &str| -> Vec<&Value> { objects.iter().filter(|object| object["kind"] == kind).collect() };
-        write("events.json", &json!({"kind": "List", "items": of_kind("Event")}));
+        let text = |object: &Value, name: &str| object["metadata"][name].as_str().unwrap().to_owned();
+        for object in of_kind("Event") {
+            let of = &object["involvedObject"];
+            write(
+                &format!("events.{}.{}.json", of["kind"].as_str().unwrap(), of["name"].as_str().unwrap()),
+                &json!({"items": [object]}),
+            );
+        }
         for (kind, resource) in [
             ("Job", "jobs.gangmatch.dev"),
             ("Machine", "machines.gangmatch.dev"),
             ("License", "licenses.gangmatch.dev"),
+            ("Match", "matches.gangmatch.dev"),
             ("Lease", "leases.coordination.k8s.io"),
         ] {
+            let (mut items, mut in_namespaces) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
             for object in of_kind(kind) {
-                let text = |name: &str| object["metadata"][name].as_str().unwrap();
-                write(&format!("{}.{resource}.{}.json", text("namespace"), text("name")), object);
+                let (namespace, name) = (text(object, "namespace"), text(object, "name"));
+                write(&format!("{namespace}.{resource}.{name}.json"), object);
+                in_namespaces.entry(namespace).or_default().push(object.to_string());
+                items.push(object.to_string());
             }
+            let list = |name: String, items: &[String]| std::fs::write(folder.join(name), items.join(",")).unwrap();
+            list(format!("items.{resource}"), &items);
+            in_namespaces.iter().for_each(|(namespace, items)| list(format!("items.{resource}.{namespace}"), items));
         }
-        let ours = objects.iter().filter(|object| object["apiVersion"].as_str().unwrap().starts_with("gangmatch.dev/"));
-        write("pool.json", &json!({"kind": "List", "items": ours.collect::<Vec<_>>()}));
         folder
     }
 
@@ -71,13 +84,13 @@ mod tests {
         let before = std::fs::read_to_string(&path).unwrap();
         let (mut after, mut environment) = (String::new(), Vec::new());
         for line in before.lines() {
+            if (line.starts_with("% ") || line.starts_with("$ ")) && !after.is_empty() {
+                after.push('\n');
+            }
             if let Some(setting) = line.strip_prefix("% ") {
                 environment.push(setting.split_once('=').unwrap());
                 after.push_str(&format!("{line}\n"));
             } else if let Some(command) = line.strip_prefix("$ ") {
-                if !after.is_empty() && !after.ends_with("\n\n") && !after.ends_with("%\n") {
-                    after.push('\n');
-                }
                 after.push_str(&format!("{line}\n{}", run(command, &cluster, &environment)));
             }
         }

@@ -2,11 +2,12 @@
 
 use crds::{Job, Match, Refusal, UnmatchedPort};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Cached, ObjectKey};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Description, ad, conditions, since};
+use super::{Description, ad, conditions};
 use crate::ages::instant;
 use crate::cluster::Pool;
 use crate::command::history::{Ended, ended};
@@ -36,33 +37,34 @@ pub(super) fn describe(
     all.fact("Name", "name", Some(key.name.clone()));
     all.fact("Namespace", "namespace", Some(key.namespace.clone()));
     all.fact("Owner", "owner", job.spec.ad.owner.clone());
-    all.fact(
-        "Phase",
-        "phase",
-        Some(if reason.is_empty() { format!("{phase:?}") } else { format!("{phase:?} ({reason})") }),
-    );
-    all.fact("Priority", "priority", Some(job.spec.priority.to_string()));
-    let created = job.metadata.creation_timestamp.as_ref().map(|time| since(time.0, now));
-    all.fact("Created", "created", created);
+    all.say("Phase", &if reason.is_empty() { format!("{phase:?}") } else { format!("{phase:?} ({reason})") });
+    all.put("phase", format!("{phase:?}"));
+    all.put("reason", reason);
+    all.say("Priority", &job.spec.priority.to_string());
+    all.put("priority", job.spec.priority);
+    let time = |time: &Option<Time>| time.as_ref().map(|time| time.0);
+    all.instant("Created", "created", time(&job.metadata.creation_timestamp), now);
     let place = waiting(&pool.objects, now).into_iter().find(|row| row.namespace == key.namespace && row.name == key.name);
-    all.fact("Position", "position", place.map(|row| format!("{} in the queue", row.position)));
-    all.fact(
-        "Waiting",
-        "waitingSince",
-        status.waiting_since.as_ref().map(|time| format!("since {}", since(time.0, now))),
-    );
+    if let Some(row) = place {
+        all.say("Position", &format!("{} in the queue", row.position));
+        all.put("position", row.position);
+    }
+    all.instant("Waiting since", "waitingSince", time(&status.waiting_since), now);
     all.fact("Why", "why", status.why.clone());
     all.fact("Hint", "hint", status.unmatched.as_ref().and_then(|unmatched| unmatched.hint.clone()));
-    let own = pool
-        .matches
-        .values()
-        .find(|found| status.claim.as_ref().is_some_and(|claim| Some(&claim.uid) == found.metadata.uid.as_ref()));
-    all.fact("Claim", "claim", status.claim.as_ref().map(|claim| claimed(&claim.match_name, own, now)));
-    all.fact("Until", "until", own.and_then(|found| until(job, found)));
+    let claim = status.claim.as_ref();
+    let own =
+        pool.matches.values().find(|found| claim.is_some_and(|claim| Some(&claim.uid) == found.metadata.uid.as_ref()));
+    all.fact("Match", "match", claim.map(|claim| claim.match_name.clone()));
+    all.instant("Claimed since", "claimedSince", own.and_then(|found| time(&found.status.as_ref()?.committed_at)), now);
+    all.fact("Claimed until", "claimedUntil", own.and_then(|found| until(job, found)));
     all.fact("Workload", "workload", status.workload.as_ref().map(|workload| workload.name.clone()));
-    all.fact("Started", "started", status.started_at.as_ref().map(|time| since(time.0, now)));
-    all.fact("Finished", "finished", status.finished_at.as_ref().map(|time| since(time.0, now)));
-    all.fact("Attempts", "attempts", status.attempts.map(|count| count.to_string()));
+    all.instant("Started", "started", time(&status.started_at), now);
+    all.instant("Finished", "finished", time(&status.finished_at), now);
+    if let Some(count) = status.attempts {
+        all.say("Attempts", &count.to_string());
+        all.put("attempts", count);
+    }
     match &held.ad {
         Ok(prepared) => ad::add(&mut all, prepared)?,
         Err(rejected) => all.fact("Problem", "problem", Some(rejected.message.clone())),
@@ -82,7 +84,7 @@ pub(super) fn describe(
         .iter()
         .map(|part| format!("{}: `{}` is not true of {}", part.port, part.text, part.rejects))
         .collect();
-    all.lines("Conditions of the ports", "conjuncts", &parts, serde_json::to_value(&unmatched.conjuncts)?);
+    all.lines("Conjuncts", "conjuncts", &parts, serde_json::to_value(&unmatched.conjuncts)?);
     let cells = |refusal: &Refusal| {
         let time = refusal.time.as_ref().map_or("-".to_owned(), |time| instant(time.0));
         let offer = format!("{} {}/{}", refusal.kind, refusal.namespace, refusal.name);
@@ -98,14 +100,6 @@ pub(super) fn describe(
     };
     all.table("Earlier claims", "history", &["MATCH", "FROM", "TO", "REASON", "MEMBERS"], &earlier, cells)?;
     Ok(all)
-}
-
-fn claimed(name: &str, found: Option<&Match>, now: Timestamp) -> String {
-    let committed = found.and_then(|found| found.status.as_ref()?.committed_at.clone());
-    match committed {
-        Some(time) => format!("Match {name}, since {}", since(time.0, now)),
-        None => format!("Match {name}, not committed yet"),
-    }
 }
 
 /// Until when a claim lasts, if the job says so.

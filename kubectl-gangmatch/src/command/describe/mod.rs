@@ -78,9 +78,28 @@ pub(crate) struct Description {
 impl Description {
     /// Adds a fact to the text and to the data, if there is one.
     fn fact(&mut self, heading: &'static str, field: &str, text: Option<String>) {
-        let Some(text) = text.filter(|text| !text.is_empty()) else { return };
-        self.facts.push((heading, one_line(&text).into_owned()));
-        self.data.insert(field.to_owned(), Value::String(text));
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.say(heading, &text);
+            self.put(field, text);
+        }
+    }
+
+    /// Adds an instant, if there is one: with its age to the text.
+    fn instant(&mut self, heading: &'static str, field: &str, time: Option<Timestamp>, now: Timestamp) {
+        if let Some(time) = time {
+            self.say(heading, &since(time, now));
+            self.put(field, instant(time));
+        }
+    }
+
+    /// Adds a fact to the text only.
+    fn say(&mut self, heading: &'static str, text: &str) {
+        self.facts.push((heading, one_line(text).into_owned()));
+    }
+
+    /// Adds a value to the data only.
+    fn put(&mut self, field: &str, value: impl Into<Value>) {
+        self.data.insert(field.to_owned(), value.into());
     }
 
     /// Adds a table to the text, if it has rows, and its rows to the data.

@@ -17,8 +17,8 @@ struct HolderLine {
     holds: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<String>,
-    since: String,
-    until: String,
+    since: Option<Timestamp>,
+    until: Option<String>,
     with: Vec<String>,
     #[serde(rename = "match")]
     match_name: String,
@@ -40,7 +40,8 @@ pub(super) fn describe(pool: &Pool, offer: OfferRef<'_>, now: Timestamp) -> anyh
             format!("{}/{} {} claimed{external}, {} free", one.used, one.total, one.resource, one.free)
         })
         .collect();
-    all.fact("Capacity", "capacity", Some(used.join("; ")));
+    all.say("Capacity", &used.join("; "));
+    all.put("capacity", serde_json::to_value(&resources)?);
     all.fact("Node", "node", offer.node_name.map(str::to_owned));
     let class = offer.metadata.owner_references.iter().flatten().find(|owner| owner.kind == "MachineClass");
     all.fact("Class", "class", class.map(|owner| owner.name.clone()));
@@ -61,18 +62,13 @@ pub(super) fn describe(pool: &Pool, offer: OfferRef<'_>, now: Timestamp) -> anyh
         published.map(|(name, value)| (name.clone(), value.clone())).collect(),
     );
     let entries = offer.status.map(|status| &status.claims).into_iter().flatten();
-    let holders: Vec<HolderLine> = entries.map(|(uid, entry)| holder(pool, uid, entry, now)).collect();
+    let holders: Vec<HolderLine> = entries.map(|(uid, entry)| holder(pool, uid, entry)).collect();
     let cells = |row: &HolderLine| {
         let share = row.share.as_ref().map(|share| format!(" (shared: {share})")).unwrap_or_default();
         let with = if row.with.is_empty() { "-".to_owned() } else { row.with.join(", ") };
-        vec![
-            row.job.clone(),
-            row.phase.clone(),
-            format!("{}{share}", row.holds),
-            row.since.clone(),
-            row.until.clone(),
-            with,
-        ]
+        let from = row.since.map_or("-".to_owned(), |time| since(time, now));
+        let until = row.until.clone().unwrap_or_else(|| "-".to_owned());
+        vec![row.job.clone(), row.phase.clone(), format!("{}{share}", row.holds), from, until, with]
     };
     all.table("Claims", "claims", &["JOB", "PHASE", "HOLDS", "SINCE", "UNTIL", "WITH"], &holders, cells)?;
     conditions(&mut all, offer.status.map_or(&[], |status| &status.conditions), now)?;
@@ -95,7 +91,7 @@ fn open_to(offer: OfferRef<'_>) -> String {
 }
 
 /// The claim of an entry: what the Match and the job tell of it, or, if they may not be read, the entry alone.
-fn holder(pool: &Pool, uid: &str, entry: &ClaimEntry, now: Timestamp) -> HolderLine {
+fn holder(pool: &Pool, uid: &str, entry: &ClaimEntry) -> HolderLine {
     let found = pool.matches.values().find(|found| found.metadata.uid.as_deref() == Some(uid));
     let root = found.and_then(|found| found.spec.members.first());
     let root = root.map(|root| ObjectKey::new(&root.namespace, &root.name));
@@ -112,11 +108,8 @@ fn holder(pool: &Pool, uid: &str, entry: &ClaimEntry, now: Timestamp) -> HolderL
         phase: job.map_or("-".to_owned(), |job| format!("{:?}", phase(job).0)),
         holds: amounts.collect::<Vec<_>>().join(", "),
         share: entry.share.clone(),
-        since: committed.map_or("-".to_owned(), |time| since(time.0, now)),
-        until: match (job, found) {
-            (Some(job), Some(found)) => job::until(job, found).unwrap_or_else(|| "the job ends".to_owned()),
-            _ => "-".to_owned(),
-        },
+        since: committed.map(|time| time.0),
+        until: job.zip(found).map(|(job, found)| job::until(job, found).unwrap_or_else(|| "the job ends".to_owned())),
         with: others.cloned().collect(),
         match_name: entry.match_key.clone(),
     }

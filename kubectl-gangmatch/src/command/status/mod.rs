@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crds::conditions::{find, reasons, types};
-use crds::{Decision, Job, JobPhase, OfferKind};
+use crds::{Decision, Job, JobPhase, OfferKind, OfferState, StopPolicy};
 use jiff::Timestamp;
 use pool::{Objects, OfferRef, usage};
 use serde::Serialize;
@@ -22,7 +22,8 @@ pub(crate) use leader::Leader;
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 Prints whether a controller leads, the machines by state, the seats of each license, and the jobs by phase and reason, of all
-namespaces that you may read. Seats that are used outside the cluster are EXTERNAL; FREE is what claims can still take.
+namespaces that you may read. Seats that are used outside the cluster are EXTERNAL; FREE is what claims can still take, which is nothing
+of an offer that is draining or unavailable.
 
 Examples:
   kubectl gangmatch status
@@ -189,10 +190,18 @@ pub(crate) fn amounts(offer: OfferRef<'_>) -> Vec<Amounts> {
     let one = |(resource, total): (&String, &i64)| {
         let external = offer.status.and_then(|status| status.external_usage.get(resource)).copied().unwrap_or(0);
         let all = taken.used(resource);
-        let (used, free) = (all.saturating_sub(external), total.saturating_sub(all).max(0));
+        let used = all.saturating_sub(external);
+        let free = if is_closed(offer) { 0 } else { total.saturating_sub(all).max(0) };
         Amounts { resource: resource.clone(), used, external, free, total: *total }
     };
     offer.capacity.iter().map(one).collect()
+}
+
+/// Whether an offer accepts no new claims.
+fn is_closed(offer: OfferRef<'_>) -> bool {
+    let state = offer.status.and_then(|status| status.state);
+    let closed = [OfferState::Draining, OfferState::Evicting, OfferState::Unavailable];
+    offer.fields.stop_policy != StopPolicy::None || state.is_some_and(|state| closed.contains(&state))
 }
 
 /// The last time at which a cycle ran, as far as jobs and Matches tell.
