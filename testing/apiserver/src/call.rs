@@ -56,6 +56,10 @@ pub struct Call {
     pub content_type: String,
     /// What was sent.
     pub body: Bytes,
+    /// Which form the answer may have.
+    pub accept: String,
+    /// The user who asks; empty if no one has authenticated.
+    pub user: String,
 }
 
 impl Call {
@@ -89,7 +93,7 @@ impl Call {
             _ => return None,
         };
         let content_type = content_type.split(';').next().unwrap_or("").trim().to_owned();
-        Some(Call { verb, group, version, plural, namespace, name, subresource, query, content_type, body })
+        Some(Call { verb, group, version, plural, namespace, name, subresource, query, content_type, body, accept: String::new(), user: String::new() })
     }
 
     /// What was sent, as JSON.
