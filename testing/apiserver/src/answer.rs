@@ -69,6 +69,22 @@ impl Answer {
         Answer::failure(405, "MethodNotAllowed", &message, json!({"kind": kind.plural}))
     }
 
+    /// A body that cannot be read.
+    pub(crate) fn unknown_format(accepted: &[&str]) -> Answer {
+        let accepted = accepted.join(", ");
+        let message = format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
+        Answer::failure(415, "UnsupportedMediaType", &message, Value::Null)
+    }
+
+    /// Server-side apply by no one.
+    pub(crate) fn no_manager() -> Answer {
+        let why = "Required value: is required for apply patch";
+        let message = format!("PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: {why}");
+        let causes = json!([{"reason": "FieldValueRequired", "message": why, "field": "fieldManager"}]);
+        let details = json!({"group": "meta.k8s.io", "kind": "PatchOptions", "causes": causes});
+        Answer::failure(422, "Invalid", &message, details)
+    }
+
     /// No one has authenticated.
     #[must_use]
     pub fn unauthorized() -> Answer {

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
 
+use crate::protobuf::{PROTOBUF, namespace};
+
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
@@ -99,7 +101,7 @@ impl Call {
     /// What was sent, as JSON.
     #[must_use]
     pub fn json(&self) -> Option<Value> {
-        serde_json::from_slice(&self.body).ok()
+        if self.content_type == PROTOBUF { namespace(&self.body) } else { serde_json::from_slice(&self.body).ok() }
     }
 
     /// A word of the address.

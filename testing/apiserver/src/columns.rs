@@ -127,7 +127,7 @@ pub(crate) fn builtin(plural: &str) -> Vec<Column> {
             age(),
             wide("Containers", |job, _| json!(containers(job, "/spec/template").join(","))),
             wide("Images", |job, _| json!(images(job).join(","))),
-            wide("Selector", |_, _| json!("<none>")),
+            wide("Selector", |job, _| json!(format!("batch.kubernetes.io/controller-uid={}", meta(job, "uid")))),
         ],
         "leases" => vec![name(), own("Holder", |lease, _| text(lease, "/spec/holderIdentity")), age()],
         "events" => events(),
@@ -187,7 +187,12 @@ fn batch_status(job: &Value, _: Timestamp) -> Value {
         conditions.into_iter().flatten().any(|one| is(&one))
     };
     let said = ["Complete", "Failed", "Suspended"].into_iter().find(|type_| holds(type_));
-    json!(said.unwrap_or(if ending(job) { "Terminating" } else { "Running" }))
+    let is_suspended = job.pointer("/spec/suspend") == Some(&json!(true));
+    json!(said.unwrap_or(match (ending(job), is_suspended) {
+        (true, _) => "Terminating",
+        (false, true) => "Suspended",
+        (false, false) => "Running",
+    }))
 }
 
 fn ending(object: &Value) -> bool {

@@ -110,7 +110,9 @@ impl Kinds {
     }
 
     fn of(definitions: impl Iterator<Item = Value>) -> Kinds {
-        let ours = definitions.filter_map(|definition| own(&definition));
+        let mut ours: Vec<Kind> = definitions.filter_map(|definition| own(&definition)).collect();
+        // discovery lists the kinds of a group in this order
+        ours.sort_by(|one, other| one.plural.cmp(&other.plural));
         let builtin = [
             builtin("", "v1", "namespaces", "Namespace").called("ns"),
             Kind { has_status: true, ..builtin("", "v1", "nodes", "Node").called("no") },
@@ -121,7 +123,7 @@ impl Kinds {
             Kind { namespaced: true, ..builtin("events.k8s.io", "v1", "events", "Event").called("ev") },
             Kind { is_read_only: true, ..builtin(DEFINITIONS.0, "v1", DEFINITIONS.1, DEFINITIONS.2).called("crd") },
         ];
-        Kinds(ours.chain(builtin).map(Arc::new).collect())
+        Kinds(ours.into_iter().chain(builtin).map(Arc::new).collect())
     }
 
     /// The kind that a path names.

@@ -20,6 +20,7 @@ mod kinds;
 mod object;
 mod openapi;
 mod patch;
+mod protobuf;
 mod reviews;
 mod schema;
 mod seed;

@@ -36,7 +36,8 @@ fn document(kinds: &[&Kind]) -> Value {
     for kind in kinds {
         let root = format!("/{}", place(&kind.group, &kind.version));
         let all = if kind.namespaced { format!("{root}/namespaces/{{namespace}}/{}", kind.plural) } else { format!("{root}/{}", kind.plural) };
-        paths.insert(all.clone(), json!({"get": operation(kind, "list", false), "post": operation(kind, "post", true)}));
+        paths.insert(all.clone(), json!({"get": operation(kind, "list", false), "post": operation(kind, "post", true),
+            "delete": operation(kind, "deletecollection", false)}));
         paths.insert(format!("{all}/{{name}}"), json!({"get": operation(kind, "get", false),
             "put": operation(kind, "put", true), "patch": operation(kind, "patch", true),
             "delete": operation(kind, "delete", false)}));
@@ -78,9 +79,31 @@ fn schema(kind: &Kind) -> Value {
     fields.insert("x-kubernetes-group-version-kind".to_owned(), json!([gvk(kind)]));
     let properties = fields.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
+        properties.values_mut().for_each(publish);
         properties.extend(common());
     }
     schema
+}
+
+/// The form in which the schema of a CRD is published: bounds as integers, and the two types of what may be either.
+fn publish(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for bound in ["minimum", "maximum"] {
+                let whole = fields.get(bound).and_then(Value::as_f64).filter(|bound| bound.fract() == 0.0);
+                // The bounds of our kinds are small enough for that.
+                if let (Some(whole), false) = (whole, fields.get(bound).is_some_and(Value::is_i64)) {
+                    fields.insert(bound.to_owned(), serde_json::from_str(&format!("{whole:.0}")).unwrap_or_default());
+                }
+            }
+            if fields.get("x-kubernetes-int-or-string") == Some(&json!(true)) {
+                fields.insert("anyOf".to_owned(), json!([{"type": "integer"}, {"type": "string"}]));
+            }
+            fields.values_mut().for_each(publish);
+        }
+        Value::Array(items) => items.iter_mut().for_each(publish),
+        _ => {}
+    }
 }
 
 /// What every object has.

@@ -101,7 +101,10 @@ impl Server {
             let inner = self.inner();
             let mut store = inner.store.clone();
             let mut writer = Writer { store: &mut store, validator: &inner.validator, now: inner.now };
-            return writer.write(kind, key(kind, call), call);
+            let mut answer = writer.write(kind, key(kind, call), call);
+            let version = inner.store.get(&key(kind, call)).map(|before| meta(before, "resourceVersion").to_owned());
+            with_version(&mut answer.body, version.as_deref());
+            return answer;
         }
         self.change(|store, validator, now| Writer { store, validator, now }.write(kind, key(kind, call), call))
     }
@@ -128,6 +131,15 @@ impl Server {
         let Some(kind) = self.kind_of(call) else { return Answer::unknown_path() };
         let inner = self.inner();
         read(kind, call, &inner.store.as_of(revision), inner.now)
+    }
+}
+
+/// A dry run makes no version.
+fn with_version(object: &mut Value, version: Option<&str>) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    match version {
+        Some(version) => drop(metadata.insert("resourceVersion".to_owned(), json!(version))),
+        None => drop(metadata.shift_remove("resourceVersion")),
     }
 }
 

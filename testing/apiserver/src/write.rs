@@ -21,7 +21,10 @@ const SYSTEM: [&str; 6] =
     ["uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"];
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
 
-/// The content type of server-side apply.
+/// The content types of patches; the last one is that of server-side apply.
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// One who writes: the store, and what is needed to know whether something may be written.
@@ -73,7 +76,7 @@ impl Writer<'_> {
         })?;
         let name = call.asks("fieldManager");
         if name.is_empty() {
-            return Err(Answer::bad_request("fieldManager is required for apply patch"));
+            return Err(Answer::no_manager());
         }
         let schema = kind.schema.as_ref().map(Schema::text);
         let manager = Manager { name, forces: call.asks("force") == "true", time: time(self.now), schema };
@@ -81,7 +84,7 @@ impl Writer<'_> {
     }
 
     fn create(&mut self, kind: &Kind, mut key: Key, call: &Call) -> Answer {
-        let Some(mut object) = call.json() else { return Answer::bad_request("the body is no JSON") };
+        let Some(mut object) = call.json() else { return Answer::unknown_format(&["application/json"]) };
         let namespace =
             Key { resource: "namespaces".to_owned(), namespace: String::new(), name: key.namespace.clone() };
         if kind.namespaced && self.store.get(&namespace).is_none() {
@@ -93,8 +96,8 @@ impl Writer<'_> {
             key.name = format!("{}{}", meta(&object, "generateName"), uid.get(..8).unwrap_or(""));
         }
         let unknown = kind.schema.as_ref().map(|schema| schema.complete(&mut object)).unwrap_or_default();
-        if let (Some(first), true) = (unknown.first(), is_strict(call)) {
-            return Answer::bad_request(&format!("strict decoding error: unknown field \"{first}\""));
+        if is_strict(call) && !unknown.is_empty() {
+            return strict(kind, &unknown, Verb::Create);
         }
         if let Some(fields) = object.as_object_mut().filter(|_| kind.has_status && kind.plural != "nodes") {
             fields.shift_remove("status");
@@ -136,8 +139,8 @@ impl Writer<'_> {
             return Answer::invalid(kind, &key.name, &vec![wrong; count]);
         }
         let unknown = kind.schema.as_ref().map(|schema| schema.complete(&mut object)).unwrap_or_default();
-        if let (Some(first), true) = (unknown.first(), is_strict(call)) {
-            return strict(first, call.verb);
+        if is_strict(call) && !unknown.is_empty() {
+            return strict(kind, &unknown, call.verb);
         }
         let mut next = match call.subresource.as_str() {
             "status" => with_status(before, object.get("status").cloned()),
@@ -236,24 +239,25 @@ fn grace(kind: &Kind, pod: &Value, options: &Value) -> Option<i64> {
 fn patched(before: &Value, is_ours: bool, call: &Call) -> Result<Value, Answer> {
     let patch = call.json().ok_or_else(|| Answer::bad_request("error decoding patch: it is no JSON"))?;
     match call.content_type.as_str() {
-        "application/json-patch+json" => {
+        JSON_PATCH => {
             let operations =
                 patch.as_array().ok_or_else(|| Answer::bad_request("error decoding patch: it is no list"))?;
             json_patch(before, operations).map_err(|_| Answer::unpatched())
         }
-        "application/merge-patch+json" => {
+        MERGE_PATCH => {
             let mut object = before.clone();
             merge_patch(&mut object, &patch);
             Ok(object)
         }
-        "application/strategic-merge-patch+json" if !is_ours => {
+        STRATEGIC_PATCH if !is_ours => {
             let mut object = before.clone();
             strategic_patch(&mut object, &patch);
             Ok(object)
         }
-        other => {
-            let message = format!("a patch of the type `{other}` is not served here");
-            Err(Answer::failure(415, "UnsupportedMediaType", &message, Value::Null))
+        _ => {
+            let patches = [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY];
+            let accepted = patches.into_iter().filter(|form| !is_ours || *form != STRATEGIC_PATCH);
+            Err(Answer::unknown_format(&accepted.collect::<Vec<_>>()))
         }
     }
 }
@@ -262,12 +266,16 @@ fn is_strict(call: &Call) -> bool {
     call.asks("fieldValidation") == "Strict"
 }
 
-/// What is said of a field that nobody knows.
-fn strict(field: &str, verb: Verb) -> Answer {
-    let message = format!("strict decoding error: unknown field \"{field}\"");
+/// What is said of fields that the schema does not know.
+fn strict(kind: &Kind, unknown: &[String], verb: Verb) -> Answer {
+    let fields: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+    let message = format!("strict decoding error: {}", fields.join(", "));
     match verb {
         Verb::Patch => Answer::unreadable_patch(&cause("patch", &message)),
-        _ => Answer::bad_request(&message),
+        _ => {
+            let Kind { name, version, .. } = kind;
+            Answer::bad_request(&format!("{name} in version \"{version}\" cannot be handled as a {name}: {message}"))
+        }
     }
 }
 
