@@ -34,8 +34,10 @@ mod tests {
 
     #[test]
     fn ages_are_as_kubernetes_prints_them() {
-        let ages = [0, 119, 120, 200, 600, 10_799, 10_800, 20_000, 28_800, 172_799, 172_800, 180_000, 691_200, 63_072_000];
-        let printed = ["0s", "119s", "2m", "3m20s", "10m", "179m", "3h", "5h33m", "8h", "47h", "2d", "2d2h", "8d", "2y"];
+        let ages =
+            [0, 119, 120, 200, 600, 10_799, 10_800, 20_000, 28_800, 172_799, 172_800, 180_000, 691_200, 63_072_000];
+        let printed =
+            ["0s", "119s", "2m", "3m20s", "10m", "179m", "3h", "5h33m", "8h", "47h", "2d", "2d2h", "8d", "2y"];
         assert_eq!(ages.map(duration), printed);
         assert_eq!(since("no time", Timestamp::UNIX_EPOCH), "<unknown>");
     }

@@ -72,7 +72,8 @@ impl Answer {
     /// A body that cannot be read.
     pub(crate) fn unknown_format(accepted: &[&str]) -> Answer {
         let accepted = accepted.join(", ");
-        let message = format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
+        let message =
+            format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
         Answer::failure(415, "UnsupportedMediaType", &message, Value::Null)
     }
 

@@ -33,7 +33,8 @@ pub(crate) fn apply(before: &Value, wanted: &Value, manager: &Manager<'_>) -> Re
         return Err(conflicts);
     }
     let last_entry = entries.iter().find(|entry| is_of(entry, manager.name)).cloned();
-    let last = last_entry.as_ref().map(|entry| leaves(entry.get("fieldsV1").unwrap_or(&Value::Null))).unwrap_or_default();
+    let last =
+        last_entry.as_ref().map(|entry| leaves(entry.get("fieldsV1").unwrap_or(&Value::Null))).unwrap_or_default();
     let mut next = before.clone();
     for path in last.difference(&own).filter(|path| !others.iter().any(|(_, held)| held.contains(*path))) {
         take_out(&mut next, path);
@@ -131,7 +132,9 @@ fn paths(value: &Value, schema: Option<&Value>, way: &mut Path, found: &mut BTre
 fn is_managed(way: &Path, name: &str) -> bool {
     match way.as_slice() {
         [] => !["apiVersion", "kind"].contains(&name),
-        [first] if first == "f:metadata" => !["name", "namespace", "managedFields", "creationTimestamp"].contains(&name),
+        [first] if first == "f:metadata" => {
+            !["name", "namespace", "managedFields", "creationTimestamp"].contains(&name)
+        }
         _ => true,
     }
 }
@@ -265,7 +268,10 @@ mod tests {
         let before = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"n": 1}});
         let ours = json!({"metadata": {"name": "j"}, "spec": {"rank": "1", "tags": ["a"], "ports": [{"label": "p", "rank": "2"}]}});
         let first = applied(&before, &ours, "us", false).unwrap();
-        assert_eq!(first.pointer("/spec"), Some(&json!({"n": 1, "rank": "1", "tags": ["a"], "ports": [{"label": "p", "rank": "2"}]})));
+        assert_eq!(
+            first.pointer("/spec"),
+            Some(&json!({"n": 1, "rank": "1", "tags": ["a"], "ports": [{"label": "p", "rank": "2"}]}))
+        );
         let fields = json!({"f:spec": {"f:ports": {"k:{\"label\":\"p\"}": {"f:label": {}, "f:rank": {}, ".": {}}}, "f:rank": {}, "f:tags": {}}});
         assert_eq!(first.pointer("/metadata/managedFields/0/fieldsV1"), Some(&fields));
 
@@ -273,7 +279,10 @@ mod tests {
         let second = applied(&first, &theirs, "them", false).unwrap();
         assert_eq!(second.pointer("/spec/ports/1"), Some(&json!({"label": "q"})));
         let third = applied(&second, &json!({"spec": {"tags": ["b"]}}), "us", false).unwrap();
-        assert_eq!(third.pointer("/spec"), Some(&json!({"n": 1, "rank": "1", "tags": ["b"], "ports": [{"label": "q"}]})));
+        assert_eq!(
+            third.pointer("/spec"),
+            Some(&json!({"n": 1, "rank": "1", "tags": ["b"], "ports": [{"label": "q"}]}))
+        );
 
         let other = json!({"spec": {"rank": "3"}});
         let why = applied(&third, &other, "us", false).unwrap_err();

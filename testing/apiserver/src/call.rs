@@ -95,7 +95,20 @@ impl Call {
             _ => return None,
         };
         let content_type = content_type.split(';').next().unwrap_or("").trim().to_owned();
-        Some(Call { verb, group, version, plural, namespace, name, subresource, query, content_type, body, accept: String::new(), user: String::new() })
+        Some(Call {
+            verb,
+            group,
+            version,
+            plural,
+            namespace,
+            name,
+            subresource,
+            query,
+            content_type,
+            body,
+            accept: String::new(),
+            user: String::new(),
+        })
     }
 
     /// What was sent, as JSON.

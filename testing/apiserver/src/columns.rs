@@ -83,7 +83,14 @@ pub(crate) fn of_definition(version: &Value) -> Vec<Column> {
             said => said,
         };
         let priority = column.get("priority").and_then(Value::as_i64).unwrap_or(0);
-        Column { name: text("name"), kind: text("type"), format: text("format"), description, priority, cell: Cell::Path(path) }
+        Column {
+            name: text("name"),
+            kind: text("type"),
+            format: text("format"),
+            description,
+            priority,
+            cell: Cell::Path(path),
+        }
     });
     std::iter::once(name()).chain(own).collect()
 }
@@ -119,7 +126,9 @@ pub(crate) fn builtin(plural: &str) -> Vec<Column> {
         "jobs" => vec![
             name(),
             own("Status", batch_status),
-            own("Completions", |job, _| json!(format!("{}/{}", number(job, "/status/succeeded", 0), number(job, "/spec/completions", 1)))),
+            own("Completions", |job, _| {
+                json!(format!("{}/{}", number(job, "/status/succeeded", 0), number(job, "/spec/completions", 1)))
+            }),
             own("Duration", |job, now| match text(job, "/status/startTime") {
                 Value::String(begun) if !begun.is_empty() => json!(since(&begun, now)),
                 _ => json!(""),
@@ -133,7 +142,10 @@ pub(crate) fn builtin(plural: &str) -> Vec<Column> {
         "events" => events(),
         _ => vec![
             name(),
-            Column { kind: "date".to_owned(), ..own("Created At", |object, _| json!(meta(object, "creationTimestamp"))) },
+            Column {
+                kind: "date".to_owned(),
+                ..own("Created At", |object, _| json!(meta(object, "creationTimestamp")))
+            },
         ],
     }
 }

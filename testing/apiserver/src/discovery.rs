@@ -89,9 +89,9 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
             "verbs": ["create"]}));
     }
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    (!all.is_empty()).then(|| {
-        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": all})
-    })
+    (!all.is_empty()).then(
+        || json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": all}),
+    )
 }
 
 fn aggregated(kinds: &Kinds, takes: impl Fn(&str) -> bool) -> Value {

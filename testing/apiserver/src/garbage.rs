@@ -1,10 +1,13 @@
 //! What Kubernetes' own controllers delete: objects whose owners are gone, and all that is in a deleted namespace.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use bytes::Bytes;
+use serde_json::Value;
 
-use crate::object::{is_ending, is_held, meta, set_meta, time};
+use crate::call::{Call, Verb};
+use crate::kinds::Kind;
+use crate::object::{is_ending, meta};
 use crate::serve::Server;
 use crate::store::Key;
 
@@ -16,7 +19,8 @@ impl Server {
         self.end(|_, object| {
             let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
             owners.is_some_and(|owners| {
-                let is_there = |owner: &Value| owner.get("uid").and_then(Value::as_str).is_some_and(|uid| uids.contains(uid));
+                let is_there =
+                    |owner: &Value| owner.get("uid").and_then(Value::as_str).is_some_and(|uid| uids.contains(uid));
                 !owners.is_empty() && !owners.iter().any(is_there)
             })
         });
@@ -39,28 +43,35 @@ impl Server {
         }
     }
 
-    /// Deletes objects: those with finalizers are marked, and go when the last finalizer goes.
+    /// Deletes objects as a request does.
     fn end(&self, ends: impl Fn(&Key, &Value) -> bool) {
-        let keys: Vec<Key> = self.look(|store| {
-            let due = store.all().filter(|(key, object)| !is_ending(object) && ends(key, object));
-            due.map(|(key, _)| key.clone()).collect()
-        });
-        if keys.is_empty() {
-            return;
-        }
-        self.change(|store, _, now| {
+        for kind in self.kinds.all().filter(|kind| !kind.is_read_only) {
+            let keys: Vec<Key> = self.look(|store| {
+                let all = store.list(&kind.storage(), "").into_iter();
+                let due = all.filter(|(key, object)| !is_ending(object) && ends(key, object));
+                due.map(|(key, _)| key.clone()).collect()
+            });
             for key in keys {
-                match store.get(&key).map(|object| Value::clone(object)) {
-                    Some(mut object) if is_held(&object) => {
-                        set_meta(&mut object, "deletionTimestamp", time(now));
-                        set_meta(&mut object, "deletionGracePeriodSeconds", json!(0));
-                        store.put(key, object);
-                    }
-                    Some(_) => drop(store.remove(&key)),
-                    None => {}
-                }
+                self.answer(&deletion(kind, key));
             }
-        });
+        }
+    }
+}
+
+fn deletion(kind: &Kind, key: Key) -> Call {
+    Call {
+        verb: Verb::Delete,
+        group: kind.group.clone(),
+        version: kind.version.clone(),
+        plural: kind.plural.clone(),
+        namespace: key.namespace,
+        name: key.name,
+        subresource: String::new(),
+        query: BTreeMap::new(),
+        content_type: String::new(),
+        body: Bytes::new(),
+        accept: String::new(),
+        user: String::new(),
     }
 }
 
@@ -68,11 +79,11 @@ impl Server {
 mod tests {
     use std::sync::Arc;
 
-    use bytes::Bytes;
     use http::Method;
+    use serde_json::json;
 
     use super::*;
-    use crate::{Call, Kinds};
+    use crate::Kinds;
 
     fn ask(server: &Server, method: &Method, path: &str, body: &Value) -> u16 {
         let body = Bytes::from(body.to_string());

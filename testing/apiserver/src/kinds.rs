@@ -116,7 +116,12 @@ impl Kinds {
         let builtin = [
             builtin("", "v1", "namespaces", "Namespace").called("ns"),
             Kind { has_status: true, ..builtin("", "v1", "nodes", "Node").called("no") },
-            Kind { has_status: true, has_generation: true, namespaced: true, ..builtin("", "v1", "pods", "Pod").called("po") },
+            Kind {
+                has_status: true,
+                has_generation: true,
+                namespaced: true,
+                ..builtin("", "v1", "pods", "Pod").called("po")
+            },
             Kind { namespaced: true, is_read_only: true, ..builtin("", "v1", "events", "Event").called("ev") },
             Kind { has_status: true, has_generation: true, namespaced: true, ..builtin("batch", "v1", "jobs", "Job") },
             Kind { namespaced: true, needs_version: true, ..builtin("coordination.k8s.io", "v1", "leases", "Lease") },

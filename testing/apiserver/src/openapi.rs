@@ -35,12 +35,22 @@ fn document(kinds: &[&Kind]) -> Value {
     let (mut paths, mut schemas) = (Map::new(), definitions());
     for kind in kinds {
         let root = format!("/{}", place(&kind.group, &kind.version));
-        let all = if kind.namespaced { format!("{root}/namespaces/{{namespace}}/{}", kind.plural) } else { format!("{root}/{}", kind.plural) };
-        paths.insert(all.clone(), json!({"get": operation(kind, "list", false), "post": operation(kind, "post", true),
-            "delete": operation(kind, "deletecollection", false)}));
-        paths.insert(format!("{all}/{{name}}"), json!({"get": operation(kind, "get", false),
+        let all = if kind.namespaced {
+            format!("{root}/namespaces/{{namespace}}/{}", kind.plural)
+        } else {
+            format!("{root}/{}", kind.plural)
+        };
+        paths.insert(
+            all.clone(),
+            json!({"get": operation(kind, "list", false), "post": operation(kind, "post", true),
+            "delete": operation(kind, "deletecollection", false)}),
+        );
+        paths.insert(
+            format!("{all}/{{name}}"),
+            json!({"get": operation(kind, "get", false),
             "put": operation(kind, "put", true), "patch": operation(kind, "patch", true),
-            "delete": operation(kind, "delete", false)}));
+            "delete": operation(kind, "delete", false)}),
+        );
         schemas.insert(name(kind), schema(kind));
     }
     json!({"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.36.0"}, "paths": paths,
@@ -53,7 +63,8 @@ fn definitions() -> Map<String, Value> {
 
 /// What kubectl reads of an operation: what it is about, and which parameters it has.
 fn operation(kind: &Kind, action: &str, writes: bool) -> Value {
-    let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
+    let parameter =
+        |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
     let names: &[&str] = if writes { &["dryRun", "fieldManager", "fieldValidation"] } else { &[] };
     json!({"x-kubernetes-action": action, "x-kubernetes-group-version-kind": gvk(kind),
         "parameters": names.iter().copied().map(parameter).collect::<Vec<Value>>(),
@@ -112,8 +123,18 @@ fn common() -> Vec<(String, Value)> {
         "description": "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"});
     let text = |description: &str| json!({"type": "string", "description": description});
     vec![
-        ("apiVersion".to_owned(), text("APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources")),
-        ("kind".to_owned(), text("Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds")),
+        (
+            "apiVersion".to_owned(),
+            text(
+                "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+            ),
+        ),
+        (
+            "kind".to_owned(),
+            text(
+                "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+            ),
+        ),
         ("metadata".to_owned(), meta),
     ]
 }

@@ -117,7 +117,8 @@ where
             let about = Some(head.uri.path()).filter(|_| head.method == Method::GET).and_then(|path| {
                 discovery::answer(&server.kinds, path, &head.headers).or_else(|| openapi::answer(&server.kinds, path))
             });
-            let answer = |call: &Call| reviews::answer(call).map_or_else(|| server.respond(call), |said| said.response());
+            let answer =
+                |call: &Call| reviews::answer(call).map_or_else(|| server.respond(call), |said| said.response());
             Ok(match (about, Call::of_head(&head, body.to_bytes())) {
                 (Some(about), _) => about.response(),
                 (None, Some(call)) => answer(&call),

@@ -116,8 +116,11 @@ mod tests {
             "labels": {"x": null}, "$setElementOrder/finalizers": ["b", "c"]}, "spec": {"containers": [
             {"name": "c", "image": "new", "args": ["3"]}, {"name": "d", "$patch": "delete"}, {"name": "e"}]}});
         strategic_patch(&mut pod, &patch);
-        assert_eq!(pod, json!({"metadata": {"finalizers": ["b", "c"], "labels": {}}, "spec": {"containers": [
-            {"name": "c", "image": "new", "args": ["3"]}, {"name": "e"}]}}));
+        assert_eq!(
+            pod,
+            json!({"metadata": {"finalizers": ["b", "c"], "labels": {}}, "spec": {"containers": [
+            {"name": "c", "image": "new", "args": ["3"]}, {"name": "e"}]}})
+        );
         strategic_patch(&mut pod, &json!({"spec": {"$patch": "replace", "nodeName": "n"}}));
         assert_eq!(pod.pointer("/spec"), Some(&json!({"nodeName": "n"})));
     }

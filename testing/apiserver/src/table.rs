@@ -49,7 +49,9 @@ impl Wish {
         let object = match self.include.as_str() {
             "Object" => object.clone(),
             "None" => Value::Null,
-            _ => json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object.get("metadata")}),
+            _ => {
+                json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object.get("metadata")})
+            }
         };
         json!({"cells": cells, "object": object})
     }

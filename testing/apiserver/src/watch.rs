@@ -1,7 +1,7 @@
 //! A watch into a stream of lines: what has changed since a revision, then what changes.
 
-use std::collections::VecDeque;
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;

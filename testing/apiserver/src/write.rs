@@ -7,11 +7,11 @@ use kube_cel::Validator;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, about};
+use crate::apply::{Manager, apply};
 use crate::call::{Call, Verb};
 use crate::kinds::Kind;
 use crate::object::{body, generation, is_ending, is_held, keep_meta, meta, set_meta, time};
 use crate::patch::{json_patch, merge_patch};
-use crate::apply::{Manager, apply};
 use crate::schema::{Cause, Schema};
 use crate::store::{Key, Store};
 use crate::strategic::strategic_patch;
@@ -71,9 +71,10 @@ impl Writer<'_> {
 
     /// What server-side apply makes of an object.
     fn applied(&self, kind: &Kind, before: &Value, call: &Call) -> Result<Value, Answer> {
-        let wanted = call.json().filter(Value::is_object).ok_or_else(|| {
-            Answer::bad_request("what is applied has to be JSON here, which is what kubectl sends")
-        })?;
+        let wanted = call
+            .json()
+            .filter(Value::is_object)
+            .ok_or_else(|| Answer::bad_request("what is applied has to be JSON here, which is what kubectl sends"))?;
         let name = call.asks("fieldManager");
         if name.is_empty() {
             return Err(Answer::no_manager());

@@ -92,7 +92,11 @@ fn build_all(what: &[&str], names: &[&str], sound: Sound, environment: &[(&str, 
         command.env_remove(name);
     }
     command.envs(environment.iter().copied());
-    command.arg("build").args((sound == Sound::Quiet).then_some("--quiet")).args(what).arg("--message-format=json-render-diagnostics");
+    command
+        .arg("build")
+        .args((sound == Sound::Quiet).then_some("--quiet"))
+        .args(what)
+        .arg("--message-format=json-render-diagnostics");
     let output = command.current_dir(root()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
     if !output.status.success() {
         bail!("`cargo build {}` failed", what.join(" "));

@@ -17,8 +17,7 @@ pub(crate) fn run(choice: &Choice, keep: bool) -> Result<()> {
     }
     let executable =
         noisy_step("controller's executable", "2 minutes", || repository::program("gangmatch-controller"))?;
-    let cluster =
-        step("starting the cluster", || Cluster::of(choice, &Options { kwok: true, ..Options::default() }))?;
+    let cluster = step("starting the cluster", || Cluster::of(choice, &Options { kwok: true, ..Options::default() }))?;
     if cluster.control_plane().is_some() {
         step("creating a Node that kwok plays", || product::create_fake_node(&cluster, "foo"))?;
     }

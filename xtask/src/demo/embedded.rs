@@ -75,7 +75,10 @@ pub(crate) fn run(keep: bool) -> Result<()> {
 /// What kubectl prints.
 fn run_kubectl(kubectl: &Path, server: &EmbeddedServer, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(kubectl);
-    command.args(arguments).env("KUBECONFIG", server.kubeconfig()).env("KUBECACHEDIR", server.processes().folder().join("cache"));
+    command
+        .args(arguments)
+        .env("KUBECONFIG", server.kubeconfig())
+        .env("KUBECACHEDIR", server.processes().folder().join("cache"));
     let output = command.output().with_context(|| format!("{} does not start", kubectl.display()))?;
     if !output.status.success() {
         bail!("`kubectl {}`: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());

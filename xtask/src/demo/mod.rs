@@ -57,8 +57,14 @@ const TRY: [(&str, &str); 8] = [
     ("kubectl explain gmj.spec.ports", "every field is documented"),
     ("kubectl apply -f examples/counted", "three jobs for two seats"),
     ("kubectl get gmj", "one of them waits: see WHY"),
-    (r#"kubectl patch gmj run-1 --type merge -p '{"spec":{"done":true}}'"#, "run-1 is done, and the job that waits gets its seat"),
-    (r#"kubectl patch gmm foo --type merge -p '{"spec":{"stopPolicy":"HoldAndDrain"}}'"#, "the owner of the machine takes it back: the claim of sim ends"),
+    (
+        r#"kubectl patch gmj run-1 --type merge -p '{"spec":{"done":true}}'"#,
+        "run-1 is done, and the job that waits gets its seat",
+    ),
+    (
+        r#"kubectl patch gmm foo --type merge -p '{"spec":{"stopPolicy":"HoldAndDrain"}}'"#,
+        "the owner of the machine takes it back: the claim of sim ends",
+    ),
     ("kubectl get gmj,gmm", "sim waits, and foo is drained"),
 ];
 

@@ -11,8 +11,10 @@ use testbed::{ControlPlane, EmbeddedServer, Options, product, repository};
 type Step = (&'static str, &'static str, bool);
 
 const UNKNOWN: &str = "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: k}\nspec: {colour: red, capacity: {seats: 1}}\n";
-const WRONG: &str = "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: k}\nspec: {capacity: {seats: two}}\n";
-const CHANGED: &str = "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: sim-app}\nspec: {capacity: {seats: 3}}\n";
+const WRONG: &str =
+    "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: k}\nspec: {capacity: {seats: two}}\n";
+const CHANGED: &str =
+    "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: sim-app}\nspec: {capacity: {seats: 3}}\n";
 const OTHER: &str = "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: other}\nspec: {capacity: {seats: 1}, rank: '1'}\n";
 const NODE: &str = "apiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {rack: a}}\nspec: {}\n";
 
@@ -80,7 +82,11 @@ const STEPS: &[Step] = &[
     ("delete node n1", "", true),
     ("delete namespace campus", "", true),
     ("get namespace campus", "", false),
-    ("replace -f -", "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: other}\nspec: {capacity: {seats: 2}}\n", true),
+    (
+        "replace -f -",
+        "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: other}\nspec: {capacity: {seats: 2}}\n",
+        true,
+    ),
     ("delete gmj sim", "", true),
     ("delete gmj sim", "", false),
     ("delete -f {examples}/quickstart --ignore-not-found", "", true),

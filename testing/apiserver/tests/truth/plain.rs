@@ -149,17 +149,24 @@ impl Plain {
 /// The header, and the cells of each row; whatever is a time is left out.
 fn table(table: &Value) -> Value {
     let columns = table["columnDefinitions"].as_array().cloned().unwrap_or_default();
-    let header: Vec<Value> = columns
-        .iter()
-        .map(|one| json!([one["name"], one["type"], one["format"], one["priority"]]))
-        .collect();
-    let is_age = |cell: &Value| cell.as_str().is_some_and(|cell| cell.ends_with('s') && cell.len() <= 4 && cell.starts_with(|first: char| first.is_ascii_digit()));
+    let header: Vec<Value> =
+        columns.iter().map(|one| json!([one["name"], one["type"], one["format"], one["priority"]])).collect();
+    let is_age = |cell: &Value| {
+        cell.as_str().is_some_and(|cell| {
+            cell.ends_with('s') && cell.len() <= 4 && cell.starts_with(|first: char| first.is_ascii_digit())
+        })
+    };
     let rows: Vec<Value> = table["rows"]
         .as_array()
         .into_iter()
         .flatten()
         .map(|row| {
-            let cells: Vec<Value> = row["cells"].as_array().unwrap().iter().map(|cell| if is_age(cell) { json!("an age") } else { without_uid(cell) }).collect();
+            let cells: Vec<Value> = row["cells"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|cell| if is_age(cell) { json!("an age") } else { without_uid(cell) })
+                .collect();
             json!([cells, row["object"]["kind"], row["object"]["metadata"]["name"]])
         })
         .collect();
@@ -173,26 +180,65 @@ fn without_uid(cell: &Value) -> Value {
 
 /// What is served here, of what the real one serves: by names, in the same form for both ways of discovery.
 fn resources(answer: &Value) -> Value {
-    const SERVED: [&str; 14] = ["jobs", "machines", "licenses", "matches", "namespaces", "nodes", "pods", "leases",
-        "selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews", "selfsubjectreviews",
-        "events", "machineclasses"];
-    const GROUPS: [&str; 6] = ["", "batch", "coordination.k8s.io", "gangmatch.dev", "authorization.k8s.io", "authentication.k8s.io"];
+    const SERVED: [&str; 14] = [
+        "jobs",
+        "machines",
+        "licenses",
+        "matches",
+        "namespaces",
+        "nodes",
+        "pods",
+        "leases",
+        "selfsubjectaccessreviews",
+        "selfsubjectrulesreviews",
+        "subjectaccessreviews",
+        "selfsubjectreviews",
+        "events",
+        "machineclasses",
+    ];
+    const GROUPS: [&str; 6] =
+        ["", "batch", "coordination.k8s.io", "gangmatch.dev", "authorization.k8s.io", "authentication.k8s.io"];
     let mut plain = Vec::new();
-    let versions = answer["items"].as_array().into_iter().flatten().filter(|group| GROUPS.contains(&group["metadata"]["name"].as_str().unwrap_or("")));
-    let all = versions.flat_map(|group| group["versions"].as_array().unwrap()).filter(|one| one["version"] != "v1alpha2" && one["version"] != "v1beta1");
+    let versions = answer["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|group| GROUPS.contains(&group["metadata"]["name"].as_str().unwrap_or("")));
+    let all = versions
+        .flat_map(|group| group["versions"].as_array().unwrap())
+        .filter(|one| one["version"] != "v1alpha2" && one["version"] != "v1beta1");
     let aggregated = all.flat_map(|version| version["resources"].as_array().unwrap());
     for one in answer["resources"].as_array().into_iter().flatten().chain(aggregated) {
         let name = one["name"].as_str().or(one["resource"].as_str()).unwrap_or_default();
         // Events can only be read here.
-        if !SERVED.contains(&name.split('/').next().unwrap()) || name.starts_with("events") || name.contains("/") && !name.ends_with("/status") || name == "namespaces/status" {
+        if !SERVED.contains(&name.split('/').next().unwrap())
+            || name.starts_with("events")
+            || name.contains("/") && !name.ends_with("/status")
+            || name == "namespaces/status"
+        {
             continue;
         }
         let mut verbs: Vec<&str> = one["verbs"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         verbs.retain(|verb| *verb != "deletecollection");
         verbs.sort_unstable();
-        let status = one["subresources"].as_array().into_iter().flatten().filter(|one| one["subresource"] == "status" && name != "namespaces");
-        plain.push(json!([name, one["singularName"], one["singularResource"], one["namespaced"], one["scope"],
-            one["kind"], one["responseKind"]["kind"], one["shortNames"], one["categories"], verbs, status.count()]));
+        let status = one["subresources"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|one| one["subresource"] == "status" && name != "namespaces");
+        plain.push(json!([
+            name,
+            one["singularName"],
+            one["singularResource"],
+            one["namespaced"],
+            one["scope"],
+            one["kind"],
+            one["responseKind"]["kind"],
+            one["shortNames"],
+            one["categories"],
+            verbs,
+            status.count()
+        ]));
     }
     plain.sort_by_key(Value::to_string);
     json!(plain)
@@ -211,12 +257,17 @@ fn documents(answer: &Value) -> Value {
         .filter(|(path, _)| path.contains("/namespaces/{namespace}/") && !path.ends_with("/status"))
         .map(|(path, item)| {
             let of = |method: &str| &item[method]["x-kubernetes-group-version-kind"];
-            let validates = item["patch"]["parameters"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "fieldValidation"));
+            let validates = item["patch"]["parameters"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|one| one["name"] == "fieldValidation"));
             (path, json!([of("get"), of("post"), of("patch"), of("delete"), validates]))
         })
         .collect();
-    json!([operations, sorted(&answer["components"]["schemas"]["dev.gangmatch.v1alpha1.Job"]),
-        sorted(&answer["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"])])
+    json!([
+        operations,
+        sorted(&answer["components"]["schemas"]["dev.gangmatch.v1alpha1.Job"]),
+        sorted(&answer["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"])
+    ])
 }
 
 fn sorted(value: &Value) -> Value {

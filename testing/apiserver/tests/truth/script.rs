@@ -353,7 +353,12 @@ pub(crate) const STEPS: &[Step] = &[
     look("a table of batch Jobs", "/apis/batch/v1/namespaces/truth/jobs", TABLE, Compared::Table),
     look("a table of pods", "/api/v1/namespaces/truth/pods", TABLE, Compared::Table),
     look("a table of nodes", "/api/v1/nodes", TABLE, Compared::Table),
-    look("a table with every change", at!("licenses?watch=true&timeoutSeconds=1&resourceVersion={version:Namespace/truth}"), TABLE, Compared::Table),
+    look(
+        "a table with every change",
+        at!("licenses?watch=true&timeoutSeconds=1&resourceVersion={version:Namespace/truth}"),
+        TABLE,
+        Compared::Table,
+    ),
     look("our group", "/apis/gangmatch.dev/v1alpha1", "application/json", Compared::Resources),
     look("the core group", "/api/v1", "application/json", Compared::Resources),
     look("the group of batch Jobs", "/apis/batch/v1", "application/json", Compared::Resources),
@@ -361,22 +366,61 @@ pub(crate) const STEPS: &[Step] = &[
     look("all groups, aggregated", "/apis", AGGREGATED, Compared::Resources),
     look("the core group, aggregated", "/api", AGGREGATED, Compared::Resources),
     look("where the documents are", "/openapi/v3", "application/json", Compared::Documents),
-    look("the document of our group", "/openapi/v3/apis/gangmatch.dev/v1alpha1", "application/json", Compared::Documents),
-    Step { compared: Compared::Review, ..ask("who am I", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews",
-        r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#) },
-    Step { compared: Compared::Review, ..ask("may I", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-        r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}"#) },
+    look(
+        "the document of our group",
+        "/openapi/v3/apis/gangmatch.dev/v1alpha1",
+        "application/json",
+        Compared::Documents,
+    ),
+    Step {
+        compared: Compared::Review,
+        ..ask(
+            "who am I",
+            "POST",
+            "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+            r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#,
+        )
+    },
+    Step {
+        compared: Compared::Review,
+        ..ask(
+            "may I",
+            "POST",
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}"#,
+        )
+    },
     ask("a dry run", "POST", at!("licenses?dryRun=All"), license!("dry", r#"{"capacity":{"seats":1}}"#)),
     ask("what a dry run has left", "GET", at!("licenses/dry"), ""),
-    apply("applied, and created", at!("licenses/s?fieldManager=one"), license!("s", r#"{"rank":"1","ports":[{"label":"p","rank":"2"}],"allowedNamespaces":{"from":"All"}}"#)),
-    apply("applied again", at!("licenses/s?fieldManager=one"), license!("s", r#"{"rank":"1","ports":[{"label":"p","rank":"2"}],"allowedNamespaces":{"from":"All"}}"#)),
-    apply("applied by another", at!("licenses/s?fieldManager=two"), license!("s", r#"{"rank":"1","ports":[{"label":"q"}]}"#)),
+    apply(
+        "applied, and created",
+        at!("licenses/s?fieldManager=one"),
+        license!("s", r#"{"rank":"1","ports":[{"label":"p","rank":"2"}],"allowedNamespaces":{"from":"All"}}"#),
+    ),
+    apply(
+        "applied again",
+        at!("licenses/s?fieldManager=one"),
+        license!("s", r#"{"rank":"1","ports":[{"label":"p","rank":"2"}],"allowedNamespaces":{"from":"All"}}"#),
+    ),
+    apply(
+        "applied by another",
+        at!("licenses/s?fieldManager=two"),
+        license!("s", r#"{"rank":"1","ports":[{"label":"q"}]}"#),
+    ),
     apply("a conflict", at!("licenses/s?fieldManager=two"), license!("s", r#"{"rank":"2","ports":[{"label":"q"}]}"#)),
-    apply("a conflict that is won", at!("licenses/s?fieldManager=two&force=true"), license!("s", r#"{"rank":"2","ports":[{"label":"q"}]}"#)),
+    apply(
+        "a conflict that is won",
+        at!("licenses/s?fieldManager=two&force=true"),
+        license!("s", r#"{"rank":"2","ports":[{"label":"q"}]}"#),
+    ),
     apply("less applied", at!("licenses/s?fieldManager=one"), license!("s", r#"{"ports":[{"label":"p"}]}"#)),
     apply("applied by no one", at!("licenses/s"), license!("s", "{}")),
     Step { compared: Compared::Whole, ..merge("a strategic merge of our kind", at!("licenses/s"), "{}") },
-    merge("a strategic merge", "/apis/batch/v1/namespaces/truth/jobs/b", r#"{"metadata":{"labels":{"a":"b"}},"spec":{"suspend":true}}"#),
+    merge(
+        "a strategic merge",
+        "/apis/batch/v1/namespaces/truth/jobs/b",
+        r#"{"metadata":{"labels":{"a":"b"}},"spec":{"suspend":true}}"#,
+    ),
     // ends
     ask("delete another", "DELETE", at!("licenses/k"), r#"{"preconditions":{"uid":"other"}}"#),
     ask(
