@@ -66,6 +66,33 @@ fn optional_objects_are_rendered_when_they_are_asked_for() {
         monitored.contains("kind: ServiceMonitor") && monitored.contains("    release: prometheus\n"),
         "{monitored}"
     );
+    for off in
+        ["PrometheusRule", "gangmatch-dashboard", "gangmatch-page", "tokenreviews", "--page", "--license-metrics"]
+    {
+        assert!(!plain.contains(off), "{off} is off by default");
+    }
+    let rules = "prometheusRule.enabled=true,prometheusRule.labels.release=prometheus,prometheusRule.runbookUrl=https://docs.example/runbooks";
+    let ruled = rendered(&["--set", rules]).unwrap();
+    let url = "runbook_url: https://docs.example/runbooks#gangmatchnoleader\n";
+    assert!(ruled.contains("kind: PrometheusRule") && ruled.contains(url) && !ruled.contains("RUNBOOKS#"), "{ruled}");
+    assert!(ruled.contains("{{ $value | humanizePercentage }}"), "templates of Prometheus stay as they are");
+    let dashboard = rendered(&["--set", "dashboard.enabled=true,dashboard.annotations.grafana_folder=Batch"]).unwrap();
+    assert!(
+        dashboard.contains("grafana_dashboard: \"1\"\n") && dashboard.contains("gangmatch.json: |-\n"),
+        "{dashboard}"
+    );
+    assert!(dashboard.contains("grafana_folder: Batch\n") && dashboard.contains("\"title\": \"Seats taken\""));
+    let from = r#"page.from=[{"podSelector": {}}]"#;
+    let page = rendered(&["--set", "page.enabled=true,metrics.licenseNamespaces={eda}", "--set-json", from]).unwrap();
+    for part in [
+        "--page=0.0.0.0:8081\n",
+        "--license-metrics=eda\n",
+        "resources: [tokenreviews]",
+        "name: gangmatch-page\n",
+        "- port: page\n",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
     let object =
         r#"extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"of-{{ .Release.Name }}"}}]"#;
     assert!(rendered(&["--set-json", object]).unwrap().contains("  name: of-gangmatch\n"));
@@ -77,7 +104,14 @@ fn optional_objects_are_rendered_when_they_are_asked_for() {
 #[test]
 fn values_that_the_schema_does_not_know_are_refused() {
     let objects = r#"extraObjects=[{"kind":"ConfigMap"}]"#;
-    for value in ["serviceMonitor.enable=true", "serviceMonitor.interval=often", "image.digest=sha256:1", "replica=2"] {
+    for value in [
+        "serviceMonitor.enable=true",
+        "serviceMonitor.interval=often",
+        "image.digest=sha256:1",
+        "replica=2",
+        "page.on=true",
+        "prometheusRule.runbookUrl=",
+    ] {
         let message = rendered(&["--set", value]).unwrap_err();
         assert!(message.contains("values don't meet the specifications of the schema"), "{value}: {message}");
     }
