@@ -137,10 +137,14 @@ mod tests {
 
     #[test]
     fn names_in_expressions_are_found_and_checked() {
-        let expression = "sum by (reason) (rate(gangmatch_decisions_total{decision=\"Aborted\"}[5m])) / gangmatch_leader";
+        let expression =
+            "sum by (reason) (rate(gangmatch_decisions_total{decision=\"Aborted\"}[5m])) / gangmatch_leader";
         assert_eq!(names_in(expression), ["gangmatch_decisions_total", "gangmatch_leader"]);
         assert_eq!(unknown_names(expression), Vec::<&str>::new());
-        assert_eq!(unknown_names("gangmatch_decisions + gangmatch_leaders"), ["gangmatch_decisions", "gangmatch_leaders"]);
+        assert_eq!(
+            unknown_names("gangmatch_decisions + gangmatch_leaders"),
+            ["gangmatch_decisions", "gangmatch_leaders"]
+        );
         assert_eq!(unknown_names("histogram_quantile(0.5, rate(gangmatch_wait_duration_seconds_bucket[1h]))"), [""; 0]);
     }
 

@@ -8,6 +8,8 @@ mod access;
 mod headers;
 mod history;
 mod html;
+#[cfg(test)]
+mod large_tests;
 mod limits;
 mod picture;
 mod policy;

@@ -264,7 +264,7 @@ fn concerned(picture: &Picture, path: &str, query: &Query) -> BTreeMap<Kind, BTr
 }
 
 /// The page of a path; none if there is none, or if the viewer may not see it.
-fn render(
+pub(super) fn render(
     picture: &Picture,
     sight: &Sight,
     path: &str,
