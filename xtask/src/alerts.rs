@@ -72,7 +72,8 @@ mod tests {
             let url = format!("RUNBOOKS#{}", name.to_lowercase());
             assert_eq!(text(alert, "/annotations/runbook_url"), url, "{name}");
             assert!(["critical", "warning", "info"].contains(&text(alert, "/labels/severity")), "{name}");
-            let (_, section) = runbooks.split_once(&format!("\n## {name}\n")).unwrap_or_else(|| panic!("no runbook of {name}"));
+            let (_, section) =
+                runbooks.split_once(&format!("\n## {name}\n")).unwrap_or_else(|| panic!("no runbook of {name}"));
             let section = section.split("\n## ").next().unwrap_or_default();
             for part in ["**Meaning.**", "**Look.**", "**Act.**"] {
                 assert!(section.contains(part), "the runbook of {name} lacks {part}");
@@ -85,7 +86,8 @@ mod tests {
     #[test]
     fn every_alert_has_a_test_in_which_it_fires_and_one_in_which_it_does_not() {
         let tests: Value = serde_saphyr::from_str(&read(TESTS)).unwrap();
-        let cases: Vec<&Value> = list(&tests, "/tests").iter().flat_map(|test| list(test, "/alert_rule_test")).collect();
+        let cases: Vec<&Value> =
+            list(&tests, "/tests").iter().flat_map(|test| list(test, "/alert_rule_test")).collect();
         for alert in alerts() {
             let name = text(&alert, "/alert");
             let of_alert = || cases.iter().filter(|case| text(case, "/alertname") == name);
@@ -100,7 +102,8 @@ mod tests {
     #[test]
     fn every_panel_reads_metrics_that_exist_and_has_title_unit_and_description() {
         let dashboard: Value = serde_json::from_str(&read(DASHBOARD)).unwrap();
-        let panels: Vec<&Value> = list(&dashboard, "/panels").iter().filter(|panel| text(panel, "/type") != "row").collect();
+        let panels: Vec<&Value> =
+            list(&dashboard, "/panels").iter().filter(|panel| text(panel, "/type") != "row").collect();
         assert!(panels.len() > 20, "{}", panels.len());
         let mut read_somewhere = String::new();
         for panel in panels {

@@ -48,7 +48,11 @@ fn entry(number: usize, allocation: &Value) -> Value {
 /// Jobs of which every third holds a gang; the others wait for different reasons.
 fn fill(objects: &mut Objects) {
     for number in 0..MACHINES {
-        let claims = if number % 3 == 0 { json!({format!("m{number}"): entry(number * 3, &json!({"cpus": 12, "memory": 49152}))}) } else { json!({}) };
+        let claims = if number % 3 == 0 {
+            json!({format!("m{number}"): entry(number * 3, &json!({"cpus": 12, "memory": 49152}))})
+        } else {
+            json!({})
+        };
         let (state, reason) = match number {
             number if number % 97 == 0 => ("Unavailable", "NodeNotReady"),
             number if number % 89 == 0 => ("Draining", "Draining"),
@@ -63,8 +67,9 @@ fn fill(objects: &mut Objects) {
     }
     for number in 0..LICENSES {
         let name = format!("{}-{number:02}", ["vcs", "spectre", "calibre", "matlab", "ansys"][number % 5]);
-        let claims: serde_json::Map<String, Value> =
-            (0..(number * 7) % 23).map(|claim| (format!("l{number}-{claim}"), entry(claim * 3, &json!({"seats": 1})))).collect();
+        let claims: serde_json::Map<String, Value> = (0..(number * 7) % 23)
+            .map(|claim| (format!("l{number}-{claim}"), entry(claim * 3, &json!({"seats": 1}))))
+            .collect();
         let state = if claims.is_empty() { "Available" } else { "Claimed" };
         let status = json!({"state": state, "claims": claims, "externalUsage": {"seats": number % 4}, "conditions": [condition("Ready", "True", state, "")]});
         let spec = json!({"owner": "cad-team", "capacity": {"seats": 25}, "allowedNamespaces": {"from": "All"},
@@ -78,7 +83,13 @@ fn fill(objects: &mut Objects) {
         let status = if number % 3 == 0 { holds(number) } else { waits(number) };
         objects.jobs.put(object("Job", ["grid", "eda", "chips"][number % 3], &name, &spec, &status));
         if number % 3 == 0 {
-            objects.put_match(object("Match", "grid", &format!("{name}-8f2d"), &found(number), &json!({"decision": "Committed", "reason": "AllReserved"})));
+            objects.put_match(object(
+                "Match",
+                "grid",
+                &format!("{name}-8f2d"),
+                &found(number),
+                &json!({"decision": "Committed", "reason": "AllReserved"}),
+            ));
         }
     }
 }
@@ -93,10 +104,16 @@ fn holds(number: usize) -> Value {
 
 fn waits(number: usize) -> Value {
     let (reason, why) = match number % 7 {
-        0 | 1 => ("NoCandidates", "cpu: 1000 machines, none with Arch == \"arm64\"; with 32768 in the place of its number 412 ads do"),
+        0 | 1 => (
+            "NoCandidates",
+            "cpu: 1000 machines, none with Arch == \"arm64\"; with 32768 in the place of its number 412 ads do",
+        ),
         2..5 => ("WaitingForCapacity", "license: 12 ads that would match are taken; the next of them is vcs-05"),
         5 => ("RefusedByOffers", "cpu: 640 machines refuse the job: requester.Owner == \"raman\""),
-        _ => ("NoConsistentGang", "every port has candidates, but the license is not valid on the hosts that the job accepts"),
+        _ => (
+            "NoConsistentGang",
+            "every port has candidates, but the license is not valid on the hosts that the job accepts",
+        ),
     };
     let ports = json!([{"label": "cpu", "candidates": 1000, "refusedByJob": 588, "refusedByOffer": 12, "busy": 334},
         {"label": "license", "candidates": 60, "refusedByJob": 48, "refusedByOffer": 0, "busy": 12}]);
@@ -136,7 +153,8 @@ fn history(objects: &Objects) -> History {
                 let mut license = crds::License::clone(&held.object);
                 let status = license.status.get_or_insert_default();
                 let wave = (minute + number * 17) % 120;
-                let level = if wave < 60 { wave } else { 120 - wave } * number / 80;
+                let rest = 25 - status.claims.len().min(25);
+                let level = if wave < 60 { wave } else { 120 - wave } * rest / 80;
                 if minute + 1 < SAMPLES_MAX {
                     status.external_usage.insert("seats".to_owned(), i64::try_from(level).unwrap());
                 }

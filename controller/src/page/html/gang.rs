@@ -6,10 +6,10 @@ use super::{Frame, named, plain, shown, state};
 use crate::page::view::gang::{Gang, GangMember, Position};
 
 /// A box of a member, and the room around it.
-const BOX: (usize, usize) = (210, 66);
+const BOX: (usize, usize) = (240, 66);
 const ROOM: (usize, usize) = (24, 46);
 /// The most characters of a name in a box; the table has all of them.
-const NAME_MAX: usize = 26;
+const NAME_MAX: usize = 31;
 
 /// The page about the gang of a Match.
 pub(crate) fn page(frame: &Frame, gang: &Gang) -> Markup {

@@ -86,7 +86,7 @@ impl Frame {
         let footer = html! {
             p {
                 "State of " time datetime=(self.taken_at.to_string()) { (self.taken_at.strftime("%Y-%m-%d %H:%M:%S")) " UTC" }
-                ". Reload the page for a new one. You see what `kubectl get` would show you, and nothing can be changed here."
+                ". Reload the page for a new one. You see what " code { "kubectl get" } " would show you, and nothing can be changed here."
             }
         };
         document(title, &header, &main, &footer)

@@ -73,12 +73,7 @@ impl Binaries {
     }
 
     /// What these builds make, which `what` describes with its costs. `finish` completes a folder with new executables.
-    fn cached(
-        pins: &[&str],
-        builds: &[Build],
-        what: &str,
-        finish: impl FnOnce(&Path) -> Result<()>,
-    ) -> Result<Self> {
+    fn cached(pins: &[&str], builds: &[Build], what: &str, finish: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
         let sources = sources();
         let cache = cache_folder()?;
         let folder = cache.join(key(&sources, pins, builds)?);
