@@ -91,6 +91,9 @@ enum Verb {
     /// Print docs/cli.md.
     #[command(name = "__reference", hide = true)]
     Reference,
+    /// Write man pages, for releases.
+    #[command(name = "__man", hide = true)]
+    Man(command::reference::ManArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -120,6 +123,7 @@ fn main() -> std::process::ExitCode {
         Verb::Completion(arguments) => command::completion::run(&arguments, &mut out),
         Verb::Complete(arguments) => command::completion::complete(&arguments, &CommandLine::command(), &mut out),
         Verb::Reference => command::reference::run(&CommandLine::command(), &mut out),
+        Verb::Man(arguments) => command::reference::man(&arguments, CommandLine::command()),
     };
     match done {
         Ok(code) => code,

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::ValueEnum;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::screen::Screen;
@@ -22,6 +23,18 @@ pub(crate) enum Format {
     Yaml,
     /// The names only, as kubectl takes them.
     Name,
+}
+
+/// The form of the output of a verb that prints one thing, which has no name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableOrData {
+    /// Tables.
+    #[default]
+    Table,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
 }
 
 /// How to print.
@@ -53,7 +66,8 @@ impl OutputOptions {
     /// It cannot be written.
     pub(crate) fn print(self, out: &mut impl Write, listing: &Listing) -> anyhow::Result<()> {
         match self.output {
-            Format::Json | Format::Yaml => return self.print_data(out, &listing.data),
+            Format::Json => json(out, &listing.data)?,
+            Format::Yaml => yaml(out, &listing.data)?,
             Format::Name => listing.names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
             // On standard error, as kubectl does: a script that counts lines finds none.
             Format::Table | Format::Wide if listing.table.rows.is_empty() => {
@@ -64,18 +78,22 @@ impl OutputOptions {
         }
         Ok(())
     }
+}
 
-    /// Prints a value as YAML if that is asked for, else as JSON.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(crate) fn print_data(self, out: &mut impl Write, data: &Value) -> anyhow::Result<()> {
-        match self.output {
-            Format::Yaml => write!(out, "{}", serde_saphyr::to_string(data)?)?,
-            _ => writeln!(out, "{}", serde_json::to_string_pretty(data)?)?,
-        }
-        Ok(())
-    }
+/// Prints a value as JSON.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn json(out: &mut impl Write, data: &impl Serialize) -> anyhow::Result<()> {
+    Ok(writeln!(out, "{}", serde_json::to_string_pretty(data)?)?)
+}
+
+/// Prints a value as YAML.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn yaml(out: &mut impl Write, data: &impl Serialize) -> anyhow::Result<()> {
+    Ok(write!(out, "{}", serde_saphyr::to_string(data)?)?)
 }
 
 /// The width of the terminal that the output goes to, in columns; `None` if it goes elsewhere. COLUMNS takes precedence.
