@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cluster::Pool;
 use crate::screen::Screen;
 use crate::table::Table;
 
@@ -111,6 +112,18 @@ pub(crate) fn terminal_width() -> Option<usize> {
 /// They cannot be written.
 pub(crate) fn notes(notes: &[String]) -> std::io::Result<()> {
     notes.iter().try_for_each(|note| writeln!(std::io::stderr(), "note: {}", crate::screen::shown(note)))
+}
+
+/// Writes to standard error what is wrong with some objects, what is probably not meant, and which objects could not be read.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn remarks(pool: &Pool) -> std::io::Result<()> {
+    problems(&pool.problems)?;
+    for warning in &pool.warnings {
+        writeln!(std::io::stderr(), "warning: {}", crate::screen::shown(warning))?;
+    }
+    notes(&pool.notes)
 }
 
 /// Writes what is wrong with some objects to standard error.

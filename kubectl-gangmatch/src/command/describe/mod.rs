@@ -183,8 +183,7 @@ pub(crate) fn run(arguments: &DescribeArguments, out: &mut impl Write) -> anyhow
             write!(Screen(&mut *out), "{}", texts.join("\n\n"))?;
         }
     }
-    output::problems(&pool.problems)?;
-    output::notes(&pool.notes)?;
+    output::remarks(&pool)?;
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

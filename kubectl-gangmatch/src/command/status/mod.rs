@@ -123,8 +123,7 @@ pub(crate) fn run(arguments: &StatusArguments, out: &mut impl Write) -> anyhow::
         TableOrData::Json => output::json(out, &status)?,
         TableOrData::Yaml => output::yaml(out, &status)?,
     }
-    output::problems(&pool.problems)?;
-    output::notes(&pool.notes)?;
+    output::remarks(&pool)?;
     let is_led = status.controller.is_none_or(|leader| leader.leads != Some(false));
     Ok(if is_led { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
