@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crds::{AdFields, AdKind, Job, License, Machine, MachineClass, Match};
-use k8s_openapi::api::core::v1::Namespace;
+use crds::{Account, AdFields, AdKind, Job, License, Machine, MachineClass, Match, POOL_POLICY, PoolPolicy};
+use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use pool::{Advertises, AgentLiveness, ObjectKey, Objects};
+use pool::{
+    Advertises, AgentLiveness, NodeFacts, ObjectKey, Objects, account_problems, class_of_node, classes_in_order,
+    machine_of_node,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -17,7 +20,7 @@ use crate::manifests::{Document, Problem, Source};
 use crate::schema::{Schemas, similar};
 
 const API: &str = "gangmatch.dev/v1alpha1";
-const KINDS: [&str; 5] = ["Job", "Machine", "License", "Match", "MachineClass"];
+const KINDS: [&str; 7] = ["Job", "Machine", "License", "Match", "MachineClass", "Account", "PoolPolicy"];
 
 /// What an API server would add.
 pub(crate) struct Stamp<'s> {
@@ -34,7 +37,12 @@ pub(crate) struct Loaded {
     pub(crate) problems: Vec<Problem>,
     /// What is right but probably not meant, by place.
     pub(crate) warnings: Vec<Problem>,
+    /// Where each object was written.
+    pub(crate) sources: Sources,
 }
+
+/// Where objects were written, by kind and key.
+pub(crate) type Sources = BTreeMap<(&'static str, ObjectKey), Source>;
 
 /// The objects of all documents that are well formed. Documents of other APIs are passed over.
 pub(crate) fn load(documents: Vec<Document>, stamp: &Stamp<'_>) -> Loaded {
@@ -45,22 +53,22 @@ pub(crate) fn load(documents: Vec<Document>, stamp: &Stamp<'_>) -> Loaded {
     for document in documents {
         loader.add(document);
     }
+    loader.machines();
     loader.ads();
-    let Loader { mut objects, mut problems, mut warnings, .. } = loader;
+    let Loader { mut objects, mut problems, mut warnings, sources, .. } = loader;
     // Without a cluster, agents count as alive.
     let spoken_for = objects.offers().filter(|offer| offer.fields.agent.is_some());
     objects.agents = Arc::new(spoken_for.map(|offer| ((offer.kind, offer.key()), AgentLiveness::Renewed)).collect());
     problems.sort();
     warnings.sort();
-    Loaded { objects, problems, warnings }
+    Loaded { objects, problems, warnings, sources }
 }
 
 struct Loader<'s> {
     stamp: &'s Stamp<'s>,
     schemas: Schemas,
     objects: Objects,
-    /// Where each object was written, by kind and key.
-    sources: BTreeMap<(&'static str, ObjectKey), Source>,
+    sources: Sources,
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
 }
@@ -74,16 +82,26 @@ impl Loader<'_> {
             (API, Some("Job")) => self.ad::<Job>(&document),
             (API, Some("Machine")) => self.ad::<Machine>(&document),
             (API, Some("License")) => self.ad::<License>(&document),
-            // read for what is wrong with it: without a cluster there are no nodes to make Machines of
             (API, Some("MachineClass")) => {
-                self.object::<MachineClass>("MachineClass", &document, |class| Some(&mut class.spec.ad));
+                if let Some(class) =
+                    self.object::<MachineClass>("MachineClass", &document, |class| Some(&mut class.spec.ad))
+                {
+                    self.objects.classes.insert(class.name_any(), Arc::new(class));
+                }
             }
+            (API, Some("Account")) => {
+                if let Some(account) = self.object::<Account>("Account", &document, |_| None) {
+                    self.objects.apply_account(account);
+                }
+            }
+            (API, Some("PoolPolicy")) => self.pool_policy(&document),
             (API, Some(_)) => {
                 if let Some(found) = self.object::<Match>("Match", &document, |_| None) {
                     self.objects.put_match(found);
                 }
             }
             ("v1", _) if kind == "Namespace" => self.namespace(&document),
+            ("v1", _) if kind == "Node" => self.node(&document),
             _ => self.foreign(&document, &api, &kind),
         }
     }
@@ -91,6 +109,24 @@ impl Loader<'_> {
     fn ad<K: Advertises + DeserializeOwned>(&mut self, document: &Document) {
         if let Some(object) = self.object::<K>(K::KIND.as_str(), document, |object| Some(object.ad_fields_mut())) {
             self.objects.put(object);
+        }
+    }
+
+    fn pool_policy(&mut self, document: &Document) {
+        let Some(policy) = self.object::<PoolPolicy>("PoolPolicy", document, |_| None) else { return };
+        if policy.name_any() != POOL_POLICY {
+            let text = format!(
+                "PoolPolicy {}: metadata.name: there is one PoolPolicy, named {POOL_POLICY}",
+                policy.name_any()
+            );
+            self.problem(&document.source, "metadata.name", text);
+            return;
+        }
+        self.objects.apply_pool_policy(policy);
+        let problem = self.objects.pool_policy.as_ref().and_then(|known| known.problem.clone());
+        if let Some(why) = problem {
+            let place = place(&document.source, &why.message);
+            self.problems.push(Problem { place, text: format!("PoolPolicy {POOL_POLICY}: {}", why.message) });
         }
     }
 
@@ -105,6 +141,66 @@ impl Loader<'_> {
             }
             Err(error) => self.problem(&document.source, "metadata", format!("Namespace: {error}")),
         }
+    }
+
+    fn node(&mut self, document: &Document) {
+        match serde_json::from_value::<Node>(document.value.clone()) {
+            Ok(node) => {
+                let mut facts = NodeFacts::of(&node);
+                // A node that somebody has written down, and no kubelet.
+                facts.ready |= node.status.and_then(|status| status.conditions).is_none_or(|known| known.is_empty());
+                self.objects.put_node(facts);
+            }
+            Err(error) => self.problem(&document.source, "metadata", format!("Node: {error}")),
+        }
+    }
+
+    /// The Machines that classes make of nodes, as the controller would create them.
+    fn machines(&mut self) {
+        let classes: Vec<Arc<MachineClass>> = self.objects.classes.values().cloned().collect();
+        let in_order = classes_in_order(classes.iter());
+        let of_class = |class: &MachineClass| self.sources.get(&("MachineClass", self.key_of_class(class))).cloned();
+        let Some(nodes) = self.objects.nodes.clone() else { return };
+        let (mut made, mut problems) = (Vec::new(), Vec::new());
+        for node in nodes.values() {
+            let Some(class) = class_of_node(&in_order, node) else { continue };
+            match machine_of_node(class, node) {
+                Ok(machine) => made.push(machine),
+                Err(rejected) => {
+                    let text = format!("MachineClass {}: {}", class.name_any(), rejected.message);
+                    problems.extend(
+                        of_class(class).map(|source| Problem { place: place(&source, &rejected.message), text }),
+                    );
+                }
+            }
+        }
+        problems.dedup_by(|one, other| one.text == other.text);
+        self.problems.extend(problems);
+        for mut machine in made {
+            let key = ObjectKey::of(&machine);
+            if self.objects.machines.get(&key).is_some() {
+                // A dump of a cluster has the Machines of its nodes already.
+                continue;
+            }
+            machine.metadata.uid = Some(uid("Machine", &key));
+            machine.metadata.generation = Some(1);
+            self.objects.put(machine);
+        }
+        self.assume_nodes();
+    }
+
+    /// Nodes of which nothing is known but that a Machine names them are taken for usable.
+    fn assume_nodes(&mut self) {
+        let named = self.objects.machines.iter().filter_map(|(_, held)| held.object.spec.node_name.clone());
+        let known = |name: &String| self.objects.nodes.as_ref().is_some_and(|nodes| nodes.contains_key(name));
+        let unknown: Vec<String> = named.filter(|name| !known(name)).collect();
+        for name in unknown {
+            self.objects.put_node(NodeFacts { name, ready: true, schedulable: true, ..NodeFacts::default() });
+        }
+    }
+
+    fn key_of_class(&self, class: &MachineClass) -> ObjectKey {
+        ObjectKey::new(class.metadata.namespace.as_deref().unwrap_or(self.stamp.namespace), &class.name_any())
     }
 
     /// Something that is no ad: passed over, unless it looks as if it should have been one.
@@ -189,6 +285,14 @@ impl Loader<'_> {
     fn ads(&mut self) {
         let jobs = self.objects.jobs.iter().map(|(key, held)| (AdKind::Job.as_str(), key.clone(), &held.ad));
         let offers = self.objects.offers().map(|offer| (offer.kind.as_str(), offer.key(), offer.ad));
+        let terms = self.objects.pool_policy.as_ref().map(|known| Arc::clone(&known.terms));
+        let accounts = terms.map(|terms| account_problems(&self.objects, &terms)).unwrap_or_default();
+        for (name, why) in accounts {
+            let found = self.sources.iter().find(|((kind, key), _)| *kind == "Account" && key.name == name);
+            let Some((_, source)) = found else { continue };
+            let place = place(source, &why.message);
+            self.warnings.push(Problem { place, text: format!("Account {name}: {}", why.message) });
+        }
         for (kind, key, ad) in jobs.chain(offers) {
             let Some(source) = self.sources.get(&(kind, key.clone())) else { continue };
             let problem = |text: &String| Problem { place: place(source, text), text: format!("{kind} {key}: {text}") };

@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 
 use crate::budget::Stop;
 use crate::capacity::{Ask, Res, Usage};
+use crate::charges::Policy;
 use crate::consent::Consent;
 use crate::gang::Gang;
 use crate::ports::Ports;
@@ -120,8 +121,10 @@ pub struct Snapshot {
     pub roots: Vec<Root>,
     /// The bands of roots that have one; a root of a higher band is served before all others. Without one, it is 0.
     pub bands: BTreeMap<AdId, i32>,
-    /// How many gangs each submitter holds now: the one with the fewest is served first.
+    /// How many gangs each submitter holds now: without a policy, the one with the fewest is served first.
     pub held: BTreeMap<String, u64>,
+    /// The accounts, if there is a policy.
+    pub policy: Option<Arc<Policy>>,
     /// Submitters that get a small part of their share of the cycle's steps, because they have exceeded it lately.
     pub frugal: BTreeSet<String>,
     /// Namespaces whose offers are left out for jobs of other namespaces, because their expressions have cost others too much lately.
@@ -205,8 +208,35 @@ impl Snapshot {
         self.taken.get(&id).unwrap_or(&offer.usage)
     }
 
+    /// The same ads with nothing taken, without roots.
+    #[must_use]
+    pub fn emptied(&self) -> Snapshot {
+        let freed = |ad: &Arc<PoolAd>| match &ad.role {
+            Role::Offers(offer) if offer.usage != Usage::default() => {
+                let mut ad = PoolAd::clone(ad);
+                if let Role::Offers(offer) = &mut ad.role {
+                    offer.usage = Usage::default();
+                }
+                Arc::new(ad)
+            }
+            _ => Arc::clone(ad),
+        };
+        Snapshot { ads: Arc::new(self.ads.iter().map(freed).collect()), ..Snapshot::default() }
+    }
+
+    /// The same pool with other ports of one ad, without roots.
+    #[must_use]
+    pub fn with_ports(&self, id: AdId, ports: &Arc<Ports>) -> Snapshot {
+        let mut ads = Vec::clone(&self.ads);
+        if let Some(ad) = ads.get_mut(id.0) {
+            *ad = Arc::new(PoolAd { ports: Arc::clone(ports), ..PoolAd::clone(ad) });
+        }
+        Snapshot { ads: Arc::new(ads), taken: self.taken.clone(), ..Snapshot::default() }
+    }
+
     /// The same pool when these gangs are held, without their roots.
-    pub(crate) fn after(&self, gangs: &[Gang]) -> Snapshot {
+    #[must_use]
+    pub fn after(&self, gangs: &[Gang]) -> Snapshot {
         let mut after = self.clone();
         let placed: BTreeSet<AdId> = gangs.iter().filter_map(Gang::root).collect();
         for root in self.roots.iter().filter(|root| placed.contains(&root.ad)) {

@@ -7,6 +7,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use policy::Amount;
+
 use crate::capacity::Misfit;
 use crate::model::AdId;
 
@@ -91,6 +93,8 @@ pub enum Verdict {
     },
     /// Every port alone could be bound, but no combination of ads fits together.
     NoConsistentGang,
+    /// There would be a gang, but a quota does not let the root's account have it.
+    QuotaExceeded(QuotaExceeded),
     /// There would be a gang if others had not taken it.
     WaitingForCapacity,
     /// The only gangs use offers that refused this root a short while ago.
@@ -109,9 +113,36 @@ impl Verdict {
             | Verdict::NoCandidates { .. }
             | Verdict::RefusedByOffers { .. }
             | Verdict::NoConsistentGang => true,
-            Verdict::TooExpensive { .. } | Verdict::WaitingForCapacity | Verdict::BackingOff | Verdict::GaveUp => false,
+            Verdict::TooExpensive { .. }
+            | Verdict::QuotaExceeded(_)
+            | Verdict::WaitingForCapacity
+            | Verdict::BackingOff
+            | Verdict::GaveUp => false,
         }
     }
+}
+
+/// A quota that stands against a gang. It tells nothing of accounts that are not the root's or above it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuotaExceeded {
+    /// An account would exceed its maximum: the root's, or one above it.
+    Max {
+        /// The counter.
+        counter: String,
+        /// The account.
+        account: String,
+        /// How much the account holds, if it is the root's.
+        held: Option<Amount>,
+        /// The most that it may hold.
+        max: Amount,
+        /// How much more the gang takes, or any gang.
+        takes: Amount,
+    },
+    /// What is left is guaranteed to other accounts.
+    Aside {
+        /// The counter.
+        counter: String,
+    },
 }
 
 /// How much of an expression is told, in bytes.
@@ -136,8 +167,10 @@ pub enum Limit {
 pub struct PortCount {
     /// The port's label.
     pub label: String,
-    /// Ads tried; 0 if no combination of the earlier ports reached this one.
+    /// Ads tried that are of the kind that the root asks for; 0 if no combination of the earlier ports reached this one.
     pub candidates: u64,
+    /// Ads tried that are of another kind. They are counted nowhere else.
+    pub other_kinds: u64,
     /// Ads of which the root's constraint is not true.
     pub refused_by_job: u64,
     /// Ads whose constraint is not true of the root.
@@ -185,6 +218,11 @@ impl PortCount {
         self.candidates.saturating_sub(told)
     }
 
+    /// Whether any ad was tried.
+    pub fn is_reached(&self) -> bool {
+        self.candidates + self.other_kinds > 0
+    }
+
     /// How many ads it needs: 1 without a count.
     pub fn need(&self) -> u64 {
         self.set.as_ref().map_or(1, |set| set.need)
@@ -224,6 +262,8 @@ impl Misfits {
 pub struct ConjunctCount {
     /// Its text.
     pub text: String,
+    /// It names the kind of ad that is asked for; ads of other kinds are not counted.
+    pub is_kind: bool,
     /// The ads of which it is not true.
     pub rejects: u64,
     /// The ads of which it and all parts before it are true.

@@ -13,6 +13,7 @@ mod key;
 mod trimmed;
 
 // What counts of each object, and the cache of all of them.
+mod accounts;
 mod ads;
 mod agents;
 mod budget;
@@ -21,6 +22,7 @@ mod claim_ref;
 mod matches;
 mod multi_map;
 mod node;
+mod node_machine;
 mod objects;
 mod offer_ref;
 mod store;
@@ -29,7 +31,12 @@ mod workload_scope;
 mod workloads;
 
 // The cache into a snapshot.
+mod account_usage;
+mod accounting;
+mod closure;
 mod consent;
+mod obstacles;
+mod readiness;
 mod snapshot;
 mod snapshot_builder;
 mod summaries;
@@ -41,19 +48,26 @@ mod record;
 mod recorded_gang;
 mod requester_attributes;
 
+pub use account_usage::{AccountUsage, AllUsage, StoredUsage, account_usage};
+pub use accounting::{PolicyBuilder, charged_claim, recorded_charges};
+pub use accounts::{AccountList, KnownPolicy, Submitting, account_problems};
 pub use ads::{Advertises, Prepared};
 pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};
 pub use budget::Limits;
 pub use changes::Changes;
 pub use claim_ref::{ClaimRef, is_foreign};
+pub use closure::Closure;
 pub use consent::{consent, selects, trusted};
 pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 pub use key::ObjectKey;
 pub use matches::Matches;
 pub use multi_map::MultiMap;
 pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
+pub use node_machine::{check_class, class_of_node, classes_in_order, machine_of_node};
 pub use objects::Objects;
+pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained};
 pub use offer_ref::OfferRef;
+pub use readiness::{alive, matched_reason, not_ready, why_not_others};
 pub use record::{Provenance, record};
 pub use recorded_gang::{RecordedGang, gang_of};
 pub use requester_attributes::requester_attributes;

@@ -1,6 +1,8 @@
 //! Turns a developer's verb into builds, a control plane, tests or generated files.
 
+mod alerts;
 mod bench;
+mod book;
 mod cargo;
 mod chart_values;
 mod check;
@@ -15,6 +17,7 @@ mod output;
 mod page;
 mod plane;
 mod real_node;
+mod reference;
 mod rn_tree;
 mod run;
 mod test;
@@ -74,6 +77,8 @@ enum Verb {
         #[arg(long)]
         check: bool,
     },
+    /// Check the alerts of the chart with promtool, and run their unit tests.
+    Alerts,
     /// Write the texts of the licences of all crates that a release contains into one file.
     Licenses {
         /// The file.
@@ -178,6 +183,8 @@ enum Verb {
         #[arg(long)]
         write: bool,
     },
+    /// Build the documentation as a book of HTML pages in target/book/html. Needs mdbook: `cargo install mdbook`.
+    Book,
     /// Check the house rules alone: imports, file sizes, names, words, links.
     Tidy {
         /// Take exceptions that are no longer needed out of their list; it cannot grow.
@@ -229,6 +236,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Check => check::run()?,
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,
+        Verb::Alerts => alerts::run()?,
         Verb::Licenses { file } => licenses::write(&file)?,
         Verb::Image { out } => image::run(out)?,
         Verb::Manifests(arguments) => manifests::run(&arguments)?,
@@ -245,6 +253,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::RnTree { experiment, seeds, nodes, walk, json, write } => {
             rn_tree::run(experiment, &rn_tree::Wish { seeds, nodes, walk, json, write })?;
         }
+        Verb::Book => book::run()?,
         Verb::Tidy { shrink: true } => check::shrink()?,
         Verb::Tidy { shrink: false } => check::tidy()?,
     }

@@ -16,7 +16,7 @@ pub mod repository;
 pub mod tenants;
 
 pub use cluster::Cluster;
-pub use control_plane::{Access, Component, ControlPlane, Options, User};
+pub use control_plane::{Access, Component, ControlPlane, Options, Release, User};
 pub use embedded::EmbeddedServer;
 pub use polling::until;
 pub use real_node::RealNode;

@@ -14,8 +14,12 @@ use super::pki::hexadecimal;
 use super::recipe::{self, Build};
 use crate::repository;
 
-/// The files whose content decides what is built.
+/// The files whose content decides what is built of the control plane and of nodes.
 const PINS: [&str; 4] = ["go.mod", "go.sum", "helm/go.mod", "helm/go.sum"];
+/// The files whose content decides what is built of the oldest release.
+const PINS_OF_OLDEST: [&str; 2] = ["oldest/go.mod", "oldest/go.sum"];
+/// The files whose content decides what promtool is.
+const PROMTOOL_PINS: [&str; 2] = ["promtool/go.mod", "promtool/go.sum"];
 /// How much of the digest names the cached folder.
 const KEY_LENGTH: usize = 16;
 
@@ -37,6 +41,7 @@ impl Binaries {
         let helm_mod = fs::read_to_string(sources.join("helm/go.mod"))?;
         let builds = [recipe::control_plane(&go_mod)?, recipe::helm(&helm_mod)?];
         Self::cached(
+            &PINS,
             &builds,
             "the control plane: 5 to 10 minutes on 2 cores, about 130 MB of downloads, 420 MB kept",
             |out| {
@@ -54,17 +59,48 @@ impl Binaries {
     pub fn of_node() -> Result<Self> {
         let go_mod = fs::read_to_string(sources().join("go.mod"))?;
         Self::cached(
+            &PINS,
             &[recipe::node(&go_mod)?],
             "kubelet and kube-proxy: 2 to 8 minutes on 2 cores, 110 MB kept",
             |_| Ok(()),
         )
     }
 
+    /// `kube-apiserver`, `kube-controller-manager` and `kube-scheduler` of the oldest release on which the product is tested, likewise.
+    ///
+    /// # Errors
+    /// As [`Binaries::ready`].
+    pub fn of_oldest() -> Result<Self> {
+        let what = "the oldest release of Kubernetes: 4 to 8 minutes on 2 cores, 230 MB kept";
+        Self::cached(&PINS_OF_OLDEST, &[Self::oldest()?], what, |_| Ok(()))
+    }
+
+    /// Whether [`Binaries::of_oldest`] has nothing to build.
+    ///
+    /// # Errors
+    /// As [`Binaries::ready`].
+    pub fn has_oldest() -> Result<bool> {
+        Ok(cache_folder()?.join(key(&sources(), &PINS_OF_OLDEST, &[Self::oldest()?])?).is_dir())
+    }
+
+    fn oldest() -> Result<Build> {
+        recipe::oldest(&fs::read_to_string(sources().join("oldest/go.mod"))?)
+    }
+
+    /// `promtool`, likewise.
+    ///
+    /// # Errors
+    /// As [`Binaries::ready`].
+    pub fn of_prometheus() -> Result<Self> {
+        let what = "promtool: 5 to 10 minutes on 2 cores, about 150 MB of downloads, 110 MB kept";
+        Self::cached(&PROMTOOL_PINS, &[recipe::promtool()], what, |_| Ok(()))
+    }
+
     /// What these builds make, which `what` describes with its costs. `finish` completes a folder with new executables.
-    fn cached(builds: &[Build], what: &str, finish: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
+    fn cached(pins: &[&str], builds: &[Build], what: &str, finish: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
         let sources = sources();
         let cache = cache_folder()?;
-        let folder = cache.join(key(&sources, builds)?);
+        let folder = cache.join(key(&sources, pins, builds)?);
         if folder.is_dir() {
             return Ok(Self { folder });
         }
@@ -107,9 +143,9 @@ fn cache_folder() -> Result<PathBuf> {
 }
 
 /// The digest of the pins, of the recipe and of the compiler.
-fn key(sources: &Path, builds: &[Build]) -> Result<String> {
+fn key(sources: &Path, pins: &[&str], builds: &[Build]) -> Result<String> {
     let mut digest = Sha256::new();
-    for pin in PINS {
+    for pin in pins {
         let text =
             fs::read(sources.join(pin)).with_context(|| format!("cannot read testing/testbed/control-plane/{pin}"))?;
         digest.update(Sha256::digest(text));
