@@ -29,6 +29,7 @@ mod workload_scope;
 mod workloads;
 
 // The cache into a snapshot.
+mod closed;
 mod consent;
 mod readiness;
 mod snapshot;
@@ -47,6 +48,7 @@ pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};
 pub use budget::Limits;
 pub use changes::Changes;
 pub use claim_ref::{ClaimRef, is_foreign};
+pub use closed::{ClosedMatches, closed_matches};
 pub use consent::{consent, selects, trusted};
 pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 pub use key::ObjectKey;

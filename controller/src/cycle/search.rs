@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use matchmaker::{AdKey, Config as EngineConfig, Cycle, PoolAd, Snapshot, Stop, WhyNot};
-use pool::{CycleInputs, JobState, Objects, Provenance, job_state, returning};
+use pool::{CycleInputs, JobState, Objects, Provenance, closed_matches, job_state, returning};
 use tokio::time::Instant;
 
 use super::running::{Done, Running};
@@ -48,7 +48,7 @@ impl Negotiator {
         let cycle = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
             let cycle = engine.negotiate(&pool, &settings, now.as_second());
-            let findings = findings(&pool, &cycle, now);
+            let findings = findings(&pool, &cycle, &settings, now);
             let (returning, took) = (inputs.returning, begun.elapsed());
             Done { pool, cycle, findings, provenance, engine, sees_all, returning, took }
         });
@@ -179,25 +179,26 @@ fn resting_ms(took: Duration) -> u64 {
     took_ms.saturating_mul(CYCLES_APART).min(CYCLE_REST_MAX_MS)
 }
 
+/// How many closed offers are looked at for all findings of a cycle: what is said of them is a help, and must not cost much.
+const CLOSED_MAX: usize = 2_000;
+
 /// Jobs that the engine cannot tell apart share what was found.
-fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, Arc<Finding>> {
-    let mut closed: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut shared: BTreeMap<(*const WhyNot, usize), Arc<Finding>> = BTreeMap::new();
+fn findings(pool: &Snapshot, cycle: &Cycle, config: &EngineConfig, now: Timestamp) -> BTreeMap<String, Arc<Finding>> {
+    let mut shared: BTreeMap<(*const WhyNot, &str), Arc<Finding>> = BTreeMap::new();
+    let mut most = CLOSED_MAX;
     let told = cycle.unmatched.iter().filter_map(|unmatched| {
         let root = pool.ad(unmatched.root)?;
         let namespace = root.key.namespace.as_str();
-        let closed = *closed.entry(namespace).or_insert_with(|| closed_to(pool, namespace));
-        let found = shared.entry((Arc::as_ptr(&unmatched.why), closed));
-        let found = found.or_insert_with(|| Arc::new(finding(unmatched, closed, now)));
+        let may_name =
+            |ad: &PoolAd| ad.key.namespace == namespace || ad.offer().is_some_and(|offer| offer.disclosed);
+        let found = shared.entry((Arc::as_ptr(&unmatched.why), namespace)).or_insert_with(|| {
+            let settings = (config, now.as_second());
+            let closed = closed_matches(unmatched, pool, settings, &mut most, &may_name);
+            Arc::new(finding(unmatched, closed, now))
+        });
         Some((root.uid.clone(), found.clone()))
     });
     told.collect()
-}
-
-/// How many offers would let in jobs of a namespace if they were open.
-fn closed_to(pool: &Snapshot, namespace: &str) -> usize {
-    let offers = pool.ads().filter_map(|(_, ad)| PoolAd::offer(ad));
-    offers.filter(|offer| !offer.open && offer.consent.admits(namespace)).count()
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use crds::{Unmatched, UnmatchedConjunct, UnmatchedPort};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use matchmaker::Verdict;
-use pool::matched_reason;
+use pool::{ClosedMatches, matched_reason};
 
 /// Why a job has no gang.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +31,8 @@ const WHY_MAX: usize = 256;
 const CONJUNCTS_MAX: usize = 16;
 const PORTS_MAX: usize = 8;
 
-/// The engine's answer in the terms of the API. `closed` offers were not tried, and would be if they were open.
-pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Timestamp) -> Finding {
+/// The engine's answer in the terms of the API. `closed`: offers that would match if they accepted claims.
+pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: Option<ClosedMatches>, now: Timestamp) -> Finding {
     let ports = unmatched.ports.iter().take(PORTS_MAX);
     let conjuncts = ports.clone().flat_map(|port| {
         let parts = port.conjuncts.iter().filter(|part| part.rejects > 0);
@@ -43,7 +42,9 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Tim
             rejects: count(part.rejects),
         })
     });
-    let hint = matchmaker::hint(unmatched);
+    let told = closed.as_ref().map_or("", |closed| closed.told.as_str());
+    let why = with_closed(&matchmaker::why(unmatched), told);
+    let hint = closed.map_or_else(|| matchmaker::hint(unmatched), |closed| closed.hint);
     let counts = Unmatched {
         at: Some(Time(now)),
         conjuncts: conjuncts.take(CONJUNCTS_MAX).collect(),
@@ -58,18 +59,12 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Tim
             .collect(),
         hint: Some(cut(&hint, 512)).filter(|hint| !hint.is_empty()),
     };
-    let why = with_closed(&matchmaker::why(unmatched), &unmatched.verdict, closed);
     Finding { reason: matched_reason(&unmatched.verdict), why, counts }
 }
 
-/// The sentence, with the number of closed offers if there are no candidates.
-fn with_closed(why: &str, verdict: &Verdict, closed: usize) -> String {
-    if closed == 0 || !matches!(verdict, Verdict::NoCandidates { .. }) {
-        return cut(why, WHY_MAX);
-    }
-    let are = if closed == 1 { "offer is" } else { "offers are" };
-    let told = format!("; {closed} {are} not available and were not tried: see their condition Ready");
-    format!("{}{told}", cut(why, WHY_MAX.saturating_sub(told.len())))
+/// The sentence, and what is told of closed offers, which is not cut.
+fn with_closed(why: &str, told: &str) -> String {
+    format!("{}{told}", cut(why, WHY_MAX.saturating_sub(told.chars().count())))
 }
 
 fn count(number: u64) -> i64 {
@@ -89,12 +84,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn closed_offers_are_told_of_where_there_are_no_others() {
-        let (none, busy) = (Verdict::NoCandidates { port: 0 }, Verdict::WaitingForCapacity);
-        let why = with_closed("nobody", &none, 2);
-        assert_eq!(why, "nobody; 2 offers are not available and were not tried: see their condition Ready");
-        assert_eq!(with_closed("nobody", &none, 0), "nobody");
-        assert_eq!(with_closed("taken", &busy, 2), "taken");
-        assert_eq!(with_closed(&"ü".repeat(300), &none, 1).chars().count(), 256);
+    fn what_is_told_of_closed_offers_is_not_cut() {
+        let told = "; License eda/vcs would match, but accepts no claims now: see its condition Ready";
+        assert_eq!(with_closed("none of 2 ads", told), format!("none of 2 ads{told}"));
+        assert_eq!(with_closed("taken", ""), "taken");
+        let long = with_closed(&"ü".repeat(300), told);
+        assert!(long.chars().count() == 256 && long.ends_with(told), "{long}");
     }
 }

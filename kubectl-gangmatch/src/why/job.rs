@@ -10,7 +10,7 @@ use matchmaker::{
     Change, Gang, Inspected, Question, Root, Suggestion, Unknown, Unmatched, Word, evidence, hint, inspect, negotiate,
     service_order, suggest, summary, unknown, why,
 };
-use pool::{Cached, JobState, ObjectKey, job_state, matched_reason};
+use pool::{Cached, JobState, ObjectKey, closed_matches, job_state, matched_reason};
 
 use super::answer::{
     ChangeAnswer, Conflict, ConjunctAnswer, IfFree, JobAnswer, Line, PortAnswer, Refusals, Said, SuggestionAnswer,
@@ -167,10 +167,22 @@ fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer
         return;
     };
     answer.reason = matched_reason(&unmatched.verdict).to_owned();
-    answer.message = why(&unmatched);
+    let settings = (&case.config, case.now.as_second());
+    let closed = closed_matches(&unmatched, &case.left, settings, &mut { CLOSED_MAX }, &|_| true);
+    answer.message = format!("{}{}", why(&unmatched), closed.as_ref().map_or("", |closed| closed.told.as_str()));
     answer.controller = said(job).filter(|said| said.reason != answer.reason);
     explain(case, &root, &unmatched, (key, job), answer);
+    if answer.suggestions.is_empty() && answer.unknown.is_empty() {
+        let hint = closed.map_or_else(|| hint(&unmatched), |closed| closed.hint);
+        let (reason, message) = (answer.reason.clone(), answer.message.clone());
+        if !hint.is_empty() {
+            answer.controller.get_or_insert(Said { reason, message, hint: Some(hint) });
+        }
+    }
 }
+
+/// How many closed offers are looked at.
+const CLOSED_MAX: usize = 100_000;
 
 fn explain(
     case: &mut Case<'_>,
@@ -210,10 +222,6 @@ fn explain(
             taken: taken.map(|member| case.taken(member.ad)).collect(),
         }
     });
-    if answer.suggestions.is_empty() && answer.unknown.is_empty() && !hint(unmatched).is_empty() {
-        let hint = Some(hint(unmatched));
-        answer.controller.get_or_insert(Said { reason: answer.reason.clone(), message: answer.message.clone(), hint });
-    }
 }
 
 /// The gang that a root would get if nothing were taken.
