@@ -1,5 +1,6 @@
 //! The agent's requests: its offer read and watched, its status patched, its Lease renewed; each within a deadline.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -12,10 +13,12 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Error, Resource};
 use pool::{Advertises, ObjectKey, ReadTrimmed, Trimmed, lease_key};
+use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::config::Config;
+use crate::token;
 
 const MANAGER: &str = "gangmatch-agent";
 
@@ -68,9 +71,17 @@ impl<K: AgentOffer> Cluster<K> {
             }
             None => kube::Config::infer().await?,
         };
+        // In a pod, kubelet renews the token.
+        let token_file = config.kubeconfig.as_ref().and(client.auth_info.token_file.clone()).map(PathBuf::from);
+        if let (Some(_), Some(token)) = (&config.kubeconfig, &client.auth_info.token) {
+            token::announce(token.expose_secret());
+        }
         // each write here is followed up by a look at what it did
         client.default_retry = false;
         let client = Client::try_from(client)?;
+        if let Some(file) = token_file {
+            tokio::spawn(token::keep(client.clone(), file, config.renew_token_before()));
+        }
         let namespace = config.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
         let lease = lease_key(<K as Offer>::KIND, &ObjectKey::new(&namespace, &config.name));
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

@@ -28,6 +28,10 @@ pub(crate) struct Config {
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
+    /// How many seconds before its token expires the agent renews it. Default: half of its lifetime.
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    renew_token_before: Option<u64>,
+
     /// How often values are measured, in seconds. They are also measured before each vote.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     every: u64,
@@ -100,6 +104,10 @@ pub(crate) enum Kind {
 impl Config {
     pub(crate) fn every(&self) -> Duration {
         Duration::from_secs(self.every)
+    }
+
+    pub(crate) fn renew_token_before(&self) -> Option<Duration> {
+        self.renew_token_before.map(Duration::from_secs)
     }
 
     pub(crate) fn stop(&self) -> Duration {

@@ -11,6 +11,7 @@ mod lmstat;
 mod measure;
 mod patches;
 mod tasks;
+mod token;
 mod value;
 mod verdict;
 mod work;

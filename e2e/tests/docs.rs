@@ -1,6 +1,6 @@
 //! Turns the documents into checks: their commands work, what they show is what is printed, what they name exists.
 //!
-//! A command is a line of a `sh` block, a line after `$ ` in a `console` block (what follows it is what it prints), an
+//! A command is a whole `shell` block, a line of a `sh` block, a line after `$ ` in a `console` block (what follows it is what it prints), an
 //! indented line that begins with a program's name, or inline code that begins with `cargo` (in examples also `kubectl`).
 #![cfg(test)]
 
@@ -36,18 +36,18 @@ struct Shown {
     line: String,
     /// What the document shows below it; empty if it shows nothing.
     output: String,
+    /// The lines of a `shell` block: a script.
+    script: bool,
 }
 
 fn documents() -> Vec<Document> {
     let root = repository::root();
     let outer = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "charts/gangmatch/README.md"];
     let mut paths = outer.map(|path| root.join(path)).to_vec();
-    for folder in ["docs", "docs/decisions", "examples"] {
-        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
-            let path = entry.unwrap().path();
-            let path = if path.is_dir() { path.join("README.md") } else { path };
-            paths.extend((path.extension().is_some_and(|found| found == "md") && path.exists()).then_some(path));
-        }
+    pages(&root.join("docs"), &mut paths);
+    for entry in std::fs::read_dir(root.join("examples")).unwrap() {
+        let path = entry.unwrap().path().join("README.md");
+        paths.extend(path.exists().then_some(path));
     }
     paths.sort();
     let read = |path: &PathBuf| Document {
@@ -57,6 +57,18 @@ fn documents() -> Vec<Document> {
     let documents: Vec<Document> = paths.iter().map(read).collect();
     assert!(documents.len() > 15, "only {} documents", documents.len());
     documents
+}
+
+/// The markdown files of a folder, at any depth.
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
 }
 
 /// The lines of a document: number, the language of the fenced block around it (`None` outside), text.
@@ -80,9 +92,14 @@ fn spans(document: &Document) -> Vec<(usize, &str)> {
 
 fn commands(document: &Document) -> Vec<Shown> {
     let place = |number: usize| format!("{}:{number}", document.path);
-    let shown =
-        |number: usize, line: &str| Shown { place: place(number), line: line.to_owned(), output: String::new() };
+    let shown = |number: usize, line: &str| Shown {
+        place: place(number),
+        line: line.to_owned(),
+        output: String::new(),
+        script: false,
+    };
     let mut all: Vec<Shown> = Vec::new();
+    let mut before = None;
     for (number, block, line) in lines(document) {
         let indented = line
             .strip_prefix("    ")
@@ -94,10 +111,15 @@ fn commands(document: &Document) -> Vec<Shown> {
                 last.output.push_str(line);
                 last.output.push('\n');
             }
+            (Some("shell"), _, _) => match all.last_mut().filter(|_| before == Some(number - 1)) {
+                Some(script) => script.line = format!("{}\n{line}", script.line),
+                None => all.push(Shown { script: true, ..shown(number, line) }),
+            },
             (Some("sh"), _, _) => all.extend(line.split(" && ").map(|part| shown(number, part))),
             (None, _, Some(command)) => all.extend(command.split(" && ").map(|part| shown(number, part))),
             _ => {}
         }
+        before = Some(number);
     }
     let example = document.path.starts_with("examples/");
     let is_command = |span: &&str| span.starts_with("cargo ") || (example && span.starts_with("kubectl "));
@@ -107,18 +129,28 @@ fn commands(document: &Document) -> Vec<Shown> {
     all
 }
 
-/// The words of a line as a shell takes them, as far as documents need it; paths below the repository's root made whole.
-fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (place, part) in line.split('\'').enumerate() {
-        match place % 2 {
-            0 => words.extend(part.split_whitespace().map(whole)),
-            _ => words.push(part.to_owned()),
+/// The words of a line as a shell takes them, as far as documents need it: with single quotes.
+fn words(line: &str, unquoted: impl Fn(&str) -> String) -> Vec<String> {
+    let (mut words, mut word, mut quoted, mut any_quote) = (Vec::new(), String::new(), false, false);
+    for letter in line.chars().chain([' ']) {
+        match letter {
+            '\'' => (quoted, any_quote) = (!quoted, true),
+            ' ' if !quoted => {
+                let done = std::mem::take(&mut word);
+                if any_quote {
+                    words.push(done);
+                } else if !done.is_empty() {
+                    words.push(unquoted(&done));
+                }
+                any_quote = false;
+            }
+            _ => word.push(letter),
         }
     }
     words
 }
 
+/// A path below the repository's root, made whole.
 fn whole(word: &str) -> String {
     let path = repository::root().join(word);
     if word.contains('/') && path.exists() { path.display().to_string() } else { word.to_owned() }
@@ -139,7 +171,7 @@ fn offline_commands_print_what_the_documents_show() {
     for shown in documents().iter().flat_map(commands) {
         let Some(arguments) = shown.line.strip_prefix(PLUGIN) else { continue };
         // Relative paths, as the reader writes them: error messages show them.
-        let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+        let arguments = words(arguments, str::to_owned);
         let output = run(&plugin, &arguments, "");
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success() && said.is_empty(), "{}: {}: {said}", shown.place, shown.line);
@@ -175,7 +207,7 @@ fn ads_in_documents_are_accepted() {
 fn developers_commands_exist() {
     let xtask = repository::program("xtask").unwrap();
     let root = repository::root();
-    for shown in documents().iter().flat_map(commands) {
+    for shown in documents().iter().flat_map(commands).filter(|shown| !shown.script) {
         let words: Vec<&str> = shown.line.split_whitespace().collect();
         let after = |flag: &str| words.iter().position(|word| *word == flag).and_then(|place| words.get(place + 1));
         match words.as_slice() {
@@ -207,6 +239,31 @@ fn developers_commands_exist() {
         let listed = NOT_RUN.iter().any(|(begin, _)| shown.line.starts_with(begin));
         assert!(elsewhere != listed, "{}: `{}` is neither run nor listed with a reason", shown.place, shown.line);
     }
+}
+
+/// The page with the flags of these programs, as they describe them.
+fn flags_page() -> String {
+    let mut text = "<!-- Written by `UPDATE_MANUAL=1 cargo test -p e2e --test docs flags`; do not edit. -->\n# Flags of the programs\n\n\
+                    The chart sets the flags of the controller from [its values](../../charts/gangmatch/README.md); `extraArgs` adds others. \
+                    [Agents](../agents.md) explains those of the agent.\n"
+        .to_owned();
+    for program in ["gangmatch-controller", "gangmatch-agent"] {
+        let output = run(&repository::program(program).unwrap(), &["--help".to_owned()], "");
+        let help = String::from_utf8(output.stdout).unwrap();
+        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+        text.push_str(&format!("\n## {program}\n\n```text\n{}\n```\n", help.join("\n").trim()));
+    }
+    text
+}
+
+#[test]
+fn the_page_of_flags_is_up_to_date() {
+    let path = repository::root().join("docs/reference/flags.md");
+    let page = flags_page();
+    if std::env::var_os("UPDATE_MANUAL").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "write it anew with UPDATE_MANUAL=1");
 }
 
 #[test]
@@ -246,39 +303,118 @@ fn normal(printed: &str) -> String {
     printed.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The README first, since it installs the chart; then each example on its own, its folder applied.
+/// Whether a document begins in an empty namespace of its own, in a cluster with two nodes whose pods run.
+fn is_lesson(document: &Document) -> bool {
+    let lesson = |folder: &&str| document.path.starts_with(folder) && !document.path.ends_with("/README.md");
+    ["docs/howto/", "docs/tutorials/", "docs/beside-kueue.md"].iter().any(lesson)
+}
+
+/// Whether the commands of a document make this namespace. Then they are all that is done.
+fn creates_namespace(document: &Document, name: &str) -> bool {
+    document.text.lines().any(|line| line.trim() == format!("kubectl create namespace {name}"))
+}
+
+/// Makes a namespace the current one of kubectl.
+fn work_in(plane: &ControlPlane, namespace: &str) {
+    let namespace = format!("--namespace={namespace}");
+    plane.kubectl_text(&["config", "set-context", "--current", &namespace], None).unwrap();
+}
+
+/// What the plugin prints.
+fn gangmatch(plane: &ControlPlane, arguments: &[&str], place: &str) -> String {
+    let mut command = Command::new(repository::program("kubectl-gangmatch").unwrap());
+    command.args(arguments).env("PATH", plane.path_with(&[]).unwrap()).env("KUBECONFIG", plane.kubeconfig());
+    let output = command.current_dir(repository::root()).output().unwrap();
+    assert!(output.status.success(), "{place}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a script in a folder for files, as a reader would who has jq and the plugin.
+fn run_script(plane: &ControlPlane, shown: &Shown) {
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if shown.line.contains(" jq ") && !has("jq") {
+        eprintln!("SKIPPED, NOTHING WAS TESTED: {} needs jq", shown.place);
+        return;
+    }
+    let plugin = repository::program("kubectl-gangmatch").unwrap();
+    let files = repository::root().join("target/lessons");
+    std::fs::create_dir_all(&files).unwrap();
+    let mut command = Command::new("bash");
+    command.args(["-e", "-o", "pipefail", "-c", &shown.line]).current_dir(files);
+    command.env("PATH", plane.path_with(&[plugin.parent().unwrap()]).unwrap()).env("KUBECONFIG", plane.kubeconfig());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}: {}", shown.place, String::from_utf8_lossy(&output.stderr));
+}
+
+fn run_on_cluster(plane: &ControlPlane, shown: &Shown) {
+    let words = words(&shown.line, whole);
+    let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let printed = match (words[0].as_str(), arguments.first()) {
+        ("kubectl", Some(&"gangmatch")) => Ok(gangmatch(plane, &arguments[1..], &shown.place)),
+        ("kubectl", _) => plane.kubectl_text(&arguments, None),
+        ("helm", _) => plane.helm(&arguments),
+        _ => return,
+    };
+    let printed = printed.unwrap_or_else(|error| panic!("{}: {}: {error:#}", shown.place, shown.line));
+    let (seen, real) = (normal(&shown.output), normal(&printed));
+    assert!(seen.is_empty() || seen == real, "{}: it prints\n{printed}", shown.place);
+}
+
+/// How-to pages and tutorials: each in a namespace that is called as the page.
+#[test]
+fn lessons_work_from_the_first_command_to_the_last() {
+    let plane = ControlPlane::start(&Options { kwok: true, ..Options::default() }).unwrap();
+    product::install_chart(&plane, &[]).unwrap();
+    let kubeconfig = product::controller_kubeconfig(&plane).unwrap();
+    let _controller = product::start_controller(&plane, &kubeconfig, &[]).unwrap();
+    for node in ["lab-1", "lab-2"] {
+        product::create_fake_node(&plane, node).unwrap();
+    }
+    let only = std::env::var("LESSON").unwrap_or_default();
+    let mut count = 0;
+    for document in documents().iter().filter(|document| is_lesson(document) && document.path.contains(&only)) {
+        let name = Path::new(&document.path).file_stem().unwrap().to_str().unwrap();
+        if !creates_namespace(document, name) {
+            plane.kubectl_text(&["create", "namespace", name], None).unwrap();
+        }
+        work_in(&plane, name);
+        for shown in commands(document) {
+            if shown.script {
+                run_script(&plane, &shown)
+            } else {
+                run_on_cluster(&plane, &shown)
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 40 || !only.is_empty(), "only {count} commands");
+}
+
+/// The README first, since it installs the chart; then each example on its own. Its folder is applied, unless its commands do that in a
+/// namespace that they create.
 #[test]
 fn cluster_commands_work() {
     let plane = ControlPlane::start(&Options::default()).unwrap();
     let mut controller: Option<Controller<'_>> = None;
     let mut documents = documents();
+    // The tests of the plugin run what the manual of the language shows, with files of its own.
+    documents.retain(|document| !is_lesson(document) && !document.path.starts_with("docs/language/"));
     documents.sort_by_key(|document| document.path != "README.md");
     for document in &documents {
-        let namespace = match document.path.strip_prefix("examples/") {
-            Some(example) => {
-                let name = example.split('/').next().unwrap();
+        let example = document.path.strip_prefix("examples/").and_then(|path| path.split('/').next());
+        match example.filter(|name| !creates_namespace(document, name)) {
+            Some(name) => {
                 plane.kubectl_text(&["create", "namespace", name], None).unwrap();
-                plane.kubectl_text(&["-n", name, "apply", "-f", &whole(&format!("examples/{name}"))], None).unwrap();
-                name
+                work_in(&plane, name);
+                plane.kubectl_text(&["apply", "-f", &whole(&format!("examples/{name}"))], None).unwrap();
             }
-            None => "default",
-        };
-        for shown in commands(document) {
-            let words = words(&shown.line);
-            let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-            if arguments == ["create", "namespace", namespace] {
-                // It is there already.
-                continue;
-            }
-            let printed = match words[0].as_str() {
-                "kubectl" => plane.kubectl_text(&[&["-n", namespace], &arguments[..]].concat(), None),
-                "helm" => plane.helm(&arguments),
-                _ => continue,
-            };
-            let printed = printed.unwrap_or_else(|error| panic!("{}: {error:#}", shown.place));
-            let (seen, real) = (normal(&shown.output), normal(&printed));
-            assert!(seen.is_empty() || seen == real, "{}: it prints\n{printed}", shown.place);
-            if controller.is_none() && arguments.first() == Some(&"install") {
+            None => work_in(&plane, "default"),
+        }
+        // Scripts of agents are run by the tests of agents.
+        for shown in commands(document).iter().filter(|shown| !shown.script) {
+            let installs = shown.line.starts_with("helm install ");
+            run_on_cluster(&plane, shown);
+            if controller.is_none() && installs {
                 // Nothing is left to install; this waits for the policies, as the README asks of the reader.
                 product::install_chart(&plane, &[]).unwrap();
                 let kubeconfig = product::controller_kubeconfig(&plane).unwrap();

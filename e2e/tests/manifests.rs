@@ -4,7 +4,6 @@
 use std::process::Command;
 use std::time::Duration;
 
-use testbed::control_plane::binaries::Binaries;
 use testbed::{ControlPlane, Options, repository, until};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -45,41 +44,4 @@ fn the_plain_manifest_installs_everything_at_once_and_again_without_a_change() {
     assert!(before.contains("CustomResourceDefinition jobs.gangmatch.dev 1\n"), "{before}");
     plane.kubectl_text(&["apply", "-k", &folder], None).unwrap();
     assert_eq!(generations(), before);
-}
-
-/// What `helm template` prints for the chart with these arguments, or its message.
-fn rendered(arguments: &[&str]) -> Result<String, String> {
-    let helm = Binaries::ready().unwrap().path("helm");
-    let chart = repository::root().join("charts/gangmatch");
-    let output = Command::new(helm).args(["template", "gangmatch"]).arg(chart).args(arguments).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
-}
-
-#[test]
-fn optional_objects_are_rendered_when_they_are_asked_for() {
-    let plain = rendered(&[]).unwrap();
-    assert!(!plain.contains("ServiceMonitor") && !plain.contains("gangmatch-metrics"), "off by default");
-    let monitored =
-        rendered(&["--set", "serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus"]).unwrap();
-    assert!(
-        monitored.contains("kind: ServiceMonitor") && monitored.contains("    release: prometheus\n"),
-        "{monitored}"
-    );
-    let object =
-        r#"extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"of-{{ .Release.Name }}"}}]"#;
-    assert!(rendered(&["--set-json", object]).unwrap().contains("  name: of-gangmatch\n"));
-    let digest = format!("sha256:{}", "ab".repeat(32));
-    let image = format!("image: gangmatch/controller@{digest}\n");
-    assert!(rendered(&["--set", &format!("image.digest={digest},image.tag=other")]).unwrap().contains(&image));
-}
-
-#[test]
-fn values_that_the_schema_does_not_know_are_refused() {
-    let objects = r#"extraObjects=[{"kind":"ConfigMap"}]"#;
-    for value in ["serviceMonitor.enable=true", "serviceMonitor.interval=often", "image.digest=sha256:1", "replica=2"] {
-        let message = rendered(&["--set", value]).unwrap_err();
-        assert!(message.contains("values don't meet the specifications of the schema"), "{value}: {message}");
-    }
-    assert!(rendered(&["--set-json", objects]).unwrap_err().contains("apiVersion"));
 }

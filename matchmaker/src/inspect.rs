@@ -103,7 +103,13 @@ pub fn inspect(snapshot: &Snapshot, root: AdId, config: &Config, now: i64) -> Ve
 }
 
 /// Every port of a root against one offer, by number.
-pub fn inspect_offer(snapshot: &Snapshot, root: AdId, offer: AdId, config: &Config, now: i64) -> Vec<(Inspected, Pair)> {
+pub fn inspect_offer(
+    snapshot: &Snapshot,
+    root: AdId,
+    offer: AdId,
+    config: &Config,
+    now: i64,
+) -> Vec<(Inspected, Pair)> {
     let Some(ad) = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none()) else { return Vec::new() };
     let ports = ad.ports.list.iter().enumerate();
     let looks = ports.map(|port| inspect_port((snapshot, root), port, Some(offer), config, now));

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use testbed::repository;
 
 use crate::output::{line, step};
-use crate::{chart_values, notice};
+use crate::{chart_values, notice, reference};
 
 /// Writes what differs.
 pub(crate) fn write() -> Result<()> {
@@ -45,5 +45,6 @@ fn stale() -> Result<Vec<crds::Generated>> {
     let mut files = crds::generated();
     files.push(crds::Generated { path: chart_values::PATH.to_owned(), text: chart_values::text()? });
     files.push(crds::Generated { path: notice::PATH.to_owned(), text: notice::text()? });
+    files.extend(reference::pages()?);
     Ok(files.into_iter().filter(differs).collect())
 }

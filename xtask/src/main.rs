@@ -1,6 +1,7 @@
 //! Turns a developer's verb into builds, a control plane, tests or generated files.
 
 mod bench;
+mod book;
 mod cargo;
 mod chart_values;
 mod check;
@@ -15,6 +16,7 @@ mod output;
 mod page;
 mod plane;
 mod real_node;
+mod reference;
 mod rn_tree;
 mod run;
 mod test;
@@ -179,6 +181,8 @@ enum Verb {
         #[arg(long)]
         write: bool,
     },
+    /// Build the documentation as a book of HTML pages in target/book/html. Needs mdbook: `cargo install mdbook`.
+    Book,
     /// Check the house rules alone: imports, file sizes, names, words, links.
     Tidy {
         /// Take exceptions that are no longer needed out of their list; it cannot grow.
@@ -246,6 +250,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::RnTree { experiment, seeds, nodes, walk, json, write } => {
             rn_tree::run(experiment, &rn_tree::Wish { seeds, nodes, walk, json, write })?;
         }
+        Verb::Book => book::run()?,
         Verb::Tidy { shrink: true } => check::shrink()?,
         Verb::Tidy { shrink: false } => check::tidy()?,
     }

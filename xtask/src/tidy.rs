@@ -1,5 +1,6 @@
 //! Turns the repository into a list of findings: where it breaks the house rules that no compiler knows.
 
+mod book;
 mod exceptions;
 mod imports;
 mod links;
@@ -16,6 +17,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+pub(crate) use self::book::{CONTENTS, OUTER_PAGES};
 use self::imports::Reached;
 use crate::cargo;
 
@@ -49,7 +51,10 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
     findings.extend(imports::undescribed(&metadata(root)?, &fs::read_to_string(root.join(CRATES))?));
     findings.extend(exceptions::findings(&excepted(&sources), &fs::read_to_string(root.join(exceptions::LIST))?));
     findings.extend(sources.iter().flat_map(sources::findings));
-    findings.extend(sources.iter().flat_map(|source| links::findings(source, |path| root.join(path).exists())));
+    let headings = links::headings(&sources);
+    findings
+        .extend(sources.iter().flat_map(|source| links::findings(source, |path| root.join(path).exists(), &headings)));
+    findings.extend(book::findings(&sources));
     findings.sort();
     Ok(findings)
 }

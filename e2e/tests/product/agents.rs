@@ -1,7 +1,7 @@
 //! Offers for which an agent speaks, on a real API server: `gangmatch-agent`, agents that nobody wrote, and one made of the
 //! commands that `docs/agents.md` shows.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ const SHORT: u32 = 20;
 pub(crate) const OFTEN: &str = "--every=1";
 
 /// A machine that asks its agent; jobs prefer it to others of lower `Speed`.
-fn voting(here: &Namespace, name: &str, silence: u32) -> String {
+pub(crate) fn voting(here: &Namespace, name: &str, silence: u32) -> String {
     format!(
         "{{apiVersion: gangmatch.dev/v1alpha1, kind: Machine, metadata: {{name: {name}}}, spec: {{attributes: {{Speed: 9}}, \
          claimPolicy: Agent, agent: {{username: 'system:serviceaccount:{}:agent-{name}', leaseDurationSeconds: {silence}}}, \
@@ -57,15 +57,24 @@ pub(crate) struct Agent<'h> {
 
 impl<'h> Agent<'h> {
     pub(crate) fn start(here: &'h Namespace, kind: &str, name: &str, flags: &[&str]) -> Agent<'h> {
+        Agent::start_with(here, kind, name, &rights(here, kind, name), flags)
+    }
+
+    pub(crate) fn start_with(
+        here: &'h Namespace,
+        kind: &str,
+        name: &str,
+        kubeconfig: &Path,
+        flags: &[&str],
+    ) -> Agent<'h> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let process = format!("agent-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        let kubeconfig = rights(here, kind, name).display().to_string();
         static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| repository::program("gangmatch-agent").unwrap());
         let program = PROGRAM.display().to_string();
         let kind = format!("--kind={}", kind.to_lowercase());
         let own = [program, kind, format!("--namespace={}", here.name), format!("--name={name}")];
         let mut command: Vec<String> = own.into();
-        command.push(format!("--kubeconfig={kubeconfig}"));
+        command.push(format!("--kubeconfig={}", kubeconfig.display()));
         command.extend(flags.iter().map(|&flag| flag.to_owned()));
         here.access().processes().start(&process, &command, &[]).unwrap();
         Agent { here, process }

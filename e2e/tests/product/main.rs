@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod admission;
+mod agent_token;
 mod agents;
 mod attack_claims;
 mod attack_engine;

@@ -57,7 +57,7 @@ fn plan(job: &Job, requeue: bool) -> Plan {
     let status = job.status.clone().unwrap_or_default();
     let members = status.members.as_deref().unwrap_or("its members");
     match (phase(job).0, &status.claim) {
-        (JobPhase::Succeeded | JobPhase::Failed, None) => {
+        (JobPhase::Succeeded | JobPhase::Failed | JobPhase::Cancelled, None) => {
             Plan::Refuse("it has finished, so it holds nothing".to_owned())
         }
         (JobPhase::Suspended, None) => Plan::Refuse("it is suspended, so it holds nothing".to_owned()),

@@ -61,7 +61,9 @@ pub(crate) fn resume(arguments: &JobsArguments, out: &mut impl Write) -> anyhow:
 
 fn suspended(job: &Job) -> Plan {
     match phase(job).0 {
-        JobPhase::Succeeded | JobPhase::Failed => Plan::Refuse("it has finished, so it holds nothing".to_owned()),
+        JobPhase::Succeeded | JobPhase::Failed | JobPhase::Cancelled => {
+            Plan::Refuse("it has finished, so it holds nothing".to_owned())
+        }
         _ if job.spec.suspend => Plan::Nothing("is suspended already".to_owned()),
         _ => {
             let held = job.status.as_ref().and_then(|status| status.members.as_ref());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::imports::Reached;
-use super::{Source, exceptions, findings, imports, links, names, sources, words};
+use super::{Source, book, exceptions, findings, imports, links, names, sources, words};
 
 fn source(path: &str, text: &str) -> Source {
     Source { path: path.to_owned(), text: text.to_owned() }
@@ -72,10 +72,33 @@ fn a_test_runs() {
 #[test]
 fn a_link_leads_to_a_file() {
     let exists = |path: &str| path == "docs/a.md" || path == "README.md" || path == "docs";
-    let found = |text: &str| links::findings(&source("docs/b.md", text), exists).len();
+    let pages = [("README.md", "# Top\n## The `gmj`: why?\n## Top\n"), ("docs/b.md", "```sh\n# code\n```\n# Here\n")];
+    let headings = links::headings(&pages.map(|(path, text)| source(path, text)));
+    let found = |text: &str| links::findings(&source("docs/b.md", text), exists, &headings).len();
     assert_eq!(found("[a](a.md) [r](../README.md#top) [d](/docs/) [w](https://example.org/x) [h](#here)"), 0);
+    assert_eq!(found("[r](../README.md#the-gmj-why) [second](../README.md#top-1)"), 0);
     assert_eq!(found("[a](c.md) [r](../../README.md)"), 2);
+    assert_eq!(found("[r](../README.md#why) [h](#there) [code](#code)"), 3);
     assert_eq!(found("`[a](c.md)`\n```\n[a](c.md)\n```"), 0);
+}
+
+#[test]
+fn the_book_lists_every_page_once() {
+    let pages = |summary: &str| {
+        let pages = [
+            ("docs/SUMMARY.md", summary),
+            ("README.md", ""),
+            ("docs/a.md", ""),
+            ("docs/b/c.md", ""),
+            ("crate/README.md", ""),
+        ];
+        book::findings(&pages.map(|(path, text)| source(path, text)))
+    };
+    assert_eq!(pages("[r](../README.md)\n- [a](a.md)\n  - [c](b/c.md)\n"), Vec::<String>::new());
+    let found = pages("[r](../README.md)\n- [a](a.md)\n- [again](a.md#part)\n");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("docs/a.md") && found[0].contains("2 times"), "{found:?}");
+    assert!(found[1].contains("docs/b/c.md") && found[1].contains("is not listed"), "{found:?}");
 }
 
 #[test]

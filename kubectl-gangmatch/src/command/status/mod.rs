@@ -232,7 +232,7 @@ pub(crate) fn phase(job: &Job) -> (JobPhase, String) {
         JobPhase::Pending if not_accepted.is_some() => not_accepted.map(|found| found.reason.clone()),
         JobPhase::Pending => Some(reason(types::MATCHED).unwrap_or_else(|| reasons::PENDING_EVALUATION.to_owned())),
         JobPhase::Reserving => reason(types::CLAIMED),
-        JobPhase::Succeeded | JobPhase::Failed => reason(types::FINISHED),
+        JobPhase::Succeeded | JobPhase::Failed | JobPhase::Cancelled => reason(types::FINISHED),
         JobPhase::Claimed | JobPhase::Running | JobPhase::Suspended => None,
     };
     (phase, reason.unwrap_or_default())
