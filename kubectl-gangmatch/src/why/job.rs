@@ -7,8 +7,8 @@ use crds::conditions::{find, reasons, types};
 use crds::{Job, Match};
 use kube::ResourceExt;
 use matchmaker::{
-    Change, Gang, Inspected, Question, Root, Suggestion, Unknown, Unmatched, Word, evidence, hint, inspect, negotiate,
-    service_order, suggest, summary, unknown, why,
+    Change, Gang, Inspected, Question, Root, Suggestion, Unknown, Unmatched, Word, evidence, inspect, negotiate,
+    service_order, suggest, summary, unknown,
 };
 use pool::{Cached, Explanation, JobState, ObjectKey, Obstacles, explained, job_state};
 
