@@ -302,7 +302,7 @@ fn left_over(out: &mut impl Write, pool: &Snapshot, placed: &Placed) -> anyhow::
 
 /// The jobs of which the same is to be said, those of the first job first.
 fn by_reason<'u>(printed: &Printed<'_>, all: impl Iterator<Item = &'u Unmatched>) -> Vec<(String, Vec<String>)> {
-    let mut obstacles = Obstacles::of(printed.pool, printed.unavailable);
+    let mut obstacles = Obstacles::of(printed.pool, printed.unavailable).naming_all();
     let (mut groups, mut places) = (Vec::<(String, Vec<String>)>::new(), BTreeMap::new());
     for unmatched in all {
         let key = printed.pool.ad(unmatched.root).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name));
