@@ -10,6 +10,7 @@ use crate::eval::eval;
 use crate::eval::limits::{Context, Limits};
 use crate::eval::scope::Env;
 use crate::expr::{BinaryOp, Call, Expr, Kind};
+use crate::name::Name;
 use crate::value::Value;
 
 pub use cost::{Cost, cost};
@@ -42,6 +43,28 @@ pub fn conjuncts(expr: &Expr) -> Vec<Expr> {
         }
     }
     found
+}
+
+/// The text that an expression requires an attribute of a label to equal, as in `cpu.Type == "Machine"`, and the number of that conjunct.
+#[must_use]
+pub fn equated(expr: &Expr, label: &Name, attribute: &str) -> Option<(usize, String)> {
+    let is_it = |side: &Expr| match side.unparenthesized().kind() {
+        Kind::Select { base, name } => {
+            base.as_attribute() == Some(label) && name.as_str().eq_ignore_ascii_case(attribute)
+        }
+        _ => false,
+    };
+    let text_in = |part: &Expr| {
+        let Kind::Binary { op: BinaryOp::Equal | BinaryOp::Is, left, right } = part.unparenthesized().kind() else {
+            return None;
+        };
+        let text = if is_it(left) { right } else { Some(left).filter(|_| is_it(right))? };
+        match text.as_literal() {
+            Some(Value::String(text)) => Some(text.to_string()),
+            _ => None,
+        }
+    };
+    conjuncts(expr).iter().enumerate().find_map(|(number, part)| Some((number, text_in(part)?)))
 }
 
 /// Whether the value of a call depends on the values of its arguments alone: not on the clock, random numbers or the scope.

@@ -142,7 +142,7 @@ const READ: &[&str] = &["list", "watch"];
 
 /// Verbs, group, resource, subresource: what is needed everywhere.
 const EVERYWHERE: &[(&[&str], &str, &str, Option<&str>)] = &[
-    (&["list", "watch", "get"], OURS, "jobs", None),
+    (&["list", "watch", "get", "delete"], OURS, "jobs", None),
     (&["list", "watch", "get"], OURS, "licenses", None),
     (&["list", "watch", "get", "create", "patch", "delete"], OURS, "machines", None),
     (&["get", "list", "watch", "create", "delete"], OURS, "matches", None),

@@ -41,7 +41,7 @@ pub struct AdFields {
 
     /// The condition on the partner of an ad without ports: only a partner for which it is true is accepted. The
     /// partner is called other. Absent: every partner is accepted. At most 16384 characters. Example: other.Type ==
-    /// "Machine" && other.Memory >= 64
+    /// "Machine" && other.Memory >= 64 (in a Job), other.Owner != "riffraff" (in an offer)
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraint: Option<ExprText>,
 
@@ -51,7 +51,9 @@ pub struct AdFields {
     pub rank: Option<ExprText>,
 
     /// How much of the partner is requested, by resource, for an ad without ports; at most 8 resources. Units: those
-    /// of the offer's capacity (memory in MiB, cpus as a whole number). Example: {cpus: 2, memory: ImageSize / 1024}
+    /// of the offer's capacity (memory in MiB, cpus as a whole number). A quantity of Kubernetes is converted if it is
+    /// a whole number of these units. Absent in a job with a jobTemplate: what its pods request. Example: {cpus: 2,
+    /// memory: 4Gi}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 8))]
     pub request: Option<BTreeMap<String, ExprText>>,
@@ -107,7 +109,8 @@ pub struct Port {
     pub rank: Option<ExprText>,
 
     /// How much of the partner is requested, by resource; at most 8 resources. Units: those of the offer's capacity
-    /// (memory in MiB, cpus as a whole number). Example: {seats: 2}
+    /// (memory in MiB, cpus as a whole number). A quantity of Kubernetes is converted if it is a whole number of these
+    /// units. Example: {cpus: 2, memory: 4Gi}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 8))]
     pub request: Option<BTreeMap<String, ExprText>>,

@@ -55,6 +55,8 @@ pub mod reasons {
     pub const NAMESPACE_OVER_BUDGET: &str = "NamespaceOverBudget";
     /// A MachineClass: its capacity has no resource.
     pub const INVALID_CAPACITY: &str = "InvalidCapacity";
+    /// A MachineClass: the namespace in which it creates Machines does not exist.
+    pub const NAMESPACE_MISSING: &str = "NamespaceMissing";
 
     // Reasons of a Job's `Matched`.
 
@@ -74,6 +76,8 @@ pub mod reasons {
     pub const REFUSED_BY_OFFERS: &str = "RefusedByOffers";
     /// Every port has candidates, but no combination of them forms a gang.
     pub const NO_CONSISTENT_GANG: &str = "NoConsistentGang";
+    /// Offers that would match are not available now, for example because they are drained: the message names them.
+    pub const OFFERS_UNAVAILABLE: &str = "OffersUnavailable";
     /// All offers that would match are claimed.
     pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
     /// Other jobs got the offers in this cycle. Part of the API, but not set by this version: the reason is `WaitingForCapacity`.
@@ -113,7 +117,9 @@ pub mod reasons {
     pub const COMPLETED: &str = "Completed";
     /// The workload failed.
     pub const WORKLOAD_FAILED: &str = "WorkloadFailed";
-    /// The owner set spec.done.
+    /// The owner set spec.done before the job was claimed, or before its workload had ended.
+    pub const CANCELLED: &str = "Cancelled";
+    /// The owner set spec.done; also of a Match's `Released`.
     pub const DONE: &str = "Done";
     /// The claim was held for activeDeadlineSeconds; also of a Match's `Released`.
     pub const CLAIM_EXPIRED: &str = "ClaimExpired";

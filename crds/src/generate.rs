@@ -57,6 +57,7 @@ fn whole(definition: &CustomResourceDefinition, root_rules: &[Rule]) -> Value {
     let mut value = json!(definition);
     for schema in schemas_mut(&mut value) {
         plain(schema);
+        schema.pointer_mut("/properties/spec").into_iter().for_each(with_defaults);
         if let Some(status) = schema.pointer_mut("/properties/status").and_then(Value::as_object_mut) {
             status.insert("default".to_owned(), json!({}));
         }
@@ -70,6 +71,20 @@ fn whole(definition: &CustomResourceDefinition, root_rules: &[Rule]) -> Value {
 fn schemas_mut(definition: &mut Value) -> impl Iterator<Item = &mut Value> {
     let versions = definition.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
     versions.into_iter().flatten().filter_map(|version| version.pointer_mut("/schema/openAPIV3Schema"))
+}
+
+/// Writes the defaults of fields into their descriptions: kubectl explain does not show them otherwise.
+fn with_defaults(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else { return };
+    let default = match object.get("default") {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    if let (Some(default), Some(Value::String(text))) = (default, object.get_mut("description")) {
+        *text = format!("{text}. Default: {default}");
+    }
+    object.values_mut().for_each(with_defaults);
 }
 
 /// Takes out what Rust's `Option` and type names brought in: an absent field is absent, not null.

@@ -27,7 +27,7 @@ use crate::{AdFields, ExprText, JobClaim, JobStatus, bounded, rules, schemas};
     printcolumn = r#"{"name":"Why","type":"string","jsonPath":".status.why"}"#,
     printcolumn = r#"{"name":"Priority","type":"integer","jsonPath":".spec.priority","priority":1}"#,
     printcolumn = r#"{"name":"Attempts","type":"integer","jsonPath":".status.attempts","priority":1}"#,
-    printcolumn = r#"{"name":"Match","type":"string","jsonPath":".status.claim.match","priority":1}"#,
+    printcolumn = r#"{"name":"Match","type":"string","jsonPath":".status.lastMatch","priority":1}"#,
     printcolumn = r#"{"name":"Owner","type":"string","jsonPath":".spec.owner","priority":1}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
 )]
@@ -54,7 +54,8 @@ pub struct JobSpec {
     #[serde(default)]
     pub suspend: bool,
 
-    /// True: the job is finished and its claim is released. Cannot be set back to false. Example: true
+    /// True: the job is finished and its claim is released. A job that is not claimed yet, or whose workload has not
+    /// ended, is Cancelled. Cannot be set back to false. Example: true
     #[serde(default)]
     #[schemars(extend("x-kubernetes-validations" = rules::done()))]
     pub done: bool,
@@ -85,6 +86,13 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
 
+    /// How long the job is kept after it has finished, in seconds. After that, it is deleted, together with its Matches.
+    /// Absent: until somebody deletes it. Has no effect on a job that was created for a labelled workload: that is
+    /// deleted with the workload. Example: 86400
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub ttl_seconds_after_finished: Option<i32>,
+
     /// How many ended Matches of this job are kept, 0 to 20. Example: 3
     #[serde(default = "match_history_limit")]
     #[schemars(range(min = 0, max = 20))]
@@ -112,6 +120,7 @@ impl Default for JobSpec {
             reserve_timeout_seconds: reserve_timeout_seconds(),
             retry: None,
             workload: None,
+            ttl_seconds_after_finished: None,
             match_history_limit: match_history_limit(),
         }
     }

@@ -24,12 +24,19 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<JobClaim>,
 
-    /// The members that are claimed for the job, port by port. Example: cpu=grid/foo license=eda/sim
+    /// The members that are claimed for the job, port by port. For a finished job, those of its last claim. Example:
+    /// cpu=grid/foo license=eda/sim
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub members: Option<String>,
 
-    /// Why the job is not claimed, in short; at most 256 characters. Example: cpu: 412 machines, none with Arch INTEL
+    /// The last Match that held the job; it may have been deleted since. Example: sim-1a2b3c4d
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub last_match: Option<String>,
+
+    /// Why the job is not claimed, in short; at most 256 characters. Example: "port `cpu`: 2 ads that would match are
+    /// taken"
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub why: Option<String>,
@@ -103,6 +110,8 @@ pub enum JobPhase {
     Succeeded,
     /// The job finished with a failure.
     Failed,
+    /// spec.done was set before the job was claimed, or before its workload had ended.
+    Cancelled,
 }
 
 /// The Match that holds a job.
@@ -165,8 +174,8 @@ pub struct Unmatched {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"))]
     pub conjuncts: Vec<UnmatchedConjunct>,
-    /// A change to the job that would find candidates; at most 512 characters. Example: with Memory >= 32, 17
-    /// machines remain
+    /// A change to the job that would find candidates; at most 512 characters. Example: "17 ads fit with 32 as the
+    /// number in `cpu.Memory >= 64`; without it, 20 ads fit"
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub hint: Option<String>,
@@ -179,7 +188,8 @@ pub struct UnmatchedPort {
     /// The label of the port. Example: cpu
     #[schemars(length(max = 63))]
     pub label: String,
-    /// How many offers were considered. Example: 412
+    /// How many offers were considered: of the kind that the constraint names, as in cpu.Type == "Machine". Example:
+    /// 412
     #[serde(default)]
     pub candidates: i64,
     /// How many offers the job's constraint refused. Example: 400

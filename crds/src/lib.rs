@@ -21,6 +21,7 @@ mod machine;
 mod machine_class;
 mod match_;
 mod offer;
+pub mod quantity;
 pub mod rules;
 mod schemas;
 

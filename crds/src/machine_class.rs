@@ -48,8 +48,8 @@ pub struct MachineClassSpec {
     pub ad: AdFields,
 
     /// The amount of each resource, as expressions over the attributes of the node; at most 8 resources. A resource
-    /// whose expression does not give a whole number is left out. Absent: one slot. Example: {cpus: Cpus - 2, memory:
-    /// Memory - 4096}
+    /// whose expression does not give a whole number is left out. Units: memory in MiB, or as a quantity such as 4Gi.
+    /// Absent: one slot. Example: {cpus: Cpus - 2, memory: Memory - 4096}
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 8))]
     pub capacity: BTreeMap<String, ExprText>,

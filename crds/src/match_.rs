@@ -95,7 +95,7 @@ impl Match {
 /// A negotiation cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cycle {
-    /// Its name; at most 63 characters. Example: c1842
+    /// Its name; at most 63 characters. Example: "1842"
     #[schemars(length(max = 63))]
     pub id: String,
     /// The value of time() in expressions, RFC 3339. Example: 2026-11-21T14:00:00Z

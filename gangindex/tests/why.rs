@@ -272,7 +272,7 @@ mod tests {
         assert_eq!((nearest, hint.as_str()), (None, "without `other.Memory >= 64` 2 ads fit"));
         let (nearest, hint) = told(vec![machine("m", "a", 32, true), machine("m", "b", 16, false)]);
         assert_eq!(nearest, at("32", 1));
-        assert_eq!(hint, "without `other.Memory >= 64` 2 ads fit; with 32 instead of its number, 1 ad does");
+        assert_eq!(hint, "1 ad fits with 32 as the number in `other.Memory >= 64`; without it, 2 ads fit");
         assert_eq!(
             told(vec![machine("n", "a", 32, false), machine("m", "b", 16, true)]).0,
             at("32", 1),

@@ -1,11 +1,14 @@
-//! The plugin: turns manifests and questions about them into answers, without a cluster where it can.
+//! The plugin: turns manifests, a cluster, and questions about them into answers.
 
+mod cluster;
 mod command;
 mod locate;
 mod manifests;
 mod offline;
+mod output;
 mod schema;
 mod screen;
+mod subject;
 mod table;
 mod texts;
 
@@ -62,6 +65,8 @@ fn main() -> std::process::ExitCode {
     };
     match done {
         Ok(code) => code,
+        // Whoever read the output has seen enough, as in `| head`.
+        Err(error) if is_broken_pipe(&error) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             use std::io::Write;
             // Nothing is left to be told if standard error is closed.
@@ -69,6 +74,12 @@ fn main() -> std::process::ExitCode {
             std::process::ExitCode::from(2)
         }
     }
+}
+
+/// Whether an error is that nobody reads the output any more.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// Files and programs get every byte as it is; a terminal gets nothing that it would obey.

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -31,6 +30,8 @@ pub(crate) struct Source {
     /// The line that `text` begins on.
     begin: usize,
     text: Arc<str>,
+    /// The number of the object among the items of a List, if it is one of them.
+    item: Option<usize>,
 }
 
 /// A line of a file.
@@ -67,13 +68,26 @@ impl fmt::Display for Problem {
 impl Source {
     /// Where the document begins.
     pub(crate) fn start(&self) -> Place {
-        Place { order: self.order, line: self.first, file: self.file.clone() }
+        let line = match self.item {
+            None => self.first,
+            Some(_) => locate::field(&self.text, &self.in_list(""), 1).map_or(self.first, |line| self.begin + line),
+        };
+        Place { order: self.order, line, file: self.file.clone() }
+    }
+
+    /// The path of a field of this object in the whole document.
+    fn in_list(&self, path: &str) -> String {
+        match self.item {
+            None => path.to_owned(),
+            Some(number) if path.is_empty() => format!("items[{number}]"),
+            Some(number) => format!("items[{number}].{path}"),
+        }
     }
 
     /// Where a field stands, such as `spec.ports[0].constraint`; `line` is a line inside its text, from 1. If the field is not
     /// written, where the innermost one around it stands.
     pub(crate) fn field(&self, path: &str, line: usize) -> Place {
-        let at = locate::field(&self.text, path, line).map_or(self.first, |line| self.begin + line);
+        let at = locate::field(&self.text, &self.in_list(path), line).map_or(self.first, |line| self.begin + line);
         Place { line: at, ..self.start() }
     }
 }
@@ -101,24 +115,6 @@ pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> anyhow::Result<(Vec<Do
             Err(problem) => problems.push(Problem { place: whole, text: problem }),
         }
     }
-    Ok((documents, problems))
-}
-
-/// All objects of these kinds in the cluster that kubectl talks to, in all namespaces.
-///
-/// # Errors
-/// kubectl does not start, or fails: it has said why on standard error.
-pub(crate) fn from_cluster(kinds: &[&str]) -> anyhow::Result<(Vec<Document>, Vec<Problem>)> {
-    let mut command = Command::new("kubectl");
-    command.args(["get", &kinds.join(","), "--all-namespaces", "--output", "json"]).stderr(Stdio::inherit());
-    let output = command.output().context("cannot run kubectl; install it, or read files with -f")?;
-    if !output.status.success() {
-        bail!("`kubectl get {}` failed; read files with -f if there is no cluster", kinds.join(","));
-    }
-    let text = String::from_utf8(output.stdout).context("what kubectl prints is not text")?;
-    let (mut documents, mut problems) = (Vec::new(), Vec::new());
-    let whole = Place { order: 0, line: 0, file: Arc::from(Path::new("<cluster>")) };
-    split(&whole, &text, &mut documents, &mut problems);
     Ok((documents, problems))
 }
 
@@ -196,7 +192,7 @@ fn split(file: &Place, text: &str, documents: &mut Vec<Document>, problems: &mut
         }
         let first = begin + part.lines().take_while(|line| blank(line)).count();
         let text: Arc<str> = Arc::from(part.as_str());
-        let source = Source { file: file.file.clone(), order: file.order, first, begin, text };
+        let source = Source { file: file.file.clone(), order: file.order, first, begin, text, item: None };
         document(source, &part, documents, problems);
     }
 }
@@ -206,7 +202,9 @@ fn document(source: Source, part: &str, documents: &mut Vec<Document>, problems:
     match serde_saphyr::from_str::<Value>(part) {
         Ok(Value::Object(mut map)) if map.get("kind").is_some_and(|kind| kind == "List") => match map.remove("items") {
             Some(Value::Array(items)) => {
-                documents.extend(items.into_iter().map(|value| Document { source: source.clone(), value }));
+                let item =
+                    |(number, value)| Document { source: Source { item: Some(number), ..source.clone() }, value };
+                documents.extend(items.into_iter().enumerate().map(item));
             }
             _ => problems.push(Problem { place, text: "a List has items; write `items: [...]`".to_owned() }),
         },
@@ -257,6 +255,7 @@ pub(crate) fn yaml_problem(message: &str) -> String {
     let hints = [
         ("mapping values are not allowed", "put a text with `: ` in it between single quotes"),
         ("trailing content after", "put a text with `\"` in it between single quotes"),
+        ("scanning a tag", "put a text that begins with `!` between single quotes"),
         ("tab", "indent with spaces, not with tabs"),
         ("block mapping", "keys of one map begin in the same column"),
         ("unknown anchor", "put a text that begins with `*` between quotes"),

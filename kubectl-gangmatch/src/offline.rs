@@ -5,10 +5,12 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crds::{AdFields, AdKind, Job, License, Machine, MachineClass, Match};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use pool::{Advertises, AgentLiveness, ObjectKey, Objects};
+use pool::{
+    Advertises, AgentLiveness, NodeFacts, ObjectKey, Objects, class_of_node, classes_in_order, machine_of_node,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -45,6 +47,7 @@ pub(crate) fn load(documents: Vec<Document>, stamp: &Stamp<'_>) -> Loaded {
     for document in documents {
         loader.add(document);
     }
+    loader.machines();
     loader.ads();
     let Loader { mut objects, mut problems, mut warnings, .. } = loader;
     // Without a cluster, agents count as alive.
@@ -74,9 +77,12 @@ impl Loader<'_> {
             (API, Some("Job")) => self.ad::<Job>(&document),
             (API, Some("Machine")) => self.ad::<Machine>(&document),
             (API, Some("License")) => self.ad::<License>(&document),
-            // read for what is wrong with it: without a cluster there are no nodes to make Machines of
             (API, Some("MachineClass")) => {
-                self.object::<MachineClass>("MachineClass", &document, |class| Some(&mut class.spec.ad));
+                if let Some(class) =
+                    self.object::<MachineClass>("MachineClass", &document, |class| Some(&mut class.spec.ad))
+                {
+                    self.objects.classes.insert(class.name_any(), Arc::new(class));
+                }
             }
             (API, Some(_)) => {
                 if let Some(found) = self.object::<Match>("Match", &document, |_| None) {
@@ -84,6 +90,7 @@ impl Loader<'_> {
                 }
             }
             ("v1", _) if kind == "Namespace" => self.namespace(&document),
+            ("v1", _) if kind == "Node" => self.node(&document),
             _ => self.foreign(&document, &api, &kind),
         }
     }
@@ -105,6 +112,66 @@ impl Loader<'_> {
             }
             Err(error) => self.problem(&document.source, "metadata", format!("Namespace: {error}")),
         }
+    }
+
+    fn node(&mut self, document: &Document) {
+        match serde_json::from_value::<Node>(document.value.clone()) {
+            Ok(node) => {
+                let mut facts = NodeFacts::of(&node);
+                // A node that somebody has written down, and no kubelet.
+                facts.ready |= node.status.and_then(|status| status.conditions).is_none_or(|known| known.is_empty());
+                self.objects.put_node(facts);
+            }
+            Err(error) => self.problem(&document.source, "metadata", format!("Node: {error}")),
+        }
+    }
+
+    /// The Machines that classes make of nodes, as the controller would create them.
+    fn machines(&mut self) {
+        let classes: Vec<Arc<MachineClass>> = self.objects.classes.values().cloned().collect();
+        let in_order = classes_in_order(classes.iter());
+        let of_class = |class: &MachineClass| self.sources.get(&("MachineClass", self.key_of_class(class))).cloned();
+        let Some(nodes) = self.objects.nodes.clone() else { return };
+        let (mut made, mut problems) = (Vec::new(), Vec::new());
+        for node in nodes.values() {
+            let Some(class) = class_of_node(&in_order, node) else { continue };
+            match machine_of_node(class, node) {
+                Ok(machine) => made.push(machine),
+                Err(rejected) => {
+                    let text = format!("MachineClass {}: {}", class.name_any(), rejected.message);
+                    problems.extend(
+                        of_class(class).map(|source| Problem { place: place(&source, &rejected.message), text }),
+                    );
+                }
+            }
+        }
+        problems.dedup_by(|one, other| one.text == other.text);
+        self.problems.extend(problems);
+        for mut machine in made {
+            let key = ObjectKey::of(&machine);
+            if self.objects.machines.get(&key).is_some() {
+                // A dump of a cluster has the Machines of its nodes already.
+                continue;
+            }
+            machine.metadata.uid = Some(uid("Machine", &key));
+            machine.metadata.generation = Some(1);
+            self.objects.put(machine);
+        }
+        self.assume_nodes();
+    }
+
+    /// Nodes of which nothing is known but that a Machine names them are taken for usable.
+    fn assume_nodes(&mut self) {
+        let named = self.objects.machines.iter().filter_map(|(_, held)| held.object.spec.node_name.clone());
+        let known = |name: &String| self.objects.nodes.as_ref().is_some_and(|nodes| nodes.contains_key(name));
+        let unknown: Vec<String> = named.filter(|name| !known(name)).collect();
+        for name in unknown {
+            self.objects.put_node(NodeFacts { name, ready: true, schedulable: true, ..NodeFacts::default() });
+        }
+    }
+
+    fn key_of_class(&self, class: &MachineClass) -> ObjectKey {
+        ObjectKey::new(class.metadata.namespace.as_deref().unwrap_or(self.stamp.namespace), &class.name_any())
     }
 
     /// Something that is no ad: passed over, unless it looks as if it should have been one.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crds::quantity::{self, Unit};
 use serde_json::{Map, Value};
 
 use crate::manifests::kind;
@@ -101,9 +102,23 @@ fn walk(path: &str, value: &Value, schema: &Value, findings: &mut Vec<Finding>) 
         ("integer", Value::Number(number)) if number.is_i64() || number.is_u64() => {
             bounds(path, number, schema, findings)
         }
-        ("integer", other) => findings.push(expected(path, other, "a whole number")),
+        ("integer", other) => {
+            findings.push(no_amount(path, other).unwrap_or_else(|| expected(path, other, "a whole number")))
+        }
         _ => {}
     }
+}
+
+/// An amount of a capacity that is written as a quantity of Kubernetes, and what to write instead; none if it is something else.
+fn no_amount(path: &str, found: &Value) -> Option<Finding> {
+    let (field, resource) = path.rsplit_once('.')?;
+    let text = found.as_str().filter(|_| ["spec.capacity", "spec.defaultRequest"].contains(&field))?;
+    let text = match (quantity::amount(resource, text)?, Unit::of(resource)) {
+        (Ok(amount), Unit::Mebibytes) => format!("found `{text}`; write {amount}, in MiB"),
+        (Ok(amount), Unit::Pieces) => format!("found `{text}`; write {amount}"),
+        (Err(wrong), _) => wrong.to_string(),
+    };
+    Some(Finding { path: path.to_owned(), text })
 }
 
 fn object(path: &str, map: &Map<String, Value>, schema: &Value, findings: &mut Vec<Finding>) {

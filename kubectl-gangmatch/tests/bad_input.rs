@@ -54,6 +54,50 @@ mod tests {
     }
 
     #[test]
+    fn m6_capacities_in_quantities_are_told_in_numbers() {
+        check(
+            MACHINE,
+            "spec:\n  capacity: {memory: 4Gi, cpus: 500m, seats: many}\n",
+            1,
+            &[
+                "error: -:5: Machine default/foo: spec.capacity.cpus: found 500m, which is not a whole number; write 1",
+                "error: -:5: Machine default/foo: spec.capacity.memory: found `4Gi`; write 4096, in MiB",
+                "error: -:5: Machine default/foo: spec.capacity.seats: found the text `many`; write a whole number",
+            ],
+        );
+    }
+
+    #[test]
+    fn m7_a_text_that_begins_with_a_mark_has_to_be_quoted() {
+        check(
+            JOB,
+            "spec:\n  constraint: !member(other.Owner, {\"x\"})\n",
+            1,
+            &[
+                "error: -:5: invalid YAML: column 15: while scanning a tag, did not find expected whitespace or line break; put a text that \
+               begins with `!` between single quotes",
+            ],
+        );
+    }
+
+    #[test]
+    fn m9_findings_of_a_list_carry_their_own_lines() {
+        let item = |name: &str, constraint: &str| {
+            format!(
+                "- apiVersion: gangmatch.dev/v1alpha1\n  kind: Job\n  metadata: {{name: {name}}}\n  spec:\n    constraint: {constraint}\n"
+            )
+        };
+        let list =
+            format!("apiVersion: v1\nkind: List\nitems:\n{}{}", item("a", "other.Memory > 3"), item("b", "a and b"));
+        check(
+            "",
+            &list,
+            1,
+            &["error: -:13: Job default/b: spec.constraint: line 1, column 3: `and` is not an operator; write `&&`"],
+        );
+    }
+
+    #[test]
     fn another_version() {
         check(
             "",

@@ -24,7 +24,9 @@ mod tests {
         assert_eq!(String::from_utf8(output.stdout).unwrap(), expected.unwrap());
         assert_eq!(
             String::from_utf8(output.stderr).unwrap(),
-            "note: examples/condor/from/machines.ad: slot1_1@foo.cs.wisc.edu: left out: a dynamic slot is part of a partitionable one\n\
+            "note: examples/condor/from/machines.ad: slot1@foo.cs.wisc.edu: left to an agent, because the values change all the time: \
+             LoadAvg; they are declared in dynamicAttributes, and UNDEFINED until the agent of the Machine publishes them\n\
+             note: examples/condor/from/machines.ad: slot1_1@foo.cs.wisc.edu: left out: a dynamic slot is part of a partitionable one\n\
              note: examples/condor/from/sim.sub:15: `transfer_input_files` is left out\n"
         );
     }
@@ -33,8 +35,8 @@ mod tests {
     fn what_cannot_be_read_is_said_with_its_line() {
         for (input, error) in [
             (
-                "executable = a\nqueue x in (1 2)\n",
-                "standard input:2: found `queue x in (1 2)`; write `queue` and a number",
+                "executable = a\nqueue x from list.txt\n",
+                "standard input:2: found `queue x from list.txt`; files are not read; write the list in parentheses",
             ),
             ("nonsense\nqueue\n", "standard input:1: found `nonsense`; write `command = value`, or `queue`"),
             ("requirements = (\nqueue\n", "standard input:1: "),
@@ -45,6 +47,40 @@ mod tests {
             assert!(said.contains(error), "{input:?}: {said}");
             assert!(!output.status.success() && output.stdout.is_empty());
         }
+    }
+
+    #[test]
+    fn m17_lists_of_jobs_are_expanded_and_gpus_are_requested() {
+        let input = "executable = a\nseed = $(x)0\narguments = --seed $(seed) --step $(Step)\nrequest_gpus = 2\n+Deck = \"$(x).v\"\n\
+                     container_image = i\nqueue 2 x in (7, 8)\n";
+        let output = run(&["-"], input);
+        let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(output.status.success() && notes.is_empty(), "{notes}");
+        assert_eq!(text.matches("kind: Job").count(), 4, "{text}");
+        assert_eq!(text.matches("gpus: \"2\"").count(), 4, "{text}");
+        assert!(text.contains("\"70\"") && text.contains("\"80\"") && text.contains("deck: 8.v"), "{text}");
+    }
+
+    #[test]
+    fn m17_what_changes_all_the_time_is_left_to_an_agent() {
+        let ad = "MyType = \"Machine\"\nName = \"d\"\nCpus = 4\nTotalSlotGPUs = 2\nLoadAvg = 0.25\nKeyboardIdle = 2000\n\
+                  START = KeyboardIdle > 900 && LoadAvg < 0.3\nRequirements = START\n";
+        let output = run(&["-"], ad);
+        let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(
+            text.contains("dynamicAttributes:") && text.contains("name: LoadAvg") && !text.contains("0.25"),
+            "{text}"
+        );
+        assert!(text.contains("constraint: START") && text.contains("gpus: 2"), "{text}");
+        assert!(notes.contains("the values change all the time: LoadAvg, KeyboardIdle; they are declared"), "{notes}");
+    }
+
+    #[test]
+    fn m17_a_file_that_is_refused_keeps_no_other_from_being_converted() {
+        let output = run(&["-", "examples/condor/from/machines.ad"], "executable = a\nqueue x matching *.dat\n");
+        let (text, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(!output.status.success() && said.contains("error: standard input:2: "), "{said}");
+        assert!(text.contains("kind: Machine"), "{text}");
     }
 
     #[test]

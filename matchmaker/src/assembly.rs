@@ -334,7 +334,7 @@ impl<'s> Assembly<'s> {
     fn accepts(&self, member: usize, port: &Port, frame: FrameId) -> bool {
         match &port.constraint {
             Some(constraint) => self.truth(constraint, frame),
-            None => self.seats.get(member).is_some_and(|seat| !seat.ad.ports.implicit),
+            None => self.accepts_without_constraint(member),
         }
     }
 
@@ -464,6 +464,24 @@ impl<'s> Assembly<'s> {
             }
             Some((parent_port, _, _)) => conjuncts.iter().map(|part| self.truth(part, parent_port)).collect(),
             None => vec![false; conjuncts.len()],
+        }
+    }
+
+    /// Whether a conjunct of a member's own constraint is true at this port of it.
+    pub(crate) fn is_true_at(&self, member: usize, port: usize, conjunct: &Expr) -> bool {
+        self.value_at(member, port, conjunct).is_some_and(|value| value.is_true())
+    }
+
+    /// Whether a port of a member that has no constraint accepts everything: an implicit one accepts nothing.
+    pub(crate) fn accepts_without_constraint(&self, member: usize) -> bool {
+        self.seats.get(member).is_some_and(|seat| !seat.ad.ports.implicit)
+    }
+
+    /// What a connected edge takes of the child, and whether it is there.
+    pub(crate) fn asked(&mut self, member: usize) -> (Ask, Result<EdgeOutcome, Misfit>) {
+        match self.edge(member) {
+            Some((parent_port, child_port, edge)) => self.fit(edge, member, parent_port, child_port),
+            None => (Ask::default(), Ok(EdgeOutcome::Holds)),
         }
     }
 

@@ -80,6 +80,16 @@ impl Early {
         self.opaque || ["count", "mincount", "maxcount"].iter().any(|name| self.late.contains(*name))
     }
 
+    /// Whether some name depends on partners at earlier ports.
+    pub(crate) fn has_late(&self) -> bool {
+        self.opaque || !self.late.is_empty()
+    }
+
+    /// Whether an expression of this port, or of its partner, may read what depends on partners at earlier ports.
+    pub(crate) fn may_read_late(&self, expr: &Expr) -> bool {
+        self.has_late() && (self.opaque || is_reflective(expr) || !self.late.is_disjoint(&words(expr)))
+    }
+
     /// Whether the constraint of a port that binds this one can be looked at early.
     pub(crate) fn seen_from(&self, other: &Early) -> bool {
         !self.opaque && !other.opaque && self.late.is_disjoint(&other.reads)

@@ -261,13 +261,23 @@ fn complete_before(seen: &mut Sights, assembly: &Assembly<'_>, port: usize) {
 fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
     let mut counts = Vec::new();
     for (number, (port, parts)) in ports.iter().zip(parts).enumerate() {
-        let part = |text: &Expr| ConjunctCount { text: text.excerpt(EXCERPT_MAX), ..ConjunctCount::default() };
+        let kind = port.wanted_kind().map(|(part, _)| part);
+        let part = |(number, text): (usize, &Expr)| ConjunctCount {
+            text: text.excerpt(EXCERPT_MAX),
+            is_kind: kind == Some(number),
+            ..ConjunctCount::default()
+        };
         let mut count = PortCount {
             label: port.label.to_string(),
-            conjuncts: parts.iter().map(part).collect(),
+            conjuncts: parts.iter().enumerate().map(part).collect(),
             ..PortCount::default()
         };
         for (_, sight) in seen.range((number, AdId::at(0))..=(number, AdId::at(usize::MAX))) {
+            let is_kind = |part: usize| sight.conjuncts.get(part).copied().unwrap_or(true);
+            if !sight.incomplete && kind.is_some_and(|part| !is_kind(part)) {
+                count.other_kinds += 1;
+                continue;
+            }
             count.candidates += 1;
             match sight.outcome {
                 _ if sight.incomplete => count.incomplete += 1,
@@ -299,7 +309,7 @@ fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
 /// never reached, is no such port.
 pub fn structural(counts: &[PortCount]) -> Verdict {
     for (port, count) in counts.iter().enumerate() {
-        if port > 0 && count.candidates == 0 {
+        if port > 0 && !count.is_reached() {
             break;
         }
         let refused = count.refused_by_offer + count.too_small;

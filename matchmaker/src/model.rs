@@ -205,8 +205,35 @@ impl Snapshot {
         self.taken.get(&id).unwrap_or(&offer.usage)
     }
 
+    /// The same ads with nothing taken, without roots.
+    #[must_use]
+    pub fn emptied(&self) -> Snapshot {
+        let freed = |ad: &Arc<PoolAd>| match &ad.role {
+            Role::Offers(offer) if offer.usage != Usage::default() => {
+                let mut ad = PoolAd::clone(ad);
+                if let Role::Offers(offer) = &mut ad.role {
+                    offer.usage = Usage::default();
+                }
+                Arc::new(ad)
+            }
+            _ => Arc::clone(ad),
+        };
+        Snapshot { ads: Arc::new(self.ads.iter().map(freed).collect()), ..Snapshot::default() }
+    }
+
+    /// The same pool with other ports of one ad, without roots.
+    #[must_use]
+    pub fn with_ports(&self, id: AdId, ports: &Arc<Ports>) -> Snapshot {
+        let mut ads = Vec::clone(&self.ads);
+        if let Some(ad) = ads.get_mut(id.0) {
+            *ad = Arc::new(PoolAd { ports: Arc::clone(ports), ..PoolAd::clone(ad) });
+        }
+        Snapshot { ads: Arc::new(ads), taken: self.taken.clone(), ..Snapshot::default() }
+    }
+
     /// The same pool when these gangs are held, without their roots.
-    pub(crate) fn after(&self, gangs: &[Gang]) -> Snapshot {
+    #[must_use]
+    pub fn after(&self, gangs: &[Gang]) -> Snapshot {
         let mut after = self.clone();
         let placed: BTreeSet<AdId> = gangs.iter().filter_map(Gang::root).collect();
         for root in self.roots.iter().filter(|root| placed.contains(&root.ad)) {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use classad::{Ad, Expr, Name};
+use classad::{Ad, Expr, Name, equated};
 
 use crate::early::Early;
 use crate::sets::SetTerms;
@@ -150,6 +150,11 @@ fn listed(expr: &Expr) -> (Arc<[Port]>, Option<String>) {
 }
 
 impl Port {
+    /// The kind of partner that it asks for with a part of its constraint such as `cpu.Type == "Machine"`, and the number of that part.
+    pub fn wanted_kind(&self) -> Option<(usize, String)> {
+        equated(self.constraint.as_ref()?, &self.label, "Type")
+    }
+
     fn implicit(ad: &Ad) -> Port {
         Port {
             label: OTHER.clone(),

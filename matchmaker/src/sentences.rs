@@ -133,9 +133,9 @@ fn relaxation(unmatched: &Unmatched, way: &Relaxation) -> Option<String> {
     let offers = way.offers.map_or_else(String::new, |offers| format!(" {}", ads(offers, "fits", "fit")));
     match texts.as_slice() {
         [ConjunctCount { text, nearest: Some(nearest), .. }] => Some(format!(
-            "without `{text}`{offers}; with {} instead of its number, {}",
-            nearest.value,
-            ads(nearest.offers, "does", "do")
+            "{} with {} as the number in `{text}`; without it,{offers}",
+            ads(nearest.offers, "fits", "fit"),
+            nearest.value
         )),
         [part] if offers.is_empty() => Some(format!("leave out `{}`", part.text)),
         [part] => Some(format!("without `{}`{offers}", part.text)),
@@ -227,6 +227,9 @@ fn inconsistent(unmatched: &Unmatched) -> String {
 }
 
 fn no_candidates(port: &PortCount) -> String {
+    if let Some(kind) = port.conjuncts.iter().find(|part| port.candidates == 0 && part.is_kind) {
+        return format!("port `{}`: `{}` is true of no ad that is open to this job's namespace", port.label, kind.text);
+    }
     if port.candidates == 0 {
         return format!("port `{}`: no ad is open to this job's namespace", port.label);
     }

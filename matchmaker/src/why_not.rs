@@ -136,8 +136,10 @@ pub enum Limit {
 pub struct PortCount {
     /// The port's label.
     pub label: String,
-    /// Ads tried; 0 if no combination of the earlier ports reached this one.
+    /// Ads tried that are of the kind that the root asks for; 0 if no combination of the earlier ports reached this one.
     pub candidates: u64,
+    /// Ads tried that are of another kind. They are counted nowhere else.
+    pub other_kinds: u64,
     /// Ads of which the root's constraint is not true.
     pub refused_by_job: u64,
     /// Ads whose constraint is not true of the root.
@@ -185,6 +187,11 @@ impl PortCount {
         self.candidates.saturating_sub(told)
     }
 
+    /// Whether any ad was tried.
+    pub fn is_reached(&self) -> bool {
+        self.candidates + self.other_kinds > 0
+    }
+
     /// How many ads it needs: 1 without a count.
     pub fn need(&self) -> u64 {
         self.set.as_ref().map_or(1, |set| set.need)
@@ -224,6 +231,8 @@ impl Misfits {
 pub struct ConjunctCount {
     /// Its text.
     pub text: String,
+    /// It names the kind of ad that is asked for; ads of other kinds are not counted.
+    pub is_kind: bool,
     /// The ads of which it is not true.
     pub rejects: u64,
     /// The ads of which it and all parts before it are true.

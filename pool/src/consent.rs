@@ -20,18 +20,31 @@ pub fn trusted(namespace: &str, namespaces: &Namespaces) -> bool {
 /// The namespaces whose jobs an offer admits: those that its owner allows, if the admin of the cluster trusts its namespace. A selector
 /// with an unknown operator selects nothing.
 pub fn consent(allowed: Option<&AllowedNamespaces>, namespace: &str, namespaces: &Namespaces) -> Consent {
-    let same = || Consent::same(namespace);
-    let Some(allowed) = allowed else { return same() };
-    if allowed.from == NamespacesFrom::Same || !trusted(namespace, namespaces) {
-        return same();
+    let allows_others = allowed.is_some_and(|allowed| allowed.from != NamespacesFrom::Same);
+    match allows_others && trusted(namespace, namespaces) {
+        true => allowed_by_owner(allowed, namespace, namespaces),
+        false => Consent::same(namespace),
     }
-    match (allowed.from, &allowed.selector) {
-        (NamespacesFrom::All, _) => Consent::Everybody,
-        (_, Some(selector)) => Consent::Namespaces(
+}
+
+/// The namespaces whose jobs the owner of an offer allows, whether the admin of the cluster trusts its namespace or not.
+pub(crate) fn allowed_by_owner(
+    allowed: Option<&AllowedNamespaces>,
+    namespace: &str,
+    namespaces: &Namespaces,
+) -> Consent {
+    match allowed.map(|allowed| (allowed.from, &allowed.selector)) {
+        Some((NamespacesFrom::All, _)) => Consent::Everybody,
+        Some((NamespacesFrom::Selector, Some(selector))) => Consent::Namespaces(
             namespaces.iter().filter(|(_, labels)| selects(selector, labels)).map(|(name, _)| name.clone()).collect(),
         ),
-        (_, None) => same(),
+        _ => Consent::same(namespace),
     }
+}
+
+/// Whether the owner of an offer allows other namespaces, and its own namespace lacks the label for that.
+pub(crate) fn is_untrusted(allowed: Option<&AllowedNamespaces>, namespace: &str, namespaces: &Namespaces) -> bool {
+    allowed.is_some_and(|allowed| allowed.from != NamespacesFrom::Same) && !trusted(namespace, namespaces)
 }
 
 /// Whether a selector selects these labels.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::Machine;
+use crds::quantity::{Quantity, Unit};
 use k8s_openapi::api::core::v1::{Node, NodeSystemInfo};
 use kube::ResourceExt;
 
@@ -65,7 +66,9 @@ impl NodeFacts {
             ready: conditions.iter().any(|found| found.type_ == "Ready" && found.status == "True"),
             schedulable: spec.unschedulable != Some(true) && node.metadata.deletion_timestamp.is_none(),
             system: system.into_iter().filter(|(_, text)| !text.is_empty()).collect(),
-            allocatable: amounts.filter_map(|(name, text)| Some((name.clone(), whole(&name, &text.0)?))).collect(),
+            allocatable: amounts
+                .filter_map(|(name, text)| Some((name.clone(), Quantity::parse(&text.0)?.floor(Unit::of(&name))?)))
+                .collect(),
             taints: taints(spec.taints.unwrap_or_default()),
             conditions: known.filter_map(|found| Some((found.type_.clone(), truth(&found.status)?))).collect(),
         }
@@ -76,46 +79,6 @@ impl NodeFacts {
 fn taints(all: Vec<k8s_openapi::api::core::v1::Taint>) -> Vec<[String; 3]> {
     let own = all.into_iter().filter(|taint| !taint.key.starts_with("node.kubernetes.io/"));
     own.map(|taint| [taint.key, taint.value.unwrap_or_default(), taint.effect]).collect()
-}
-
-/// A quantity as a whole number: cores, MiB, or pieces; rounded down.
-fn whole(resource: &str, text: &str) -> Option<i64> {
-    let milli = thousandths(text)?;
-    let unit: i128 = match resource {
-        "memory" | "ephemeral-storage" => 1024 * 1024,
-        name if name.starts_with("hugepages-") => 1024 * 1024,
-        _ => 1,
-    };
-    i64::try_from(milli / 1000 / unit).ok()
-}
-
-/// A quantity of Kubernetes in thousandths of its unit: `1500m`, `2`, `64Gi`, `1.5G`, `3e3`.
-fn thousandths(text: &str) -> Option<i128> {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let (number, suffix) = text.split_at_checked(end)?;
-    let (before, after) = number.split_once('.').unwrap_or((number, ""));
-    let digits: i128 = format!("{before}{after}").parse().ok()?;
-    let scale = 10_i128.checked_pow(u32::try_from(after.len()).ok()?)?;
-    let of = |base: i128, power: u32| base.checked_pow(power)?.checked_mul(1000);
-    let factor = match suffix {
-        "m" => Some(1),
-        "" => of(1, 0),
-        "k" => of(1000, 1),
-        "M" => of(1000, 2),
-        "G" => of(1000, 3),
-        "T" => of(1000, 4),
-        "P" => of(1000, 5),
-        "Ki" => of(1024, 1),
-        "Mi" => of(1024, 2),
-        "Gi" => of(1024, 3),
-        "Ti" => of(1024, 4),
-        "Pi" => of(1024, 5),
-        _ => {
-            let power = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-            of(10, power)
-        }
-    }?;
-    digits.checked_mul(factor)?.checked_div(scale)
 }
 
 /// Why a Machine cannot be claimed because of its node.
@@ -192,27 +155,6 @@ impl Objects {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantities_are_read_as_kubernetes_writes_them() {
-        for (resource, text, expected) in [
-            ("cpu", "16", Some(16)),
-            ("cpu", "15900m", Some(15)),
-            ("cpu", "1.5", Some(1)),
-            ("memory", "64Gi", Some(65536)),
-            ("memory", "65843508Ki", Some(64300)),
-            ("memory", "1G", Some(953)),
-            ("memory", "134217728", Some(128)),
-            ("ephemeral-storage", "1e9", Some(953)),
-            ("nvidia.com/gpu", "4", Some(4)),
-            ("pods", "110", Some(110)),
-            ("cpu", "", None),
-            ("cpu", "many", None),
-            ("cpu", "99999999999999999999999999999999999999999", None),
-        ] {
-            assert_eq!(whole(resource, text), expected, "{resource} {text}");
-        }
-    }
 
     #[test]
     fn facts_about_the_system_are_those_of_node_info() {

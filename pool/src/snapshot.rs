@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::conditions::types;
-use crds::{AdKind, ClaimPolicy, Decision, Disclosure, Job, Match, Member, StopPolicy, conditions};
+use crds::{AdKind, Decision, Disclosure, Job, Match, Member, conditions};
 use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Snapshot};
 
-use crate::agents::AgentLiveness;
+use crate::closure::closure;
 use crate::consent::consent;
 use crate::key::ObjectKey;
-use crate::node::node_problem;
 use crate::objects::Objects;
 use crate::offer_ref::OfferRef;
 use crate::snapshot_builder::SnapshotBuilder;
@@ -178,7 +177,7 @@ pub(crate) fn offer_ad(offer: OfferRef<'_>, objects: &Objects, inputs: &CycleInp
         usage,
         shared_by: prepared.shared_by.clone(),
         consent: consent(offer.fields.allowed_namespaces.as_ref(), &key.namespace, &objects.namespaces),
-        open: is_open(offer, objects, inputs),
+        open: closure(offer, objects, inputs).is_none(),
         disclosed: offer.fields.disclosure == Disclosure::Full,
     };
     Some(PoolAd {
@@ -188,22 +187,4 @@ pub(crate) fn offer_ad(offer: OfferRef<'_>, objects: &Objects, inputs: &CycleInp
         ports: prepared.ports.clone(),
         role: Role::Offers(Box::new(terms)),
     })
-}
-
-/// Whether new claims may be made on an offer: its owner accepts claims, its agent is alive, its node is usable, and no work goes on
-/// under a former object of its name.
-pub(crate) fn is_open(offer: OfferRef<'_>, objects: &Objects, inputs: &CycleInputs) -> bool {
-    let is_alive = || {
-        let agent = objects.agent(offer.kind, &offer.key());
-        match offer.fields.claim_policy {
-            ClaimPolicy::Agent => agent == AgentLiveness::Renewed,
-            // No vote is needed; but the attributes of an offer whose agent is lost are out of date.
-            ClaimPolicy::Auto => agent != AgentLiveness::Expired,
-        }
-    };
-    offer.fields.stop_policy == StopPolicy::None
-        && offer.metadata.deletion_timestamp.is_none()
-        && is_alive()
-        && node_problem(offer, objects).is_none()
-        && !inputs.unverified.contains(offer.uid())
 }

@@ -8,11 +8,13 @@ use crds::Offer;
 use matchmaker::{AdKey, Cycle, PoolAd, Role, Root, Snapshot};
 
 use crate::ads::Advertises;
-use crate::consent::consent;
+use crate::closure::{Closure, closure};
+use crate::consent::{allowed_by_owner, consent, is_untrusted};
 use crate::objects::Objects;
+use crate::obstacles::Unavailable;
 use crate::offer_ref::OfferRef;
 use crate::snapshot::{
-    CycleInputs, JobState, ad_key, is_open, job_state, missing_entries, offer_ad, recreated_under_live_claims,
+    CycleInputs, JobState, ad_key, job_state, missing_entries, offer_ad, recreated_under_live_claims,
 };
 use crate::store::AdStore;
 use crate::unmatchable::Unmatchable;
@@ -38,9 +40,12 @@ struct BuiltOffer {
 }
 
 /// What is true of an offer beside what its object says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct OfferFacts {
-    open: bool,
+    /// Why it takes no new claims, if so.
+    closed: Option<Closure>,
+    /// Its owner allows other namespaces, and its own namespace lacks the label for that.
+    untrusted: bool,
     /// An assumed gang takes some of it.
     assumed: bool,
 }
@@ -96,6 +101,21 @@ impl SnapshotBuilder {
         &self.unmatchable
     }
 
+    /// The offers of the last snapshot that take no new claims, or none from other namespaces although their owners allow that.
+    pub fn unavailable(&self, objects: &Objects) -> Vec<Unavailable> {
+        let withheld = self.offers.iter().filter(|built| built.facts.closed.is_some() || built.facts.untrusted);
+        let told = withheld.filter_map(|built| {
+            let (key, facts) = (&built.ad.key, &built.facts);
+            let allowed = || Some(objects.offer_at(key)?.fields.allowed_namespaces.as_ref());
+            let consent = match facts.untrusted {
+                true => allowed_by_owner(allowed()?, &key.namespace, &objects.namespaces),
+                false => built.ad.offer()?.consent.clone(),
+            };
+            Some(Unavailable { key: key.clone(), closed: facts.closed.clone(), untrusted: facts.untrusted, consent })
+        });
+        told.collect()
+    }
+
     /// Takes in what a cycle has found about the last snapshot, as far as the jobs with these uids are concerned.
     pub fn learn(&mut self, snapshot: &Snapshot, cycle: &Cycle, is_concerned: impl Fn(&str) -> bool) {
         if !self.offers.iter().any(|built| built.ad.is_timely()) {
@@ -138,11 +158,11 @@ impl<'a> SnapshotContext<'a> {
             let (key, offer) = (ad_key(<K as Advertises>::KIND, key), OfferRef::from(held));
             let facts = self.facts(offer, &key);
             let is_same = |built: &BuiltOffer| std::ptr::addr_eq(Arc::as_ptr(&built.object), Arc::as_ptr(&held.object));
-            let before = known(&key).filter(|built| is_same(built) && self.is_current(built, offer, facts));
+            let before = known(&key).filter(|built| is_same(built) && self.is_current(built, offer, &facts));
             before.or_else(|| {
                 let mut ad = offer_ad(offer, self.objects, self.inputs)?;
                 if let Role::Offers(terms) = &mut ad.role {
-                    terms.open = facts.open;
+                    terms.open = facts.closed.is_none();
                 }
                 Some(BuiltOffer { ad: Arc::new(ad), object: held.object.clone(), facts })
             })
@@ -151,15 +171,20 @@ impl<'a> SnapshotContext<'a> {
     }
 
     fn facts(&self, offer: OfferRef<'_>, key: &AdKey) -> OfferFacts {
-        let closed = !self.closed.is_empty() && self.closed.contains(&(key.clone(), offer.uid().to_owned()));
-        OfferFacts { open: !closed && is_open(offer, self.objects, self.inputs), assumed: self.assumed.contains(key) }
+        let is_unsafe = !self.closed.is_empty() && self.closed.contains(&(key.clone(), offer.uid().to_owned()));
+        let closed = closure(offer, self.objects, self.inputs);
+        OfferFacts {
+            closed: closed.or_else(|| is_unsafe.then_some(Closure::Unverified)),
+            untrusted: is_untrusted(offer.fields.allowed_namespaces.as_ref(), &key.namespace, &self.objects.namespaces),
+            assumed: self.assumed.contains(key),
+        }
     }
 
     /// Whether the ad of an offer whose object has not changed is what would be made of it now. Assumed gangs come and go: an ad that
     /// counts one is made anew.
-    fn is_current(&self, built: &BuiltOffer, offer: OfferRef<'_>, facts: OfferFacts) -> bool {
+    fn is_current(&self, built: &BuiltOffer, offer: OfferRef<'_>, facts: &OfferFacts) -> bool {
         let namespace = &built.ad.key.namespace;
-        built.facts == facts
+        built.facts == *facts
             && !facts.assumed
             && offer.fields.allowed_namespaces.as_ref().is_none_or(|allowed| {
                 let now = consent(Some(allowed), namespace, &self.objects.namespaces);

@@ -75,8 +75,12 @@ pub(crate) fn down() -> Result<()> {
 /// Prints how to use an API server.
 pub(crate) fn say_how(access: &Access, kubeconfig: &Path) {
     line(format_args!("export KUBECONFIG={}", kubeconfig.display()));
-    line(format_args!("kubectl: {}", access.tools().kubectl.display()));
-    line(format_args!("helm:    {}", access.tools().helm.display()));
+    // What is pasted into a shell makes the commands of the documents work.
+    let mut folders: Vec<_> =
+        [&access.tools().kubectl, &access.tools().helm].into_iter().filter_map(|tool| tool.parent()).collect();
+    folders.dedup();
+    let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    line(format_args!("export PATH={}:$PATH", folders.join(":")));
 }
 
 fn kind_kubeconfig() -> PathBuf {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use matchmaker::{AdKey, Config as EngineConfig, Cycle, PoolAd, Snapshot, Stop, WhyNot};
-use pool::{CycleInputs, JobState, Objects, Provenance, job_state, returning};
+use pool::{CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, job_state, returning};
 use tokio::time::Instant;
 
 use super::running::{Done, Running};
@@ -33,6 +33,7 @@ impl Negotiator {
             self.count_waiting(0);
             return None;
         }
+        let unavailable = self.search.snapshots.unavailable(objects);
         // What is left of the last cycle is found again.
         self.last.backlog = None;
         self.search.cycles += 1;
@@ -48,7 +49,7 @@ impl Negotiator {
         let cycle = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
             let cycle = engine.negotiate(&pool, &settings, now.as_second());
-            let findings = findings(&pool, &cycle, now);
+            let findings = findings(&pool, &cycle, &unavailable, &settings, now);
             let (returning, took) = (inputs.returning, begun.elapsed());
             Done { pool, cycle, findings, provenance, engine, sees_all, returning, took }
         });
@@ -180,15 +181,24 @@ fn resting_ms(took: Duration) -> u64 {
 }
 
 /// Jobs that the engine cannot tell apart share what was found.
-fn findings(pool: &Snapshot, cycle: &Cycle, now: Timestamp) -> BTreeMap<String, Arc<Finding>> {
+fn findings(
+    pool: &Snapshot,
+    cycle: &Cycle,
+    unavailable: &[Unavailable],
+    settings: &EngineConfig,
+    now: Timestamp,
+) -> BTreeMap<String, Arc<Finding>> {
     let mut closed: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut shared: BTreeMap<(*const WhyNot, usize), Arc<Finding>> = BTreeMap::new();
+    let mut obstacles = Obstacles::of(pool, unavailable);
+    let mut shared: BTreeMap<(*const WhyNot, &str), Arc<Finding>> = BTreeMap::new();
     let told = cycle.unmatched.iter().filter_map(|unmatched| {
         let root = pool.ad(unmatched.root)?;
         let namespace = root.key.namespace.as_str();
-        let closed = *closed.entry(namespace).or_insert_with(|| closed_to(pool, namespace));
-        let found = shared.entry((Arc::as_ptr(&unmatched.why), closed));
-        let found = found.or_insert_with(|| Arc::new(finding(unmatched, closed, now)));
+        let found = shared.entry((Arc::as_ptr(&unmatched.why), namespace)).or_insert_with(|| {
+            let in_the_way = obstacles.find(unmatched, settings, now.as_second());
+            let closed = *closed.entry(namespace).or_insert_with(|| closed_to(pool, namespace));
+            Arc::new(finding(unmatched, in_the_way.as_deref(), closed, now))
+        });
         Some((root.uid.clone(), found.clone()))
     });
     told.collect()

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use crds::ad::Rejected;
 use crds::{Machine, MachineClass, MachineSpec};
 use kube::ResourceExt;
-use pool::{Cached, NodeFacts, ObjectKey, Objects, selects};
-
-use crate::nodes::machine::{check, machine};
+use pool::{Cached, NodeFacts, ObjectKey, Objects, check_class, class_of_node, classes_in_order, machine_of_node};
 
 /// One write.
 #[derive(Clone, Debug)]
@@ -53,22 +51,23 @@ pub(crate) struct Plan {
 pub(crate) fn plan(objects: &Objects, settled: &mut Settled) -> Plan {
     let mut plan = Plan::default();
     let Some(nodes) = &objects.nodes else { return plan };
-    let mut classes: Vec<&Arc<MachineClass>> = objects.classes.values().collect();
-    classes.sort_by_key(|class| (class.metadata.creation_timestamp.clone(), class.name_any()));
+    let classes = classes_in_order(objects.classes.values());
     let problems = problems(&classes, settled);
     let tally = |class: &&Arc<MachineClass>| {
-        let problem = problems.get(&stamp(class)).cloned().flatten();
+        let problem = problems.get(&stamp(class)).cloned().flatten().or_else(|| namespace_problem(class, objects));
         (class.name_any(), Tally { problem, ..Tally::default() })
     };
     plan.tallies = classes.iter().map(tally).collect();
     settled.classes = problems;
     let mut wanted: BTreeSet<ObjectKey> = BTreeSet::new();
     for node in nodes.values() {
-        let Some(class) = classes.iter().find(|class| selects(&class.spec.selector, &node.labels)) else { continue };
+        let Some(class) = class_of_node(&classes, node) else { continue };
         let Some(tally) = plan.tallies.get_mut(&class.name_any()) else { continue };
         tally.nodes += 1;
         wanted.insert(ObjectKey::new(&class.spec.namespace, &node.name));
-        if settled.classes.get(&stamp(class)).is_some_and(Option::is_some) {
+        if settled.classes.get(&stamp(class)).is_some_and(Option::is_some)
+            || namespace_problem(class, objects).is_some()
+        {
             // Machines that it has made stay as they are.
             tally.machines +=
                 usize::from(objects.machines.get(&ObjectKey::new(&class.spec.namespace, &node.name)).is_some());
@@ -104,9 +103,21 @@ fn stamp(class: &MachineClass) -> Stamp {
 fn problems(classes: &[&Arc<MachineClass>], settled: &Settled) -> BTreeMap<Stamp, Option<Rejected>> {
     let of = |class: &Arc<MachineClass>| match settled.classes.get(&stamp(class)) {
         Some(known) => known.clone(),
-        None => check(class).err(),
+        None => check_class(class).err(),
     };
     classes.iter().map(|class| (stamp(class), of(class))).collect()
+}
+
+/// What is wrong with the namespace of a class: nobody can create Machines in one that does not exist.
+fn namespace_problem(class: &MachineClass, objects: &Objects) -> Option<Rejected> {
+    let namespace = &class.spec.namespace;
+    // No cluster is without any namespace: then they are not known.
+    if objects.namespaces.is_empty() || objects.namespaces.contains_key(namespace) {
+        return None;
+    }
+    let message =
+        format!("spec.namespace: there is no namespace `{namespace}`; create it: kubectl create namespace {namespace}");
+    Some(Rejected { reason: crds::conditions::reasons::NAMESPACE_MISSING, message })
 }
 
 /// The uid of the class that has made a Machine.
@@ -139,14 +150,7 @@ fn change_of(
     {
         return Ok(None);
     }
-    let mut made = machine(class, node)?;
-    if made.spec.capacity.is_empty() {
-        let message = format!(
-            "spec.capacity: no resource remains for node {}: write expressions over its attributes whose values are whole numbers of at least 0",
-            node.name
-        );
-        return Err(Rejected { reason: crds::conditions::reasons::INVALID_CAPACITY, message });
-    }
+    let mut made = machine_of_node(class, node)?;
     let Some(held) = held else { return Ok(Some(Change::Create(Box::new(made)))) };
     if class_of(held) != Some(uid.as_str()) {
         let message = format!(
@@ -255,6 +259,21 @@ pub(super) mod tests {
         with(&mut objects, changed);
         assert_eq!(carry_out(&mut objects, &mut settled), 4998 + 2);
         assert_eq!(plan(&objects, &mut settled).changes.len(), 0);
+    }
+
+    #[test]
+    fn b1_a_class_whose_namespace_does_not_exist_says_so_until_it_does() {
+        let (mut objects, mut settled) = (Objects::default(), Settled::default());
+        objects.apply_namespace("default", Some(BTreeMap::new()));
+        with(&mut objects, class("lab", 1, &json!({"selector": {}, "namespace": "grid"})));
+        objects.put_node(node("n1"));
+        let now = plan(&objects, &mut settled);
+        let problem = now.tallies["lab"].problem.clone().unwrap();
+        assert_eq!((now.changes.len(), problem.reason), (0, "NamespaceMissing"));
+        assert!(problem.message.starts_with("spec.namespace: there is no namespace `grid`; create it"), "{problem}");
+        objects.apply_namespace("grid", Some(BTreeMap::new()));
+        let now = plan(&objects, &mut settled);
+        assert_eq!((now.changes.len(), now.tallies["lab"].problem.clone()), (1, None));
     }
 
     #[test]

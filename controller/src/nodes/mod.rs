@@ -3,7 +3,8 @@
 //! What a node and a class give is a value; so is the list of what differs from what is there. Only the reconciler makes requests.
 
 mod changes;
-mod machine;
+#[cfg(test)]
+mod machine_tests;
 mod reconciler;
 
 pub(crate) use reconciler::MachineReconciler;

@@ -1,10 +1,10 @@
 //! What a cycle found about a job that it could not match, into the words of the job's status.
 
-use crds::conditions::reasons;
 use crds::{Unmatched, UnmatchedConjunct, UnmatchedPort};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::Verdict;
+use pool::{Obstacle, explained};
 
 /// Why a job has no gang.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +32,14 @@ const WHY_MAX: usize = 256;
 const CONJUNCTS_MAX: usize = 16;
 const PORTS_MAX: usize = 8;
 
-/// The engine's answer in the terms of the API. `closed` offers were not tried, and would be if they were open.
-pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Timestamp) -> Finding {
+/// The engine's answer in the terms of the API, with the offers that stand in the way. Where these are not known, it is told that `closed`
+/// offers were not tried.
+pub(crate) fn finding(
+    unmatched: &matchmaker::Unmatched,
+    obstacles: Option<&[Obstacle]>,
+    closed: usize,
+    now: Timestamp,
+) -> Finding {
     let ports = unmatched.ports.iter().take(PORTS_MAX);
     let conjuncts = ports.clone().flat_map(|port| {
         let parts = port.conjuncts.iter().filter(|part| part.rejects > 0);
@@ -43,7 +49,7 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Tim
             rejects: count(part.rejects),
         })
     });
-    let hint = matchmaker::hint(unmatched);
+    let said = explained(unmatched, obstacles.unwrap_or_default());
     let counts = Unmatched {
         at: Some(Time(now)),
         conjuncts: conjuncts.take(CONJUNCTS_MAX).collect(),
@@ -56,10 +62,13 @@ pub(crate) fn finding(unmatched: &matchmaker::Unmatched, closed: usize, now: Tim
                 busy: count(port.busy.saturating_add(port.excluded)),
             })
             .collect(),
-        hint: Some(cut(&hint, 512)).filter(|hint| !hint.is_empty()),
+        hint: Some(cut(&said.hint, 512)).filter(|hint| !hint.is_empty()),
     };
-    let why = with_closed(&matchmaker::why(unmatched), &unmatched.verdict, closed);
-    Finding { reason: reason(&unmatched.verdict), why, counts }
+    let (reason, why) = match obstacles {
+        Some(_) => (said.reason, cut(&said.why, WHY_MAX)),
+        None => (said.reason, with_closed(&said.why, &unmatched.verdict, closed)),
+    };
+    Finding { reason, why, counts }
 }
 
 /// The sentence, with the number of closed offers if there are no candidates.
@@ -70,19 +79,6 @@ fn with_closed(why: &str, verdict: &Verdict, closed: usize) -> String {
     let are = if closed == 1 { "offer is" } else { "offers are" };
     let told = format!("; {closed} {are} not available and were not tried: see their condition Ready");
     format!("{}{told}", cut(why, WHY_MAX.saturating_sub(told.len())))
-}
-
-fn reason(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Unusable(_) => reasons::NOT_ACCEPTED,
-        Verdict::Never { .. } | Verdict::NoCandidates { .. } => reasons::NO_CANDIDATES,
-        Verdict::TooExpensive { .. } => reasons::EXPRESSION_TOO_EXPENSIVE,
-        Verdict::RefusedByOffers { .. } => reasons::REFUSED_BY_OFFERS,
-        Verdict::Limit(_) | Verdict::NoConsistentGang => reasons::NO_CONSISTENT_GANG,
-        Verdict::WaitingForCapacity => reasons::WAITING_FOR_CAPACITY,
-        Verdict::BackingOff => reasons::BACKING_OFF,
-        Verdict::GaveUp => reasons::SEARCH_BUDGET_EXHAUSTED,
-    }
 }
 
 fn count(number: u64) -> i64 {

@@ -77,6 +77,7 @@ impl<'j> Draft<'j> {
         let running = started.is_some_and(|found| found.status == "True" && found.reason != reasons::NO_WORKLOAD);
         let phase = match finished {
             Some(found) if well(found) => JobPhase::Succeeded,
+            Some(found) if found.reason == reasons::CANCELLED => JobPhase::Cancelled,
             Some(_) => JobPhase::Failed,
             None if self.job.spec.suspend => JobPhase::Suspended,
             None if self.holds(types::CLAIMED) && running => JobPhase::Running,
@@ -98,6 +99,7 @@ pub(crate) fn job_reserving(held: &Cached<Job>, found: &Match, match_uid: &str, 
     let mut draft = Draft::of(&held.object, now);
     accepted(&mut draft, held);
     draft.status.claim = Some(JobClaim { match_name: found.name_any(), uid: match_uid.to_owned() });
+    draft.status.last_match = Some(found.name_any());
     draft.status.workload = None;
     draft.status.started_at = None;
     draft.status.attempts = Some(found.spec.attempt);
@@ -125,6 +127,7 @@ pub(crate) fn job_claimed(held: &Cached<Job>, found: &Match, match_uid: &str, no
     let mut draft = Draft::of(job, now);
     accepted(&mut draft, held);
     draft.status.claim = Some(JobClaim { match_name: found.name_any(), uid: match_uid.to_owned() });
+    draft.status.last_match = Some(found.name_any());
     draft.status.attempts = Some(found.spec.attempt.max(draft.status.attempts.unwrap_or(0)));
     waiting::begin(job, &mut draft.status, now);
     waiting::end(&mut draft.status, now);
@@ -161,8 +164,12 @@ pub(crate) fn count_gave_up(metrics: &Metrics, job: &Job) {
 /// The claim is over, and nothing is held any more.
 pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(job, now);
-    draft.status.claim = None;
-    draft.status.members = None;
+    draft.status.last_match =
+        draft.status.claim.take().map(|claim| claim.match_name).or(draft.status.last_match.take());
+    // A job that has finished says where it was.
+    if !is_end(ended.reason) {
+        draft.status.members = None;
+    }
     let by_itself = matches!(ended.reason, Reason::Completed | Reason::WorkloadFailed);
     if let Some(batch) = ended.batch.as_ref().filter(|batch| batch.run.up) {
         draft.status.rejections = None;
@@ -184,9 +191,10 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
         draft.status.started_at = None;
     }
     match ended.reason {
-        Reason::Done | Reason::ClaimExpired | Reason::Completed | Reason::WorkloadFailed => {
-            draft.finish(reason, ended.message.clone());
+        Reason::Done if job.spec.workload.is_some() => {
+            draft.finish(reasons::CANCELLED, "spec.done was set before the workload had ended");
         }
+        end if is_end(end) => draft.finish(reason, ended.message.clone()),
         Reason::Suspended => {
             waiting::end(&mut draft.status, now);
             draft.say(types::MATCHED, Holds::False, reasons::SUSPENDED, "spec.suspend is true");
@@ -200,6 +208,11 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
         }
     }
     draft.done()
+}
+
+/// Whether a claim that ends for this reason is the last one of its job.
+fn is_end(reason: Reason) -> bool {
+    matches!(reason, Reason::Done | Reason::ClaimExpired | Reason::Completed | Reason::WorkloadFailed)
 }
 
 /// Whether a claim was aborted because a member refused, and not because the job or its Match were taken back.
@@ -246,8 +259,8 @@ pub(crate) fn job_waiting(held: &Cached<Job>, state: JobState, finding: Option<&
         JobState::Finished if job.spec.done && !draft.holds(types::FINISHED) => {
             draft.status.why = None;
             draft.status.unmatched = None;
-            draft.say(types::MATCHED, Holds::False, reasons::DONE, "finished before it was claimed");
-            draft.finish(reasons::DONE, "spec.done is true");
+            draft.say(types::MATCHED, Holds::False, reasons::CANCELLED, "cancelled before it was claimed");
+            draft.finish(reasons::CANCELLED, "spec.done was set before the job was claimed");
         }
         JobState::Finished | JobState::Held => {}
     }

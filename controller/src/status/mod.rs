@@ -21,4 +21,4 @@ pub(crate) use offer::offer_status;
 pub(crate) use pending::updates;
 pub(crate) use pending::{ObjectId, Pending};
 pub(crate) use work::job_working;
-pub(crate) use write::{Findings, Update};
+pub(crate) use write::{Findings, StatusWrite, Update};

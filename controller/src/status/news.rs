@@ -14,7 +14,7 @@ pub(crate) struct EventText {
 }
 
 /// Why a job that is not matched says so without there being any news: its owner's doing, or told by another condition.
-const QUIET: [&str; 4] = [reasons::NOT_ACCEPTED, reasons::SUSPENDED, reasons::PENDING_EVALUATION, reasons::DONE];
+const QUIET: [&str; 4] = [reasons::NOT_ACCEPTED, reasons::SUSPENDED, reasons::PENDING_EVALUATION, reasons::CANCELLED];
 
 /// A refusal of the ad and the end of a wait are warnings; a new reason to wait is not.
 pub(crate) fn news(before: &[Condition], after: &[Condition]) -> Option<EventText> {

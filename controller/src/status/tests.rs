@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use claiming::Reason;
 use jiff::Timestamp;
+use kube::ResourceExt;
 use pool::{Objects, RunState, WorkloadObject, job_state};
 use serde_json::{Value, json};
 
 use super::{
-    Ended, Finding, Findings, Pending, job_claimed, job_freed, job_reserving, job_waiting, job_working, offer_status,
-    updates,
+    Ended, Finding, Findings, Pending, StatusWrite, Update, job_claimed, job_freed, job_reserving, job_waiting,
+    job_working, offer_status, updates,
 };
 use crate::testing::fixtures::{MATCH_UID, entry, found, job, key, license, world};
 use crate::write::lane::Room;
@@ -102,7 +103,7 @@ fn waiting_reasons_without_a_search() {
     let paused = waiting(&json!({"suspend": true}), &json!({}), None);
     assert_eq!((paused.phase, reason(&paused, "Matched")), (Some(JobPhase::Suspended), "Suspended".into()));
     let done = waiting(&json!({"done": true}), &json!({}), None);
-    assert_eq!((done.phase, reason(&done, "Finished")), (Some(JobPhase::Succeeded), "Done".into()));
+    assert_eq!((done.phase, reason(&done, "Finished")), (Some(JobPhase::Cancelled), "Cancelled".into()));
     assert!(done.finished_at.is_some());
 }
 
@@ -133,7 +134,9 @@ fn the_way_to_a_claim_and_back() {
         let why = Ended { reason: ended, message: String::new(), refusals: Vec::new(), aborted: false, batch: None };
         let freed = job_freed(&claimed, &why, NOW);
         assert_eq!((freed.phase, reason(&freed, "Matched").as_str()), (Some(phase), matched), "{ended}");
-        assert_eq!((freed.claim, freed.members), (None, None));
+        let members = (phase != JobPhase::Pending).then_some("cpu=ns/machine license=ns/license");
+        assert_eq!((freed.claim, freed.members.as_deref()), (None, members), "where it was");
+        assert_eq!(freed.last_match.as_deref(), Some(found(&json!({})).name_any().as_str()));
         assert_eq!(find(&freed.conditions, "Claimed").unwrap().reason, ended.as_str());
     }
 }
@@ -264,7 +267,7 @@ fn the_words_of_the_claim_are_those_of_the_api() {
 fn a_seat_that_nobody_sits_on_is_taken_away() {
     let mut objects = Objects::default();
     objects.licenses.put(license(&json!({}), &json!({"shared": {"a": {"seats": 1}}})));
-    let patch = serde_json::to_value(&updates(&objects, &looked_at(false), &Default::default(), NOW)[0].patch).unwrap();
+    let patch = patch_of(&updates(&objects, &looked_at(false), &Default::default(), NOW)[0]);
     let removed = json!({"op": "remove", "path": "/status/shared"});
     assert!(patch.as_array().unwrap().contains(&removed), "{patch}");
     assert_eq!(patch[0]["path"], "/metadata/resourceVersion", "nobody may have sat down meanwhile");
@@ -317,7 +320,7 @@ fn edited_under_its_claim(spec: &Value) -> Vec<Value> {
     let mut objects = Objects::default();
     objects.jobs.put(edited);
     let all = updates(&objects, &looked_at(false), &BTreeSet::new(), NOW);
-    all.iter().flat_map(|update| serde_json::to_value(&update.patch).unwrap().as_array().unwrap().clone()).collect()
+    all.iter().flat_map(|update| patch_of(update).as_array().unwrap().clone()).collect()
 }
 
 #[test]
@@ -414,4 +417,43 @@ fn words_of_chance_do_not_write_in_every_cycle() {
     let soon = told(&next, &found("NoCandidates", 0, 171), 171);
     assert_eq!(reason(&soon, "Matched"), "WaitingForCapacity", "but not in every cycle either");
     assert_eq!(reason(&told(&soon, &found("NoCandidates", 0, 172), 172), "Matched"), "NoCandidates");
+}
+
+/// The patch of a status that is due.
+fn patch_of(update: &Update) -> Value {
+    match &update.change {
+        StatusWrite::Status(patch) => serde_json::to_value(patch).unwrap(),
+        StatusWrite::Delete => panic!("{} is to be deleted", update.key),
+    }
+}
+
+#[test]
+fn m12_a_finished_job_is_deleted_when_its_time_is_over_and_not_written_before() {
+    let finished = json!({"finishedAt": "2026-11-21T14:00:00Z", "phase": "Succeeded"});
+    let at =
+        |seconds: i64| "2026-11-21T14:00:00Z".parse::<Timestamp>().unwrap() + jiff::SignedDuration::from_secs(seconds);
+    let check = |spec: Value, seconds: i64| {
+        let mut objects = Objects::default();
+        objects.jobs.put(job(&spec, &finished));
+        let settled = job_waiting(objects.jobs.get(&key("job")).unwrap(), pool::JobState::Finished, None, at(0));
+        objects.jobs.put(job(&spec, &serde_json::to_value(settled).unwrap()));
+        let all = updates(&objects, &looked_at(false), &Default::default(), at(seconds));
+        all.into_iter().map(|update| matches!(update.change, StatusWrite::Delete)).collect::<Vec<bool>>()
+    };
+    assert_eq!(check(json!({"ttlSecondsAfterFinished": 60}), 59), [] as [bool; 0], "it is not touched");
+    assert_eq!(check(json!({"ttlSecondsAfterFinished": 60}), 60), [true]);
+    assert_eq!(check(json!({"ttlSecondsAfterFinished": 0}), 0), [true]);
+    assert_eq!(check(json!({}), 1_000_000), [] as [bool; 0]);
+}
+
+#[test]
+fn m8_a_job_that_is_done_before_its_workload_has_ended_is_cancelled() {
+    let claimed = json!({"claim": {"match": "m", "uid": MATCH_UID}, "members": "cpu=ns/machine"});
+    let workload = json!({"workload": {"workloadRef": {"name": "w"}}, "done": true});
+    let why = |reason| Ended { reason, message: String::new(), refusals: Vec::new(), aborted: false, batch: None };
+    let freed = job_freed(&job(&workload, &claimed), &why(Reason::Done), NOW);
+    assert_eq!((freed.phase, reason(&freed, "Finished")), (Some(JobPhase::Cancelled), "Cancelled".into()));
+    assert_eq!((freed.members.as_deref(), freed.last_match.as_deref()), (Some("cpu=ns/machine"), Some("m")));
+    let freed = job_freed(&job(&json!({"done": true}), &claimed), &why(Reason::Done), NOW);
+    assert_eq!((freed.phase, reason(&freed, "Finished")), (Some(JobPhase::Succeeded), "Done".into()));
 }

@@ -18,6 +18,14 @@ use crate::write::patch::Ops;
 /// How long a job may wait for the first word about it, so that it is the right one.
 const MOMENT_SECONDS: i64 = 5;
 
+/// What is done to an object.
+pub(crate) enum StatusWrite {
+    /// Its status changes, from exactly the version that the patch was made for.
+    Status(json_patch::Patch),
+    /// It is deleted: it has finished, and its time is over.
+    Delete,
+}
+
 /// One status to be written.
 pub(crate) struct Update {
     /// The kind of its object.
@@ -26,8 +34,8 @@ pub(crate) struct Update {
     pub(crate) key: ObjectKey,
     /// Its uid.
     pub(crate) uid: String,
-    /// The change, for exactly the version that it was made for.
-    pub(crate) patch: json_patch::Patch,
+    /// What is done to it.
+    pub(crate) change: StatusWrite,
     /// What an Event is to say of it.
     pub(crate) news: Option<EventText>,
 }
@@ -97,11 +105,24 @@ pub(crate) fn job_next(
         let news = news(&from.conditions, &to.conditions);
         return StatusCheck { update: update(AdKind::Job, ObjectKey::of(job), &uid, ops, news), at: None };
     }
+    if let Some(at) = expires_at(job, state) {
+        let is_over = at <= now.as_second();
+        let delete =
+            || Update { kind: AdKind::Job, key: ObjectKey::of(job), uid, change: StatusWrite::Delete, news: None };
+        return StatusCheck { update: is_over.then(delete), at: Some(at).filter(|_| !is_over) };
+    }
     let second = now.as_second();
     let waits = state == JobState::Waits;
     let timeout = left(job, &from, now).filter(|_| waits).map(|left| second.saturating_add(left));
     let retold = finding.filter(|_| waits).and_then(|found| retells_at(&from, job.metadata.generation, found, second));
     StatusCheck { update: None, at: timeout.into_iter().chain(retold).filter(|at| *at > second).min() }
+}
+
+/// When a finished job is deleted, in seconds since 1970.
+fn expires_at(job: &Job, state: JobState) -> Option<i64> {
+    let ttl = job.spec.ttl_seconds_after_finished.filter(|_| state == JobState::Finished)?;
+    let finished_at = job.status.as_ref()?.finished_at.as_ref()?;
+    Some(finished_at.0.as_second().saturating_add(i64::from(ttl)))
 }
 
 /// When a job that waits, and whose status is in line with all but this finding, is to be looked at.
@@ -138,5 +159,5 @@ fn guarded(version: &str) -> Ops {
 }
 
 fn update(kind: AdKind, key: ObjectKey, uid: &str, ops: Ops, news: Option<EventText>) -> Option<Update> {
-    ops.writes().then(|| Update { kind, key, uid: uid.to_owned(), patch: ops.build(), news })
+    ops.writes().then(|| Update { kind, key, uid: uid.to_owned(), change: StatusWrite::Status(ops.build()), news })
 }

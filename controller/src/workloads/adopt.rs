@@ -97,6 +97,8 @@ impl Asking {
         let mut spec = ad.spec.clone();
         spec.ad.owner.clone_from(owner);
         spec.suspend = false;
+        // It is deleted with its workload, and its absence would ask for another one.
+        spec.ttl_seconds_after_finished = None;
         spec.done = false;
         spec.workload = Some(Workload {
             job_template: None,

@@ -10,7 +10,7 @@ use pool::{Cached, ObjectKey, Objects};
 use crate::context::Context;
 use crate::cycle::in_flight::InFlight;
 use crate::metrics::count;
-use crate::status::{EventText, Findings, ObjectId, Pending, Update, count_gave_up};
+use crate::status::{EventText, Findings, ObjectId, Pending, StatusWrite, Update, count_gave_up};
 use crate::write::answer::Answer;
 use crate::write::lane::Lane;
 use crate::write::pacing::Outcome;
@@ -90,7 +90,11 @@ async fn write(context: &Context, in_flight: &Arc<InFlight>, update: Update) -> 
         },
         AdKind::Offer(_) => None,
     };
-    let (key, patch, news) = (update.key, ObjectPatch::Json(update.patch), update.news);
+    let (key, news) = (update.key, update.news);
+    let patch = match update.change {
+        StatusWrite::Status(patch) => ObjectPatch::Json(patch),
+        StatusWrite::Delete => return outcome(context.cluster.delete::<Job>(&key, &update.uid).await),
+    };
     let answer = match update.kind {
         AdKind::Job => {
             let answer = context.patch_status::<Job>(&key, &patch).await;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use classad::{Ad, Context, Env, Name, Value, eval, references, similar};
+use classad::{Ad, Context, Env, Expr, Name, Value, eval, references, similar};
 use serde_json::Value as Json;
 
 use super::{Rejected, literal, message, text};
 use crate::conditions::reasons;
-use crate::{ExprText, QUANTITY_MAX, Res};
+use crate::{ExprText, QUANTITY_MAX, Res, quantity};
 
 /// The capacity of one Machine: each expression evaluated over the node's attributes. What is no whole number of at least 0 is
 /// left out.
@@ -23,7 +23,12 @@ pub fn capacity(wanted: &BTreeMap<String, ExprText>, attributes: &BTreeMap<Strin
     let frame = env.frame(&ad, None);
     let mut amounts = Res::new();
     for (resource, source) in wanted {
-        let expr = text::expression(&message::path("spec.capacity", resource), source, &mut Vec::new())?;
+        let place = message::path("spec.capacity", resource);
+        let expr = match quantity::amount(resource, &source.text()) {
+            Some(Ok(amount)) => Expr::literal(Value::Integer(amount)),
+            Some(Err(wrong)) => return Err(Rejected::new(reasons::INVALID_CAPACITY, &format!("{place}: {wrong}"))),
+            None => text::expression(&place, source, &mut Vec::new())?,
+        };
         let amount = match eval(&expr, &env, frame, &Context::default()) {
             Ok(Value::Integer(amount)) => Some(amount),
             _ => None,
@@ -97,9 +102,9 @@ mod tests {
     #[test]
     fn capacities_are_evaluated_over_the_node() {
         let wanted = json!({"cpus": "Cpus - 2", "memory": "Memory / 2", "slots": 4, "gpus": "Resources.'x.com/gpu'",
-            "none": "NoSuch", "odd": "Cpus / 3.0", "less": "Cpus - 17"});
-        let expected =
-            [("cpus", 14), ("memory", 32768), ("slots", 4), ("gpus", 4)].map(|(name, n)| (name.to_owned(), n));
+            "none": "NoSuch", "odd": "Cpus / 3.0", "less": "Cpus - 17", "hugepages-2Mi": "4Gi"});
+        let expected = [("cpus", 14), ("memory", 32768), ("slots", 4), ("gpus", 4), ("hugepages-2Mi", 4096)]
+            .map(|(name, n)| (name.to_owned(), n));
         assert_eq!(of(wanted).unwrap(), Res::from(expected));
         let refused = of(json!({"cpus": "Cpus -"})).unwrap_err();
         assert!(refused.message.starts_with("spec.capacity.cpus: line 1, "), "{}", refused.message);

@@ -13,7 +13,9 @@ mod private;
 mod size;
 mod structured;
 mod system;
+mod template_request;
 mod text;
+mod units;
 mod workload;
 
 use classad::{Ad, Expr};
@@ -69,6 +71,7 @@ pub fn job_ad(job: &Job) -> Result<Advertised, Rejected> {
     let private = private::names(job.spec.ad.private.as_ref(), &mut draft)?;
     partner::check_job(job, &mut draft)?;
     workload::check(job)?;
+    template_request::apply(job, &mut draft)?;
     system::apply(&mut draft, AdKind::Job, &job.metadata, job.spec.ad.owner.as_deref(), &system::JOB);
     private::apply(&mut draft, &private);
     Ok(draft.finish())

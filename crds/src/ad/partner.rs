@@ -3,7 +3,7 @@
 use classad::{Expr, Value, constant};
 
 use super::draft::Draft;
-use super::{Rejected, message};
+use super::{Rejected, message, units};
 use crate::conditions::reasons;
 use crate::{AdFields, Job};
 
@@ -25,6 +25,9 @@ pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
                        (`constraint: \"true\"` accepts any offer, even a license)";
         return Err(Rejected::new(reasons::INVALID_PORT, message));
     }
+    let bytes: Vec<String> =
+        conditions(draft).iter().flat_map(|(place, condition)| units::warnings(place, condition)).collect();
+    draft.warnings.extend(bytes);
     let any = |(place, condition): (String, Expr)| {
         matches!(condition.as_literal(), Some(Value::Boolean(true))).then_some(place)
     };

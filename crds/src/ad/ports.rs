@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use classad::{Expr, Value};
+use classad::{Ad, Expr, Name, Value, equated, references, similar};
 
 use super::draft::Draft;
+use super::system::OFFER;
 use super::{Rejected, message};
 use crate::conditions::reasons;
 
@@ -14,6 +15,10 @@ const PORTS_MAX: usize = 8;
 const LABEL_LENGTH_MAX: usize = 63;
 /// Attributes of a port that make it a counted one, which the engine can search and claims cannot hold.
 const COUNTS: [&str; 3] = ["Count", "MinCount", "MaxCount"];
+/// The values of `Type`.
+const KINDS: [&str; 3] = ["Job", "Machine", "License"];
+/// Words that select from an ad whatever its labels are.
+const SCOPES: [&str; 7] = ["my", "self", "target", "other", "parent", "root", "toplevel"];
 /// Words that mean something in the language, in lower case; the API server's rule has the same list.
 const RESERVED: [&str; 13] = [
     "my",
@@ -36,7 +41,14 @@ const RESERVED: [&str; 13] = [
 /// # Errors
 /// If `Ports` is no list of ads, or the label of one is missing, no name, reserved, or there twice, or if one is counted.
 pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
-    let Some(expr) = draft.ad().get("Ports").cloned() else { return Ok(()) };
+    let Some(expr) = draft.ad().get("Ports").cloned() else {
+        let found = draft.place("Requirements").map(str::to_owned).zip(draft.ad().get("Requirements").cloned());
+        let odd = |(place, constraint): (String, Expr)| {
+            ["other", "target"].iter().find_map(|label| odd_kind(&place, &constraint, &Name::from(*label)))
+        };
+        draft.warnings.extend(found.and_then(odd));
+        return Ok(());
+    };
     let place = draft.place("Ports").unwrap_or("spec.ports").to_owned();
     let Some(list) = expr.as_list() else {
         let what = format!(
@@ -74,6 +86,9 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
     if list.is_empty() {
         return Ok(());
     }
+    let body: Vec<Name> = draft.ad().iter().map(|(name, _)| name.clone()).collect();
+    let odd = odd_names(&place, list, &body);
+    draft.warnings.extend(odd);
     for name in ["Requirements", "Constraint"] {
         if let Some(place) = draft.place(name) {
             let what =
@@ -82,6 +97,54 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
         }
     }
     Ok(())
+}
+
+/// What the constraints of ports select from that is neither a label there nor an attribute, and kinds that do not exist.
+fn odd_names(place: &str, list: &[Expr], body: &[Name]) -> Vec<String> {
+    let ports: Vec<(Name, &Ad)> =
+        list.iter().filter_map(|port| Some((Name::new(label("", port).ok()?), port.as_ad()?))).collect();
+    let mut found = Vec::new();
+    for (index, (label, port)) in ports.iter().enumerate() {
+        let place = format!("{place}[{index}].constraint");
+        let Some(constraint) = port.get("Constraint").or_else(|| port.get("Requirements")) else { continue };
+        let is_system = |name: &Name| OFFER.iter().any(|own| name.as_str().eq_ignore_ascii_case(own));
+        let is_own = |name: &Name| body.contains(name) || port.get(name.as_str()).is_some() || is_system(name);
+        let mut seen: Vec<Name> = Vec::new();
+        for path in references(constraint) {
+            let [base, _, ..] = path.as_slice() else { continue };
+            let is_word = SCOPES.iter().any(|word| base.as_str().eq_ignore_ascii_case(word));
+            if is_word || is_own(base) || seen.contains(base) {
+                continue;
+            }
+            seen.push(base.clone());
+            let names: Vec<&str> = ports.iter().map(|(label, _)| label.as_str()).collect();
+            let what = match ports.iter().position(|(label, _)| label == base) {
+                Some(at) if at <= index => continue,
+                Some(_) => format!(
+                    "is the label of a later port, which is not bound yet; move port {} behind it",
+                    message::quote(label.as_str())
+                ),
+                None => format!("is neither a label nor an attribute; the labels are {}", names.join(", ")),
+            };
+            found.push(format!("{place}: {} {what}", message::quote(base.as_str())));
+        }
+        found.extend(odd_kind(&place, constraint, label));
+    }
+    found
+}
+
+/// A kind that a constraint asks for, and that does not exist.
+fn odd_kind(place: &str, constraint: &Expr, label: &Name) -> Option<String> {
+    let (_, kind) = equated(constraint, label, "Type")?;
+    if KINDS.iter().any(|known| known.eq_ignore_ascii_case(&kind)) {
+        return None;
+    }
+    let known: Vec<Name> = KINDS.into_iter().map(Name::from).collect();
+    let advice = match similar(&kind, &known) {
+        Some(meant) => format!("did you mean {}?", meant.as_str()),
+        None => format!("there are {}", KINDS.join(", ")),
+    };
+    Some(format!("{place}: no ad has the Type {}; {advice}", message::quote(&kind)))
 }
 
 /// The label of a port: a bare name or a string.

@@ -6,8 +6,9 @@ use classad::{Ad, Expr, Name, Value};
 use serde_json::Value as Json;
 
 use super::draft::Draft;
-use super::{Rejected, literal, message, text};
+use super::{Rejected, literal, message, text, units};
 use crate::conditions::reasons;
+use crate::quantity::{self, Unit};
 use crate::{AdFields, ExprText, Port};
 
 /// The ad that the fields say.
@@ -77,7 +78,18 @@ fn field(draft: &mut Draft, name: &str, place: &str, source: &ExprText) -> Resul
 /// What is asked of a partner, as a nested ad of amounts.
 fn amounts(place: &str, request: &BTreeMap<String, ExprText>, warnings: &mut Vec<String>) -> Result<Expr, Rejected> {
     let mut amounts = Draft::default();
-    expressions(&mut amounts, place, Some(request))?;
+    for (name, source) in request {
+        let place = message::path(place, name);
+        let expr = match quantity::amount(name, &source.text()) {
+            Some(Ok(amount)) => Expr::literal(Value::Integer(amount)),
+            Some(Err(wrong)) => return Err(Rejected::new(reasons::PARSE_ERROR, &format!("{place}: {wrong}"))),
+            None => text::expression(&place, source, &mut amounts.warnings)?,
+        };
+        if let (Some(Value::Integer(number)), Unit::Mebibytes) = (expr.as_literal(), Unit::of(name)) {
+            amounts.warnings.extend(units::warning(&place, "the request", *number));
+        }
+        amounts.set(name, place, expr)?;
+    }
     warnings.append(&mut amounts.warnings);
     Ok(Expr::ad(amounts.finish().ad))
 }

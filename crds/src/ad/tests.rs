@@ -532,6 +532,57 @@ fn m7_a_constraint_is_a_condition_and_no_number() {
 }
 
 #[test]
+fn m4_names_that_are_no_labels_and_kinds_that_do_not_exist_are_told() {
+    let ports = |constraint: &str| {
+        json!({"attributes": {"Site": {"Lab": 1}}, "ports": [
+            {"label": "cpu", "constraint": constraint}, {"label": "license", "constraint": "license.Host == cpu.Name"}]})
+    };
+    for (constraint, warning) in [
+        (
+            "machine.Type == \"Machine\"",
+            "spec.ports[0].constraint: `machine` is neither a label nor an attribute; the labels are cpu, license",
+        ),
+        (
+            "license.Host == 1",
+            "spec.ports[0].constraint: `license` is the label of a later port, which is not bound yet; move port `cpu` behind it",
+        ),
+        ("cpu.Type == \"machin\"", "spec.ports[0].constraint: no ad has the Type `machin`; did you mean Machine?"),
+        (
+            "cpu.Type == \"Printer\"",
+            "spec.ports[0].constraint: no ad has the Type `Printer`; there are Job, Machine, License",
+        ),
+    ] {
+        assert_eq!(job(ports(constraint)).unwrap().warnings, [warning]);
+    }
+    let warnings = job(json!({"constraint": "other.Type == \"machin\""})).unwrap().warnings;
+    assert_eq!(warnings, ["spec.constraint: no ad has the Type `machin`; did you mean Machine?"]);
+    for fine in [
+        "cpu.Type == \"Machine\" && cpu.Lab == Site.Lab",
+        "other.Memory > 3 && my.Site.Lab == 1",
+        "Labels.team == cpu.Team",
+    ] {
+        assert!(job(ports(fine)).unwrap().warnings.is_empty(), "{fine}");
+    }
+}
+
+#[test]
+fn m10_quantities_in_requests_are_converted_or_refused() {
+    let port = |request: Json| json!({"ports": [{"label": "cpu", "constraint": "cpu.Type == \"Machine\"", "request": request}]});
+    let ad = job(port(json!({"memory": "4Gi", "cpus": "2000m"}))).unwrap();
+    let own = ad.ad.get("Ports").unwrap().as_list().unwrap()[0].canonical();
+    assert!(own.contains("Request = [ cpus = 2; memory = 4096 ]"), "{own}");
+    let rejected = job(port(json!({"cpus": "500m"}))).unwrap_err();
+    assert_eq!(rejected.message, "spec.ports[0].request.cpus: found 500m, which is not a whole number; write 1");
+    let rejected = job(json!({"request": {"memory": "1G"}})).unwrap_err();
+    assert_eq!(
+        rejected.message,
+        "spec.request.memory: found 1G, which is not a whole number of MiB; write 954 or 954Mi"
+    );
+    let warned = job(port(json!({"memory": 4294967296_i64}))).unwrap();
+    assert!(warned.warnings[0].contains("if bytes are meant, write 4096"), "{:?}", warned.warnings);
+}
+
+#[test]
 fn private_attributes_are_hidden_in_every_form_of_an_ad() {
     let fields = json!({"attributes": {"Cost": 7}, "expressions": {"Price": "cost * 2"}, "constraint": "other.Bid > Cost",
         "private": ["COST", "Nosuch"]});

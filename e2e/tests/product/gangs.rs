@@ -222,3 +222,39 @@ fn offers_take_jobs_of_other_namespaces_only_with_both_consents() {
     assert_eq!(text(&eda.get("gmj/j"), "/status/members"), format!("cpu={}/m", grid.name));
     assert_eq!(name(&eda.list("gmatch").remove(0)).split('-').next(), Some("j"));
 }
+
+#[test]
+fn m1_a_drained_license_is_named_by_the_jobs_that_wait_for_it() {
+    let here = here("drained");
+    here.apply(&format!("{}{}{}", machine("m"), license("vcs", "vcs", 4, 1), license("other", "other", 1, 1)));
+    here.merge("gml/vcs", r#"{"spec": {"stopPolicy": "Hold"}}"#);
+    here.wait("gml/vcs", "jsonpath={.status.state}=Draining");
+    here.apply(&job("sim", "vcs"));
+    let message = here.wait_reason("gmj/sim", "Matched", "OffersUnavailable");
+    let wanted = format!(
+        "port `license`: License {}/vcs (draining, stopPolicy is Hold) would match, but is not available",
+        here.name
+    );
+    assert_eq!((message, text(&here.get("gmj/sim"), "/status/why")), (wanted.clone(), wanted));
+    here.merge("gml/vcs", r#"{"spec": {"stopPolicy": "None"}}"#);
+    here.wait("gmj/sim", "Claimed");
+}
+
+#[test]
+fn m3_a_namespace_without_the_label_is_named_by_the_jobs_that_wait_for_its_offers() {
+    let (owner, here) = (here("unlabelled"), here("asking"));
+    owner.apply(&license("vcs", "vcs", 4, 1));
+    owner.merge("gml/vcs", r#"{"spec": {"allowedNamespaces": {"from": "All"}}}"#);
+    here.apply(&machine("m"));
+    here.apply(&job("sim", "vcs"));
+    let message = here.wait_reason("gmj/sim", "Matched", "OffersUnavailable");
+    let wanted = format!(
+        "port `license`: offers in namespace `{}` would match, but that namespace lacks the label gangmatch.dev/offers=cluster",
+        owner.name
+    );
+    assert_eq!(message, wanted);
+    let hint = text(&here.get("gmj/sim"), "/status/unmatched/hint");
+    assert!(hint.ends_with(&format!("kubectl label namespace {} gangmatch.dev/offers=cluster", owner.name)), "{hint}");
+    owner.access().kubectl_text(&["label", "namespace", &owner.name, "gangmatch.dev/offers=cluster"], None).unwrap();
+    here.wait("gmj/sim", "Claimed");
+}

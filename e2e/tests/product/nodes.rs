@@ -274,3 +274,16 @@ fn hundreds_of_nodes_cost_no_steady_writes() {
         (begun.elapsed() >= QUIET).then_some(())
     });
 }
+
+#[test]
+fn b1_a_class_whose_namespace_does_not_exist_says_so_until_it_does() {
+    let here = Stage::shared().namespace("nowhere");
+    nodes(&here, &["n"]);
+    let missing = format!("{}-later", here.name);
+    here.access().apply(&class(&here, &json!({"namespace": missing}))).unwrap();
+    let message = here.wait_reason(&format!("machineclass/{}", here.name), "Accepted", "NamespaceMissing");
+    assert!(message.contains(&format!("create it: kubectl create namespace {missing}")), "{message}");
+    cluster(&here, &["create", "namespace", &missing]);
+    here.wait_reason(&format!("machineclass/{}", here.name), "Accepted", "Accepted");
+    cluster(&here, &["delete", "machineclass", &here.name]);
+}

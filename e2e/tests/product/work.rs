@@ -448,3 +448,57 @@ fn an_unmodified_batch_job_with_a_label_is_held_until_its_gang_is_claimed() {
     here.kubectl(&["delete", "job.batch", "mine"], None);
     here.until("the Job to go with it", || (here.list("gmj").len() == 1).then_some(()));
 }
+
+#[test]
+fn m8_m12_a_running_job_that_is_cancelled_says_so_and_where_it_ran_and_goes_when_its_time_is_over() {
+    let here = Stage::with_pods().namespace("cancel");
+    node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    here.apply(&job("j", &["cpu"], &json!({"jobTemplate": template(Ends::Never)})));
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    let claimed = here.get("gmj/j");
+    here.merge("gmj/j", r#"{"spec": {"done": true}}"#);
+    here.wait_reason("gmj/j", "Finished", "Cancelled");
+    let ended = here.get("gmj/j");
+    assert_eq!(text(&ended, "/status/phase"), "Cancelled");
+    let members = format!("cpu={0}/m license={0}/l", here.name);
+    assert_eq!(
+        (text(&ended, "/status/members"), text(&claimed, "/status/members")),
+        (members.clone(), members.clone())
+    );
+    assert_eq!(text(&ended, "/status/lastMatch"), text(&claimed, "/status/claim/match"));
+    let columns = here.kubectl(&["get", "gmj/j", "-o", "wide"], None);
+    assert!([&members, &text(&ended, "/status/lastMatch")].iter().all(|word| columns.contains(*word)), "{columns}");
+    free(&here, &["gmm/m", "gml/l"]);
+    here.merge("gmj/j", r#"{"spec": {"ttlSecondsAfterFinished": 1}}"#);
+    here.until("the job and its Matches to be deleted", || {
+        (here.list("gmj").is_empty() && here.list("gmatch").is_empty()).then_some(())
+    });
+}
+
+#[test]
+fn m9_what_the_pods_request_is_what_the_claim_holds_and_a_contradiction_is_refused() {
+    let here = Stage::with_pods().namespace("asks");
+    let node = node(&here, "m");
+    here.merge("gmm/m", r#"{"spec": {"capacity": {"slots": null, "cpus": 16, "memory": 65536}}}"#);
+    here.apply(&license("l", "sim", 2, 1));
+    let mut pods = template(Ends::Never);
+    pods["spec"]["template"]["spec"]["containers"][0]["resources"] =
+        json!({"requests": {"cpu": "1500m", "memory": "2Gi"}});
+    here.apply(&job("j", &["cpu"], &json!({"jobTemplate": pods})));
+    here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    let machine = here.get("gmm/m");
+    let held = machine.pointer("/status/claims").and_then(Value::as_object).unwrap().values().next().unwrap().clone();
+    assert_eq!(
+        (held["allocation"].clone(), text(&machine, "/spec/nodeName")),
+        (json!({"cpus": 2, "memory": 2048}), node)
+    );
+    let mut asks = serde_json::from_str::<Value>(&job("k", &["cpu"], &json!({"jobTemplate": pods}))).unwrap();
+    asks["spec"]["ports"][0]["request"] = json!({"cpus": 1, "memory": "2Gi"});
+    here.apply(&asks.to_string());
+    let message = here.wait_reason("gmj/k", "Accepted", "WorkloadInvalid");
+    assert!(
+        message.contains("its pods request 2 of cpus on each node, and spec.ports[0].request.cpus only 1"),
+        "{message}"
+    );
+}

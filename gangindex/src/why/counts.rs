@@ -17,21 +17,32 @@ use crate::term::CompiledExpr;
 /// A port that was not reached: its label and its parts.
 pub(crate) fn unreached(port: &Port) -> PortCount {
     let texts = port.constraint.as_ref().map(conjuncts).unwrap_or_default();
-    let part = |text: &Expr| ConjunctCount { text: text.excerpt(EXCERPT_MAX), ..ConjunctCount::default() };
-    let conjuncts = texts.iter().take(CONJUNCTS_MAX).map(part).collect();
+    let kind = port.wanted_kind().map(|(part, _)| part);
+    let part = |(number, text): (usize, &Expr)| ConjunctCount {
+        text: text.excerpt(EXCERPT_MAX),
+        is_kind: kind == Some(number),
+        ..ConjunctCount::default()
+    };
+    let conjuncts = texts.iter().take(CONJUNCTS_MAX).enumerate().map(part).collect();
     PortCount { label: port.label.to_string(), conjuncts, ..PortCount::default() }
 }
 
 /// The counts of a port that was reached.
 pub(crate) fn counted(
     port: &Port,
-    (view, step): (&View, &Step),
+    (view, step): (&View, &mut Step),
     excluded: &Bits,
     namespace: &str,
     pool: &mut Pool,
     known: &mut Known<'_>,
 ) -> PortCount {
     let mut count = unreached(port);
+    if let Some(part) = count.conjuncts.iter().position(|part| part.is_kind) {
+        let others = fails(view, step, part);
+        count.other_kinds = number(&others);
+        step.candidates.and_not(&others);
+    }
+    let step = &*step;
     let of = |rows: &Bits, without: &Bits| {
         let mut rows = rows.clone();
         rows.and(&step.candidates);

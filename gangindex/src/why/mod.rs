@@ -109,7 +109,7 @@ impl Whys {
         let joins = walk.steps.iter_mut().filter_map(|step| step.join.take()).collect();
         let mut counts = Vec::with_capacity(views.len());
         for (place, port) in ports.list.iter().enumerate() {
-            counts.push(match views.get(place).zip(walk.steps.get(place)) {
+            counts.push(match views.get(place).zip(walk.steps.get_mut(place)) {
                 Some(reached) => counts::counted(port, reached, &excluded, &ad.key.namespace, pool, known),
                 None => counts::unreached(port),
             });

@@ -1,5 +1,6 @@
 //! `match`: manifests into the Matches that would be made, and the reason why every other job waits.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,8 +9,11 @@ use clap::ValueEnum;
 use crds::Match;
 use gangindex::Engine;
 use kube::ResourceExt;
-use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
-use pool::{CycleInputs, Objects, Provenance, record, snapshot};
+use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched};
+use pool::{
+    CycleInputs, JobState, Objects, Obstacle, Obstacles, Provenance, SnapshotBuilder, Unavailable, explained,
+    job_state, record,
+};
 
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
@@ -100,9 +104,11 @@ pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::R
     let Loaded { objects, problems: wrong, warnings } = load(documents, &stamp);
     problems.extend(wrong);
     problems.sort();
-    let pool = snapshot(&objects, &CycleInputs::default());
+    let mut builder = SnapshotBuilder::default();
+    let pool = builder.build(&objects, &CycleInputs::default());
+    let unavailable = builder.unavailable(&objects);
     let refused = if arguments.summary.is_empty() {
-        negotiate(arguments, &objects, &pool, out)?
+        negotiate(arguments, &objects, (&pool, &unavailable), out)?
     } else {
         let answers = verdicts::answers(&pool, &verdicts::read(&arguments.summary)?);
         match arguments.output {
@@ -126,7 +132,7 @@ pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::R
 fn negotiate(
     arguments: &MatchArguments,
     objects: &Objects,
-    pool: &Snapshot,
+    (pool, unavailable): (&Snapshot, &[Unavailable]),
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<String>> {
     let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
@@ -141,7 +147,7 @@ fn negotiate(
             Err(refused) => return Ok(refused),
         },
     };
-    print(out, arguments.output, &Printed { objects, pool, outcome: &outcome, now })?;
+    print(out, arguments.output, &Printed { objects, pool, unavailable, outcome: &outcome, now })?;
     Ok(Vec::new())
 }
 
@@ -160,6 +166,7 @@ enum Outcome {
 struct Printed<'p> {
     objects: &'p Objects,
     pool: &'p Snapshot,
+    unavailable: &'p [Unavailable],
     outcome: &'p Outcome,
     now: jiff::Timestamp,
 }
@@ -197,20 +204,39 @@ fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -
     }
     match printed.outcome {
         Outcome::Cycle(cycle) => {
-            for unmatched in &cycle.unmatched {
-                waiting(out, printed.pool, unmatched)?;
-            }
+            waiting(out, printed, cycle.unmatched.iter())?;
         }
         Outcome::Together(placement) => {
             together::print_passed_over(out, printed.pool, placement)?;
-            for unmatched in placement.others_unmatched() {
-                waiting(out, printed.pool, unmatched)?;
-            }
+            waiting(out, printed, placement.others_unmatched())?;
         }
         Outcome::Placed(placed) => left_over(out, printed.pool, placed)?,
     }
-    let (jobs, offers) = (printed.objects.jobs.iter().count(), printed.objects.offers().count());
-    writeln!(out, "{} of {} matched, with {}.", matches.len(), count(jobs, "job"), count(offers, "offer"))?;
+    let offers = printed.objects.offers().count();
+    let states: Vec<JobState> = printed.objects.jobs.iter().map(|(_, held)| job_state(held, printed.objects)).collect();
+    let of = |state: JobState| states.iter().filter(|found| **found == state).count();
+    let others: Vec<String> = [
+        (JobState::Held, "claimed already"),
+        (JobState::Suspended, "suspended"),
+        (JobState::Finished, "finished"),
+        (JobState::NotAccepted, "not accepted"),
+    ]
+    .into_iter()
+    .filter(|(state, _)| of(*state) > 0)
+    .map(|(state, what)| format!("{} {what}", of(state)))
+    .collect();
+    let others = if others.is_empty() { String::new() } else { format!(" Not matched: {}.", others.join(", ")) };
+    let (jobs, offers) = (count(of(JobState::Waits), "job"), count(offers, "offer"));
+    writeln!(out, "{} of {jobs} matched, with {offers}.{others}", matches.len())?;
+    let classes = printed.objects.classes.len();
+    if classes > 0 && printed.objects.nodes.is_none() {
+        let classes = if classes == 1 {
+            "The MachineClass makes".to_owned()
+        } else {
+            format!("The {classes} MachineClasses make")
+        };
+        writeln!(out, "{classes} no Machines without Node manifests: add the output of kubectl get nodes -o yaml.")?;
+    }
     if let Outcome::Together(placement) = printed.outcome {
         together::print_objective(out, &placement.together)?;
     }
@@ -239,9 +265,52 @@ fn left_over(out: &mut impl Write, pool: &Snapshot, placed: &Placed) -> anyhow::
     Ok(())
 }
 
-fn waiting(out: &mut impl Write, pool: &Snapshot, unmatched: &Unmatched) -> anyhow::Result<()> {
-    let key = pool.ad(unmatched.root).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
-    writeln!(out, "{key} waits: {}", why(unmatched))?;
+/// The jobs of which the same is to be said, those of the first job first.
+fn by_reason<'u>(printed: &Printed<'_>, all: impl Iterator<Item = &'u Unmatched>) -> Vec<(String, Vec<String>)> {
+    let mut obstacles = Obstacles::of(printed.pool, printed.unavailable);
+    let (mut groups, mut places) = (Vec::<(String, Vec<String>)>::new(), BTreeMap::new());
+    for unmatched in all {
+        let key = printed.pool.ad(unmatched.root).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name));
+        let obstacles = obstacles.find(unmatched, &Config::product(), printed.now.as_second());
+        let reason = reason(unmatched, obstacles.as_deref().unwrap_or_default());
+        let place = *places.entry(reason.clone()).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push((reason, Vec::new()));
+        }
+        if let Some((_, jobs)) = groups.get_mut(place) {
+            jobs.extend(key);
+        }
+    }
+    groups
+}
+
+fn waiting<'u>(
+    out: &mut impl Write,
+    printed: &Printed<'_>,
+    all: impl Iterator<Item = &'u Unmatched>,
+) -> anyhow::Result<()> {
+    for (reason, jobs) in by_reason(printed, all) {
+        let named = jobs.iter().take(JOBS_NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+        match jobs.len() {
+            1 => write!(out, "{named} waits: {reason}")?,
+            all if all > JOBS_NAMED_MAX => {
+                write!(out, "{all} jobs wait ({named} and {} more): {reason}", all - JOBS_NAMED_MAX)?;
+            }
+            all => write!(out, "{all} jobs wait ({named}): {reason}")?,
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// How many jobs are named of those that wait for the same reason.
+const JOBS_NAMED_MAX: usize = 5;
+
+/// Why a job waits, with a table and a hint.
+fn reason(unmatched: &Unmatched, obstacles: &[Obstacle]) -> String {
+    use std::fmt::Write;
+    let said = explained(unmatched, obstacles);
+    let mut text = format!("{}\n", said.why);
     let rows: Vec<Vec<String>> = unmatched
         .ports
         .iter()
@@ -252,17 +321,15 @@ fn waiting(out: &mut impl Write, pool: &Snapshot, unmatched: &Unmatched) -> anyh
         .collect();
     if !rows.is_empty() {
         let headings = ["PORT", "ADS", "REFUSED BY JOB", "REFUSED BY OWNER", "TOO SMALL", "TAKEN"];
-        write!(out, "{}", table(&headings, &rows, 2))?;
+        text.push_str(&table(&headings, &rows, 2));
     }
     for port in &unmatched.ports {
         for part in port.conjuncts.iter().filter(|part| part.rejects > 0) {
-            writeln!(out, "    {}: `{}` is not true of {}", port.label, part.text, part.rejects)?;
+            let _ = writeln!(text, "    {}: `{}` is not true of {}", port.label, part.text, part.rejects);
         }
     }
-    let hint = hint(unmatched);
-    if !hint.is_empty() {
-        writeln!(out, "  hint: {hint}")?;
+    if !said.hint.is_empty() {
+        let _ = writeln!(text, "  hint: {}", said.hint);
     }
-    writeln!(out)?;
-    Ok(())
+    text
 }

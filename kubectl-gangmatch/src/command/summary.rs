@@ -1,22 +1,21 @@
 //! `summary`: a pool into what it would publish of itself, and how large that is.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use pool::{CycleInputs, published, snapshot};
 use summary::{Limits, Numbers, Summary, Texts, Values};
 
-use crate::manifests;
-use crate::offline::{Loaded, Stamp, load};
+use crate::cluster::{self, ClusterOptions, FileOptions, Kind, NamespaceOption, Pool};
+use crate::output;
 use crate::screen::shown;
 use crate::table::table;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-Without -f, `kubectl get machines,licenses` is run, in all namespaces, with the current context of kubectl.
-Agents are not asked: an offer with an agent counts as if its agent were alive. Attributes in `private` are left out.
+Without -f, the cluster of kubectl is read, in all namespaces; if you may not list all of them, in one.
+With -f, an offer with an agent counts as if its agent were alive. Attributes in `private` are left out.
 
 Exit status:
   0  all offers were read
@@ -28,21 +27,14 @@ The summary is printed to standard output; errors are printed to standard error.
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SummaryArguments {
-    /// A file or folder with manifests; - means standard input. Can be repeated. Default: the cluster.
-    #[arg(short, long = "filename", value_name = "PATH")]
-    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    files: FileOptions,
 
-    /// Also read folders inside folders.
-    #[arg(short = 'R', long)]
-    recursive: bool,
+    #[command(flatten)]
+    cluster: ClusterOptions,
 
-    /// The namespace of objects that have none.
-    #[arg(short, long, value_name = "NAME", default_value = "default")]
-    namespace: String,
-
-    /// The user who creates objects that have no owner, which a cluster would record as `Owner`.
-    #[arg(long = "as", value_name = "USER", default_value = "you")]
-    owner: String,
+    #[command(flatten)]
+    namespace: NamespaceOption,
 
     /// The form of the output: tables, or the summary itself in JSON or YAML, as `match --summary` reads it.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
@@ -58,14 +50,9 @@ enum Format {
 
 /// Prints the summary. 0: all was read; 1: some object is wrong.
 pub(crate) fn run(arguments: &SummaryArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let (documents, mut problems) = match arguments.filename.as_slice() {
-        [] => manifests::from_cluster(&["machines.gangmatch.dev", "licenses.gangmatch.dev"])?,
-        paths => manifests::read(paths, arguments.recursive)?,
-    };
-    let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
-    let Loaded { objects, problems: wrong, .. } = load(documents, &stamp);
-    problems.extend(wrong);
-    problems.sort();
+    let SummaryArguments { files, cluster, namespace, .. } = arguments;
+    let kinds = [Kind::Machine, Kind::License, Kind::Namespace];
+    let Pool { objects, problems, notes, .. } = cluster::read(files, cluster, namespace.namespace.as_deref(), &kinds)?;
     let limits = Limits::default();
     let summary = published(&snapshot(&objects, &CycleInputs::default())).summary(&limits);
     match arguments.output {
@@ -74,8 +61,9 @@ pub(crate) fn run(arguments: &SummaryArguments, out: &mut impl Write) -> anyhow:
         Format::Yaml => write!(out, "{}", serde_saphyr::to_string(&summary)?)?,
     }
     for problem in &problems {
-        writeln!(std::io::stderr(), "error: {}", shown(&problem.to_string()))?;
+        writeln!(std::io::stderr(), "error: {}", shown(problem))?;
     }
+    output::notes(&notes)?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

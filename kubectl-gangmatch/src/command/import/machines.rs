@@ -26,6 +26,23 @@ const LEFT_OUT: [&str; 18] = [
     "TargetType",
     "Update",
 ];
+/// Attributes that change all the time, with the type of their values: what a dump says of them holds for a moment only.
+const OF_THE_MOMENT: [(&str, &str); 14] = [
+    ("LoadAvg", "Real"),
+    ("CondorLoadAvg", "Real"),
+    ("TotalLoadAvg", "Real"),
+    ("TotalCondorLoadAvg", "Real"),
+    ("KeyboardIdle", "Integer"),
+    ("ConsoleIdle", "Integer"),
+    ("ClockMin", "Integer"),
+    ("ClockDay", "Integer"),
+    ("VirtualMemory", "Integer"),
+    ("TotalVirtualMemory", "Integer"),
+    ("TotalTimeClaimedBusy", "Integer"),
+    ("TotalTimeUnclaimedIdle", "Integer"),
+    ("LastBenchmark", "Integer"),
+    ("CpuBusyTime", "Integer"),
+];
 /// Attributes that are written elsewhere in a Machine, or that the system has.
 const ELSEWHERE: [&str; 6] = ["Requirements", "Rank", "MyType", "Name", "Machine", "CurrentRank"];
 
@@ -45,16 +62,31 @@ pub(super) fn machines(name: &str, text: &str) -> Result<Imported, String> {
             imported.notes.push(format!("{name}: {called}: left out: a dynamic slot is part of a partitionable one"));
             continue;
         }
-        imported.manifests.push(machine(text, ad, &called));
+        let (machine, dynamic) = machine(text, ad, &called);
+        imported.manifests.push(machine);
+        if !dynamic.is_empty() {
+            imported.notes.push(format!(
+                "{name}: {called}: left to an agent, because the values change all the time: {}; they are declared in dynamicAttributes, \
+                 and UNDEFINED until the agent of the Machine publishes them",
+                dynamic.join(", ")
+            ));
+        }
     }
     Ok(imported)
 }
 
-fn machine(source: &str, ad: &Ad, called: &str) -> Json {
+/// The Machine of an ad, and the names of its attributes that an agent has to publish.
+fn machine(source: &str, ad: &Ad, called: &str) -> (Json, Vec<String>) {
     let own = |name: &str| ad.get(name).is_some();
     let scoped = |expr: &Expr| scope::scoped(source, expr, "other", own);
     let (mut attributes, mut expressions) = (Map::new(), Map::new());
+    let mut dynamic: Vec<(String, &str)> = Vec::new();
     for (name, expr) in ad.iter() {
+        let moment = OF_THE_MOMENT.iter().find(|(own, _)| own.eq_ignore_ascii_case(name.as_str()));
+        if let Some((_, kind)) = moment.filter(|_| expr.as_literal().is_some()) {
+            dynamic.push((name.to_string(), kind));
+            continue;
+        }
         let begins = |list: &[&str]| list.iter().any(|left| begins_with(name.as_str(), left));
         let elsewhere = ELSEWHERE.iter().any(|other| other.eq_ignore_ascii_case(name.as_str()));
         if elsewhere || begins(&LEFT_OUT) {
@@ -72,12 +104,19 @@ fn machine(source: &str, ad: &Ad, called: &str) -> Json {
     if !expressions.is_empty() {
         spec.insert("expressions".to_owned(), Json::Object(expressions));
     }
+    if !dynamic.is_empty() {
+        let declared = dynamic.iter().map(|(name, kind)| json!({"name": name, "type": kind})).collect();
+        spec.insert("dynamicAttributes".to_owned(), Json::Array(declared));
+    }
     for (from, to) in [("Requirements", "constraint"), ("Rank", "rank")] {
         if let Some(expr) = ad.get(from) {
             spec.insert(to.to_owned(), json!(scoped(expr)));
         }
     }
-    json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": {"name": names::object(called)}, "spec": spec})
+    let metadata = json!({"name": names::object(called)});
+    let machine =
+        json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": metadata, "spec": spec});
+    (machine, dynamic.into_iter().map(|(name, _)| name).collect())
 }
 
 fn begins_with(name: &str, start: &str) -> bool {
@@ -92,7 +131,11 @@ fn capacity(ad: &Ad) -> Json {
             _ => None,
         })
     };
-    let pairs = [("cpus", amount(["TotalSlotCpus", "Cpus"])), ("memory", amount(["TotalSlotMemory", "Memory"]))];
+    let pairs = [
+        ("cpus", amount(["TotalSlotCpus", "Cpus"])),
+        ("memory", amount(["TotalSlotMemory", "Memory"])),
+        ("gpus", amount(["TotalSlotGPUs", "GPUs"]).filter(|gpus| *gpus > 0)),
+    ];
     let known: Map<String, Json> =
         pairs.into_iter().filter_map(|(name, amount)| Some((name.to_owned(), json!(amount?)))).collect();
     if known.is_empty() { json!({"slots": 1}) } else { Json::Object(known) }

@@ -2,6 +2,7 @@
 
 mod machines;
 mod names;
+mod queue;
 mod scope;
 mod submit;
 
@@ -19,16 +20,21 @@ A file with a line `queue` is a submit file. Any other file must contain ads, as
 Parts that cannot be converted are reported on standard error, with their lines.
 
   submit file                       becomes
-  queue N                           N Jobs
+  queue N, queue X in (...), queue X, Y from (...)
+                                    Jobs; $(X) and $(Process) are replaced by their values
   requirements, rank                constraint and rank of the port `machine`; names that the job does not define refer to the machine
-  request_cpus, request_memory      the request of that port
+  request_cpus, request_memory, request_gpus
+                                    the request of that port
   concurrency_limits = vcs:2        a port `vcs` for 2 seats of a License with App == \"vcs\"
   +Attribute, My.Attribute          an attribute
   executable, arguments, environment, container_image, docker_image
                                     a workload, if an image is given by one of the last two or by --image
 
   ad of a machine                   becomes
-  Cpus, Memory of the whole slot    the capacity
+  Cpus, Memory, GPUs of the whole slot
+                                    the capacity
+  LoadAvg, KeyboardIdle and the like
+                                    dynamicAttributes, which an agent has to publish: their values are those of the moment
   Requirements, Rank                constraint and rank; names that the machine does not define refer to the job
   addresses, counters, times        nothing
 
@@ -38,7 +44,7 @@ Examples:
 
 Exit status:
   0  every part was converted, or reported as left out
-  1  a file is neither a submit file nor contains ads; nothing is printed
+  1  a file is neither a submit file nor contains ads, or lists jobs in a way that is not supported; the others were converted
   2  an option is wrong, or a file does not exist";
 
 /// What to import.
@@ -89,14 +95,11 @@ pub(crate) fn run(arguments: &ImportArguments, out: &mut impl Write) -> anyhow::
             }
         }
     }
-    if !fine {
-        return Ok(ExitCode::FAILURE);
-    }
     for (number, manifest) in all.iter().enumerate() {
         if number > 0 {
             writeln!(out, "---")?;
         }
         writeln!(out, "{}", serde_saphyr::to_string(manifest)?.trim_end())?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use classad::{Dialect, Severity, read_expr};
 use serde_json::{Map, Value as Json, json};
 
+use super::queue::{Variables, expanded, queued, variables};
 use super::{Imported, names, scope};
 
 /// One command, and its line.
@@ -27,13 +28,14 @@ const SILENT: [&str; 9] = [
     "batch_name",
 ];
 /// Commands that are taken over.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
     "executable",
     "arguments",
     "environment",
     "requirements",
     "rank",
     "request_cpus",
+    "request_gpus",
     "request_memory",
     "priority",
     "concurrency_limits",
@@ -46,32 +48,27 @@ pub(super) fn is_submit_file(text: &str) -> bool {
     text.lines().any(|line| queued(line).is_some())
 }
 
-/// How many jobs a line queues, if it is such a line.
-fn queued(line: &str) -> Option<&str> {
-    let mut words = line.trim().splitn(2, char::is_whitespace);
-    words.next().filter(|word| word.eq_ignore_ascii_case("queue"))?;
-    Some(words.next().unwrap_or("").trim())
-}
-
 /// The Jobs of a submit file.
 pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Imported, String> {
     let (mut commands, mut imported) = (Commands::new(), Imported::default());
     let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or("job");
     let base = names::object(stem);
     let mut process = 0_u32;
-    for (number, line) in joined(text) {
+    let mut lines = joined(text).into_iter();
+    while let Some((number, line)) = lines.next() {
         let place = format!("{name}:{number}");
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        if let Some(count) = queued(&line) {
-            let count: u32 = match count {
-                "" => 1,
-                digits => digits.parse().map_err(|_| {
-                    format!("{place}: found `queue {digits}`; write `queue` and a number: lists are not supported")
-                })?,
-            };
-            for _ in 0..count {
+        if let Some(statement) = queued(&line) {
+            let mut statement = statement.to_owned();
+            while statement.contains('(') && !statement.contains(')') {
+                let Some((_, more)) = lines.next() else { break };
+                statement.push('\n');
+                statement.push_str(&more);
+            }
+            for variables in variables(&statement).map_err(|why| format!("{place}: {why}"))? {
+                let commands = filled(&commands, &variables, process);
                 imported.manifests.push(job(name, &base, process, &commands, image, &mut imported.notes)?);
                 process += 1;
             }
@@ -84,6 +81,20 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
     }
     imported.notes.dedup();
     Ok(imported)
+}
+
+/// The commands of one job: with the values of its variables. A command that others use as a variable is left away.
+fn filled(commands: &Commands, variables: &Variables, process: u32) -> Commands {
+    let value = |name: &str| match name {
+        "process" | "procid" => Some(process.to_string()),
+        _ => variables.get(name).cloned().or_else(|| commands.get(name).map(|(_, text)| text.clone())),
+    };
+    let is_used = |key: &str| {
+        let word = format!("$({key})");
+        !is_known(key) && commands.values().any(|(_, text)| text.to_ascii_lowercase().contains(&word))
+    };
+    let all = commands.iter().filter(|(key, _)| !is_used(key));
+    all.map(|(key, (line, text))| (key.clone(), (*line, expanded(text, &value)))).collect()
 }
 
 /// Lines with their numbers; one that ends with a backslash goes on in the next.
@@ -113,12 +124,7 @@ fn job(
     image: Option<&str>,
     notes: &mut Vec<String>,
 ) -> Result<Json, String> {
-    let value = |key: &str| {
-        let text = commands.get(key).map(|(_, text)| text.trim_matches('"').to_owned());
-        text.map(|text| {
-            ["$(Process)", "$(ProcId)"].iter().fold(text, |text, word| text.replace(word, &process.to_string()))
-        })
-    };
+    let value = |key: &str| commands.get(key).map(|(_, text)| text.trim_matches('"').to_owned());
     let (attributes, expressions) = attributes(name, commands)?;
     if process == 0 {
         for (key, (line, _)) in commands.iter().filter(|(key, _)| !is_known(key)) {
@@ -136,10 +142,14 @@ fn job(
     };
     let kind = "machine.Type == \"Machine\"";
     let constraint = expression("requirements")?.map_or_else(|| kind.to_owned(), |own| format!("{kind} && ({own})"));
-    let mut machine = json!({"label": "machine", "constraint": constraint, "request": {
+    let mut request = json!({
         "cpus": value("request_cpus").unwrap_or_else(|| "1".to_owned()),
         "memory": mib(&value("request_memory").unwrap_or_else(|| "128".to_owned())),
-    }});
+    });
+    if let (Some(gpus), Some(request)) = (value("request_gpus"), request.as_object_mut()) {
+        request.insert("gpus".to_owned(), json!(gpus));
+    }
+    let mut machine = json!({"label": "machine", "constraint": constraint, "request": request});
     if let (Some(rank), Some(port)) = (expression("rank")?, machine.as_object_mut()) {
         port.insert("rank".to_owned(), json!(rank));
     }

@@ -1,13 +1,16 @@
 //! A node and the class it belongs to into its Machine.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crds::ad::{Rejected, capacity, check_capacity, machine_ad};
 use crds::{AdFields, Machine, MachineClass, MachineSpec, Res};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
-use pool::NodeFacts;
 use serde_json::{Map, Value, json};
+
+use crate::consent::selects;
+use crate::node::NodeFacts;
 
 /// Names of attributes by labels that Kubernetes itself puts on nodes.
 const WELL_KNOWN: [(&str, &str); 3] = [
@@ -19,11 +22,23 @@ const WELL_KNOWN: [(&str, &str); 3] = [
 const RESOURCES: [(&str, &str); 4] =
     [("cpu", "Cpus"), ("memory", "Memory"), ("ephemeral-storage", "Disk"), ("pods", "Pods")];
 
+/// Classes in the order in which nodes belong to them: the oldest first.
+pub fn classes_in_order<'c>(all: impl Iterator<Item = &'c Arc<MachineClass>>) -> Vec<&'c Arc<MachineClass>> {
+    let mut classes: Vec<&Arc<MachineClass>> = all.collect();
+    classes.sort_by_key(|class| (class.metadata.creation_timestamp.clone(), class.name_any()));
+    classes
+}
+
+/// The class that a node belongs to: of those in order, the first that selects it.
+pub fn class_of_node<'c>(classes: &[&'c Arc<MachineClass>], node: &NodeFacts) -> Option<&'c Arc<MachineClass>> {
+    classes.iter().find(|class| selects(&class.spec.selector, &node.labels)).copied()
+}
+
 /// The Machine of a node.
 ///
 /// # Errors
-/// The class says something that is no ad, or no capacity.
-pub(crate) fn machine(class: &MachineClass, node: &NodeFacts) -> Result<Machine, Rejected> {
+/// The class says something that is no ad, or no capacity; or none of its resources is left of this node.
+pub fn machine_of_node(class: &MachineClass, node: &NodeFacts) -> Result<Machine, Rejected> {
     let attributes = attributes(class, node);
     let capacity = match class.spec.capacity.is_empty() {
         true => Res::from([("slots".to_owned(), 1)]),
@@ -42,6 +57,13 @@ pub(crate) fn machine(class: &MachineClass, node: &NodeFacts) -> Result<Machine,
         block_owner_deletion: Some(false),
     }]);
     machine_ad(&machine)?;
+    if machine.spec.capacity.is_empty() {
+        let message = format!(
+            "spec.capacity: no resource remains for node {}: write expressions over its attributes whose values are whole numbers of at least 0",
+            node.name
+        );
+        return Err(Rejected { reason: crds::conditions::reasons::INVALID_CAPACITY, message });
+    }
     Ok(machine)
 }
 
@@ -49,10 +71,14 @@ pub(crate) fn machine(class: &MachineClass, node: &NodeFacts) -> Result<Machine,
 ///
 /// # Errors
 /// It says something that is no ad, or a capacity that no node has.
-pub(crate) fn check(class: &MachineClass) -> Result<(), Rejected> {
+pub fn check_class(class: &MachineClass) -> Result<(), Rejected> {
     let some_node = some_node();
     check_capacity(&class.spec.capacity, &attributes(class, &some_node))?;
-    machine(class, &some_node).map(drop)
+    match machine_of_node(class, &some_node) {
+        // Another node may have some.
+        Err(rejected) if rejected.reason == crds::conditions::reasons::INVALID_CAPACITY => Ok(()),
+        made => made.map(drop),
+    }
 }
 
 /// A node that has all that a node may have.
@@ -119,83 +145,4 @@ fn map(pairs: impl Iterator<Item = (String, Value)>) -> Value {
         }
     }
     Value::Object(all)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::nodes::changes::tests::{class, node};
-
-    #[test]
-    fn a_node_and_a_class_give_a_machine() {
-        let spec = json!({
-            "selector": {}, "namespace": "grid", "owner": "raman",
-            "constraint": "other.Owner != \"riffraff\"", "rank": "other.Nice",
-            "attributes": {"zone": "mine", "Group": "cs"}, "expressions": {"KFlops": "Cpus * 1000"},
-            "capacity": {"cpus": "Cpus - 2", "gpus": "Resources.'nvidia.com/gpu'", "slots": 4},
-            "tolerations": [{"key": "lab", "operator": "Exists"}],
-        });
-        let made = machine(&class("lab", 1, &spec), &node("n1")).unwrap();
-        assert_eq!((made.name_any().as_str(), made.namespace().as_deref()), ("n1", Some("grid")));
-        assert_eq!(made.spec.node_name.as_deref(), Some("n1"));
-        assert_eq!(made.metadata.owner_references.as_ref().unwrap()[0].uid, "u-lab");
-        assert_eq!(made.spec.ad.owner.as_deref(), Some("raman"));
-        assert_eq!(
-            made.spec.capacity,
-            [("cpus", 14), ("gpus", 2), ("slots", 4)].map(|(k, v)| (k.to_owned(), v)).into()
-        );
-        let attributes = made.spec.ad.attributes.as_ref().unwrap();
-        let expected = json!({
-            "Arch": "amd64", "KernelVersion": "6.1", "Cpus": 16, "Memory": 65536,
-            "Resources": {"nvidia.com/gpu": 2},
-            "NodeLabels": {"pool": "lab", "topology.kubernetes.io/zone": "z1"},
-            "Taints": [{"Key": "lab", "Value": "eda", "Effect": "NoSchedule"}],
-            "Conditions": {"DiskPressure": false},
-            "Tolerations": [{"Key": "lab", "Operator": "Exists"}],
-            "zone": "mine", "Group": "cs",
-        });
-        assert_eq!(json!(attributes), expected, "and no Zone beside the class's own");
-        let ad = machine_ad(&made).unwrap();
-        assert!(ad.warnings.is_empty(), "{:?}", ad.warnings);
-        assert!(ad.ad.get("KFlops").is_some());
-    }
-
-    #[test]
-    fn m11_a_class_that_cannot_work_is_refused_without_any_node() {
-        let refused = |more: Value| {
-            let mut spec = json!({"selector": {}, "namespace": "grid"});
-            spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            check(&class("lab", 1, &spec)).map_err(|rejected| rejected.message)
-        };
-        for (more, message) in [
-            (
-                json!({"capacity": {"cpus": "Cpu"}}),
-                "spec.capacity.cpus: no node has an attribute `Cpu`; did you mean `Cpus`?",
-            ),
-            (json!({"capacity": {"cpus": "Cpus -"}}), "spec.capacity.cpus: line 1, "),
-            (json!({"constraint": "other.Memory > 3 and true"}), "spec.constraint: line 1, "),
-            (json!({"expressions": {"KFlops": "Cpus *"}}), "spec.expressions.KFlops: line 1, "),
-            (json!({"constraint": 5}), "spec.constraint: found `5`, which is a number"),
-        ] {
-            let found = refused(more).unwrap_err();
-            assert!(found.starts_with(message), "{found}");
-        }
-        for fine in [
-            json!({}),
-            json!({"capacity": {"cpus": "Cpus - 2", "gpus": "Resources.'x.com/gpu'", "slots": 4}}),
-            json!({"attributes": {"Seats": 3}, "capacity": {"seats": "seats"}}),
-        ] {
-            assert_eq!(refused(fine), Ok(()));
-        }
-    }
-
-    #[test]
-    fn a_class_that_says_nothing_offers_one_slot_and_one_that_cannot_be_read_offers_nothing() {
-        let plain = machine(&class("lab", 1, &json!({"selector": {}, "namespace": "grid"})), &node("n1")).unwrap();
-        assert_eq!(plain.spec.capacity, Res::from([("slots".to_owned(), 1)]));
-        let wrong = json!({"selector": {}, "namespace": "grid", "constraint": "other.Memory >"});
-        assert!(
-            machine(&class("lab", 1, &wrong), &node("n1")).unwrap_err().message.starts_with("spec.constraint: line 1")
-        );
-    }
 }

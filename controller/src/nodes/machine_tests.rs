@@ -1,0 +1,77 @@
+//! Nodes and classes in, Machines out.
+
+use crds::Res;
+use crds::ad::machine_ad;
+use kube::ResourceExt;
+use pool::{check_class as check, machine_of_node as machine};
+use serde_json::{Value, json};
+
+use crate::nodes::changes::tests::{class, node};
+
+#[test]
+fn a_node_and_a_class_give_a_machine() {
+    let spec = json!({
+        "selector": {}, "namespace": "grid", "owner": "raman",
+        "constraint": "other.Owner != \"riffraff\"", "rank": "other.Nice",
+        "attributes": {"zone": "mine", "Group": "cs"}, "expressions": {"KFlops": "Cpus * 1000"},
+        "capacity": {"cpus": "Cpus - 2", "gpus": "Resources.'nvidia.com/gpu'", "slots": 4},
+        "tolerations": [{"key": "lab", "operator": "Exists"}],
+    });
+    let made = machine(&class("lab", 1, &spec), &node("n1")).unwrap();
+    assert_eq!((made.name_any().as_str(), made.namespace().as_deref()), ("n1", Some("grid")));
+    assert_eq!(made.spec.node_name.as_deref(), Some("n1"));
+    assert_eq!(made.metadata.owner_references.as_ref().unwrap()[0].uid, "u-lab");
+    assert_eq!(made.spec.ad.owner.as_deref(), Some("raman"));
+    assert_eq!(made.spec.capacity, [("cpus", 14), ("gpus", 2), ("slots", 4)].map(|(k, v)| (k.to_owned(), v)).into());
+    let attributes = made.spec.ad.attributes.as_ref().unwrap();
+    let expected = json!({
+        "Arch": "amd64", "KernelVersion": "6.1", "Cpus": 16, "Memory": 65536,
+        "Resources": {"nvidia.com/gpu": 2},
+        "NodeLabels": {"pool": "lab", "topology.kubernetes.io/zone": "z1"},
+        "Taints": [{"Key": "lab", "Value": "eda", "Effect": "NoSchedule"}],
+        "Conditions": {"DiskPressure": false},
+        "Tolerations": [{"Key": "lab", "Operator": "Exists"}],
+        "zone": "mine", "Group": "cs",
+    });
+    assert_eq!(json!(attributes), expected, "and no Zone beside the class's own");
+    let ad = machine_ad(&made).unwrap();
+    assert!(ad.warnings.is_empty(), "{:?}", ad.warnings);
+    assert!(ad.ad.get("KFlops").is_some());
+}
+
+#[test]
+fn m11_a_class_that_cannot_work_is_refused_without_any_node() {
+    let refused = |more: Value| {
+        let mut spec = json!({"selector": {}, "namespace": "grid"});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        check(&class("lab", 1, &spec)).map_err(|rejected| rejected.message)
+    };
+    for (more, message) in [
+        (
+            json!({"capacity": {"cpus": "Cpu"}}),
+            "spec.capacity.cpus: no node has an attribute `Cpu`; did you mean `Cpus`?",
+        ),
+        (json!({"capacity": {"cpus": "Cpus -"}}), "spec.capacity.cpus: line 1, "),
+        (json!({"constraint": "other.Memory > 3 and true"}), "spec.constraint: line 1, "),
+        (json!({"expressions": {"KFlops": "Cpus *"}}), "spec.expressions.KFlops: line 1, "),
+        (json!({"constraint": 5}), "spec.constraint: found `5`, which is a number"),
+    ] {
+        let found = refused(more).unwrap_err();
+        assert!(found.starts_with(message), "{found}");
+    }
+    for fine in [
+        json!({}),
+        json!({"capacity": {"cpus": "Cpus - 2", "gpus": "Resources.'x.com/gpu'", "slots": 4}}),
+        json!({"attributes": {"Seats": 3}, "capacity": {"seats": "seats"}}),
+    ] {
+        assert_eq!(refused(fine), Ok(()));
+    }
+}
+
+#[test]
+fn a_class_that_says_nothing_offers_one_slot_and_one_that_cannot_be_read_offers_nothing() {
+    let plain = machine(&class("lab", 1, &json!({"selector": {}, "namespace": "grid"})), &node("n1")).unwrap();
+    assert_eq!(plain.spec.capacity, Res::from([("slots".to_owned(), 1)]));
+    let wrong = json!({"selector": {}, "namespace": "grid", "constraint": "other.Memory >"});
+    assert!(machine(&class("lab", 1, &wrong), &node("n1")).unwrap_err().message.starts_with("spec.constraint: line 1"));
+}

@@ -1,0 +1,116 @@
+//! The live cluster: the options that choose it, and its objects, read with kubectl. So contexts, credentials and rights are those of
+//! the user who runs the plugin.
+
+mod failure;
+mod kubectl;
+mod live;
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use jiff::Timestamp;
+
+use crate::manifests::{self, Problem};
+use crate::offline::{Loaded, Stamp, load};
+pub(crate) use failure::Failure;
+pub(crate) use kubectl::{Kubectl, Listed, Scope};
+pub(crate) use live::{Kind, Pool, pool};
+
+/// The options of kubectl that choose a cluster and a user.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Cluster options")]
+pub(crate) struct ClusterOptions {
+    /// The context of the kubeconfig. Default: the current context.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+
+    /// The kubeconfig. Default: that of kubectl.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// The user to act as. With files: the user who creates the objects, which a cluster would record as `Owner`.
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) user: Option<String>,
+
+    /// A group to act as. Can be repeated.
+    #[arg(long = "as-group", value_name = "GROUP")]
+    pub(crate) groups: Vec<String>,
+
+    /// How long to wait for one answer of the API server, such as 10s. Default: that of kubectl.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) request_timeout: Option<String>,
+}
+
+/// A namespace. The name is that of kubectl's own option.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct NamespaceOption {
+    /// The namespace. Default: that of the context; with files: default.
+    #[arg(short, long, value_name = "NAME", help_heading = "Cluster options")]
+    pub(crate) namespace: Option<String>,
+}
+
+/// One namespace, or all of them.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct NamespaceOptions {
+    #[command(flatten)]
+    pub(crate) one: NamespaceOption,
+
+    /// All namespaces.
+    #[arg(short = 'A', long, conflicts_with = "namespace", help_heading = "Cluster options")]
+    pub(crate) all_namespaces: bool,
+}
+
+/// Files with manifests in the place of the cluster.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct FileOptions {
+    /// Read this file or folder with manifests, and not the cluster; - means standard input. Can be repeated.
+    #[arg(short, long = "filename", value_name = "PATH")]
+    pub(crate) filename: Vec<PathBuf>,
+
+    /// Also read folders inside folders.
+    #[arg(short = 'R', long, requires = "filename")]
+    pub(crate) recursive: bool,
+}
+
+/// The time that counts as now: for tests, and to read old dumps.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct NowOption {
+    /// The time that counts as now, RFC 3339. Default: the current time.
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    now: Option<Timestamp>,
+}
+
+impl NowOption {
+    /// That time.
+    pub(crate) fn time(self) -> Timestamp {
+        self.now.unwrap_or_else(Timestamp::now)
+    }
+}
+
+/// The pool: that of the cluster, or, if files are named, that of their manifests. `kinds` are read of the cluster; a kind that the
+/// user may not list in all namespaces is read in the namespace, and a note says so.
+///
+/// # Errors
+/// A file does not exist; kubectl does not start, the cluster does not answer or does not have gangmatch, or a right is missing.
+pub(crate) fn read(
+    files: &FileOptions,
+    cluster: &ClusterOptions,
+    namespace: Option<&str>,
+    kinds: &[Kind],
+) -> anyhow::Result<Pool> {
+    if files.filename.is_empty() {
+        return pool(&Kubectl::of(cluster), namespace, kinds);
+    }
+    if cluster.context.is_some() || cluster.kubeconfig.is_some() {
+        bail!("-f reads files and not a cluster; leave out either -f or --context and --kubeconfig");
+    }
+    let (documents, mut problems) = manifests::read(&files.filename, files.recursive)?;
+    let owner = cluster.user.as_deref().unwrap_or("you");
+    let Loaded { objects, problems: wrong, warnings } =
+        load(documents, &Stamp { namespace: namespace.unwrap_or("default"), owner });
+    problems.extend(wrong);
+    problems.sort();
+    let texts = |list: &[Problem]| list.iter().map(ToString::to_string).collect();
+    let (problems, warnings) = (texts(&problems), texts(&warnings));
+    Ok(Pool { objects, problems, warnings, ..Pool::default() })
+}

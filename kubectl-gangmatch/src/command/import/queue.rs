@@ -1,0 +1,164 @@
+//! The `queue` statement of a submit file into the values of its variables, job by job.
+
+use std::collections::BTreeMap;
+
+/// Values of variables, by name in lower case.
+pub(super) type Variables = BTreeMap<String, String>;
+
+/// What a line queues, if it is a queue statement: what follows the word.
+pub(super) fn queued(line: &str) -> Option<&str> {
+    let mut words = line.trim().splitn(2, char::is_whitespace);
+    words.next().filter(|word| word.eq_ignore_ascii_case("queue"))?;
+    Some(words.next().unwrap_or("").trim())
+}
+
+/// The variables of each job that a statement queues. `statement` is what follows the word `queue`, with the lines of a list in
+/// parentheses.
+///
+/// # Errors
+/// If it is no statement of the forms that are supported: the message says which ones are.
+pub(super) fn variables(statement: &str) -> Result<Vec<Variables>, String> {
+    let wrong = |why: &str| format!("found `queue {}`; {why}", statement.lines().next().unwrap_or("").trim());
+    let (head, list) = match statement.split_once('(') {
+        None => (statement, None),
+        Some((head, rest)) => {
+            (head, Some(rest.trim_end().strip_suffix(')').ok_or_else(|| wrong("close the list with `)`"))?))
+        }
+    };
+    let mut words: Vec<&str> = head.split([' ', '\t', ',', '\n']).filter(|word| !word.is_empty()).collect();
+    let each = match words.first().and_then(|word| word.parse::<u32>().ok()) {
+        Some(count) => {
+            words.remove(0);
+            count
+        }
+        None => 1,
+    };
+    let form =
+        words.iter().position(|word| ["in", "from", "matching"].iter().any(|form| word.eq_ignore_ascii_case(form)));
+    let Some(form) = form else {
+        return match (words.is_empty(), list) {
+            (true, None) => Ok(repeated(&[Variables::new()], each)),
+            _ => Err(wrong("write `queue`, `queue N`, `queue NAME in (...)` or `queue NAMES from (...)`")),
+        };
+    };
+    let names: Vec<String> = words.iter().take(form).map(|name| name.to_ascii_lowercase()).collect();
+    let names = if names.is_empty() { vec!["item".to_owned()] } else { names };
+    let is = |name: &str| words.get(form).is_some_and(|word| word.eq_ignore_ascii_case(name));
+    let Some(list) = list.filter(|_| !is("matching") && words.len() == form + 1) else {
+        return Err(wrong("files are not read; write the list in parentheses: `queue NAME in (a, b)`"));
+    };
+    let blank = |c: char| c == ',' || c.is_whitespace();
+    let items: Vec<Variables> = if is("in") {
+        let items = list.split(blank).filter(|item| !item.is_empty());
+        items.map(|item| names.iter().take(1).map(|name| (name.clone(), item.to_owned())).collect()).collect()
+    } else {
+        let lines = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.map(|line| names.iter().cloned().zip(fields(line, names.len())).collect()).collect()
+    };
+    Ok(repeated(&items, each))
+}
+
+/// So many fields of a line; the last one is the rest of it.
+fn fields(line: &str, count: usize) -> Vec<String> {
+    let (mut all, mut rest) = (Vec::new(), line);
+    while all.len() + 1 < count {
+        let Some((field, after)) = rest.split_once([',', ' ', '\t']) else { break };
+        all.push(field.trim().to_owned());
+        rest = after.trim_start_matches([',', ' ', '\t']);
+    }
+    all.push(rest.trim().to_owned());
+    all
+}
+
+fn repeated(items: &[Variables], each: u32) -> Vec<Variables> {
+    let of_item = |item: &Variables| {
+        (0..each)
+            .map(|step| {
+                let mut all = item.clone();
+                all.insert("step".to_owned(), step.to_string());
+                all
+            })
+            .collect::<Vec<_>>()
+    };
+    items.iter().flat_map(of_item).collect()
+}
+
+/// A text with the values of its `$(variables)`; those that have none stay as they are. Values may have variables themselves.
+pub(super) fn expanded(text: &str, value: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..DEPTH_MAX {
+        let (mut next, mut rest, mut changed) = (String::new(), text.as_str(), false);
+        while let Some((before, after)) = rest.split_once("$(") {
+            next.push_str(before);
+            let Some((name, behind)) = after.split_once(')') else {
+                next.push_str("$(");
+                rest = after;
+                continue;
+            };
+            match value(&name.trim().to_ascii_lowercase()) {
+                Some(value) => {
+                    next.push_str(&value);
+                    changed = true;
+                }
+                None => next.push_str(&format!("$({name})")),
+            }
+            rest = behind;
+        }
+        next.push_str(rest);
+        text = next;
+        if !changed || text.len() > LENGTH_MAX {
+            break;
+        }
+    }
+    text
+}
+
+/// How deep variables may stand in the values of variables, and how long a text may become.
+const DEPTH_MAX: usize = 8;
+const LENGTH_MAX: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m17_every_supported_form_is_expanded_and_others_are_refused() {
+        let of = |statement: &str| {
+            variables(statement).map(|all| {
+                let text = |one: &Variables| {
+                    one.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+                };
+                all.iter().map(text).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(of("").unwrap(), ["step=0"]);
+        assert_eq!(of("2").unwrap(), ["step=0", "step=1"]);
+        assert_eq!(of("x in (1, 2 3)").unwrap(), ["step=0 x=1", "step=0 x=2", "step=0 x=3"]);
+        assert_eq!(of("2 Seed in (7)").unwrap(), ["seed=7 step=0", "seed=7 step=1"]);
+        assert_eq!(
+            of("a, b from (\n 1, two words\n # no\n 3 4\n)").unwrap(),
+            ["a=1 b=two words step=0", "a=3 b=4 step=0"]
+        );
+        for (wrong, why) in [
+            ("x from list.txt", "files are not read"),
+            ("x matching (*.dat)", "files are not read"),
+            ("x in (1 2", "close the list"),
+            ("many", "write `queue`, `queue N`"),
+        ] {
+            let said = of(wrong).unwrap_err();
+            assert!(said.starts_with("found `queue ") && said.contains(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn variables_are_expanded_to_the_bottom_and_circles_end() {
+        let value = |name: &str| match name {
+            "process" => Some("3".to_owned()),
+            "out" => Some("run.$(Process)".to_owned()),
+            "loop" => Some("$(loop)".to_owned()),
+            _ => None,
+        };
+        assert_eq!(expanded("$(OUT) $(Cluster) $(open", &value), "run.3 $(Cluster) $(open");
+        assert_eq!(expanded("$(loop)", &value), "$(loop)");
+    }
+}

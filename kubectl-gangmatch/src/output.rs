@@ -1,0 +1,96 @@
+//! The forms in which verbs print lists: a table, JSON, YAML, or names.
+
+use std::io::Write;
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+use crate::screen::Screen;
+use crate::table::Table;
+
+/// The form of the output of a verb that prints objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A table, as wide as the terminal.
+    #[default]
+    Table,
+    /// A table with all columns and whole texts.
+    Wide,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// The names only, as kubectl takes them.
+    Name,
+}
+
+/// How to print.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct OutputOptions {
+    /// The form of the output.
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    pub(crate) output: Format,
+
+    /// Leave out the headings of tables.
+    #[arg(long)]
+    pub(crate) no_headers: bool,
+}
+
+/// A list in all its forms.
+pub(crate) struct Listing {
+    pub(crate) table: Table,
+    /// The names of its objects, such as `job.gangmatch.dev/sim`.
+    pub(crate) names: Vec<String>,
+    pub(crate) data: Value,
+    /// What is said if the list is empty.
+    pub(crate) nothing: String,
+}
+
+impl OutputOptions {
+    /// Prints a list.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn print(self, out: &mut impl Write, listing: &Listing) -> anyhow::Result<()> {
+        match self.output {
+            Format::Json | Format::Yaml => return self.print_data(out, &listing.data),
+            Format::Name => listing.names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
+            // On standard error, as kubectl does: a script that counts lines finds none.
+            Format::Table | Format::Wide if listing.table.rows.is_empty() => {
+                writeln!(std::io::stderr(), "{}", listing.nothing)?;
+            }
+            Format::Table => write!(Screen(out), "{}", listing.table.text(!self.no_headers, terminal_width()))?,
+            Format::Wide => write!(Screen(out), "{}", listing.table.wide(!self.no_headers))?,
+        }
+        Ok(())
+    }
+
+    /// Prints a value as YAML if that is asked for, else as JSON.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn print_data(self, out: &mut impl Write, data: &Value) -> anyhow::Result<()> {
+        match self.output {
+            Format::Yaml => write!(out, "{}", serde_saphyr::to_string(data)?)?,
+            _ => writeln!(out, "{}", serde_json::to_string_pretty(data)?)?,
+        }
+        Ok(())
+    }
+}
+
+/// The width of the terminal that the output goes to, in columns; `None` if it goes elsewhere. COLUMNS takes precedence.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let set = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width > 0);
+    set.or_else(|| {
+        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+        Some(usize::from(size.ws_col)).filter(|width| *width > 0)
+    })
+}
+
+/// Writes notes to standard error.
+///
+/// # Errors
+/// They cannot be written.
+pub(crate) fn notes(notes: &[String]) -> std::io::Result<()> {
+    notes.iter().try_for_each(|note| writeln!(std::io::stderr(), "note: {}", crate::screen::shown(note)))
+}

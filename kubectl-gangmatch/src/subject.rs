@@ -1,0 +1,191 @@
+//! Words of a command line, such as `job/sim`, into the objects they name.
+
+use anyhow::bail;
+use clap::builder::PossibleValue;
+
+use crate::cluster::Kind;
+use crate::schema::similar;
+
+/// The kinds that a command line can name, each with its names: singular, plural, short.
+const NAMES: [(Kind, [&str; 3]); 5] = [
+    (Kind::Job, ["job", "jobs", "gmj"]),
+    (Kind::Machine, ["machine", "machines", "gmm"]),
+    (Kind::License, ["license", "licenses", "gml"]),
+    (Kind::Match, ["match", "matches", "gmatch"]),
+    (Kind::MachineClass, ["machineclass", "machineclasses", "gmc"]),
+];
+
+/// An object that is named on the command line.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Subject {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+}
+
+impl Kind {
+    /// Its name, in lower case.
+    pub(crate) fn word(self) -> &'static str {
+        NAMES.iter().find(|(kind, _)| *kind == self).map_or("namespace", |(_, [singular, ..])| singular)
+    }
+
+    /// The name of an object as `-o name` prints it, and kubectl takes it.
+    pub(crate) fn full_name(self, name: &str) -> String {
+        format!("{}.gangmatch.dev/{name}", self.word())
+    }
+}
+
+/// The kind of this name; `None` if there is none.
+fn kind_of(word: &str) -> Option<Kind> {
+    let lower = word.to_ascii_lowercase();
+    let bare = lower.strip_suffix(".gangmatch.dev").unwrap_or(&lower);
+    NAMES.iter().find(|(_, names)| names.contains(&bare)).map(|(kind, _)| *kind)
+}
+
+/// The kind of this name, which must be one of `allowed`.
+///
+/// # Errors
+/// There is no such kind, or it is another one; the message says which there are.
+pub(crate) fn kind(word: &str, allowed: &[Kind]) -> anyhow::Result<Kind> {
+    let words: Vec<&str> = allowed.iter().map(|kind| kind.word()).collect();
+    let list = match words.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        words => words.join(""),
+    };
+    match kind_of(word) {
+        Some(kind) if allowed.contains(&kind) => Ok(kind),
+        Some(kind) => bail!("a {} cannot be used here; write {list}", kind.word()),
+        None => {
+            let all = NAMES.iter().filter(|(kind, _)| allowed.contains(kind)).flat_map(|(_, names)| *names);
+            let meant = similar(word, all).map(|other| format!("; did you mean {other}?"));
+            bail!("there is no kind `{word}`{}", meant.unwrap_or_else(|| format!("; write {list}")))
+        }
+    }
+}
+
+/// The objects that words name: `KIND/NAME` each, or `KIND NAME...`, or, if only jobs are meant, `NAME` each.
+///
+/// # Errors
+/// A word names no kind, one that is not allowed, or no object.
+pub(crate) fn subjects(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
+    if let ([first, names @ ..], false) = (words, words.iter().any(|word| word.contains('/')))
+        && (kind_of(first).is_some() && !names.is_empty() || allowed.len() > 1)
+    {
+        let kind = kind(first, allowed)?;
+        if names.is_empty() {
+            bail!("the name is missing; write {first}/NAME");
+        }
+        return Ok(names.iter().map(|name| Subject { kind, name: name.clone() }).collect());
+    }
+    let one = |word: &String| match (word.split_once('/'), allowed) {
+        (Some((_, "")), _) => bail!("the name is missing in `{word}`; write {word}NAME"),
+        (Some((first, name)), _) => Ok(Subject { kind: kind(first, allowed)?, name: name.to_owned() }),
+        (None, [only]) => Ok(Subject { kind: *only, name: word.clone() }),
+        (None, _) => {
+            bail!("the kind of `{word}` is missing; write {}/{word}", allowed.first().map_or("job", |k| k.word()))
+        }
+    };
+    words.iter().map(one).collect()
+}
+
+/// What is said of a name that no object has.
+pub(crate) fn no_such<'n>(
+    subject: &Subject,
+    namespace: &str,
+    names: impl Iterator<Item = (&'n str, &'n str)>,
+) -> anyhow::Error {
+    let all: Vec<(&str, &str)> = names.collect();
+    let here = all.iter().filter(|(other, _)| *other == namespace).map(|(_, name)| *name);
+    let elsewhere: Vec<&str> = all.iter().filter(|(_, name)| *name == subject.name).map(|(other, _)| *other).collect();
+    let hint = match (elsewhere.as_slice(), similar(&subject.name, here)) {
+        ([], None) => String::new(),
+        ([], Some(meant)) => format!("; did you mean {meant}?"),
+        ([only], _) => format!("; there is one in namespace {only}, write -n {only}"),
+        (several, _) => format!("; there are some in the namespaces {}, choose one with -n", several.join(", ")),
+    };
+    anyhow::anyhow!("there is no {} `{}` in namespace {namespace}{hint}", subject.kind.word(), subject.name)
+}
+
+/// A kind of ad, as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AdKindArgument(pub(crate) Kind);
+
+/// The kinds of ads.
+pub(crate) const AD_KINDS: [Kind; 3] = [Kind::Job, Kind::Machine, Kind::License];
+
+impl std::str::FromStr for AdKindArgument {
+    type Err = anyhow::Error;
+
+    fn from_str(word: &str) -> anyhow::Result<AdKindArgument> {
+        kind(word, &AD_KINDS).map(AdKindArgument)
+    }
+}
+
+impl AdKindArgument {
+    /// Its values, for completion.
+    pub(crate) fn values() -> impl Iterator<Item = PossibleValue> {
+        AD_KINDS.into_iter().map(|kind| PossibleValue::new(kind.word()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn subject(kind: Kind, name: &str) -> Subject {
+        Subject { kind, name: name.to_owned() }
+    }
+
+    #[test]
+    fn objects_are_named_as_with_kubectl() {
+        let all = [Kind::Job, Kind::Machine, Kind::License];
+        for text in ["job/sim", "gmj/sim", "jobs.gangmatch.dev/sim", "job.gangmatch.dev/sim", "Job sim", "gmj sim"] {
+            assert_eq!(subjects(&words(text), &all).unwrap(), [subject(Kind::Job, "sim")], "{text}");
+        }
+        assert_eq!(
+            subjects(&words("machine/a license/b"), &all).unwrap(),
+            [subject(Kind::Machine, "a"), subject(Kind::License, "b")]
+        );
+        assert_eq!(
+            subjects(&words("machines a b"), &all).unwrap(),
+            [subject(Kind::Machine, "a"), subject(Kind::Machine, "b")]
+        );
+    }
+
+    #[test]
+    fn a_verb_for_jobs_takes_bare_names() {
+        assert_eq!(subjects(&words("a b"), &[Kind::Job]).unwrap(), [subject(Kind::Job, "a"), subject(Kind::Job, "b")]);
+        assert_eq!(subjects(&words("job/a"), &[Kind::Job]).unwrap(), [subject(Kind::Job, "a")]);
+        assert_eq!(subjects(&words("job"), &[Kind::Job]).unwrap(), [subject(Kind::Job, "job")]);
+    }
+
+    #[test]
+    fn other_words_are_answered_with_what_to_write() {
+        let both = [Kind::Machine, Kind::License];
+        for (text, said) in [
+            ("machin/a", "there is no kind `machin`; did you mean machine?"),
+            ("pod/a", "there is no kind `pod`; write machine or license"),
+            ("job/a", "a job cannot be used here; write machine or license"),
+            ("machine", "the name is missing; write machine/NAME"),
+            ("machine/", "the name is missing in `machine/`; write machine/NAME"),
+            ("machine/a b", "the kind of `b` is missing; write machine/b"),
+        ] {
+            assert_eq!(subjects(&words(text), &both).unwrap_err().to_string(), said, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_object_has_is_answered_with_the_one_that_was_meant() {
+        let job = subject(Kind::Job, "sm");
+        let said = |names: &[(&str, &str)]| no_such(&job, "eda", names.iter().copied()).to_string();
+        assert_eq!(said(&[("eda", "sim")]), "there is no job `sm` in namespace eda; did you mean sim?");
+        assert_eq!(
+            said(&[("bio", "sm")]),
+            "there is no job `sm` in namespace eda; there is one in namespace bio, write -n bio"
+        );
+        assert_eq!(said(&[("bio", "other")]), "there is no job `sm` in namespace eda");
+    }
+}

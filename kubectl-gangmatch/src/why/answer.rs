@@ -1,0 +1,237 @@
+//! The answer of `why` about a job, as data. The words are in `text.rs`.
+
+use serde::Serialize;
+
+/// Why a job waits, or where it runs.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct JobAnswer {
+    pub(crate) kind: &'static str,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// `Waits`, `NotAccepted`, `Suspended`, `Held` or `Finished`; `Matched` if it would get a gang now.
+    pub(crate) state: &'static str,
+    /// The reason of its condition, as listed in the documentation.
+    pub(crate) reason: String,
+    /// The same in a sentence.
+    pub(crate) message: String,
+    /// What the controller has written, if it says something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) controller: Option<Said>,
+    /// Since when it is in this state, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<String>,
+    /// The Match that holds it.
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    pub(crate) match_name: Option<String>,
+    /// The partners that it has, or would get.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) members: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ports: Vec<PortAnswer>,
+    /// Ports whose partners have to agree with each other, and how many do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) conflicts: Vec<Conflict>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unknown: Vec<UnknownAnswer>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) suggestions: Vec<SuggestionAnswer>,
+    /// The gang that it would get if nothing were taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) if_free: Option<IfFree>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) queue: Option<Line>,
+    /// A few offers that suffice for the reason: with these alone it is the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) evidence: Vec<String>,
+    /// What could not be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
+}
+
+/// What a condition says.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Said {
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+}
+
+/// One port of the job. Every offer is counted once, under the first of these that is true of it.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PortAnswer {
+    pub(crate) label: String,
+    /// `machine`, `license` or `offer`: the kind that the constraint asks for.
+    pub(crate) noun: &'static str,
+    /// How many offers of that kind there are.
+    pub(crate) offers: usize,
+    /// How many do not satisfy the constraint of the job.
+    pub(crate) refused_by_job: usize,
+    pub(crate) conjuncts: Vec<ConjunctAnswer>,
+    /// Offers that admit no jobs of this namespace.
+    pub(crate) not_admitted: Vec<NotAdmitted>,
+    /// Offers that refuse the job, by what refuses it.
+    pub(crate) refused_by_offer: Vec<Refusals>,
+    /// Offers that never have what is requested.
+    pub(crate) too_small: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) too_small_because: Option<String>,
+    /// Offers that accept no claims now.
+    pub(crate) closed: Vec<ClosedOffer>,
+    /// Offers of which others hold what is requested.
+    pub(crate) taken: Vec<TakenOffer>,
+    /// Offers that would do, and have what is requested.
+    pub(crate) free: usize,
+    /// Some of them may still be refused because of the partners at other ports.
+    pub(crate) depends_on_other_ports: bool,
+    /// Not all offers were looked at, because the constraint is too expensive.
+    pub(crate) cut: bool,
+}
+
+/// One part of the constraint of the job.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ConjunctAnswer {
+    pub(crate) text: String,
+    /// Where it is written: file and line, or the field.
+    pub(crate) place: String,
+    /// Of how many offers of the port it is not true.
+    pub(crate) rejects: usize,
+    /// It reads other partners: it is not counted here.
+    pub(crate) reads_other_ports: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NotAdmitted {
+    pub(crate) offers: usize,
+    pub(crate) namespace: String,
+    pub(crate) because: String,
+}
+
+/// Offers of one namespace that refuse the job with the same part of their constraint.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Refusals {
+    pub(crate) offers: usize,
+    pub(crate) namespace: String,
+    /// The owner, if it is the same of all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<String>,
+    /// The part of their constraint.
+    pub(crate) conjunct: String,
+    pub(crate) example: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ClosedOffer {
+    pub(crate) offer: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TakenOffer {
+    pub(crate) offer: String,
+    pub(crate) used: String,
+    pub(crate) holders: Vec<Holder>,
+    /// How many other claims there are, of jobs that the reader may not see.
+    pub(crate) others: usize,
+}
+
+/// A job that holds something of an offer.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Holder {
+    pub(crate) job: String,
+    pub(crate) amounts: String,
+    /// Since when, RFC 3339. Absent for a job that gets it in the next cycle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<String>,
+    /// Until when at most, if the job has a deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Conflict {
+    /// The labels of the two ports.
+    pub(crate) ports: [String; 2],
+    /// The parts of the job's constraint that read both.
+    pub(crate) conjuncts: Vec<String>,
+    /// Owners ask for agreement as well.
+    pub(crate) owners: bool,
+    /// How many offers fit at each port, apart from that.
+    pub(crate) fit: [u64; 2],
+    /// How many of them agree with one at the other port.
+    pub(crate) agree: [u64; 2],
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UnknownAnswer {
+    pub(crate) port: String,
+    pub(crate) written: String,
+    pub(crate) place: String,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) meant: Option<String>,
+    pub(crate) offers: u64,
+}
+
+/// One or two changes that were tried, and give a gang.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SuggestionAnswer {
+    pub(crate) message: String,
+    pub(crate) changes: Vec<ChangeAnswer>,
+    /// How many offers would match at the port of the first change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) offers: Option<u64>,
+    /// The gang that was found.
+    pub(crate) members: String,
+    /// It is free now; if not, others hold some of it.
+    pub(crate) now: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChangeAnswer {
+    pub(crate) port: String,
+    pub(crate) place: String,
+    pub(crate) from: String,
+    /// What to write instead; absent: leave it out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct IfFree {
+    pub(crate) members: String,
+    pub(crate) taken: Vec<TakenOffer>,
+}
+
+/// The job's place among all jobs that wait.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Line {
+    /// From 1.
+    pub(crate) place: usize,
+    pub(crate) of: usize,
+    /// Jobs of the same namespace that are served before it.
+    pub(crate) ahead_own: usize,
+    /// Jobs of other namespaces that are.
+    pub(crate) ahead_others: usize,
+    /// How many of all these would get a gang now.
+    pub(crate) ahead_matched: usize,
+    /// How many gangs its namespace holds.
+    pub(crate) held: u64,
+    pub(crate) priority: i32,
+}

@@ -1,0 +1,137 @@
+//! A pool after one negotiation cycle: what `why` and `simulate` read their answers from.
+
+use std::collections::BTreeSet;
+
+use crds::{Job, Match, Res};
+use gangindex::Indexed;
+use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
+use matchmaker::{AdId, Config, Cycle, Gang, PoolAd, Root, Snapshot, Unmatched};
+use pool::{CycleInputs, ObjectKey, OfferRef, snapshot, usage, used_text};
+
+use super::answer::{Holder, TakenOffer};
+use crate::cluster::Pool;
+
+/// How many holders of an offer are named.
+const HOLDERS_MAX: usize = 8;
+
+/// A pool, and what a cycle makes of it.
+pub(crate) struct Case<'p> {
+    pub(crate) pool: &'p Pool,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) cycle: Cycle,
+    /// What the cycle leaves.
+    pub(crate) left: Snapshot,
+    pub(crate) config: Config,
+    pub(crate) now: Timestamp,
+    pub(crate) finder: Indexed,
+}
+
+impl<'p> Case<'p> {
+    /// Runs a cycle on the pool.
+    pub(crate) fn of(pool: &'p Pool, now: Timestamp) -> Case<'p> {
+        let (config, mut finder) = (Config::product(), Indexed::new());
+        let snapshot = snapshot(&pool.objects, &CycleInputs::default());
+        let cycle = finder.negotiate(&snapshot, &config, now.as_second());
+        let left = snapshot.after(&cycle.gangs);
+        Case { pool, snapshot, cycle, left, config, now, finder }
+    }
+
+    /// The root of a job, if it waits.
+    pub(crate) fn root(&self, job: &ObjectKey) -> Option<&Root> {
+        let is_it = |root: &&Root| self.snapshot.ad(root.ad).is_some_and(|ad| is_at(ad, job));
+        self.snapshot.roots.iter().find(is_it)
+    }
+
+    /// The gang that a root gets.
+    pub(crate) fn gang(&self, root: AdId) -> Option<&Gang> {
+        self.cycle.gangs.iter().find(|gang| gang.root() == Some(root))
+    }
+
+    /// Why a root gets none.
+    pub(crate) fn unmatched(&self, root: AdId) -> Option<&Unmatched> {
+        self.cycle.unmatched.iter().find(|unmatched| unmatched.root == root)
+    }
+
+    /// The object of an offer.
+    pub(crate) fn offer(&self, id: AdId) -> Option<OfferRef<'p>> {
+        self.pool.objects.offer_at(&self.snapshot.ad(id)?.key)
+    }
+
+    /// The name of an offer, as `machine grid/foo`.
+    pub(crate) fn offer_name(&self, id: AdId) -> String {
+        let key = self.snapshot.ad(id).map(|ad| &ad.key);
+        key.map(|key| format!("{} {}/{}", key.kind.to_ascii_lowercase(), key.namespace, key.name)).unwrap_or_default()
+    }
+
+    /// Who holds what of an offer: claims in its ledger, and jobs that get something of it in this cycle.
+    pub(crate) fn taken(&self, id: AdId) -> TakenOffer {
+        let (mut holders, mut others) = (Vec::new(), 0);
+        let Some(offer) = self.offer(id) else {
+            return TakenOffer { offer: self.offer_name(id), used: String::new(), holders, others };
+        };
+        let ledger = offer.status.map(|status| &status.claims);
+        for (uid, entry) in ledger.into_iter().flatten() {
+            match self.pool.objects.matches.by_uid(uid).and_then(|found| self.holder(found, &entry.allocation)) {
+                Some(holder) if holders.len() < HOLDERS_MAX => holders.push(holder),
+                _ => others += 1,
+            }
+        }
+        for gang in &self.cycle.gangs {
+            let member = gang.members.iter().find(|member| member.ad == id);
+            let Some((member, job)) = member.zip(gang.root().and_then(|root| self.snapshot.ad(root))) else { continue };
+            if holders.len() < HOLDERS_MAX {
+                let amounts = amounts(&member.ask.allocation);
+                let job = format!("{}/{}", job.key.namespace, job.key.name);
+                holders.push(Holder { job, amounts, since: None, until: None });
+            } else {
+                others += 1;
+            }
+        }
+        let mut used = used_text(offer.capacity, &usage(offer.status));
+        if let Some(now) = self.left.ad(id).and_then(PoolAd::offer) {
+            used = used_text(offer.capacity, &now.usage);
+        }
+        TakenOffer { offer: self.offer_name(id), used, holders, others }
+    }
+
+    fn holder(&self, found: &Match, allocation: &Res) -> Option<Holder> {
+        let root = found.spec.members.first()?;
+        let job = self.pool.objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name));
+        let since = claimed_since(found);
+        let until = job.and_then(|held| until(&held.object, since?));
+        Some(Holder {
+            job: format!("{}/{}", root.namespace, root.name),
+            amounts: amounts(allocation),
+            since: since.map(|since| since.to_string()),
+            until: until.map(|until| until.to_string()),
+        })
+    }
+
+    /// The roots that get a gang.
+    pub(crate) fn placed(&self) -> BTreeSet<AdId> {
+        self.cycle.gangs.iter().filter_map(Gang::root).collect()
+    }
+}
+
+fn is_at(ad: &PoolAd, job: &ObjectKey) -> bool {
+    ad.offer().is_none() && ad.key.namespace == job.namespace && ad.key.name == job.name
+}
+
+/// Since when a Match holds its members: since it was committed, or else since it was created.
+pub(crate) fn claimed_since(found: &Match) -> Option<Timestamp> {
+    let conditions = found.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let claimed = crds::conditions::find(conditions, crds::conditions::types::CLAIMED);
+    let committed = claimed.filter(|claimed| claimed.status == "True").map(|claimed| claimed.last_transition_time.0);
+    committed.or_else(|| found.creation_timestamp().map(|time| time.0))
+}
+
+/// When the claim of a job ends at the latest.
+fn until(job: &Job, since: Timestamp) -> Option<Timestamp> {
+    let seconds = job.spec.active_deadline_seconds?;
+    since.checked_add(SignedDuration::from_secs(i64::from(seconds))).ok()
+}
+
+fn amounts<'r>(all: impl IntoIterator<Item = (&'r String, &'r i64)>) -> String {
+    all.into_iter().map(|(name, amount)| format!("{amount} {name}")).collect::<Vec<_>>().join(", ")
+}

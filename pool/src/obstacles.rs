@@ -1,0 +1,241 @@
+//! Which offers stand in the way of a job without a gang: those that it would match, and that are not available to it.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crds::conditions::reasons;
+use matchmaker::{AdId, AdKey, Config, Consent, PoolAd, Role, Snapshot, Unmatched, Verdict, bound_together, withheld};
+
+use crate::closure::Closure;
+use crate::readiness::matched_reason;
+
+/// An offer that is not available to all jobs that its owner allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unavailable {
+    /// Its name.
+    pub key: AdKey,
+    /// Why it takes no new claims, if so.
+    pub closed: Option<Closure>,
+    /// Its namespace lacks the label with which it could be offered to other namespaces.
+    pub untrusted: bool,
+    /// The namespaces whose jobs its owner allows.
+    pub consent: Consent,
+}
+
+impl Unavailable {
+    /// Why jobs of a namespace cannot claim it.
+    fn cause(&self, namespace: &str) -> Option<Cause> {
+        match (&self.closed, self.untrusted && self.key.namespace != namespace) {
+            (_, true) => Some(Cause::Untrusted),
+            (Some(closed), false) => Some(Cause::Closed(closed.clone())),
+            (None, false) => None,
+        }
+    }
+}
+
+/// Why an offer that a job would match cannot be claimed for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It takes no new claims.
+    Closed(Closure),
+    /// Its namespace lacks the label `gangmatch.dev/offers=cluster`.
+    Untrusted,
+    /// Others have taken it.
+    Taken,
+}
+
+/// Offers that stand in the way at one port of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The label of the port.
+    pub port: String,
+    /// The offers, in the order of their keys.
+    pub offers: Vec<(AdKey, Cause)>,
+    /// There may be others.
+    pub has_more: bool,
+}
+
+/// What the obstacles of the jobs of one namespace may cost in a cycle, in steps of a search; and those of all jobs.
+const NAMESPACE_STEPS_MAX: u64 = 2_000;
+const STEPS_MAX: u64 = 20_000;
+/// How many offers are named where each port alone has others.
+const TOGETHER_MAX: usize = 2;
+
+/// Looks for obstacles in the pool of one cycle.
+pub struct Obstacles<'p> {
+    pool: &'p Snapshot,
+    unavailable: &'p [Unavailable],
+    /// The pool as it would be if all offers were available to those that their owners allow.
+    opened: OnceCell<Snapshot>,
+    /// What is left of the steps, by namespace, and in all.
+    left: BTreeMap<String, u64>,
+    left_in_all: u64,
+}
+
+impl<'p> Obstacles<'p> {
+    /// Of jobs in this pool.
+    pub fn of(pool: &'p Snapshot, unavailable: &'p [Unavailable]) -> Obstacles<'p> {
+        Obstacles { pool, unavailable, opened: OnceCell::new(), left: BTreeMap::new(), left_in_all: STEPS_MAX }
+    }
+
+    /// What stands in the way of a job without a gang. None if that takes too many steps to find out; empty if nothing does, or if it is
+    /// said well enough by the counts.
+    pub fn find(&mut self, unmatched: &Unmatched, config: &Config, now: i64) -> Option<Vec<Obstacle>> {
+        let Some(namespace) = self.pool.ad(unmatched.root).map(|ad| ad.key.namespace.clone()) else {
+            return Some(Vec::new());
+        };
+        let left = self.left.get(&namespace).copied().unwrap_or(NAMESPACE_STEPS_MAX).min(self.left_in_all);
+        let mut steps = left;
+        let found = match &unmatched.verdict {
+            Verdict::NoCandidates { .. } | Verdict::RefusedByOffers { .. } | Verdict::NoConsistentGang => {
+                self.withheld(unmatched, &namespace, &mut steps, (config, now))
+            }
+            Verdict::WaitingForCapacity if unmatched.ports.len() > 1 => {
+                self.taken(unmatched, &mut steps, (config, now))
+            }
+            _ => Vec::new(),
+        };
+        self.left_in_all = self.left_in_all.saturating_sub(left - steps);
+        self.left.insert(namespace, steps);
+        (steps > 0 || !found.is_empty()).then_some(found)
+    }
+
+    fn withheld(
+        &self,
+        unmatched: &Unmatched,
+        namespace: &str,
+        steps: &mut u64,
+        settings: (&Config, i64),
+    ) -> Vec<Obstacle> {
+        let causes: BTreeMap<AdId, Cause> = self
+            .unavailable
+            .iter()
+            .filter(|offer| offer.consent.admits(namespace))
+            .filter_map(|offer| Some((self.pool.find(&offer.key)?, offer.cause(namespace)?)))
+            .collect();
+        if causes.is_empty() {
+            return Vec::new();
+        }
+        let opened = self.opened.get_or_init(|| opened(self.pool, self.unavailable));
+        let ids: BTreeSet<AdId> = causes.keys().copied().collect();
+        let lacking = withheld(opened, unmatched.root, &ids, steps, settings).into_iter();
+        let obstacle = |lacking: matchmaker::Lacking| Obstacle {
+            port: unmatched.ports.get(lacking.port).map(|port| port.label.clone()).unwrap_or_default(),
+            offers: lacking
+                .offers
+                .iter()
+                .filter_map(|id| Some((opened.ad(*id)?.key.clone(), causes.get(id)?.clone())))
+                .collect(),
+            has_more: lacking.has_more,
+        };
+        lacking.map(obstacle).collect()
+    }
+
+    /// The ports at which fewer offers are part of a gang than would match the port alone.
+    fn taken(&self, unmatched: &Unmatched, steps: &mut u64, settings: (&Config, i64)) -> Vec<Obstacle> {
+        let Some(together) = bound_together(self.pool, unmatched.root, steps, settings) else { return Vec::new() };
+        let ports = unmatched.ports.iter().zip(together);
+        let told = ports.filter(|(port, ids)| {
+            let fits = u64::try_from(ids.len()).unwrap_or(u64::MAX);
+            port.busy > 0 && !ids.is_empty() && ids.len() <= TOGETHER_MAX && fits < port.fits_when_free()
+        });
+        let key = |id: &AdId| Some((self.pool.ad(*id)?.key.clone(), Cause::Taken));
+        let obstacle = |(port, ids): (&matchmaker::PortCount, BTreeSet<AdId>)| Obstacle {
+            port: port.label.clone(),
+            offers: ids.iter().filter_map(key).collect(),
+            has_more: false,
+        };
+        told.map(obstacle).collect()
+    }
+}
+
+/// The pool as it would be if these offers were available to those that their owners allow.
+fn opened(pool: &Snapshot, unavailable: &[Unavailable]) -> Snapshot {
+    let mut changed: BTreeMap<AdId, &Unavailable> =
+        unavailable.iter().filter_map(|offer| Some((pool.find(&offer.key)?, offer))).collect();
+    let ads = pool.ads().filter_map(|(id, _)| {
+        let ad = pool.shared(id)?;
+        let Some(offer) = changed.remove(&id) else { return Some(Arc::clone(ad)) };
+        let mut ad = PoolAd::clone(ad);
+        if let Role::Offers(terms) = &mut ad.role {
+            terms.open = true;
+            terms.consent = offer.consent.clone();
+        }
+        Some(Arc::new(ad))
+    });
+    Snapshot::of(ads.collect())
+}
+
+impl Obstacle {
+    /// What stands in the way, in words. Names no offer of a namespace that may not offer to others.
+    fn sentence(&self) -> String {
+        let port = &self.port;
+        if let Some((key, _)) = self.offers.iter().find(|(_, cause)| *cause == Cause::Untrusted) {
+            return format!(
+                "port `{port}`: offers in namespace `{}` would match, but that namespace lacks the label gangmatch.dev/offers=cluster",
+                key.namespace
+            );
+        }
+        let names: Vec<String> = self.offers.iter().map(|(key, cause)| named(key, cause)).collect();
+        let is_one = names.len() == 1 && !self.has_more;
+        if self.offers.iter().all(|(_, cause)| *cause == Cause::Taken) {
+            let fits = if is_one { "fits" } else { "fit" };
+            return format!("at `{port}`, only {} {fits} the partners at the other ports", names.join(" and "));
+        }
+        let others = if self.has_more { " and others" } else { "" };
+        let is = if is_one { "is" } else { "are" };
+        format!("port `{port}`: {}{others} would match, but {is} not available", names.join(", "))
+    }
+}
+
+fn named(key: &AdKey, cause: &Cause) -> String {
+    match cause {
+        Cause::Closed(closure) => format!("{key} ({closure})"),
+        Cause::Untrusted | Cause::Taken => key.to_string(),
+    }
+}
+
+/// Why a job has no gang, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The reason of its condition Matched.
+    pub reason: &'static str,
+    /// One sentence.
+    pub why: String,
+    /// What can be done about it; may be empty.
+    pub hint: String,
+}
+
+/// What is said of a job that has no gang, and of the offers that stand in its way.
+pub fn explained(unmatched: &Unmatched, obstacles: &[Obstacle]) -> Explanation {
+    let why = matchmaker::why(unmatched);
+    let sentences: Vec<String> = obstacles.iter().map(Obstacle::sentence).collect();
+    let sentences = sentences.join("; ");
+    let is_withheld = obstacles.iter().flat_map(|obstacle| &obstacle.offers).any(|(_, cause)| *cause != Cause::Taken);
+    let why = match (is_withheld, sentences.is_empty()) {
+        (true, _) => sentences,
+        (false, true) => why,
+        (false, false) => format!("{why}; {sentences}"),
+    };
+    let reason = if is_withheld { reasons::OFFERS_UNAVAILABLE } else { matched_reason(&unmatched.verdict) };
+    let hint = advice(obstacles).unwrap_or_else(|| matchmaker::hint(unmatched));
+    Explanation { reason, why, hint }
+}
+
+/// What can be done about the offers that stand in a job's way; none if there are none, or if that is up to those who hold them.
+fn advice(obstacles: &[Obstacle]) -> Option<String> {
+    let mut offers = obstacles.iter().flat_map(|obstacle| &obstacle.offers);
+    let (key, cause) = offers.clone().find(|(_, cause)| *cause == Cause::Untrusted).or_else(|| offers.next())?;
+    match cause {
+        Cause::Untrusted => Some(format!(
+            "ask a cluster administrator to allow it: kubectl label namespace {} gangmatch.dev/offers=cluster",
+            key.namespace
+        )),
+        Cause::Closed(_) => Some(format!(
+            "the owner decides when it is available again: see the condition Ready of {} {}/{}",
+            key.kind, key.namespace, key.name
+        )),
+        Cause::Taken => None,
+    }
+}

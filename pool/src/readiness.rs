@@ -1,0 +1,90 @@
+//! Why an offer accepts no claims now, in the words of its condition Ready.
+
+use crds::NamespacesFrom;
+use crds::conditions::{Holds, reasons};
+use matchmaker::Verdict;
+
+use crate::agents::{AgentLiveness, lease_key};
+use crate::closure::{Closure, closure};
+use crate::consent::trusted;
+use crate::node::NodeProblem;
+use crate::objects::Objects;
+use crate::offer_ref::OfferRef;
+use crate::snapshot::CycleInputs;
+
+/// Why an offer accepts no claims: a reason and a sentence. `None` if it does, as far as its own objects tell.
+pub fn not_ready(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)> {
+    if let Err(rejected) = offer.ad {
+        return Some((reasons::NOT_ACCEPTED, rejected.reason.to_owned()));
+    }
+    match closure(offer, objects, &CycleInputs::default())? {
+        Closure::Draining => Some((reasons::DRAINING, "spec.stopPolicy is Hold".to_owned())),
+        Closure::Evicting => Some((reasons::EVICTING, "spec.stopPolicy is HoldAndDrain".to_owned())),
+        Closure::AgentLost => {
+            let life = objects.agent(offer.kind, &offer.key());
+            Some((reasons::AGENT_LOST, alive(offer, life).2))
+        }
+        Closure::Node(problem) => Some(of_node(offer, problem)),
+        Closure::Deleted | Closure::Unverified => None,
+    }
+}
+
+/// Whether the agent shows that it is alive. The message names what it has to renew.
+pub fn alive(offer: OfferRef<'_>, life: AgentLiveness) -> (Holds, &'static str, String) {
+    let lease = lease_key(offer.kind, &offer.key());
+    let seconds = offer.silence_seconds().unwrap_or(0);
+    match life {
+        AgentLiveness::Renewed => (Holds::True, reasons::LEASE_RENEWED, String::new()),
+        AgentLiveness::Expired => {
+            (Holds::False, reasons::LEASE_EXPIRED, format!("Lease {lease} was not renewed for {seconds} s"))
+        }
+        AgentLiveness::Unknown | AgentLiveness::Absent => {
+            (Holds::Unknown, reasons::NO_LEASE, format!("there is no Lease {lease} with a holder"))
+        }
+    }
+}
+
+/// What its node has against it.
+fn of_node(offer: OfferRef<'_>, problem: NodeProblem) -> (&'static str, String) {
+    let name = offer.node_name.unwrap_or_default();
+    match problem {
+        NodeProblem::Missing => (reasons::NODE_MISSING, format!("there is no node {name}")),
+        NodeProblem::NotReady => (reasons::NODE_NOT_READY, format!("node {name} is not ready")),
+        NodeProblem::Cordoned => (reasons::NODE_CORDONED, format!("node {name} is cordoned")),
+        NodeProblem::Duplicate(first) => {
+            (reasons::DUPLICATE_NODE, format!("node {name} is already offered by the older Machine {first}"))
+        }
+    }
+}
+
+/// Why only jobs of its own namespace can claim an offer that allows others; empty if they can.
+pub fn why_not_others(offer: OfferRef<'_>, objects: &Objects) -> String {
+    let namespace = offer.key().namespace;
+    let allowed = offer.fields.allowed_namespaces.as_ref();
+    if allowed.is_none_or(|allowed| allowed.from == NamespacesFrom::Same) {
+        return String::new();
+    }
+    let why = if !trusted(&namespace, &objects.namespaces) {
+        "the namespace lacks the label gangmatch.dev/offers=cluster"
+    } else if objects.costly_offers.contains(&namespace) {
+        "for some minutes, because the expressions of the offers of this namespace were too expensive for jobs of other namespaces: make \
+         them shorter"
+    } else {
+        return String::new();
+    };
+    format!("only jobs in namespace {namespace} can claim it: {why}")
+}
+
+/// The reason of the condition Matched for what a cycle has found about a job.
+pub fn matched_reason(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Unusable(_) => reasons::NOT_ACCEPTED,
+        Verdict::Never { .. } | Verdict::NoCandidates { .. } => reasons::NO_CANDIDATES,
+        Verdict::TooExpensive { .. } => reasons::EXPRESSION_TOO_EXPENSIVE,
+        Verdict::RefusedByOffers { .. } => reasons::REFUSED_BY_OFFERS,
+        Verdict::Limit(_) | Verdict::NoConsistentGang => reasons::NO_CONSISTENT_GANG,
+        Verdict::WaitingForCapacity => reasons::WAITING_FOR_CAPACITY,
+        Verdict::BackingOff => reasons::BACKING_OFF,
+        Verdict::GaveUp => reasons::SEARCH_BUDGET_EXHAUSTED,
+    }
+}

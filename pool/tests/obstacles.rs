@@ -1,0 +1,160 @@
+//! Objects in, the offers that stand in a job's way out: the same with both searches.
+
+#[cfg(test)]
+mod cluster;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use crds::{AllowedNamespaces, License, Machine, NamespacesFrom, Port, Res, StopPolicy};
+    use gangindex::Engine;
+    use matchmaker::{Config, Plain};
+    use pool::{CycleInputs, Objects, Obstacles, SnapshotBuilder, explained};
+    use serde_json::json;
+
+    use super::cluster::{expr, job, license, machine, objects, placed, port};
+
+    /// What is said of the only job that waits: sentence, hint and reason; the same whichever search has found that it has no gang.
+    fn said(objects: &Objects) -> (String, String, &'static str) {
+        let mut builder = SnapshotBuilder::default();
+        let pool = builder.build(objects, &CycleInputs::default());
+        let unavailable = builder.unavailable(objects);
+        let mut all = Vec::new();
+        for mut engine in [Engine::default(), Engine::Plain(Plain::default())] {
+            let cycle = engine.negotiate(&pool, &Config::product(), 0);
+            let unmatched = cycle.unmatched.last().unwrap();
+            let found = Obstacles::of(&pool, &unavailable).find(unmatched, &Config::product(), 0).unwrap();
+            let said = explained(unmatched, &found);
+            // Of a job that nothing stands in the way of, the index can say more than the plain search.
+            match found.is_empty() {
+                true => all.push((String::new(), String::new(), said.reason)),
+                false => all.push((said.why, said.hint, said.reason)),
+            }
+        }
+        assert_eq!(all[0], all[1]);
+        all.swap_remove(0)
+    }
+
+    fn drained(mut machine: Machine) -> Machine {
+        machine.spec.offer.stop_policy = StopPolicy::Hold;
+        machine
+    }
+
+    fn for_all(mut license: License, namespace: &str) -> License {
+        license.spec.offer.allowed_namespaces = Some(AllowedNamespaces { from: NamespacesFrom::All, selector: None });
+        placed(license, namespace)
+    }
+
+    fn named(mut machine: Machine) -> Machine {
+        let name = machine.metadata.name.clone().unwrap();
+        machine.spec.ad.attributes = Some([("Host".to_owned(), json!(name))].into());
+        machine
+    }
+
+    /// Valid on one host only.
+    fn node_locked(host: &str) -> License {
+        license("calibre", 1, &[port("requester", &format!("requester.Host == \"{host}\""))])
+    }
+
+    fn drc(name: &str) -> crds::Job {
+        let mut second = port("license", "license.Type == \"License\"");
+        second.expressions = Some([("Host".to_owned(), expr("machine.Host").unwrap())].into());
+        job(name, &[port("machine", "machine.Type == \"Machine\""), second])
+    }
+
+    #[test]
+    fn m1_a_drained_license_is_named() {
+        let mut vcs = license("vcs", 4, &[port("requester", "true")]);
+        vcs.spec.offer.stop_policy = StopPolicy::Hold;
+        vcs.spec.ad.attributes = Some([("App".to_owned(), json!("vcs"))].into());
+        let mut other = license("spice", 4, &[port("requester", "true")]);
+        other.spec.ad.attributes = Some([("App".to_owned(), json!("spice"))].into());
+        let wanted = port("license", "license.Type == \"License\" && license.App == \"vcs\"");
+        let (why, hint, reason) = said(&objects(&[job("sim", &[wanted])], &[machine("m")], &[vcs, other]));
+        assert_eq!(
+            why,
+            "port `license`: License n/vcs (draining, stopPolicy is Hold) would match, but is not available"
+        );
+        assert_eq!(hint, "the owner decides when it is available again: see the condition Ready of License n/vcs");
+        assert_eq!(reason, "OffersUnavailable");
+    }
+
+    #[test]
+    fn m1_the_drained_host_of_a_node_locked_license_is_named() {
+        let machines = [named(machine("b-2")), named(machine("b-3")), drained(named(machine("b-1")))];
+        let (why, ..) = said(&objects(&[drc("drc-1")], &machines, &[node_locked("b-1")]));
+        assert_eq!(
+            why,
+            "port `machine`: Machine n/b-1 (draining, stopPolicy is Hold) would match, but is not available"
+        );
+        let (why, ..) = said(&objects(&[drc("drc-1")], &machines, &[node_locked("elsewhere")]));
+        assert_eq!(why, "", "no drained host is to blame for that");
+    }
+
+    #[test]
+    fn m1_what_lacks_two_closed_offers_names_both() {
+        let mut calibre = node_locked("b-1");
+        calibre.spec.offer.stop_policy = StopPolicy::HoldAndDrain;
+        let (why, ..) =
+            said(&objects(&[drc("drc-1")], &[named(machine("b-2")), drained(named(machine("b-1")))], &[calibre]));
+        assert_eq!(
+            why,
+            "port `machine`: Machine n/b-1 (draining, stopPolicy is Hold) would match, but is not available; port `license`: License \
+             n/calibre (evicting, stopPolicy is HoldAndDrain) would match, but is not available"
+        );
+    }
+
+    #[test]
+    fn m2_the_taken_host_of_a_node_locked_license_is_named() {
+        let taken = |machine: Machine| -> Machine {
+            let mut machine = named(machine);
+            let entry = json!({"match": "n/other", "allocation": {"slots": 1}, "vote": "Accepted"});
+            machine.status = serde_json::from_value(json!({"claims": {"u1": entry}})).unwrap();
+            machine
+        };
+        let machines = [taken(machine("b-1")), taken(machine("b-2")), named(machine("b-3"))];
+        let (why, hint, reason) = said(&objects(&[drc("drc-1")], &machines, &[node_locked("b-1")]));
+        assert_eq!(
+            why,
+            "port `machine`: 2 ads that would match are taken; at `machine`, only Machine n/b-1 fits the partners at the other ports"
+        );
+        assert_eq!((hint.as_str(), reason), ("", "WaitingForCapacity"));
+    }
+
+    #[test]
+    fn m3_a_namespace_without_the_label_is_named_and_its_offers_are_not() {
+        let license = for_all(license("vcs", 4, &[port("requester", "true")]), "eda");
+        let wanted: Port = port("license", "license.Type == \"License\"");
+        let mut all = objects(&[job("sim", &[wanted])], &[], &[license]);
+        let (why, hint, reason) = said(&all);
+        assert_eq!(
+            why,
+            "port `license`: offers in namespace `eda` would match, but that namespace lacks the label gangmatch.dev/offers=cluster"
+        );
+        assert_eq!(
+            hint,
+            "ask a cluster administrator to allow it: kubectl label namespace eda gangmatch.dev/offers=cluster"
+        );
+        assert_eq!(reason, "OffersUnavailable");
+        all.namespaces
+            .insert("eda".to_owned(), BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]));
+        let pool = SnapshotBuilder::default().build(&all, &CycleInputs::default());
+        assert_eq!(gangindex::negotiate(&pool, &Config::product(), 0).gangs.len(), 1);
+    }
+
+    #[test]
+    fn thousands_of_offers_that_are_not_to_blame_cost_little_and_say_nothing_wrong() {
+        let mut machines: Vec<Machine> =
+            (0..3000).map(|number| drained(named(machine(&format!("m{number}"))))).collect();
+        machines.iter_mut().for_each(|machine| machine.spec.capacity = Res::from([("slots".to_owned(), 1)]));
+        let wanted = port("machine", "machine.Type == \"Machine\" && machine.Host == \"none\"");
+        let all = objects(&[job("j", &[wanted])], &machines, &[]);
+        let mut builder = SnapshotBuilder::default();
+        let pool = builder.build(&all, &CycleInputs::default());
+        let unavailable = builder.unavailable(&all);
+        let cycle = gangindex::negotiate(&pool, &Config::product(), 0);
+        let found = Obstacles::of(&pool, &unavailable).find(&cycle.unmatched[0], &Config::product(), 0);
+        assert_eq!(found, None, "it is not known within the steps");
+    }
+}
