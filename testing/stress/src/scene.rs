@@ -204,18 +204,26 @@ impl Scene {
     /// # Errors
     /// When it takes too long; the error has the end of the controllers' logs.
     pub async fn wait(&self, job: &str, phase: JobPhase, replicas: &mut [Replica]) -> Result<()> {
+        self.wait_any(job, &[phase], replicas).await
+    }
+
+    /// The same until a job is in one of several phases.
+    ///
+    /// # Errors
+    /// As [`Scene::wait`].
+    pub async fn wait_any(&self, job: &str, phases: &[JobPhase], replicas: &mut [Replica]) -> Result<()> {
         let begun = Instant::now();
         loop {
             for replica in replicas.iter_mut() {
                 replica.die_if_struck()?;
             }
             let now = self.phase(job).await.unwrap_or_default();
-            if now == Some(phase) {
+            if now.is_some_and(|now| phases.contains(&now)) {
                 return Ok(());
             }
             if begun.elapsed() > LIMIT {
                 let logs: Vec<String> = replicas.iter().map(Replica::log_tail).collect();
-                bail!("{}/{job} is {now:?}, not {phase:?}; the controllers say:\n{}", self.name, logs.join("\n--\n"));
+                bail!("{}/{job} is {now:?}, not {phases:?}; the controllers say:\n{}", self.name, logs.join("\n--\n"));
             }
             tokio::time::sleep(PAUSE).await;
         }

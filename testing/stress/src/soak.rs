@@ -244,7 +244,9 @@ impl Play {
             let name = format!("j{number}");
             if matches!(here.phase(&name).await?, Some(JobPhase::Claimed | JobPhase::Running)) {
                 here.merge::<Job>(&name, json!({"done": true})).await?;
-                here.wait(&name, JobPhase::Succeeded, &mut self.replicas).await?;
+                // Its workload may end in the same moment.
+                let over = [JobPhase::Cancelled, JobPhase::Succeeded];
+                here.wait_any(&name, &over, &mut self.replicas).await?;
             }
             here.delete::<Job>(&name).await?;
         }

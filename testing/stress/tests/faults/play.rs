@@ -53,6 +53,7 @@ pub(crate) async fn working_life(scene: &Scene, ends: Ends, replicas: &mut [Repl
     if ends == Ends::Never {
         scene.wait("j", JobPhase::Running, replicas).await?;
         scene.merge::<Job>("j", json!({"done": true})).await?;
+        return scene.wait("j", JobPhase::Cancelled, replicas).await;
     }
     scene.wait("j", JobPhase::Succeeded, replicas).await
 }
