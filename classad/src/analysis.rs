@@ -4,6 +4,7 @@ mod cost;
 mod domain;
 mod lint;
 mod never;
+mod range;
 
 use crate::ad::Ad;
 use crate::eval::eval;
@@ -16,6 +17,7 @@ use crate::value::Value;
 pub use cost::{Cost, cost};
 pub use lint::{lint, lint_ad};
 pub use never::{Never, contradictions, never_true};
+pub use range::NumberRange;
 
 /// Whether the expression can read names that are not written in it, so that [`references`](crate::references) is incomplete.
 #[must_use]

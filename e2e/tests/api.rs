@@ -1,29 +1,34 @@
 //! Turns the rules of the kinds into a verdict: the black-box cases, run against a real API server with the chart on it.
 #![cfg(test)]
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use testbed::{ControlPlane, Options, product, repository};
+use testbed::control_plane::binaries::Binaries;
+use testbed::{ControlPlane, Options, Release, product, repository};
 
-/// The cases and their runner stand beside the checkout, where there are any.
-#[test]
-fn the_kinds_keep_the_rules_of_the_api_cases() {
+/// Where the cases and their runner are, if there are any.
+fn cases() -> Option<PathBuf> {
     let folder = repository::root().join("../shared/conformance/api");
     if !folder.join("api_cases.py").exists() {
         eprintln!("SKIPPED: no API cases at {}", folder.display());
-        return;
+        return None;
     }
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("SKIPPED: no python3 to run the API cases with");
-        return;
+        return None;
     }
-    let plane = ControlPlane::start(&Options::default()).unwrap();
-    product::install_chart(&plane, &[]).unwrap();
+    Some(folder)
+}
+
+/// Runs all cases that are meant for such an API server; answers the runner's last line.
+fn run(folder: &Path, plane: &ControlPlane, flags: &[&str]) -> String {
     let output = Command::new("python3")
         .arg(folder.join("api_cases.py"))
         .arg("--kubeconfig")
         .arg(plane.kubeconfig())
-        .args(["--require-stamping", "--failures", "20"])
+        .args(["--failures", "20"])
+        .args(flags)
         .arg(folder.join("visible-renamed.jsonl"))
         // the runner reads the kubeconfig with kubectl
         .env("PATH", plane.path_with(&[]).unwrap())
@@ -34,4 +39,26 @@ fn the_kinds_keep_the_rules_of_the_api_cases() {
     assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(last.ends_with(" 0 failed") && !last.starts_with("0 passed"), "{last}");
     println!("API cases: {last}");
+    printed.into_owned()
+}
+
+#[test]
+fn the_kinds_keep_the_rules_of_the_api_cases() {
+    let Some(folder) = cases() else { return };
+    let plane = ControlPlane::start(&Options::default()).unwrap();
+    product::install_chart(&plane, &[]).unwrap();
+    run(&folder, &plane, &["--require-stamping"]);
+}
+
+#[test]
+fn the_kinds_keep_the_rules_on_the_oldest_release_where_it_is_built() {
+    let Some(folder) = cases() else { return };
+    if !Binaries::has_oldest().unwrap() {
+        eprintln!("SKIPPED: the oldest release of Kubernetes is not built");
+        return;
+    }
+    let plane = ControlPlane::start(&Options { release: Release::Oldest, ..Options::default() }).unwrap();
+    product::install_chart(&plane, &[]).unwrap();
+    let printed = run(&folder, &plane, &[]);
+    assert!(printed.contains("owner not stamped"), "{printed}");
 }

@@ -1,5 +1,6 @@
 //! The plugin: turns manifests, a cluster, and questions about them into answers.
 
+mod ages;
 mod cluster;
 mod command;
 mod locate;
@@ -8,11 +9,13 @@ mod offline;
 mod output;
 mod schema;
 mod screen;
+mod snapshot;
 mod subject;
 mod table;
 mod texts;
+mod why;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Gangs of jobs, machines and licenses: which would match, and why others do not.
 #[derive(Debug, Parser)]
@@ -24,9 +27,54 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Print the pool at a glance: controller, machines, seats, and jobs by phase and reason.
+    #[command(after_help = command::status::AFTER_HELP)]
+    Status(command::status::StatusArguments),
+    /// Print the jobs that wait, in the order in which they are served, and why each waits.
+    #[command(after_help = command::queue::AFTER_HELP)]
+    Queue(command::queue::QueueArguments),
+    /// Show the status and the queue on the whole terminal, again and again.
+    #[command(after_help = command::top::AFTER_HELP)]
+    Top(command::top::TopArguments),
+    /// Print the claims that have ended: who ran where, from when to when, and why it ended.
+    #[command(after_help = command::history::AFTER_HELP)]
+    History(command::history::HistoryArguments),
+    /// Print a job, machine or license in detail.
+    #[command(after_help = command::describe::AFTER_HELP)]
+    Describe(command::describe::DescribeArguments),
+    /// Print the jobs, machines or licenses for which a constraint is true.
+    #[command(after_help = command::query::AFTER_HELP)]
+    Query(command::query::QueryArguments),
+    /// End the claims of jobs.
+    #[command(after_help = command::release::AFTER_HELP)]
+    Release(command::release::ReleaseArguments),
+    /// Take jobs out of the queue for a while.
+    #[command(after_help = command::suspend::AFTER_SUSPEND)]
+    Suspend(command::suspend::JobsArguments),
+    /// Put suspended jobs back into the queue.
+    #[command(after_help = command::suspend::AFTER_RESUME)]
+    Resume(command::suspend::JobsArguments),
+    /// Let machines or licenses accept no new claims.
+    #[command(after_help = command::drain::AFTER_DRAIN)]
+    Drain(command::drain::DrainArguments),
+    /// Let machines or licenses accept claims again.
+    #[command(after_help = command::drain::AFTER_UNDRAIN)]
+    Undrain(command::drain::OffersArguments),
     /// Print the Matches that would be created for a folder of manifests, and why the other jobs wait. Needs no cluster.
     #[command(after_help = command::match_::AFTER_HELP)]
     Match(command::match_::MatchArguments),
+    /// Explain why a job waits or where it runs, or who uses a machine or a license.
+    #[command(after_help = command::why::AFTER_HELP)]
+    Why(command::why::WhyArguments),
+    /// Print what jobs would get in the cluster now, without creating them.
+    #[command(after_help = command::simulate::AFTER_HELP)]
+    Simulate(command::simulate::SimulateArguments),
+    /// Save the pool of a cluster as a file, to compute its cycles elsewhere.
+    #[command(after_help = command::snapshot::AFTER_HELP)]
+    Snapshot(command::snapshot::SnapshotArguments),
+    /// Compare two pools or policies: which jobs run in one of them only.
+    #[command(after_help = command::diff::AFTER_HELP)]
+    Diff(command::diff::DiffArguments),
     /// Print what a pool, of a cluster or of manifests, would publish of itself to other pools, and its size.
     #[command(after_help = command::summary::AFTER_HELP)]
     Summary(command::summary::SummaryArguments),
@@ -48,12 +96,37 @@ enum Verb {
     /// Print the value of an expression.
     #[command(after_help = command::eval::AFTER_HELP)]
     Eval(command::eval::EvalArguments),
+    /// Print a script by which a shell completes this program's command lines.
+    #[command(after_help = command::completion::AFTER_HELP)]
+    Completion(command::completion::CompletionArguments),
+    /// Print the words that the last word of a command line may become.
+    #[command(name = "__complete", hide = true, disable_help_flag = true)]
+    Complete(command::completion::CompleteArguments),
+    /// Print docs/cli.md.
+    #[command(name = "__reference", hide = true)]
+    Reference,
 }
 
 fn main() -> std::process::ExitCode {
     let mut out = output();
     let done = match CommandLine::parse().verb {
+        Verb::Status(arguments) => command::status::run(&arguments, &mut out),
+        Verb::Queue(arguments) => command::queue::run(&arguments, &mut out),
+        // it draws on the terminal
+        Verb::Top(arguments) => command::top::run(&arguments, &mut std::io::stdout()),
+        Verb::History(arguments) => command::history::run(&arguments, &mut out),
+        Verb::Describe(arguments) => command::describe::run(&arguments, &mut out),
+        Verb::Query(arguments) => command::query::run(&arguments, &mut out),
+        Verb::Release(arguments) => command::release::run(&arguments, &mut out),
+        Verb::Suspend(arguments) => command::suspend::suspend(&arguments, &mut out),
+        Verb::Resume(arguments) => command::suspend::resume(&arguments, &mut out),
+        Verb::Drain(arguments) => command::drain::drain(&arguments, &mut out),
+        Verb::Undrain(arguments) => command::drain::undrain(&arguments, &mut out),
         Verb::Match(arguments) => command::match_::run(&arguments, &mut out),
+        Verb::Why(arguments) => command::why::run(&arguments, &mut out),
+        Verb::Simulate(arguments) => command::simulate::run(&arguments, &mut out),
+        Verb::Snapshot(arguments) => command::snapshot::run(&arguments, &mut out),
+        Verb::Diff(arguments) => command::diff::run(&arguments, &mut out),
         Verb::Summary(arguments) => command::summary::run(&arguments, &mut out),
         // its remarks are coloured, and show their sources as they are
         Verb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),
@@ -62,6 +135,9 @@ fn main() -> std::process::ExitCode {
         Verb::Import(arguments) => command::import::run(&arguments, &mut out),
         Verb::Gridcam(arguments) => command::gridcam::run(&arguments, &mut out),
         Verb::Eval(arguments) => command::eval::run(&arguments, &mut out),
+        Verb::Completion(arguments) => command::completion::run(&arguments, &mut out),
+        Verb::Complete(arguments) => command::completion::complete(&arguments, &CommandLine::command(), &mut out),
+        Verb::Reference => command::reference::run(&CommandLine::command(), &mut out),
     };
     match done {
         Ok(code) => code,
@@ -86,4 +162,46 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn output() -> Box<dyn std::io::Write> {
     let out = std::io::stdout();
     if std::io::IsTerminal::is_terminal(&out) { Box::new(screen::Screen(out.lock())) } else { Box::new(out.lock()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of a shell command, up to the first operator.
+    fn words(line: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        for (place, part) in line.split('\'').enumerate() {
+            match place % 2 {
+                0 => all.extend(part.split_whitespace().map(|word| word.trim_end_matches(')').to_owned())),
+                _ => all.push(part.to_owned()),
+            }
+        }
+        let end = all.iter().position(|word| ["|", ">", ";"].contains(&word.as_str())).unwrap_or(all.len());
+        all.truncate(end);
+        all
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn every_example_in_the_help_is_a_command_that_exists() {
+        let whole = CommandLine::command();
+        let texts = whole.get_subcommands().filter_map(|verb| Some(verb.get_after_help()?.to_string()));
+        let mut count = 0;
+        for text in texts {
+            for line in text.lines().filter(|line| line.starts_with("  ")) {
+                let Some((_, command)) = line.split_once("kubectl gangmatch ") else { continue };
+                // In a table, another column follows after several spaces.
+                let words = words(command.split("   ").next().unwrap());
+                let parsed = CommandLine::try_parse_from(std::iter::once("kubectl-gangmatch".to_owned()).chain(words));
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+                count += 1;
+            }
+        }
+        assert!(count > 25, "only {count} examples");
+    }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
+use crate::cluster::FileOptions;
 use crate::locate;
 
 /// The largest file that is read, in bytes: no API server takes a manifest of more than a few MiB.
@@ -96,9 +97,13 @@ impl Source {
 /// `.yaml`, `.yml` and `.json`, and with `recursive` the folders below. A text that is no YAML is a problem, not an error.
 ///
 /// # Errors
-/// A path that does not exist, or none of them holds a manifest.
-pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> anyhow::Result<(Vec<Document>, Vec<Problem>)> {
-    let mut listing = Listing { recursive, files: Vec::new(), folders_left_out: 0 };
+/// There is no path, one does not exist, or none of them holds a manifest.
+pub(crate) fn read(files: &FileOptions) -> anyhow::Result<(Vec<Document>, Vec<Problem>)> {
+    let FileOptions { filename: paths, recursive } = files;
+    if paths.is_empty() {
+        bail!("no file is named; write a file or folder with manifests, or - for standard input");
+    }
+    let mut listing = Listing { recursive: *recursive, files: Vec::new(), folders_left_out: 0 };
     for path in paths {
         listing.add(path, true)?;
     }

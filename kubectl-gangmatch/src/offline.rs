@@ -36,7 +36,12 @@ pub(crate) struct Loaded {
     pub(crate) problems: Vec<Problem>,
     /// What is right but probably not meant, by place.
     pub(crate) warnings: Vec<Problem>,
+    /// Where each object was written.
+    pub(crate) sources: Sources,
 }
+
+/// Where objects were written, by kind and key.
+pub(crate) type Sources = BTreeMap<(&'static str, ObjectKey), Source>;
 
 /// The objects of all documents that are well formed. Documents of other APIs are passed over.
 pub(crate) fn load(documents: Vec<Document>, stamp: &Stamp<'_>) -> Loaded {
@@ -49,21 +54,20 @@ pub(crate) fn load(documents: Vec<Document>, stamp: &Stamp<'_>) -> Loaded {
     }
     loader.machines();
     loader.ads();
-    let Loader { mut objects, mut problems, mut warnings, .. } = loader;
+    let Loader { mut objects, mut problems, mut warnings, sources, .. } = loader;
     // Without a cluster, agents count as alive.
     let spoken_for = objects.offers().filter(|offer| offer.fields.agent.is_some());
     objects.agents = Arc::new(spoken_for.map(|offer| ((offer.kind, offer.key()), AgentLiveness::Renewed)).collect());
     problems.sort();
     warnings.sort();
-    Loaded { objects, problems, warnings }
+    Loaded { objects, problems, warnings, sources }
 }
 
 struct Loader<'s> {
     stamp: &'s Stamp<'s>,
     schemas: Schemas,
     objects: Objects,
-    /// Where each object was written, by kind and key.
-    sources: BTreeMap<(&'static str, ObjectKey), Source>,
+    sources: Sources,
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
 }

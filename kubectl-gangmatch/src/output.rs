@@ -94,3 +94,20 @@ pub(crate) fn terminal_width() -> Option<usize> {
 pub(crate) fn notes(notes: &[String]) -> std::io::Result<()> {
     notes.iter().try_for_each(|note| writeln!(std::io::stderr(), "note: {}", crate::screen::shown(note)))
 }
+
+/// Writes what is wrong with some objects to standard error.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn problems(problems: &[String]) -> std::io::Result<()> {
+    problems.iter().try_for_each(|problem| writeln!(std::io::stderr(), "error: {}", crate::screen::shown(problem)))
+}
+
+/// Writes why nothing is done to standard error, for the exit status 1.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn refuse(error: &anyhow::Error) -> anyhow::Result<std::process::ExitCode> {
+    problems(&[format!("{error:#}")])?;
+    Ok(std::process::ExitCode::FAILURE)
+}

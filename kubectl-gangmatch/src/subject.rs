@@ -1,7 +1,6 @@
 //! Words of a command line, such as `job/sim`, into the objects they name.
 
 use anyhow::bail;
-use clap::builder::PossibleValue;
 
 use crate::cluster::Kind;
 use crate::schema::similar;
@@ -26,6 +25,18 @@ impl Kind {
     /// Its name, in lower case.
     pub(crate) fn word(self) -> &'static str {
         NAMES.iter().find(|(kind, _)| *kind == self).map_or("namespace", |(_, [singular, ..])| singular)
+    }
+
+    /// Its name, as manifests write it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Job => "Job",
+            Kind::Machine => "Machine",
+            Kind::License => "License",
+            Kind::Match => "Match",
+            Kind::MachineClass => "MachineClass",
+            Kind::Namespace => "Namespace",
+        }
     }
 
     /// The name of an object as `-o name` prints it, and kubectl takes it.
@@ -62,13 +73,28 @@ pub(crate) fn kind(word: &str, allowed: &[Kind]) -> anyhow::Result<Kind> {
     }
 }
 
+/// Whether an object may have this name: kubectl would take a word such as `--all` for an option.
+fn check(subject: Subject) -> anyhow::Result<Subject> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
+    if subject.name.starts_with('-') || !subject.name.bytes().all(fits) {
+        bail!("`{}` is not the name of an object; names have lower-case letters, digits, `-` and `.`", subject.name);
+    }
+    Ok(subject)
+}
+
 /// The objects that words name: `KIND/NAME` each, or `KIND NAME...`, or, if only jobs are meant, `NAME` each.
 ///
 /// # Errors
 /// A word names no kind, one that is not allowed, or no object.
 pub(crate) fn subjects(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
-    if let ([first, names @ ..], false) = (words, words.iter().any(|word| word.contains('/')))
-        && (kind_of(first).is_some() && !names.is_empty() || allowed.len() > 1)
+    named(words, allowed)?.into_iter().map(check).collect()
+}
+
+fn named(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
+    let bare = !words.iter().any(|word| word.contains('/'));
+    if let ([first, names @ ..], true) = (words, bare)
+        && (kind_of(first).is_some() || allowed.len() > 1)
+        && (!names.is_empty() || kind_of(first).is_some() && allowed.len() > 1)
     {
         let kind = kind(first, allowed)?;
         if names.is_empty() {
@@ -120,13 +146,6 @@ impl std::str::FromStr for AdKindArgument {
     }
 }
 
-impl AdKindArgument {
-    /// Its values, for completion.
-    pub(crate) fn values() -> impl Iterator<Item = PossibleValue> {
-        AD_KINDS.into_iter().map(|kind| PossibleValue::new(kind.word()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +191,11 @@ mod tests {
             ("machine", "the name is missing; write machine/NAME"),
             ("machine/", "the name is missing in `machine/`; write machine/NAME"),
             ("machine/a b", "the kind of `b` is missing; write machine/b"),
+            ("foo", "the kind of `foo` is missing; write machine/foo"),
+            (
+                "machine/--all",
+                "`--all` is not the name of an object; names have lower-case letters, digits, `-` and `.`",
+            ),
         ] {
             assert_eq!(subjects(&words(text), &both).unwrap_err().to_string(), said, "{text}");
         }

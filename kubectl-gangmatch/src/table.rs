@@ -1,5 +1,7 @@
 //! Rows of text into columns as kubectl prints them: two spaces between, no borders.
 
+use std::borrow::Cow;
+
 use unicode_width::UnicodeWidthStr;
 
 /// The least width to which the last column is cut.
@@ -29,6 +31,11 @@ impl Table {
             Column { heading: bare.unwrap_or(heading).to_owned(), wide: bare.is_some() }
         };
         Table { columns: headings.into_iter().map(column).collect(), rows }
+    }
+
+    /// A table with these columns, whatever their headings look like.
+    pub(crate) fn plain(headings: Vec<String>, rows: Vec<Vec<String>>) -> Table {
+        Table { columns: headings.into_iter().map(|heading| Column { heading, wide: false }).collect(), rows }
     }
 
     /// The table without its wide columns; the last column is cut where the terminal ends.
@@ -63,6 +70,7 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>], indent: usize) -> S
 
 /// The rows, each line ended; columns as wide as their widest cell, the last one cut where the terminal ends.
 pub(crate) fn aligned(rows: &[Vec<String>], indent: usize, width: Option<usize>) -> String {
+    let rows: Vec<Vec<Cow<'_, str>>> = rows.iter().map(|row| row.iter().map(|cell| one_line(cell)).collect()).collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);
@@ -70,7 +78,7 @@ pub(crate) fn aligned(rows: &[Vec<String>], indent: usize, width: Option<usize>)
     let before = indent + widths.iter().rev().skip(1).map(|width| width + 2).sum::<usize>();
     let last = width.map(|width| width.saturating_sub(before).max(LAST_MIN));
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = " ".repeat(indent);
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
             match last.filter(|_| column + 1 == count) {
@@ -83,6 +91,15 @@ pub(crate) fn aligned(rows: &[Vec<String>], indent: usize, width: Option<usize>)
         text.push('\n');
     }
     text
+}
+
+/// A text of somebody else on one line, so that it cannot look like lines of ours.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    if text.contains(char::is_control) {
+        Cow::Owned(text.replace(['\n', '\r', '\t'], " "))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// A text of at most this width; if it was longer, `...` at its end.
@@ -136,6 +153,11 @@ mod tests {
             Some("b"),
             "a narrow terminal leaves the names whole"
         );
+    }
+
+    #[test]
+    fn no_cell_can_look_like_another_row() {
+        assert_eq!(aligned(&[row(&["a", "x\nsim  Running"])], 0, None), "a  x sim  Running\n");
     }
 
     #[test]

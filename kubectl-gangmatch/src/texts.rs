@@ -16,9 +16,29 @@ pub(crate) struct Text {
     pub(crate) text: String,
 }
 
-/// The files of a command line; standard input, if it names none.
-pub(crate) fn files_or_stdin(files: &[PathBuf]) -> Vec<PathBuf> {
-    if files.is_empty() { vec![PathBuf::from("-")] } else { files.to_vec() }
+/// Files, as arguments or with -f.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct TextOptions {
+    /// Files with ads or expressions; - means standard input.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// The same as FILE. Can be repeated.
+    #[arg(short, long = "filename", value_name = "FILE")]
+    filename: Vec<PathBuf>,
+}
+
+impl TextOptions {
+    /// All of them.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.files.iter().chain(&self.filename).cloned().collect()
+    }
+
+    /// All of them; standard input, if there are none.
+    pub(crate) fn or_stdin(&self) -> Vec<PathBuf> {
+        let files = self.files();
+        if files.is_empty() { vec![PathBuf::from("-")] } else { files }
+    }
 }
 
 /// The text of a file, as [`read`] gives it. If it has none, standard error says why.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cycle::negotiate;
 use crate::finder::Finder;
-use crate::inspect::Inspected;
+use crate::inspect::{Inspected, Pair};
 use crate::model::{AdId, Config, Root, Snapshot};
 use crate::why_not::Verdict;
 
@@ -43,8 +43,11 @@ pub fn evidence<F: Finder>(
 /// One offer for each different pair at a port.
 fn examples(found: &Inspected) -> Vec<AdId> {
     let mut by_kind = BTreeMap::new();
-    for pair in found.offers.iter().filter(|pair| pair.admitted && pair.open) {
-        let kind = (&pair.own, &pair.theirs, pair.misfit.is_some(), pair.busy, pair.joint, pair.deep);
+    // An offer of another kind proves nothing that a reader would doubt.
+    let kind = found.wanted_type().map(|(conjunct, _)| conjunct);
+    let is_of_kind = |pair: &&Pair| kind.is_none_or(|kind| !pair.own.contains(&kind));
+    for pair in found.offers.iter().filter(|pair| pair.admitted && pair.open).filter(is_of_kind) {
+        let kind = (&pair.own, &pair.theirs, pair.misfit.is_some(), pair.busy, !pair.joint.is_empty(), pair.deep);
         by_kind.entry(kind).or_insert(pair.offer);
     }
     by_kind.into_values().take(OF_A_PORT_MAX).collect()

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use classad::{Expr, Name, conjuncts};
+use classad::{BinaryOp, Expr, Kind, Name, Value, conjuncts};
 
 use crate::assembly::{Assembly, EdgeOutcome};
 use crate::capacity::{Misfit, Res};
@@ -29,6 +29,26 @@ pub struct Inspected {
     pub cut: bool,
 }
 
+impl Inspected {
+    /// The conjunct that asks for a kind of ads, such as `cpu.Type == "Machine"`, by number, and that kind.
+    pub fn wanted_type(&self) -> Option<(usize, String)> {
+        self.conjuncts.iter().enumerate().find_map(|(place, part)| Some((place, type_asked(part)?)))
+    }
+}
+
+fn type_asked(part: &Expr) -> Option<String> {
+    let Kind::Binary { op: BinaryOp::Equal, left, right } = part.unparenthesized().kind() else { return None };
+    let is_type = |expr: &Expr| match expr.unparenthesized().kind() {
+        Kind::Select { name, .. } => ["Type", "MyType"].iter().any(|own| name.as_str().eq_ignore_ascii_case(own)),
+        _ => false,
+    };
+    let text = |expr: &Expr| match expr.as_literal() {
+        Some(Value::String(text)) => Some(text.to_string()),
+        _ => None,
+    };
+    if is_type(left) { text(right) } else { text(left).filter(|_| is_type(right)) }
+}
+
 /// A port of a root and one offer, through that port of the offer at which the least stands between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
@@ -40,8 +60,8 @@ pub struct Pair {
     pub own: Vec<usize>,
     /// The conjuncts of the offer that are not true of the root, by number; joint ones apart.
     pub theirs: Vec<usize>,
-    /// The offer has conjuncts that may read the root's other partners.
-    pub joint: bool,
+    /// The conjuncts of the offer that may read the root's other partners, by number.
+    pub joint: Vec<usize>,
     /// Why what is asked can never be had.
     pub misfit: Option<Misfit>,
     /// What is asked, if the offer never has that much.
@@ -79,7 +99,21 @@ const EXHAUSTED_MAX: u64 = 8;
 pub fn inspect(snapshot: &Snapshot, root: AdId, config: &Config, now: i64) -> Vec<Inspected> {
     let Some(ad) = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none()) else { return Vec::new() };
     let ports = ad.ports.list.iter().enumerate();
-    ports.map(|(number, port)| inspect_port(snapshot, root, (number, port), config, now)).collect()
+    ports.map(|(number, port)| inspect_port((snapshot, root), (number, port), None, config, now)).collect()
+}
+
+/// Every port of a root against one offer, by number.
+pub fn inspect_offer(
+    snapshot: &Snapshot,
+    root: AdId,
+    offer: AdId,
+    config: &Config,
+    now: i64,
+) -> Vec<(Inspected, Pair)> {
+    let Some(ad) = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none()) else { return Vec::new() };
+    let ports = ad.ports.list.iter().enumerate();
+    let looks = ports.map(|port| inspect_port((snapshot, root), port, Some(offer), config, now));
+    looks.filter_map(|mut found| Some((found.offers.pop()?, found)).map(|(pair, found)| (found, pair))).collect()
 }
 
 /// One port of a root.
@@ -91,13 +125,13 @@ pub(crate) fn inspect_one(
     now: i64,
 ) -> Option<Inspected> {
     let ad = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none())?;
-    Some(inspect_port(snapshot, root, (port, ad.ports.list.get(port)?), config, now))
+    Some(inspect_port((snapshot, root), (port, ad.ports.list.get(port)?), None, config, now))
 }
 
 fn inspect_port(
-    snapshot: &Snapshot,
-    root: AdId,
+    (snapshot, root): (&Snapshot, AdId),
     (number, port): (usize, &Port),
+    only: Option<AdId>,
     config: &Config,
     now: i64,
 ) -> Inspected {
@@ -113,7 +147,9 @@ fn inspect_port(
     let namespace = assembly.root_namespace().to_owned();
     let Some(early) = snapshot.ad(root).and_then(|ad| ad.ports.early(number)) else { return found };
     found.joint = numbers(&found.conjuncts, |part| early.may_read_late(part));
-    for (id, ad) in snapshot.ads() {
+    let one = only.and_then(|id| Some((id, snapshot.ad(id)?)));
+    let all = only.is_none().then(|| snapshot.ads());
+    for (id, ad) in all.into_iter().flatten().chain(one) {
         let Some(offer) = ad.offer().filter(|_| ad.ports.problem.is_none()) else { continue };
         if assembly.exhausted() > EXHAUSTED_MAX {
             found.cut = true;
@@ -174,7 +210,7 @@ fn look(
         via,
         own,
         theirs: refused,
-        joint: !joint.is_empty(),
+        joint: joint.into_iter().collect(),
         misfit,
         asked: (misfit == Some(Misfit::TooMuch)).then_some(ask.allocation),
         busy: fit == Ok(EdgeOutcome::Busy),

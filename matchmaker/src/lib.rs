@@ -48,7 +48,7 @@ pub use evidence::evidence;
 pub use explain::{Shortage, bar, shortage, structural, tried};
 pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Turn};
 pub use gang::{Edge, Gang, Member, Members, Place, place};
-pub use inspect::{Inspected, Pair, inspect};
+pub use inspect::{Inspected, Pair, inspect, inspect_offer};
 pub use introduce::{introduce, read_by_root};
 pub use lacking::{Lacking, bound_together, withheld};
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};

@@ -149,8 +149,8 @@ fn own_obstacles(port: usize, pair: &Pair) -> Option<BTreeSet<Obstacle>> {
     Some(pair.own.iter().map(|conjunct| Obstacle::Conjunct(port, *conjunct)).chain(request).collect())
 }
 
-/// Sets of exactly so many obstacles that stand between the root and a gang, as far as pairs alone tell; the joint conjuncts of the root
-/// come into question where pairs have nothing against each other.
+/// Sets of exactly so many obstacles that stand between the root and a gang, as far as pairs alone tell;
+/// other conjuncts of the root come into question where pairs have nothing against each other.
 fn ways(inspected: &[Inspected], size: usize) -> Vec<Vec<Obstacle>> {
     let mut ways: Vec<BTreeSet<Obstacle>> = vec![BTreeSet::new()];
     for (port, found) in inspected.iter().enumerate() {
@@ -161,11 +161,10 @@ fn ways(inspected: &[Inspected], size: usize) -> Vec<Vec<Obstacle>> {
         };
         ways = ways.iter().flat_map(longer).take(TRIED_MAX).collect();
     }
-    let joint = inspected
-        .iter()
-        .enumerate()
-        .flat_map(|(port, found)| found.joint.iter().map(move |conjunct| Obstacle::Conjunct(port, *conjunct)));
-    let joint: Vec<Obstacle> = joint.collect();
+    // Where pairs have nothing against each other, any conjunct may be what keeps partners apart.
+    let is_apart = ways.iter().any(BTreeSet::is_empty);
+    let joint: Vec<Obstacle> =
+        inspected.iter().enumerate().flat_map(|(port, found)| apart(port, found, is_apart)).collect();
     let mut all: Vec<Vec<Obstacle>> = Vec::new();
     for way in ways {
         for more in combinations(&joint, size - way.len()) {
@@ -177,6 +176,14 @@ fn ways(inspected: &[Inspected], size: usize) -> Vec<Vec<Obstacle>> {
     all.dedup();
     all.truncate(TRIED_MAX);
     all
+}
+
+/// The conjuncts of a port that may keep partners at several ports apart: those that read other partners first, and all others if pairs
+/// alone tell of nothing.
+fn apart(port: usize, found: &Inspected, all: bool) -> Vec<Obstacle> {
+    let kind = found.wanted_type().map(|(conjunct, _)| conjunct);
+    let others = (0..found.conjuncts.len()).filter(|place| all && !found.joint.contains(place) && Some(*place) != kind);
+    found.joint.iter().copied().chain(others).map(|conjunct| Obstacle::Conjunct(port, conjunct)).collect()
 }
 
 /// All sets of so many of these: none, one or two.
@@ -195,7 +202,10 @@ fn combinations(all: &[Obstacle], size: usize) -> Vec<Vec<Obstacle>> {
 /// The smallest sets of obstacles at one port, those of most offers first.
 fn smallest(port: usize, found: &Inspected, size_max: usize) -> Vec<BTreeSet<Obstacle>> {
     let mut counts: BTreeMap<BTreeSet<Obstacle>, usize> = BTreeMap::new();
-    for set in found.offers.iter().filter_map(|pair| own_obstacles(port, pair)) {
+    // An ad of another kind is nothing that the author could have meant.
+    let kind = found.wanted_type().map(|(conjunct, _)| Obstacle::Conjunct(port, conjunct));
+    let is_meant = |set: &BTreeSet<Obstacle>| kind.is_none_or(|kind| !set.contains(&kind));
+    for set in found.offers.iter().filter_map(|pair| own_obstacles(port, pair)).filter(is_meant) {
         *counts.entry(set).or_default() += 1;
     }
     let is_smallest = |set: &BTreeSet<Obstacle>| !counts.keys().any(|other| other != set && other.is_subset(set));

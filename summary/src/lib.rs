@@ -29,6 +29,7 @@
 
 mod bloom;
 mod bounded;
+mod check;
 mod closed;
 mod fact;
 mod limits;
@@ -46,6 +47,7 @@ mod values;
 mod verdict;
 
 pub use bloom::Bloom;
+pub use check::Problem;
 pub use limits::Limits;
 pub use numbers::Numbers;
 pub use offer::{Offer, OfferFacts, OfferPort};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use classad::BinaryOp;
+use classad::{BinaryOp, NumberRange};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::Limits;
-use crate::real::{EXACT_MAX, Real};
+use crate::real::Real;
 
 /// A set of numbers: a range, and, while they are few and exact, the numbers themselves. 3 and 3.0 are one number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +28,6 @@ pub(crate) struct Orders {
     pub(crate) equal: bool,
     pub(crate) greater: bool,
 }
-
-/// Beyond this, integers may wrap around: a result may be any value.
-const RESULT_MAX: f64 = 4_611_686_018_427_387_904.0;
 
 impl Numbers {
     /// One number, known by the reals around it.
@@ -83,57 +80,23 @@ impl Numbers {
         Orders { less: self.min < other.max, equal, greater: self.max > other.min }
     }
 
-    /// The sums, differences, products or quotients; none if they may be anything. For integers, reals and a mix of both: rounding is
-    /// monotone, so that the ends of the operands give the ends of the results.
+    /// The sums, differences, products or quotients; none if they may be anything.
     pub(crate) fn calculate(&self, op: BinaryOp, other: &Numbers) -> Option<Numbers> {
-        let pairs = [self.min, self.max].map(|left| [other.min, other.max].map(|right| (left, right)));
-        let pairs = pairs.as_flattened();
-        let by = |real: fn(f64, f64) -> f64| {
-            let results = pairs.iter().map(move |(left, right)| real(left.get(), right.get()));
-            ends(results.map(|result| (result, result)))
-        };
-        match op {
-            BinaryOp::Add => by(|left, right| left + right),
-            BinaryOp::Subtract => by(|left, right| left - right),
-            BinaryOp::Multiply => by(|left, right| left * right),
-            BinaryOp::Divide if !(other.min <= Real::of(0.0)? && Real::of(0.0)? <= other.max) => {
-                ends(pairs.iter().map(|(left, right)| quotient(*left, *right)))
-            }
-            _ => None,
-        }
+        Numbers::within(self.ends().calculate(op, other.ends())?)
     }
 
     /// The same numbers with the other sign; none if they may be anything.
     pub(crate) fn negated(&self) -> Option<Numbers> {
         let minus = |number: &Real| Real::of(-number.get());
-        let (min, max) = (minus(&self.max)?, minus(&self.min)?);
         let values = self.values.as_ref().map(|values| values.iter().filter_map(minus).collect());
-        (min.get() >= -RESULT_MAX && max.get() <= RESULT_MAX).then_some(Numbers { min, max, values })
+        Some(Numbers { values, ..Numbers::within(self.ends().negated()?)? })
     }
-}
 
-/// The smallest and the largest result of a calculation; none if one is too large for integers.
-fn ends(results: impl Iterator<Item = (f64, f64)>) -> Option<Numbers> {
-    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
-    for (low, high) in results {
-        if !(low.abs() <= RESULT_MAX && high.abs() <= RESULT_MAX) {
-            return None;
-        }
-        // Integers beyond 2^53 were rounded to the nearest real on the way.
-        min = min.min(if low.abs() < EXACT_MAX { low } else { low.next_down() });
-        max = max.max(if high.abs() < EXACT_MAX { high } else { high.next_up() });
+    fn ends(&self) -> NumberRange {
+        NumberRange { min: self.min.get(), max: self.max.get() }
     }
-    Some(Numbers::range(Real::of(min)?, Real::of(max)?))
-}
 
-/// A quotient of reals, and of integers, which is cut towards zero.
-fn quotient(left: Real, right: Real) -> (f64, f64) {
-    let quotient = left.get() / right.get();
-    let cut = match (left.whole(), right.whole()) {
-        (Some(left), Some(right)) => left.checked_div(right).map_or(quotient, |cut| Real::around(cut).0.get()),
-        // No integers stand at these ends; of those between them, the quotients lie inside, and are cut.
-        _ if quotient >= 0.0 => quotient.next_down().floor().max(0.0),
-        _ => quotient.next_up().ceil().min(0.0),
-    };
-    (quotient.min(cut), quotient.max(cut))
+    fn within(ends: NumberRange) -> Option<Numbers> {
+        Some(Numbers::range(Real::of(ends.min)?, Real::of(ends.max)?))
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
+use classad::NumberRange;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Up to here every integer is a real; from here on, integers are known by the reals around them.
-pub(crate) const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// A real number, ordered as numbers are. Never NaN, and never the negative zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,12 +27,8 @@ impl Real {
     /// The reals next to an integer, at or below it and at or above it.
     #[must_use]
     pub fn around(number: i64) -> (Real, Real) {
-        let nearest = real(number);
-        match exact_cmp(nearest, number) {
-            Ordering::Equal => (Real(nearest), Real(nearest)),
-            Ordering::Greater => (Real(nearest.next_down()), Real(nearest)),
-            Ordering::Less => (Real(nearest), Real(nearest.next_up())),
-        }
+        let NumberRange { min, max } = NumberRange::around(number);
+        (Real(min), Real(max))
     }
 
     /// The number.
@@ -55,17 +52,6 @@ impl Real {
     pub(crate) fn whole(self) -> Option<i64> {
         (self.is_exact() && self.0.fract() == 0.0).then_some(self.0 as i64)
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "rounded to the nearest; the caller looks to which side")]
-fn real(number: i64) -> f64 {
-    number as f64
-}
-
-/// How a real that an integer was rounded to compares with the integer.
-#[expect(clippy::cast_possible_truncation, reason = "a rounded 64-bit integer fits into 128 bits")]
-fn exact_cmp(rounded: f64, number: i64) -> Ordering {
-    (rounded as i128).cmp(&i128::from(number))
 }
 
 impl Eq for Real {}
@@ -102,19 +88,6 @@ impl<'de> Deserialize<'de> for Real {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn large_integers_lie_between_their_reals() {
-        let around = |number| {
-            let (low, high) = Real::around(number);
-            (low.get(), high.get())
-        };
-        assert_eq!(around(9_007_199_254_740_992), (EXACT_MAX, EXACT_MAX));
-        assert_eq!(around(9_007_199_254_740_993), (EXACT_MAX, EXACT_MAX + 2.0));
-        assert_eq!(around(-9_007_199_254_740_993), (-EXACT_MAX - 2.0, -EXACT_MAX));
-        assert_eq!(around(i64::MAX), (9_223_372_036_854_774_784.0, 9_223_372_036_854_775_808.0));
-        assert_eq!(around(i64::MIN), (-9_223_372_036_854_775_808.0, -9_223_372_036_854_775_808.0));
-    }
 
     #[test]
     fn numbers_are_written_as_they_are_read() {

@@ -32,10 +32,10 @@ mod list {
         serializer.collect_seq(texts.iter().map(|text| &**text))
     }
 
-    /// In small letters, however they were written.
+    /// As they are written: [`Summary::check`](crate::Summary::check) refuses capitals.
     pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<BTreeSet<Arc<str>>, D::Error> {
         let texts = BTreeSet::<String>::deserialize(reader)?;
-        Ok(texts.iter().map(|text| super::folded(text)).collect())
+        Ok(texts.into_iter().map(Arc::from).collect())
     }
 }
 

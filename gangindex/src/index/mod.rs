@@ -10,3 +10,4 @@ pub(crate) mod plan;
 pub(crate) mod preds;
 pub(crate) mod ranks;
 pub(crate) mod sort;
+mod unmet;

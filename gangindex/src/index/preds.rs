@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use matchmaker::FUEL_OF_A_STEP;
 
-use crate::table::{Bits, Cell, Table, as_usize};
+use super::unmet;
+use crate::table::{Bits, Table, as_usize};
 use crate::term::{CompiledExpr, RowContext, Simple};
 
 /// A condition that reads the attributes of one partner only. Equal numbers are equal conditions.
@@ -34,8 +35,18 @@ struct Pred {
     /// For what only the evaluator can work out: what it said of rows that were asked for, by their code in the only column,
     /// or by number.
     said: Option<Vec<Said>>,
-    /// How many of the values in its only column were looked at, and do not meet it; none if one does.
-    unmet: Option<usize>,
+    unmet: Unmet,
+}
+
+/// Whether a condition is true of no row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unmet {
+    /// Nobody has asked.
+    Untold,
+    /// It is true of none while its columns have so many values.
+    With(usize),
+    /// It may be true of some. Values that no row has any more count, so it stays like this.
+    No,
 }
 
 /// What is known of a row.
@@ -60,9 +71,6 @@ const PRED_BYTES: usize = 256;
 /// How many rows an answer may tell of to count as one step, so that a cycle cannot keep very many.
 const ROWS_OF_A_STEP: usize = 4096;
 
-/// How many values are looked at before rows are.
-const VALUES_MAX: usize = 128;
-
 /// From how many uses on a condition is answered for all rows at once.
 const USES_MIN: usize = 4;
 
@@ -80,7 +88,7 @@ impl Preds {
         let columns = term.columns();
         let said = term.is_slow().then(Vec::new);
         let timely = term.is_timely();
-        let unmet = (!timely && Simple::of(&term).is_some()).then_some(0);
+        let unmet = if timely { Unmet::No } else { Unmet::Untold };
         self.list.push(Pred { term: term.clone(), columns, uses, timely, answer: None, said, unmet });
         self.ids.insert(term, id);
         id
@@ -183,10 +191,12 @@ impl Preds {
 
     /// The answer for all rows, however seldom it is asked for.
     pub(crate) fn decided(&mut self, id: PredId, table: &mut Table) -> Option<&Answer> {
+        let unmet = self.is_unmet(id, table);
         let pred = self.list.get_mut(as_usize(id.0))?;
         if pred.answer.is_none() {
             table.words.meter.spend((1 + table.rows.len() / ROWS_OF_A_STEP) as u64 * FUEL_OF_A_STEP);
-            pred.answer = Some(answer(&pred.term, &pred.columns, table));
+            let none = || Answer { yes: Bits::none(table.rows.len()), open: None };
+            pred.answer = Some(if unmet { none() } else { answer(&pred.term, &pred.columns, table) });
             if table.words.meter.is_dry() {
                 self.doubtful.push(id);
             }
@@ -194,23 +204,19 @@ impl Preds {
         pred.answer.as_ref()
     }
 
-    /// Whether a comparison is true of no value that its column has, as far as few values tell: the least and the greatest, or all if
-    /// there are few. Values seen before are not looked at again, since a code means the same for ever.
+    /// Whether a condition is true of no row, as far as the columns tell without a look at the rows.
     pub(crate) fn is_unmet(&mut self, id: PredId, table: &Table) -> bool {
         let Some(pred) = self.list.get_mut(as_usize(id.0)) else { return false };
-        let (Some(looked), [column], Some(simple)) = (pred.unmet, pred.columns.as_slice(), Simple::of(&pred.term))
-        else {
+        if pred.unmet == Unmet::No {
             return false;
-        };
-        let Some(column) = table.columns.get(*column) else { return false };
-        let fails = |cell: Cell| simple.holds(cell, &table.words) == Some(Some(false));
-        if simple.is_of_order_of_numbers() {
-            return !column.extremes.are_open && column.extremes.cells().all(fails);
         }
-        let news = column.cells().get(looked..).unwrap_or_default();
-        let unmet = news.len() <= VALUES_MAX && news.iter().all(|cell| fails(*cell));
-        pred.unmet = unmet.then_some(looked + news.len());
-        unmet
+        let values =
+            pred.columns.iter().filter_map(|column| table.columns.get(*column)).map(|column| column.cells().len());
+        let now = Unmet::With(values.sum());
+        if pred.unmet != now {
+            pred.unmet = if unmet::is_unmet(&pred.term, table) { now } else { Unmet::No };
+        }
+        pred.unmet == now
     }
 
     /// The answer for all rows, from an earlier use if there is one. It is kept only if the condition is used often.

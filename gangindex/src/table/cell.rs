@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use classad::Value;
+use classad::{NumberRange, Value};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -23,6 +23,18 @@ pub(crate) enum Cell {
     Residual(u32),
     /// No value: what stands here reads a partner, or is an ad, or too long a calculation. Only the evaluator knows.
     Unknown,
+}
+
+impl Cell {
+    /// Where a number is, or a boolean, which counts 0 or 1; none of other values, and of what is not a number.
+    pub(crate) fn range(self) -> Option<NumberRange> {
+        match self {
+            Cell::Bool(truth) => Some(NumberRange::around(i64::from(truth))),
+            Cell::Int(number) => Some(NumberRange::around(number)),
+            Cell::Real(bits) => Some(f64::from_bits(bits)).filter(|number| !number.is_nan()).map(NumberRange::of),
+            Cell::Undefined | Cell::Error | Cell::Text(_) | Cell::Residual(_) | Cell::Unknown => None,
+        }
+    }
 }
 
 /// A string; equal ids are equal strings.

@@ -1,41 +1,30 @@
-//! The least and the greatest of some numbers.
+//! What the values of a column have in common: the range of its numbers, and whether there are others.
+
+use classad::NumberRange;
 
 use super::cell::Cell;
 
-/// Integers apart from all other numbers: compared with each other as reals, large ones would seem equal.
+/// Of all values that were put.
 #[derive(Debug, Default)]
 pub(crate) struct Extremes {
-    integers: Option<(i64, i64)>,
-    reals: Option<(f64, f64)>,
+    /// Numbers and booleans, which count 0 and 1; none if there are none.
+    pub(crate) numbers: Option<NumberRange>,
+    /// There are texts.
+    pub(crate) has_texts: bool,
     /// Something was met that only the evaluator can compare.
     pub(crate) are_open: bool,
 }
 
 impl Extremes {
-    /// One more value; only numbers and booleans, which count 0 and 1, make a difference.
+    /// One more value.
     pub(crate) fn put(&mut self, cell: Cell) {
         match cell {
-            Cell::Int(number) => {
-                let (least, greatest) = self.integers.unwrap_or((number, number));
-                self.integers = Some((least.min(number), greatest.max(number)));
-            }
-            Cell::Real(bits) => self.put_real(f64::from_bits(bits)),
-            Cell::Bool(truth) => self.put_real(f64::from(u8::from(truth))),
-            Cell::Unknown | Cell::Residual(_) => self.are_open = true,
-            Cell::Undefined | Cell::Error | Cell::Text(_) => {}
+            Cell::Undefined | Cell::Error => {}
+            Cell::Text(_) => self.has_texts = true,
+            _ => match cell.range() {
+                Some(range) => self.numbers = Some(self.numbers.map_or(range, |numbers| numbers.join(range))),
+                None => self.are_open = true,
+            },
         }
-    }
-
-    /// NaN is neither: it is not less than anything, nor greater.
-    fn put_real(&mut self, number: f64) {
-        let (least, greatest) = self.reals.unwrap_or((number, number));
-        self.reals = Some((least.min(number), greatest.max(number)));
-    }
-
-    /// The least and the greatest. If a number is less (greater) than something, one of these is.
-    pub(crate) fn cells(&self) -> impl Iterator<Item = Cell> {
-        let integers = self.integers.map(|(least, greatest)| [Cell::Int(least), Cell::Int(greatest)]);
-        let reals = self.reals.map(|(least, greatest)| [least, greatest].map(|real| Cell::Real(real.to_bits())));
-        integers.into_iter().chain(reals).flatten()
     }
 }

@@ -147,12 +147,6 @@ impl Simple {
         Simple { op, value, mirrored, ordered }
     }
 
-    /// Whether it says that a number is less or greater than another: then it is true of the least or the greatest if of any.
-    pub(crate) fn is_of_order_of_numbers(self) -> bool {
-        let is_order = !matches!(self.op, BinaryOp::Equal | BinaryOp::NotEqual) && self.ordered.is_some();
-        is_order && matches!(self.value, Cell::Int(_) | Cell::Real(_) | Cell::Bool(_))
-    }
-
     /// Whether it is true of a value of the column; the inner `None`: unknown; the outer `None`: the evaluator must compute it.
     pub(crate) fn holds(self, cell: Cell, words: &StringTable) -> Option<Option<bool>> {
         if let (Some([less, equal, greater]), Cell::Int(own), Cell::Int(value)) = (self.ordered, cell, self.value) {

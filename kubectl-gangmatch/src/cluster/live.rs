@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::kubectl::{Kubectl, Scope};
+use crate::offline::Sources;
 
 /// A kind of object that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +61,8 @@ pub(crate) struct Pool {
     pub(crate) notes: Vec<String>,
     /// The kinds that could be read in one namespace only, or not at all.
     pub(crate) partly: BTreeSet<Kind>,
+    /// Where the objects were written, if they were read from files.
+    pub(crate) sources: Sources,
 }
 
 /// The pool of a cluster. What may not be listed in all namespaces is listed in this one, or in that of the context.
@@ -97,6 +100,14 @@ pub(crate) fn pool(kubectl: &Kubectl<'_>, namespace: Option<&str>, kinds: &[Kind
 }
 
 impl Pool {
+    /// The pool of these objects, which were read elsewhere.
+    pub(crate) fn of(items: Vec<Value>) -> Pool {
+        let mut found = Pool { objects: Objects::new(OwnerTrust::Stamped), ..Pool::default() };
+        items.into_iter().for_each(|item| found.add(item));
+        found.believe_conditions();
+        found
+    }
+
     fn add(&mut self, item: Value) {
         let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
         let (api, kind) = (text("apiVersion"), text("kind"));

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use crate::manifests::{self, Problem};
 use crate::offline::{Loaded, Stamp, load};
 pub(crate) use failure::Failure;
-pub(crate) use kubectl::{Kubectl, Listed, Scope};
+pub(crate) use kubectl::{Kubectl, Scope};
 pub(crate) use live::{Kind, Pool, pool};
 
 /// The options of kubectl that choose a cluster and a user.
@@ -60,6 +60,18 @@ pub(crate) struct NamespaceOptions {
     pub(crate) all_namespaces: bool,
 }
 
+impl NamespaceOptions {
+    /// The namespace whose objects are shown; `None`: those of all. Of files, all are shown if none is named.
+    pub(crate) fn shown(&self, files: &FileOptions, cluster: &ClusterOptions) -> Option<String> {
+        match &self.one.namespace {
+            _ if self.all_namespaces => None,
+            Some(named) => Some(named.clone()),
+            None if !files.filename.is_empty() => None,
+            None => Some(Kubectl::of(cluster).current_namespace()),
+        }
+    }
+}
+
 /// Files with manifests in the place of the cluster.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct FileOptions {
@@ -68,15 +80,39 @@ pub(crate) struct FileOptions {
     pub(crate) filename: Vec<PathBuf>,
 
     /// Also read folders inside folders.
-    #[arg(short = 'R', long, requires = "filename")]
+    #[arg(short = 'R', long)]
     pub(crate) recursive: bool,
+}
+
+/// Files with manifests, as arguments or with -f.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ManifestOptions {
+    /// Files and folders with manifests; - means standard input.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// The same as PATH. Can be repeated.
+    #[arg(short, long = "filename", value_name = "PATH")]
+    filename: Vec<PathBuf>,
+
+    /// Also read folders inside folders.
+    #[arg(short = 'R', long)]
+    recursive: bool,
+}
+
+impl ManifestOptions {
+    /// All of them.
+    pub(crate) fn files(&self) -> FileOptions {
+        let filename = self.paths.iter().chain(&self.filename).cloned().collect();
+        FileOptions { filename, recursive: self.recursive }
+    }
 }
 
 /// The time that counts as now: for tests, and to read old dumps.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct NowOption {
     /// The time that counts as now, RFC 3339. Default: the current time.
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", hide_short_help = true, env = "GANGMATCH_NOW", hide_env = true)]
     now: Option<Timestamp>,
 }
 
@@ -104,13 +140,14 @@ pub(crate) fn read(
     if cluster.context.is_some() || cluster.kubeconfig.is_some() {
         bail!("-f reads files and not a cluster; leave out either -f or --context and --kubeconfig");
     }
-    let (documents, mut problems) = manifests::read(&files.filename, files.recursive)?;
+    let (documents, mut problems) = manifests::read(files)?;
     let owner = cluster.user.as_deref().unwrap_or("you");
-    let Loaded { objects, problems: wrong, warnings } =
+    let Loaded { objects, problems: wrong, warnings, sources } =
         load(documents, &Stamp { namespace: namespace.unwrap_or("default"), owner });
     problems.extend(wrong);
     problems.sort();
     let texts = |list: &[Problem]| list.iter().map(ToString::to_string).collect();
     let (problems, warnings) = (texts(&problems), texts(&warnings));
-    Ok(Pool { objects, problems, warnings, ..Pool::default() })
+    let matches = objects.matches.iter().map(|(key, found)| (key.clone(), (**found).clone())).collect();
+    Ok(Pool { objects, matches, problems, warnings, sources, ..Pool::default() })
 }

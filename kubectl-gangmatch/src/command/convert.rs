@@ -1,18 +1,18 @@
 //! `convert`: ads in any form into the same ads in another.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use classad::{Ad, Dialect, Form, Severity, has_comments, read_ads, render, write_ads};
 
 use crate::command::eval::colour;
-use crate::texts::{self, Text};
+use crate::texts::{self, Text, TextOptions};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-The beginning of the input decides its form: `[ Name` and `{ [` mean brackets, `{ \"` and `[ {` mean JSON, and anything
+Without a file, standard input is read. The beginning of the input decides its form: `[ Name` and `{ [` mean brackets, `{ \"` and `[ {` mean JSON, and anything
 else means the long form. Ads keep their number and order. Comments are lost, which is reported on standard error.
 
 Examples:
@@ -31,9 +31,8 @@ pub(crate) struct ConvertArguments {
     #[arg(long, value_enum, value_name = "FORM")]
     to: Target,
 
-    /// Files with ads, in any form; - or no file means standard input.
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    texts: TextOptions,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -50,7 +49,7 @@ enum Target {
 pub(crate) fn run(arguments: &ConvertArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let mut ads = Vec::new();
     let mut fine = true;
-    for file in texts::files_or_stdin(&arguments.files) {
+    for file in arguments.texts.or_stdin() {
         match one(&file)? {
             Some(found) => ads.extend(found),
             None => fine = false,

@@ -2,18 +2,18 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use classad::{Dialect, format, render};
 
 use crate::command::eval::colour;
-use crate::texts::{self, Text};
+use crate::texts::{self, Text, TextOptions};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-Comments are kept. Formatting a formatted text changes nothing.
+A file has an ad in any form, or an expression; without a file, standard input is read. Comments are kept. Formatting a formatted text changes nothing.
 
 Exit status:
   0  all texts were formatted; with --check: no text would change
@@ -23,9 +23,8 @@ Exit status:
 /// What to lay out, and where to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FmtArguments {
-    /// Files with an ad in any form, or with an expression; - or no file means standard input.
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    texts: TextOptions,
 
     /// Change the files instead of printing the formatted text.
     #[arg(short, long, conflicts_with = "check")]
@@ -39,7 +38,7 @@ pub(crate) struct FmtArguments {
 /// Prints the texts laid out, one after the other.
 pub(crate) fn run(arguments: &FmtArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let mut fine = true;
-    for file in texts::files_or_stdin(&arguments.files) {
+    for file in arguments.texts.or_stdin() {
         fine &= one(arguments, &file, out)?;
     }
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })

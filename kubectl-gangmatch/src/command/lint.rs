@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use classad::{
@@ -10,6 +9,7 @@ use classad::{
 };
 use serde_json::{Value, json};
 
+use crate::cluster::ManifestOptions;
 use crate::command::TextOrJson;
 use crate::manifests::{self, Problem, Source};
 use crate::offline::{Loaded, Stamp, load};
@@ -53,13 +53,8 @@ const SYSTEM: [&str; 18] = [
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LintArguments {
-    /// A file or folder with manifests; - means standard input. Can be repeated.
-    #[arg(short, long = "filename", value_name = "PATH", required = true)]
-    filename: Vec<PathBuf>,
-
-    /// Also read folders inside folders.
-    #[arg(short = 'R', long)]
-    recursive: bool,
+    #[command(flatten)]
+    manifests: ManifestOptions,
 
     /// The form of the findings: text with the lines in question, or JSON.
     #[arg(short, long, value_enum, default_value_t = TextOrJson::Text)]
@@ -77,7 +72,7 @@ struct FieldRemarks {
 
 /// Prints all findings.
 pub(crate) fn run(arguments: &LintArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
+    let (documents, mut problems) = manifests::read(&arguments.manifests.files())?;
     let read: Vec<(Source, Value)> =
         documents.iter().map(|document| (document.source.clone(), document.value.clone())).collect();
     let Loaded { problems: wrong, warnings, .. } = load(documents, &Stamp { namespace: "default", owner: "you" });

@@ -15,12 +15,15 @@ use pool::{
     job_state, record,
 };
 
+use crate::cluster::ManifestOptions;
+use crate::cluster::Pool;
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
 use crate::command::verdicts;
-use crate::manifests;
+use crate::manifests::{self, Problem};
 use crate::offline::{Loaded, Stamp, load};
 use crate::screen::{Screen, shown};
+use crate::snapshot::Saved;
 use crate::table::table;
 
 /// What `--help` says below the options.
@@ -35,13 +38,12 @@ Matches and reasons are printed to standard output; errors and warnings are prin
 /// What to read and how to print.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MatchArguments {
-    /// A file or folder with manifests; - means standard input. Can be repeated.
-    #[arg(short, long = "filename", value_name = "PATH", required = true)]
-    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    manifests: ManifestOptions,
 
-    /// Also read folders inside folders.
-    #[arg(short = 'R', long)]
-    recursive: bool,
+    /// Match the pool that `snapshot save` has written to this file, at the time at which it was written.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "filename"])]
+    snapshot: Option<PathBuf>,
 
     /// The namespace of objects that have none.
     #[arg(short, long, value_name = "NAME", default_value = "default")]
@@ -96,19 +98,41 @@ enum Output {
     Yaml,
 }
 
+/// What was read.
+struct Read {
+    objects: Objects,
+    problems: Vec<String>,
+    warnings: Vec<String>,
+    now: jiff::Timestamp,
+}
+
+/// Reads the manifests, or a snapshot.
+fn read(arguments: &MatchArguments) -> anyhow::Result<Read> {
+    if let Some(file) = &arguments.snapshot {
+        let Saved { pool, time } = crate::snapshot::read(file)?;
+        let Pool { objects, problems, warnings, notes, .. } = pool;
+        crate::output::notes(&notes)?;
+        return Ok(Read { objects, problems, warnings, now: arguments.now.unwrap_or(time) });
+    }
+    let (documents, mut problems) = manifests::read(&arguments.manifests.files())?;
+    let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
+    let Loaded { objects, problems: wrong, warnings, .. } = load(documents, &stamp);
+    problems.extend(wrong);
+    problems.sort();
+    let texts = |list: &[Problem]| list.iter().map(ToString::to_string).collect();
+    let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
+    Ok(Read { objects, problems: texts(&problems), warnings: texts(&warnings), now })
+}
+
 /// Runs one cycle over the manifests, or reads summaries. 0: all was read, whether it matched or not; 1: something in the manifests is
 /// wrong.
 pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let (documents, mut problems) = manifests::read(&arguments.filename, arguments.recursive)?;
-    let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
-    let Loaded { objects, problems: wrong, warnings } = load(documents, &stamp);
-    problems.extend(wrong);
-    problems.sort();
+    let Read { objects, problems, warnings, now } = read(arguments)?;
     let mut builder = SnapshotBuilder::default();
     let pool = builder.build(&objects, &CycleInputs::default());
     let unavailable = builder.unavailable(&objects);
     let refused = if arguments.summary.is_empty() {
-        negotiate(arguments, &objects, (&pool, &unavailable), out)?
+        negotiate(arguments, &objects, (&pool, &unavailable), now, out)?
     } else {
         let answers = verdicts::answers(&pool, &verdicts::read(&arguments.summary)?);
         match arguments.output {
@@ -118,12 +142,12 @@ pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::R
         }
         Vec::new()
     };
-    let problems: Vec<String> = problems.iter().map(ToString::to_string).chain(refused).collect();
+    let problems: Vec<String> = problems.into_iter().chain(refused).collect();
     for problem in &problems {
         writeln!(std::io::stderr(), "error: {}", shown(problem))?;
     }
     for warning in &warnings {
-        writeln!(std::io::stderr(), "warning: {}", shown(&warning.to_string()))?;
+        writeln!(std::io::stderr(), "warning: {}", shown(warning))?;
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -133,9 +157,9 @@ fn negotiate(
     arguments: &MatchArguments,
     objects: &Objects,
     (pool, unavailable): (&Snapshot, &[Unavailable]),
+    now: jiff::Timestamp,
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<String>> {
-    let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
     let config = Config::product();
     let outcome = match arguments.placing.method()? {
         Method::InTurn => Outcome::Cycle(Engine::from(arguments.search).negotiate(pool, &config, now.as_second())),

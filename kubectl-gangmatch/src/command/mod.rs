@@ -1,16 +1,32 @@
 //! The verbs, one file each.
 
+pub(crate) mod change;
+pub(crate) mod completion;
 pub(crate) mod convert;
+pub(crate) mod describe;
+pub(crate) mod diff;
+pub(crate) mod drain;
 pub(crate) mod eval;
 pub(crate) mod fmt;
 pub(crate) mod gridcam;
+pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod lint;
 pub(crate) mod match_;
 mod placing;
+pub(crate) mod query;
+pub(crate) mod queue;
+pub(crate) mod reference;
+pub(crate) mod release;
+pub(crate) mod simulate;
+pub(crate) mod snapshot;
+pub(crate) mod status;
 pub(crate) mod summary;
+pub(crate) mod suspend;
 mod together;
+pub(crate) mod top;
 pub(crate) mod verdicts;
+pub(crate) mod why;
 
 /// The form of the output of a verb that prints text or JSON.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]

@@ -7,15 +7,15 @@ use clap::ValueEnum;
 use pool::{CycleInputs, published, snapshot};
 use summary::{Limits, Numbers, Summary, Texts, Values};
 
-use crate::cluster::{self, ClusterOptions, FileOptions, Kind, NamespaceOption, Pool};
+use crate::cluster::{self, ClusterOptions, Kind, ManifestOptions, NamespaceOption, Pool};
 use crate::output;
 use crate::screen::shown;
 use crate::table::table;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-Without -f, the cluster of kubectl is read, in all namespaces; if you may not list all of them, in one.
-With -f, an offer with an agent counts as if its agent were alive. Attributes in `private` are left out.
+Without files, the cluster of kubectl is read, in all namespaces; if you may not list all of them, in one.
+With files, an offer with an agent counts as if its agent were alive. Attributes in `private` are left out.
 
 Exit status:
   0  all offers were read
@@ -28,7 +28,7 @@ The summary is printed to standard output; errors are printed to standard error.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SummaryArguments {
     #[command(flatten)]
-    files: FileOptions,
+    manifests: ManifestOptions,
 
     #[command(flatten)]
     cluster: ClusterOptions,
@@ -50,9 +50,10 @@ enum Format {
 
 /// Prints the summary. 0: all was read; 1: some object is wrong.
 pub(crate) fn run(arguments: &SummaryArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let SummaryArguments { files, cluster, namespace, .. } = arguments;
+    let SummaryArguments { manifests, cluster, namespace, .. } = arguments;
     let kinds = [Kind::Machine, Kind::License, Kind::Namespace];
-    let Pool { objects, problems, notes, .. } = cluster::read(files, cluster, namespace.namespace.as_deref(), &kinds)?;
+    let Pool { objects, problems, notes, .. } =
+        cluster::read(&manifests.files(), cluster, namespace.namespace.as_deref(), &kinds)?;
     let limits = Limits::default();
     let summary = published(&snapshot(&objects, &CycleInputs::default())).summary(&limits);
     match arguments.output {

@@ -80,12 +80,18 @@ pub(crate) struct PortAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) too_small_because: Option<String>,
     /// Offers that accept no claims now.
-    pub(crate) closed: Vec<ClosedOffer>,
+    pub(crate) closed: usize,
+    /// The first of them.
+    pub(crate) closed_offers: Vec<ClosedOffer>,
     /// Offers of which others hold what is requested.
-    pub(crate) taken: Vec<TakenOffer>,
+    pub(crate) taken: usize,
+    /// The first of them.
+    pub(crate) taken_offers: Vec<TakenOffer>,
     /// Offers that would do, and have what is requested.
     pub(crate) free: usize,
-    /// Some of them may still be refused because of the partners at other ports.
+    /// Offers among the taken, the closed and the free ones that also look at the partners at other ports, by the part that does.
+    pub(crate) looks_at_other_ports: Vec<Refusals>,
+    /// So does the constraint of the job.
     pub(crate) depends_on_other_ports: bool,
     /// Not all offers were looked at, because the constraint is too expensive.
     pub(crate) cut: bool,
@@ -112,18 +118,20 @@ pub(crate) struct NotAdmitted {
     pub(crate) because: String,
 }
 
-/// Offers of one namespace that refuse the job with the same part of their constraint.
-#[derive(Clone, Debug, Serialize)]
+/// Offers of one owner that refuse the job with the same part of their constraint; without more than a count if no more is known.
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Refusals {
     pub(crate) offers: usize,
-    pub(crate) namespace: String,
-    /// The owner, if it is the same of all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) namespace: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
     /// The part of their constraint.
-    pub(crate) conjunct: String,
-    pub(crate) example: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) conjunct: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) example: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -158,19 +166,16 @@ pub(crate) struct Holder {
     pub(crate) until: Option<String>,
 }
 
+/// Ports whose partners do not agree with each other.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Conflict {
-    /// The labels of the two ports.
-    pub(crate) ports: [String; 2],
-    /// The parts of the job's constraint that read both.
+    /// Their labels.
+    pub(crate) ports: Vec<String>,
+    /// How many offers would do at each, apart from that.
+    pub(crate) fit: Vec<u64>,
+    /// The parts of constraints that look at several of them.
     pub(crate) conjuncts: Vec<String>,
-    /// Owners ask for agreement as well.
-    pub(crate) owners: bool,
-    /// How many offers fit at each port, apart from that.
-    pub(crate) fit: [u64; 2],
-    /// How many of them agree with one at the other port.
-    pub(crate) agree: [u64; 2],
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -140,11 +140,12 @@ pub(super) fn agreeing(
     changes: &[Change],
 ) -> Option<u64> {
     let port = changes.first()?.port();
-    let is_joint =
-        |found: &Inspected| !found.joint.is_empty() || found.offers.iter().any(|pair| pair.joint && pair.agrees());
+    let is_joint = |found: &Inspected| {
+        !found.joint.is_empty() || found.offers.iter().any(|pair| !pair.joint.is_empty() && pair.agrees())
+    };
     question.inspected.get(port).filter(|found| !is_joint(found))?;
     let varied = free.with_ports(question.root.ad, ports);
     let found = crate::inspect::inspect_one(&varied, question.root.ad, port, question.config, question.now)?;
-    let agree = found.offers.iter().filter(|pair| pair.agrees() && pair.open && !pair.joint);
+    let agree = found.offers.iter().filter(|pair| pair.agrees() && pair.open && pair.joint.is_empty());
     u64::try_from(agree.count()).ok().filter(|count| *count > 0)
 }

@@ -15,6 +15,6 @@ pub mod repository;
 pub mod tenants;
 
 pub use cluster::Cluster;
-pub use control_plane::{Access, Component, ControlPlane, Options, User};
+pub use control_plane::{Access, Component, ControlPlane, Options, Release, User};
 pub use polling::until;
 pub use real_node::RealNode;

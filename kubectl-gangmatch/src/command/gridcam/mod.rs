@@ -36,8 +36,12 @@ Exit status:
 #[derive(Debug, clap::Args)]
 pub(crate) struct GridcamArguments {
     /// The file that describes the simulation; - means standard input.
+    #[arg(value_name = "FILE", required_unless_present = "filename", conflicts_with = "filename")]
+    file: Option<PathBuf>,
+
+    /// The same as FILE.
     #[arg(short, long = "filename", value_name = "FILE")]
-    filename: PathBuf,
+    filename: Option<PathBuf>,
 
     /// Draw three charts into this folder: completed.svg, waits.svg and used.svg.
     #[arg(long, value_name = "DIR")]
@@ -95,8 +99,10 @@ struct Run {
 
 /// Simulates all schemes. 0: done; 1: something in the file is wrong.
 pub(crate) fn run(arguments: &GridcamArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let read = texts::read(&arguments.filename)?;
-    let plan = match read.map_err(|problem| vec![problem]).and_then(|text| file::read(&text, &arguments.filename)) {
+    // The command line has one of them.
+    let input = arguments.file.as_deref().or(arguments.filename.as_deref()).unwrap_or(Path::new("-"));
+    let read = texts::read(input)?;
+    let plan = match read.map_err(|problem| vec![problem]).and_then(|text| file::read(&text, input)) {
         Ok(plan) => chosen(plan, arguments)?,
         Err(problems) => {
             for problem in problems {

@@ -7,12 +7,12 @@ mod scope;
 mod submit;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use serde_json::Value;
 
-use crate::texts::{self, Text};
+use crate::texts::{self, Text, TextOptions};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -58,9 +58,8 @@ pub(crate) struct ImportArguments {
     #[arg(long)]
     quiet: bool,
 
-    /// Submit files and files with ads; - means standard input.
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    texts: TextOptions,
 }
 
 /// What was read of a file: manifests, and what was left out.
@@ -74,7 +73,11 @@ struct Imported {
 pub(crate) fn run(arguments: &ImportArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let mut err = std::io::stderr();
     let (mut all, mut fine) = (Vec::new(), true);
-    for file in &arguments.files {
+    let files = arguments.texts.files();
+    if files.is_empty() {
+        bail!("no file is named; write submit files or files with ads, or - for standard input");
+    }
+    for file in &files {
         let Some(Text { name, text }) = texts::read_or_report(file)? else {
             fine = false;
             continue;

@@ -16,6 +16,8 @@ use crate::repository;
 
 /// The files whose content decides what is built.
 const PINS: [&str; 4] = ["go.mod", "go.sum", "helm/go.mod", "helm/go.sum"];
+/// The same for the oldest release.
+const PINS_OF_OLDEST: [&str; 2] = ["oldest/go.mod", "oldest/go.sum"];
 /// How much of the digest names the cached folder.
 const KEY_LENGTH: usize = 16;
 
@@ -37,6 +39,7 @@ impl Binaries {
         let helm_mod = fs::read_to_string(sources.join("helm/go.mod"))?;
         let builds = [recipe::control_plane(&go_mod)?, recipe::helm(&helm_mod)?];
         Self::cached(
+            &PINS,
             &builds,
             "the control plane: 5 to 10 minutes on 2 cores, about 130 MB of downloads, 420 MB kept",
             |out| {
@@ -54,17 +57,39 @@ impl Binaries {
     pub fn of_node() -> Result<Self> {
         let go_mod = fs::read_to_string(sources().join("go.mod"))?;
         Self::cached(
+            &PINS,
             &[recipe::node(&go_mod)?],
             "kubelet and kube-proxy: 2 to 8 minutes on 2 cores, 110 MB kept",
             |_| Ok(()),
         )
     }
 
+    /// `kube-apiserver`, `kube-controller-manager` and `kube-scheduler` of the oldest release on which the product is tested, likewise.
+    ///
+    /// # Errors
+    /// As [`Binaries::ready`].
+    pub fn of_oldest() -> Result<Self> {
+        let what = "the oldest release of Kubernetes: 4 to 8 minutes on 2 cores, 230 MB kept";
+        Self::cached(&PINS_OF_OLDEST, &[Self::oldest()?], what, |_| Ok(()))
+    }
+
+    /// Whether [`Binaries::of_oldest`] has nothing to build.
+    ///
+    /// # Errors
+    /// As [`Binaries::ready`].
+    pub fn has_oldest() -> Result<bool> {
+        Ok(cache_folder()?.join(key(&sources(), &PINS_OF_OLDEST, &[Self::oldest()?])?).is_dir())
+    }
+
+    fn oldest() -> Result<Build> {
+        recipe::oldest(&fs::read_to_string(sources().join("oldest/go.mod"))?)
+    }
+
     /// What these builds make, which `what` describes with its costs. `finish` completes a folder with new executables.
-    fn cached(builds: &[Build], what: &str, finish: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
+    fn cached(pins: &[&str], builds: &[Build], what: &str, finish: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
         let sources = sources();
         let cache = cache_folder()?;
-        let folder = cache.join(key(&sources, builds)?);
+        let folder = cache.join(key(&sources, pins, builds)?);
         if folder.is_dir() {
             return Ok(Self { folder });
         }
@@ -107,9 +132,9 @@ fn cache_folder() -> Result<PathBuf> {
 }
 
 /// The digest of the pins, of the recipe and of the compiler.
-fn key(sources: &Path, builds: &[Build]) -> Result<String> {
+fn key(sources: &Path, pins: &[&str], builds: &[Build]) -> Result<String> {
     let mut digest = Sha256::new();
-    for pin in PINS {
+    for pin in pins {
         let text =
             fs::read(sources.join(pin)).with_context(|| format!("cannot read testing/testbed/control-plane/{pin}"))?;
         digest.update(Sha256::digest(text));

@@ -13,6 +13,8 @@ use super::processes::{Afterwards, Place};
 /// What a control plane has beyond the API itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
+    /// Which Kubernetes.
+    pub release: Release,
     /// kwok plays kubelet for every Node that somebody creates: pods run there, and complete, without containers.
     pub kwok: bool,
     /// How long a node counts as alive after kwok's last sign of life, in seconds: it gives four in that time. With many nodes that is
@@ -40,6 +42,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            release: Release::Newest,
             kwok: false,
             node_lease_seconds: 40,
             scheduler: true,
@@ -62,6 +65,15 @@ impl Options {
         clients.extend(self.kwok.then_some(Component::Kwok));
         clients
     }
+}
+
+/// A release of Kubernetes, pinned below `testing/testbed/control-plane`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// The one on which everything is tested.
+    Newest,
+    /// The oldest that is supported.
+    Oldest,
 }
 
 /// Somebody who talks to the API server.
@@ -129,6 +141,8 @@ pub(crate) const STAGES: &str = "kwok-stages.yaml";
 pub(crate) struct Plan<'a> {
     pub(crate) options: &'a Options,
     pub(crate) binaries: &'a Binaries,
+    /// The programs that are Kubernetes' own, of the release that is wanted.
+    pub(crate) kubernetes: &'a Binaries,
     pub(crate) folder: &'a Path,
     pub(crate) pki: &'a Pki,
     pub(crate) ports: Ports,
@@ -137,7 +151,11 @@ pub(crate) struct Plan<'a> {
 impl Plan<'_> {
     /// The whole command line of one component.
     pub(crate) fn command(&self, component: Component) -> Vec<String> {
-        let mut command = vec![self.binaries.path(component.name()).display().to_string()];
+        let of = match component {
+            Component::Etcd | Component::Kwok => self.binaries,
+            Component::Apiserver | Component::ControllerManager | Component::Scheduler => self.kubernetes,
+        };
+        let mut command = vec![of.path(component.name()).display().to_string()];
         command.extend(match component {
             Component::Etcd => self.etcd(),
             Component::Apiserver => self.apiserver(),

@@ -17,7 +17,7 @@ pub mod stages;
 mod watchdog;
 
 pub use access::{Access, Tools};
-pub use components::{Component, Options, User};
+pub use components::{Component, Options, Release, User};
 pub(crate) use pki::{hexadecimal, write_private};
 pub use plane::ControlPlane;
 pub use ports::free as free_port;

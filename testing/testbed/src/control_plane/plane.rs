@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::access::{Access, Authority, Tools};
 use super::binaries::Binaries;
-use super::components::{Component, Options, Plan, Ports, STAGES, User, audit_policy};
+use super::components::{Component, Options, Plan, Ports, Release, STAGES, User, audit_policy};
 use super::kubeconfig;
 use super::pki::{self, Pki};
 use super::ports;
@@ -48,10 +48,14 @@ impl ControlPlane {
     /// When Go is missing, or a component does not come up; the error has the end of its log.
     pub fn start(options: &Options) -> Result<Self> {
         let binaries = Binaries::ready()?;
+        let kubernetes = match options.release {
+            Release::Newest => binaries.clone(),
+            Release::Oldest => Binaries::of_oldest()?,
+        };
         let mut tries = 0;
         loop {
             tries += 1;
-            match Self::start_once(options, &binaries) {
+            match Self::start_once(options, &binaries, &kubernetes) {
                 Err(error) if error.is::<PortTaken>() && tries < STARTS_MAX => {
                     if let Place::At(folder) = &options.place {
                         // Kept, perhaps, but there is nothing to learn from it, and it is in the way.
@@ -168,12 +172,12 @@ impl ControlPlane {
         Ok(address.context("etcd's command line does not say where it listens")?.to_owned())
     }
 
-    fn start_once(options: &Options, binaries: &Binaries) -> Result<Self> {
+    fn start_once(options: &Options, binaries: &Binaries, kubernetes: &Binaries) -> Result<Self> {
         let processes = Processes::create(&options.place, options.afterwards)?;
         let folder = processes.folder().to_path_buf();
         let ports = Ports { etcd: ports::free()?, etcd_peer: ports::free()?, apiserver: ports::free()? };
         let pki = Pki::create(&folder.join("pki"), options.address)?;
-        let plan = Plan { options, binaries, folder: &folder, pki: &pki, ports };
+        let plan = Plan { options, binaries, kubernetes, folder: &folder, pki: &pki, ports };
         let declared = write_files(&plan)?;
 
         let authority = Authority::Own { pki: pki.clone(), declared };

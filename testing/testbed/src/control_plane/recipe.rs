@@ -55,6 +55,16 @@ pub(crate) fn node(go_mod: &str) -> Result<Build> {
     Ok(Build { module: "", arguments: arguments(kubernetes_flags(go_mod)?), packages })
 }
 
+/// The oldest release of Kubernetes on which the product is tested: what of a control plane depends on its version.
+pub(crate) fn oldest(go_mod: &str) -> Result<Build> {
+    let packages = &[
+        "k8s.io/kubernetes/cmd/kube-apiserver",
+        "k8s.io/kubernetes/cmd/kube-controller-manager",
+        "k8s.io/kubernetes/cmd/kube-scheduler",
+    ];
+    Ok(Build { module: "oldest", arguments: arguments(kubernetes_flags(go_mod)?), packages })
+}
+
 /// The linker's flags for programs of Kubernetes: its version, which they report.
 fn kubernetes_flags(go_mod: &str) -> Result<String> {
     let kubernetes = version(go_mod, "k8s.io/kubernetes")?;

@@ -1,0 +1,159 @@
+//! What the verbs that write have in common: which objects they are about, the dry run, and what they print.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::ValueEnum;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::cluster::{ClusterOptions, Failure, Kind, Kubectl, NamespaceOption, Scope};
+use crate::output;
+use crate::screen::shown;
+use crate::subject::{Subject, no_such, subjects};
+
+/// Whether anything is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DryRun {
+    /// Print what would be changed, without asking the API server to change it.
+    Client,
+    /// Let the API server check the change, without keeping it.
+    Server,
+}
+
+/// The options of a verb that writes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ChangeOptions {
+    /// Change nothing: client prints what would be changed; server also lets the API server check it.
+    #[arg(long, value_enum, value_name = "MODE")]
+    dry_run: Option<DryRun>,
+
+    #[command(flatten)]
+    namespace: NamespaceOption,
+
+    #[command(flatten)]
+    cluster: ClusterOptions,
+}
+
+/// What is to be done with one object.
+pub(crate) enum Plan {
+    /// Merge this patch into it.
+    Patch { patch: Value, done: String },
+    /// Delete another object: its Match.
+    DeleteMatch { name: String, done: String },
+    /// Nothing, because it is so already.
+    Nothing(String),
+    /// Nothing, because it would be wrong.
+    Refuse(String),
+}
+
+/// Does what `plan` says with each object that is named.
+///
+/// # Errors
+/// The words name no objects, or the cluster cannot be asked.
+pub(crate) fn each<K: DeserializeOwned>(
+    options: &ChangeOptions,
+    named: &[Subject],
+    out: &mut impl Write,
+    plan: &impl Fn(&K) -> Plan,
+) -> anyhow::Result<bool> {
+    let kubectl = Kubectl::of(&options.cluster);
+    let namespace = options.namespace.namespace.clone().unwrap_or_else(|| kubectl.current_namespace());
+    let mut fine = true;
+    for subject in named {
+        let Some(found) = kubectl.get(subject.kind.resource(), &namespace, &subject.name)? else {
+            output::problems(&[missing(&kubectl, subject, &namespace).to_string()])?;
+            fine = false;
+            continue;
+        };
+        let name = subject.kind.full_name(&subject.name);
+        fine &= match plan(&serde_json::from_value::<K>(found)?) {
+            Plan::Patch { patch, done } => {
+                let text = patch.to_string();
+                let patch = ["patch", subject.kind.resource(), &subject.name, "--type=merge", "--patch", &text];
+                write(&kubectl, options, &namespace, &patch, &format!("{name} {done}"), out)?
+            }
+            Plan::DeleteMatch { name: found, done } => {
+                let delete = ["delete", Kind::Match.resource(), &found, "--wait=false"];
+                write(&kubectl, options, &namespace, &delete, &format!("{name} {done}"), out)?
+            }
+            Plan::Nothing(why) => {
+                writeln!(out, "{name} {}", shown(&why))?;
+                true
+            }
+            Plan::Refuse(why) => {
+                output::problems(&[format!("{name}: {why}")])?;
+                false
+            }
+        };
+    }
+    Ok(fine)
+}
+
+/// Writes one change, or checks it.
+fn write(
+    kubectl: &Kubectl<'_>,
+    options: &ChangeOptions,
+    namespace: &str,
+    arguments: &[&str],
+    done: &str,
+    out: &mut impl Write,
+) -> anyhow::Result<bool> {
+    let mut all = arguments.to_vec();
+    all.extend(["--namespace", namespace, "--output=name"]);
+    let note = match options.dry_run {
+        Some(DryRun::Client) => " (dry run)",
+        Some(DryRun::Server) => {
+            all.push("--dry-run=server");
+            " (server dry run)"
+        }
+        None => "",
+    };
+    if options.dry_run != Some(DryRun::Client)
+        && let Err(failure) = kubectl.run(&all)
+    {
+        return match failure {
+            // The API server's own words: a rule or an admission policy refuses it.
+            Failure::Other(_) | Failure::Forbidden(_) => {
+                output::problems(&[failure.to_string()])?;
+                Ok(false)
+            }
+            other => Err(other.into()),
+        };
+    }
+    writeln!(out, "{}{note}", shown(done))?;
+    Ok(true)
+}
+
+fn missing(kubectl: &Kubectl<'_>, subject: &Subject, namespace: &str) -> anyhow::Error {
+    let resource = [subject.kind.resource()];
+    let everywhere = kubectl.list(&resource, Scope::All, &[]).unwrap_or_default();
+    let listed = match everywhere.items.is_empty() {
+        true => kubectl.list(&resource, Scope::One(namespace), &[]).unwrap_or_default(),
+        false => everywhere,
+    };
+    let text = |item: &Value, path: &str| item.pointer(path).and_then(Value::as_str).unwrap_or("").to_owned();
+    let keys: Vec<(String, String)> =
+        listed.items.iter().map(|item| (text(item, "/metadata/namespace"), text(item, "/metadata/name"))).collect();
+    no_such(subject, namespace, keys.iter().map(|(namespace, name)| (namespace.as_str(), name.as_str())))
+}
+
+/// The objects that the words name; at least one.
+///
+/// # Errors
+/// There are none, or a word names no kind that is allowed.
+pub(crate) fn named(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
+    if words.is_empty() {
+        bail!(
+            "nothing is named; write {}",
+            allowed.iter().map(|kind| format!("{}/NAME", kind.word())).collect::<Vec<_>>().join(" or ")
+        );
+    }
+    subjects(words, allowed)
+}
+
+/// The exit status.
+pub(crate) fn code(fine: bool) -> ExitCode {
+    if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

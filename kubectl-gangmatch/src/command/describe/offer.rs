@@ -1,0 +1,116 @@
+//! A machine or a license into its description.
+
+use crds::{ClaimEntry, NamespacesFrom, OfferKind};
+use jiff::Timestamp;
+use pool::{ObjectKey, OfferRef};
+use serde::Serialize;
+
+use super::{Description, ad, conditions, job, since};
+use crate::cluster::Pool;
+use crate::command::status::{amounts, phase, state};
+
+/// One claim on the offer.
+#[derive(Clone, Debug, Serialize)]
+struct HolderLine {
+    job: String,
+    phase: String,
+    holds: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<String>,
+    since: Option<Timestamp>,
+    until: Option<String>,
+    with: Vec<String>,
+    #[serde(rename = "match")]
+    match_name: String,
+}
+
+/// An offer into what there is to say of it.
+pub(super) fn describe(pool: &Pool, offer: OfferRef<'_>, now: Timestamp) -> anyhow::Result<Description> {
+    let key = offer.key();
+    let mut all = Description::default();
+    all.fact("Name", "name", Some(key.name.clone()));
+    all.fact("Namespace", "namespace", Some(key.namespace.clone()));
+    all.fact("Owner", "owner", owner(pool, offer.kind, &key));
+    all.fact("State", "state", Some(state(offer)));
+    let resources = amounts(offer);
+    let used: Vec<String> = resources
+        .iter()
+        .map(|one| {
+            let external = if one.external > 0 { format!(", {} used outside", one.external) } else { String::new() };
+            format!("{}/{} {} claimed{external}, {} free", one.used, one.total, one.resource, one.free)
+        })
+        .collect();
+    all.say("Capacity", &used.join("; "));
+    all.put("capacity", serde_json::to_value(&resources)?);
+    all.fact("Node", "node", offer.node_name.map(str::to_owned));
+    let class = offer.metadata.owner_references.iter().flatten().find(|owner| owner.kind == "MachineClass");
+    all.fact("Class", "class", class.map(|owner| owner.name.clone()));
+    all.fact("Stop policy", "stopPolicy", Some(format!("{:?}", offer.fields.stop_policy)));
+    all.fact("Claim policy", "claimPolicy", Some(format!("{:?}", offer.fields.claim_policy)));
+    all.fact("Agent", "agent", offer.fields.agent.as_ref().map(|agent| agent.username.clone()));
+    all.fact("Open to", "openTo", Some(open_to(offer)));
+    match offer.ad {
+        Ok(prepared) => ad::add(&mut all, prepared)?,
+        Err(rejected) => all.fact("Problem", "problem", Some(rejected.message.clone())),
+    }
+    let published = offer.status.map(|status| &status.attributes).into_iter().flatten();
+    let lines: Vec<String> = published.clone().map(|(name, value)| format!("{name} = {value}")).collect();
+    all.lines(
+        "Published by the agent",
+        "published",
+        &lines,
+        published.map(|(name, value)| (name.clone(), value.clone())).collect(),
+    );
+    let entries = offer.status.map(|status| &status.claims).into_iter().flatten();
+    let holders: Vec<HolderLine> = entries.map(|(uid, entry)| holder(pool, uid, entry)).collect();
+    let cells = |row: &HolderLine| {
+        let share = row.share.as_ref().map(|share| format!(" (shared: {share})")).unwrap_or_default();
+        let with = if row.with.is_empty() { "-".to_owned() } else { row.with.join(", ") };
+        let from = row.since.map_or("-".to_owned(), |time| since(time, now));
+        let until = row.until.clone().unwrap_or_else(|| "-".to_owned());
+        vec![row.job.clone(), row.phase.clone(), format!("{}{share}", row.holds), from, until, with]
+    };
+    all.table("Claims", "claims", &["JOB", "PHASE", "HOLDS", "SINCE", "UNTIL", "WITH"], &holders, cells)?;
+    conditions(&mut all, offer.status.map_or(&[], |status| &status.conditions), now)?;
+    Ok(all)
+}
+
+fn owner(pool: &Pool, kind: OfferKind, key: &ObjectKey) -> Option<String> {
+    match kind {
+        OfferKind::Machine => pool.objects.machines.get(key)?.object.spec.ad.owner.clone(),
+        OfferKind::License => pool.objects.licenses.get(key)?.object.spec.ad.owner.clone(),
+    }
+}
+
+fn open_to(offer: OfferRef<'_>) -> String {
+    match offer.fields.allowed_namespaces.as_ref().map(|allowed| allowed.from) {
+        None | Some(NamespacesFrom::Same) => "jobs of its own namespace".to_owned(),
+        Some(NamespacesFrom::All) => "jobs of all namespaces".to_owned(),
+        Some(NamespacesFrom::Selector) => "jobs of the namespaces that its selector selects".to_owned(),
+    }
+}
+
+/// The claim of an entry: what the Match and the job tell of it, or, if they may not be read, the entry alone.
+fn holder(pool: &Pool, uid: &str, entry: &ClaimEntry) -> HolderLine {
+    let found = pool.matches.values().find(|found| found.metadata.uid.as_deref() == Some(uid));
+    let root = found.and_then(|found| found.spec.members.first());
+    let root = root.map(|root| ObjectKey::new(&root.namespace, &root.name));
+    let named = entry.members.iter().find_map(|member| member.strip_prefix("Job "));
+    let job = root.as_ref().and_then(|key| pool.objects.jobs.get(key)).map(|held| held.object.as_ref());
+    let amounts = entry.allocation.iter().map(|(resource, amount)| format!("{amount} {resource}"));
+    let committed = found.and_then(|found| found.status.as_ref()?.committed_at.clone());
+    let others = entry.members.iter().filter(|member| !member.starts_with("Job "));
+    HolderLine {
+        job: root
+            .map(|key| key.to_string())
+            .or_else(|| named.map(str::to_owned))
+            .unwrap_or_else(|| "not readable".to_owned()),
+        phase: job.map_or("-".to_owned(), |job| format!("{:?}", phase(job).0)),
+        holds: amounts.collect::<Vec<_>>().join(", "),
+        share: entry.share.clone(),
+        since: committed.map(|time| time.0),
+        until: job.zip(found).map(|(job, found)| job::until(job, found).unwrap_or_else(|| "the job ends".to_owned())),
+        with: others.cloned().collect(),
+        match_name: entry.match_key.clone(),
+    }
+}

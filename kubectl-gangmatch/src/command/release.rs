@@ -1,0 +1,78 @@
+//! `release`: a claim ends. The job is finished, or it is matched again.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crds::{Job, JobPhase};
+use serde_json::json;
+
+use crate::cluster::Kind;
+use crate::command::change::{ChangeOptions, Plan, code, each, named};
+use crate::command::status::phase;
+
+/// What `--help` says below the options.
+pub(crate) const AFTER_HELP: &str = "\
+Sets spec.done of the jobs: the workload is stopped, the machines and seats are free again, and the job is finished. This is how a
+job without a workload says that its work is done. With --requeue, the Match is deleted instead: the claim ends in the same way, and
+the job is matched again.
+
+  to                                        write                                     in HTCondor
+  end a claim, and finish the job           kubectl gangmatch release JOB             none
+  end a claim, and match the job again      kubectl gangmatch release JOB --requeue   condor_vacate_job
+  take a job out of the queue for a while   kubectl gangmatch suspend JOB             condor_hold
+  put it back                               kubectl gangmatch resume JOB              condor_release
+  remove a job                              kubectl delete gmj JOB                    condor_rm
+
+Examples:
+  kubectl gangmatch release sim
+  kubectl gangmatch release sim --requeue --dry-run=client
+
+Exit status:
+  0  all claims are being released
+  1  a job does not exist, holds nothing, or the API server refuses the change
+  2  an option is wrong, or the cluster cannot be asked";
+
+/// Which jobs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReleaseArguments {
+    /// The jobs: NAME or job/NAME.
+    #[arg(value_name = "JOB", required = true)]
+    jobs: Vec<String>,
+
+    /// Match the jobs again.
+    #[arg(long)]
+    requeue: bool,
+
+    #[command(flatten)]
+    options: ChangeOptions,
+}
+
+/// Releases the claims of the jobs.
+pub(crate) fn run(arguments: &ReleaseArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let jobs = named(&arguments.jobs, &[Kind::Job])?;
+    Ok(code(each(&arguments.options, &jobs, out, &|job| plan(job, arguments.requeue))?))
+}
+
+fn plan(job: &Job, requeue: bool) -> Plan {
+    let status = job.status.clone().unwrap_or_default();
+    let members = status.members.as_deref().unwrap_or("its members");
+    match (phase(job).0, &status.claim) {
+        (JobPhase::Succeeded | JobPhase::Failed | JobPhase::Cancelled, None) => {
+            Plan::Refuse("it has finished, so it holds nothing".to_owned())
+        }
+        (JobPhase::Suspended, None) => Plan::Refuse("it is suspended, so it holds nothing".to_owned()),
+        (phase, None) => Plan::Refuse(format!(
+            "it holds nothing: it is {phase:?}; to take it out of the queue, suspend it; to remove it, write kubectl delete gmj {}",
+            job.metadata.name.as_deref().unwrap_or("NAME")
+        )),
+        (_, Some(_)) if job.spec.done => Plan::Nothing("is being released already".to_owned()),
+        (_, Some(claim)) if requeue => {
+            let done = format!("released: {members}; the job is matched again");
+            Plan::DeleteMatch { name: claim.match_name.clone(), done }
+        }
+        (_, Some(_)) => {
+            let done = format!("released: {members}; the job is finished");
+            Plan::Patch { patch: json!({"spec": {"done": true}}), done }
+        }
+    }
+}

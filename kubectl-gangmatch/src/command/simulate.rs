@@ -1,0 +1,106 @@
+//! `simulate`: jobs that are not submitted yet, into the gangs that they would get in a cluster now, or why not. It writes nothing.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use pool::ObjectKey;
+use serde_json::json;
+
+use super::why::{Form, KINDS, tell};
+use crate::cluster::{self, ClusterOptions, FileOptions, Kubectl, ManifestOptions, NamespaceOption, NowOption, Pool};
+use crate::manifests;
+use crate::offline::{Loaded, Stamp, load};
+use crate::snapshot;
+use crate::why::{Case, job_answer, job_text};
+
+/// What `--help` says below the options.
+pub(crate) const AFTER_HELP: &str = "\
+The manifests are added to what is in the cluster, as if you had just created them; an object of the same name is replaced. Then one
+negotiation cycle is computed here. Nothing is written to the cluster: kubectl is only asked to list objects.
+
+Exit status:
+  0  the jobs were tried, whether they would match or not
+  1  there is a mistake in the manifests; the others were tried
+  2  an option is wrong, a file does not exist, or the cluster cannot be read";
+
+/// What to try, and where.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SimulateArguments {
+    #[command(flatten)]
+    manifests: ManifestOptions,
+
+    /// Try them in this snapshot, and not in the cluster.
+    #[arg(long, value_name = "FILE")]
+    snapshot: Option<PathBuf>,
+
+    #[command(flatten)]
+    cluster: ClusterOptions,
+
+    #[command(flatten)]
+    namespace: NamespaceOption,
+
+    #[command(flatten)]
+    now: NowOption,
+
+    /// The form of the answers: words, or data.
+    #[arg(short, long, value_enum, default_value_t = Form::Text)]
+    output: Form,
+}
+
+/// Prints an answer for each job of the manifests.
+pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let SimulateArguments { cluster, snapshot: file, .. } = arguments;
+    let wanted = arguments.namespace.namespace.as_deref();
+    let kubectl = Kubectl::of(cluster);
+    let (mut pool, now) = match file {
+        Some(file) => snapshot::read(file).map(|saved| (saved.pool, saved.time))?,
+        None => (cluster::read(&FileOptions::default(), cluster, wanted, &KINDS)?, arguments.now.time()),
+    };
+    let namespace = match (wanted, file) {
+        (Some(namespace), _) => namespace.to_owned(),
+        (None, None) => kubectl.current_namespace(),
+        (None, Some(_)) => "default".to_owned(),
+    };
+    let owner = match (&cluster.user, file) {
+        (Some(user), _) => user.clone(),
+        (None, None) => kubectl
+            .run(&["auth", "whoami", "--output=jsonpath={.status.userInfo.username}"])
+            .map_or_else(|_| "you".to_owned(), |name| name.trim().to_owned()),
+        (None, Some(_)) => "you".to_owned(),
+    };
+    let (documents, problems) = manifests::read(&arguments.manifests.files())?;
+    let loaded = load(documents, &Stamp { namespace: &namespace, owner: &owner });
+    pool.problems.extend(problems.iter().map(ToString::to_string));
+    let jobs = add(&mut pool, loaded, now);
+    let mut case = Case::of(&pool, now);
+    let answers: Vec<_> = jobs.iter().filter_map(|key| job_answer(&mut case, key)).collect();
+    let text: Vec<String> = answers.iter().map(job_text).collect();
+    arguments.output.print(out, &text.join("\n"), &json!({"items": answers}))?;
+    tell(&pool)
+}
+
+/// Puts the objects of manifests into a pool, as if they had been created now. The jobs among them.
+fn add(pool: &mut Pool, loaded: Loaded, now: Timestamp) -> Vec<ObjectKey> {
+    let Loaded { objects, problems, warnings, sources } = loaded;
+    pool.problems.extend(problems.iter().map(ToString::to_string));
+    pool.warnings.extend(warnings.iter().map(ToString::to_string));
+    pool.sources.extend(sources);
+    let mut jobs = Vec::new();
+    for (key, held) in objects.jobs.iter() {
+        let mut job = held.object.as_ref().clone();
+        job.metadata.creation_timestamp = Some(Time(now));
+        job.status = None;
+        pool.objects.put(job);
+        jobs.push(key.clone());
+    }
+    objects.machines.iter().for_each(|(_, held)| pool.objects.put(held.object.as_ref().clone()));
+    objects.licenses.iter().for_each(|(_, held)| pool.objects.put(held.object.as_ref().clone()));
+    let mut agents = pool.objects.agents.as_ref().clone();
+    agents.extend(objects.agents.iter().map(|(name, life)| (name.clone(), *life)));
+    pool.objects.agents = std::sync::Arc::new(agents);
+    pool.objects.namespaces.extend(objects.namespaces);
+    jobs
+}

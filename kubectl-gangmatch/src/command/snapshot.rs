@@ -1,0 +1,67 @@
+//! `snapshot save`: the objects of a cluster as one file.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+use super::why::{KINDS, tell};
+use crate::cluster::{self, ClusterOptions, FileOptions, NamespaceOption, NowOption};
+use crate::snapshot;
+
+/// What `--help` says below the options.
+pub(crate) const AFTER_HELP: &str = "\
+The file has the jobs, machines, licenses and Matches that you may list, and the labels of namespaces. It has everything that is in
+these objects, private attributes included: give it only to people who may read them, too.
+
+  kubectl gangmatch snapshot save pool.json
+  kubectl gangmatch match --snapshot pool.json
+
+Exit status:
+  0  the file was written
+  1  some objects could not be read; the others were written
+  2  an option is wrong, the file cannot be written, or the cluster cannot be read";
+
+/// What to do with a snapshot.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SnapshotArguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Write the objects of the cluster to a file.
+    #[command(after_help = AFTER_HELP)]
+    Save(SaveArguments),
+}
+
+/// What to read, and where to write it.
+#[derive(Debug, clap::Args)]
+struct SaveArguments {
+    /// The file; - means standard output.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    cluster: ClusterOptions,
+
+    #[command(flatten)]
+    namespace: NamespaceOption,
+
+    #[command(flatten)]
+    now: NowOption,
+}
+
+/// Writes the snapshot.
+pub(crate) fn run(arguments: &SnapshotArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let Verb::Save(SaveArguments { file, cluster, namespace, now }) = &arguments.verb;
+    let pool = cluster::read(&FileOptions::default(), cluster, namespace.namespace.as_deref(), &KINDS)?;
+    let text = snapshot::text(&pool, now.time())?;
+    match file.as_os_str() == "-" {
+        true => write!(out, "{text}")?,
+        false => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?,
+    }
+    tell(&pool)
+}

@@ -1,0 +1,355 @@
+//! The answer about a job.
+
+use std::sync::Arc;
+
+use classad::Expr;
+use crds::conditions::{find, reasons, types};
+use crds::{Job, Match};
+use kube::ResourceExt;
+use matchmaker::{
+    Change, Gang, Inspected, Question, Root, Suggestion, Unknown, Unmatched, Word, evidence, hint, inspect, negotiate,
+    service_order, suggest, summary, unknown, why,
+};
+use pool::{Cached, JobState, ObjectKey, job_state, matched_reason};
+
+use super::answer::{
+    ChangeAnswer, Conflict, ConjunctAnswer, IfFree, JobAnswer, Line, PortAnswer, Refusals, Said, SuggestionAnswer,
+    UnknownAnswer,
+};
+use super::case::{Case, claimed_since};
+use super::ports::Asking;
+use crate::cluster::Kind;
+
+/// Why a job waits, or where it runs. None if there is no such job.
+pub(crate) fn job_answer(case: &mut Case<'_>, key: &ObjectKey) -> Option<JobAnswer> {
+    let objects = &case.pool.objects;
+    let held = objects.jobs.get(key)?;
+    let state = job_state(held, objects);
+    let mut answer = JobAnswer {
+        kind: "Job",
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+        notes: case.pool.notes.clone(),
+        ..JobAnswer::default()
+    };
+    match state {
+        JobState::Held => runs(case, held, &mut answer),
+        JobState::Finished => told(&held.object, types::FINISHED, "Finished", &mut answer),
+        JobState::Suspended => {
+            (answer.state, answer.reason) = ("Suspended", reasons::SUSPENDED.to_owned());
+            answer.message = "spec.suspend is true; it waits when that is false".to_owned();
+        }
+        JobState::NotAccepted => {
+            let rejected = held.ad.as_ref().err();
+            answer.state = "NotAccepted";
+            answer.reason = rejected.map_or(reasons::NOT_ACCEPTED, |rejected| rejected.reason).to_owned();
+            answer.message = rejected.map(|rejected| rejected.message.clone()).unwrap_or_default();
+        }
+        JobState::Waits if [Kind::Machine, Kind::License].iter().any(|kind| case.pool.partly.contains(kind)) => {
+            as_the_controller_says(&held.object, &mut answer);
+        }
+        JobState::Waits => {
+            let object = Arc::clone(&held.object);
+            waits(case, key, &object, &mut answer);
+        }
+    }
+    Some(answer)
+}
+
+/// A job that a Match holds.
+fn runs(case: &Case<'_>, held: &Cached<Job>, answer: &mut JobAnswer) {
+    let job = &held.object;
+    answer.state = "Held";
+    let uid = job.uid().unwrap_or_default();
+    let is_open = |found: &&Arc<Match>| !found.decision().is_terminal();
+    let claimed_by = job.claim().and_then(|claim| case.pool.objects.matches.by_uid(&claim.uid));
+    let found = claimed_by.or_else(|| case.pool.objects.matches.of_root(&uid).map(|(_, found)| found).find(is_open));
+    let conditions = job.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let last = [types::STARTED, types::CLAIMED, types::MATCHED].into_iter().find_map(|type_| find(conditions, type_));
+    answer.reason = last.map_or_else(|| reasons::GANG_FOUND.to_owned(), |last| last.reason.clone());
+    answer.message = last.map(|last| last.message.clone()).unwrap_or_default();
+    answer.match_name =
+        found.map(|found| found.name_any()).or_else(|| job.claim().map(|claim| claim.match_name.clone()));
+    let of_status = job.status.as_ref().and_then(|status| status.members.clone());
+    answer.members = found.map(|found| found.spec.summary.clone()).or(of_status);
+    answer.since = found.and_then(|found| claimed_since(found)).map(|since| since.to_string());
+}
+
+/// What a condition says.
+fn told(job: &Job, type_: &str, state: &'static str, answer: &mut JobAnswer) {
+    answer.state = state;
+    let conditions = job.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    if let Some(found) = find(conditions, type_) {
+        answer.reason.clone_from(&found.reason);
+        answer.message.clone_from(&found.message);
+        answer.since = Some(found.last_transition_time.0.to_string());
+    }
+}
+
+/// A job that waits for offers which the reader may not list: what its status says.
+fn as_the_controller_says(job: &Job, answer: &mut JobAnswer) {
+    answer.state = "Waits";
+    let said = said(job);
+    answer.reason = said.as_ref().map_or(reasons::PENDING_EVALUATION, |said| said.reason.as_str()).to_owned();
+    answer.message = said.as_ref().map(|said| said.message.clone()).unwrap_or_default();
+    if answer.message.is_empty() {
+        answer.message = "the controller has not said yet why".to_owned();
+    }
+    answer.since = waiting_since(job);
+    answer.notes.push("the counts are those that the controller has written to the status of the job".to_owned());
+    let Some(unmatched) = job.status.as_ref().and_then(|status| status.unmatched.as_ref()) else { return };
+    let count = |number: i64| usize::try_from(number).unwrap_or(0);
+    answer.ports = unmatched
+        .ports
+        .iter()
+        .map(|port| {
+            let parts = unmatched.conjuncts.iter().filter(|part| part.port == port.label);
+            let refused = count(port.refused_by_offer);
+            let told = count(port.refused_by_job) + refused + count(port.busy);
+            PortAnswer {
+                label: port.label.clone(),
+                noun: "offer",
+                offers: count(port.candidates),
+                refused_by_job: count(port.refused_by_job),
+                conjuncts: parts
+                    .map(|part| ConjunctAnswer {
+                        text: part.text.clone(),
+                        rejects: count(part.rejects),
+                        ..ConjunctAnswer::default()
+                    })
+                    .collect(),
+                refused_by_offer: (refused > 0)
+                    .then(|| Refusals { offers: refused, ..Refusals::default() })
+                    .into_iter()
+                    .collect(),
+                taken: count(port.busy),
+                free: count(port.candidates).saturating_sub(told),
+                ..PortAnswer::default()
+            }
+        })
+        .collect();
+    answer.controller = said.filter(|said| said.hint.is_some());
+}
+
+/// The condition Matched, and the hint beside it.
+fn said(job: &Job) -> Option<Said> {
+    let status = job.status.as_ref()?;
+    let matched = find(&status.conditions, types::MATCHED)?;
+    let hint = status.unmatched.as_ref().and_then(|unmatched| unmatched.hint.clone());
+    Some(Said { reason: matched.reason.clone(), message: matched.message.clone(), hint })
+}
+
+fn waiting_since(job: &Job) -> Option<String> {
+    let status = job.status.as_ref().and_then(|status| status.waiting_since.clone());
+    status.or_else(|| job.creation_timestamp()).map(|time| time.0.to_string())
+}
+
+/// A job that waits: what a cycle on the pool makes of it.
+fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer) {
+    answer.since = waiting_since(job);
+    let Some(root) = case.root(key).cloned() else {
+        (answer.state, answer.message) = ("Waits", "no cycle has looked at it".to_owned());
+        return;
+    };
+    answer.queue = Some(line(case, &root));
+    if let Some(gang) = case.gang(root.ad) {
+        (answer.state, answer.reason) = ("Matched", reasons::GANG_FOUND.to_owned());
+        answer.members = Some(summary(&case.snapshot, gang));
+        answer.message = "there is a gang for it, which the next cycle finds".to_owned();
+        answer.controller = said(job).filter(|said| said.reason != reasons::GANG_FOUND);
+        return;
+    }
+    answer.state = "Waits";
+    let Some(unmatched) = case.unmatched(root.ad).cloned() else {
+        answer.reason = reasons::SEARCH_BUDGET_EXHAUSTED.to_owned();
+        answer.message = "the cycle had no steps left to say why".to_owned();
+        return;
+    };
+    answer.reason = matched_reason(&unmatched.verdict).to_owned();
+    answer.message = why(&unmatched);
+    answer.controller = said(job).filter(|said| said.reason != answer.reason);
+    explain(case, &root, &unmatched, (key, job), answer);
+}
+
+fn explain(
+    case: &mut Case<'_>,
+    root: &Root,
+    unmatched: &Unmatched,
+    (key, job): (&ObjectKey, &Job),
+    answer: &mut JobAnswer,
+) {
+    let now = case.now.as_second();
+    let inspected = inspect(&case.left, root.ad, &case.config, now);
+    // Whatever was read, the reader may see.
+    let may_tell = |_| true;
+    let suggestions = if unmatched.verdict.is_lasting() {
+        let question =
+            Question { pool: &case.left, root, inspected: &inspected, may_tell: &may_tell, config: &case.config, now };
+        suggest(&question, &mut case.finder)
+    } else {
+        Vec::new()
+    };
+    let settings = (&case.config, now);
+    let cited = evidence((&case.left, root), &inspected, &unmatched.verdict, settings, &mut case.finder);
+    let if_free =
+        (unmatched.verdict == matchmaker::Verdict::WaitingForCapacity).then(|| free_gang(case, root)).flatten();
+    let Some(ad) = case.snapshot.ad(root.ad) else { return };
+    let asking = Asking { case, key, job, ad };
+    answer.ports = inspected.iter().enumerate().map(|(number, found)| asking.port(number, found)).collect();
+    answer.conflicts = conflicts(unmatched, &inspected, &answer.ports);
+    let unknown = unknown(&case.left, root.ad, &may_tell);
+    answer.unknown = unknown.iter().map(|one| unknown_answer(one, &inspected, &asking)).collect();
+    answer.suggestions = suggestions.iter().map(|one| suggestion_answer(one, &inspected, &asking)).collect();
+    answer.evidence = cited.unwrap_or_default().into_iter().map(|id| case.offer_name(id)).collect();
+    answer.if_free = if_free.map(|gang| {
+        let is_busy = |id| inspected.iter().flat_map(|found| &found.offers).any(|pair| pair.offer == id && pair.busy);
+        let taken = gang.members.iter().skip(1).filter(|member| is_busy(member.ad));
+        IfFree { members: summary(&case.snapshot, &gang), taken: taken.map(|member| case.taken(member.ad)).collect() }
+    });
+    if answer.suggestions.is_empty() && answer.unknown.is_empty() && !hint(unmatched).is_empty() {
+        let hint = Some(hint(unmatched));
+        answer.controller.get_or_insert(Said { reason: answer.reason.clone(), message: answer.message.clone(), hint });
+    }
+}
+
+/// The gang that a root would get if nothing were taken.
+fn free_gang(case: &mut Case<'_>, root: &Root) -> Option<Gang> {
+    let mut free = case.left.emptied();
+    free.roots = vec![root.clone()];
+    let config = matchmaker::Config { explains: false, ..case.config.clone() };
+    negotiate(&free, &config, case.now.as_second(), &mut case.finder).gangs.into_iter().next()
+}
+
+fn line(case: &Case<'_>, root: &Root) -> Line {
+    let order = service_order(&case.snapshot);
+    let place = order.iter().position(|id| *id == root.ad).unwrap_or(0);
+    let placed = case.placed();
+    let namespace = |id| case.snapshot.ad(id).map(|ad| ad.key.namespace.clone());
+    let own = namespace(root.ad);
+    let ahead = || order.iter().take(place).copied();
+    let ahead_own = ahead().filter(|id| namespace(*id) == own).count();
+    Line {
+        place: place + 1,
+        of: order.len(),
+        ahead_own,
+        ahead_others: place - ahead_own,
+        ahead_matched: ahead().filter(|id| placed.contains(id)).count(),
+        held: case.snapshot.held.get(&*root.submitter).copied().unwrap_or(0),
+        priority: root.priority,
+    }
+}
+
+/// The ports that exclude each other.
+fn conflicts(unmatched: &Unmatched, inspected: &[Inspected], ports: &[PortAnswer]) -> Vec<Conflict> {
+    let label = |port: usize| unmatched.ports.get(port).map(|port| port.label.clone()).unwrap_or_default();
+    let none = unmatched.joins.iter().filter(|join| join.before.1 > 0 && join.after.0 == 0);
+    let of_join = |join: &matchmaker::JoinWhy| {
+        let parts = unmatched.ports.get(join.port).map(|port| port.conjuncts.as_slice()).unwrap_or_default();
+        let own = join.conjuncts.iter().filter_map(|part| parts.get(*part)).map(|part| part.text.clone());
+        let theirs = ports.get(join.port).filter(|_| join.owners).into_iter().flat_map(looking);
+        Conflict {
+            ports: vec![label(join.with), label(join.port)],
+            fit: vec![join.before.0, join.before.1],
+            conjuncts: own.chain(theirs).collect(),
+        }
+    };
+    let known: Vec<Conflict> = none.map(of_join).collect();
+    let agree = |found: &Inspected| found.offers.iter().filter(|pair| pair.agrees() && pair.open).count();
+    let fit: Vec<u64> = inspected.iter().map(|found| u64::try_from(agree(found)).unwrap_or(u64::MAX)).collect();
+    if !known.is_empty() || !unmatched.verdict.is_lasting() || inspected.len() < 2 || fit.contains(&0) {
+        return known;
+    }
+    // The index could not tell; every port has offers, and no gang.
+    let own = inspected.iter().flat_map(|found| {
+        found
+            .joint
+            .iter()
+            .filter_map(|place| found.conjuncts.get(*place))
+            .map(|part| part.excerpt(matchmaker::EXCERPT_MAX))
+    });
+    let conjuncts: Vec<String> = own.chain(ports.iter().flat_map(looking)).collect();
+    vec![Conflict { ports: inspected.iter().map(|found| found.label.clone()).collect(), fit, conjuncts }]
+}
+
+/// The parts of the constraints of offers at a port that look at other ports.
+fn looking(port: &PortAnswer) -> impl Iterator<Item = String> + '_ {
+    port.looks_at_other_ports.iter().filter_map(|group| group.conjunct.clone())
+}
+
+fn unknown_answer(one: &Unknown, inspected: &[Inspected], asking: &Asking<'_>) -> UnknownAnswer {
+    let port = inspected.get(one.port);
+    let part = port.and_then(|port| port.conjuncts.get(one.conjunct));
+    let labels: Vec<&str> = inspected.iter().map(|port| port.label.as_str()).collect();
+    let written = &one.written;
+    let what = match (one.word, written.split_once('.')) {
+        (Word::Attribute, Some((_, name))) => format!("no offer has an attribute `{name}`"),
+        (Word::Attribute, None) => format!("no offer has an attribute `{written}`, and neither has the job"),
+        (Word::Label, parts) => {
+            let label = parts.map_or(written.as_str(), |(label, _)| label);
+            let ports = if labels.len() == 1 { "the only port is" } else { "the ports are" };
+            format!("there is no port called `{label}`; {ports} {}", labels.join(", "))
+        }
+    };
+    let meant = one.meant.as_ref().map(|meant| match one.offers {
+        0 => format!("; did you mean `{meant}`?"),
+        1 => format!("; did you mean `{meant}`, which 1 offer has?"),
+        offers => format!("; did you mean `{meant}`, which {offers} offers have?"),
+    });
+    UnknownAnswer {
+        port: port.map(|port| port.label.clone()).unwrap_or_default(),
+        written: written.clone(),
+        place: part.map(|part| asking.place(one.port, part)).unwrap_or_default(),
+        message: format!("`{written}`: {what}{}", meant.unwrap_or_default()),
+        meant: one.meant.clone(),
+        offers: one.offers,
+    }
+}
+
+fn suggestion_answer(one: &Suggestion, inspected: &[Inspected], asking: &Asking<'_>) -> SuggestionAnswer {
+    let text = |expr: &Expr| expr.excerpt(matchmaker::EXCERPT_MAX);
+    let change = |change: &Change| {
+        let port = inspected.get(change.port());
+        let label = port.map(|port| port.label.clone()).unwrap_or_default();
+        match change {
+            Change::Drop { conjunct, .. } | Change::Replace { conjunct, .. } => {
+                let part = port.and_then(|port| port.conjuncts.get(*conjunct));
+                ChangeAnswer {
+                    port: label,
+                    place: part.map(|part| asking.place(change.port(), part)).unwrap_or_default(),
+                    from: part.map(text).unwrap_or_default(),
+                    to: if let Change::Replace { with, .. } = change { Some(text(with)) } else { None },
+                }
+            }
+            Change::Request { resource, amount, .. } => ChangeAnswer {
+                port: label,
+                place: String::new(),
+                from: format!("the request of {resource}"),
+                to: Some(format!("{resource}: {amount}")),
+            },
+        }
+    };
+    let changes: Vec<ChangeAnswer> = one.changes.iter().map(change).collect();
+    let parts: Vec<String> = changes
+        .iter()
+        .map(|change| match &change.to {
+            Some(to) => format!("with `{to}`"),
+            None => format!("without `{}`", change.from),
+        })
+        .collect();
+    let members: Vec<String> = one.gang.iter().map(|id| asking.case.offer_name(*id)).collect();
+    let noun = one.changes.first().and_then(|change| inspected.get(change.port()));
+    let noun = noun.map_or("offer", |port| asking.port_noun(port));
+    let gives = match one.offers {
+        Some(1) => format!("1 {noun} matches"),
+        Some(offers) => format!("{offers} {noun}s match"),
+        None => format!("there is a gang: {}", members.join(", ")),
+    };
+    let when = if one.now { "" } else { ", when it is free" };
+    SuggestionAnswer {
+        message: format!("{} {gives}{when}", parts.join(" and ")),
+        changes,
+        offers: one.offers,
+        members: members.join(", "),
+        now: one.now,
+    }
+}

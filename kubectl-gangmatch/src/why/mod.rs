@@ -1,0 +1,13 @@
+//! Why a job waits or where it runs, and who uses an offer: a pool and a name into an answer, as data and in words.
+
+mod answer;
+mod case;
+mod job;
+mod offer;
+mod ports;
+mod text;
+
+pub(crate) use case::Case;
+pub(crate) use job::job_answer;
+pub(crate) use offer::offer_answer;
+pub(crate) use text::{job_text, offer_text};

@@ -1,0 +1,218 @@
+//! The offers of a pool, counted port by port by what stands between them and a job.
+
+use std::collections::BTreeMap;
+
+use classad::{Expr, Value, conjuncts};
+use crds::Job;
+use matchmaker::{AdId, EXCERPT_MAX, Inspected, Misfit, Pair, PoolAd};
+use pool::{ObjectKey, not_ready, why_not_others};
+
+use super::answer::{ClosedOffer, ConjunctAnswer, NotAdmitted, PortAnswer, Refusals};
+use super::case::Case;
+
+/// How many offers are named.
+const NAMED_MAX: usize = 6;
+
+/// What is known of a job for its ports.
+pub(crate) struct Asking<'a> {
+    pub(crate) case: &'a Case<'a>,
+    pub(crate) key: &'a ObjectKey,
+    pub(crate) job: &'a Job,
+    pub(crate) ad: &'a PoolAd,
+}
+
+impl Asking<'_> {
+    /// The counts of one port.
+    pub(crate) fn port(&self, number: usize, found: &Inspected) -> PortAnswer {
+        let kind = wanted_kind(found);
+        let is_wanted = |pair: &&Pair| {
+            kind.as_ref().is_none_or(|kind| {
+                self.case.snapshot.ad(pair.offer).is_some_and(|ad| ad.key.kind.eq_ignore_ascii_case(kind))
+            })
+        };
+        let pairs: Vec<&Pair> = found.offers.iter().filter(is_wanted).collect();
+        let mut answer = PortAnswer {
+            label: found.label.clone(),
+            noun: noun(kind.as_deref()),
+            offers: pairs.len(),
+            conjuncts: self.conjuncts(number, found, &pairs),
+            cut: found.cut,
+            ..PortAnswer::default()
+        };
+        let (mut refusals, mut elsewhere, mut looking) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut too_small: Vec<&Pair> = Vec::new();
+        for pair in pairs {
+            if !pair.own.is_empty() {
+                answer.refused_by_job += 1;
+            } else if !pair.admitted {
+                let entry = elsewhere.entry(self.not_admitted(pair.offer)).or_insert(0_usize);
+                *entry += 1;
+            } else if !pair.theirs.is_empty() {
+                note(&mut refusals, self.party(pair, &pair.theirs), pair.offer);
+            } else if pair.misfit.is_some() {
+                too_small.push(pair);
+            } else if !pair.open {
+                self.look(pair, &mut looking);
+                answer.closed += 1;
+                if answer.closed_offers.len() < NAMED_MAX {
+                    answer.closed_offers.push(self.closed(pair.offer));
+                }
+            } else if pair.busy {
+                self.look(pair, &mut looking);
+                answer.taken += 1;
+                if answer.taken_offers.len() < NAMED_MAX {
+                    answer.taken_offers.push(self.case.taken(pair.offer));
+                }
+            } else {
+                self.look(pair, &mut looking);
+                answer.free += 1;
+            }
+        }
+        answer.too_small = too_small.len();
+        answer.too_small_because = too_small.first().and_then(|pair| self.because_too_small(pair));
+        let not_admitted = elsewhere.into_iter();
+        answer.not_admitted =
+            not_admitted.map(|((namespace, because), offers)| NotAdmitted { offers, namespace, because }).collect();
+        (answer.refused_by_offer, answer.looks_at_other_ports) = (self.groups(refusals), self.groups(looking));
+        answer.depends_on_other_ports = !found.joint.is_empty();
+        answer
+    }
+
+    fn conjuncts(&self, number: usize, found: &Inspected, pairs: &[&Pair]) -> Vec<ConjunctAnswer> {
+        let one = |(place, part): (usize, &Expr)| ConjunctAnswer {
+            text: part.excerpt(EXCERPT_MAX),
+            place: self.place(number, part),
+            rejects: pairs.iter().filter(|pair| pair.own.contains(&place)).count(),
+            reads_other_ports: found.joint.contains(&place),
+        };
+        found.conjuncts.iter().enumerate().map(one).collect()
+    }
+
+    /// What the offers of a port are called.
+    pub(crate) fn port_noun(&self, found: &Inspected) -> &'static str {
+        noun(wanted_kind(found).as_deref())
+    }
+
+    /// Where a part of the constraint of a port is written: file and line, or the field.
+    pub(crate) fn place(&self, number: usize, part: &Expr) -> String {
+        let fields = &self.job.spec.ad;
+        let port = || Some(fields.ports.as_ref()?.get(number)?.constraint.as_ref()?.text());
+        let (field, text) = match &fields.classad {
+            Some(text) => ("spec.classad".to_owned(), Some(text.as_str().into())),
+            None if self.ad.ports.implicit => {
+                ("spec.constraint".to_owned(), fields.constraint.as_ref().map(|constraint| constraint.text()))
+            }
+            None => (format!("spec.ports[{number}].constraint"), port()),
+        };
+        let line = text.map_or(1, |text| part.span().position(&text).line);
+        match self.case.pool.sources.get(&("Job", self.key.clone())) {
+            Some(source) => source.field(&field, line).to_string(),
+            None if line > 1 => format!("{field}, line {line}"),
+            None => field,
+        }
+    }
+
+    fn not_admitted(&self, id: AdId) -> (String, String) {
+        let Some(offer) = self.case.offer(id) else { return (String::new(), String::new()) };
+        let because = match why_not_others(offer, &self.case.pool.objects) {
+            text if text.is_empty() => {
+                format!("spec.allowedNamespaces does not allow namespace {}", self.key.namespace)
+            }
+            text => text.split_once(": ").map_or(text.clone(), |(_, because)| because.to_owned()),
+        };
+        (offer.key().namespace, because)
+    }
+
+    fn look(&self, pair: &Pair, looking: &mut Parties) {
+        if !pair.joint.is_empty() {
+            note(looking, self.party(pair, &pair.joint), pair.offer);
+        }
+    }
+
+    fn groups(&self, parties: Parties) -> Vec<Refusals> {
+        let group = |((namespace, owner, conjunct), (offers, example))| Refusals {
+            offers,
+            namespace: Some(namespace),
+            owner,
+            conjunct: Some(conjunct),
+            example: Some(self.case.offer_name(example)),
+        };
+        let mut groups: Vec<Refusals> = parties.into_iter().map(group).collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.offers));
+        groups
+    }
+
+    /// Namespace and owner of an offer, and the first of these parts of its constraint.
+    fn party(&self, pair: &Pair, parts: &[usize]) -> Party {
+        let Some(ad) = self.case.snapshot.ad(pair.offer) else { return Default::default() };
+        let owner = match ad.ports.body.get("Owner").and_then(Expr::as_literal) {
+            Some(Value::String(owner)) => Some(owner.to_string()),
+            _ => None,
+        };
+        (ad.key.namespace.clone(), owner, part_of(ad, pair, parts))
+    }
+
+    fn closed(&self, id: AdId) -> ClosedOffer {
+        let found = self.case.offer(id).and_then(|offer| not_ready(offer, &self.case.pool.objects));
+        let (reason, message) = found.unwrap_or_else(|| {
+            let message = "it is being deleted, or work of an earlier claim may still be going on";
+            ("Unavailable", message.to_owned())
+        });
+        ClosedOffer { offer: self.case.offer_name(id), reason: reason.to_owned(), message }
+    }
+
+    fn because_too_small(&self, pair: &Pair) -> Option<String> {
+        let capacity = self.case.offer(pair.offer)?.capacity;
+        Some(match pair.misfit? {
+            Misfit::NoAmount => "a requested amount is no whole number of at least 1".to_owned(),
+            Misfit::NotOffered => "the request names a resource that they do not have".to_owned(),
+            Misfit::NoSeat => "their sharedBy is an error for this job".to_owned(),
+            Misfit::TooMuch => {
+                let over = pair
+                    .asked
+                    .iter()
+                    .flatten()
+                    .find(|(name, amount)| capacity.get(*name).is_none_or(|all| *amount > all));
+                let (name, amount) = over?;
+                let has = capacity.get(name).copied().unwrap_or(0);
+                format!("{amount} {name} are requested; {} has {has}", self.case.offer_name(pair.offer))
+            }
+        })
+    }
+}
+
+/// Namespace, owner, and a part of a constraint.
+type Party = (String, Option<String>, String);
+/// How many offers are of each, and one of them.
+type Parties = BTreeMap<Party, (usize, AdId)>;
+
+fn note(parties: &mut Parties, party: Party, offer: AdId) {
+    parties.entry(party).or_insert((0, offer)).0 += 1;
+}
+
+/// The first part of the constraint of an offer that refuses the job.
+pub(crate) fn refusing_part(ad: &PoolAd, pair: &Pair) -> String {
+    part_of(ad, pair, &pair.theirs)
+}
+
+/// The first of these parts of the constraint of an offer.
+pub(crate) fn part_of(ad: &PoolAd, pair: &Pair, places: &[usize]) -> String {
+    let constraint = ad.ports.list.get(pair.via).and_then(|port| port.constraint.as_ref());
+    let parts = constraint.map(conjuncts).unwrap_or_default();
+    let part = places.first().and_then(|place| parts.get(*place));
+    part.map_or_else(|| "it has no constraint, which accepts no job".to_owned(), |part| part.excerpt(EXCERPT_MAX))
+}
+
+/// The kind of offers that a constraint asks for, if it is one of them.
+fn wanted_kind(found: &Inspected) -> Option<String> {
+    let known = |kind: &String| ["Machine", "License"].iter().any(|known| known.eq_ignore_ascii_case(kind));
+    found.wanted_type().map(|(_, kind)| kind).filter(known)
+}
+
+fn noun(kind: Option<&str>) -> &'static str {
+    match kind {
+        Some(kind) if kind.eq_ignore_ascii_case("Machine") => "machine",
+        Some(kind) if kind.eq_ignore_ascii_case("License") => "license",
+        _ => "offer",
+    }
+}

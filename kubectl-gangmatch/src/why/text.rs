@@ -1,0 +1,268 @@
+//! The answers of `why` in words. Counts that are 0 are not spoken of.
+
+use std::fmt::Write;
+
+use super::answer::{Conflict, ConjunctAnswer, Holder, JobAnswer, Line, PortAnswer, Refusals, TakenOffer};
+use super::offer::{Jobs, OfferAnswer};
+
+/// The answer about a job.
+pub(crate) fn job_text(answer: &JobAnswer) -> String {
+    let mut text = String::new();
+    let name = format!("job {}/{}", answer.namespace, answer.name);
+    let members = answer.members.as_deref().unwrap_or("");
+    let message = &answer.message;
+    let first = match answer.state {
+        "Held" => format!("{name} holds {members}"),
+        "Matched" => format!("{name} does not have to wait: {message}: {members}"),
+        "Finished" => format!("{name} has finished: {message}"),
+        "Suspended" => format!("{name} is suspended: {message}"),
+        "NotAccepted" => format!("{name} is not accepted: {message}"),
+        _ => format!("{name} waits: {message}"),
+    };
+    line(&mut text, 0, &first);
+    if answer.state == "Held" && !message.is_empty() {
+        line(&mut text, 0, message);
+    }
+    let since = answer.since.as_ref().map(|since| format!(", since {since}")).unwrap_or_default();
+    let by = answer.match_name.as_ref().map(|name| format!(", Match {name}")).unwrap_or_default();
+    line(&mut text, 0, &format!("Reason: {}{since}{by}", answer.reason));
+    if let Some(said) = &answer.controller {
+        if said.hint.is_none() || said.reason != answer.reason {
+            line(&mut text, 0, &format!("The controller says: {}: {}", said.reason, said.message));
+        }
+        if let Some(hint) = &said.hint {
+            line(&mut text, 0, &format!("Hint: {hint}"));
+        }
+    }
+    for port in &answer.ports {
+        text.push('\n');
+        port_text(&mut text, port);
+    }
+    for conflict in &answer.conflicts {
+        text.push('\n');
+        line(&mut text, 0, &conflict_text(conflict));
+    }
+    helps(&mut text, answer);
+    if let Some(free) = &answer.if_free {
+        text.push('\n');
+        line(&mut text, 0, &format!("If nothing were taken, it would get {}.", free.members));
+        free.taken.iter().for_each(|taken| taken_text(&mut text, 2, taken));
+    }
+    if let Some(queue) = &answer.queue {
+        text.push('\n');
+        line(&mut text, 0, &line_text(queue));
+    }
+    if !answer.evidence.is_empty() {
+        text.push('\n');
+        line(&mut text, 0, "The same reason follows from these offers alone:");
+        answer.evidence.iter().for_each(|offer| line(&mut text, 2, offer));
+    }
+    text
+}
+
+fn conflict_text(conflict: &Conflict) -> String {
+    let fits = conflict.ports.iter().zip(&conflict.fit).map(|(port, fit)| format!("{fit} for {port}"));
+    let parts: Vec<String> = conflict.conjuncts.iter().map(|part| format!("`{part}`")).collect();
+    let on = if parts.is_empty() { String::new() } else { format!(" on {}", parts.join(" and ")) };
+    format!(
+        "The ports {} exclude each other: {} would do, but none of them agree{on}.",
+        conflict.ports.join(" and "),
+        fits.collect::<Vec<_>>().join(" and ")
+    )
+}
+
+fn helps(text: &mut String, answer: &JobAnswer) {
+    if !answer.unknown.is_empty() {
+        text.push('\n');
+        line(text, 0, "Names that mean nothing here:");
+        for one in &answer.unknown {
+            line(text, 2, &format!("{}{}", one.message, placed(&one.place)));
+        }
+    }
+    if !answer.suggestions.is_empty() {
+        text.push('\n');
+        line(text, 0, "Each of these changes was tried and helps:");
+        for one in &answer.suggestions {
+            let place = one.changes.iter().map(|change| change.place.as_str()).find(|place| !place.is_empty());
+            line(text, 2, &format!("{}{}", one.message, placed(place.unwrap_or(""))));
+        }
+    }
+}
+
+fn placed(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!("  ({place})") }
+}
+
+fn port_text(text: &mut String, port: &PortAnswer) {
+    line(text, 0, &format!("Port {}: {}", port.label, counted(port.offers, port.noun)));
+    if port.refused_by_job > 0 {
+        line(text, 2, &format!("{} not satisfy the constraint of the job:", verb(port.refused_by_job, "does", "do")));
+        let rejecting = port.conjuncts.iter().filter(|part| part.rejects > 0);
+        rejecting.for_each(|part| conjunct_text(text, part));
+    }
+    for group in &port.not_admitted {
+        let which = format!("{} in namespace {}", group.offers, group.namespace);
+        line(text, 2, &format!("{which} {} not open to the job: {}", is(group.offers), group.because));
+    }
+    for group in &port.refused_by_offer {
+        line(text, 2, &refusals_text(group));
+    }
+    if port.too_small > 0 {
+        let because = port.too_small_because.as_ref().map(|because| format!(": {because}")).unwrap_or_default();
+        line(text, 2, &format!("{} too small for the request{because}", verb(port.too_small, "is", "are")));
+    }
+    if port.closed > 0 {
+        line(
+            text,
+            2,
+            &format!(
+                "{} match, but no claims on {} are accepted now:",
+                verb(port.closed, "would", "would"),
+                it(port.closed)
+            ),
+        );
+        for closed in &port.closed_offers {
+            line(text, 4, &format!("{}: {}: {}", closed.offer, closed.reason, closed.message));
+        }
+        more(text, port.closed, port.closed_offers.len());
+    }
+    if port.taken > 0 {
+        let colon = if port.taken_offers.is_empty() { "" } else { ":" };
+        line(text, 2, &format!("{} match, but {} taken{colon}", verb(port.taken, "would", "would"), is(port.taken)));
+        port.taken_offers.iter().for_each(|taken| taken_text(text, 4, taken));
+        more(text, port.taken, port.taken_offers.len());
+    }
+    if port.free > 0 {
+        line(text, 2, &format!("{} match and {} free", verb(port.free, "would", "would"), is(port.free)));
+    }
+    for group in &port.looks_at_other_ports {
+        let looks = verb(group.offers, "also looks", "also look");
+        let part = group.conjunct.as_deref().unwrap_or("");
+        let example = group.example.as_deref().unwrap_or("");
+        line(text, 2, &format!("{looks} at the partners at other ports: `{part}`  ({example})"));
+    }
+    for part in port.conjuncts.iter().filter(|part| part.reads_other_ports) {
+        line(text, 2, &format!("the job looks at several ports: `{}`{}", part.text, placed(&part.place)));
+    }
+    if port.cut {
+        line(text, 2, "not all were looked at: the constraint is too expensive");
+    }
+}
+
+fn conjunct_text(text: &mut String, part: &ConjunctAnswer) {
+    line(text, 4, &format!("`{}` is not true of {}{}", part.text, part.rejects, placed(&part.place)));
+}
+
+fn refusals_text(group: &Refusals) -> String {
+    let place = group.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default();
+    let owner = group.owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
+    let part = group.conjunct.as_ref().map(|part| format!(": `{part}`")).unwrap_or_default();
+    let example = group.example.as_ref().filter(|_| group.offers > 1).map(|one| format!("  (such as {one})"));
+    let example = example.or_else(|| group.example.as_ref().map(|one| format!("  ({one})"))).unwrap_or_default();
+    let refuses = if group.offers == 1 { "refuses" } else { "refuse" };
+    format!("{}{owner}{place} {refuses} the job{part}{example}", group.offers)
+}
+
+fn taken_text(text: &mut String, indent: usize, taken: &TakenOffer) {
+    let used = if taken.used.is_empty() { String::new() } else { format!(" ({})", taken.used) };
+    let mut holders: Vec<String> = taken.holders.iter().map(holder_text).collect();
+    match taken.others {
+        0 => {}
+        others => holders.push(counted(others, "other claim")),
+    }
+    let held = if holders.is_empty() { String::new() } else { format!(": {}", holders.join("; ")) };
+    line(text, indent, &format!("{}{used}{held}", taken.offer));
+}
+
+fn holder_text(holder: &Holder) -> String {
+    let when = match (&holder.since, &holder.until) {
+        (None, _) => ", as it comes first in this cycle".to_owned(),
+        (Some(since), None) => format!(" since {since}"),
+        (Some(since), Some(until)) => format!(" since {since}, until {until} at the latest"),
+    };
+    let amounts = if holder.amounts.is_empty() { "it" } else { &holder.amounts };
+    format!("{} holds {amounts}{when}", holder.job)
+}
+
+fn line_text(queue: &Line) -> String {
+    let mut text = format!("Place in line: {} of {}", queue.place, queue.of);
+    if queue.place > 1 {
+        let _ = write!(text, ". Ahead of it: {} of its namespace", counted(queue.ahead_own, "job"));
+        if queue.ahead_others > 0 {
+            let _ = write!(text, " and {} of others", queue.ahead_others);
+        }
+        let have = if queue.ahead_matched == 1 { "has" } else { "have" };
+        let _ = write!(text, "; {} of them {have} a gang now", queue.ahead_matched);
+    }
+    let held = counted(usize::try_from(queue.held).unwrap_or(usize::MAX), "gang");
+    let _ = write!(text, ". Its priority is {}; its namespace holds {held}.", queue.priority);
+    text
+}
+
+/// The answer about an offer.
+pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
+    let mut text = String::new();
+    let first = match answer.ready {
+        true => format!("{} accepts claims: {} in use", answer.taken.offer, answer.taken.used),
+        false => format!("{} accepts no claims: {}: {}", answer.taken.offer, answer.reason, answer.message),
+    };
+    line(&mut text, 0, &first);
+    if !answer.own_namespace_only.is_empty() {
+        line(&mut text, 0, &answer.own_namespace_only);
+    }
+    for holder in &answer.taken.holders {
+        line(&mut text, 2, &holder_text(holder));
+    }
+    if answer.taken.others > 0 {
+        line(&mut text, 2, &format!("{} of jobs that you may not see", counted(answer.taken.others, "claim")));
+    }
+    text.push('\n');
+    line(&mut text, 0, &format!("{} waiting.", verb(answer.waiting, "job is", "jobs are")));
+    jobs_text(&mut text, ["could use it"; 2], "", &answer.could_use);
+    for group in &answer.refuses {
+        jobs_text(&mut text, ["is refused by it", "are refused by it"], &group.conjunct, &group.jobs);
+    }
+    jobs_text(&mut text, ["requests more than it has", "request more than it has"], "", &answer.too_small_for);
+    let others = ["is of a namespace that it is not open to", "are of namespaces that it is not open to"];
+    jobs_text(&mut text, others, "", &answer.not_admitted);
+    for group in &answer.not_wanted {
+        jobs_text(&mut text, ["does not want it", "do not want it"], &group.conjunct, &group.jobs);
+    }
+    text
+}
+
+fn jobs_text(text: &mut String, [one, many]: [&str; 2], conjunct: &str, jobs: &Jobs) {
+    if jobs.count > 0 {
+        let rest = jobs.count - jobs.names.len();
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        let part = if conjunct.is_empty() { String::new() } else { format!(": `{conjunct}`") };
+        line(text, 2, &format!("{}{part}  ({}{more})", verb(jobs.count, one, many), jobs.names.join(", ")));
+    }
+}
+
+fn more(text: &mut String, all: usize, named: usize) {
+    if named > 0 && all > named {
+        line(text, 4, &format!("and {} more", all - named));
+    }
+}
+
+fn line(text: &mut String, indent: usize, line: &str) {
+    let _ = writeln!(text, "{:indent$}{line}", "");
+}
+
+/// `1 machine`, `2 machines`
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn verb(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn is(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+fn it(count: usize) -> &'static str {
+    if count == 1 { "it" } else { "them" }
+}

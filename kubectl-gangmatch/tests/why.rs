@@ -1,0 +1,227 @@
+//! `why`, `simulate` and `diff` over files: what they say, word for word, and each reason with one change that clears it.
+//!
+//! The texts stand in `tests/why`. To accept what is printed now, run the tests with GANGMATCH_ACCEPT=1 and read the difference.
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+    use std::process::{Command, Output};
+
+    use serde_json::Value;
+
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/why")
+    }
+
+    fn run(arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-gangmatch"));
+        command.args(arguments).current_dir(folder()).env("COLUMNS", "200").output().unwrap()
+    }
+
+    const NOW: [&str; 2] = ["--now", "2026-11-21T14:00:00Z"];
+
+    /// What is printed, which must be what stands in the file.
+    fn prints(name: &str, arguments: &[&str]) {
+        let output = run(&[arguments, &NOW].concat());
+        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        let path = folder().join(format!("{name}.txt"));
+        if std::env::var_os("GANGMATCH_ACCEPT").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let expected = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(text, expected, "{}", path.display());
+    }
+
+    #[test]
+    fn each_reason_reads_well() {
+        let jobs = [
+            "draw",
+            "draw-again",
+            "drained",
+            "huge",
+            "misspelled",
+            "refused",
+            "elsewhere",
+            "greedy",
+            "two-wishes",
+            "label",
+        ];
+        for job in jobs {
+            prints(job, &["why", job, "-f", "lab.yaml"]);
+        }
+    }
+
+    #[test]
+    fn an_offer_tells_who_has_it_and_whom_it_refuses() {
+        for name in ["machine/a-2", "machine/b-1", "license/cad", "license/vcs"] {
+            prints(&name.replace('/', "-"), &["why", name, "-f", "lab.yaml"]);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_answered_with_the_one_that_was_meant() {
+        for (words, said) in [
+            (&["drwa"][..], "error: there is no job `drwa` in namespace default; did you mean draw?\n"),
+            (&["machine/a1"], "error: there is no machine `a1` in namespace default"),
+            (&["draw", "-n", "eda"], "there is one in namespace default, write -n default"),
+            (&["pod/x"], "error: there is no kind `pod`; write job, machine or license\n"),
+        ] {
+            let output = run(&[&["why"], words, &["-f", "lab.yaml"]].concat());
+            let text = String::from_utf8(output.stderr).unwrap();
+            // The namespace is also that of objects which have none.
+            let is_right = text.contains(said) || (words.contains(&"eda") && text.is_empty());
+            assert!(is_right, "{words:?}: {text}");
+        }
+    }
+
+    fn json(arguments: &[&str]) -> Value {
+        let output = run(&[arguments, &NOW, &["-o", "json"]].concat());
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
+    }
+
+    /// A file with these manifests, new for each test.
+    fn file(name: &str, text: &str) -> String {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.yaml"));
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    const MACHINE: &str = "apiVersion: gangmatch.dev/v1alpha1\nkind: Machine\nmetadata: {name: m}\nspec: {attributes: {Memory: 64}, \
+                           capacity: {slots: 1}, constraint: 'other.Type == \"Job\" && other.Owner != \"eve\"'}\n---\n";
+
+    fn job(spec: &str) -> String {
+        format!("apiVersion: gangmatch.dev/v1alpha1\nkind: Job\nmetadata: {{name: j}}\nspec: {{{spec}}}\n")
+    }
+
+    /// State and reason of the job `j`.
+    fn reason(name: &str, text: &str) -> (String, String) {
+        let answer = json(&["why", "j", "-f", &file(name, text)]);
+        let text = |name: &str| answer[name].as_str().unwrap().to_owned();
+        assert!(!text("message").is_empty(), "{answer}");
+        (text("state"), text("reason"))
+    }
+
+    #[test]
+    fn every_reason_that_manifests_can_have_is_produced_and_cleared() {
+        let good = "constraint: 'other.Memory >= 1'";
+        let taken = format!(
+            "{MACHINE}apiVersion: gangmatch.dev/v1alpha1\nkind: Job\nmetadata: {{name: a}}\nspec: {{priority: 1, {good}}}\n---\n"
+        );
+        let apart = "ports: [{label: cpu, constraint: 'cpu.Memory >= 1'}, {label: other2, constraint: 'other2.Memory == cpu.Memory'}]";
+        let costly = format!("constraint: '{}'", vec!["size({1,2,3}) == 3"; 3].join(" && "));
+        let cases = [
+            (
+                "NoCandidates",
+                MACHINE.to_owned() + &job("constraint: 'other.Memory >= 128'"),
+                MACHINE.to_owned() + &job(good),
+            ),
+            (
+                "RefusedByOffers",
+                MACHINE.to_owned() + &job(&format!("owner: eve, {good}")),
+                MACHINE.to_owned() + &job(&format!("owner: ann, {good}")),
+            ),
+            ("WaitingForCapacity", taken.clone() + &job(good), MACHINE.to_owned() + &job(good)),
+            (
+                "Suspended",
+                MACHINE.to_owned() + &job(&format!("suspend: true, {good}")),
+                MACHINE.to_owned() + &job(good),
+            ),
+            ("ParseError", MACHINE.to_owned() + &job("constraint: 'other.Memory ='"), MACHINE.to_owned() + &job(good)),
+            (
+                "NeverTrue",
+                MACHINE.to_owned() + &job("constraint: 'other.Memory > 5 && other.Memory < 3'"),
+                MACHINE.to_owned() + &job(good),
+            ),
+            (
+                "InvalidPort",
+                MACHINE.to_owned() + &job("ports: [{label: cpu}, {label: cpu}]"),
+                MACHINE.to_owned() + &job("ports: [{label: cpu}]"),
+            ),
+        ];
+        for (name, with, without) in cases {
+            let (state, found) = reason(&format!("{name}-with"), &with);
+            assert_eq!(found, name, "{with}");
+            assert_ne!(state, "Matched", "{with}");
+            assert_eq!(
+                reason(&format!("{name}-without"), &without),
+                ("Matched".into(), "GangFound".into()),
+                "{without}"
+            );
+        }
+        // The only machine cannot be at both ports.
+        let (state, found) = reason("apart", &(MACHINE.to_owned() + &job(apart)));
+        assert!(state == "Waits" && ["NoConsistentGang", "NoCandidates"].contains(&found.as_str()), "{found}");
+        let second = MACHINE.replace("{name: m}", "{name: m2}");
+        assert_eq!(reason("apart-cleared", &(MACHINE.to_owned() + &second + &job(apart))).0, "Matched");
+        assert_eq!(reason("cheap", &(MACHINE.to_owned() + &job(&costly))).0, "Matched");
+    }
+
+    #[test]
+    fn a_suggested_change_that_is_made_gives_a_gang() {
+        let lab = std::fs::read_to_string(folder().join("lab.yaml")).unwrap();
+        let mut made = 0;
+        for job in ["huge", "misspelled", "refused", "greedy", "two-wishes", "label"] {
+            let answer = json(&["why", job, "-f", "lab.yaml"]);
+            for (place, one) in answer["suggestions"].as_array().unwrap().iter().enumerate() {
+                let mut changed = lab.clone();
+                for change in one["changes"].as_array().unwrap() {
+                    let from = change["from"].as_str().unwrap();
+                    let to = change["to"].as_str().unwrap_or("true");
+                    match from.strip_prefix("the request of ") {
+                        Some(_) => changed = changed.replace("cpus: 64", to),
+                        None => changed = changed.replace(from, to),
+                    }
+                }
+                let path = file(&format!("{job}-{place}"), &changed);
+                let after = json(&["why", job, "-f", &path]);
+                let wanted = if one["now"] == true { "Matched" } else { "Waits" };
+                assert_eq!(after["state"], wanted, "{job}: {one}\n{after}");
+                made += 1;
+            }
+        }
+        assert!(made >= 8, "only {made} suggestions");
+    }
+
+    #[test]
+    fn answers_are_the_same_data_in_json_and_yaml() {
+        let yaml = run(&[&["why", "huge", "-f", "lab.yaml", "-o", "yaml"], &NOW[..]].concat());
+        let yaml: Value = serde_saphyr::from_str(&String::from_utf8(yaml.stdout).unwrap()).unwrap();
+        assert_eq!(yaml, json(&["why", "huge", "-f", "lab.yaml"]));
+        assert_eq!(yaml["ports"][0]["conjuncts"][1]["rejects"], 4);
+    }
+
+    #[test]
+    fn two_pools_are_compared_job_by_job() {
+        let lab = std::fs::read_to_string(folder().join("lab.yaml")).unwrap();
+        let more = file("more", &lab.replace("stopPolicy: Hold", "stopPolicy: None").replace("262144", "26214"));
+        let output = run(&[&["diff", "lab.yaml", &more], &NOW[..]].concat());
+        let text = String::from_utf8(output.stdout).unwrap();
+        let path = folder().join("diff.txt");
+        if std::env::var_os("GANGMATCH_ACCEPT").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default());
+        let found = json(&["diff", "lab.yaml", &more]);
+        let gained: Vec<&str> =
+            found["gain"].as_array().unwrap().iter().map(|one| one["job"].as_str().unwrap()).collect();
+        assert!(gained.contains(&"default/drained") && gained.contains(&"default/huge"), "{found}");
+        assert_eq!(found["totals"][0]["jobs"], 10);
+        let same = json(&["diff", "lab.yaml", "lab.yaml"]);
+        assert_eq!((same["gain"].as_array().unwrap().len(), same["lose"].as_array().unwrap().len()), (0, 0));
+    }
+
+    #[test]
+    fn a_file_that_is_no_snapshot_is_refused() {
+        let wrong = file("wrong", "{\"format\": \"gangmatch-snapshot\", \"version\": 9}");
+        for (path, said) in [
+            (wrong.as_str(), "is a snapshot of version 9; this plugin reads version 1"),
+            ("lab.yaml", "lab.yaml is no snapshot; write one with `kubectl gangmatch snapshot save FILE`"),
+            ("nosuch.json", "cannot read nosuch.json"),
+        ] {
+            let output = run(&["match", "--snapshot", path]);
+            let text = String::from_utf8(output.stderr).unwrap();
+            assert!(text.contains(said) && output.status.code() == Some(2), "{path}: {text}");
+        }
+    }
+}
