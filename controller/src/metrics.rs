@@ -24,6 +24,7 @@ pub(crate) struct Metrics {
     pub(crate) requests: RequestMetrics,
     pub(crate) claims: ClaimMetrics,
     pub(crate) cycles: CycleMetrics,
+    pub(crate) accounts: AccountMetrics,
     registry: Registry,
 }
 
@@ -68,6 +69,15 @@ pub(crate) struct CycleMetrics {
     pub(crate) disagreements: Counter,
 }
 
+/// Metrics of accounts.
+#[derive(Debug)]
+pub(crate) struct AccountMetrics {
+    pub(crate) accounts: Gauge,
+    writes: Family<Labels<1>, Counter>,
+    pub(crate) lag_seconds: Gauge,
+    pub(crate) charge_held: Gauge,
+}
+
 /// So many labels with their values.
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
@@ -80,6 +90,7 @@ impl Default for Metrics {
             requests: RequestMetrics::new(all),
             claims: ClaimMetrics::new(all),
             cycles: CycleMetrics::new(all),
+            accounts: AccountMetrics::new(all),
             registry,
         }
     }
@@ -230,6 +241,26 @@ impl CycleMetrics {
             let level = level(jobs.get(reason).copied().unwrap_or(0));
             self.jobs_unmatched.get_or_create(&[("reason", reason)]).set(level);
         }
+    }
+}
+
+impl AccountMetrics {
+    fn new(all: &mut Registry) -> AccountMetrics {
+        AccountMetrics {
+            accounts: add(all, "accounts", "Accounts"),
+            writes: add(all, "account_writes", "Writes of Accounts and of the PoolPolicy by outcome"),
+            lag_seconds: add(
+                all,
+                "accounting_lag_seconds",
+                "By how much the clock of this replica is behind the newest time that an Account stores",
+            ),
+            charge_held: add(all, "charge_held", "The charge of all claims that are held, in whole charges"),
+        }
+    }
+
+    /// An Account or the PoolPolicy was written.
+    pub(crate) fn wrote(&self, outcome: &'static str) {
+        self.writes.get_or_create(&[("outcome", outcome)]).inc();
     }
 }
 

@@ -52,9 +52,8 @@ enum Verb {
     },
     /// Take down what `up` started.
     Down,
-    /// Show a job claim a machine and a license: control plane, chart, controller, examples/quickstart; then take all
-    /// down.
-    Demo,
+    /// Show a job that claims a machine and a license: API server, controller, examples/quickstart; then take all down.
+    Demo(demo::Demo),
     /// Run every test and print `N passed, N failed`.
     Test {
         /// Leave out the tests that need a control plane.
@@ -221,7 +220,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Up { cluster: Kind::Process, .. } => plane::up_processes()?,
         Verb::Up { cluster: Kind::Kind, .. } => plane::up_kind()?,
         Verb::Down => plane::down()?,
-        Verb::Demo => demo::run()?,
+        Verb::Demo(demo) => demo::run(&demo)?,
         Verb::Test { skip_e2e: true, .. } => return test::run(&test::Scope::WithoutControlPlane),
         Verb::Test { kubeconfig: Some(file), .. } => {
             return test::run(&test::Scope::On("GANGMATCH_KUBECONFIG", file.into()));

@@ -20,6 +20,7 @@ use matchmaker::{Gang, Snapshot};
 use pool::{Changes, JobState, ObjectKey, Objects, Provenance, SnapshotBuilder, job_state, record};
 use tokio::time::Instant;
 
+use crate::accounts::Accounting;
 use crate::claims::{Claims, DirtyClaims, Known, View, lost_entries, newest_epoch_of};
 use crate::config::Config;
 use crate::cycle::in_flight::assumed_gang;
@@ -57,6 +58,7 @@ pub(crate) struct Negotiator {
     dirty: DirtyClaims,
     statuses: Statuses,
     nodes: MachineReconciler,
+    accounts: Accounting,
     job_creator: JobCreator,
     rereader: Rereader,
     upkeep: Upkeep,
@@ -149,6 +151,8 @@ enum Due {
     Rereader,
     /// Machines of nodes may be written.
     Machines,
+    /// Accounts may be written.
+    Accounts,
 }
 
 impl Due {
@@ -166,7 +170,13 @@ impl Due {
             | Due::Search
             | Due::Regular
             | Due::Reasons => true,
-            Due::Claims | Due::Repair | Due::Statuses | Due::JobCreator | Due::Rereader | Due::Machines => false,
+            Due::Claims
+            | Due::Repair
+            | Due::Statuses
+            | Due::JobCreator
+            | Due::Rereader
+            | Due::Machines
+            | Due::Accounts => false,
         }
     }
 }
@@ -195,6 +205,7 @@ impl Negotiator {
             dirty: DirtyClaims::default(),
             statuses: Statuses::default(),
             nodes: MachineReconciler::default(),
+            accounts: Accounting::default(),
             job_creator: JobCreator::default(),
             rereader: Rereader::default(),
             upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0 },
@@ -220,6 +231,7 @@ impl Negotiator {
                 done = finished(&mut running) => due |= self.end_cycle(done),
                 () = self.statuses.written(&self.claims.context) => {}
                 () = self.nodes.written(&self.claims.context) => {}
+                () = self.accounts.written(&self.claims.context) => {}
                 () = self.job_creator.made() => {}
                 () = self.rereader.read() => {}
                 () = self.claims.context.cache.changed() => {
@@ -248,9 +260,10 @@ impl Negotiator {
         self.search(objects, running, due);
         // 5. Write statuses, now that it is known whether a cycle runs: a job that it looks at hears more in a moment.
         self.write_statuses(objects, running.is_some() || *due);
-        // 6. Create the Jobs of labelled workloads, and the Machines of nodes. They come in by watch, for a later round.
+        // 6. Create the Jobs of labelled workloads, and the Machines of nodes, and store accounts. They come in by watch, for a later round.
         self.job_creator.begin(&claims.context, objects);
         self.timers.set_to(Due::Machines, self.nodes.begin(&claims.context, objects, claims.context.now_ms()));
+        self.timers.set_to(Due::Accounts, self.accounts.begin(&claims.context, objects));
     }
 
     /// Takes in what has changed since the last round.
@@ -272,6 +285,7 @@ impl Negotiator {
             claims.context.cluster.leadership.resign();
         }
         claims.verify_offers(&changes, objects);
+        self.accounts.note(&changes, objects, &claims.context);
         self.dirty.note(&changes, objects);
         self.statuses.pending.note(&changes, objects);
         self.upkeep.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
@@ -345,7 +359,7 @@ impl Negotiator {
                 tokio::spawn(claims.clone().drive(view, under_way));
             }
         }
-        for (key, uid) in due.outlived {
+        for (key, uid) in self.accounts.prunable(due.outlived, objects, &claims.context) {
             let claims = claims.clone();
             tokio::spawn(async move { claims.context.cluster.delete::<Match>(&key, &uid).await });
         }

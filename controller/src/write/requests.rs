@@ -95,14 +95,14 @@ impl Cluster {
     /// Creates an object that is not cached.
     pub(crate) async fn create_unread<K>(&self, object: &K) -> Answer<()>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize,
+        K: Resource<DynamicType = ()> + Serialize,
     {
         self.post::<K, IgnoredAny>(object).await.map(drop)
     }
 
     async fn post<K, T: DeserializeOwned>(&self, object: &K) -> Answer<T>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize,
+        K: Resource<DynamicType = ()> + Serialize,
     {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let namespace = object.meta().namespace.as_deref();

@@ -1,6 +1,7 @@
 //! Turns what the product promises into checks on a real control plane: gangs, claims and their ends, and quiet.
 #![cfg(test)]
 
+mod accounts;
 mod admission;
 mod agent_token;
 mod agents;

@@ -112,7 +112,14 @@ impl ManifestOptions {
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct NowOption {
     /// The time that counts as now, RFC 3339. Default: the current time.
-    #[arg(long, value_name = "TIME", hide_short_help = true, env = "GANGMATCH_NOW", hide_env = true)]
+    #[arg(
+        long,
+        visible_alias = "at",
+        value_name = "TIME",
+        hide_short_help = true,
+        env = "GANGMATCH_NOW",
+        hide_env = true
+    )]
     now: Option<Timestamp>,
 }
 

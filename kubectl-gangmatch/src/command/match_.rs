@@ -17,6 +17,7 @@ use pool::{
 
 use crate::cluster::ManifestOptions;
 use crate::cluster::Pool;
+use crate::command::accounts;
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
 use crate::command::verdicts;
@@ -161,7 +162,17 @@ fn negotiate(
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<String>> {
     let config = Config::product();
-    let outcome = match arguments.placing.method()? {
+    let method = arguments.placing.method()?;
+    let mut pool = pool.clone();
+    match method {
+        Method::InTurn => accounts::add(&mut pool, objects, now),
+        _ if objects.pool_policy.is_some() => {
+            writeln!(std::io::stderr(), "warning: with --placing, accounts and the PoolPolicy do not count")?;
+        }
+        _ => {}
+    }
+    let pool = &pool;
+    let outcome = match method {
         Method::InTurn => Outcome::Cycle(Engine::from(arguments.search).negotiate(pool, &config, now.as_second())),
         Method::Collective(settings) => {
             Outcome::Together(Box::new(together::place(pool, settings, &config, now.as_second())))

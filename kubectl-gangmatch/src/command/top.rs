@@ -146,7 +146,7 @@ fn read_with(
     let (pool, mut status) = status::read(&FileOptions::default(), namespace, cluster)?;
     let time = now.time();
     status.controller = Some(Leader::read(&Kubectl::of(cluster), controller, time));
-    Ok(Reading { time, status, queue: waiting(&pool.objects) })
+    Ok(Reading { time, status, queue: waiting(&pool.objects, time) })
 }
 
 /// The lines of a view of this size: the status, then as much of the queue as there is room for.

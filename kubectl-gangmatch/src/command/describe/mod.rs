@@ -148,7 +148,7 @@ pub(crate) fn run(arguments: &DescribeArguments, out: &mut impl Write) -> anyhow
     let DescribeArguments { object, output, files, namespace, cluster, now } = arguments;
     let named = namespace.namespace.as_deref();
     let subjects = subjects(object, &AD_KINDS)?;
-    let kinds = [Kind::Job, Kind::Machine, Kind::License, Kind::Match];
+    let kinds = [Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Account, Kind::PoolPolicy];
     let pool = cluster::read(files, cluster, named, &kinds)?;
     let kubectl = files.filename.is_empty().then(|| Kubectl::of(cluster));
     let namespace = match (named, &kubectl) {

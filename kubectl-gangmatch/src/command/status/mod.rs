@@ -136,7 +136,7 @@ pub(crate) fn read(
     namespace: Option<&str>,
     cluster: &ClusterOptions,
 ) -> anyhow::Result<(Pool, Status)> {
-    let kinds = [Kind::Job, Kind::Machine, Kind::License, Kind::Match];
+    let kinds = [Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Account, Kind::PoolPolicy];
     let pool = cluster::read(files, cluster, namespace, &kinds)?;
     let status = status(&pool.objects);
     Ok((pool, status))
