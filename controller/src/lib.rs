@@ -27,6 +27,9 @@ mod workloads;
 // All of that into requests.
 mod write;
 
+// What is shown to people.
+mod page;
+
 // What is said of the process itself.
 mod metrics;
 mod probes;

@@ -1,5 +1,6 @@
 //! Turns a developer's verb into builds, a control plane, tests or generated files.
 
+mod alerts;
 mod bench;
 mod book;
 mod cargo;
@@ -76,6 +77,8 @@ enum Verb {
         #[arg(long)]
         check: bool,
     },
+    /// Check the alerts of the chart with promtool, and run their unit tests.
+    Alerts,
     /// Write the texts of the licences of all crates that a release contains into one file.
     Licenses {
         /// The file.
@@ -233,6 +236,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Check => check::run()?,
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,
+        Verb::Alerts => alerts::run()?,
         Verb::Licenses { file } => licenses::write(&file)?,
         Verb::Image { out } => image::run(out)?,
         Verb::Manifests(arguments) => manifests::run(&arguments)?,

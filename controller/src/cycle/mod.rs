@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::cycle::in_flight::assumed_gang;
 use crate::cycle::overdrafts::Overdrafts;
 use crate::cycle::timer_queue::TimerQueue;
+use crate::metrics::census::census;
 use crate::metrics::level;
 use crate::nodes::MachineReconciler;
 use crate::probes::Health;
@@ -47,6 +48,8 @@ const FRESH_MS: u64 = 1000;
 const REPAIR_EVERY_MS: u64 = 1000;
 /// How often everything is looked at, whatever has changed: clocks jump, and what was asked for may have got lost.
 const WHOLE_EVERY_MS: u64 = 60_000;
+/// How often what is there is counted for the metrics.
+const CENSUS_EVERY_MS: u64 = 10_000;
 
 /// The main loop, and what it remembers from one round to the next.
 pub(crate) struct Negotiator {
@@ -104,6 +107,8 @@ struct Upkeep {
     may_be_wiped: bool,
     /// When everything is looked at next.
     whole_at_ms: u64,
+    /// When what is there is counted next.
+    census_at_ms: u64,
 }
 
 /// Gangs to be handed on. They are of one snapshot, and do not stand in each other's way.
@@ -153,6 +158,8 @@ enum Due {
     Machines,
     /// Accounts may be written.
     Accounts,
+    /// What is there is counted again.
+    Census,
 }
 
 impl Due {
@@ -176,7 +183,8 @@ impl Due {
             | Due::JobCreator
             | Due::Rereader
             | Due::Machines
-            | Due::Accounts => false,
+            | Due::Accounts
+            | Due::Census => false,
         }
     }
 }
@@ -208,7 +216,7 @@ impl Negotiator {
             accounts: Accounting::default(),
             job_creator: JobCreator::default(),
             rereader: Rereader::default(),
-            upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0 },
+            upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0, census_at_ms: 0 },
             timers: TimerQueue::default(),
         }
     }
@@ -264,6 +272,16 @@ impl Negotiator {
         self.job_creator.begin(&claims.context, objects);
         self.timers.set_to(Due::Machines, self.nodes.begin(&claims.context, objects, claims.context.now_ms()));
         self.timers.set_to(Due::Accounts, self.accounts.begin(&claims.context, objects));
+        // 7. Count what is there, now and then.
+        self.count_pool(objects);
+    }
+
+    fn count_pool(&mut self, objects: &Objects) {
+        let context = &self.claims.context;
+        if context.now_ms() >= self.upkeep.census_at_ms {
+            self.upkeep.census_at_ms = context.now_ms().saturating_add(CENSUS_EVERY_MS);
+            context.metrics.pool.set(&census(objects, &self.config.license_metrics, context.clock.now()));
+        }
     }
 
     /// Takes in what has changed since the last round.
@@ -455,6 +473,7 @@ impl Negotiator {
             (Due::Statuses, self.statuses.next_ms(now)),
             (Due::JobCreator, self.job_creator.next_ms(now)),
             (Due::Rereader, self.rereader.next_ms(now)),
+            (Due::Census, ahead(Some(upkeep.census_at_ms))),
         ];
         times.into_iter().for_each(|(part, at_ms)| self.timers.set_to(part, at_ms));
     }

@@ -23,6 +23,7 @@ mod leader;
 mod least_privilege;
 mod metrics;
 mod nodes;
+mod page;
 mod repairs;
 mod requests;
 mod rights;
