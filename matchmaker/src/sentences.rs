@@ -259,6 +259,9 @@ fn inconsistent(unmatched: &Unmatched) -> String {
         let needs = ads(port.incomplete, "needs partners of its own that are", "need partners of their own that are");
         return format!("port `{}`: {needs} missing", port.label);
     }
+    if let Some(port) = unmatched.ports.iter().find(|port| port.candidates == 0) {
+        return no_candidates(port);
+    }
     let labels: Vec<String> = unmatched.ports.iter().map(|port| format!("`{}`", port.label)).collect();
     format!("each of the ports {} has candidates, but no combination of them is a gang", labels.join(", "))
 }
@@ -312,5 +315,9 @@ fn waiting(unmatched: &Unmatched) -> String {
             format!("port `{}`: {} taken", port.label, ads(port.busy, "that would match is", "that would match are"))
         })
         .collect();
+    if busy.is_empty() {
+        // What is taken is bound further inside: at a port of an offer.
+        return "each offer that would match needs a partner of its own that is taken".to_owned();
+    }
     busy.join("; ")
 }
