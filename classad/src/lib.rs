@@ -51,7 +51,8 @@ mod reader;
 
 pub use ad::Ad;
 pub use analysis::{
-    Cost, Never, NumberRange, conjuncts, constant, contradictions, cost, is_pure, is_reflective, lint, lint_ad, never_true,
+    Cost, Never, NumberRange, conjuncts, constant, contradictions, cost, is_pure, is_reflective, lint, lint_ad,
+    never_true,
 };
 pub use bilateral::{Bilateral, bilateral};
 pub use builtins::{BUILTINS, TextTest, builtins_page};

@@ -62,7 +62,8 @@ impl NumberRange {
     pub fn calculate(self, op: BinaryOp, other: NumberRange) -> Option<NumberRange> {
         let pairs = [self.min, self.max].map(|left| [other.min, other.max].map(|right| (left, right)));
         let pairs = pairs.as_flattened().iter();
-        let by = |real: fn(f64, f64) -> f64| pairs.clone().map(move |(left, right)| NumberRange::of(real(*left, *right)));
+        let by =
+            |real: fn(f64, f64) -> f64| pairs.clone().map(move |(left, right)| NumberRange::of(real(*left, *right)));
         match op {
             BinaryOp::Add => ends(by(|left, right| left + right)),
             BinaryOp::Subtract => ends(by(|left, right| left - right)),
@@ -160,7 +161,11 @@ mod tests {
         let integers = prop_oneof![-5..6_i64, any::<i64>(), (0..8_i64).prop_map(|more| (1 << 53) - 4 + more)];
         let reals = prop_oneof![(-20..21_i32).prop_map(|half| f64::from(half) / 4.0), any::<f64>()];
         let finite = reals.prop_filter("finite", |real| real.is_finite());
-        prop_oneof![integers.prop_map(Value::Integer), finite.prop_map(Value::Real), any::<bool>().prop_map(Value::Boolean)]
+        prop_oneof![
+            integers.prop_map(Value::Integer),
+            finite.prop_map(Value::Real),
+            any::<bool>().prop_map(Value::Boolean)
+        ]
     }
 
     fn range_of(value: &Value) -> NumberRange {

@@ -210,7 +210,8 @@ impl Preds {
         if pred.unmet == Unmet::No {
             return false;
         }
-        let values = pred.columns.iter().filter_map(|column| table.columns.get(*column)).map(|column| column.cells().len());
+        let values =
+            pred.columns.iter().filter_map(|column| table.columns.get(*column)).map(|column| column.cells().len());
         let now = Unmet::With(values.sum());
         if pred.unmet != now {
             pred.unmet = if unmet::is_unmet(&pred.term, table) { now } else { Unmet::No };

@@ -27,7 +27,8 @@ pub(super) fn is_unmet(term: &CompiledExpr, table: &Table) -> bool {
         CompiledExpr::Choice(parts) => parts.iter().skip(1).all(|branch| is_unmet(branch, table)),
         CompiledExpr::Binary(op, sides) if is_comparison(*op) => {
             let [left, right] = &**sides;
-            let never = values(left, table).zip(values(right, table)).is_some_and(|(left, right)| never(*op, left, right));
+            let never =
+                values(left, table).zip(values(right, table)).is_some_and(|(left, right)| never(*op, left, right));
             never || is_met_by_no_value(term, table)
         }
         _ => values(term, table).is_some_and(Values::are_never_true),
@@ -67,7 +68,10 @@ fn values(term: &CompiledExpr, table: &Table) -> Option<Values> {
             let numbers = values(operand, table)?.numbers;
             Some(Values { numbers: some(numbers, NumberRange::negated)?, texts: false })
         }
-        CompiledExpr::Binary(op @ (BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide), sides) => {
+        CompiledExpr::Binary(
+            op @ (BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide),
+            sides,
+        ) => {
             let [left, right] = &**sides;
             let both = values(left, table)?.numbers.zip(values(right, table)?.numbers);
             Some(Values { numbers: some(both, |(left, right)| left.calculate(*op, right))?, texts: false })

@@ -19,7 +19,7 @@ const IMPORTS: [(&str, &[&str]); 25] = [
     ("gangindex", &["classad", "matchmaker"]),
     ("baselines", &["classad", "gangindex", "matchmaker", "sampling"]),
     ("crds", &["classad"]),
-    ("pool", &["classad", "gangindex", "matchmaker", "crds", "summary"]),
+    ("pool", &["classad", "gangindex", "matchmaker", "crds", "sampling", "summary"]),
     (
         "controller",
         &["apiserver", "auditor", "classad", "claiming", "gangindex", "matchmaker", "crds", "pool", "sampling"],
