@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use classad::{BinaryOp, Expr, Kind, Name, parse_expr};
 use gangindex::Indexed;
-use matchmaker::{AdId, Config, Cycle, PoolAd, PortCount, Role, Snapshot, Usage, WhyNot, plain};
+use matchmaker::{AdId, Config, Cycle, PoolAd, Role, Snapshot, Usage, WhyNot, plain};
 use pool::{offer_facts, verdict};
 use proptest::prelude::any;
 use proptest::strategy::Strategy as _;
@@ -113,25 +113,15 @@ pub(super) fn check(world: &World, limits: &Limits, tally: &mut Tally) {
         if has_gang(&world.snapshot, root.ad, &world.config) {
             assert_eq!(said, Verdict::Now, "there is a gang that is free; {}", told());
         }
-        if let Verdict::Cannot { port, conjunct } = &said {
+        if let Verdict::Cannot { .. } = said {
             assert!(!has_gang(&free, root.ad, &world.config), "there is a gang; {}", told());
             assert!(!["gang", "busy"].contains(&word(now.as_deref())), "it may only be busy; {}", told());
             assert!(!["gang", "busy"].contains(&word(ever.as_deref())), "with all free it is busy; {}", told());
-            let counted = ever.as_deref().and_then(|why| why.ports.get(*port));
-            let blamed = conjunct.as_ref().zip(counted).is_none_or(|(conjunct, port)| refuses(port, conjunct));
-            assert!(blamed, "the engine does not blame the conjunct; {}", told());
         } else if let Some(conjunct) = ever.as_deref().and_then(|why| known(why, &world.snapshot, root.ad, &summary)) {
             panic!("`{conjunct}` is true of no offer, and the summary knows all its values; {}", told());
         }
         tally.0.entry(word(ever.as_deref())).or_default()[usize::from(matches!(said, Verdict::Cannot { .. }))] += 1;
     }
-}
-
-/// Whether a conjunct is one of those that are not true of some offer, or none was looked at: a counted port that needs more offers than
-/// there are is not.
-fn refuses(port: &PortCount, conjunct: &str) -> bool {
-    let own = port.conjuncts.iter().find(|own| own.text == conjunct);
-    port.candidates == 0 || port.set.is_some() || own.is_none_or(|own| own.rejects > 0)
 }
 
 /// The conjunct that the engine blames, if all that it reads is in the summary to the last value: an attribute of the partner that is
