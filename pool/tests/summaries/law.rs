@@ -130,7 +130,9 @@ fn known(why: &WhyNot, snapshot: &Snapshot, root: AdId, summary: &Summary) -> Op
     let matchmaker::Verdict::NoCandidates { port } = why.verdict else { return None };
     let counted = why.ports.get(port)?;
     let ports = &snapshot.ad(root)?.ports;
-    let label = &ports.list.get(port).filter(|_| !ports.implicit)?.label;
+    let port = ports.list.get(port).filter(|_| !ports.implicit)?;
+    // An attribute of the port that is called like the partner hides it.
+    let label = Some(&port.label).filter(|label| port.attributes.place(label).is_none())?;
     let offers = snapshot.ads().filter(|(_, ad)| ad.offer().is_some() && ad.ports.problem.is_none()).count();
     let all = |part: &&matchmaker::ConjunctCount| usize::try_from(part.rejects).is_ok_and(|count| count >= offers);
     let mut texts = counted.conjuncts.iter().filter(all).map(|part| part.text.clone());
@@ -140,7 +142,6 @@ fn known(why: &WhyNot, snapshot: &Snapshot, root: AdId, summary: &Summary) -> Op
 fn is_known(conjunct: &str, label: &Name, summary: &Summary) -> bool {
     let Ok(expr) = parse_expr(conjunct, classad::Dialect::Gangmatch) else { return false };
     let Kind::Binary { op, left, right } = expr.kind() else { return false };
-    let compares = !matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Is | BinaryOp::Isnt | BinaryOp::NotEqual);
     let plain = |literal: &Expr| {
         use classad::Value::{Integer, String};
         matches!(literal.as_literal(), Some(Integer(_) | String(_)))
@@ -157,7 +158,7 @@ fn is_known(conjunct: &str, label: &Name, summary: &Summary) -> bool {
         op,
         BinaryOp::Equal | BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual
     );
-    compares && ordered && exact && plain(right) && base.as_attribute() == Some(label)
+    ordered && exact && plain(right) && base.as_attribute() == Some(label)
 }
 
 /// Small summaries and those of the usual size.
