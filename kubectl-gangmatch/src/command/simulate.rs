@@ -36,6 +36,10 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
 
+    /// The form of the answers: words, or data.
+    #[arg(short, long, value_enum, default_value_t = Form::Text)]
+    output: Form,
+
     #[command(flatten)]
     cluster: ClusterOptions,
 
@@ -44,10 +48,6 @@ pub(crate) struct SimulateArguments {
 
     #[command(flatten)]
     now: NowOption,
-
-    /// The form of the answers: words, or data.
-    #[arg(short, long, value_enum, default_value_t = Form::Text)]
-    output: Form,
 }
 
 /// Prints an answer for each job of the manifests.

@@ -38,6 +38,10 @@ pub(crate) struct WhyArguments {
     #[command(flatten)]
     files: FileOptions,
 
+    /// The form of the answer: words, or data.
+    #[arg(short, long, value_enum, default_value_t = Form::Text)]
+    output: Form,
+
     #[command(flatten)]
     cluster: ClusterOptions,
 
@@ -46,10 +50,6 @@ pub(crate) struct WhyArguments {
 
     #[command(flatten)]
     now: NowOption,
-
-    /// The form of the answer: words, or data.
-    #[arg(short, long, value_enum, default_value_t = Form::Text)]
-    output: Form,
 }
 
 /// The form of an answer.
