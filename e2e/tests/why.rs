@@ -85,7 +85,15 @@ fn a_tenant_is_told_why_without_a_value_of_others_ads() {
         assert!(text.contains("you may not list those of other namespaces"), "{text}");
         // The same sentence as in the condition.
         let condition = plane.kubectl_text(
-            &["-n", &carol.home, "get", "gmj", name, "-o", r#"jsonpath={.status.conditions[?(@.type=="Matched")].message}"#],
+            &[
+                "-n",
+                &carol.home,
+                "get",
+                "gmj",
+                name,
+                "-o",
+                r#"jsonpath={.status.conditions[?(@.type=="Matched")].message}"#,
+            ],
             None,
         );
         assert_eq!(data["message"].as_str(), Some(condition.unwrap().as_str()));
@@ -111,7 +119,8 @@ fn a_tenant_is_told_why_without_a_value_of_others_ads() {
 
 /// The resourceVersions of everything of gangmatch, Events and workloads included.
 fn versions(plane: &ControlPlane) -> String {
-    let kinds = "jobs.gangmatch.dev,machines.gangmatch.dev,licenses.gangmatch.dev,matches.gangmatch.dev,jobs.batch,pods,events";
+    let kinds =
+        "jobs.gangmatch.dev,machines.gangmatch.dev,licenses.gangmatch.dev,matches.gangmatch.dev,jobs.batch,pods,events";
     let path = "jsonpath={range .items[*]}{.kind}/{.metadata.namespace}/{.metadata.name} {.metadata.resourceVersion}{\"\\n\"}{end}";
     plane.kubectl_text(&["get", kinds, "-A", "-o", path], None).unwrap()
 }
@@ -147,7 +156,9 @@ fn a_simulation_writes_nothing_and_a_snapshot_replays_the_cycle() {
     let two = || Ok(Some(list()?).filter(|list| list["items"].as_array().is_some_and(|items| items.len() == 2)));
     let made = until("two Matches", WAIT_MAX, two).unwrap();
     let gangs = |list: &Value| {
-        let gang = |item: &Value| [&item["metadata"]["name"], &item["spec"]["summary"], &item["spec"]["rank"]].map(Value::to_string);
+        let gang = |item: &Value| {
+            [&item["metadata"]["name"], &item["spec"]["summary"], &item["spec"]["rank"]].map(Value::to_string)
+        };
         let mut all: Vec<_> = list["items"].as_array().unwrap().iter().map(gang).collect();
         all.sort();
         all
@@ -180,8 +191,15 @@ fn a_simulation_writes_nothing_and_a_snapshot_replays_the_cycle() {
     })
     .unwrap();
     let found = json(&plane, plane.kubeconfig(), &["simulate", "-f", &try_out]);
-    let states: Vec<_> = found["items"].as_array().unwrap().iter().map(|one| (&one["name"], &one["state"], &one["reason"])).collect();
-    assert_eq!(states, [(&"would".into(), &"Matched".into(), &"GangFound".into()), (&"would-not".into(), &"Waits".into(), &"NoCandidates".into())]);
+    let states: Vec<_> =
+        found["items"].as_array().unwrap().iter().map(|one| (&one["name"], &one["state"], &one["reason"])).collect();
+    assert_eq!(
+        states,
+        [
+            (&"would".into(), &"Matched".into(), &"GangFound".into()),
+            (&"would-not".into(), &"Waits".into(), &"NoCandidates".into())
+        ]
+    );
     assert_eq!(found["items"][0]["members"], "other=default/extra", "{found}");
     assert_eq!(settled, versions(&plane), "nothing is written");
 }

@@ -98,7 +98,9 @@ mod tests {
             let discriminant = std::mem::discriminant::<matchmaker::Verdict>;
             let is_never = |one: &Unmatched| matches!(one.verdict, matchmaker::Verdict::Never { .. });
             prop_assert!(
-                is_never(&unmatched) || is_never(&again) || discriminant(&again.verdict) == discriminant(&unmatched.verdict),
+                is_never(&unmatched)
+                    || is_never(&again)
+                    || discriminant(&again.verdict) == discriminant(&unmatched.verdict),
                 "{:?} {:?}\n{}",
                 unmatched,
                 again,
@@ -198,7 +200,8 @@ mod tests {
 
     #[test]
     fn the_nearest_number_comes_with_how_many_offers_have_it() {
-        let all = told("[Requirements = other.Memory >= 100 && other.Arch == \"x\"; Request = [cpus = 1]]", &[M64, M64, M32]);
+        let all =
+            told("[Requirements = other.Memory >= 100 && other.Arch == \"x\"; Request = [cpus = 1]]", &[M64, M64, M32]);
         let expected = [(vec!["drop 0.0".to_owned()], Some(3)), (vec!["other.Memory >= 64".to_owned()], Some(2))];
         assert_eq!(all, expected);
     }
@@ -226,11 +229,10 @@ mod tests {
         let job = "[Ports = {[Label = cpu; Constraint = cpu.Memry >= 64 && machine.Arch == \"x\"]}]";
         let pool = pool(job, &[M64, M32]);
         let all = unknown(&pool, pool.roots[0].ad, &|_| true);
-        let found: Vec<_> = all.iter().map(|one| (one.written.as_str(), one.word, one.meant.as_deref(), one.offers)).collect();
-        let expected = [
-            ("cpu.Memry", Word::Attribute, Some("cpu.Memory"), 2),
-            ("machine.Arch", Word::Label, Some("cpu.Arch"), 0),
-        ];
+        let found: Vec<_> =
+            all.iter().map(|one| (one.written.as_str(), one.word, one.meant.as_deref(), one.offers)).collect();
+        let expected =
+            [("cpu.Memry", Word::Attribute, Some("cpu.Memory"), 2), ("machine.Arch", Word::Label, Some("cpu.Arch"), 0)];
         assert_eq!(found, expected);
         let one = told("[Ports = {[Label = cpu; Constraint = cpu.Memry >= 64]}]", &[M64, M32]);
         assert!(one.contains(&(vec!["cpu.Memory >= 64".to_owned()], Some(1))), "{one:?}");
@@ -243,7 +245,8 @@ mod tests {
         let inspected = inspect(&pool, root.ad, &config, NOW);
         let may_tell = |_: AdId| false;
         assert_eq!(unknown(&pool, root.ad, &may_tell)[0].meant, None);
-        let question = Question { pool: &pool, root, inspected: &inspected, may_tell: &may_tell, config: &config, now: NOW };
+        let question =
+            Question { pool: &pool, root, inspected: &inspected, may_tell: &may_tell, config: &config, now: NOW };
         let all = suggest(&question, &mut Indexed::new());
         assert!(all.iter().all(|one| one.changes == [Change::Drop { port: 0, conjunct: 0 }]), "{all:?}");
     }

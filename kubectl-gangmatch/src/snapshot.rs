@@ -49,8 +49,7 @@ pub(crate) fn text(pool: &Pool, time: Timestamp) -> anyhow::Result<String> {
     let objects = &pool.objects;
     let mut items = Vec::new();
     for (name, labels) in &objects.namespaces {
-        let metadata =
-            ObjectMeta { name: Some(name.clone()), labels: Some(labels.clone()), ..ObjectMeta::default() };
+        let metadata = ObjectMeta { name: Some(name.clone()), labels: Some(labels.clone()), ..ObjectMeta::default() };
         items.push(item(Namespace { metadata, ..Namespace::default() })?);
     }
     for (_, held) in objects.machines.iter() {
@@ -102,7 +101,9 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Saved> {
     match version {
         None => bail!("{}", hint()),
         Some(version) if version != u64::from(VERSION) => {
-            bail!("{name} is a snapshot of version {version}; this plugin reads version {VERSION}: use the plugin that wrote it")
+            bail!(
+                "{name} is a snapshot of version {version}; this plugin reads version {VERSION}: use the plugin that wrote it"
+            )
         }
         Some(_) => {}
     }

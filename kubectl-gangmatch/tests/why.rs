@@ -34,8 +34,18 @@ mod tests {
 
     #[test]
     fn each_reason_reads_well() {
-        let jobs =
-            ["draw", "draw-again", "drained", "huge", "misspelled", "refused", "elsewhere", "greedy", "two-wishes", "label"];
+        let jobs = [
+            "draw",
+            "draw-again",
+            "drained",
+            "huge",
+            "misspelled",
+            "refused",
+            "elsewhere",
+            "greedy",
+            "two-wishes",
+            "label",
+        ];
         for job in jobs {
             prints(job, &["why", job, "-f", "lab.yaml"]);
         }
@@ -101,14 +111,22 @@ mod tests {
         let apart = "ports: [{label: cpu, constraint: 'cpu.Memory >= 1'}, {label: other2, constraint: 'other2.Memory == cpu.Memory'}]";
         let costly = format!("constraint: '{}'", vec!["size({1,2,3}) == 3"; 3].join(" && "));
         let cases = [
-            ("NoCandidates", MACHINE.to_owned() + &job("constraint: 'other.Memory >= 128'"), MACHINE.to_owned() + &job(good)),
+            (
+                "NoCandidates",
+                MACHINE.to_owned() + &job("constraint: 'other.Memory >= 128'"),
+                MACHINE.to_owned() + &job(good),
+            ),
             (
                 "RefusedByOffers",
                 MACHINE.to_owned() + &job(&format!("owner: eve, {good}")),
                 MACHINE.to_owned() + &job(&format!("owner: ann, {good}")),
             ),
             ("WaitingForCapacity", taken.clone() + &job(good), MACHINE.to_owned() + &job(good)),
-            ("Suspended", MACHINE.to_owned() + &job(&format!("suspend: true, {good}")), MACHINE.to_owned() + &job(good)),
+            (
+                "Suspended",
+                MACHINE.to_owned() + &job(&format!("suspend: true, {good}")),
+                MACHINE.to_owned() + &job(good),
+            ),
             ("ParseError", MACHINE.to_owned() + &job("constraint: 'other.Memory ='"), MACHINE.to_owned() + &job(good)),
             (
                 "NeverTrue",
@@ -125,7 +143,11 @@ mod tests {
             let (state, found) = reason(&format!("{name}-with"), &with);
             assert_eq!(found, name, "{with}");
             assert_ne!(state, "Matched", "{with}");
-            assert_eq!(reason(&format!("{name}-without"), &without), ("Matched".into(), "GangFound".into()), "{without}");
+            assert_eq!(
+                reason(&format!("{name}-without"), &without),
+                ("Matched".into(), "GangFound".into()),
+                "{without}"
+            );
         }
         // The only machine cannot be at both ports.
         let (state, found) = reason("apart", &(MACHINE.to_owned() + &job(apart)));
@@ -181,7 +203,8 @@ mod tests {
         }
         assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default());
         let found = json(&["diff", "lab.yaml", &more]);
-        let gained: Vec<&str> = found["gain"].as_array().unwrap().iter().map(|one| one["job"].as_str().unwrap()).collect();
+        let gained: Vec<&str> =
+            found["gain"].as_array().unwrap().iter().map(|one| one["job"].as_str().unwrap()).collect();
         assert!(gained.contains(&"default/drained") && gained.contains(&"default/huge"), "{found}");
         assert_eq!(found["totals"][0]["jobs"], 10);
         let same = json(&["diff", "lab.yaml", "lab.yaml"]);

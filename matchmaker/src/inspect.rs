@@ -103,7 +103,13 @@ pub fn inspect(snapshot: &Snapshot, root: AdId, config: &Config, now: i64) -> Ve
 }
 
 /// Every port of a root against one offer, by number.
-pub fn inspect_offer(snapshot: &Snapshot, root: AdId, offer: AdId, config: &Config, now: i64) -> Vec<(Inspected, Pair)> {
+pub fn inspect_offer(
+    snapshot: &Snapshot,
+    root: AdId,
+    offer: AdId,
+    config: &Config,
+    now: i64,
+) -> Vec<(Inspected, Pair)> {
     let Some(ad) = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none()) else { return Vec::new() };
     let ports = ad.ports.list.iter().enumerate();
     let looks = ports.map(|port| inspect_port((snapshot, root), port, Some(offer), config, now));
@@ -111,7 +117,13 @@ pub fn inspect_offer(snapshot: &Snapshot, root: AdId, offer: AdId, config: &Conf
 }
 
 /// One port of a root.
-pub(crate) fn inspect_one(snapshot: &Snapshot, root: AdId, port: usize, config: &Config, now: i64) -> Option<Inspected> {
+pub(crate) fn inspect_one(
+    snapshot: &Snapshot,
+    root: AdId,
+    port: usize,
+    config: &Config,
+    now: i64,
+) -> Option<Inspected> {
     let ad = snapshot.ad(root).filter(|ad| ad.ports.problem.is_none())?;
     Some(inspect_port((snapshot, root), (port, ad.ports.list.get(port)?), None, config, now))
 }
@@ -181,13 +193,13 @@ fn look(
     let constraint = ad.ports.list.get(via).and_then(|port| port.constraint.as_ref());
     let theirs = constraint.map(conjuncts).unwrap_or_default();
     let own_early = ad.ports.early(via);
-    let joint = numbers(&theirs, |part| {
-        early.may_read_late(part) || own_early.is_some_and(|own| own.may_read_late(part))
-    });
+    let joint =
+        numbers(&theirs, |part| early.may_read_late(part) || own_early.is_some_and(|own| own.may_read_late(part)));
     let refused = match theirs.as_slice() {
         [] if !assembly.accepts_without_constraint(1) => vec![0],
         parts => {
-            let is_false = |(place, part): &(usize, &Expr)| !joint.contains(place) && !assembly.is_true_at(1, via, part);
+            let is_false =
+                |(place, part): &(usize, &Expr)| !joint.contains(place) && !assembly.is_true_at(1, via, part);
             parts.iter().enumerate().filter(is_false).map(|(place, _)| place).collect()
         }
     };

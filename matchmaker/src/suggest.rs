@@ -191,7 +191,11 @@ fn combinations(all: &[Obstacle], size: usize) -> Vec<Vec<Obstacle>> {
     match size {
         0 => vec![Vec::new()],
         1 => all.iter().map(|one| vec![*one]).collect(),
-        _ => all.iter().enumerate().flat_map(|(place, one)| all.iter().skip(place + 1).map(|other| vec![*one, *other])).collect(),
+        _ => all
+            .iter()
+            .enumerate()
+            .flat_map(|(place, one)| all.iter().skip(place + 1).map(|other| vec![*one, *other]))
+            .collect(),
     }
 }
 

@@ -25,9 +25,8 @@ pub fn closed_matches(
 ) -> Option<ClosedMatches> {
     let (Verdict::NoCandidates { port } | Verdict::RefusedByOffers { port }) = unmatched.verdict else { return None };
     let root = snapshot.ad(unmatched.root)?;
-    let is_closed = |ad: &PoolAd| {
-        ad.offer().is_some_and(|offer| !offer.open && offer.consent.admits(&root.key.namespace))
-    };
+    let is_closed =
+        |ad: &PoolAd| ad.offer().is_some_and(|offer| !offer.open && offer.consent.admits(&root.key.namespace));
     let mut found: Vec<&PoolAd> = Vec::new();
     for (id, ad) in snapshot.ads().filter(|(_, ad)| is_closed(ad)) {
         if *most == 0 {

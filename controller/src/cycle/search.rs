@@ -189,8 +189,7 @@ fn findings(pool: &Snapshot, cycle: &Cycle, config: &EngineConfig, now: Timestam
     let told = cycle.unmatched.iter().filter_map(|unmatched| {
         let root = pool.ad(unmatched.root)?;
         let namespace = root.key.namespace.as_str();
-        let may_name =
-            |ad: &PoolAd| ad.key.namespace == namespace || ad.offer().is_some_and(|offer| offer.disclosed);
+        let may_name = |ad: &PoolAd| ad.key.namespace == namespace || ad.offer().is_some_and(|offer| offer.disclosed);
         let found = shared.entry((Arc::as_ptr(&unmatched.why), namespace)).or_insert_with(|| {
             let settings = (config, now.as_second());
             let closed = closed_matches(unmatched, pool, settings, &mut most, &may_name);

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::failure::Failure;
-use crate::offline::Sources;
 use super::kubectl::{Kubectl, Scope};
+use crate::offline::Sources;
 
 /// A kind of object that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

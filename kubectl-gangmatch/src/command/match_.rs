@@ -12,10 +12,10 @@ use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched, hint, why};
 use pool::{CycleInputs, Objects, Provenance, record, snapshot};
 
 use crate::cluster::ManifestOptions;
+use crate::cluster::Pool;
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
 use crate::command::verdicts;
-use crate::cluster::Pool;
 use crate::manifests::{self, Problem};
 use crate::offline::{Loaded, Stamp, load};
 use crate::screen::{Screen, shown};

@@ -99,8 +99,9 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut impl Write) -> anyhow::Res
         _ => None,
     };
     let answered = match offer {
-        Some(kind) => offer_answer(&case, kind, &key)
-            .map(|answer| arguments.output.print(out, &offer_text(&answer), &answer)),
+        Some(kind) => {
+            offer_answer(&case, kind, &key).map(|answer| arguments.output.print(out, &offer_text(&answer), &answer))
+        }
         None => job_answer(&mut case, &key).map(|answer| arguments.output.print(out, &job_text(&answer), &answer)),
     };
     match answered {

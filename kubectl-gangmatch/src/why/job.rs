@@ -63,14 +63,13 @@ fn runs(case: &Case<'_>, held: &Cached<Job>, answer: &mut JobAnswer) {
     let uid = job.uid().unwrap_or_default();
     let is_open = |found: &&Arc<Match>| !found.decision().is_terminal();
     let claimed_by = job.claim().and_then(|claim| case.pool.objects.matches.by_uid(&claim.uid));
-    let found = claimed_by.or_else(|| {
-        case.pool.objects.matches.of_root(&uid).map(|(_, found)| found).find(is_open)
-    });
+    let found = claimed_by.or_else(|| case.pool.objects.matches.of_root(&uid).map(|(_, found)| found).find(is_open));
     let conditions = job.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let last = [types::STARTED, types::CLAIMED, types::MATCHED].into_iter().find_map(|type_| find(conditions, type_));
     answer.reason = last.map_or_else(|| reasons::GANG_FOUND.to_owned(), |last| last.reason.clone());
     answer.message = last.map(|last| last.message.clone()).unwrap_or_default();
-    answer.match_name = found.map(|found| found.name_any()).or_else(|| job.claim().map(|claim| claim.match_name.clone()));
+    answer.match_name =
+        found.map(|found| found.name_any()).or_else(|| job.claim().map(|claim| claim.match_name.clone()));
     let of_status = job.status.as_ref().and_then(|status| status.members.clone());
     answer.members = found.map(|found| found.spec.summary.clone()).or(of_status);
     answer.since = found.and_then(|found| claimed_since(found)).map(|since| since.to_string());
@@ -204,23 +203,20 @@ fn explain(
     };
     let settings = (&case.config, now);
     let cited = evidence((&case.left, root), &inspected, &unmatched.verdict, settings, &mut case.finder);
-    let if_free = (unmatched.verdict == matchmaker::Verdict::WaitingForCapacity).then(|| free_gang(case, root)).flatten();
+    let if_free =
+        (unmatched.verdict == matchmaker::Verdict::WaitingForCapacity).then(|| free_gang(case, root)).flatten();
     let Some(ad) = case.snapshot.ad(root.ad) else { return };
     let asking = Asking { case, key, job, ad };
     answer.ports = inspected.iter().enumerate().map(|(number, found)| asking.port(number, found)).collect();
     answer.conflicts = conflicts(unmatched, &inspected, &answer.ports);
     let unknown = unknown(&case.left, root.ad, &may_tell);
     answer.unknown = unknown.iter().map(|one| unknown_answer(one, &inspected, &asking)).collect();
-    answer.suggestions =
-        suggestions.iter().map(|one| suggestion_answer(one, &inspected, &asking)).collect();
+    answer.suggestions = suggestions.iter().map(|one| suggestion_answer(one, &inspected, &asking)).collect();
     answer.evidence = cited.unwrap_or_default().into_iter().map(|id| case.offer_name(id)).collect();
     answer.if_free = if_free.map(|gang| {
         let is_busy = |id| inspected.iter().flat_map(|found| &found.offers).any(|pair| pair.offer == id && pair.busy);
         let taken = gang.members.iter().skip(1).filter(|member| is_busy(member.ad));
-        IfFree {
-            members: summary(&case.snapshot, &gang),
-            taken: taken.map(|member| case.taken(member.ad)).collect(),
-        }
+        IfFree { members: summary(&case.snapshot, &gang), taken: taken.map(|member| case.taken(member.ad)).collect() }
     });
 }
 
@@ -273,7 +269,11 @@ fn conflicts(unmatched: &Unmatched, inspected: &[Inspected], ports: &[PortAnswer
     }
     // The index could not tell; every port has offers, and no gang.
     let own = inspected.iter().flat_map(|found| {
-        found.joint.iter().filter_map(|place| found.conjuncts.get(*place)).map(|part| part.excerpt(matchmaker::EXCERPT_MAX))
+        found
+            .joint
+            .iter()
+            .filter_map(|place| found.conjuncts.get(*place))
+            .map(|part| part.excerpt(matchmaker::EXCERPT_MAX))
     });
     let conjuncts: Vec<String> = own.chain(ports.iter().flat_map(looking)).collect();
     vec![Conflict { ports: inspected.iter().map(|found| found.label.clone()).collect(), fit, conjuncts }]

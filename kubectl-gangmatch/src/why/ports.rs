@@ -71,9 +71,8 @@ impl Asking<'_> {
         answer.too_small = too_small.len();
         answer.too_small_because = too_small.first().and_then(|pair| self.because_too_small(pair));
         let not_admitted = elsewhere.into_iter();
-        answer.not_admitted = not_admitted
-            .map(|((namespace, because), offers)| NotAdmitted { offers, namespace, because })
-            .collect();
+        answer.not_admitted =
+            not_admitted.map(|((namespace, because), offers)| NotAdmitted { offers, namespace, because }).collect();
         (answer.refused_by_offer, answer.looks_at_other_ports) = (self.groups(refusals), self.groups(looking));
         answer.depends_on_other_ports = !found.joint.is_empty();
         answer
@@ -169,7 +168,11 @@ impl Asking<'_> {
             Misfit::NotOffered => "the request names a resource that they do not have".to_owned(),
             Misfit::NoSeat => "their sharedBy is an error for this job".to_owned(),
             Misfit::TooMuch => {
-                let over = pair.asked.iter().flatten().find(|(name, amount)| capacity.get(*name).is_none_or(|all| *amount > all));
+                let over = pair
+                    .asked
+                    .iter()
+                    .flatten()
+                    .find(|(name, amount)| capacity.get(*name).is_none_or(|all| *amount > all));
                 let (name, amount) = over?;
                 let has = capacity.get(name).copied().unwrap_or(0);
                 format!("{amount} {name} are requested; {} has {has}", self.case.offer_name(pair.offer))

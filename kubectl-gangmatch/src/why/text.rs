@@ -112,7 +112,15 @@ fn port_text(text: &mut String, port: &PortAnswer) {
         line(text, 2, &format!("{} too small for the request{because}", verb(port.too_small, "is", "are")));
     }
     if port.closed > 0 {
-        line(text, 2, &format!("{} match, but no claims on {} are accepted now:", verb(port.closed, "would", "would"), it(port.closed)));
+        line(
+            text,
+            2,
+            &format!(
+                "{} match, but no claims on {} are accepted now:",
+                verb(port.closed, "would", "would"),
+                it(port.closed)
+            ),
+        );
         for closed in &port.closed_offers {
             line(text, 4, &format!("{}: {}: {}", closed.offer, closed.reason, closed.message));
         }

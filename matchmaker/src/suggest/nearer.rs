@@ -133,9 +133,16 @@ fn bound<'s>(question: &'s Question<'_>, pool: &'s Snapshot, port: usize, pair: 
 }
 
 /// How many open offers agree at the port of the first change once the root has these ports. None if other partners have a say.
-pub(super) fn agreeing(question: &Question<'_>, free: &Snapshot, ports: &Arc<Ports>, changes: &[Change]) -> Option<u64> {
+pub(super) fn agreeing(
+    question: &Question<'_>,
+    free: &Snapshot,
+    ports: &Arc<Ports>,
+    changes: &[Change],
+) -> Option<u64> {
     let port = changes.first()?.port();
-    let is_joint = |found: &Inspected| !found.joint.is_empty() || found.offers.iter().any(|pair| !pair.joint.is_empty() && pair.agrees());
+    let is_joint = |found: &Inspected| {
+        !found.joint.is_empty() || found.offers.iter().any(|pair| !pair.joint.is_empty() && pair.agrees())
+    };
     question.inspected.get(port).filter(|found| !is_joint(found))?;
     let varied = free.with_ports(question.root.ad, ports);
     let found = crate::inspect::inspect_one(&varied, question.root.ad, port, question.config, question.now)?;
