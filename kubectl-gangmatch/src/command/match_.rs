@@ -220,15 +220,11 @@ fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -
     }
     match printed.outcome {
         Outcome::Cycle(cycle) => {
-            for unmatched in &cycle.unmatched {
-                waiting(out, printed.pool, unmatched)?;
-            }
+            waiting(out, printed.pool, cycle.unmatched.iter())?;
         }
         Outcome::Together(placement) => {
             together::print_passed_over(out, printed.pool, placement)?;
-            for unmatched in placement.others_unmatched() {
-                waiting(out, printed.pool, unmatched)?;
-            }
+            waiting(out, printed.pool, placement.others_unmatched())?;
         }
         Outcome::Placed(placed) => left_over(out, printed.pool, placed)?,
     }
@@ -262,9 +258,33 @@ fn left_over(out: &mut impl Write, pool: &Snapshot, placed: &Placed) -> anyhow::
     Ok(())
 }
 
-fn waiting(out: &mut impl Write, pool: &Snapshot, unmatched: &Unmatched) -> anyhow::Result<()> {
-    let key = pool.ad(unmatched.root).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
-    writeln!(out, "{key} waits: {}", why(unmatched))?;
+/// Why jobs wait; those with the same reason and the same counts together.
+fn waiting<'u>(out: &mut impl Write, pool: &Snapshot, all: impl Iterator<Item = &'u Unmatched>) -> anyhow::Result<()> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for unmatched in all {
+        let key = pool.ad(unmatched.root).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
+        let reason = reason(unmatched);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, jobs)) => jobs.push(key),
+            None => reasons.push((reason, vec![key])),
+        }
+    }
+    for (reason, jobs) in reasons {
+        let who = match jobs.as_slice() {
+            [only] => format!("{only} waits"),
+            [first, second] => format!("{first} and {second} wait"),
+            [first, second, third] => format!("{first}, {second} and {third} wait"),
+            [first, second, rest @ ..] => format!("{first}, {second} and {} others wait", rest.len()),
+            [] => continue,
+        };
+        writeln!(out, "{who}: {reason}")?;
+    }
+    Ok(())
+}
+
+/// The reason why a job waits, with its counts.
+fn reason(unmatched: &Unmatched) -> String {
+    let mut text = format!("{}\n", why(unmatched));
     let rows: Vec<Vec<String>> = unmatched
         .ports
         .iter()
@@ -275,17 +295,16 @@ fn waiting(out: &mut impl Write, pool: &Snapshot, unmatched: &Unmatched) -> anyh
         .collect();
     if !rows.is_empty() {
         let headings = ["PORT", "ADS", "REFUSED BY JOB", "REFUSED BY OWNER", "TOO SMALL", "TAKEN"];
-        write!(out, "{}", table(&headings, &rows, 2))?;
+        text.push_str(&table(&headings, &rows, 2));
     }
     for port in &unmatched.ports {
         for part in port.conjuncts.iter().filter(|part| part.rejects > 0) {
-            writeln!(out, "    {}: `{}` is not true of {}", port.label, part.text, part.rejects)?;
+            text.push_str(&format!("    {}: `{}` is not true of {}\n", port.label, part.text, part.rejects));
         }
     }
     let hint = hint(unmatched);
     if !hint.is_empty() {
-        writeln!(out, "  hint: {hint}")?;
+        text.push_str(&format!("  hint: {hint}\n"));
     }
-    writeln!(out)?;
-    Ok(())
+    text
 }

@@ -35,15 +35,15 @@ pub(crate) struct OfferAnswer {
     pub(crate) taken: TakenOffer,
     /// How many jobs wait.
     pub(crate) waiting: usize,
-    /// JobCount that want it and that it accepts, apart from what is taken.
+    /// Jobs that want it and that it accepts, apart from what is taken.
     pub(crate) could_use: JobCount,
-    /// JobCount that want it and that it refuses, by the part of its constraint.
+    /// Jobs that want it and that it refuses, by the part of its constraint.
     pub(crate) refuses: Vec<Group>,
-    /// JobCount that do not want it, by the part of theirs.
+    /// Jobs that do not want it, by the part of theirs.
     pub(crate) not_wanted: Vec<Group>,
-    /// JobCount that request more than it has.
+    /// Jobs that request more than it has.
     pub(crate) too_small_for: JobCount,
-    /// JobCount of namespaces that it does not admit.
+    /// Jobs of namespaces that it does not admit.
     pub(crate) not_admitted: JobCount,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
@@ -56,7 +56,7 @@ pub(crate) struct JobCount {
     pub(crate) names: Vec<String>,
 }
 
-/// JobCount with the same obstacle.
+/// Jobs with the same obstacle.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Group {
     /// The part of a constraint.
